@@ -1,0 +1,96 @@
+/** A chat platform, or the HTTP agent channel. The channel splits long messages itself and knows its platform's limits. */
+
+export interface Attachment {
+  readonly name: string;
+  readonly mediaType: string;
+  /** Base64. */
+  readonly data: string;
+}
+
+/** Where a message came from and where its reply goes: one conversation of one user on one channel instance. */
+export interface Address {
+  /** Channel instance id, as in `channels.<id>`. */
+  readonly channel: string;
+  /** Channel-side conversation: chat id, channel id, or the `session` of the agent channel. */
+  readonly conversation: string;
+  /** Channel-side user; empty where the channel has no users. */
+  readonly user: string;
+}
+
+/** One earlier message of a conversation that the client keeps itself. */
+export interface HistoryMessage {
+  readonly role: "system" | "user" | "assistant";
+  readonly content: string;
+}
+
+export interface InboundMessage {
+  readonly address: Address;
+  /** Which bot or agent the platform delivered it to; with channel, conversation and externalId it is the inbox key. */
+  readonly agent: string;
+  /** The platform's own id of the message, or the Idempotency-Key. */
+  readonly externalId: string;
+  readonly text: string;
+  readonly attachments?: readonly Attachment[];
+  /** True when the sender is the owner of the instance. */
+  readonly owner: boolean;
+  /** ISO 8601; when the platform says the message was sent. */
+  readonly sentAt?: string;
+  /**
+   * What was said before, oldest first, where the client keeps the conversation and names no session: written into the
+   * conversation before this message, if that conversation is new. Ignored when it has messages already.
+   */
+  readonly history?: readonly HistoryMessage[];
+}
+
+export interface OutboundMessage {
+  readonly address: Address;
+  readonly agent: string;
+  readonly turnId: string;
+  readonly text: string;
+  /** Said to the user beside the text: that the turn was interrupted, for instance. */
+  readonly notice?: string;
+  readonly replyTo?: string;
+}
+
+export interface EditResult {
+  readonly primary: string;
+  readonly overflow: readonly string[];
+}
+
+export interface CommandRequest {
+  readonly address: Address;
+  readonly agent: string;
+  /** The whole line, with its slash: `/think high`. */
+  readonly line: string;
+  readonly owner: boolean;
+}
+
+export interface CommandReply {
+  readonly text: string;
+  readonly data?: Readonly<Record<string, unknown>>;
+}
+
+/** Resolves once the message is durable: only then may the channel acknowledge it to its platform. */
+export type MessageHandler = (message: InboundMessage) => Promise<AcceptedMessage>;
+export type CommandHandler = (command: CommandRequest) => Promise<CommandReply>;
+
+export interface AcceptedMessage {
+  readonly turnId: string;
+  /** False when the same message had been accepted before. */
+  readonly fresh: boolean;
+}
+
+export interface Channel {
+  readonly id: string;
+  readonly platform: string;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** The platform's message id, or null where it gives none. */
+  send(message: OutboundMessage): Promise<string | null>;
+  edit?(channelId: string, messageId: string, text: string, overflowIds?: readonly string[]): Promise<EditResult | null>;
+  react?(messageId: string, emoji: string, channelId: string): Promise<void>;
+  startTyping?(channelId: string): Promise<void>;
+  stopTyping?(channelId: string): Promise<void>;
+  onMessage(handler: MessageHandler): void;
+  onCommand(handler: CommandHandler): void;
+}
