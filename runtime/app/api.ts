@@ -1,0 +1,126 @@
+/** The use cases as their callers (HTTP routes, channels, commands) see them. The composition root builds them. */
+
+import type { AcceptedMessage, CommandReply, CommandRequest, InboundMessage } from "../contracts/channel.ts";
+import type { StreamEvent, TurnResult } from "../contracts/stream.ts";
+import type { Visibility } from "../contracts/memory.ts";
+
+export interface NumberedEvent {
+  /** 1 for the first event of an attempt, then counting up: the `id:` of the server-sent event. */
+  readonly id: number;
+  readonly event: StreamEvent;
+}
+
+export type TurnState =
+  | { readonly state: "queued" | "running"; readonly turnId: string; readonly agent: string }
+  | { readonly state: "finished"; readonly turnId: string; readonly agent: string; readonly final: StreamEvent & { type: "turn.finished" | "turn.failed" } };
+
+export interface Turns {
+  /** Durable when it resolves. RUNTIME_CONFLICT for the same key with another body, RUNTIME_DRAINING, RUNTIME_AGENT_UNKNOWN. */
+  accept(message: InboundMessage): Promise<AcceptedMessage>;
+  /** RUNTIME_TURN_UNKNOWN when the agent has no such turn. */
+  look(agent: string, turnId: string): Promise<TurnState>;
+  /** Waits for the end of the turn; a turn that failed rejects with its error. Ending the wait never ends the turn. */
+  wait(agent: string, turnId: string, signal?: AbortSignal): Promise<TurnResult>;
+  /**
+   * Events of the turn from after `lastEventId` (default: from the start), ending with the final one. Events that are no
+   * longer held (an earlier process had them) are skipped: the final event holds the whole text.
+   */
+  events(agent: string, turnId: string, lastEventId?: number, signal?: AbortSignal): AsyncIterable<NumberedEvent>;
+}
+
+export interface Commands {
+  /** Answers at once, whatever is queued. RUNTIME_COMMAND_UNKNOWN for a line that is no known command. */
+  run(request: CommandRequest): Promise<CommandReply>;
+}
+
+/** Who asks: what the memory tools may see and whether the write tools are there. */
+export interface MemoryCaller {
+  readonly visibility: Visibility;
+  readonly signal?: AbortSignal;
+}
+
+export interface MemoryTools {
+  /** Names of the tools that this node offers; write tools only when they are enabled. */
+  names(): readonly string[];
+  /** MEMORY_TOOL_UNKNOWN before anything else, then MEMORY_INVALID_ARGUMENT with issues. The tool's own return value. */
+  call(name: string, args: unknown, caller: MemoryCaller): Promise<unknown>;
+}
+
+export type HealthStatus = "healthy" | "degraded" | "unhealthy";
+
+export interface HealthReport {
+  readonly status: HealthStatus;
+  readonly version: string;
+  readonly node: { readonly id: string; readonly name: string };
+  readonly uptime_s: number;
+  readonly started_at: string;
+  readonly draining: boolean;
+  readonly agents: Readonly<Record<string, { readonly provider: string; readonly model: string; readonly active_turns: number; readonly queued: number }>>;
+  readonly providers: Readonly<Record<string, { readonly available: boolean; readonly model: string }>>;
+  readonly channels: Readonly<Record<string, { readonly platform: string; readonly state: string }>>;
+  readonly memory: Readonly<Record<string, unknown>>;
+  readonly queues: readonly object[];
+  readonly mesh: { readonly enabled: boolean };
+  readonly schema_version: number | null;
+}
+
+export interface Health {
+  report(): Promise<HealthReport>;
+  /** Whether messages are accepted: started, not draining, database there. */
+  ready(): Promise<{ readonly ready: boolean; readonly reason?: string }>;
+}
+
+export const SCOPES = ["capture", "memory", "agent", "admin"] as const;
+export type Scope = (typeof SCOPES)[number];
+
+export interface Principal {
+  readonly name: string;
+  readonly scopes: ReadonlySet<Scope>;
+  /** The owner's token: all scopes, sees every conversation. */
+  readonly owner: boolean;
+}
+
+export interface Tokens {
+  /** Constant-time comparison; null when the token is unknown or revoked. */
+  authenticate(token: string): Promise<Principal | null>;
+  create(name: string, scopes: readonly Scope[]): Promise<{ readonly id: string; readonly token: string }>;
+  list(): Promise<readonly { readonly id: string; readonly name: string; readonly scopes: readonly Scope[]; readonly created_at: string; readonly revoked_at: string | null }[]>;
+  revoke(id: string): Promise<void>;
+}
+
+export interface RestoreReport {
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+/** Backup and restore as one archive that either backend reads; see app/archive for its format. */
+export interface Archives {
+  /** The archive's bytes, from one consistent snapshot. */
+  backup(signal?: AbortSignal): AsyncIterable<Uint8Array>;
+  /** MEMORY_STORE_NOT_EMPTY unless the store is empty, MEMORY_ARCHIVE_INVALID when hashes or counts do not match: all or nothing. */
+  restore(archive: AsyncIterable<Uint8Array>): Promise<RestoreReport>;
+  /** One JSON line a message, oldest first. */
+  exportJsonl(signal?: AbortSignal): AsyncIterable<Uint8Array>;
+  /** Lines of export, through the writer: existing event ids are skipped. */
+  importJsonl(lines: AsyncIterable<Uint8Array>): Promise<{ readonly imported: number; readonly skipped: number }>;
+}
+
+export interface Lifecycle {
+  readonly draining: boolean;
+  /** Stops accepting, lets active turns run to the deadline, then checkpoints them. */
+  drain(deadlineMs?: number): Promise<void>;
+  resume(): Promise<void>;
+}
+
+/** Everything that the HTTP server needs of the application. */
+export interface Application {
+  readonly version: string;
+  readonly node: { readonly id: string; readonly name: string };
+  readonly agents: () => readonly { readonly name: string; readonly model: string }[];
+  readonly turns: Turns;
+  readonly commands: Commands;
+  readonly memoryTools: MemoryTools;
+  readonly health: Health;
+  readonly tokens: Tokens;
+  readonly archives: Archives;
+  readonly lifecycle: Lifecycle;
+}

@@ -1,0 +1,222 @@
+/**
+ * Every error that Cairn raises on purpose: one table of codes, one class per prefix.
+ * The HTTP layer, the command line and the logs read severity, retryability and status from here.
+ */
+
+export type Severity = "fatal" | "error" | "warning" | "transient";
+
+export interface ErrorTraits {
+  readonly severity: Severity;
+  /** True when the same request may succeed later without being changed. */
+  readonly retryable: boolean;
+  /** The HTTP status that a route answers with. */
+  readonly status: number;
+}
+
+const traits = (severity: Severity, retryable: boolean, status: number): ErrorTraits => ({ severity, retryable, status });
+
+export const ERROR_CODES = {
+  CHANNEL_UNKNOWN: traits("error", false, 404),
+  CHANNEL_SEND_FAILED: traits("transient", true, 502),
+  CHANNEL_CONNECTION_LOST: traits("transient", true, 503),
+  CHANNEL_SENDER_REFUSED: traits("warning", false, 403),
+
+  MEMORY_INVALID_ARGUMENT: traits("error", false, 400),
+  MEMORY_NOT_FOUND: traits("error", false, 404),
+  MEMORY_UNAVAILABLE: traits("transient", true, 503),
+  MEMORY_TIMEOUT: traits("transient", true, 503),
+  MEMORY_LOCK_TIMEOUT: traits("transient", true, 503),
+  MEMORY_CONFLICT: traits("error", false, 409),
+  MEMORY_STORE_LOCKED: traits("fatal", false, 503),
+  MEMORY_STORE_FULL: traits("error", true, 503),
+  MEMORY_SCHEMA_MISMATCH: traits("fatal", false, 503),
+  MEMORY_QUERY_FAILED: traits("error", false, 500),
+  MEMORY_ARCHIVE_INVALID: traits("error", false, 400),
+  MEMORY_STORE_NOT_EMPTY: traits("error", false, 409),
+  MEMORY_TOOL_UNKNOWN: traits("error", false, 404),
+
+  CONFIG_INVALID: traits("fatal", false, 500),
+  CONFIG_UNREADABLE: traits("fatal", false, 500),
+  CONFIG_VERSION_UNSUPPORTED: traits("fatal", false, 500),
+  CONFIG_SECRET_UNRESOLVED: traits("fatal", false, 500),
+  CONFIG_SECRETS_FILE_UNSAFE: traits("fatal", false, 500),
+  CONFIG_EXISTS: traits("error", false, 409),
+
+  TOOL_UNKNOWN: traits("error", false, 404),
+  TOOL_INVALID_ARGUMENTS: traits("error", false, 400),
+  TOOL_REFUSED: traits("warning", false, 403),
+  TOOL_OUTSIDE_WORKSPACE: traits("warning", false, 403),
+  TOOL_SANDBOX_MISSING: traits("error", false, 503),
+  TOOL_TIMEOUT: traits("error", true, 504),
+  TOOL_ABORTED: traits("warning", false, 499),
+  TOOL_FAILED: traits("error", false, 500),
+  TOOL_OUTCOME_UNKNOWN: traits("warning", false, 500),
+
+  DELEGATION_NO_TARGET: traits("error", false, 404),
+  DELEGATION_FAILED: traits("error", true, 502),
+
+  RUNTIME_INVALID_REQUEST: traits("error", false, 400),
+  RUNTIME_UNAUTHORIZED: traits("warning", false, 401),
+  RUNTIME_FORBIDDEN: traits("warning", false, 403),
+  RUNTIME_NOT_FOUND: traits("error", false, 404),
+  RUNTIME_METHOD_NOT_ALLOWED: traits("error", false, 405),
+  RUNTIME_AGENT_UNKNOWN: traits("error", false, 404),
+  RUNTIME_TURN_UNKNOWN: traits("error", false, 404),
+  RUNTIME_CONFLICT: traits("error", false, 409),
+  RUNTIME_BODY_TOO_LARGE: traits("error", false, 413),
+  RUNTIME_UNSUPPORTED_MEDIA_TYPE: traits("error", false, 415),
+  RUNTIME_RATE_LIMITED: traits("transient", true, 429),
+  RUNTIME_DRAINING: traits("transient", true, 503),
+  RUNTIME_NOT_READY: traits("transient", true, 503),
+  RUNTIME_COMMAND_UNKNOWN: traits("error", false, 400),
+  RUNTIME_TURN_ABORTED: traits("warning", false, 499),
+  RUNTIME_TURN_TIMEOUT: traits("error", true, 504),
+  RUNTIME_TURN_INTERRUPTED: traits("error", true, 500),
+  RUNTIME_LEASE_LOST: traits("transient", true, 503),
+  RUNTIME_ALREADY_RUNNING: traits("error", false, 409),
+  RUNTIME_NOT_RUNNING: traits("error", false, 503),
+  RUNTIME_UNSAFE_LISTEN: traits("fatal", false, 500),
+  RUNTIME_INTERNAL: traits("error", false, 500),
+
+  PROVIDER_UNKNOWN: traits("error", false, 404),
+  PROVIDER_UNAUTHORIZED: traits("error", false, 502),
+  PROVIDER_RATE_LIMITED: traits("transient", true, 503),
+  PROVIDER_OVERLOADED: traits("transient", true, 503),
+  PROVIDER_SERVER_ERROR: traits("transient", true, 502),
+  PROVIDER_TIMEOUT: traits("transient", true, 504),
+  PROVIDER_UNREACHABLE: traits("transient", true, 502),
+  PROVIDER_BAD_RESPONSE: traits("transient", true, 502),
+  PROVIDER_STREAM_TRUNCATED: traits("transient", true, 502),
+  PROVIDER_REJECTED_REQUEST: traits("error", false, 502),
+  PROVIDER_CONTEXT_TOO_LONG: traits("error", false, 502),
+} as const satisfies Record<string, ErrorTraits>;
+
+export type ErrorCode = keyof typeof ERROR_CODES;
+type CodeOf<Prefix extends string> = Extract<ErrorCode, `${Prefix}_${string}`>;
+
+/** One thing that is wrong with an input: where, and what. */
+export interface Issue {
+  readonly path: string;
+  readonly message: string;
+}
+
+export interface ErrorDetails {
+  readonly cause?: unknown;
+  readonly issues?: readonly Issue[];
+  /** Seconds after which a retry makes sense; becomes the Retry-After header. */
+  readonly retryAfterS?: number;
+  /** The turn that the error belongs to, where there is one. */
+  readonly turnId?: string;
+  /** What the reader can do about it, as one sentence. */
+  readonly hint?: string;
+}
+
+/** The JSON form of an error, as routes and `--json` outputs carry it. Never holds a cause or a stack. */
+export interface ErrorBody {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly severity: Severity;
+  readonly retryable: boolean;
+  readonly issues?: readonly Issue[];
+  readonly turn_id?: string;
+  readonly hint?: string;
+}
+
+export class CairnError extends Error {
+  readonly code: ErrorCode;
+  readonly details: ErrorDetails;
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = new.target.name;
+    this.code = code;
+    this.details = details;
+  }
+
+  get severity(): Severity {
+    return ERROR_CODES[this.code].severity;
+  }
+
+  get retryable(): boolean {
+    return ERROR_CODES[this.code].retryable;
+  }
+
+  get status(): number {
+    return ERROR_CODES[this.code].status;
+  }
+
+  toBody(): ErrorBody {
+    const { issues, turnId, hint } = this.details;
+    return {
+      code: this.code,
+      message: this.message,
+      severity: this.severity,
+      retryable: this.retryable,
+      ...(issues ? { issues } : {}),
+      ...(turnId ? { turn_id: turnId } : {}),
+      ...(hint ? { hint } : {}),
+    };
+  }
+}
+
+export class ChannelError extends CairnError {
+  declare readonly code: CodeOf<"CHANNEL">;
+  constructor(code: CodeOf<"CHANNEL">, message: string, details?: ErrorDetails) {
+    super(code, message, details);
+  }
+}
+
+export class MemoryError extends CairnError {
+  declare readonly code: CodeOf<"MEMORY">;
+  constructor(code: CodeOf<"MEMORY">, message: string, details?: ErrorDetails) {
+    super(code, message, details);
+  }
+}
+
+export class ConfigError extends CairnError {
+  declare readonly code: CodeOf<"CONFIG">;
+  constructor(code: CodeOf<"CONFIG">, message: string, details?: ErrorDetails) {
+    super(code, message, details);
+  }
+}
+
+/** The configuration is structurally invalid; `message` is the formatted report (specification, Errors, rule 8). */
+export class ConfigValidationError extends ConfigError {
+  constructor(report: string, issues: readonly Issue[]) {
+    super("CONFIG_INVALID", report, { issues });
+  }
+}
+
+export class ToolError extends CairnError {
+  declare readonly code: CodeOf<"TOOL">;
+  constructor(code: CodeOf<"TOOL">, message: string, details?: ErrorDetails) {
+    super(code, message, details);
+  }
+}
+
+export class DelegationError extends CairnError {
+  declare readonly code: CodeOf<"DELEGATION">;
+  constructor(code: CodeOf<"DELEGATION">, message: string, details?: ErrorDetails) {
+    super(code, message, details);
+  }
+}
+
+export class RuntimeError extends CairnError {
+  declare readonly code: CodeOf<"RUNTIME">;
+  constructor(code: CodeOf<"RUNTIME">, message: string, details?: ErrorDetails) {
+    super(code, message, details);
+  }
+}
+
+export class ProviderError extends CairnError {
+  declare readonly code: CodeOf<"PROVIDER">;
+  constructor(code: CodeOf<"PROVIDER">, message: string, details?: ErrorDetails) {
+    super(code, message, details);
+  }
+}
+
+/** Anything thrown, as a CairnError: a foreign error becomes RUNTIME_INTERNAL with a message that gives nothing away. */
+export function toCairnError(error: unknown): CairnError {
+  if (error instanceof CairnError) return error;
+  return new RuntimeError("RUNTIME_INTERNAL", "An internal error occurred; the log has the details.", { cause: error });
+}

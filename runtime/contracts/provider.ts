@@ -1,0 +1,62 @@
+import type { Message, ProviderState, ToolCall, Usage } from "./message.ts";
+
+/** A language-model backend. Streaming is the one way in; `chat` is a convenience that some offer. */
+
+export type ThinkingLevel = "off" | "low" | "medium" | "high";
+
+export interface ToolDefinition {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of an object. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+
+export interface ChatOptions {
+  /** Stable text of the system prompt: provider prompt caches hold on it. */
+  readonly system?: string;
+  /**
+   * Retrieved context of this turn, never stored: part of the system prompt, sent as system-role text directly before
+   * the newest user message where the API has that, else as the last block of the system prompt.
+   */
+  readonly context?: string;
+  readonly tools?: readonly ToolDefinition[];
+  /** Decides the model of this call; `setModel` only sets the default. */
+  readonly model?: string;
+  readonly thinking?: ThinkingLevel;
+  readonly maxTokens?: number;
+  readonly temperature?: number;
+  readonly signal?: AbortSignal;
+  /** Whose question it is; the offline provider searches memory with it, the others ignore it. */
+  readonly caller?: { readonly agent: string; readonly sessionKey: string; readonly user?: string };
+}
+
+export type StopReason = "end" | "tool_calls" | "length" | "refusal";
+
+export type ChatChunk =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "reasoning"; readonly text: string }
+  | { readonly type: "tool_call"; readonly call: ToolCall }
+  /** Always the last chunk of a complete reply: a stream that ends without it was cut off. */
+  | { readonly type: "end"; readonly stopReason: StopReason; readonly usage: Usage; readonly model: string; readonly state?: ProviderState };
+
+export interface ChatReply {
+  readonly text: string;
+  readonly reasoning: string;
+  readonly toolCalls: readonly ToolCall[];
+  readonly stopReason: StopReason;
+  readonly usage: Usage;
+  readonly model: string;
+  readonly state?: ProviderState;
+}
+
+export interface Provider {
+  readonly id: string;
+  readonly name: string;
+  /** Ends with an `end` chunk, or throws a ProviderError; an abort rejects with the signal's reason. */
+  chatStream(messages: readonly Message[], options?: ChatOptions): AsyncIterable<ChatChunk>;
+  chat?(messages: readonly Message[], options?: ChatOptions): Promise<ChatReply>;
+  /** Whether a call could be made now (key present, server reachable); never throws. */
+  isAvailable(): Promise<boolean>;
+  getModel(): string;
+  setModel(model: string): void;
+}

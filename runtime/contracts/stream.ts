@@ -1,0 +1,34 @@
+import type { ErrorBody } from "./errors.ts";
+import type { Usage } from "./message.ts";
+
+/**
+ * What a turn says while it runs. The server-sent events of the agent channel are these objects, unchanged:
+ * `event:` is `type`, `data:` the whole object. `turn.finished` or `turn.failed` is always the last one.
+ */
+
+export interface TurnResult {
+  readonly turn_id: string;
+  /** Channel-side conversation, as the client named it. */
+  readonly session: string;
+  readonly text: string;
+  readonly usage: Usage;
+  /** The turn was cut short or had to be resumed: by /stop, by a crash, by a shutdown. */
+  readonly interrupted: boolean;
+  /** Why, in words for the user; present whenever `interrupted` is true. */
+  readonly notice?: string;
+}
+
+export type StreamEvent =
+  | { readonly type: "turn.started"; readonly turn_id: string; readonly session: string; readonly agent: string; readonly attempt: number }
+  | { readonly type: "text.delta"; readonly turn_id: string; readonly text: string }
+  | { readonly type: "reasoning.delta"; readonly turn_id: string; readonly text: string }
+  | { readonly type: "tool.started"; readonly turn_id: string; readonly tool_call_id: string; readonly name: string; readonly arguments: Readonly<Record<string, unknown>> }
+  | { readonly type: "tool.finished"; readonly turn_id: string; readonly tool_call_id: string; readonly name: string; readonly ok: boolean; readonly result: string }
+  | ({ readonly type: "turn.finished" } & TurnResult)
+  | { readonly type: "turn.failed"; readonly turn_id: string; readonly session: string; readonly error: ErrorBody };
+
+export type StreamEventType = StreamEvent["type"];
+
+export function isFinal(event: StreamEvent): boolean {
+  return event.type === "turn.finished" || event.type === "turn.failed";
+}
