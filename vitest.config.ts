@@ -1,0 +1,25 @@
+/** One Vitest project for each lane, so that `vitest run --project unit` and `vitest run test/some/path` both work. */
+
+import { defineConfig } from "vitest/config";
+import { LANES } from "./test/lanes/lanes.ts";
+
+export default defineConfig({
+  test: {
+    // Two workers keep the whole suite within twelve minutes on two cores without starving the servers under test.
+    maxWorkers: 2,
+    passWithNoTests: true,
+    teardownTimeout: 30_000,
+    projects: LANES.map((lane) => ({
+      test: {
+        name: lane.name,
+        include: [...lane.include],
+        exclude: ["**/node_modules/**", "**/dist/**", ...lane.exclude],
+        testTimeout: lane.timeoutMs,
+        hookTimeout: lane.timeoutMs,
+        unstubEnvs: true,
+        restoreMocks: true,
+        ...(lane.postgres ? { globalSetup: ["test/lanes/postgres-setup.ts"] } : {}),
+      },
+    })),
+  },
+});
