@@ -1,0 +1,71 @@
+/**
+ * Counting tokens as the models do (o200k), and filling a budget of them.
+ * The tokenizer's table costs some 115 ms and 75 MB resident, so it is loaded only when the first turn needs it.
+ */
+
+export type CountTokens = (text: string) => number;
+
+/** The part of the tokenizer library that is used. */
+interface Encoding {
+  countTokens(text: string, options: { readonly disallowedSpecial: Set<string> }): number;
+}
+
+/** Longest run that goes to the tokenizer at once: its time grows with the square of an unbroken run of letters. */
+const PIECE = 2_000;
+
+/** The tokenizer, loaded on the first call. Text that looks like a special token counts as the text that it is. */
+export async function loadTokenizer(): Promise<CountTokens> {
+  const encoding: Encoding = await import("gpt-tokenizer/encoding/o200k_base");
+  const options = { disallowedSpecial: new Set<string>() };
+  return (text) => {
+    let tokens = 0;
+    for (const piece of pieces(text)) tokens += encoding.countTokens(piece, options);
+    return tokens;
+  };
+}
+
+/** The longest list of first items whose costs add up to at most the budget; the order is the caller's. */
+export function fitBudget<Item>(items: Iterable<Item>, budget: number, cost: (item: Item) => number): Item[] {
+  const fitting: Item[] = [];
+  let spent = 0;
+  for (const item of items) {
+    spent += cost(item);
+    if (spent > budget) break;
+    fitting.push(item);
+  }
+  return fitting;
+}
+
+/** The text, or its head followed by an ellipsis, so that it costs at most `budget` tokens; empty when nothing fits. */
+export function fitText(text: string, budget: number, count: CountTokens): string {
+  // No token is longer than 128 units, so that a longer text never fits and need not be counted whole.
+  const bounded = text.length > budget * 128 ? text.slice(0, budget * 128) : text;
+  if (bounded === text && count(text) <= budget) return text;
+  let low = 0;
+  let high = bounded.length;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (count(`${headOf(bounded, middle)}…`) <= budget) low = middle;
+    else high = middle - 1;
+  }
+  return low === 0 ? "" : `${headOf(bounded, low)}…`;
+}
+
+function headOf(text: string, length: number): string {
+  const last = text.charCodeAt(length - 1);
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length).trimEnd();
+}
+
+/** Splits before a space where there is one, which is where the tokenizer itself separates words. */
+function* pieces(text: string): Generator<string> {
+  let start = 0;
+  while (text.length - start > PIECE) {
+    const space = text.lastIndexOf(" ", start + PIECE);
+    let end = space > start + PIECE / 2 ? space : start + PIECE;
+    const unit = text.charCodeAt(end);
+    if (unit >= 0xdc00 && unit <= 0xdfff) end -= 1;
+    yield text.slice(start, end);
+    start = end;
+  }
+  yield text.slice(start);
+}
