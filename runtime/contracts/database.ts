@@ -45,8 +45,11 @@ export interface Database extends Queryable {
   readonly backend: "postgres" | "embedded";
   /** READ COMMITTED. Commits when work resolves, rolls back when it rejects; only the handle given to work is in it. */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
-  /** One multi-statement script without parameters, outside any transaction of ours (migrations bring their own). */
-  script(sql: string, options?: TransactionOptions): Promise<void>;
+  /**
+   * One multi-statement script without parameters, outside any transaction of ours (migrations bring their own). The
+   * rows of all its statements, in their order; a block that it leaves open is rolled back.
+   */
+  script<Row = Record<string, unknown>>(sql: string, options?: TransactionOptions): Promise<QueryResult<Row>>;
   /** Calls handler for every NOTIFY on the channel, until the returned function is called; survives reconnects. */
   listen(channel: string, handler: (payload: string) => void): Promise<() => Promise<void>>;
   status(): Promise<DatabaseStatus>;

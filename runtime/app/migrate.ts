@@ -1,0 +1,184 @@
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Database, Queryable } from "../contracts/database.ts";
+import { MemoryError } from "../contracts/errors.ts";
+
+/**
+ * The schema: numbered SQL files (`001_transcript.sql`), each applied once, in order, in a transaction of its own.
+ * A file may say in a line of its own `-- compatible-from: 3` that code which knows only the schema 3 still works on it.
+ */
+
+export interface MigrateOptions {
+  /** Where the SQL files are. */
+  readonly directory: string;
+  /** `verify` changes nothing: it is for nodes of a fleet, where one job migrates. */
+  readonly mode: "apply" | "verify";
+}
+
+export interface MigrateReport {
+  /** Version of the schema as it is now. */
+  readonly version: number;
+  /** Names of the files that were applied by this call. */
+  readonly applied: readonly string[];
+}
+
+interface Migration {
+  readonly version: number;
+  readonly name: string;
+  readonly checksum: string;
+  readonly compatibleFrom: number;
+  readonly sql: string;
+}
+
+interface AppliedRow {
+  readonly version: number;
+  readonly name: string;
+  readonly checksum: string;
+  readonly compatible_from: number;
+}
+
+const STATEMENT_TIMEOUT_MS = 30 * 60_000;
+/** How long to wait for another migrating process, and then for the tables that are in use. */
+const TURN_TIMEOUT_MS = 10 * 60_000;
+const TABLE_LOCK_TIMEOUT_MS = 5_000;
+/** Any number will do, as long as nothing else locks it: "cairn" in ASCII. */
+const ADVISORY_LOCK = 0x636169726e;
+
+const FILE_NAME = /^(\d{3})_[a-z0-9_]+\.sql$/;
+
+/**
+ * Brings the schema up to date, or verifies that it is. MEMORY_SCHEMA_MISMATCH when a file was changed after it was
+ * applied, when the database is newer than this code can work with, when an extension cannot be created, or (`verify`)
+ * when something is still to be applied; MEMORY_LOCK_TIMEOUT when tables stayed in use.
+ */
+export async function migrate(database: Database, { directory, mode }: MigrateOptions): Promise<MigrateReport> {
+  const migrations = await readMigrations(directory);
+  const pending = unapplied(migrations, await readApplied(database));
+  if (mode === "verify" && pending.length > 0) {
+    throw mismatch(
+      `The database's schema lacks ${pending.map(({ name }) => name).join(", ")}.`,
+      "Migrate it first: one node or job does, the others wait.",
+    );
+  }
+  const applied: string[] = [];
+  for (const migration of pending) {
+    if (await apply(database, migration, migrations)) applied.push(migration.name);
+  }
+  return { version: Math.max(...(await readApplied(database)).map(({ version }) => version)), applied };
+}
+
+/** The version of the schema, or null where no migration was ever applied. */
+export async function schemaVersion(database: Queryable): Promise<number | null> {
+  const applied = await readApplied(database);
+  return applied.at(-1)?.version ?? null;
+}
+
+/** False when another process was faster. */
+async function apply(database: Database, migration: Migration, migrations: readonly Migration[]): Promise<boolean> {
+  return database.transaction(
+    async (tx) => {
+      await tx.query("select pg_advisory_xact_lock($1)", [ADVISORY_LOCK]);
+      await tx.query(`set local lock_timeout = ${TABLE_LOCK_TIMEOUT_MS}`);
+      if (!unapplied(migrations, await readApplied(tx)).includes(migration)) return false;
+      if (migration.version === 1) await prepare(tx);
+      await tx.query(migration.sql).catch((error: unknown) => {
+        if (error instanceof MemoryError && error.code !== "MEMORY_QUERY_FAILED") throw error;
+        throw new MemoryError("MEMORY_QUERY_FAILED", `The migration ${migration.name} failed.`, { cause: error });
+      });
+      const { version, name, checksum, compatibleFrom } = migration;
+      await tx.query(
+        "insert into schema_migrations (version, name, checksum, compatible_from) values ($1, $2, $3, $4)",
+        [version, name, checksum, compatibleFrom],
+      );
+      return true;
+    },
+    { statementTimeoutMs: STATEMENT_TIMEOUT_MS, lockTimeoutMs: TURN_TIMEOUT_MS },
+  );
+}
+
+async function prepare(tx: Queryable): Promise<void> {
+  for (const extension of ["vector", "pg_trgm"]) {
+    await tx.query(`create extension if not exists ${extension}`).catch((error: unknown) => {
+      throw mismatch(
+        `The extension ${extension} cannot be created in this database.`,
+        `Let a superuser run \`create extension ${extension}\` in it once.`,
+        error,
+      );
+    });
+  }
+  await tx.query(
+    `create table if not exists schema_migrations (
+       version         integer primary key,
+       name            text not null,
+       checksum        text not null,
+       compatible_from integer not null,
+       applied_at      timestamptz not null default now()
+     )`,
+  );
+}
+
+/** Oldest first; empty where the table does not exist yet. */
+async function readApplied(database: Queryable): Promise<readonly AppliedRow[]> {
+  const { rows } = await database.query<{ there: boolean }>(
+    "select to_regclass('schema_migrations') is not null as there",
+  );
+  if (!rows[0]?.there) return [];
+  const applied = await database.query<AppliedRow>(
+    "select version, name, checksum, compatible_from from schema_migrations order by version",
+  );
+  return applied.rows;
+}
+
+/** What is still to be applied, after a check that what was applied is what this code knows. */
+function unapplied(migrations: readonly Migration[], applied: readonly AppliedRow[]): readonly Migration[] {
+  const known = new Map(migrations.map((migration) => [migration.version, migration]));
+  const latest = migrations.at(-1)?.version ?? 0;
+  for (const { version, name, checksum, compatible_from: compatibleFrom } of applied) {
+    const migration = known.get(version);
+    if (migration === undefined) {
+      if (version > latest && compatibleFrom <= latest) continue;
+      throw mismatch(
+        `The database's schema (${version}) is newer than this version of Cairn can work with (${latest}).`,
+        "Start a newer version of Cairn.",
+      );
+    }
+    if (migration.checksum === checksum) continue;
+    throw mismatch(
+      `The migration ${migration.name} was changed after it had been applied (as ${name}).`,
+      "Put the file back as it was, or start with an empty database.",
+    );
+  }
+  const done = new Set(applied.map(({ version }) => version));
+  return migrations.filter(({ version }) => !done.has(version));
+}
+
+async function readMigrations(directory: string): Promise<readonly Migration[]> {
+  const names = (await readdir(directory)).filter((name) => name.endsWith(".sql")).sort();
+  const migrations = await Promise.all(names.map((name) => readMigration(directory, name)));
+  for (const [index, { version, name }] of migrations.entries()) {
+    if (version !== index + 1)
+      throw mismatch(`The migration ${name} is out of order: number ${index + 1} is expected.`);
+  }
+  return migrations;
+}
+
+async function readMigration(directory: string, name: string): Promise<Migration> {
+  const digits = FILE_NAME.exec(name)?.[1];
+  if (digits === undefined) throw mismatch(`The migration ${name} is not named like 001_what_it_is_about.sql.`);
+  const sql = await readFile(join(directory, name), "utf8");
+  const version = Number(digits);
+  const compatibleFrom = /^-- compatible-from: (\d+)$/m.exec(sql)?.[1];
+  return {
+    version,
+    name,
+    // Line endings are a matter of the checkout, not of the migration.
+    checksum: createHash("sha256").update(sql.replaceAll("\r\n", "\n")).digest("hex"),
+    compatibleFrom: compatibleFrom === undefined ? version : Number(compatibleFrom),
+    sql,
+  };
+}
+
+function mismatch(message: string, hint?: string, cause?: unknown): MemoryError {
+  return new MemoryError("MEMORY_SCHEMA_MISMATCH", message, { ...(hint ? { hint } : {}), ...(cause ? { cause } : {}) });
+}

@@ -1,0 +1,131 @@
+import type { Notification } from "pg";
+import { MemoryError } from "../../../contracts/errors.ts";
+import type { Logger } from "../../../contracts/ports.ts";
+import type { Connections, Lease } from "../wire/connection.ts";
+import { toMemoryError } from "../wire/errors.ts";
+import { Engine } from "./engine.ts";
+
+/** The one connection there is, handed out in the order of asking; its thread is started again when it was ended. */
+
+const ACQUIRE_TIMEOUT_MS = 30_000;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 10_000;
+
+export interface EmbeddedEvents {
+  onNotification(notification: Notification): void;
+  /** A new thread has taken the place of one that was lost. */
+  onReopened(): void;
+}
+
+interface Waiter {
+  readonly resolve: (lease: Lease) => void;
+  readonly reject: (error: MemoryError) => void;
+  readonly deadline: NodeJS.Timeout;
+}
+
+export class EmbeddedConnections implements Connections {
+  readonly sessions = true;
+  readonly graceMs = 0;
+  readonly #directory: string;
+  readonly #logger: Logger;
+  #events: EmbeddedEvents = { onNotification: () => {}, onReopened: () => {} };
+  readonly #waiting: Waiter[] = [];
+  #engine: Engine | undefined;
+  #opening: Promise<void> | undefined;
+  #reopenTimer: NodeJS.Timeout | undefined;
+  #failures = 0;
+  #busy = false;
+  #closed = false;
+
+  constructor(directory: string, logger: Logger) {
+    this.#directory = directory;
+    this.#logger = logger;
+  }
+
+  /** First opening: rejects when the store cannot be opened, where later ones are tried again. */
+  async open(events: EmbeddedEvents): Promise<void> {
+    this.#events = events;
+    this.#engine = await this.#start();
+  }
+
+  acquire(): Promise<Lease> {
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter = {
+        resolve,
+        reject,
+        deadline: setTimeout(() => {
+          this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
+          reject(new MemoryError("MEMORY_UNAVAILABLE", "The store was busy for too long."));
+        }, ACQUIRE_TIMEOUT_MS),
+      };
+      this.#waiting.push(waiter);
+      this.#next();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#reopenTimer);
+    for (const waiter of this.#waiting.splice(0)) {
+      clearTimeout(waiter.deadline);
+      waiter.reject(new MemoryError("MEMORY_UNAVAILABLE", "The database is closed."));
+    }
+    await this.#opening;
+    await this.#engine?.close();
+    this.#engine = undefined;
+  }
+
+  #next(): void {
+    const engine = this.#engine;
+    if (this.#busy || !engine) return;
+    const waiter = this.#waiting.shift();
+    if (!waiter) return;
+    clearTimeout(waiter.deadline);
+    this.#busy = true;
+    waiter.resolve({
+      client: engine.client,
+      abandon: () => engine.end(new Error("Connection terminated: a statement ran into its deadline")),
+      release: (broken = false) => {
+        if (broken) engine.end(new Error("Connection terminated: a transaction could not be ended"));
+        this.#busy = false;
+        this.#next();
+      },
+    });
+  }
+
+  #start(): Promise<Engine> {
+    const engine = Engine.start({ directory: this.#directory }, this.#logger, {
+      onNotification: (notification) => this.#events.onNotification(notification),
+      onLost: (error) => this.#onLost(error),
+    });
+    return engine.catch((error: unknown) => {
+      throw toMemoryError(error);
+    });
+  }
+
+  #onLost(error: Error): void {
+    if (!this.#engine) return;
+    this.#engine = undefined;
+    this.#logger.warn({ err: error }, "the embedded store's thread was ended; opening the store again");
+    this.#reopen();
+  }
+
+  #reopen(): void {
+    if (this.#closed) return;
+    this.#opening = this.#start().then(
+      (engine) => {
+        this.#failures = 0;
+        this.#engine = engine;
+        this.#events.onReopened();
+        this.#next();
+      },
+      (err: unknown) => {
+        this.#failures += 1;
+        this.#logger.error({ err }, "the embedded store cannot be opened; trying again");
+        if (this.#closed) return;
+        const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#failures, 10));
+        this.#reopenTimer = setTimeout(() => this.#reopen(), pause);
+      },
+    );
+  }
+}

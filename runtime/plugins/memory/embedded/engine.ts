@@ -1,0 +1,112 @@
+import { extname } from "node:path";
+import { Worker } from "node:worker_threads";
+import { Client, type Notification } from "pg";
+import type { Logger } from "../../../contracts/ports.ts";
+import { columnTypes } from "../wire/types.ts";
+import type { FromThread, ThreadSettings, ToThread } from "./messages.ts";
+import { ThreadStream } from "./stream.ts";
+
+/** One run of the store's thread with the one client that talks to it: from its start until it is closed or ended. */
+
+const START_TIMEOUT_MS = 60_000;
+const CLOSE_TIMEOUT_MS = 30_000;
+
+export interface EngineEvents {
+  onNotification(notification: Notification): void;
+  /** The thread is gone, without having been asked to close. */
+  onLost(error: Error): void;
+}
+
+export class Engine {
+  readonly client: Client;
+  readonly #worker: Worker;
+  readonly #stream: ThreadStream;
+  readonly #events: EngineEvents;
+  readonly #logger: Logger;
+  readonly #ready = Promise.withResolvers<void>();
+  readonly #exited = Promise.withResolvers<void>();
+  #closing = false;
+  #lost: Error | undefined;
+
+  private constructor(settings: ThreadSettings, logger: Logger, events: EngineEvents) {
+    this.#events = events;
+    this.#logger = logger;
+    this.#worker = new Worker(new URL(`./thread${extname(import.meta.url)}`, import.meta.url), {
+      workerData: settings,
+      name: "cairn-store",
+    });
+    this.#stream = new ThreadStream((bytes) => this.#post({ type: "bytes", bytes }));
+    this.client = new Client({
+      user: "postgres",
+      database: "postgres",
+      ssl: false,
+      types: columnTypes(),
+      pipeline: true,
+      stream: () => this.#stream,
+    });
+    this.client.on("error", () => {});
+    this.client.on("notification", (notification) => events.onNotification(notification));
+    this.#worker.on("message", (message: FromThread) => this.#receive(message));
+    this.#worker.on("error", (error) => this.#fail(error));
+    this.#worker.on("exit", () => {
+      this.#fail(new Error("Connection terminated: the store's thread has ended"));
+      this.#exited.resolve();
+    });
+  }
+
+  /** Opens the store in a new thread; rejects with what the engine said when it cannot. */
+  static async start(settings: ThreadSettings, logger: Logger, events: EngineEvents): Promise<Engine> {
+    const engine = new Engine(settings, logger, events);
+    const deadline = setTimeout(
+      () => engine.end(new Error("timeout expired: the store did not open")),
+      START_TIMEOUT_MS,
+    );
+    try {
+      await engine.#ready.promise;
+      await engine.client.connect();
+      return engine;
+    } catch (error) {
+      engine.end(error instanceof Error ? error : new Error(String(error)));
+      throw engine.#lost ?? error;
+    } finally {
+      clearTimeout(deadline);
+    }
+  }
+
+  /** Ends the thread now, whatever it does; its statements reject with the reason. */
+  end(reason: Error): void {
+    this.#fail(reason);
+    this.#worker.terminate().catch((err: unknown) => this.#logger.error({ err }, "the store's thread did not end"));
+  }
+
+  /** Writes everything out and ends the thread. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    const deadline = setTimeout(() => void this.#worker.terminate(), CLOSE_TIMEOUT_MS);
+    this.#post({ type: "close" });
+    await this.#exited.promise;
+    clearTimeout(deadline);
+    this.#stream.destroy();
+  }
+
+  #post(message: ToThread): void {
+    this.#worker.postMessage(message);
+  }
+
+  #receive(message: FromThread): void {
+    if (message.type === "bytes") this.#stream.push(message.bytes);
+    else if (message.type === "ready") this.#ready.resolve();
+    else if (message.type === "failed") {
+      this.#fail(Object.assign(new Error(message.message), message.code ? { code: message.code } : {}));
+      void this.#worker.terminate();
+    }
+  }
+
+  #fail(error: Error): void {
+    if (this.#lost || this.#closing) return;
+    this.#lost = error;
+    this.#ready.reject(error);
+    this.#stream.destroy(error);
+    this.#events.onLost(error);
+  }
+}

@@ -1,0 +1,189 @@
+import type { QueryResult, Transaction, TransactionOptions } from "../../../contracts/database.ts";
+import { MemoryError } from "../../../contracts/errors.ts";
+import { type Lease, resultOf, type Statement } from "./connection.ts";
+import { sqlStateOf, toMemoryError } from "./errors.ts";
+import type { PreparedStatements } from "./prepared.ts";
+
+/** One leased connection: statements with their deadlines, and the transaction on it. */
+
+export const DEFAULT_STATEMENT_TIMEOUT_MS = 5_000;
+export const DEFAULT_LOCK_TIMEOUT_MS = 2_000;
+export const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000;
+
+export interface SessionSettings {
+  /** Undefined where names do not hold (a connection pooler stands between). */
+  readonly prepared: PreparedStatements | undefined;
+  /** True when the defaults above hold for the session already; else each transaction sets them. */
+  readonly preset: boolean;
+  readonly graceMs: number;
+}
+
+export class Session {
+  readonly #lease: Lease;
+  readonly #settings: SessionSettings;
+  readonly #statementTimeoutMs: number;
+  readonly #lockTimeoutMs: number;
+  #savepoints = 0;
+
+  constructor(lease: Lease, settings: SessionSettings, options: TransactionOptions = {}) {
+    this.#lease = lease;
+    this.#settings = settings;
+    this.#statementTimeoutMs = options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS;
+    this.#lockTimeoutMs = options.lockTimeoutMs ?? DEFAULT_LOCK_TIMEOUT_MS;
+  }
+
+  async query<Row>(text: string, values?: readonly unknown[]): Promise<QueryResult<Row>> {
+    const name = values === undefined ? undefined : this.#settings.prepared?.nameOf(text);
+    return this.#run<Row>({ text, ...(values ? { values: [...values] } : {}), ...(name ? { name } : {}) });
+  }
+
+  /** Several statements in one message, without values; the rows of all of them. */
+  async simple<Row>(text: string): Promise<QueryResult<Row>> {
+    return this.#run<Row>({ text });
+  }
+
+  /**
+   * BEGIN, work, COMMIT; ROLLBACK when work rejects. BEGIN and its settings are one message that is not waited for:
+   * the first statement follows it on the wire, so a transaction costs one round trip more than its statements.
+   */
+  async transaction<T>(work: (tx: Transaction) => Promise<T>, options: TransactionOptions): Promise<T> {
+    const begun = this.simple(this.#begin(options));
+    begun.catch(() => {});
+    const handle = new Handle(this);
+    let value: T;
+    try {
+      value = await work(handle);
+      await begun;
+    } catch (error) {
+      handle.close();
+      // Whatever fails here leaves the session in an unknown state: the caller sees it in the client's status.
+      await this.simple("ROLLBACK").catch(() => {});
+      throw error;
+    }
+    handle.close();
+    const end = await this.#run<never>({ text: "COMMIT" }).catch((error: unknown) => {
+      throw toMemoryError(error);
+    });
+    if (end.command === "ROLLBACK") {
+      throw new MemoryError("MEMORY_QUERY_FAILED", "A statement of the transaction had failed: it was rolled back.", {
+        hint: "Catch an expected failure in a savepoint.",
+      });
+    }
+    return value;
+  }
+
+  /** `SAVEPOINT`, work, `RELEASE`; back to the savepoint when work rejects or left a failed statement behind. */
+  async savepoint<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    this.#savepoints += 1;
+    const name = `s${this.#savepoints}`;
+    const set = this.simple(`SAVEPOINT ${name}`);
+    set.catch(() => {});
+    const handle = new Handle(this);
+    try {
+      const value = await work(handle);
+      handle.close();
+      await set;
+      await this.simple(`RELEASE SAVEPOINT ${name}`);
+      return value;
+    } catch (error) {
+      handle.close();
+      await this.simple(`ROLLBACK TO SAVEPOINT ${name}; RELEASE SAVEPOINT ${name}`).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Ends a transaction that was left open; false when the session cannot be used any more. */
+  async rest(): Promise<boolean> {
+    if (this.#lease.client.getTransactionStatus() === "I") return true;
+    return this.simple("ROLLBACK").then(
+      () => true,
+      () => false,
+    );
+  }
+
+  #begin(options: TransactionOptions): string {
+    const { preset } = this.#settings;
+    const settings: string[] = [];
+    if (!preset || options.statementTimeoutMs !== undefined) {
+      settings.push(`SET LOCAL statement_timeout = ${whole(this.#statementTimeoutMs)}`);
+    }
+    if (!preset || options.lockTimeoutMs !== undefined) {
+      settings.push(`SET LOCAL lock_timeout = ${whole(this.#lockTimeoutMs)}`);
+    }
+    if (!preset) {
+      settings.push(`SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_TIMEOUT_MS}`);
+      settings.push("SET LOCAL timezone = 'UTC'");
+    }
+    if (options.durable === false) settings.push("SET LOCAL synchronous_commit = off");
+    return ["BEGIN", ...settings].join("; ");
+  }
+
+  async #run<Row>(statement: Statement): Promise<QueryResult<Row> & { readonly command: string }> {
+    let abandoned = false;
+    const watchdog = setTimeout(() => {
+      abandoned = true;
+      this.#lease.abandon();
+    }, this.#statementTimeoutMs + this.#settings.graceMs);
+    try {
+      const answer = await this.#lease.client.query(statement);
+      const last = Array.isArray(answer) ? answer.at(-1) : answer;
+      return { ...resultOf<Row>(answer), command: last?.command ?? "" };
+    } catch (error) {
+      if (abandoned) {
+        throw new MemoryError("MEMORY_TIMEOUT", "The statement ran into its deadline and was ended.", { cause: error });
+      }
+      throw this.#stale(error) ?? toMemoryError(error);
+    } finally {
+      clearTimeout(watchdog);
+    }
+  }
+
+  /** A plan that a schema change has outdated: the same statement works when it is sent again. */
+  #stale(error: unknown): MemoryError | undefined {
+    if (sqlStateOf(error) !== "0A000" || !(error instanceof Error)) return undefined;
+    if (!error.message.includes("cached plan")) return undefined;
+    this.#settings.prepared?.forget();
+    return new MemoryError("MEMORY_UNAVAILABLE", "The schema changed under a prepared statement.", { cause: error });
+  }
+}
+
+/** What a transaction's work gets: usable until the work has ended. */
+class Handle implements Transaction {
+  readonly #session: Session;
+  #open = true;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  async query<Row = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<QueryResult<Row>> {
+    this.#assertOpen();
+    return this.#session.query<Row>(text, values);
+  }
+
+  /** Savepoints of one handle run one after the other: they nest on the connection, and siblings must not. */
+  async savepoint<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    this.#assertOpen();
+    const before = this.#last;
+    const run = before.then(() => {
+      this.#assertOpen();
+      return this.#session.savepoint(work);
+    });
+    this.#last = run.catch(() => {});
+    return run;
+  }
+
+  close(): void {
+    this.#open = false;
+  }
+
+  #assertOpen(): void {
+    if (this.#open) return;
+    throw new MemoryError("MEMORY_QUERY_FAILED", "The transaction or savepoint of this handle has ended.");
+  }
+}
+
+function whole(milliseconds: number): number {
+  return Math.max(1, Math.ceil(milliseconds));
+}

@@ -1,0 +1,191 @@
+import { createHash, randomUUID } from "node:crypto";
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Client } from "pg";
+import { afterAll, describe } from "vitest";
+import { migrate } from "../../runtime/app/migrate.ts";
+import type { Database } from "../../runtime/contracts/database.ts";
+import type { Logger } from "../../runtime/contracts/ports.ts";
+import { openEmbedded } from "../../runtime/plugins/memory/embedded/index.ts";
+import { openPostgres } from "../../runtime/plugins/memory/postgres/index.ts";
+
+/**
+ * Suites of the database lane run once on each backend. PostgreSQL is the cluster of CAIRN_TEST_PG_URL (each database
+ * is copied from a migrated template), PGlite a copy of a migrated directory.
+ */
+
+export interface OpenOptions {
+  /** A database of its own, where the suite's shared one would disturb or be disturbed. */
+  readonly fresh?: boolean;
+}
+
+/**
+ * The suite's database: migrated, empty, opened at the first call and shared by the suite's tests (tests keep apart by
+ * their own session keys); with `fresh` another one. All are closed and deleted after the suite.
+ */
+export type OpenDatabase = (options?: OpenOptions) => Promise<Database>;
+
+export const MIGRATIONS = fileURLToPath(new URL("../../migrations", import.meta.url));
+
+export const silent: Logger = {
+  debug: () => {},
+  info: () => {},
+  warn: () => {},
+  error: () => {},
+  child: () => silent,
+};
+
+/** Opening a store takes seconds on a busy machine. */
+const HOOK_TIMEOUT_MS = 60_000;
+
+export function describeEachDatabase(
+  name: string,
+  suite: (open: OpenDatabase, backend: Database["backend"]) => void,
+): void {
+  const url = process.env.CAIRN_TEST_PG_URL;
+  const required = (process.env.REQUIRE_LANES ?? "").split(",").includes("database");
+  if (url === undefined && required)
+    throw new Error("CAIRN_TEST_PG_URL is not set, and the lane `database` is required.");
+  describe(`${name} (embedded)`, () => suite(opener(openEmbeddedCopy), "embedded"));
+  describe.skipIf(url === undefined)(`${name} (postgres)`, () =>
+    suite(
+      opener(() => openPostgresCopy(url ?? "")),
+      "postgres",
+    ),
+  );
+}
+
+interface Opened {
+  readonly database: Database;
+  remove(): Promise<void>;
+}
+
+function opener(create: () => Promise<Opened>): OpenDatabase {
+  const opened: Promise<Opened>[] = [];
+  let shared: Promise<Opened> | undefined;
+  const add = (): Promise<Opened> => {
+    const one = create();
+    opened.push(one);
+    return one;
+  };
+  afterAll(async () => {
+    const results = await Promise.allSettled(opened);
+    for (const result of results) {
+      if (result.status === "rejected") continue;
+      await result.value.database.close();
+      await result.value.remove();
+    }
+  }, HOOK_TIMEOUT_MS);
+  return async ({ fresh = false } = {}) => {
+    if (fresh) return (await add()).database;
+    shared ??= add();
+    return (await shared).database;
+  };
+}
+
+/** A new, empty, migrated database of the cluster; `remove` drops it. */
+export async function createPostgresCopy(clusterUrl: string): Promise<{ url: string; remove(): Promise<void> }> {
+  const name = `cairn_test_${randomUUID().replaceAll("-", "")}`;
+  await withAdmin(clusterUrl, async (admin) => {
+    const template = await postgresTemplate(clusterUrl, admin);
+    await admin.query(`create database ${name} template ${template}`);
+  });
+  return {
+    url: urlOf(clusterUrl, name),
+    remove: () =>
+      withAdmin(clusterUrl, async (admin) => void (await admin.query(`drop database ${name} with (force)`))),
+  };
+}
+
+async function openPostgresCopy(clusterUrl: string): Promise<Opened> {
+  const { url, remove } = await createPostgresCopy(clusterUrl);
+  return { database: await openPostgres({ connectionString: url, pool: 10, logger: silent }), remove };
+}
+
+/** Made by the first who comes; the others wait on the lock. Named after the migrations, so that it never is outdated. */
+async function postgresTemplate(clusterUrl: string, admin: Client): Promise<string> {
+  const name = `cairn_template_${await migrationsHash()}`;
+  const exists = async (): Promise<boolean> =>
+    ((await admin.query("select 1 from pg_database where datname = $1", [name])).rowCount ?? 0) > 0;
+  if (await exists()) return name;
+  await admin.query("select pg_advisory_lock(hashtext($1))", [name]);
+  try {
+    if (await exists()) return name;
+    const unfinished = `${name}_unfinished`;
+    await admin.query(`drop database if exists ${unfinished} with (force)`);
+    await admin.query(`create database ${unfinished}`);
+    const database = await openPostgres({ connectionString: urlOf(clusterUrl, unfinished), pool: 2, logger: silent });
+    try {
+      await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+    } finally {
+      await database.close();
+    }
+    await admin.query(`alter database ${unfinished} rename to ${name}`);
+    return name;
+  } finally {
+    await admin.query("select pg_advisory_unlock(hashtext($1))", [name]);
+  }
+}
+
+async function withAdmin<T>(clusterUrl: string, work: (admin: Client) => Promise<T>): Promise<T> {
+  const admin = new Client({ connectionString: clusterUrl });
+  await admin.connect();
+  try {
+    return await work(admin);
+  } finally {
+    await admin.end();
+  }
+}
+
+function urlOf(clusterUrl: string, database: string): string {
+  const url = new URL(clusterUrl);
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
+/** A directory with a new, empty, migrated embedded store; `remove` deletes it. */
+export async function createEmbeddedCopy(): Promise<{ path: string; remove(): Promise<void> }> {
+  const template = await embeddedTemplate();
+  const path = await mkdtemp(join(tmpdir(), "cairn-test-store-"));
+  await cp(template, path, { recursive: true });
+  return { path, remove: () => rm(path, { recursive: true, force: true }) };
+}
+
+async function openEmbeddedCopy(): Promise<Opened> {
+  const { path, remove } = await createEmbeddedCopy();
+  return { database: await openEmbedded({ path, logger: silent }), remove };
+}
+
+/** Made under a name of its own and renamed when complete: whoever comes second finds it, or throws its own away. */
+async function embeddedTemplate(): Promise<string> {
+  const root = join(tmpdir(), "cairn-test-templates");
+  const template = join(root, await migrationsHash());
+  if (await stat(template).catch(() => undefined)) return template;
+  await mkdir(root, { recursive: true });
+  const unfinished = await mkdtemp(join(root, "unfinished-"));
+  const database = await openEmbedded({ path: unfinished, logger: silent });
+  try {
+    await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+  } finally {
+    await database.close();
+  }
+  await rename(unfinished, template).catch(async () => {
+    await rm(unfinished, { recursive: true, force: true });
+    await stat(template);
+  });
+  return template;
+}
+
+async function migrationsHash(): Promise<string> {
+  const hash = createHash("sha256");
+  for (const name of (await readdir(MIGRATIONS)).sort()) {
+    hash
+      .update(name)
+      .update("\0")
+      .update(await readFile(join(MIGRATIONS, name)))
+      .update("\0");
+  }
+  return hash.digest("hex").slice(0, 16);
+}
