@@ -1,0 +1,64 @@
+/** The eight commands of a chat, read from one line such as `/think high`. */
+
+import type { ThinkingLevel } from "../contracts/provider.ts";
+
+export const THINKING_LEVELS = ["off", "low", "medium", "high"] as const satisfies readonly ThinkingLevel[];
+
+export const COMMAND_USAGE = {
+  stop: "/stop - abort the current turn",
+  interrupt: "/interrupt TEXT - abort the current turn and run TEXT next",
+  steer: "/steer TEXT - tell the agent something while it works",
+  new: "/new - start a fresh conversation; the transcript is kept",
+  status: "/status - what this session is doing",
+  model: "/model [NAME | PROVIDER:NAME | default] - show or set the model",
+  think: "/think [off|low|medium|high] - show or set the thinking level",
+  reasoning: "/reasoning [on|off] - show or hide the model's reasoning",
+} as const;
+
+export type CommandName = keyof typeof COMMAND_USAGE;
+
+export type CommandLine =
+  | { readonly kind: "stop" | "new" | "status" }
+  | { readonly kind: "interrupt" | "steer"; readonly text: string }
+  | { readonly kind: "model"; readonly model: string | null }
+  | { readonly kind: "think"; readonly level: ThinkingLevel | null }
+  | { readonly kind: "reasoning"; readonly on: boolean | null }
+  /** The name is known, its argument is missing or not one of those allowed. */
+  | { readonly kind: "misused"; readonly name: CommandName; readonly usage: string }
+  | { readonly kind: "unknown"; readonly name: string };
+
+/** True for a line that a channel hands to the command handler instead of the inbox: a slash and a name of letters. */
+export function looksLikeCommand(line: string): boolean {
+  return /^\/[a-z]+(\s|$)/i.test(line.trim());
+}
+
+export function parseCommand(line: string): CommandLine {
+  const match = /^\/?(\S*)\s*([\s\S]*)$/.exec(line.trim());
+  const name = (match?.[1] ?? "").toLowerCase();
+  const argument = (match?.[2] ?? "").trim();
+  const misused = (known: CommandName): CommandLine => ({ kind: "misused", name: known, usage: COMMAND_USAGE[known] });
+
+  switch (name) {
+    case "stop":
+    case "new":
+    case "status":
+      return argument === "" ? { kind: name } : misused(name);
+    case "interrupt":
+    case "steer":
+      return argument === "" ? misused(name) : { kind: name, text: argument };
+    case "model":
+      return { kind: "model", model: argument === "" ? null : argument };
+    case "think": {
+      if (argument === "") return { kind: "think", level: null };
+      const level = THINKING_LEVELS.find((known) => known === argument.toLowerCase());
+      return level ? { kind: "think", level } : misused("think");
+    }
+    case "reasoning": {
+      if (argument === "") return { kind: "reasoning", on: null };
+      if (argument === "on" || argument === "off") return { kind: "reasoning", on: argument === "on" };
+      return misused("reasoning");
+    }
+    default:
+      return { kind: "unknown", name };
+  }
+}
