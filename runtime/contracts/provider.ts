@@ -27,7 +27,13 @@ export interface ChatOptions {
   readonly temperature?: number;
   readonly signal?: AbortSignal;
   /** Whose question it is; the offline provider searches memory with it, the others ignore it. */
-  readonly caller?: { readonly agent: string; readonly sessionKey: string; readonly user?: string };
+  readonly caller?: {
+    readonly agent: string;
+    readonly sessionKey: string;
+    readonly channel: string;
+    readonly user: string;
+    readonly owner: boolean;
+  };
 }
 
 export type StopReason = "end" | "tool_calls" | "length" | "refusal";
@@ -37,7 +43,13 @@ export type ChatChunk =
   | { readonly type: "reasoning"; readonly text: string }
   | { readonly type: "tool_call"; readonly call: ToolCall }
   /** Always the last chunk of a complete reply: a stream that ends without it was cut off. */
-  | { readonly type: "end"; readonly stopReason: StopReason; readonly usage: Usage; readonly model: string; readonly state?: ProviderState };
+  | {
+      readonly type: "end";
+      readonly stopReason: StopReason;
+      readonly usage: Usage;
+      readonly model: string;
+      readonly state?: ProviderState;
+    };
 
 export interface ChatReply {
   readonly text: string;

@@ -1,0 +1,66 @@
+/** Attachments as content-addressed files: written before the message is accepted, named by their SHA-256, never changed. */
+
+import { createHash } from "node:crypto";
+import { mkdir, open, readFile, rename, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { Attachment } from "../contracts/channel.ts";
+import type { NewId } from "../contracts/ports.ts";
+
+export interface AttachmentRef {
+  readonly sha256: string;
+  readonly name: string;
+  readonly media_type: string;
+  /** Bytes. */
+  readonly size: number;
+}
+
+export interface AttachmentStore {
+  /** Durable when it resolves. */
+  save(attachment: Attachment): Promise<AttachmentRef>;
+  /** Null when the file is not on this node. */
+  load(ref: AttachmentRef): Promise<Buffer | null>;
+}
+
+export function createAttachmentStore(directory: string, newId: NewId): AttachmentStore {
+  const pathOf = (sha256: string) => join(directory, sha256.slice(0, 2), sha256);
+  return {
+    async save(attachment) {
+      const data = Buffer.from(attachment.data, "base64");
+      const sha256 = createHash("sha256").update(data).digest("hex");
+      const path = pathOf(sha256);
+      const folder = join(directory, sha256.slice(0, 2));
+      const present = await stat(path).catch(() => null);
+      if (present?.size !== data.length) {
+        await mkdir(folder, { recursive: true, mode: 0o700 });
+        const temporary = `${path}.${newId()}`;
+        const file = await open(temporary, "wx", 0o600);
+        try {
+          await file.writeFile(data);
+          await file.sync();
+        } finally {
+          await file.close();
+        }
+        await rename(temporary, path);
+        await syncDirectory(folder);
+      }
+      return { sha256, name: attachment.name, media_type: attachment.mediaType, size: data.length };
+    },
+    async load(ref) {
+      // The name is a hash by construction; anything else never becomes a path.
+      if (!/^[0-9a-f]{64}$/.test(ref.sha256)) return null;
+      return readFile(pathOf(ref.sha256)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === "ENOENT") return null;
+        throw error;
+      });
+    },
+  };
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, "r");
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}

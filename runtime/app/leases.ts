@@ -1,0 +1,32 @@
+/** Leases in the database: one holder a name, by the database's clock; taking one over raises its epoch, which fences the holder before. */
+
+import type { Database } from "../contracts/database.ts";
+
+export interface LeaseTable {
+  /** The lease's epoch when it is ours now (taken, renewed or taken over after it ran out); null while another holds it. */
+  acquire(name: string, holder: string, ttlMs: number): Promise<number | null>;
+  /** Ends the lease at once, so that the next holder need not wait for it to run out. */
+  release(name: string, holder: string): Promise<void>;
+}
+
+export function createLeaseTable(database: Database): LeaseTable {
+  return {
+    async acquire(name, holder, ttlMs) {
+      const { rows } = await database.query<{ epoch: number }>(
+        `/* lease:acquire */ insert into leases (name, holder, expires_at) values ($1, $2, now() + $3 * interval '1 millisecond')
+         on conflict (name) do update set holder = excluded.holder, expires_at = excluded.expires_at,
+           epoch = leases.epoch + (case when leases.holder = excluded.holder then 0 else 1 end)
+         where leases.holder = excluded.holder or leases.expires_at < now()
+         returning epoch`,
+        [name, holder, ttlMs],
+      );
+      return rows[0] ? Number(rows[0].epoch) : null;
+    },
+    async release(name, holder) {
+      await database.query(
+        "/* lease:release */ update leases set expires_at = '-infinity' where name = $1 and holder = $2",
+        [name, holder],
+      );
+    },
+  };
+}

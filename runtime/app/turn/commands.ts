@@ -1,0 +1,194 @@
+/** The eight commands: answered at once, whatever is queued or running. */
+
+import type { CommandReply, CommandRequest } from "../../contracts/channel.ts";
+import { RuntimeError } from "../../contracts/errors.ts";
+import type { Memory } from "../../contracts/memory.ts";
+import type { NewId } from "../../contracts/ports.ts";
+import type { Provider } from "../../contracts/provider.ts";
+import type { SessionSettings } from "../../contracts/records.ts";
+import { COMMAND_USAGE, type CommandLine, parseCommand } from "../../domain/command-line.ts";
+import { modelChain, parseModelRef } from "../../domain/model-ref.ts";
+import { sessionKey } from "../../domain/session-key.ts";
+import type { Commands } from "../api.ts";
+import type { Conversations } from "../conversations.ts";
+import type { Agent } from "./agents.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import type { Inbox } from "./inbox.ts";
+import type { TurnStore } from "./turn-store.ts";
+
+export interface CommandsDeps {
+  readonly agents: ReadonlyMap<string, Agent>;
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly store: TurnStore;
+  readonly inbox: Inbox;
+  readonly dispatcher: Dispatcher;
+  readonly memory: Pick<Required<Memory>, "loadSessionSettings" | "saveSessionSettings">;
+  readonly conversations: Conversations;
+  readonly newId: NewId;
+  /** Tells the other nodes to abort a turn that runs there. */
+  announceAbort(turnId: string): Promise<void>;
+  isDraining(): boolean;
+}
+
+interface Subject {
+  readonly request: CommandRequest;
+  readonly agent: Agent;
+  readonly key: string;
+}
+
+/** What `/interrupt` puts ahead of the session's queue. */
+const AHEAD = 1;
+
+export function createCommands(deps: CommandsDeps): Commands {
+  const { agents, providers, store, inbox, dispatcher, memory, conversations } = deps;
+  const providerIds = new Set(providers.keys());
+
+  /** True when a turn was running; on this node it has ended when this resolves. */
+  async function abort(key: string): Promise<boolean> {
+    if (await dispatcher.abortSession(key)) return true;
+    const turnId = await store.requestAbort(key);
+    if (turnId === null) return false;
+    await deps.announceAbort(turnId);
+    return true;
+  }
+
+  async function settingsOf(key: string): Promise<SessionSettings> {
+    return (await memory.loadSessionSettings(key)) ?? {};
+  }
+
+  async function change(key: string, change: (settings: SessionSettings) => SessionSettings): Promise<void> {
+    await memory.saveSessionSettings(key, change(await settingsOf(key)));
+  }
+
+  function modelOf(agent: Agent, settings: SessionSettings): string {
+    const [first] = modelChain(agent, settings.model, providerIds);
+    return `${first?.provider}:${first?.model ?? providers.get(first?.provider ?? "")?.getModel() ?? "default"}`;
+  }
+
+  async function interrupt({ request, key }: Subject, text: string): Promise<CommandReply> {
+    if (deps.isDraining())
+      throw new RuntimeError("RUNTIME_DRAINING", "The service is shutting down; try again in a moment.", {
+        retryAfterS: 5,
+      });
+    // In line first: a crash between the two must not lose the text.
+    const { address, agent, owner } = request;
+    const accepted = await inbox.accept(
+      { address, agent, owner, externalId: `interrupt:${deps.newId()}`, text },
+      AHEAD,
+    );
+    const wasRunning = await abort(key);
+    dispatcher.kick();
+    return {
+      text: wasRunning ? "Interrupted; running your message now." : "Running your message now.",
+      data: { turn_id: accepted.turnId, interrupted: wasRunning },
+    };
+  }
+
+  async function steer({ key }: Subject, text: string): Promise<CommandReply> {
+    const { running } = await store.session(key);
+    const taken = running !== null && (await store.addSteer(running.turnId, text));
+    return taken
+      ? { text: "The agent will see it at its next step.", data: { turn_id: running.turnId, steered: true } }
+      : { text: "No turn is running: send it as a message.", data: { steered: false } };
+  }
+
+  async function status({ agent, key, request }: Subject): Promise<CommandReply> {
+    const [{ running, queued }, settings] = await Promise.all([store.session(key), settingsOf(key)]);
+    const model = modelOf(agent, settings);
+    const thinking = settings.thinking ?? agent.thinking;
+    const activity = running ? `A turn is running since ${running.startedAt.toISOString()}.` : "No turn is running.";
+    return {
+      text: `Agent ${agent.name}, model ${model}, thinking ${thinking}. ${activity} ${queued} queued.`,
+      data: {
+        agent: agent.name,
+        session: request.address.conversation,
+        model,
+        thinking,
+        reasoning: settings.reasoning === true,
+        turn_id: running?.turnId ?? null,
+        queued,
+      },
+    };
+  }
+
+  async function model({ agent, key }: Subject, wanted: string | null): Promise<CommandReply> {
+    if (wanted === null) {
+      const current = modelOf(agent, await settingsOf(key));
+      return { text: `The model is ${current}.`, data: { model: current } };
+    }
+    if (wanted === "default") {
+      await change(key, ({ model: _model, ...rest }) => rest);
+    } else {
+      const ref = parseModelRef(wanted, providerIds, agent.provider);
+      if (!ref.model) throw misused("model");
+      await change(key, (settings) => ({ ...settings, model: `${ref.provider}:${ref.model}` }));
+    }
+    const current = modelOf(agent, await settingsOf(key));
+    return { text: `The model is now ${current}.`, data: { model: current } };
+  }
+
+  async function run(subject: Subject, line: CommandLine): Promise<CommandReply> {
+    const { agent, key } = subject;
+    switch (line.kind) {
+      case "stop": {
+        const wasRunning = await abort(key);
+        return { text: wasRunning ? "Stopped." : "No turn is running.", data: { stopped: wasRunning } };
+      }
+      case "new": {
+        const wasRunning = await abort(key);
+        const closed = await conversations.close(key, agent.name);
+        return {
+          text: "A new conversation begins; the transcript is kept.",
+          data: { stopped: wasRunning, closed_conversation_id: closed },
+        };
+      }
+      case "interrupt":
+        return interrupt(subject, line.text);
+      case "steer":
+        return steer(subject, line.text);
+      case "status":
+        return status(subject);
+      case "model":
+        return model(subject, line.model);
+      case "think": {
+        const { level } = line;
+        if (level !== null) await change(key, (settings) => ({ ...settings, thinking: level }));
+        const current = level ?? (await settingsOf(key)).thinking ?? agent.thinking;
+        return {
+          text: level === null ? `The thinking level is ${current}.` : `The thinking level is now ${current}.`,
+          data: { thinking: current },
+        };
+      }
+      case "reasoning": {
+        const { on } = line;
+        if (on !== null) await change(key, (settings) => ({ ...settings, reasoning: on }));
+        const current = on ?? (await settingsOf(key)).reasoning === true;
+        return { text: `Reasoning is ${current ? "shown" : "hidden"}.`, data: { reasoning: current } };
+      }
+      case "misused":
+        throw misused(line.name);
+      case "unknown":
+        throw new RuntimeError("RUNTIME_COMMAND_UNKNOWN", `There is no command "/${line.name}".`, {
+          hint: `Commands: ${Object.keys(COMMAND_USAGE)
+            .map((name) => `/${name}`)
+            .join(", ")}.`,
+        });
+    }
+  }
+
+  return {
+    async run(request) {
+      const agent = agents.get(request.agent);
+      if (!agent)
+        throw new RuntimeError("RUNTIME_AGENT_UNKNOWN", `There is no agent "${request.agent}".`, {
+          hint: `Agents: ${[...agents.keys()].join(", ")}.`,
+        });
+      const key = sessionKey({ agent: request.agent, ...request.address });
+      return run({ request, agent, key }, parseCommand(request.line));
+    },
+  };
+}
+
+function misused(name: keyof typeof COMMAND_USAGE): RuntimeError {
+  return new RuntimeError("RUNTIME_INVALID_REQUEST", `Usage: ${COMMAND_USAGE[name]}`);
+}

@@ -1,0 +1,212 @@
+/** Claims turns and runs them: one at a time within a session, many side by side, each under a lease that is kept alive. */
+
+import type { Database } from "../../contracts/database.ts";
+import { RuntimeError } from "../../contracts/errors.ts";
+import type { Clock, Logger } from "../../contracts/ports.ts";
+import type { TurnLimits } from "./agents.ts";
+import type { Placement } from "./placement.ts";
+import type { StreamHub } from "./stream-hub.ts";
+import type { TurnRunner } from "./turn-runner.ts";
+import { type ClaimedTurn, leaseLost, type TurnStore } from "./turn-store.ts";
+
+export interface DispatcherDeps {
+  readonly database: Database;
+  readonly store: TurnStore;
+  readonly placement: Placement;
+  readonly run: TurnRunner;
+  readonly hub: StreamHub;
+  readonly limits: TurnLimits;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+interface ActiveTurn {
+  readonly turn: ClaimedTurn;
+  readonly abort: AbortController;
+  readonly lease: AbortController;
+  /** Monotonic time at which this runner stops of itself, before anyone else may claim. */
+  leaseEndsAt: number;
+  readonly done: Promise<void>;
+}
+
+/** Between nodes: `queued` wakes the host of an agent, `abort:<turn>` its runner. */
+export const TURN_CHANNEL = "cairn_turns";
+/** A safety net under the wake-ups, and the pace at which turns of dead runners are found. */
+const POLL_MS = 2_000;
+
+export class Dispatcher {
+  readonly #deps: DispatcherDeps;
+  readonly #active = new Map<string, ActiveTurn>();
+  #timers: NodeJS.Timeout[] = [];
+  #unlisten: (() => Promise<void>) | null = null;
+  #pumping: Promise<void> | null = null;
+  #again = false;
+  #accepting = false;
+
+  constructor(deps: DispatcherDeps) {
+    this.#deps = deps;
+  }
+
+  async start(): Promise<void> {
+    this.#unlisten = await this.#deps.database.listen(TURN_CHANNEL, (payload) => {
+      if (payload.startsWith("abort:")) this.#abortTurn(payload.slice("abort:".length), stopped());
+      else this.kick();
+    });
+    this.#accepting = true;
+    this.#timers = [
+      setInterval(() => this.kick(), POLL_MS),
+      setInterval(() => void this.#renewLeases(), Math.max(50, this.#deps.limits.leaseMs / 6)),
+    ];
+    this.kick();
+  }
+
+  /** Something may be claimable: look now. */
+  kick(): void {
+    if (!this.#accepting) return;
+    if (this.#pumping) {
+      this.#again = true;
+      return;
+    }
+    this.#pumping = this.#pump().finally(() => {
+      this.#pumping = null;
+      if (this.#again) {
+        this.#again = false;
+        this.kick();
+      }
+    });
+  }
+
+  get activeTurns(): number {
+    return this.#active.size;
+  }
+
+  activeByAgent(agent: string): number {
+    return [...this.#active.values()].filter((active) => active.turn.agent === agent).length;
+  }
+
+  /** Aborts the session's turn on this node; resolves when it has ended, false when none runs here. */
+  async abortSession(sessionKey: string, reason: RuntimeError = stopped()): Promise<boolean> {
+    const active = [...this.#active.values()].find((candidate) => candidate.turn.sessionKey === sessionKey);
+    if (!active) return false;
+    active.abort.abort(reason);
+    await active.done;
+    return true;
+  }
+
+  /** The turn of a session that runs on this node. */
+  runningTurn(sessionKey: string): ClaimedTurn | null {
+    return [...this.#active.values()].find((candidate) => candidate.turn.sessionKey === sessionKey)?.turn ?? null;
+  }
+
+  /** Claims no more; active turns run to the deadline and are then checkpointed. */
+  async drain(deadlineMs: number): Promise<void> {
+    this.#accepting = false;
+    await this.#pumping;
+    const ended = Promise.allSettled([...this.#active.values()].map((active) => active.done));
+    const { promise: overdue, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, deadlineMs);
+    await Promise.race([ended, overdue]);
+    clearTimeout(timer);
+    for (const active of this.#active.values()) {
+      active.abort.abort(
+        new RuntimeError("RUNTIME_DRAINING", "The service is shutting down.", { turnId: active.turn.turnId }),
+      );
+    }
+    await ended;
+  }
+
+  resume(): void {
+    this.#accepting = true;
+    this.kick();
+  }
+
+  async stop(): Promise<void> {
+    this.#accepting = false;
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#pumping;
+    await this.#unlisten?.().catch(() => undefined);
+  }
+
+  async #pump(): Promise<void> {
+    try {
+      while (this.#accepting && this.#active.size < this.#deps.limits.maxActiveTurns) {
+        const agents = this.#deps.placement.hosted();
+        if (agents.length === 0) return;
+        const claimedAt = this.#deps.clock.monotonic();
+        const turn = await this.#deps.store.claim(agents);
+        if (!turn) return;
+        this.#begin(turn, claimedAt);
+      }
+    } catch (error) {
+      // The next poll tries again; health tells that the database is away.
+      this.#deps.logger.warn({ err: error }, "turns could not be claimed");
+    }
+  }
+
+  #begin(turn: ClaimedTurn, claimedAt: number): void {
+    const { limits, run, hub, logger } = this.#deps;
+    const abort = new AbortController();
+    const lease = new AbortController();
+    lease.signal.addEventListener("abort", () => abort.abort(lease.signal.reason), { once: true });
+    const timeout = setTimeout(
+      () =>
+        abort.abort(
+          new RuntimeError("RUNTIME_TURN_TIMEOUT", `The turn took longer than ${limits.turnTimeoutMs / 1000} s.`, {
+            turnId: turn.turnId,
+          }),
+        ),
+      limits.turnTimeoutMs,
+    );
+    const done = run(turn, { abort: abort.signal, lease: lease.signal }, hub.open(turn.turnId, turn.attempt))
+      .catch((error: unknown) => logger.error({ err: error, turnId: turn.turnId }, "a turn ended unexpectedly"))
+      .finally(() => {
+        clearTimeout(timeout);
+        this.#active.delete(turn.turnId);
+        this.kick();
+      });
+    this.#active.set(turn.turnId, { turn, abort, lease, leaseEndsAt: this.#leaseEnd(claimedAt), done });
+  }
+
+  /** A sixth of the lease is kept back, so that a runner has stopped before its lease has ended for the others. */
+  #leaseEnd(from: number): number {
+    return from + (this.#deps.limits.leaseMs * 5) / 6;
+  }
+
+  async #renewLeases(): Promise<void> {
+    const { store, clock, logger } = this.#deps;
+    this.#endOverdueLeases();
+    const ids = [...this.#active.keys()];
+    if (ids.length === 0) return;
+    const askedAt = clock.monotonic();
+    try {
+      const renewed = await store.renew(ids);
+      for (const id of ids) {
+        const active = this.#active.get(id);
+        const answer = renewed.get(id);
+        if (!active) continue;
+        if (answer?.epoch !== active.turn.epoch) active.lease.abort(leaseLost(active.turn));
+        else {
+          active.leaseEndsAt = this.#leaseEnd(askedAt);
+          if (answer.abort) active.abort.abort(stopped());
+        }
+      }
+    } catch (error) {
+      logger.warn({ err: error }, "leases of turns could not be renewed");
+    }
+  }
+
+  #endOverdueLeases(): void {
+    const now = this.#deps.clock.monotonic();
+    for (const active of this.#active.values()) {
+      if (active.leaseEndsAt <= now) active.lease.abort(leaseLost(active.turn));
+    }
+  }
+
+  #abortTurn(turnId: string, reason: RuntimeError): void {
+    this.#active.get(turnId)?.abort.abort(reason);
+  }
+}
+
+export function stopped(): RuntimeError {
+  return new RuntimeError("RUNTIME_TURN_ABORTED", "Stopped.");
+}

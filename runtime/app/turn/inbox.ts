@@ -1,0 +1,80 @@
+/** The inbox: a message is on disk, with its turn in line, before the channel that brought it goes on. */
+
+import { createHash } from "node:crypto";
+import type { AcceptedMessage, InboundMessage } from "../../contracts/channel.ts";
+import type { Database } from "../../contracts/database.ts";
+import { RuntimeError } from "../../contracts/errors.ts";
+import type { NewId } from "../../contracts/ports.ts";
+import { sessionKey } from "../../domain/session-key.ts";
+import type { AttachmentRef, AttachmentStore } from "../attachments.ts";
+
+export interface Inbox {
+  /** RUNTIME_CONFLICT when the same key comes with another body. `priority` above 0 goes ahead of the session's queue. */
+  accept(message: InboundMessage, priority?: number): Promise<AcceptedMessage>;
+}
+
+export function createInbox(deps: { database: Database; attachments: AttachmentStore; newId: NewId }): Inbox {
+  const { database, attachments, newId } = deps;
+  return {
+    async accept(message, priority = 0) {
+      const refs = await Promise.all((message.attachments ?? []).map((attachment) => attachments.save(attachment)));
+      const bodyHash = hashBody(message, refs);
+      const values = [
+        newId(),
+        newId(),
+        message.address.channel,
+        message.agent,
+        message.address.conversation,
+        message.address.user,
+        message.externalId,
+        bodyHash,
+        sessionKey({ agent: message.agent, ...message.address }),
+        message.text,
+        JSON.stringify(refs),
+        JSON.stringify(message.history ?? []),
+        message.owner,
+        message.sentAt ?? null,
+        priority,
+      ];
+      // Twice: a key that another transaction has just taken is not yet visible to the statement that met it.
+      for (let attempt = 0; attempt < 2; attempt++) {
+        const { rows } = await database.query<{ turn_id: string; body_hash: string; fresh: boolean }>(ACCEPT, values);
+        const row = rows[0];
+        if (!row) continue;
+        if (row.body_hash !== bodyHash) {
+          throw new RuntimeError("RUNTIME_CONFLICT", "Another message was accepted under this idempotency key.", {
+            turnId: row.turn_id,
+            hint: "Use a new key for a new message.",
+          });
+        }
+        return { turnId: row.turn_id, fresh: row.fresh };
+      }
+      throw new RuntimeError("RUNTIME_NOT_READY", "The message could not be accepted; send it again.");
+    },
+  };
+}
+
+const ACCEPT = `/* inbox:accept */ with fresh as (
+    insert into inbox (id, channel, agent, conversation, user_id, external_id, body_hash, session_key, text, attachments, history, owner, sent_at)
+    values ($1, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+    on conflict (channel, agent, conversation, external_id) do nothing
+    returning id, seq, session_key, agent, body_hash),
+  queued as (
+    insert into turns (id, inbox_id, seq, priority, session_key, agent)
+    select $2, id, seq, $15, session_key, agent from fresh
+    returning id)
+  select queued.id as turn_id, fresh.body_hash, true as fresh from queued, fresh
+  union all
+  select t.id, i.body_hash, false from inbox i join turns t on t.inbox_id = i.id
+  where i.channel = $3 and i.agent = $4 and i.conversation = $5 and i.external_id = $7`;
+
+/** Text, attachments, sender and what was said before: the same key with the same hash is the same message. */
+function hashBody(message: InboundMessage, attachments: readonly AttachmentRef[]): string {
+  const body = [
+    message.text,
+    message.address.user,
+    attachments.map((ref) => [ref.sha256, ref.name, ref.media_type]),
+    message.history ?? [],
+  ];
+  return createHash("sha256").update(JSON.stringify(body)).digest("hex");
+}

@@ -1,0 +1,131 @@
+/** Sends the replies of ended turns through their channels: at least once, with growing pauses when a channel is away. */
+
+import type { Channel } from "../../contracts/channel.ts";
+import type { Database } from "../../contracts/database.ts";
+import type { Logger } from "../../contracts/ports.ts";
+import type { OutboxPayload } from "./turn-store.ts";
+
+export interface Outbox {
+  start(): void;
+  /** A turn has ended: send now instead of at the next tick. */
+  kick(): void;
+  stop(): Promise<void>;
+}
+
+export interface OutboxDeps {
+  readonly database: Database;
+  readonly channels: ReadonlyMap<string, Channel>;
+  readonly logger: Logger;
+}
+
+interface OutboxRow {
+  readonly id: string;
+  readonly turn_id: string;
+  readonly channel: string;
+  readonly agent: string;
+  readonly payload: OutboxPayload;
+  readonly attempts: number;
+}
+
+const TICK_MS = 5_000;
+const BATCH = 50;
+/** A row that is being sent is not taken again for this long; then its sender counts as dead. */
+const SENDING_MS = 60_000;
+const MAX_PAUSE_S = 300;
+/** After about a day of pauses of five minutes a reply is marked as failed; it stays readable by its turn id. */
+const MAX_ATTEMPTS = 300;
+
+export function createOutbox({ database, channels, logger }: OutboxDeps): Outbox {
+  let timer: NodeJS.Timeout | null = null;
+  let sending: Promise<void> | null = null;
+  let again = false;
+  let stopping = false;
+
+  async function take(): Promise<readonly OutboxRow[]> {
+    const { rows } = await database.transaction(
+      (tx) =>
+        tx.query<OutboxRow>(
+          `/* outbox:take */ update outbox set attempts = attempts + 1, next_attempt_at = now() + $2 * interval '1 millisecond'
+           where id in (select id from outbox where state = 'pending' and next_attempt_at <= now() and channel = any($1::text[])
+                        order by next_attempt_at, seq limit $3 for update skip locked)
+           returning id, turn_id, channel, agent, payload, attempts`,
+          [[...channels.keys()], SENDING_MS, BATCH],
+        ),
+      // Sending twice after a crash is allowed; the send itself is what must not be forgotten.
+      { durable: false },
+    );
+    return rows;
+  }
+
+  async function send(row: OutboxRow): Promise<void> {
+    const { conversation, user, text, notice } = row.payload;
+    try {
+      const platformId = await channels.get(row.channel)?.send({
+        address: { channel: row.channel, conversation, user },
+        agent: row.agent,
+        turnId: row.turn_id,
+        text,
+        ...(notice === null ? {} : { notice }),
+      });
+      await database.transaction(
+        (tx) =>
+          tx.query(
+            "/* outbox:sent */ update outbox set state = 'sent', sent_at = now(), platform_id = $2 where id = $1",
+            [row.id, platformId ?? null],
+          ),
+        { durable: false },
+      );
+    } catch (error) {
+      const givenUp = row.attempts >= MAX_ATTEMPTS;
+      const pauseS = Math.min(2 ** Math.min(row.attempts, 16), MAX_PAUSE_S);
+      logger.warn(
+        { err: error, channel: row.channel, turnId: row.turn_id, attempts: row.attempts, givenUp },
+        "a reply could not be sent",
+      );
+      await database.query(
+        `/* outbox:failed */ update outbox set state = $2, last_error = $3, next_attempt_at = now() + $4 * interval '1 second' where id = $1`,
+        [row.id, givenUp ? "failed" : "pending", error instanceof Error ? error.message : String(error), pauseS],
+      );
+    }
+  }
+
+  async function round(): Promise<void> {
+    try {
+      for (;;) {
+        const rows = await take();
+        await Promise.all(rows.map(send));
+        if (rows.length < BATCH || stopping) return;
+      }
+    } catch (error) {
+      logger.warn({ err: error }, "the outbox could not be read");
+    }
+  }
+
+  function kick(): void {
+    if (stopping) return;
+    if (sending) {
+      again = true;
+      return;
+    }
+    sending = round().finally(() => {
+      sending = null;
+      if (again) {
+        again = false;
+        kick();
+      }
+    });
+  }
+
+  return {
+    start() {
+      timer = setInterval(kick, TICK_MS);
+      kick();
+    },
+    kick,
+    async stop() {
+      stopping = true;
+      if (timer) clearInterval(timer);
+      await sending;
+    },
+  };
+}

@@ -1,0 +1,94 @@
+/**
+ * The events of running turns, held in memory so that a client may come late or come back. Bounded: of a very long turn
+ * the oldest events are dropped (its final event holds the whole text), and an ended turn is kept for a few minutes only.
+ */
+
+import { isFinal, type StreamEvent } from "../../contracts/stream.ts";
+import type { NumberedEvent } from "../api.ts";
+
+/** Ids grow over attempts too: an attempt starts above everything that an earlier one can have said. */
+const IDS_PER_ATTEMPT = 1_000_000;
+const MAX_EVENTS_PER_TURN = 20_000;
+const MAX_ENDED_TURNS = 1_000;
+const KEEP_ENDED_MS = 5 * 60_000;
+
+interface Feed {
+  readonly events: NumberedEvent[];
+  readonly waiting: Set<() => void>;
+  endedAt: number | null;
+}
+
+export class StreamHub {
+  readonly #feeds = new Map<string, Feed>();
+  readonly #monotonic: () => number;
+
+  constructor(monotonic: () => number) {
+    this.#monotonic = monotonic;
+  }
+
+  /** Starts the feed of an attempt, in place of an earlier attempt's: readers that wait go on with the new one. */
+  open(turnId: string, attempt: number): (event: StreamEvent) => void {
+    this.#forgetOld();
+    const feed: Feed = { events: [], waiting: this.#feeds.get(turnId)?.waiting ?? new Set(), endedAt: null };
+    this.#feeds.delete(turnId);
+    this.#feeds.set(turnId, feed);
+    let nextId = firstIdOf(attempt);
+    return (event) => {
+      feed.events.push({ id: nextId++, event });
+      if (feed.events.length > MAX_EVENTS_PER_TURN) {
+        feed.events.splice(0, MAX_EVENTS_PER_TURN / 10);
+      }
+      if (isFinal(event)) feed.endedAt = this.#monotonic();
+      for (const wake of feed.waiting) wake();
+      feed.waiting.clear();
+    };
+  }
+
+  has(turnId: string): boolean {
+    return this.#feeds.has(turnId);
+  }
+
+  /** The events after `lastEventId` that are held now. */
+  since(turnId: string, lastEventId: number): readonly NumberedEvent[] {
+    const events = this.#feeds.get(turnId)?.events ?? [];
+    // Newest events stand at the end: search from there, a reader is seldom far behind.
+    let start = events.length;
+    while (start > 0 && (events[start - 1]?.id ?? 0) > lastEventId) start--;
+    return events.slice(start);
+  }
+
+  /** Resolves at the next event of the turn, or at once when it has no feed; the returned function ends the wait. */
+  next(turnId: string): { readonly promise: Promise<void>; cancel(): void } {
+    const feed = this.#feeds.get(turnId);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (!feed) resolve();
+    else feed.waiting.add(resolve);
+    return {
+      promise,
+      cancel: () => {
+        feed?.waiting.delete(resolve);
+        resolve();
+      },
+    };
+  }
+
+  #forgetOld(): void {
+    const limit = this.#monotonic() - KEEP_ENDED_MS;
+    let ended = 0;
+    // Newest last in a Map: walk from the newest, so that the count bound keeps the newest.
+    for (const [turnId, feed] of [...this.#feeds].reverse()) {
+      if (feed.endedAt === null) continue;
+      ended++;
+      if (feed.endedAt < limit || ended > MAX_ENDED_TURNS) this.#feeds.delete(turnId);
+    }
+  }
+}
+
+/** The id under which the final event of an attempt is shown when its feed is no longer held. */
+export function finalIdOf(attempt: number): number {
+  return firstIdOf(attempt + 1) - 1;
+}
+
+function firstIdOf(attempt: number): number {
+  return attempt * IDS_PER_ATTEMPT + 1;
+}

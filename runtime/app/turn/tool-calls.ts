@@ -1,0 +1,108 @@
+/** The tool calls of one reply: those that only read run side by side, the others one after the other; each outcome is recorded. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { toCairnError } from "../../contracts/errors.ts";
+import type { ToolCall } from "../../contracts/message.ts";
+import type { StreamEvent } from "../../contracts/stream.ts";
+import type { Tool, ToolContext, ToolResult } from "../../contracts/tool.ts";
+import { UNKNOWN_OUTCOME } from "./agent-loop.ts";
+import type { ToolRunner } from "./tool-runner.ts";
+import type { TurnJournal } from "./turn-journal.ts";
+
+/** How long a tool may take to end after its signal was aborted; then its outcome counts as unknown. */
+const ABORT_GRACE_MS = 5_000;
+
+export interface ToolCallsDeps {
+  readonly runner: ToolRunner;
+  readonly journal: TurnJournal;
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly context: Omit<ToolContext, "toolCallId">;
+  readonly signal: AbortSignal;
+  emit(event: StreamEvent): void;
+}
+
+export async function runToolCalls(
+  deps: ToolCallsDeps,
+  calls: readonly ToolCall[],
+  step: number,
+  firstStep: number,
+): Promise<ToolResult[]> {
+  const results: ToolResult[] = [];
+  for (const batch of batches(calls, deps.tools)) {
+    deps.signal.throwIfAborted();
+    const outcomes = await Promise.allSettled(
+      batch.map(({ call, index }) => runOne(deps, call, step, firstStep + index).then((result) => ({ index, result }))),
+    );
+    for (const outcome of outcomes) {
+      if (outcome.status === "rejected") throw outcome.reason;
+      results[outcome.value.index] = outcome.value.result;
+    }
+  }
+  return results;
+}
+
+async function runOne(deps: ToolCallsDeps, call: ToolCall, step: number, n: number): Promise<ToolResult> {
+  const { runner, journal, signal, context, emit } = deps;
+  const prepared = await runner.prepare(call, { ...context, toolCallId: call.id }, deps.tools, signal);
+  const actual = prepared.refused ? call : prepared.call;
+  await journal.intention(n, actual);
+  signal.throwIfAborted();
+  emit({
+    type: "tool.started",
+    turn_id: context.turnId,
+    tool_call_id: call.id,
+    name: call.name,
+    arguments: actual.arguments,
+  });
+  const result = prepared.refused ?? (await endedInTime(prepared.run(), signal));
+  const state = result === UNKNOWN_OUTCOME ? "unknown" : result.isError ? "failed" : "done";
+  await journal.result(n, step, actual, state, result);
+  emit({
+    type: "tool.finished",
+    turn_id: context.turnId,
+    tool_call_id: call.id,
+    name: call.name,
+    ok: result.isError !== true,
+    result: result.content,
+  });
+  return result;
+}
+
+/** A tool that does not end after an abort is not waited for: what it did is not known. */
+async function endedInTime(running: Promise<ToolResult>, signal: AbortSignal): Promise<ToolResult> {
+  const settled = new AbortController();
+  const ended = running
+    .catch(
+      (error: unknown): ToolResult => ({
+        content: `${toCairnError(error).code}: ${toCairnError(error).message}`,
+        isError: true,
+      }),
+    )
+    .finally(() => settled.abort());
+  const overdue = aborted(signal, settled.signal)
+    .then(() => sleep(ABORT_GRACE_MS, UNKNOWN_OUTCOME, { signal: settled.signal }))
+    .catch(() => ended);
+  return Promise.race([ended, overdue]);
+}
+
+/** Resolves when `signal` aborts; rejects when `unless` does. */
+function aborted(signal: AbortSignal, unless: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true, signal: unless });
+    unless.addEventListener("abort", () => reject(unless.reason), { once: true });
+  });
+}
+
+function batches(calls: readonly ToolCall[], tools: ReadonlyMap<string, Tool>): { call: ToolCall; index: number }[][] {
+  const grouped: { call: ToolCall; index: number }[][] = [];
+  let open = false;
+  calls.forEach((call, index) => {
+    const parallel = tools.get(call.name)?.parallel === true;
+    const current = grouped.at(-1);
+    if (parallel && open && current) current.push({ call, index });
+    else grouped.push([{ call, index }]);
+    open = parallel;
+  });
+  return grouped;
+}

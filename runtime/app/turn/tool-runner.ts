@@ -1,0 +1,95 @@
+/** One tool call: arguments checked, hooks run, executed under the turn's signal, any failure turned into a result for the model. */
+
+import { Ajv, type ValidateFunction } from "ajv";
+import { CairnError, toCairnError } from "../../contracts/errors.ts";
+import type { ToolCall } from "../../contracts/message.ts";
+import type { Clock, Logger } from "../../contracts/ports.ts";
+import type { Tool, ToolContext, ToolResult } from "../../contracts/tool.ts";
+import type { HookPipeline } from "../hooks.ts";
+
+export interface ToolRunner {
+  /** Checks arguments and asks the `tool:before` hooks; nothing has happened yet when it resolves. */
+  prepare(
+    call: ToolCall,
+    context: ToolContext,
+    tools: ReadonlyMap<string, Tool>,
+    signal: AbortSignal,
+  ): Promise<PreparedCall>;
+}
+
+export type PreparedCall =
+  /** The call will not run: its result is known already. */
+  | { readonly refused: ToolResult }
+  | { readonly refused?: never; readonly call: ToolCall; readonly parallel: boolean; run(): Promise<ToolResult> };
+
+export function createToolRunner(deps: { hooks: HookPipeline; clock: Clock; logger: Logger }): ToolRunner {
+  const { hooks, clock, logger } = deps;
+  const ajv = new Ajv({ allErrors: true, strict: false, coerceTypes: false, useDefaults: true });
+  const validators = new WeakMap<Tool, ValidateFunction>();
+
+  function validatorOf(tool: Tool): ValidateFunction {
+    const known = validators.get(tool);
+    if (known) return known;
+    const validator = ajv.compile(tool.parameters);
+    validators.set(tool, validator);
+    return validator;
+  }
+
+  return {
+    async prepare(call, context, tools, signal) {
+      const tool = tools.get(call.name);
+      if (!tool) {
+        return {
+          refused: failure(
+            `TOOL_UNKNOWN: there is no tool "${call.name}". Known tools: ${[...tools.keys()].join(", ") || "none"}.`,
+          ),
+        };
+      }
+      if ("__invalid_json" in call.arguments)
+        return { refused: failure("TOOL_INVALID_ARGUMENTS: the arguments were not valid JSON.") };
+      // A copy: the validator fills defaults in.
+      const args: Record<string, unknown> = structuredClone(call.arguments);
+      const validate = validatorOf(tool);
+      if (!validate(args)) {
+        const problems = ajv.errorsText(validate.errors, { separator: "; ", dataVar: "arguments" });
+        return { refused: failure(`TOOL_INVALID_ARGUMENTS: ${problems}.`) };
+      }
+      let prepared: ToolCall;
+      try {
+        prepared = (await hooks.run("tool:before", { ...context, call: { ...call, arguments: args } }, signal)).call;
+      } catch (error) {
+        return { refused: describe(error, logger) };
+      }
+      return {
+        call: prepared,
+        parallel: tool.parallel === true,
+        async run() {
+          const started = clock.monotonic();
+          let result: ToolResult;
+          try {
+            result = await tool.execute(prepared.arguments, signal, context);
+          } catch (error) {
+            result = describe(error, logger);
+          }
+          const after = await hooks.run(
+            "tool:after",
+            { ...context, call: prepared, result, durationMs: clock.monotonic() - started },
+            signal,
+          );
+          return after.result;
+        },
+      };
+    },
+  };
+}
+
+function failure(content: string): ToolResult {
+  return { content, isError: true };
+}
+
+/** The model reads what went wrong; what an unexpected error says may hold anything, so that it stays in the log. */
+function describe(error: unknown, logger: Logger): ToolResult {
+  const known = toCairnError(error);
+  if (!(error instanceof CairnError)) logger.error({ err: error }, "a tool failed unexpectedly");
+  return failure(`${known.code}: ${known.message}${known.details.hint ? ` ${known.details.hint}` : ""}`);
+}

@@ -1,0 +1,203 @@
+/**
+ * What one running turn writes: its steps and its transcript rows, always together and always behind the fence.
+ * A database that is away is waited for until the turn's lease ends; every write may safely be repeated.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Transaction } from "../../contracts/database.ts";
+import { CairnError } from "../../contracts/errors.ts";
+import type { ToolCall } from "../../contracts/message.ts";
+import type { ToolResult } from "../../contracts/tool.ts";
+import { turnKey } from "../../domain/dedupe.ts";
+import type { PendingReport, WriteEntry } from "../transcript/batch.ts";
+import type { Writer } from "../transcript/writer.ts";
+import type { ClaimedTurn, Steer, StoredReply, StoredStep, TurnEnd, TurnStore } from "./turn-store.ts";
+
+export interface OpenedConversation {
+  readonly conversationId: string;
+  readonly created: boolean;
+}
+
+/** The step of the user's own message; the model's steps count from 1. */
+const USER_STEP = 0;
+
+export class TurnJournal {
+  readonly #turn: ClaimedTurn;
+  readonly #store: TurnStore;
+  readonly #writer: Writer;
+  /** Aborts when the lease is lost or about to end: nothing is written after that. */
+  readonly #lease: AbortSignal;
+  #conversationId: string | undefined;
+
+  constructor(deps: { turn: ClaimedTurn; store: TurnStore; writer: Writer; lease: AbortSignal }) {
+    this.#turn = deps.turn;
+    this.#store = deps.store;
+    this.#writer = deps.writer;
+    this.#lease = deps.lease;
+    this.#conversationId = deps.turn.conversationId ?? undefined;
+  }
+
+  /** Stores what the sender brought along and the user's message; opens a conversation when the session has none. */
+  async open(): Promise<OpenedConversation> {
+    const turn = this.#turn;
+    const brought = turn.history.map(
+      (message, index): WriteEntry => ({
+        role: message.role,
+        content: message.content,
+        key: turnKey(turn.turnId, `history-${index}`),
+        cap: false,
+        metadata: { turn_id: turn.turnId, imported: true },
+      }),
+    );
+    const own: WriteEntry = {
+      role: "user",
+      content: turn.text === "" ? "[attachment]" : turn.text,
+      key: turnKey(turn.turnId, USER_STEP),
+      cap: false,
+      metadata: { turn_id: turn.turnId, ...(turn.attachments.length > 0 ? { attachments: turn.attachments } : {}) },
+      ...(turn.sentAt === null ? {} : { createdAt: turn.sentAt }),
+    };
+    const report = await this.#fenced(async (tx) => {
+      const written = await this.#write(tx, [...brought.filter((entry) => entry.content !== ""), own]);
+      await this.#store.setConversation(tx, turn, written.conversationId);
+      return written;
+    });
+    this.#conversationId = report.conversationId;
+    return { conversationId: report.conversationId, created: report.created };
+  }
+
+  steps(): Promise<StoredStep[]> {
+    return this.#persist(() => this.#store.steps(this.#turn.turnId));
+  }
+
+  waitingSteers(): Promise<Steer[]> {
+    return this.#persist(() => this.#store.waitingSteers(this.#turn.turnId));
+  }
+
+  /** A reply that asks for tools (or one that a steer has overtaken); its text is a row of its own. */
+  async reply(n: number, reply: StoredReply): Promise<void> {
+    await this.#fenced(async (tx) => {
+      await this.#store.recordReply(tx, this.#turn, n, reply);
+      return reply.text === "" ? null : this.#write(tx, [this.#textEntry(n, reply.text, reply.model)]);
+    });
+  }
+
+  intention(n: number, call: ToolCall): Promise<void> {
+    return this.#persist(() => this.#store.recordIntention(this.#turn, n, call));
+  }
+
+  /** The outcome of a call and its transcript row, whose `step` is that of the reply that asked for it. */
+  async result(
+    n: number,
+    replyStep: number,
+    call: ToolCall,
+    state: "done" | "failed" | "unknown",
+    result: ToolResult,
+  ): Promise<void> {
+    await this.#fenced(async (tx) => {
+      await this.#store.recordResult(tx, this.#turn, n, state, result);
+      return this.#write(tx, [
+        {
+          role: "assistant",
+          content: "",
+          toolName: call.name,
+          toolArgs: call.arguments,
+          toolResult: result.content,
+          payload: { toolResult: result.content },
+          key: turnKey(this.#turn.turnId, n),
+          cap: false,
+          metadata: {
+            turn_id: this.#turn.turnId,
+            step: replyStep,
+            tool_call_id: call.id,
+            ...(result.isError === true ? { is_error: true } : {}),
+            ...(state === "unknown" ? { outcome: "unknown" } : {}),
+          },
+        },
+      ]);
+    });
+  }
+
+  async steer(n: number, steer: Steer): Promise<void> {
+    await this.#fenced(async (tx) => {
+      await this.#store.recordSteer(tx, this.#turn, n, steer);
+      return this.#write(tx, [
+        {
+          role: "system",
+          content: steer.text,
+          key: turnKey(this.#turn.turnId, n),
+          cap: false,
+          metadata: { turn_id: this.#turn.turnId, steer: true },
+        },
+      ]);
+    });
+  }
+
+  /** Ends the turn with the text that is still unwritten (of the last reply, or of one that was cut short). False: a steer waits. */
+  async finish(
+    end: TurnEnd,
+    last: { readonly n: number; readonly text: string; readonly model?: string; readonly cut: boolean },
+  ): Promise<boolean> {
+    let pending: PendingReport | null = null;
+    const ended = await this.#persist(() =>
+      this.#store.finish(this.#turn, end, async (tx) => {
+        if (last.text === "" || this.#conversationId === undefined) return;
+        pending = await this.#write(tx, [this.#textEntry(last.n, last.text, last.model, last.cut)]);
+      }),
+    );
+    if (ended) (pending as PendingReport | null)?.afterCommit();
+    return ended;
+  }
+
+  checkpoint(): Promise<void> {
+    return this.#persist(() => this.#store.checkpoint(this.#turn));
+  }
+
+  #textEntry(n: number, text: string, model?: string, cut = false): WriteEntry {
+    return {
+      role: "assistant",
+      content: text,
+      key: turnKey(this.#turn.turnId, n),
+      cap: false,
+      metadata: {
+        turn_id: this.#turn.turnId,
+        step: n,
+        ...(model ? { model } : {}),
+        ...(cut ? { interrupted: true } : {}),
+      },
+    };
+  }
+
+  #write(tx: Transaction, entries: readonly WriteEntry[]): Promise<PendingReport> {
+    const { sessionKey, agent, channel, conversation, user } = this.#turn;
+    return this.#writer.writeIn(tx, {
+      sessionKey,
+      agent,
+      channel,
+      channelId: conversation,
+      user,
+      conversationId: this.#conversationId,
+      entries,
+    });
+  }
+
+  async #fenced<T extends PendingReport | null>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    const report = await this.#persist(() => this.#store.fenced(this.#turn, work));
+    report?.afterCommit();
+    return report;
+  }
+
+  async #persist<T>(write: () => Promise<T>): Promise<T> {
+    for (let waitMs = 50; ; waitMs = Math.min(waitMs * 2, 1_000)) {
+      if (this.#lease.aborted) throw this.#lease.reason;
+      try {
+        return await write();
+      } catch (error) {
+        const away = error instanceof CairnError && error.retryable && error.code.startsWith("MEMORY_");
+        if (!away) throw error;
+        // Ends the wait early when the lease is lost; the check above then throws its reason.
+        await sleep(waitMs, undefined, { signal: this.#lease }).catch(() => undefined);
+      }
+    }
+  }
+}

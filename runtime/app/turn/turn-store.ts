@@ -1,0 +1,471 @@
+/**
+ * The rows of turns: claim, fence, steps, end. Every write of a running turn reads the turn's row at its epoch under a
+ * share lock in its own transaction, so that a runner that was paused past its lease writes nothing. Every write may be
+ * repeated after a lost connection: the second time it changes nothing.
+ */
+
+import type { Database, Queryable, Transaction } from "../../contracts/database.ts";
+import { type ErrorBody, RuntimeError } from "../../contracts/errors.ts";
+import type { ToolCall, Usage } from "../../contracts/message.ts";
+import type { NewId } from "../../contracts/ports.ts";
+import type { ChatReply } from "../../contracts/provider.ts";
+import type { ToolResult } from "../../contracts/tool.ts";
+import type { AttachmentRef } from "../attachments.ts";
+
+export interface ClaimedTurn {
+  readonly turnId: string;
+  readonly inboxId: string;
+  readonly epoch: number;
+  readonly attempt: number;
+  readonly checkpoints: number;
+  readonly agent: string;
+  readonly sessionKey: string;
+  readonly channel: string;
+  readonly conversation: string;
+  readonly user: string;
+  readonly owner: boolean;
+  readonly text: string;
+  readonly attachments: readonly AttachmentRef[];
+  readonly history: readonly { readonly role: "user" | "assistant" | "system"; readonly content: string }[];
+  readonly conversationId: string | null;
+  readonly sentAt: string | null;
+}
+
+export type StoredStep =
+  | { readonly kind: "reply"; readonly n: number; readonly reply: StoredReply }
+  | {
+      readonly kind: "tool";
+      readonly n: number;
+      readonly call: ToolCall;
+      readonly state: "intended" | "done" | "failed" | "unknown";
+      readonly result: ToolResult | null;
+    }
+  | { readonly kind: "steer"; readonly n: number; readonly steerId: string; readonly text: string };
+
+export type StoredReply = Pick<ChatReply, "text" | "toolCalls" | "usage" | "model" | "state">;
+
+export interface Steer {
+  readonly id: string;
+  readonly text: string;
+}
+
+export interface TurnEnd {
+  readonly state: "done" | "failed" | "aborted";
+  readonly reply: string;
+  readonly usage: Usage;
+  readonly interrupted: boolean;
+  readonly notice: string | null;
+  readonly error: ErrorBody | null;
+}
+
+export interface FinishedTurn extends TurnEnd {
+  readonly turnId: string;
+  readonly agent: string;
+  readonly conversation: string;
+  readonly attempt: number;
+}
+
+/** The turn's row as seen from outside. */
+export type TurnRow =
+  | { readonly state: "queued" | "running"; readonly attempt: number }
+  | { readonly state: "ended"; readonly turn: FinishedTurn };
+
+export interface TurnOwner {
+  readonly node: string;
+  /** One start of the process. */
+  readonly boot: string;
+}
+
+export type Fence = Pick<ClaimedTurn, "turnId" | "epoch">;
+
+export class TurnStore {
+  readonly #database: Database;
+  readonly #owner: TurnOwner;
+  readonly #leaseMs: number;
+  readonly #newId: NewId;
+
+  constructor(deps: { database: Database; owner: TurnOwner; leaseMs: number; newId: NewId }) {
+    this.#database = deps.database;
+    this.#owner = deps.owner;
+    this.#leaseMs = deps.leaseMs;
+    this.#newId = deps.newId;
+  }
+
+  /**
+   * The next turn that may run: queued, or left behind by a runner whose lease has ended or whose process was an earlier
+   * start of this node. Within a session only the first in line, and none while another one of it runs. Raises the epoch.
+   */
+  async claim(agents: readonly string[]): Promise<ClaimedTurn | null> {
+    const result = await this.#database.transaction(
+      (tx) => tx.query<ClaimRow>(CLAIM, [agents, this.#owner.node, this.#owner.boot, this.#leaseMs]),
+      // A lost claim is claimed again; later writes of the turn make it durable with them.
+      { durable: false },
+    );
+    const row = result.rows[0];
+    return row ? toClaimed(row) : null;
+  }
+
+  /** Extends the leases of running turns; those not returned are lost. `abort` tells that /stop was asked for elsewhere. */
+  async renew(
+    turnIds: readonly string[],
+  ): Promise<ReadonlyMap<string, { readonly epoch: number; readonly abort: boolean }>> {
+    const { rows } = await this.#database.transaction(
+      (tx) =>
+        tx.query<{ id: string; epoch: number; abort_requested: boolean }>(
+          `/* turn:renew */ update turns set lease_until = now() + $4 * interval '1 millisecond'
+           where id = any($1::uuid[]) and state = 'running' and lease_node = $2 and lease_boot = $3
+           returning id, epoch, abort_requested`,
+          [turnIds, this.#owner.node, this.#owner.boot, this.#leaseMs],
+        ),
+      { durable: false },
+    );
+    return new Map(rows.map((row) => [row.id, { epoch: Number(row.epoch), abort: row.abort_requested }]));
+  }
+
+  /** Runs work in a transaction that has read the turn's row at its epoch; RUNTIME_LEASE_LOST when it has moved on. */
+  async fenced<T>(fence: Fence, work: (tx: Transaction) => Promise<T>): Promise<T> {
+    return this.#database.transaction(async (tx) => {
+      await assertFence(tx, fence);
+      return work(tx);
+    });
+  }
+
+  async setConversation(tx: Queryable, fence: Fence, conversationId: string): Promise<void> {
+    await tx.query("/* turn:conversation */ update turns set conversation_id = $2 where id = $1", [
+      fence.turnId,
+      conversationId,
+    ]);
+  }
+
+  async recordReply(tx: Queryable, fence: Fence, n: number, reply: StoredReply): Promise<void> {
+    await tx.query(
+      `/* turn:reply */ insert into turn_steps (turn_id, n, epoch, kind, state, result, finished_at)
+       values ($1, $2, $3, 'reply', 'done', $4, now())
+       on conflict (turn_id, n) do nothing`,
+      [fence.turnId, n, fence.epoch, JSON.stringify(reply)],
+    );
+  }
+
+  /** The intention to call, committed before the call: after a crash it is known that the call may have happened. */
+  async recordIntention(fence: Fence, n: number, call: ToolCall): Promise<void> {
+    const { count } = await this.#database.query(
+      `/* turn:intention */ with fence as (select id from turns where id = $1 and epoch = $2 and state = 'running' for share)
+       insert into turn_steps (turn_id, n, epoch, kind, tool_call_id, state, request)
+       select id, $3, $2, 'tool', $4, 'intended', $5 from fence
+       on conflict (turn_id, n) do update set epoch = excluded.epoch
+         where turn_steps.epoch = excluded.epoch and turn_steps.tool_call_id = excluded.tool_call_id
+       returning n`,
+      [fence.turnId, fence.epoch, n, call.id, JSON.stringify(call)],
+    );
+    if (count === 0) throw leaseLost(fence);
+  }
+
+  async recordResult(
+    tx: Queryable,
+    fence: Fence,
+    n: number,
+    state: "done" | "failed" | "unknown",
+    result: ToolResult,
+  ): Promise<void> {
+    await tx.query(
+      `/* turn:result */ update turn_steps set state = $3, result = $4, finished_at = now()
+       where turn_id = $1 and n = $2 and state = 'intended'`,
+      [fence.turnId, n, state, JSON.stringify(result)],
+    );
+  }
+
+  async recordSteer(tx: Queryable, fence: Fence, n: number, steer: Steer): Promise<void> {
+    await tx.query(
+      `/* turn:steer */ with step as (
+         insert into turn_steps (turn_id, n, epoch, kind, state, request, finished_at)
+         values ($1, $2, $3, 'steer', 'done', $4, now()) on conflict (turn_id, n) do nothing)
+       update turn_steers set step = $2 where id = $5`,
+      [fence.turnId, n, fence.epoch, JSON.stringify({ steer_id: steer.id, text: steer.text }), steer.id],
+    );
+  }
+
+  async steps(turnId: string): Promise<StoredStep[]> {
+    const { rows } = await this.#database.query<StepRow>(
+      "/* turn:steps */ select n, kind, state, request, result from turn_steps where turn_id = $1 order by n",
+      [turnId],
+    );
+    return rows.map(toStep);
+  }
+
+  /** Durable for a turn that still runs; false when none with this id does. */
+  async addSteer(turnId: string, text: string): Promise<boolean> {
+    const { count } = await this.#database.query(
+      `/* turn:add-steer */ with fence as (select id from turns where id = $1 and state = 'running' for share)
+       insert into turn_steers (id, turn_id, text) select $2, id, $3 from fence`,
+      [turnId, this.#newId(), text],
+    );
+    return count > 0;
+  }
+
+  async waitingSteers(turnId: string): Promise<Steer[]> {
+    const { rows } = await this.#database.query<Steer>(
+      "/* turn:steers */ select id, text from turn_steers where turn_id = $1 and step is null order by seq",
+      [turnId],
+    );
+    return rows;
+  }
+
+  /**
+   * Ends the turn: its state, what `write` adds (the reply's transcript row), the inbox row's end and the reply's outbox row
+   * commit together. False when a steer is waiting that the agent has not seen: the turn goes on.
+   */
+  async finish(turn: ClaimedTurn, end: TurnEnd, write: (tx: Transaction) => Promise<void>): Promise<boolean> {
+    return this.#database
+      .transaction(async (tx) => {
+        const updated = await tx.query(
+          `/* turn:finish */ update turns set state = $3, reply = $4, usage = $5, interrupted = $6, notice = $7, error = $8,
+           finished_at = now(), lease_until = null
+         where id = $1 and epoch = $2 and state = 'running'`,
+          [
+            turn.turnId,
+            turn.epoch,
+            end.state,
+            end.reply,
+            JSON.stringify(end.usage),
+            end.interrupted,
+            end.notice,
+            end.error && JSON.stringify(end.error),
+          ],
+        );
+        if (updated.count === 0) {
+          // The commit of an earlier try may have gone through although its answer was lost.
+          const again = await tx.query("select 1 from turns where id = $1 and epoch = $2 and state = $3", [
+            turn.turnId,
+            turn.epoch,
+            end.state,
+          ]);
+          if (again.count > 0) return true;
+          throw leaseLost(turn);
+        }
+        if (end.state === "done") {
+          const { count } = await tx.query("select 1 from turn_steers where turn_id = $1 and step is null limit 1", [
+            turn.turnId,
+          ]);
+          if (count > 0) throw new SteerWaiting();
+        }
+        await write(tx);
+        await tx.query(
+          `/* turn:outbox */ with done as (update inbox set done_at = now() where id = $1)
+         insert into outbox (id, turn_id, channel, agent, payload) values ($2, $3, $4, $5, $6)`,
+          [
+            turn.inboxId,
+            this.#newId(),
+            turn.turnId,
+            turn.channel,
+            turn.agent,
+            JSON.stringify(outboxPayload(turn, end)),
+          ],
+        );
+        return true;
+      })
+      .catch((error: unknown) => {
+        if (error instanceof SteerWaiting) return false;
+        throw error;
+      });
+  }
+
+  /** Puts the turn back in line for the next process: an orderly shutdown, not a crash. */
+  async checkpoint(fence: Fence): Promise<void> {
+    await this.#database.query(
+      `/* turn:checkpoint */ update turns set state = 'queued', checkpoints = checkpoints + 1, lease_node = null, lease_boot = null, lease_until = null
+       where id = $1 and epoch = $2 and state = 'running'`,
+      [fence.turnId, fence.epoch],
+    );
+  }
+
+  /** Asks the runner of the session's turn, wherever it is, to stop; the id of that turn, or null. */
+  async requestAbort(sessionKey: string): Promise<string | null> {
+    const { rows } = await this.#database.query<{ id: string }>(
+      "/* turn:abort */ update turns set abort_requested = true where session_key = $1 and state = 'running' returning id",
+      [sessionKey],
+    );
+    return rows[0]?.id ?? null;
+  }
+
+  /** Running and queued turns of a session. */
+  async session(
+    sessionKey: string,
+  ): Promise<{
+    readonly running: { readonly turnId: string; readonly startedAt: Date } | null;
+    readonly queued: number;
+  }> {
+    const { rows } = await this.#database.query<{ id: string; state: string; started_at: Date }>(
+      "/* turn:session */ select id, state, started_at from turns where session_key = $1 and state in ('queued', 'running')",
+      [sessionKey],
+    );
+    const running = rows.find((row) => row.state === "running");
+    return {
+      running: running ? { turnId: running.id, startedAt: running.started_at } : null,
+      queued: rows.filter((row) => row.state === "queued").length,
+    };
+  }
+
+  /** Null for a turn that is not the agent's. */
+  async look(agent: string, turnId: string): Promise<TurnRow | null> {
+    const { rows } = await this.#database.query<EndRow>(
+      `/* turn:look */ select t.state, t.attempt, t.reply, t.usage, t.interrupted, t.notice, t.error, i.conversation
+       from turns t join inbox i on i.id = t.inbox_id where t.id = $1 and t.agent = $2`,
+      [turnId, agent],
+    );
+    const row = rows[0];
+    if (!row) return null;
+    if (row.state === "queued" || row.state === "running") return { state: row.state, attempt: row.attempt };
+    return {
+      state: "ended",
+      turn: {
+        turnId,
+        agent,
+        state: row.state,
+        conversation: row.conversation,
+        attempt: row.attempt,
+        reply: row.reply ?? "",
+        usage: row.usage ?? { inputTokens: 0, outputTokens: 0 },
+        interrupted: row.interrupted,
+        notice: row.notice,
+        error: row.error,
+      },
+    };
+  }
+
+  /** Open turns by agent, for health and metrics. */
+  async open(): Promise<readonly { readonly agent: string; readonly running: number; readonly queued: number }[]> {
+    const { rows } = await this.#database.query<{ agent: string; running: number; queued: number }>(
+      `/* turn:open */ select agent, count(*) filter (where state = 'running')::int as running, count(*) filter (where state = 'queued')::int as queued
+       from turns where state in ('queued', 'running') group by agent`,
+    );
+    return rows;
+  }
+}
+
+export function leaseLost(fence: Fence): RuntimeError {
+  return new RuntimeError("RUNTIME_LEASE_LOST", "Another runner has taken this turn over.", { turnId: fence.turnId });
+}
+
+async function assertFence(tx: Queryable, fence: Fence): Promise<void> {
+  const { count } = await tx.query(
+    "/* turn:fence */ select 1 from turns where id = $1 and epoch = $2 and state = 'running' for share",
+    [fence.turnId, fence.epoch],
+  );
+  if (count === 0) throw leaseLost(fence);
+}
+
+class SteerWaiting extends Error {}
+
+/** What the outbox sends; `OutboundMessage` is made of it when it is sent. */
+export interface OutboxPayload {
+  readonly conversation: string;
+  readonly user: string;
+  readonly text: string;
+  readonly notice: string | null;
+}
+
+function outboxPayload(turn: ClaimedTurn, end: TurnEnd): OutboxPayload {
+  const failure = end.error ? `${end.error.message} (${end.error.code})` : null;
+  return { conversation: turn.conversation, user: turn.user, text: end.reply, notice: end.notice ?? failure };
+}
+
+const CLAIM = `/* turn:claim */ with next as (
+    select t.id from turns t
+    where t.agent = any($1::text[])
+      and (t.state = 'queued'
+           or (t.state = 'running' and (t.lease_until < now() or (t.lease_node = $2 and t.lease_boot <> $3))))
+      and not exists (
+        select 1 from turns o
+        where o.session_key = t.session_key and o.id <> t.id
+          and (o.state = 'running'
+               or (o.state = 'queued' and t.state = 'queued' and (o.priority > t.priority or (o.priority = t.priority and o.seq < t.seq)))))
+    order by t.priority desc, t.seq
+    limit 1
+    for update skip locked),
+  claimed as (
+    update turns t set state = 'running', epoch = epoch + 1, attempt = attempt + 1, abort_requested = false,
+      lease_node = $2, lease_boot = $3, lease_until = now() + $4 * interval '1 millisecond', started_at = coalesce(started_at, now())
+    from next where t.id = next.id
+    returning t.*)
+  select c.id, c.inbox_id, c.epoch, c.attempt, c.checkpoints, c.agent, c.session_key, c.conversation_id,
+         i.channel, i.conversation, i.user_id, i.owner, i.text, i.attachments, i.history, i.sent_at
+  from claimed c join inbox i on i.id = c.inbox_id`;
+
+interface ClaimRow {
+  id: string;
+  inbox_id: string;
+  epoch: number;
+  attempt: number;
+  checkpoints: number;
+  agent: string;
+  session_key: string;
+  conversation_id: string | null;
+  channel: string;
+  conversation: string;
+  user_id: string;
+  owner: boolean;
+  text: string;
+  attachments: AttachmentRef[];
+  history: ClaimedTurn["history"];
+  sent_at: Date | null;
+}
+
+function toClaimed(row: ClaimRow): ClaimedTurn {
+  return {
+    turnId: row.id,
+    inboxId: row.inbox_id,
+    epoch: Number(row.epoch),
+    attempt: row.attempt,
+    checkpoints: row.checkpoints,
+    agent: row.agent,
+    sessionKey: row.session_key,
+    channel: row.channel,
+    conversation: row.conversation,
+    user: row.user_id,
+    owner: row.owner,
+    text: row.text,
+    attachments: row.attachments,
+    history: row.history,
+    conversationId: row.conversation_id,
+    sentAt: row.sent_at?.toISOString() ?? null,
+  };
+}
+
+interface StepRow {
+  n: number;
+  kind: StoredStep["kind"];
+  state: "intended" | "done" | "failed" | "unknown";
+  request: unknown;
+  result: unknown;
+}
+
+/** The jsonb of a step is what this file wrote: its shape is known by its kind. */
+function toStep(row: StepRow): StoredStep {
+  switch (row.kind) {
+    case "reply":
+      return { kind: "reply", n: row.n, reply: row.result as StoredReply };
+    case "tool":
+      return {
+        kind: "tool",
+        n: row.n,
+        state: row.state,
+        call: row.request as ToolCall,
+        result: row.result as ToolResult | null,
+      };
+    case "steer": {
+      const { steer_id, text } = row.request as { steer_id: string; text: string };
+      return { kind: "steer", n: row.n, steerId: steer_id, text };
+    }
+  }
+}
+
+interface EndRow {
+  state: "queued" | "running" | TurnEnd["state"];
+  attempt: number;
+  reply: string | null;
+  usage: Usage | null;
+  interrupted: boolean;
+  notice: string | null;
+  error: ErrorBody | null;
+  conversation: string;
+}

@@ -1,0 +1,152 @@
+/** Transcript rows as the provider's message array, and the fitting of that array into a model's window. */
+
+import type { HistoryEntry } from "../contracts/memory.ts";
+import { type Message, type ToolCall, textOf } from "../contracts/message.ts";
+
+/**
+ * Oldest first. The rows of one reply (its text and its tool calls, which carry `turn_id` and `step` in their metadata)
+ * become one assistant message followed by the results; rows that others captured without call ids become plain text.
+ */
+export function toMessages(entries: readonly HistoryEntry[]): Message[] {
+  const messages: Message[] = [];
+  for (let index = 0; index < entries.length; index++) {
+    const entry = entries[index];
+    if (!entry) continue;
+    if (entry.role === "assistant" && stepOf(entry) !== null) {
+      const rows = rowsOfStep(entries, index);
+      messages.push(...replyMessages(rows));
+      index += rows.length - 1;
+    } else if (entry.tool_name !== null || entry.role === "tool") {
+      messages.push({ role: "system", content: foreignToolText(entry) });
+    } else if (entry.content !== "") {
+      messages.push({ role: entry.role, content: entry.content });
+    }
+  }
+  return messages;
+}
+
+export interface FittedHistory {
+  readonly messages: readonly Message[];
+  /** Messages left out, all of them older than those kept. */
+  readonly dropped: number;
+  /** Tokens of the kept messages; an upper bound where counting was not needed. */
+  readonly tokens: number;
+}
+
+/** Whole exchanges are dropped in steps of this size, so that the kept head stays the same for many turns and prompt caches hold. */
+const DROP_STEP = 16;
+
+/**
+ * The newest messages that fit into `limit` tokens. Cuts only before a user message, never between a tool call and its
+ * result; the newest exchange is always kept, with its oldest tool results shortened when it alone is too long.
+ */
+export function fitHistory(
+  messages: readonly Message[],
+  limit: number,
+  countTokens: (text: string) => number,
+): FittedHistory {
+  // A token is at least one byte of text: what is short in bytes need not be counted.
+  const bytes = messages.reduce((sum, message) => sum + weightText(message).length * 3 + 8, 0);
+  if (bytes <= limit) return { messages, dropped: 0, tokens: bytes };
+
+  const weights = messages.map((message) => countTokens(weightText(message)) + 8);
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  if (total <= limit) return { messages, dropped: 0, tokens: total };
+
+  const starts = messages.flatMap((message, index) => (message.role === "user" && index > 0 ? [index] : []));
+  const last = starts.at(-1) ?? 0;
+  let tokens = total;
+  let from = 0;
+  for (const start of starts) {
+    for (; from < start; from++) tokens -= weights[from] ?? 0;
+    const wholeStep = starts.indexOf(start) % DROP_STEP === DROP_STEP - 1;
+    if (tokens <= limit && (wholeStep || start === last || tokens > limit * 0.75)) break;
+  }
+  const kept = messages.slice(from);
+  if (tokens <= limit) return { messages: kept, dropped: from, tokens };
+  return { ...shortenResults(kept, tokens - limit, countTokens), dropped: from };
+}
+
+const SHORTENED = "[an earlier result, left out to make room; memory_search finds it]";
+
+function shortenResults(
+  messages: readonly Message[],
+  excess: number,
+  countTokens: (text: string) => number,
+): { messages: Message[]; tokens: number } {
+  let saved = 0;
+  const shortened = messages.map((message, index) => {
+    // The results that the model is about to read stay whole.
+    const isOld = messages.slice(index + 1).some((later) => later.role === "assistant");
+    if (saved >= excess || message.role !== "tool" || !isOld) return message;
+    const gain = countTokens(textOf(message.content)) - countTokens(SHORTENED);
+    if (gain <= 0) return message;
+    saved += gain;
+    return { ...message, content: SHORTENED };
+  });
+  return {
+    messages: shortened,
+    tokens: shortened.reduce((sum, message) => sum + countTokens(weightText(message)) + 8, 0),
+  };
+}
+
+function weightText(message: Message): string {
+  return message.toolCalls ? textOf(message.content) + JSON.stringify(message.toolCalls) : textOf(message.content);
+}
+
+function replyMessages(rows: readonly HistoryEntry[]): Message[] {
+  const text = rows
+    .filter((row) => row.tool_name === null)
+    .map((row) => row.content)
+    .join("");
+  const calls = rows.filter((row) => row.tool_name !== null);
+  if (calls.length === 0) return text === "" ? [] : [{ role: "assistant", content: text }];
+  const toolCalls = calls.map(toCall);
+  const results = calls.map(
+    (row, index): Message => ({
+      role: "tool",
+      content: row.tool_result ?? "",
+      toolCallId: toolCalls[index]?.id ?? row.id,
+      ...(row.metadata.is_error === true ? { isError: true } : {}),
+    }),
+  );
+  return [{ role: "assistant", content: text, toolCalls }, ...results];
+}
+
+function toCall(row: HistoryEntry): ToolCall {
+  const id = row.metadata.tool_call_id;
+  const args = row.tool_args;
+  return {
+    id: typeof id === "string" ? id : row.id,
+    name: row.tool_name ?? "unknown",
+    // Arguments are an object by the tool contract; anything else was captured elsewhere.
+    arguments:
+      typeof args === "object" && args !== null && !Array.isArray(args) ? (args as Record<string, unknown>) : {},
+  };
+}
+
+function rowsOfStep(entries: readonly HistoryEntry[], from: number): HistoryEntry[] {
+  const first = entries[from];
+  const rows: HistoryEntry[] = [];
+  for (let index = from; index < entries.length; index++) {
+    const row = entries[index];
+    if (!row || !first || row.role !== "assistant" || stepOf(row) !== stepOf(first)) break;
+    rows.push(row);
+  }
+  return rows;
+}
+
+function stepOf(entry: HistoryEntry): string | null {
+  const { turn_id, step } = entry.metadata;
+  return typeof turn_id === "string" && typeof step === "number" ? `${turn_id}/${step}` : null;
+}
+
+function foreignToolText(entry: HistoryEntry): string {
+  const name = entry.tool_name ?? "tool";
+  const parts = [
+    entry.content,
+    entry.tool_args == null ? "" : JSON.stringify(entry.tool_args),
+    entry.tool_result ?? "",
+  ];
+  return `[${name}] ${parts.filter((part) => part !== "").join(" -> ")}`;
+}
