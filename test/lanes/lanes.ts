@@ -37,7 +37,7 @@ export const LANES: readonly Lane[] = [
 
 /** Names in REQUIRE_LANES. Throws for a name that is no lane, so that a typing error cannot skip silently. */
 export function requiredLanes(env: Readonly<Record<string, string | undefined>>): ReadonlySet<string> {
-  const names = (env["REQUIRE_LANES"] ?? "")
+  const names = (env.REQUIRE_LANES ?? "")
     .split(",")
     .map((name) => name.trim())
     .filter((name) => name !== "");

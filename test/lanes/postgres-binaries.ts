@@ -37,7 +37,7 @@ function candidateFolders(): string[] {
     ...children("/usr")
       .filter((path) => path.includes("pgsql-"))
       .map((path) => join(path, "bin")),
-    ...(process.env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== ""),
+    ...(process.env.PATH ?? "").split(delimiter).filter((folder) => folder !== ""),
   ];
 }
 

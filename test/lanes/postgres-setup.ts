@@ -16,7 +16,7 @@ declare module "vitest" {
  * and left running.
  */
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  const given = process.env["CAIRN_TEST_PG_URL"];
+  const given = process.env.CAIRN_TEST_PG_URL;
   if (given) {
     project.provide("postgresUrl", given);
     return undefined;
@@ -26,10 +26,10 @@ export default async function setup(project: TestProject): Promise<(() => Promis
     return undefined;
   }
   const server = await startPostgres();
-  process.env["CAIRN_TEST_PG_URL"] = server.url;
+  process.env.CAIRN_TEST_PG_URL = server.url;
   project.provide("postgresUrl", server.url);
   return async () => {
-    delete process.env["CAIRN_TEST_PG_URL"];
+    delete process.env.CAIRN_TEST_PG_URL;
     await server.stop();
   };
 }

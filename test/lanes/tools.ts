@@ -12,13 +12,13 @@ const PROBE_TIMEOUT_MS = 10_000;
 
 const PROBES: Readonly<Record<Tool, () => string | undefined>> = {
   postgres: () => {
-    if (process.env["CAIRN_TEST_PG_URL"]) return undefined;
+    if (process.env.CAIRN_TEST_PG_URL) return undefined;
     const found = findPostgres();
     return found.ok ? undefined : found.reason;
   },
   // A container may forbid user namespaces, and then the binary is there and useless.
   bwrap: () => works("bwrap", ["--ro-bind", "/", "/", "--unshare-pid", "true"]),
-  pulumi: () => works("pulumi", ["version"], [join(process.env["HOME"] ?? "/", ".pulumi", "bin")]),
+  pulumi: () => works("pulumi", ["version"], [join(process.env.HOME ?? "/", ".pulumi", "bin")]),
   docker: () => works("docker", ["info", "--format", "{{.ServerVersion}}"]),
   sshd: () => works("sshd", ["-V"], ["/usr/sbin", "/usr/local/sbin"]),
   kubernetes: () => works("kubectl", ["get", "--raw", "/readyz", "--request-timeout=5s"]),
@@ -48,7 +48,7 @@ function works(name: string, args: readonly string[], moreFolders: readonly stri
 }
 
 function onPath(name: string, moreFolders: readonly string[] = []): string | undefined {
-  const folders = [...(process.env["PATH"] ?? "").split(delimiter), ...moreFolders];
+  const folders = [...(process.env.PATH ?? "").split(delimiter), ...moreFolders];
   return folders.map((folder) => join(folder, name)).find(isExecutable);
 }
 
@@ -63,7 +63,7 @@ function isExecutable(path: string): boolean {
 
 /** A Chromium that a browser-automation package downloaded. */
 function bundledChromium(): string | undefined {
-  const folder = process.env["PLAYWRIGHT_BROWSERS_PATH"] ?? join(process.env["HOME"] ?? "/", ".cache", "ms-playwright");
+  const folder = process.env.PLAYWRIGHT_BROWSERS_PATH ?? join(process.env.HOME ?? "/", ".cache", "ms-playwright");
   if (!existsSync(folder)) return undefined;
   return readdirSync(folder).find((name) => name.startsWith("chromium"));
 }

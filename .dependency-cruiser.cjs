@@ -1,0 +1,85 @@
+/**
+ * The import rule: contracts <- domain <- app <- plugins, http, workers <- host, with control and runtime apart. Imports of
+ * types count. Each room lists what it may reach; everything else of ours is forbidden to it.
+ */
+
+/** Room -> [path of its files, paths that it may import besides its own]. */
+const ROOMS = {
+  contracts: ["^runtime/contracts/", []],
+  domain: ["^runtime/domain/", ["^runtime/contracts/"]],
+  app: ["^runtime/app/", ["^runtime/(contracts|domain)/"]],
+  http: ["^runtime/http/", ["^runtime/(contracts|domain|app)/"]],
+  workers: ["^runtime/workers/", ["^runtime/(contracts|domain|app)/"]],
+  client: ["^runtime/client/", ["^runtime/(contracts|domain)/"]],
+  config: ["^runtime/config/", ["^runtime/(contracts|domain)/"]],
+  host: ["^runtime/[^/]+[.]ts$", ["^runtime/"]],
+  infra: ["^infra/", ["^runtime/(config|contracts)/"]],
+  control: ["^control/", ["^infra/", "^runtime/(config|client|contracts)/"]],
+};
+
+const OURS = "^(runtime|control|infra|test|bench|scripts)/";
+
+const rooms = Object.entries(ROOMS).map(([name, [own, allowed]]) => ({
+  name: `${name}-imports`,
+  comment: `${name} may import ${allowed.length === 0 ? "nothing else of ours" : allowed.join(", ")}`,
+  severity: "error",
+  from: { path: own },
+  to: { path: OURS, pathNot: [own, ...allowed] },
+}));
+
+module.exports = {
+  forbidden: [
+    ...rooms,
+    {
+      name: "plugins-imports",
+      comment: "A plugin may import contracts, domain, app and its own kind: it must stay replaceable",
+      severity: "error",
+      from: { path: "^runtime/plugins/([^/]+)/" },
+      to: { path: OURS, pathNot: ["^runtime/(contracts|domain|app)/", "^runtime/plugins/$1/"] },
+    },
+    {
+      name: "domain-pure",
+      comment: "The domain decides; reading, writing, waiting and asking the machine is for others",
+      severity: "error",
+      from: { path: "^runtime/(contracts|domain)/" },
+      to: {
+        dependencyTypes: ["core"],
+        pathNot: "^(node:)?(crypto|buffer|util|util/types|path|path/posix|url|assert|assert/strict)$",
+      },
+    },
+    {
+      name: "no-cycles",
+      comment: "Files that import each other cannot be understood one by one",
+      severity: "error",
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: "no-dev-packages",
+      comment: "What an installation runs must be a dependency",
+      severity: "error",
+      from: { path: "^(runtime|control|infra)/" },
+      to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["npm", "type-only"] },
+    },
+    {
+      name: "no-unknown-packages",
+      comment: "Every package that is imported stands in package.json",
+      severity: "error",
+      from: { path: "^(runtime|control|infra)/" },
+      to: { dependencyTypes: ["npm-no-pkg", "npm-unknown"] },
+    },
+    {
+      name: "resolvable",
+      comment: "An import must lead somewhere",
+      severity: "error",
+      from: {},
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    doNotFollow: { path: "node_modules" },
+    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "node", "default", "types"] },
+  },
+};

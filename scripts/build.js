@@ -1,0 +1,69 @@
+/**
+ * Makes `dist` from the sources: compiled JavaScript with types, the other files as they are, and the manifest that lets the
+ * command line load one command without importing all. A failed build leaves the former `dist` in place.
+ */
+// @ts-check
+
+import { spawnSync } from "node:child_process";
+import { copyFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { isBuilt, SOURCES, STAMP, sourceFiles, sourceHash } from "./lib/build-stamp.js";
+import { CACHE, ROOT } from "./lib/paths.js";
+
+if (!isBuilt()) build();
+
+function build() {
+  const hash = sourceHash();
+  const fresh = join(CACHE, `dist-${process.pid}`);
+  const old = join(CACHE, `dist-old-${process.pid}`);
+  mkdirSync(CACHE, { recursive: true });
+  try {
+    compile(fresh);
+    copyAssets(fresh);
+    moveAside(join(ROOT, "dist"), old);
+    renameSync(fresh, join(ROOT, "dist"));
+    writeManifest();
+    // Last, so that an interrupted build is done again.
+    writeFileSync(join(ROOT, "dist", STAMP), hash);
+  } finally {
+    rmSync(fresh, { recursive: true, force: true });
+    rmSync(old, { recursive: true, force: true });
+  }
+}
+
+/** Types are checked by the type check, not here: a start should not wait for it. @param {string} folder */
+function compile(folder) {
+  const tsc = join(ROOT, "node_modules", "typescript", "bin", "tsc");
+  run([tsc, "-p", "tsconfig.build.json", "--noCheck", "--outDir", folder]);
+}
+
+/** @param {string} folder */
+function copyAssets(folder) {
+  for (const file of SOURCES.flatMap(sourceFiles).filter((path) => !path.endsWith(".ts"))) {
+    mkdirSync(dirname(join(folder, file)), { recursive: true });
+    copyFileSync(join(ROOT, file), join(folder, file));
+  }
+}
+
+function writeManifest() {
+  run([join(ROOT, "scripts", "manifest.js")]);
+}
+
+/** @param {string} from @param {string} to */
+function moveAside(from, to) {
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
+  }
+}
+
+/** @param {readonly string[]} args */
+function run(args) {
+  const result = spawnSync(process.execPath, args, { cwd: ROOT, stdio: "inherit" });
+  if (result.status !== 0) {
+    process.exitCode = 1;
+    throw new Error(`${args[0]} failed`);
+  }
+}

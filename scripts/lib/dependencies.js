@@ -1,0 +1,49 @@
+/** Keeps `node_modules` equal to the lockfile. */
+// @ts-check
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { runNpm } from "./npm.js";
+import { ROOT } from "./paths.js";
+
+/**
+ * Runs `npm ci` when `node_modules` is missing or differs from `package-lock.json`.
+ *
+ * @param {string} node
+ */
+export async function ensureDependencies(node) {
+  if (installed()) return;
+  process.stderr.write("Installing packages\n");
+  const code = await runNpm(node, ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"]);
+  if (code !== 0) throw new Error(`npm ci failed with exit code ${code}`);
+}
+
+/** Compares the lockfile with the one that npm leaves in `node_modules` as the last step of an installation. */
+function installed() {
+  const wanted = packages(join(ROOT, "package-lock.json"));
+  const present = packages(join(ROOT, "node_modules", ".package-lock.json"));
+  if (wanted === undefined) throw new Error("package-lock.json is missing or unreadable");
+  if (present === undefined) return false;
+  const extra = Object.keys(present).some((path) => wanted[path] === undefined);
+  const lacking = Object.entries(wanted).some(([path, entry]) => {
+    if (path === "") return false;
+    const found = present[path];
+    // A package for another platform is optional and absent.
+    if (found === undefined) return entry.optional !== true && entry.devOptional !== true;
+    return found.version !== entry.version;
+  });
+  return !extra && !lacking;
+}
+
+/**
+ * @param {string} file
+ * @returns {Record<string, { version?: string, optional?: boolean, devOptional?: boolean }> | undefined}
+ */
+function packages(file) {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")).packages;
+  } catch {
+    return undefined;
+  }
+}

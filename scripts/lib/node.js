@@ -1,0 +1,81 @@
+/** Finds a Node that is new enough, and fetches one from the npm registry when there is none. */
+// @ts-check
+
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { runNpm } from "./npm.js";
+import { CACHE } from "./paths.js";
+
+const OLDEST_MAJOR = 24;
+
+/** What is fetched. The npm package `node` carries the binaries of the official distribution. */
+const FETCHED_VERSION = "24.21.0";
+
+/**
+ * Path of a Node 24 or newer: this process's own, else the one fetched before, else one fetched now.
+ *
+ * @returns {Promise<string>}
+ */
+export async function findNode() {
+  if (major(process.versions.node) >= OLDEST_MAJOR) return process.execPath;
+  const home = join(CACHE, `node-${FETCHED_VERSION}`);
+  const node = join(home, "node_modules", "node", "bin", "node");
+  if (runs(node)) return node;
+  process.stderr.write(
+    `This is Node ${process.versions.node}; fetching Node ${FETCHED_VERSION} from the npm registry (once)\n`,
+  );
+  await fetchNode(home);
+  if (!runs(node)) {
+    throw new Error(
+      `The fetched Node does not run on this machine. Install Node ${OLDEST_MAJOR} or newer and try again.`,
+    );
+  }
+  return node;
+}
+
+/** Installs beside the final place and moves, so that an interrupted fetch leaves nothing half done. @param {string} home */
+async function fetchNode(home) {
+  const temporary = `${home}.${process.pid}`;
+  mkdirSync(temporary, { recursive: true });
+  try {
+    const code = await runNpm(process.execPath, [
+      "install",
+      "--prefix",
+      temporary,
+      "--no-save",
+      "--no-package-lock",
+      "--no-audit",
+      "--no-fund",
+      "--ignore-scripts=false",
+      "--loglevel=error",
+      `node@${FETCHED_VERSION}`,
+    ]);
+    if (code !== 0) {
+      throw new Error(
+        `Node ${FETCHED_VERSION} could not be fetched. Install Node ${OLDEST_MAJOR} or newer and try again.`,
+      );
+    }
+    rmSync(home, { recursive: true, force: true });
+    renameSync(temporary, home);
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
+}
+
+/** @param {string} node */
+function runs(node) {
+  if (!existsSync(node)) return false;
+  try {
+    const version = execFileSync(node, ["-p", "process.versions.node"], { encoding: "utf8", timeout: 30_000 });
+    return major(version) >= OLDEST_MAJOR;
+  } catch {
+    return false;
+  }
+}
+
+/** @param {string} version */
+function major(version) {
+  return Number.parseInt(version, 10);
+}

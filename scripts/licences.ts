@@ -1,0 +1,51 @@
+/** Checks the licence of every package that an installation of Cairn brings along. Reads the lockfile alone. */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import satisfies from "spdx-satisfies";
+import { ROOT } from "./lib/paths.js";
+
+/** docs/decisions/002-licences-of-dependencies.md says why each is here. */
+const ALLOWED = [
+  "MIT",
+  "Apache-2.0",
+  "BSD-2-Clause",
+  "BSD-3-Clause",
+  "ISC",
+  "MPL-2.0",
+  "PostgreSQL",
+  "0BSD",
+  "BlueOak-1.0.0",
+  "CC0-1.0",
+  "Unlicense",
+  "Python-2.0",
+];
+
+interface LockedPackage {
+  readonly version?: string;
+  readonly license?: string;
+  readonly dev?: boolean;
+}
+
+process.exitCode = report(JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8")).packages);
+
+function report(packages: Readonly<Record<string, LockedPackage>>): number {
+  // Packages that only the tests and the build need are not passed on to anybody.
+  const shipped = Object.entries(packages).filter(([path, entry]) => path !== "" && entry.dev !== true);
+  const refused = shipped.filter(([, entry]) => !isAllowed(entry.license));
+  for (const [path, entry] of refused) {
+    process.stderr.write(`${path}@${entry.version}: licence ${entry.license ?? "unknown"} is not on the list\n`);
+  }
+  process.stdout.write(`${shipped.length} packages, ${refused.length} with a licence that is not on the list\n`);
+  return refused.length > 0 ? 1 : 0;
+}
+
+function isAllowed(licence: string | undefined): boolean {
+  if (licence === undefined) return false;
+  try {
+    return satisfies(licence, ALLOWED);
+  } catch {
+    // "SEE LICENSE IN ..." and the like are no expressions: a person has to look.
+    return false;
+  }
+}
