@@ -1,0 +1,128 @@
+import type Anthropic from "@anthropic-ai/sdk";
+import type { ProviderError } from "../../../contracts/errors.ts";
+import type { Message } from "../../../contracts/message.ts";
+import type { ChatChunk, ChatOptions, ChatReply, Provider } from "../../../contracts/provider.ts";
+import { runCall } from "../shared/call.ts";
+import { collect } from "../shared/collect.ts";
+import { type Party, toProviderError } from "../shared/failure.ts";
+import { answers } from "../shared/probe.ts";
+import { DEFAULT_MAX_RETRIES, hostOf, type ProviderSettings, silenceMs } from "../shared/settings.ts";
+import type { Watch } from "../shared/watch.ts";
+import { readError } from "./errors.ts";
+import { type Quirk, quirkFor, type RequestParams } from "./quirks.ts";
+import { toRequest } from "./request.ts";
+import { readStream } from "./stream.ts";
+
+const ANTHROPIC_URL = "https://api.anthropic.com";
+/** What servers without keys get: the SDK insists on one. */
+const NO_KEY = "none";
+
+/** Claude models through Anthropic's messages API, or a server that imitates it. */
+export class AnthropicProvider implements Provider {
+  readonly id: string;
+  readonly name = "Anthropic";
+  readonly #settings: ProviderSettings;
+  readonly #baseUrl: string;
+  /** What was learned about each model, for the life of the process. */
+  readonly #quirks = new Map<string, Set<Quirk>>();
+  #model: string;
+
+  constructor(settings: ProviderSettings) {
+    this.id = settings.id;
+    this.#settings = settings;
+    this.#model = settings.model;
+    // The SDK appends /v1 itself; addresses are often given with it.
+    this.#baseUrl = (settings.baseUrl ?? ANTHROPIC_URL).replace(/\/+$/, "").replace(/\/v1$/, "");
+  }
+
+  async *chatStream(
+    messages: readonly Message[],
+    options: ChatOptions = {},
+  ): AsyncGenerator<ChatChunk, void, undefined> {
+    options.signal?.throwIfAborted();
+    const model = options.model ?? this.#model;
+    if (!this.#settings.apiKey && this.#baseUrl === ANTHROPIC_URL)
+      throw toProviderError(this.#party(model), { kind: "keyless" });
+    // Loaded at the first call: a process that never makes one does not carry the SDK.
+    const { default: sdk } = await import("@anthropic-ai/sdk");
+    const known = this.#quirksOf(model);
+    const timeoutMs = silenceMs(this.#settings);
+    const build = (quirks: ReadonlySet<Quirk>) => this.#request(messages, options, model, quirks);
+
+    yield* runCall<Quirk>({
+      signal: options.signal,
+      timeoutMs,
+      quirks: known,
+      attempt: (quirks, watch) => this.#attempt(sdk, build(quirks), model, watch),
+      explain: (error, watch) => this.#explain(error, sdk, watch, timeoutMs, model),
+      adapt: (error, quirks, watch) => quirkFor(readError(error, sdk, watch, timeoutMs), build(quirks)),
+      onAdapted: (quirk) => {
+        // That old thinking was refused says something about this conversation, nothing about the model.
+        if (quirk !== "no-replay") known.add(quirk);
+        this.#settings.logger.info({ provider: this.id, model, quirk }, "request adapted to what the server accepts");
+      },
+    });
+  }
+
+  chat(messages: readonly Message[], options?: ChatOptions): Promise<ChatReply> {
+    return collect(this.chatStream(messages, options));
+  }
+
+  /** With a key: true. Without: whether a server other than Anthropic's answers at the address. */
+  async isAvailable(): Promise<boolean> {
+    if (this.#settings.apiKey) return true;
+    return this.#baseUrl !== ANTHROPIC_URL && (await answers(`${this.#baseUrl}/v1/models`));
+  }
+
+  getModel(): string {
+    return this.#model;
+  }
+
+  setModel(model: string): void {
+    this.#model = model;
+  }
+
+  async *#attempt(
+    sdk: typeof Anthropic,
+    params: RequestParams,
+    model: string,
+    watch: Watch,
+  ): AsyncGenerator<ChatChunk, void, undefined> {
+    // Everything that the SDK would take from the environment or from profiles is given: the configuration alone decides.
+    const client = new sdk({
+      apiKey: this.#settings.apiKey || NO_KEY,
+      baseURL: this.#baseUrl,
+      webhookKey: null,
+      openTelemetry: false,
+      maxRetries: this.#settings.maxRetries ?? DEFAULT_MAX_RETRIES,
+      logLevel: "off",
+      fetch: watch.fetch,
+    });
+    const stream = await client.messages.create(params, { signal: watch.signal });
+    yield* readStream(stream, { provider: this.id, model, watch });
+  }
+
+  #request(
+    messages: readonly Message[],
+    options: ChatOptions,
+    model: string,
+    quirks: ReadonlySet<Quirk>,
+  ): RequestParams {
+    const { maxTokens, temperature } = this.#settings;
+    return toRequest(messages, options, { provider: this.id, model, maxTokens, temperature, quirks });
+  }
+
+  #explain(error: unknown, sdk: typeof Anthropic, watch: Watch, timeoutMs: number, model: string): ProviderError {
+    return toProviderError(this.#party(model), readError(error, sdk, watch, timeoutMs), error);
+  }
+
+  #party(model: string): Party {
+    return { id: this.id, name: this.name, model, host: hostOf(this.#baseUrl), secret: this.#settings.apiKey };
+  }
+
+  #quirksOf(model: string): Set<Quirk> {
+    const known = this.#quirks.get(model) ?? new Set<Quirk>();
+    this.#quirks.set(model, known);
+    return known;
+  }
+}

@@ -1,0 +1,190 @@
+import type {
+  ContentBlockParam,
+  ImageBlockParam,
+  MessageParam,
+  TextBlockParam,
+  Tool,
+  ToolResultBlockParam,
+  ToolUseBlockParam,
+} from "@anthropic-ai/sdk/resources/messages";
+import type { ContentPart, ImagePart, Message } from "../../../contracts/message.ts";
+import type { ChatOptions } from "../../../contracts/provider.ts";
+import { type Entry, type History, isBlank, shapeHistory } from "../shared/history.ts";
+import { isRecord } from "../shared/tool-arguments.ts";
+import { isThinking, type Quirk, type RequestParams } from "./quirks.ts";
+import { planThinking } from "./thinking.ts";
+
+/** Our messages and options as the parameters of a messages request: a pure mapping. */
+
+export interface RequestContext {
+  readonly provider: string;
+  readonly model: string;
+  readonly maxTokens?: number | undefined;
+  readonly temperature?: number | undefined;
+  readonly quirks: ReadonlySet<Quirk>;
+}
+
+const CACHED = { cache_control: { type: "ephemeral" } } as const;
+const LONGEST_ID = 64;
+const IMAGE_TYPES = ["image/jpeg", "image/png", "image/gif", "image/webp"] as const;
+/** The API wants the user to speak first and last. */
+const OPENING = "(The conversation begins in the middle.)";
+const CONTINUE = "Please continue.";
+
+export function toRequest(messages: readonly Message[], options: ChatOptions, context: RequestContext): RequestParams {
+  const { model, quirks } = context;
+  const history = shapeHistory(messages, { ...context, longestId: LONGEST_ID });
+  const replay = !quirks.has("no-replay");
+  const level = quirks.has("no-thinking") ? undefined : options.thinking;
+  const plan = planThinking(level, model, options.maxTokens ?? context.maxTokens, replay && keepsThinking(history));
+  const { thinking, output_config } = plan.params;
+  const temperature = options.temperature ?? context.temperature;
+  const system = toSystem(options, history);
+  const tools = toTools(options, history);
+  if (system.length === 0 || isBlank(options.system ?? "")) markEnd(tools);
+  return {
+    model,
+    max_tokens: plan.maxTokens,
+    messages: toMessages(history, replay),
+    stream: true,
+    ...(system.length === 0 ? {} : { system }),
+    ...(tools.length === 0 ? {} : { tools }),
+    // Definitions that stand there only because old calls need them are not for use.
+    ...(tools.length > 0 && (options.tools ?? []).length === 0 ? { tool_choice: { type: "none" } } : {}),
+    ...(thinking === undefined || quirks.has("no-thinking") ? {} : { thinking }),
+    ...(output_config === undefined || quirks.has("no-effort") ? {} : { output_config }),
+    ...(temperature === undefined || !plan.takesTemperature || quirks.has("no-temperature")
+      ? {}
+      : { temperature: Math.min(Math.max(temperature, 0), 1) }),
+  };
+}
+
+/** Stable text first, with the cache's breakpoint (it covers the tools too); what changes with each turn behind it. */
+function toSystem(options: ChatOptions, history: History): TextBlockParam[] {
+  const blocks: TextBlockParam[] = [];
+  if (!isBlank(options.system ?? ""))
+    blocks.push({ type: "text", text: (options.system ?? "").toWellFormed(), ...CACHED });
+  for (const text of [...history.preamble, options.context ?? ""]) {
+    if (!isBlank(text)) blocks.push({ type: "text", text: text.toWellFormed() });
+  }
+  return blocks;
+}
+
+function toTools(options: ChatOptions, history: History): Tool[] {
+  const offered = options.tools ?? [];
+  if (offered.length > 0) {
+    return offered.map(({ name, description, parameters }) => ({
+      name,
+      description,
+      input_schema: { ...parameters, type: "object" },
+    }));
+  }
+  const names = history.entries.flatMap((entry) =>
+    entry.kind === "assistant" ? entry.calls.map((call) => call.name) : [],
+  );
+  return [...new Set(names)].map((name) => ({ name, input_schema: { type: "object" } }));
+}
+
+function toMessages(history: History, replay: boolean): MessageParam[] {
+  const messages: MessageParam[] = [];
+  let newest: ContentBlockParam[] | undefined;
+  if (history.entries[0]?.kind !== "user") addBlocks(messages, "user", [{ type: "text", text: OPENING }]);
+  for (const entry of history.entries) {
+    const blocks = addBlocks(messages, entry.kind === "assistant" ? "assistant" : "user", toBlocks(entry, replay));
+    if (entry.kind === "user" && entry.newest) newest = blocks;
+  }
+  if (messages.at(-1)?.role === "assistant") addBlocks(messages, "user", [{ type: "text", text: CONTINUE }]);
+  // Two breakpoints: the turn's start stays in reach of the cache, however many blocks its tool loop adds.
+  markEnd(newest);
+  const last = messages.at(-1)?.content;
+  markEnd(typeof last === "string" ? undefined : last);
+  return messages;
+}
+
+/** Adds to a message of the same role that stands last: the results of parallel calls must share one user message. */
+function addBlocks(
+  messages: MessageParam[],
+  role: "user" | "assistant",
+  blocks: ContentBlockParam[],
+): ContentBlockParam[] {
+  const last = messages.at(-1);
+  if (last?.role === role && typeof last.content !== "string") {
+    last.content.push(...blocks);
+    return last.content;
+  }
+  messages.push({ role, content: blocks });
+  return blocks;
+}
+
+function toBlocks(entry: Entry, replay: boolean): ContentBlockParam[] {
+  switch (entry.kind) {
+    case "user":
+      return entry.parts.map(toBlock);
+    case "note":
+      return [{ type: "text", text: `[System message]\n${entry.text}` }];
+    case "assistant":
+      return assistantBlocks(entry, replay);
+    case "results":
+      return entry.results.map(
+        ({ id, text, images, isError }): ToolResultBlockParam => ({
+          type: "tool_result",
+          tool_use_id: id,
+          content: [...(isBlank(text) ? [] : [{ type: "text" as const, text }]), ...images.map(toImage)],
+          ...(isError ? { is_error: true } : {}),
+        }),
+      );
+  }
+}
+
+/**
+ * A reply with signed thinking goes back block by block as it came. If its text or calls are no longer the same, the
+ * thinking stands in front of what they are now.
+ */
+function assistantBlocks(entry: Extract<Entry, { kind: "assistant" }>, replay: boolean): ContentBlockParam[] {
+  const kept = replay ? blocksOf(entry.state) : [];
+  if (kept.length > 0 && saysTheSame(kept, entry)) return kept;
+  const calls = entry.calls.map(
+    ({ id, name, arguments: input }): ToolUseBlockParam => ({ type: "tool_use", id, name, input }),
+  );
+  const text: TextBlockParam[] = isBlank(entry.text) ? [] : [{ type: "text", text: entry.text }];
+  return [...kept.filter(isThinking), ...text, ...calls];
+}
+
+function saysTheSame(blocks: readonly ContentBlockParam[], entry: Extract<Entry, { kind: "assistant" }>): boolean {
+  const text = blocks.map((block) => (block.type === "text" ? block.text : "")).join("");
+  const ids = blocks.flatMap((block) => (block.type === "tool_use" ? [block.id] : []));
+  return text.trim() === entry.text.trim() && ids.join() === entry.calls.map((call) => call.id).join();
+}
+
+/** The blocks in our own state, which comes back from storage. */
+function blocksOf(state: unknown): ContentBlockParam[] {
+  if (!isRecord(state) || !Array.isArray(state["content"])) return [];
+  // Written by stream.ts; the API itself checks the signatures.
+  return structuredClone(state["content"]) as ContentBlockParam[];
+}
+
+/** False inside a tool loop with a call whose thinking is not there any more. */
+function keepsThinking(history: History): boolean {
+  const turn = history.entries.findLastIndex((entry) => entry.kind === "user");
+  return history.entries
+    .slice(turn + 1)
+    .every((entry) => entry.kind !== "assistant" || entry.calls.length === 0 || blocksOf(entry.state).some(isThinking));
+}
+
+function toBlock(part: ContentPart): ContentBlockParam {
+  return part.type === "text" ? { type: "text", text: part.text } : toImage(part);
+}
+
+function toImage(part: ImagePart): ImageBlockParam | TextBlockParam {
+  const type = IMAGE_TYPES.find((known) => known === part.mediaType.toLowerCase());
+  if (type === undefined)
+    return { type: "text", text: `[An image of type ${part.mediaType} that the model cannot see]` };
+  return { type: "image", source: { type: "base64", media_type: type, data: part.data } };
+}
+
+/** Puts a cache breakpoint on the last block that can carry one. */
+function markEnd(blocks: (ContentBlockParam | Tool)[] | undefined): void {
+  const last = blocks?.at(-1);
+  if (last === undefined || ("type" in last && (last.type === "thinking" || last.type === "redacted_thinking"))) return;
+  Object.assign(last, CACHED);
+}

@@ -1,0 +1,107 @@
+import type { MemoryHit } from "../../../contracts/memory.ts";
+
+/** The answer of an agent without a model: what memory holds about the question, and how to give the agent a model. */
+
+export interface AnswerOptions {
+  /** IANA time zone of the dates. */
+  readonly timezone: string;
+}
+
+/** Said at the end of every answer; it is also how an answer of ours is known when memory finds it again. */
+export const NO_MODEL = "No language model is configured, so all I can do is look things up.";
+export const HOW_TO =
+  "To give me one, put a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY into .env, or start a local model server, " +
+  "name it under providers in cairn.yaml, set it as the agent's provider, and run `cairn restart`.";
+
+const MOST_FINDS = 5;
+const LONGEST_FIND = 240;
+
+export function compose(question: string, hits: readonly MemoryHit[], options: AnswerOptions): string {
+  const finds = pickFinds(question, hits);
+  const found =
+    finds.length > 0
+      ? `Here is what I remember:\n${finds.map((hit) => toLine(hit, question, options)).join("\n")}`
+      : emptyHanded(question);
+  return `${found}\n\n${NO_MODEL} ${HOW_TO}`;
+}
+
+/**
+ * The hits worth showing, in the order of the search: no question that was asked before, nothing twice, and none of our
+ * own earlier answers, which would only repeat what they once found.
+ */
+export function pickFinds(question: string, hits: readonly MemoryHit[]): MemoryHit[] {
+  const asked = wordsOf(question);
+  const seen = new Set<string>();
+  const statements: MemoryHit[] = [];
+  const questions: MemoryHit[] = [];
+  for (const hit of hits) {
+    const text = hit.content.trim();
+    const words = wordsOf(text);
+    const key = [...words].join(" ");
+    if (text === "" || key === "" || seen.has(key) || text.includes(NO_MODEL) || isSame(words, asked)) continue;
+    seen.add(key);
+    (text.endsWith("?") ? questions : statements).push(hit);
+  }
+  return [...statements, ...questions].slice(0, MOST_FINDS);
+}
+
+function emptyHanded(question: string): string {
+  if (question === "") return "There is nothing to look for in an empty message.";
+  return isQuestion(question)
+    ? "I found nothing about that in memory."
+    : "Noted: what you write is kept in memory, and you can ask me for it later.";
+}
+
+function toLine(hit: MemoryHit, question: string, options: AnswerOptions): string {
+  const who = hit.role === "assistant" ? "I said: " : hit.kind === "summary" ? "in short: " : "";
+  return `- ${dateOf(hit.created_at, options.timezone)}: ${who}${excerpt(hit.content, wordsOf(question))}`;
+}
+
+/** The stretch of a text that has most of the words asked for: the whole text where it is short. */
+function excerpt(content: string, asked: ReadonlySet<string>): string {
+  const text = content.replace(/\s+/g, " ").trim();
+  if (text.length <= LONGEST_FIND) return text;
+  const sentences = text.split(/(?<=[.!?])\s+/);
+  const hits = sentences.map((sentence) => [...wordsOf(sentence)].filter((word) => asked.has(word)).length);
+  let start = hits.indexOf(Math.max(...hits));
+  let piece = sentences[start] ?? text;
+  for (start += 1; start < sentences.length; start += 1) {
+    const longer = `${piece} ${sentences[start] ?? ""}`;
+    if (longer.length > LONGEST_FIND) break;
+    piece = longer;
+  }
+  return piece.length <= LONGEST_FIND ? piece : `${firstCharacters(piece, LONGEST_FIND - 3)}...`;
+}
+
+/** At most so many UTF-16 units, never half a character. */
+function firstCharacters(text: string, length: number): string {
+  const cut = text.slice(0, length);
+  return cut.isWellFormed() ? cut : cut.slice(0, -1);
+}
+
+function dateOf(iso: string, timezone: string): string {
+  const time = new Date(iso);
+  if (Number.isNaN(time.getTime())) return "undated";
+  // Sweden writes dates as ISO 8601 does.
+  return new Intl.DateTimeFormat("sv-SE", { timeZone: timezone, dateStyle: "short" }).format(time);
+}
+
+function isQuestion(text: string): boolean {
+  return (
+    text.endsWith("?") ||
+    /^(who|what|when|where|why|which|whose|how|do|does|did|is|are|was|were|can|could|find|show|tell|list|search|look)\b/i.test(
+      text,
+    )
+  );
+}
+
+function wordsOf(text: string): Set<string> {
+  return new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
+}
+
+/** The same words, give or take: the question itself, asked now or before. */
+function isSame(words: ReadonlySet<string>, asked: ReadonlySet<string>): boolean {
+  const shared = [...words].filter((word) => asked.has(word)).length;
+  const all = words.size + asked.size - shared;
+  return all > 0 && shared / all >= 0.8;
+}

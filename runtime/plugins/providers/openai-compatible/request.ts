@@ -1,0 +1,160 @@
+import type {
+  ChatCompletionAssistantMessageParam,
+  ChatCompletionContentPart,
+  ChatCompletionCreateParamsStreaming,
+  ChatCompletionMessageParam,
+} from "openai/resources/chat/completions";
+import type { ContentPart, ImagePart, Message } from "../../../contracts/message.ts";
+import type { ChatOptions } from "../../../contracts/provider.ts";
+import { type CallResult, type Entry, isBlank, shapeHistory } from "../shared/history.ts";
+import { isRecord } from "../shared/tool-arguments.ts";
+import type { Quirk } from "./quirks.ts";
+import { reasoningEffort, takesTemperature } from "./thinking.ts";
+
+/** Our messages and options as the parameters of a chat-completions request: a pure mapping. */
+
+export interface RequestContext {
+  readonly provider: string;
+  readonly model: string;
+  readonly maxTokens?: number | undefined;
+  readonly temperature?: number | undefined;
+  /** OpenAI itself, where the limit of the answer is `max_completion_tokens`. */
+  readonly isOpenAi: boolean;
+  readonly quirks: ReadonlySet<Quirk>;
+}
+
+/** Longest tool call id that OpenAI takes. */
+const LONGEST_ID = 40;
+
+export function toRequest(
+  messages: readonly Message[],
+  options: ChatOptions,
+  context: RequestContext,
+): ChatCompletionCreateParamsStreaming {
+  const { model, quirks } = context;
+  const effort = quirks.has("no-reasoning-effort") ? undefined : reasoningEffort(options.thinking, model);
+  const temperature = options.temperature ?? context.temperature;
+  const limit = options.maxTokens ?? context.maxTokens;
+  const tools = (options.tools ?? []).map((tool) => ({
+    type: "function" as const,
+    function: { name: tool.name, description: tool.description, parameters: { type: "object", ...tool.parameters } },
+  }));
+  return {
+    model,
+    messages: toMessages(messages, options, context),
+    stream: true,
+    ...(quirks.has("no-stream-options") ? {} : { stream_options: { include_usage: true } }),
+    ...(tools.length === 0 ? {} : { tools }),
+    ...(effort === undefined ? {} : { reasoning_effort: effort }),
+    ...(temperature === undefined || quirks.has("no-temperature") || !takesTemperature(model, effort)
+      ? {}
+      : { temperature }),
+    ...(limit === undefined ? {} : { [tokenLimit(context)]: limit }),
+  };
+}
+
+function tokenLimit(context: RequestContext): "max_tokens" | "max_completion_tokens" {
+  const swapped = context.quirks.has("other-token-limit");
+  return context.isOpenAi !== swapped ? "max_completion_tokens" : "max_tokens";
+}
+
+function toMessages(
+  messages: readonly Message[],
+  options: ChatOptions,
+  context: RequestContext,
+): ChatCompletionMessageParam[] {
+  const { preamble, entries } = shapeHistory(messages, { ...context, longestId: LONGEST_ID });
+  const systemFirst = context.quirks.has("system-first");
+  const retrieved = isBlank(options.context ?? "") ? [] : [options.context ?? ""];
+  const system = [options.system ?? "", ...preamble, ...(systemFirst ? retrieved : [])].filter(
+    (text) => !isBlank(text),
+  );
+
+  const result: ChatCompletionMessageParam[] = [];
+  if (system.length > 0) result.push({ role: "system", content: system.join("\n\n").toWellFormed() });
+  for (const entry of entries) {
+    if (entry.kind === "user" && entry.newest && !systemFirst) {
+      // Directly before the newest message: everything in front of it stays as it was, so prompt caches hold.
+      for (const text of retrieved) result.push({ role: "system", content: text.toWellFormed() });
+    }
+    addEntry(result, entry, context);
+  }
+  return result;
+}
+
+function addEntry(result: ChatCompletionMessageParam[], entry: Entry, context: RequestContext): void {
+  switch (entry.kind) {
+    case "user":
+      addUser(result, entry.parts);
+      break;
+    case "note":
+      if (context.quirks.has("system-first"))
+        addUser(result, [{ type: "text", text: `[System message]\n${entry.text}` }]);
+      else result.push({ role: "system", content: entry.text });
+      break;
+    case "assistant":
+      result.push(assistantMessage(entry, context));
+      break;
+    case "results":
+      for (const { id, text, images, isError } of entry.results) {
+        const content = isBlank(text) ? `(${images.length} image(s), shown below)` : text;
+        result.push({ role: "tool", tool_call_id: id, content: isError ? `Error: ${content}` : content });
+      }
+      addUser(result, imagesOf(entry.results));
+      break;
+  }
+}
+
+function assistantMessage(
+  entry: Extract<Entry, { kind: "assistant" }>,
+  context: RequestContext,
+): ChatCompletionAssistantMessageParam {
+  const calls = entry.calls.map((call) => ({
+    id: call.id,
+    type: "function" as const,
+    function: { name: call.name, arguments: JSON.stringify(call.arguments) },
+  }));
+  return {
+    role: "assistant",
+    content: isBlank(entry.text) ? null : entry.text,
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    ...(context.quirks.has("no-reasoning-echo") ? {} : reasoningOf(entry.state)),
+  };
+}
+
+/** The reasoning of a reply as the server named it; some models lose their thread in a tool loop without it. */
+function reasoningOf(state: unknown): Record<string, string> {
+  if (!isRecord(state) || typeof state["text"] !== "string") return {};
+  const { field, text } = state;
+  return field === "reasoning_content" || field === "reasoning" ? { [field]: text } : {};
+}
+
+/** Appends to a user message that stands last, since some chat templates refuse two in a row. */
+function addUser(result: ChatCompletionMessageParam[], parts: readonly ContentPart[]): void {
+  if (parts.length === 0) return;
+  const last = result.at(-1);
+  if (last?.role !== "user") {
+    result.push({ role: "user", content: toContent(parts.map(toContentPart)) });
+    return;
+  }
+  const before: ChatCompletionContentPart[] =
+    typeof last.content === "string" ? [{ type: "text", text: last.content }] : last.content;
+  result[result.length - 1] = { role: "user", content: toContent([...before, ...parts.map(toContentPart)]) };
+}
+
+/** A plain string where there is only text: not every server takes parts. */
+function toContent(parts: readonly ChatCompletionContentPart[]): string | ChatCompletionContentPart[] {
+  const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
+  return texts.length === parts.length ? texts.join("\n\n") : [...parts];
+}
+
+function toContentPart(part: ContentPart): ChatCompletionContentPart {
+  if (part.type === "text") return { type: "text", text: part.text };
+  return { type: "image_url", image_url: { url: `data:${part.mediaType};base64,${part.data}` } };
+}
+
+/** Tool messages hold text only: images of results follow in a user message. */
+function imagesOf(results: readonly CallResult[]): ContentPart[] {
+  const images: ImagePart[] = results.flatMap((result) => result.images);
+  return images.length === 0 ? [] : [{ type: "text", text: "Images from the tool results above:" }, ...images];
+}

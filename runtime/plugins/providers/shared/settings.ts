@@ -1,0 +1,35 @@
+import type { Logger } from "../../../contracts/ports.ts";
+
+/** What every provider that talks to a model over HTTP is made from: one entry of `providers.<id>` in the configuration. */
+export interface ProviderSettings {
+  /** The id in the configuration; names the provider in messages and in `ProviderState`. */
+  readonly id: string;
+  /** Default model; `ChatOptions.model` decides the model of a call. */
+  readonly model: string;
+  readonly apiKey?: string | undefined;
+  /** Address of the API; the provider's own default when absent. */
+  readonly baseUrl?: string | undefined;
+  /** Room for the answer, in tokens; thinking has its own on top of it. */
+  readonly maxTokens?: number | undefined;
+  readonly temperature?: number | undefined;
+  /** Longest silence in milliseconds, before the first byte and between bytes. Default and most: `LONGEST_SILENCE_MS`. */
+  readonly timeoutMs?: number | undefined;
+  /** How often a request that failed before its first byte is sent again. Default 2. */
+  readonly maxRetries?: number | undefined;
+  readonly logger: Logger;
+}
+
+/** Node's fetch ends a silent connection after 300 s on its own; this stays below, so that the error is always ours. */
+export const LONGEST_SILENCE_MS = 290_000;
+
+export const DEFAULT_MAX_RETRIES = 2;
+
+/** The silence that a provider allows, in milliseconds. */
+export function silenceMs(settings: Pick<ProviderSettings, "timeoutMs">): number {
+  return Math.min(settings.timeoutMs ?? LONGEST_SILENCE_MS, LONGEST_SILENCE_MS);
+}
+
+/** Scheme and host of an address, for messages: paths, queries and credentials are left out. */
+export function hostOf(address: string): string {
+  return URL.canParse(address) ? new URL(address).origin : "an invalid address";
+}

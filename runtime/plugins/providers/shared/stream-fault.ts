@@ -1,0 +1,48 @@
+import type { Failure } from "./failure.ts";
+import { looksLikeEvents, type Watch } from "./watch.ts";
+
+/** Reading a stream failed in a way that the SDKs do not report themselves. */
+export class StreamFault extends Error {
+  readonly failure: Failure;
+
+  constructor(failure: Failure) {
+    super(failure.kind === "garbage" ? failure.found : failure.kind);
+    this.name = "StreamFault";
+    this.failure = failure;
+  }
+}
+
+/** The stream ended without its final event: cut off, or never a stream at all. */
+export function endedEarly(watch: Watch, events: number): StreamFault {
+  const arrival = watch.arrival();
+  if (events === 0 && arrival.bytes > 0 && !looksLikeEvents(arrival)) {
+    return new StreamFault({
+      kind: "garbage",
+      found: `expected an event stream, got ${contentType(arrival.contentType)}`,
+    });
+  }
+  return new StreamFault({ kind: "truncated" });
+}
+
+/** What an error means that was thrown while the answer was read; undefined when the SDK's own error says it better. */
+export function readFailure(error: unknown, watch: Watch): Failure | undefined {
+  if (error instanceof StreamFault) return error.failure;
+  const arrival = watch.arrival();
+  if (!arrival.responded) return undefined;
+  if (error instanceof SyntaxError) {
+    // The decoder hands over what is left when the body ends: half a line is a cut, not nonsense.
+    if (arrival.ended && looksLikeEvents(arrival)) return { kind: "truncated" };
+    return { kind: "garbage", found: "an event that is not JSON" };
+  }
+  return undefined;
+}
+
+/** Whether an error of fetch says that the connection broke while the body was read. */
+export function isConnectionLost(error: unknown): boolean {
+  return error instanceof TypeError && /terminated|network|closed|reset|aborted/i.test(error.message);
+}
+
+function contentType(header: string): string {
+  const type = header.split(";")[0]?.trim().toLowerCase() ?? "";
+  return /^[\w.+-]+\/[\w.+-]+$/.test(type) ? type : "something else";
+}
