@@ -26,7 +26,7 @@ process.exitCode = await main(process.argv.slice(2));
 async function main(vitestArgs: readonly string[]): Promise<number> {
   // The type check takes as long as the quick checks together, so they share the two cores.
   const [quick, types] = await Promise.all([
-    inOrder([() => lint(), () => check("imports"), () => check("licences")]),
+    inOrder([() => check("lint"), () => check("imports"), () => check("licences")]),
     inOrder([() => check("typecheck"), () => check("build")]),
   ]);
   const lanes = await runLanes(vitestArgs);
@@ -35,14 +35,6 @@ async function main(vitestArgs: readonly string[]): Promise<number> {
   process.stdout.write(`\n${total.passed} passed, ${total.failed} failed${skipped}\n`);
   if (stop.signal.aborted) return 130;
   return total.failed > 0 ? 1 : 0;
-}
-
-/** The linter is a native program; the lockfile may know none for this machine. */
-async function lint(): Promise<Counts> {
-  const native = `@biomejs/cli-${process.platform}-${process.arch}`;
-  if (existsSync(join(ROOT, "node_modules", native)) || process.env.CI) return check("lint");
-  say(`lint: skipped, ${native} is not installed`);
-  return { ...NOTHING, skipped: 1 };
 }
 
 async function check(name: keyof typeof TASKS): Promise<Counts> {
