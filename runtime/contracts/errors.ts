@@ -13,7 +13,11 @@ export interface ErrorTraits {
   readonly status: number;
 }
 
-const traits = (severity: Severity, retryable: boolean, status: number): ErrorTraits => ({ severity, retryable, status });
+const traits = (severity: Severity, retryable: boolean, status: number): ErrorTraits => ({
+  severity,
+  retryable,
+  status,
+});
 
 export const ERROR_CODES = {
   CHANNEL_UNKNOWN: traits("error", false, 404),
@@ -75,6 +79,8 @@ export const ERROR_CODES = {
   RUNTIME_LEASE_LOST: traits("transient", true, 503),
   RUNTIME_ALREADY_RUNNING: traits("error", false, 409),
   RUNTIME_NOT_RUNNING: traits("error", false, 503),
+  RUNTIME_START_FAILED: traits("fatal", false, 500),
+  RUNTIME_STOP_TIMEOUT: traits("error", true, 504),
   RUNTIME_UNSAFE_LISTEN: traits("fatal", false, 500),
   RUNTIME_INTERNAL: traits("error", false, 500),
 
@@ -220,3 +226,31 @@ export function toCairnError(error: unknown): CairnError {
   if (error instanceof CairnError) return error;
   return new RuntimeError("RUNTIME_INTERNAL", "An internal error occurred; the log has the details.", { cause: error });
 }
+
+/** The error that a body describes, with the class of its code; a code that this version does not know is an internal error. */
+export function fromErrorBody(body: ErrorBody, extra: Pick<ErrorDetails, "cause" | "retryAfterS"> = {}): CairnError {
+  const details: ErrorDetails = {
+    ...extra,
+    ...(body.issues ? { issues: body.issues } : {}),
+    ...(body.turn_id ? { turnId: body.turn_id } : {}),
+    ...(body.hint ? { hint: body.hint } : {}),
+  };
+  if (!Object.hasOwn(ERROR_CODES, body.code)) {
+    return new RuntimeError("RUNTIME_INTERNAL", `${body.message} (${body.code})`, details);
+  }
+  const prefix = body.code.split("_", 1)[0] ?? "";
+  const Class = CLASSES[prefix] ?? CairnError;
+  // The class was chosen by the code's own prefix, which the compiler cannot follow.
+  return new Class(body.code as never, body.message, details);
+}
+
+const CLASSES: { readonly [prefix: string]: new (code: never, message: string, details?: ErrorDetails) => CairnError } =
+  {
+    CHANNEL: ChannelError,
+    MEMORY: MemoryError,
+    CONFIG: ConfigError,
+    TOOL: ToolError,
+    DELEGATION: DelegationError,
+    RUNTIME: RuntimeError,
+    PROVIDER: ProviderError,
+  };

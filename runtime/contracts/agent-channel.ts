@@ -1,0 +1,40 @@
+/** The agent channel as its HTTP routes use it: they hand a request over, and it reaches the inbox or the commands. */
+
+import type { AcceptedMessage, Attachment, Channel, CommandReply, HistoryMessage } from "./channel.ts";
+
+/** Whoever sent the request, as the server has authenticated them. */
+export interface AgentCaller {
+  /** The token's name. */
+  readonly name: string;
+  /** True for the owner's token only. */
+  readonly owner: boolean;
+}
+
+export interface AgentPost {
+  readonly agent: string;
+  /** The client's name of the conversation. */
+  readonly session: string;
+  readonly text: string;
+  /** Whom the client speaks for; absent: the caller. */
+  readonly user?: string;
+  readonly attachments?: readonly Attachment[];
+  readonly history?: readonly HistoryMessage[];
+  /** The same key with the same body in the same session is the same message. Absent: a message of its own. */
+  readonly idempotencyKey?: string;
+  readonly caller: AgentCaller;
+}
+
+export interface AgentCommand {
+  readonly agent: string;
+  readonly session: string;
+  readonly user?: string;
+  /** The whole line, with its slash. */
+  readonly line: string;
+  readonly caller: AgentCaller;
+}
+
+export interface AgentChannel extends Channel {
+  /** Resolves once the message is durable. RUNTIME_NOT_READY before start, RUNTIME_DRAINING after stop, else as the handler. */
+  post(message: AgentPost): Promise<AcceptedMessage>;
+  command(command: AgentCommand): Promise<CommandReply>;
+}

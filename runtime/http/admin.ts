@@ -1,0 +1,210 @@
+/** What the command line needs of a running node: draining, the memory as a whole, tokens. */
+
+import type { FastifyReply } from "fastify";
+import { z } from "zod";
+import { SCOPES, type Scope } from "../app/api.ts";
+import { RuntimeError } from "../contracts/errors.ts";
+import { callerOf } from "./auth.ts";
+import { clientGone } from "./connections.ts";
+import type { RouteDeps, Server } from "./deps.ts";
+import { errorSchema, nameSchema, ok, oneOf, success } from "./schemas.ts";
+import { sendBytes, uploadOf } from "./transfer.ts";
+
+const ARCHIVE = "application/octet-stream";
+const LINES = "application/x-ndjson";
+
+const drainSchema = z.strictObject({
+  deadline_s: z
+    .number()
+    .min(0)
+    .max(3600)
+    .optional()
+    .describe("Seconds that active turns get; default: the configured ones."),
+  wait: z.boolean().optional().describe("Answer when the node is drained, not at once."),
+});
+
+const tokenSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  scopes: z.array(z.enum(SCOPES)),
+  created_at: z.string(),
+  revoked_at: z.string().nullable(),
+});
+
+const drainingSchema = success(z.object({ draining: z.boolean() }));
+
+export function registerAdmin(server: Server, deps: RouteDeps): void {
+  registerLifecycle(server, deps);
+  registerTokens(server, deps);
+  // Uploads are streams of any length: in a scope of their own, where no parser reads them into memory.
+  server.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser([ARCHIVE, LINES], (_request, payload, done) => done(null, payload));
+    registerArchives(scope, deps);
+  });
+}
+
+function registerLifecycle(server: Server, { app }: RouteDeps): void {
+  server.post(
+    "/api/admin/drain",
+    {
+      config: { access: "admin" },
+      schema: {
+        tags: ["admin"],
+        summary: "Stop accepting messages and let active turns end",
+        body: drainSchema.optional(),
+        response: { 200: drainingSchema },
+      },
+    },
+    async (request) => {
+      const { deadline_s: deadline, wait } = request.body ?? {};
+      const drained = app.lifecycle.drain(deadline === undefined ? undefined : deadline * 1000);
+      if (wait) await drained;
+      else drained.catch((error: unknown) => request.log.error({ err: error }, "drain failed"));
+      return ok({ draining: app.lifecycle.draining });
+    },
+  );
+
+  server.post(
+    "/api/admin/resume",
+    {
+      config: { access: "admin" },
+      schema: { tags: ["admin"], summary: "Accept messages again", response: { 200: drainingSchema } },
+    },
+    async () => {
+      await app.lifecycle.resume();
+      return ok({ draining: app.lifecycle.draining });
+    },
+  );
+}
+
+function registerTokens(server: Server, { app }: RouteDeps): void {
+  server.get(
+    "/api/admin/tokens",
+    {
+      config: { access: "admin" },
+      schema: {
+        tags: ["admin"],
+        summary: "All tokens, without their values",
+        response: { 200: success(z.object({ tokens: z.array(tokenSchema) })) },
+      },
+    },
+    async () => {
+      const tokens = await app.tokens.list();
+      return ok({ tokens: tokens.map((token) => ({ ...token, scopes: [...token.scopes] })) });
+    },
+  );
+
+  server.post(
+    "/api/admin/tokens",
+    {
+      config: { access: "admin" },
+      schema: {
+        tags: ["admin"],
+        summary: "Create a token; its value is shown this once",
+        body: z.strictObject({ name: nameSchema(100), scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length) }),
+        response: { 200: success(z.object({ id: z.string(), token: z.string() })), 409: errorSchema },
+      },
+    },
+    async (request, reply) => {
+      const scopes = [...new Set(request.body.scopes)];
+      refuseEscalation(callerOf(request).scopes, scopes);
+      reply.header("cache-control", "no-store");
+      return ok(await app.tokens.create(request.body.name, scopes));
+    },
+  );
+
+  server.delete(
+    "/api/admin/tokens/:id",
+    {
+      config: { access: "admin" },
+      schema: {
+        tags: ["admin"],
+        summary: "Revoke a token; it stops working within seconds",
+        params: z.object({ id: z.string().max(100) }),
+        response: { 200: success(z.object({ id: z.string(), revoked: z.literal(true) })), 404: errorSchema },
+      },
+    },
+    async (request) => {
+      const { id } = request.params;
+      await app.tokens.revoke(id);
+      return ok({ id, revoked: true as const });
+    },
+  );
+}
+
+function registerArchives(server: Server, { app, limits }: RouteDeps): void {
+  const { archives } = app;
+  const download =
+    (type: string, name: string, bytes: (signal: AbortSignal) => AsyncIterable<Uint8Array>) =>
+    async (reply: FastifyReply) => {
+      reply.type(type).header("content-disposition", `attachment; filename="${name}"`);
+      return sendBytes(reply, bytes(clientGone(reply)));
+    };
+  const backup = download(ARCHIVE, "cairn-backup.archive", (signal) => archives.backup(signal));
+  const lines = download(LINES, "cairn-export.jsonl", (signal) => archives.exportJsonl(signal));
+
+  server.get(
+    "/api/admin/memory/backup",
+    {
+      config: { access: "admin" },
+      schema: {
+        tags: ["admin"],
+        summary: "The whole memory as one archive; a connection that is cut means that it is not complete",
+        response: { 200: oneOf("The archive", { [ARCHIVE]: z.string() }) },
+      },
+    },
+    async (_request, reply) => backup(reply),
+  );
+
+  server.get(
+    "/api/admin/memory/export",
+    {
+      config: { access: "admin" },
+      schema: {
+        tags: ["admin"],
+        summary: "The messages as JSON lines, oldest first",
+        response: { 200: oneOf("The lines", { [LINES]: z.string() }) },
+      },
+    },
+    async (_request, reply) => lines(reply),
+  );
+
+  server.post(
+    "/api/admin/memory/restore",
+    {
+      config: { access: "admin" },
+      schema: {
+        tags: ["admin"],
+        summary: "Restore an archive into an empty store, all or nothing",
+        consumes: [ARCHIVE],
+        response: { 200: success(z.object({ counts: z.record(z.string(), z.number()) })), 409: errorSchema },
+      },
+    },
+    async (request) => {
+      const { counts } = await archives.restore(uploadOf(request, limits.stallMs));
+      return ok({ counts: { ...counts } });
+    },
+  );
+
+  server.post(
+    "/api/admin/memory/import",
+    {
+      config: { access: "admin" },
+      schema: {
+        tags: ["admin"],
+        summary: "Import the lines of an export; messages that are there already are skipped",
+        consumes: [LINES],
+        response: { 200: success(z.object({ imported: z.number(), skipped: z.number() })) },
+      },
+    },
+    async (request) => ok(await archives.importJsonl(uploadOf(request, limits.stallMs))),
+  );
+}
+
+/** A token makes no token that may do more than itself. */
+function refuseEscalation(own: ReadonlySet<Scope>, wanted: readonly Scope[]): void {
+  const missing = wanted.filter((scope) => !own.has(scope));
+  if (missing.length === 0) return;
+  throw new RuntimeError("RUNTIME_FORBIDDEN", `This token cannot give scopes it does not have: ${missing.join(", ")}.`);
+}

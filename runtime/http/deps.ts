@@ -1,0 +1,68 @@
+/** What the server is given, and the types that its route files share. */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from "fastify";
+import type { ZodTypeProvider } from "fastify-type-provider-zod";
+import type { Registry } from "prom-client";
+import type { Application } from "../app/api.ts";
+import type { AgentChannel } from "../contracts/agent-channel.ts";
+import type { Clock, NewId } from "../contracts/ports.ts";
+
+export interface ServerLimits {
+  /** Bytes of a body with attachments, an archive line or a transcript. */
+  readonly bodyBytes: number;
+  /** Bytes of every other body. */
+  readonly smallBodyBytes: number;
+  /** Wrong tokens of one address within a minute that are answered with 401; after that it is 429. */
+  readonly wrongTokensPerMinute: number;
+  /** Milliseconds that a JSON request waits for its turn before it is answered 202. */
+  readonly waitMs: number;
+  /** Milliseconds between the comments that keep an idle event stream alive. */
+  readonly heartbeatMs: number;
+  /** Milliseconds after which a client that takes nothing, or an upload that brings nothing, is cut off. */
+  readonly stallMs: number;
+  /** Milliseconds that a health question may take. */
+  readonly healthMs: number;
+  /** Milliseconds that requests get to end when the server closes. */
+  readonly closeMs: number;
+}
+
+export const DEFAULT_LIMITS: ServerLimits = {
+  bodyBytes: 32 * 1024 * 1024,
+  smallBodyBytes: 1024 * 1024,
+  wrongTokensPerMinute: 20,
+  waitMs: 20 * 60_000,
+  heartbeatMs: 15_000,
+  stallMs: 60_000,
+  healthMs: 3_000,
+  closeMs: 5_000,
+};
+
+export interface ServerDeps {
+  readonly app: Application;
+  readonly agentChannel: AgentChannel;
+  /** A pino logger. */
+  readonly logger: FastifyBaseLogger;
+  /** The process's metrics; the server adds its own. */
+  readonly metrics: Registry;
+  readonly clock: Clock;
+  readonly newId: NewId;
+  /** Host names, beside loopback and IP addresses, under which browsers may reach this node: listen host, public name. */
+  readonly hostNames?: readonly string[];
+  readonly limits?: Partial<ServerLimits>;
+}
+
+/** The deps with every limit filled in, and what all routes share while the server runs. */
+export interface RouteDeps extends Omit<ServerDeps, "limits"> {
+  readonly limits: ServerLimits;
+  /** Aborts when the server begins to close: streams end, waits are answered. */
+  readonly closing: AbortSignal;
+}
+
+export type Server = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>;

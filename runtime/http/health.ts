@@ -1,0 +1,105 @@
+/** Liveness, readiness and the full status. A store that hangs makes a node not ready; it never makes it silent. */
+
+import { z } from "zod";
+import { RuntimeError } from "../contracts/errors.ts";
+import type { RouteDeps, Server } from "./deps.ts";
+import { envelope } from "./errors.ts";
+import { errorBodySchema, errorSchema, ok, success } from "./schemas.ts";
+
+const reportSchema = z.object({
+  status: z.enum(["healthy", "degraded", "unhealthy"]),
+  version: z.string(),
+  node: z.object({ id: z.string(), name: z.string() }),
+  uptime_s: z.number(),
+  started_at: z.string(),
+  draining: z.boolean(),
+  agents: z.record(
+    z.string(),
+    z.object({ provider: z.string(), model: z.string(), active_turns: z.number(), queued: z.number() }),
+  ),
+  providers: z.record(z.string(), z.object({ available: z.boolean(), model: z.string() })),
+  channels: z.record(z.string(), z.object({ platform: z.string(), state: z.string() })),
+  memory: z.record(z.string(), z.unknown()),
+  queues: z.array(z.record(z.string(), z.unknown())),
+  mesh: z.object({ enabled: z.boolean() }),
+  schema_version: z.number().nullable(),
+});
+
+const liveSchema = success(z.object({ live: z.literal(true) }));
+const readySchema = success(z.object({ ready: z.literal(true) }));
+
+export function registerHealth(server: Server, deps: RouteDeps): void {
+  const { app, limits } = deps;
+
+  server.get(
+    "/health/live",
+    {
+      config: { access: "public" },
+      schema: { tags: ["health"], summary: "Whether the process lives", response: { 200: liveSchema } },
+    },
+    async () => ok({ live: true as const }),
+  );
+
+  server.get(
+    "/health/ready",
+    {
+      config: { access: "public" },
+      schema: {
+        tags: ["health"],
+        summary: "Whether messages are accepted: started, not draining, database there",
+        response: { 200: readySchema, 503: errorSchema },
+      },
+    },
+    async () => {
+      if (app.lifecycle.draining) throw new RuntimeError("RUNTIME_DRAINING", "This node is draining.");
+      const { ready, reason } = await within(limits.healthMs, app.health.ready());
+      if (!ready) throw new RuntimeError("RUNTIME_NOT_READY", `This node is not ready: ${reason ?? "still starting"}.`);
+      return ok({ ready: true as const });
+    },
+  );
+
+  server.get(
+    "/health",
+    {
+      config: { access: "token" },
+      schema: {
+        tags: ["health"],
+        summary: "The full status; 503 when unhealthy, 200 when degraded",
+        response: {
+          200: success(reportSchema),
+          503: z.object({ ok: z.literal(false), error: errorBodySchema, result: reportSchema.optional() }),
+        },
+      },
+    },
+    async (_request, reply) => {
+      const report = await within(limits.healthMs, app.health.report());
+      // Readonly in the contract, and queue states are interfaces without an index signature: the same JSON.
+      const result = report as unknown as z.infer<typeof reportSchema>;
+      if (report.status !== "unhealthy") return ok(result);
+      const error = new RuntimeError("RUNTIME_NOT_READY", "This node is unhealthy.");
+      return reply
+        .code(503)
+        .header("retry-after", "2")
+        .send({ ...bodyOf(error), result });
+    },
+  );
+}
+
+function bodyOf(error: RuntimeError) {
+  const { ok, error: body } = envelope(error);
+  return { ok, error: { ...body, issues: body.issues ? [...body.issues] : undefined } };
+}
+
+/** The answer, or RUNTIME_NOT_READY when it does not come in time. */
+async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(new RuntimeError("RUNTIME_NOT_READY", "This node does not answer in time: the store may be busy.")),
+    ms,
+  );
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

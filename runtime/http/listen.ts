@@ -1,0 +1,85 @@
+/** Where the server listens, and the rule that it never does so openly without a token. */
+
+import { isIP } from "node:net";
+import type { FastifyInstance } from "fastify";
+import { ConfigError, RuntimeError } from "../contracts/errors.ts";
+
+export interface ListenAddress {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+}
+
+/** A shorter token could be guessed from outside. */
+const MIN_TOKEN_LENGTH = 16;
+
+/** `host:port`, `[::1]:port`, `:port` (all addresses). CONFIG_INVALID for anything else. */
+export function parseListen(value: string): ListenAddress {
+  const match = /^(?:\[([^\]]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(value.trim());
+  const port = Number(match?.[3]);
+  const bracketed = match?.[1];
+  if (!match || port > 65_535 || (bracketed !== undefined && isIP(bracketed) !== 6)) {
+    throw new ConfigError("CONFIG_INVALID", `"${value}" is no listen address: host:port is needed.`, {
+      issues: [{ path: "runtime.listen", message: "must be host:port, for example 127.0.0.1:7433" }],
+    });
+  }
+  return { host: bracketed ?? (match[2] || "0.0.0.0"), port };
+}
+
+export function isLoopback(host: string): boolean {
+  const name = host.toLowerCase().replace(/^\[|\]$/g, "");
+  if (name === "localhost" || name.endsWith(".localhost") || name === "::1") return true;
+  const ipv4 = name.startsWith("::ffff:") ? name.slice("::ffff:".length) : name;
+  return isIP(ipv4) === 4 && ipv4.startsWith("127.");
+}
+
+/** RUNTIME_UNSAFE_LISTEN when the address is reachable from other machines and there is no token worth the name. */
+export function assertSafeListen(host: string, ownerToken: string | undefined): void {
+  if (isLoopback(host)) return;
+  const length = ownerToken?.length ?? 0;
+  if (length >= MIN_TOKEN_LENGTH) return;
+  const what = length === 0 ? "without a token" : `with a token of less than ${MIN_TOKEN_LENGTH} characters`;
+  throw new RuntimeError("RUNTIME_UNSAFE_LISTEN", `Refusing to listen on ${host} ${what}.`, {
+    hint: "Set SERVICE_API_TOKEN to a long random value in .env, or listen on 127.0.0.1.",
+  });
+}
+
+/** Listens and tells the URL. RUNTIME_UNSAFE_LISTEN as above, RUNTIME_ALREADY_RUNNING when the port is taken. */
+export async function listenOn(
+  server: Pick<FastifyInstance, "listen" | "server">,
+  address: ListenAddress,
+  ownerToken: string | undefined,
+): Promise<{ readonly url: string; readonly host: string; readonly port: number }> {
+  assertSafeListen(address.host, ownerToken);
+  try {
+    await server.listen({ host: address.host, port: address.port });
+  } catch (error) {
+    throw listenError(error, address);
+  }
+  const bound = server.server.address();
+  const port = bound !== null && typeof bound === "object" ? bound.port : address.port;
+  return { url: urlOf(address.host, port), host: address.host, port };
+}
+
+/** The URL under which this machine reaches a server that listens there. */
+export function urlOf(host: string, port: number): string {
+  const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  return `http://${isIP(reachable) === 6 ? `[${reachable}]` : reachable}:${port}`;
+}
+
+function listenError(error: unknown, { host, port }: ListenAddress): unknown {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "EADDRINUSE") {
+    return new RuntimeError("RUNTIME_ALREADY_RUNNING", `${host}:${port} is taken by another process.`, {
+      cause: error,
+      hint: "Stop the other process, or set runtime.listen (or SERVICE_LISTEN) to another port.",
+    });
+  }
+  if (code === "EACCES" || code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
+    return new ConfigError("CONFIG_INVALID", `Cannot listen on ${host}:${port} (${code}).`, {
+      cause: error,
+      issues: [{ path: "runtime.listen", message: "must be an address of this machine and a port that may be used" }],
+    });
+  }
+  return error;
+}

@@ -1,0 +1,81 @@
+/** The one HTTP server: what holds for every route stands here, the routes in a file a group. */
+
+import Fastify from "fastify";
+import { validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
+import { registerAdmin } from "./admin.ts";
+import { registerAgents } from "./agents.ts";
+import { installAuth } from "./auth.ts";
+import { installGracefulClose } from "./connections.ts";
+import { DEFAULT_LIMITS, type RouteDeps, type Server, type ServerDeps } from "./deps.ts";
+import { clientError, frameworkError, installErrorHandling } from "./errors.ts";
+import { registerHealth } from "./health.ts";
+import { registerMemory } from "./memory.ts";
+import { registerMesh } from "./mesh.ts";
+import { installMethodCheck } from "./methods.ts";
+import { installRequestMetrics, registerMetrics } from "./metrics.ts";
+import { registerOpenAi } from "./openai.ts";
+import { installOpenApi, registerOpenApi } from "./openapi.ts";
+import { installOriginCheck } from "./origin.ts";
+
+/** Not yet listening: see listenOn. `close()` ends event streams in order, answers who waits, then closes connections. */
+export function createServer(deps: ServerDeps): Server {
+  const limits = { ...DEFAULT_LIMITS, ...deps.limits };
+  const server: Server = Fastify({
+    loggerInstance: deps.logger,
+    disableRequestLogging: true,
+    bodyLimit: limits.smallBodyBytes,
+    genReqId: ({ headers }) => usableId(headers["x-request-id"]) ?? deps.newId(),
+    requestIdLogLabel: "request_id",
+    routerOptions: { maxParamLength: 512 },
+    frameworkErrors: frameworkError,
+    clientErrorHandler: clientError,
+    // Ours, with the envelope: see connections.ts.
+    return503OnClosing: false,
+  }).withTypeProvider<ZodTypeProvider>();
+  server.setValidatorCompiler(validatorCompiler);
+  // Answers are typed by their schemas; checking them again for every request would only cost time.
+  server.setSerializerCompiler(() => JSON.stringify);
+
+  const closing = installGracefulClose(server, limits.closeMs);
+  installRequestMetrics(server, deps.metrics);
+  server.addHook("onRequest", async (request, reply) => {
+    reply.header("x-request-id", request.id);
+    reply.header("x-content-type-options", "nosniff");
+  });
+  installErrorHandling(server);
+  installOriginCheck(server, deps.hostNames ?? []);
+  installAuth(server, deps.app.tokens, limits.wrongTokensPerMinute);
+  const refuseOtherMethods = installMethodCheck(server);
+  installOpenApi(server, deps.app.version);
+  server.addHook("onResponse", async (request, reply) => {
+    const { method, routeOptions, principal } = request;
+    const log = {
+      method,
+      route: routeOptions.url,
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime),
+      by: principal?.name,
+    };
+    if (method === "GET") request.log.debug(log, "request");
+    else request.log.info(log, "request");
+  });
+
+  const shared: RouteDeps = { ...deps, limits, closing };
+  server.register(async (scope: Server) => {
+    registerHealth(scope, shared);
+    registerMetrics(scope, shared);
+    registerMemory(scope, shared);
+    registerAgents(scope, shared);
+    registerOpenAi(scope, shared);
+    registerAdmin(scope, shared);
+    registerMesh(scope, shared);
+    registerOpenApi(scope);
+  });
+  server.register(async () => refuseOtherMethods());
+  return server;
+}
+
+/** A caller's own request id, where it can stand in a header and a log line. */
+function usableId(header: string | string[] | undefined): string | undefined {
+  return typeof header === "string" && /^[\w.:@/+=-]{1,128}$/.test(header) ? header : undefined;
+}

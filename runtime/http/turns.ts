@@ -1,0 +1,53 @@
+/** What the agent routes and the OpenAI routes share: which agent, waiting for a turn's end, errors that name their turn. */
+
+import type { FastifyReply } from "fastify";
+import type { Application } from "../app/api.ts";
+import type { AgentCaller } from "../contracts/agent-channel.ts";
+import { type CairnError, fromErrorBody, RuntimeError } from "../contracts/errors.ts";
+import type { TurnResult } from "../contracts/stream.ts";
+import { clientGone } from "./connections.ts";
+import type { RouteDeps } from "./deps.ts";
+import { translate } from "./errors.ts";
+
+export function requireAgent(app: Application, name: string): void {
+  const agents = app.agents();
+  if (agents.some((agent) => agent.name === name)) return;
+  throw new RuntimeError("RUNTIME_AGENT_UNKNOWN", `There is no agent "${name.slice(0, 100)}" here.`, {
+    hint: agents.length > 0 ? `Agents: ${agents.map((agent) => agent.name).join(", ")}.` : "No agent is configured.",
+  });
+}
+
+export function agentCaller(principal: { readonly name: string; readonly owner: boolean }): AgentCaller {
+  return { name: principal.name, owner: principal.owner };
+}
+
+/** Every answer of a turn names it, also one that is an error: the reply can be fetched by it. */
+export function nameTurn(reply: FastifyReply, turnId: string): void {
+  reply.header("x-turn-id", turnId);
+}
+
+/** The turn's result, or null when the wait ends first: the server closes, the deadline passes, or nobody listens any more. */
+export async function waitForTurn(
+  { app, limits, closing }: RouteDeps,
+  reply: FastifyReply,
+  agent: string,
+  turnId: string,
+): Promise<TurnResult | null> {
+  const signal = AbortSignal.any([clientGone(reply), closing, AbortSignal.timeout(limits.waitMs)]);
+  try {
+    return await app.turns.wait(agent, turnId, signal);
+  } catch (error) {
+    if (signal.aborted) return null;
+    throw withTurn(error, turnId);
+  }
+}
+
+export function withTurn(error: unknown, turnId: string): CairnError {
+  const known = translate(error);
+  if (known.details.turnId) return known;
+  const { retryAfterS } = known.details;
+  return fromErrorBody(
+    { ...known.toBody(), turn_id: turnId },
+    { cause: known.cause ?? known, ...(retryAfterS === undefined ? {} : { retryAfterS }) },
+  );
+}

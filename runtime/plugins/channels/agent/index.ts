@@ -1,0 +1,94 @@
+/**
+ * The `agent` channel: messages that come over HTTP. It has no platform to send to: a reply waits with its turn until
+ * the client fetches it, so that sending is done as soon as the reply is stored.
+ */
+
+import type { AgentCaller, AgentChannel } from "../../../contracts/agent-channel.ts";
+import type { Address, CommandHandler, MessageHandler } from "../../../contracts/channel.ts";
+import { RuntimeError } from "../../../contracts/errors.ts";
+import type { NewId } from "../../../contracts/ports.ts";
+
+export interface AgentChannelSettings {
+  /** As in `channels.<id>`. */
+  readonly id: string;
+  /** `channels.<id>.owner_id`: the user name that means the owner. */
+  readonly ownerId?: string;
+  readonly newId: NewId;
+}
+
+type State = "new" | "started" | "stopped";
+
+export function createAgentChannel(settings: AgentChannelSettings): AgentChannel {
+  let state: State = "new";
+  let onMessage: MessageHandler | undefined;
+  let onCommand: CommandHandler | undefined;
+
+  /** The handler, if the channel is open. */
+  function open<Handler>(handler: Handler | undefined): Handler {
+    if (state === "stopped") throw new RuntimeError("RUNTIME_DRAINING", "This node accepts no new messages.");
+    if (state === "new" || !handler) throw new RuntimeError("RUNTIME_NOT_READY", "This node is still starting.");
+    return handler;
+  }
+
+  return {
+    id: settings.id,
+    platform: "agent",
+    async start() {
+      state = "started";
+    },
+    async stop() {
+      state = "stopped";
+    },
+    async send() {
+      return null;
+    },
+    onMessage(handler) {
+      onMessage = handler;
+    },
+    onCommand(handler) {
+      onCommand = handler;
+    },
+    async post(message) {
+      const accept = open(onMessage);
+      const { owner, address } = addressOf(settings, message);
+      return accept({
+        address,
+        agent: message.agent,
+        externalId: externalId(address, message.idempotencyKey ?? settings.newId()),
+        text: message.text,
+        owner,
+        ...(message.attachments?.length ? { attachments: message.attachments } : {}),
+        ...(message.history?.length ? { history: message.history } : {}),
+      });
+    },
+    async command(command) {
+      const run = open(onCommand);
+      return run({ ...addressOf(settings, command), agent: command.agent, line: command.line });
+    },
+  };
+}
+
+interface Sender {
+  readonly session: string;
+  readonly user?: string;
+  readonly caller: AgentCaller;
+}
+
+function addressOf(settings: AgentChannelSettings, sender: Sender): { owner: boolean; address: Address } {
+  const { owner, user } = identify(sender, settings.ownerId);
+  return { owner, address: { channel: settings.id, conversation: sender.session, user } };
+}
+
+/**
+ * Who speaks. The owner's user is empty, whatever `owner_id` says today, so that a changed configuration keeps their
+ * sessions. Any other token never speaks as the owner: without a user it speaks for itself, under a name of its own.
+ */
+function identify({ user, caller }: Sender, ownerId: string | undefined): { owner: boolean; user: string } {
+  if (caller.owner && (user === undefined || user === ownerId)) return { owner: true, user: "" };
+  return { owner: false, user: user ?? `token:${caller.name}` };
+}
+
+/** The key belongs to its sender: another user's equal key in a session of the same name is another message. */
+function externalId(address: Address, key: string): string {
+  return `${encodeURIComponent(address.user.toWellFormed())}:${key}`;
+}

@@ -1,0 +1,263 @@
+/** An Application in memory: turns run a script given by the test, and what reached it is there to be asserted on. */
+
+import type {
+  Application,
+  HealthReport,
+  MemoryCaller,
+  NumberedEvent,
+  Principal,
+  Scope,
+  TurnState,
+} from "../../runtime/app/api.ts";
+import { SCOPES } from "../../runtime/app/api.ts";
+import type { CommandRequest, InboundMessage } from "../../runtime/contracts/channel.ts";
+import { CairnError, fromErrorBody, MemoryError, RuntimeError } from "../../runtime/contracts/errors.ts";
+import { isFinal, type StreamEvent } from "../../runtime/contracts/stream.ts";
+
+export const OWNER_TOKEN = "owner-token-that-is-long-enough";
+
+/** Says what the turn says; resolves with its text, or rejects with what it fails with. */
+export type Script = (turn: {
+  readonly turnId: string;
+  readonly message: InboundMessage;
+  readonly say: (event: StreamEvent) => void;
+}) => Promise<{ readonly text: string; readonly notice?: string }>;
+
+type Final = Extract<TurnState, { state: "finished" }>["final"];
+
+interface FakeTurn {
+  readonly turnId: string;
+  readonly message: InboundMessage;
+  readonly events: NumberedEvent[];
+  readonly waiting: Set<() => void>;
+  final: Final | null;
+}
+
+export interface FakeApplication extends Application {
+  readonly accepted: InboundMessage[];
+  readonly commandsSeen: CommandRequest[];
+  readonly memoryCalls: { name: string; args: unknown; caller: MemoryCaller }[];
+  readonly drains: (number | undefined)[];
+  readonly restored: Buffer[];
+  /** Subscriptions to events that are open now. */
+  readonly subscriptions: { open: number };
+  script: Script;
+  ready: () => Promise<{ ready: boolean; reason?: string }>;
+  report: () => Promise<HealthReport>;
+  backupChunks: () => AsyncIterable<Uint8Array>;
+  authenticate: (token: string) => Promise<Principal | null>;
+  failed: (turnId: string) => boolean;
+  finished: (turnId: string) => boolean;
+}
+
+export const echo: Script = async ({ turnId, message, say }) => {
+  const text = `You said: ${message.text}`;
+  for (const word of text.split(/(?<= )/)) say({ type: "text.delta", turn_id: turnId, text: word });
+  return { text };
+};
+
+export function principal(name: string, scopes: readonly Scope[]): Principal {
+  return { name, scopes: new Set(scopes), owner: false };
+}
+
+export function createFakeApplication(): FakeApplication {
+  const turns = new Map<string, FakeTurn>();
+  const byKey = new Map<string, FakeTurn>();
+  let draining = false;
+  let counter = 0;
+
+  function find(agent: string, turnId: string): FakeTurn {
+    const turn = turns.get(turnId);
+    if (turn?.message.agent !== agent) throw new RuntimeError("RUNTIME_TURN_UNKNOWN", "There is no such turn.");
+    return turn;
+  }
+
+  function say(turn: FakeTurn, event: StreamEvent): void {
+    turn.events.push({ id: turn.events.length + 1, event });
+    if (event.type === "turn.finished" || event.type === "turn.failed") turn.final = event;
+    for (const wake of turn.waiting) wake();
+    turn.waiting.clear();
+  }
+
+  async function run(turn: FakeTurn): Promise<void> {
+    const { turnId, message } = turn;
+    const session = message.address.conversation;
+    say(turn, { type: "turn.started", turn_id: turnId, session, agent: message.agent, attempt: 1 });
+    try {
+      const reply = await app.script({ turnId, message, say: (event) => say(turn, event) });
+      const usage = { inputTokens: 10, outputTokens: 5 };
+      const interrupted = reply.notice !== undefined;
+      say(turn, { type: "turn.finished", turn_id: turnId, session, usage, interrupted, ...reply });
+    } catch (error) {
+      const known = error instanceof CairnError ? error : new RuntimeError("RUNTIME_INTERNAL", "failed");
+      say(turn, { type: "turn.failed", turn_id: turnId, session, error: known.toBody() });
+    }
+  }
+
+  async function nextChange(turn: FakeTurn, signal?: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const onAbort = () => reject(signal?.reason);
+    turn.waiting.add(resolve);
+    signal?.throwIfAborted();
+    signal?.addEventListener("abort", onAbort);
+    try {
+      await promise;
+    } finally {
+      turn.waiting.delete(resolve);
+      signal?.removeEventListener("abort", onAbort);
+    }
+  }
+
+  const app: FakeApplication = {
+    version: "0.1.0",
+    node: { id: "node-1", name: "first" },
+    agents: () => [
+      { name: "main", model: "offline" },
+      { name: "other", model: "offline" },
+    ],
+    accepted: [],
+    commandsSeen: [],
+    memoryCalls: [],
+    drains: [],
+    restored: [],
+    subscriptions: { open: 0 },
+    script: echo,
+    ready: async () => ({ ready: true }),
+    report: async () => healthy(),
+    async *backupChunks() {
+      yield Buffer.from("first ");
+      yield Buffer.from("second");
+    },
+    authenticate: async () => null,
+    finished: (turnId) => turns.get(turnId)?.final?.type === "turn.finished",
+    failed: (turnId) => turns.get(turnId)?.final?.type === "turn.failed",
+    turns: {
+      async accept(message) {
+        const key = JSON.stringify([
+          message.address.channel,
+          message.agent,
+          message.address.conversation,
+          message.externalId,
+        ]);
+        const earlier = byKey.get(key);
+        if (earlier && earlier.message.text !== message.text) {
+          throw new RuntimeError("RUNTIME_CONFLICT", "Another message was accepted under this key.");
+        }
+        if (earlier) return { turnId: earlier.turnId, fresh: false };
+        const turn: FakeTurn = { turnId: `turn-${++counter}`, message, events: [], waiting: new Set(), final: null };
+        turns.set(turn.turnId, turn);
+        byKey.set(key, turn);
+        app.accepted.push(message);
+        void run(turn);
+        return { turnId: turn.turnId, fresh: true };
+      },
+      async look(agent, turnId) {
+        const turn = find(agent, turnId);
+        return turn.final
+          ? { state: "finished", turnId, agent, final: turn.final }
+          : { state: "running", turnId, agent };
+      },
+      async wait(agent, turnId, signal) {
+        const turn = find(agent, turnId);
+        while (!turn.final) await nextChange(turn, signal);
+        if (turn.final.type === "turn.failed") throw fromErrorBody(turn.final.error);
+        const { type: _, ...result } = turn.final;
+        return result;
+      },
+      async *events(agent, turnId, lastEventId = 0, signal) {
+        const turn = find(agent, turnId);
+        app.subscriptions.open++;
+        try {
+          for (let at = lastEventId; ; ) {
+            for (const numbered of turn.events.slice(at)) {
+              at = numbered.id;
+              yield numbered;
+              if (isFinal(numbered.event)) return;
+            }
+            if (turn.events.length <= at) await nextChange(turn, signal);
+          }
+        } finally {
+          app.subscriptions.open--;
+        }
+      },
+    },
+    commands: {
+      async run(request) {
+        app.commandsSeen.push(request);
+        if (!request.line.startsWith("/")) throw new RuntimeError("RUNTIME_COMMAND_UNKNOWN", "That is no command.");
+        return { text: `did ${request.line}`, data: { owner: request.owner } };
+      },
+    },
+    memoryTools: {
+      names: () => ["memory_search", "memory_stats"],
+      async call(name, args, caller) {
+        app.memoryCalls.push({ name, args, caller });
+        if (name === "memory_search" && typeof (args as { query?: unknown }).query !== "string") {
+          const issues = [{ path: "query", message: "is required" }];
+          throw new MemoryError("MEMORY_INVALID_ARGUMENT", "query: is required", { issues });
+        }
+        return { name, args };
+      },
+    },
+    health: { ready: () => app.ready(), report: () => app.report() },
+    tokens: {
+      async authenticate(token) {
+        if (token === OWNER_TOKEN) return { name: "owner", scopes: new Set(SCOPES), owner: true };
+        return app.authenticate(token);
+      },
+      create: async (name) => ({ id: `id-of-${name}`, token: "cairn_value" }),
+      list: async () => [
+        { id: "1", name: "hook", scopes: ["capture"], created_at: "2026-01-01T00:00:00.000Z", revoked_at: null },
+      ],
+      async revoke(id) {
+        if (id !== "1") throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no token with this id.");
+      },
+    },
+    archives: {
+      backup: () => app.backupChunks(),
+      async restore(archive) {
+        const chunks: Uint8Array[] = [];
+        for await (const chunk of archive) chunks.push(chunk);
+        app.restored.push(Buffer.concat(chunks));
+        return { counts: { messages: 3 } };
+      },
+      exportJsonl: () => app.backupChunks(),
+      async importJsonl(lines) {
+        let imported = 0;
+        for await (const chunk of lines) imported += Buffer.from(chunk).toString().split("\n").length - 1;
+        return { imported, skipped: 0 };
+      },
+    },
+    lifecycle: {
+      get draining() {
+        return draining;
+      },
+      async drain(deadlineMs) {
+        draining = true;
+        app.drains.push(deadlineMs);
+      },
+      async resume() {
+        draining = false;
+      },
+    },
+  };
+  return app;
+}
+
+export function healthy(): HealthReport {
+  return {
+    status: "healthy",
+    version: "0.1.0",
+    node: { id: "node-1", name: "first" },
+    uptime_s: 1,
+    started_at: "2026-01-01T00:00:00.000Z",
+    draining: false,
+    agents: { main: { provider: "offline", model: "offline", active_turns: 0, queued: 0 } },
+    providers: { offline: { available: true, model: "offline" } },
+    channels: { agent: { platform: "agent", state: "started" } },
+    memory: { backend: "embedded", reachable: true },
+    queues: [],
+    mesh: { enabled: false },
+    schema_version: 3,
+  };
+}
