@@ -37,11 +37,40 @@ export interface QueueState {
   readonly lastError: string | null;
 }
 
+export interface RetryFailedOptions {
+  /** Case-insensitive regular expression over the job's last error. MEMORY_INVALID_ARGUMENT when it is none. */
+  readonly errorPattern?: string;
+  /** Only count. */
+  readonly dryRun?: boolean;
+}
+
+export interface RetryFailedReport {
+  /** Failed jobs that the pattern matched. */
+  readonly matched: number;
+  /** Jobs that are waiting again (with `dryRun`: that would be). */
+  readonly retried: number;
+  /** Left as they are: a job with the same key is waiting or running, or is another one of the matched. */
+  readonly skipped: number;
+}
+
 export interface JobQueue {
   /** The job's id, or null when a job with the same key is already there. */
   enqueue(queue: QueueName, data: object, options?: EnqueueOptions): Promise<string | null>;
-  work<Data extends object>(queue: QueueName, handler: (job: Job<Data>) => Promise<void>, options?: { concurrency?: number; pollS?: number }): Promise<void>;
+  work<Data extends object>(
+    queue: QueueName,
+    handler: (job: Job<Data>) => Promise<void>,
+    options?: { concurrency?: number; pollS?: number },
+  ): Promise<void>;
+  /** Every queue, also those that were never used. */
   states(): Promise<readonly QueueState[]>;
+  /** Makes dead jobs wait again, as if they were new: no attempts, no error; their keys stay. */
+  retryFailed(queue: QueueName, options?: RetryFailedOptions): Promise<RetryFailedReport>;
+  /** Keys of the queue's dead jobs: a backfill does not enqueue them again. */
+  failedKeys(queue: QueueName): Promise<ReadonlySet<string>>;
+  /**
+   * Resolves once jobs are fetched, or once the first attempt has failed because the database is away: then it goes on
+   * trying by itself, and until then `enqueue` rejects with MEMORY_UNAVAILABLE.
+   */
   start(): Promise<void>;
   /** Stops fetching, waits for running jobs up to the deadline, then aborts their signals. */
   stop(deadlineMs: number): Promise<void>;

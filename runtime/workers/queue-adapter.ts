@@ -1,0 +1,43 @@
+import type { Db } from "pg-boss";
+import type { Database, Queryable } from "../contracts/database.ts";
+import { MemoryError } from "../contracts/errors.ts";
+
+/** What pg-boss asks of a database, on top of ours. */
+
+/** Its blocks install a schema, or sweep a table. */
+const BLOCK_TIMEOUT_MS = 60_000;
+
+/**
+ * pg-boss sends blocks of several statements without values, and expects an error in one to leave nothing behind, as on
+ * a connection of its own: `script` runs each by itself and rolls back what it left open.
+ */
+export function bossDatabase(database: Database): Db {
+  return {
+    executeSql: (text, values) =>
+      withDriverErrors(
+        values?.length ? database.query(text, values) : database.script(text, { statementTimeoutMs: BLOCK_TIMEOUT_MS }),
+      ),
+    listen: async (channel, onNotification, onReconnect) => {
+      const stop = await database.listen(channel, (payload) =>
+        payload === "" ? onReconnect() : onNotification(payload),
+      );
+      onReconnect();
+      return { close: stop };
+    },
+  };
+}
+
+/** The same for one call over a caller's handle: a transaction of theirs, whose errors are theirs. */
+export function bossHandle(handle: Queryable): Db {
+  return { executeSql: (text, values) => handle.query(text, values) };
+}
+
+/** pg-boss reads the SQLSTATE of some errors, which the driver's own error carries. */
+async function withDriverErrors<T>(result: Promise<T>): Promise<T> {
+  try {
+    return await result;
+  } catch (error) {
+    if (error instanceof MemoryError && error.details.cause instanceof Error) throw error.details.cause;
+    throw error;
+  }
+}

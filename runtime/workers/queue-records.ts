@@ -1,0 +1,131 @@
+import type { Database } from "../contracts/database.ts";
+import { MemoryError } from "../contracts/errors.ts";
+import type { QueueName, QueueState, RetryFailedOptions, RetryFailedReport } from "../contracts/jobs.ts";
+import { COMPLETED_DAYS, QUEUE_NAMES, settingsOf } from "./queue-policy.ts";
+
+/** Our own statements over pg-boss's table: what it has no call for, or does otherwise than an operator expects. */
+
+/** Keys that we made up for jobs without one begin so: the policy would allow one such job at a time. */
+const OWN_KEY = "~";
+
+export function ownKey(id: string): string {
+  return `${OWN_KEY}${id}`;
+}
+
+/** Counts and the newest error of each queue; all zero where pg-boss never ran. */
+export async function queueStates(database: Database): Promise<readonly QueueState[]> {
+  const states = new Map<string, Omit<QueueState, "queue">>();
+  if (await installed(database)) {
+    const { rows } = await database.query<Omit<QueueState, "queue"> & { name: string }>(
+      `select q.name, coalesce(j.waiting, 0)::int as waiting, coalesce(j.active, 0)::int as active,
+              coalesce(j.failed, 0)::int as failed, coalesce(j.completed, 0)::int as completed, e.error as "lastError"
+         from unnest($1::text[]) as q(name)
+         left join (select name, count(*) filter (where state in ('created', 'retry')) as waiting,
+                           count(*) filter (where state = 'active') as active,
+                           count(*) filter (where state = 'failed') as failed,
+                           count(*) filter (where state = 'completed') as completed
+                      from pgboss.job group by name) j on j.name = q.name
+         left join lateral (select coalesce(output->>'message', output->'value'->>'message', output::text) as error
+                              from pgboss.job f where f.name = q.name and f.state = 'failed'
+                             order by f.completed_on desc nulls last limit 1) e on true`,
+      [QUEUE_NAMES],
+    );
+    for (const { name, ...state } of rows) states.set(name, state);
+  }
+  const none = { waiting: 0, active: 0, failed: 0, completed: 0, lastError: null };
+  return QUEUE_NAMES.map((queue) => ({ queue, ...(states.get(queue) ?? none) }));
+}
+
+/** See JobQueue.retryFailed; of several dead jobs with one key the newest lives again. */
+export async function retryFailed(
+  database: Database,
+  queue: QueueName,
+  { errorPattern, dryRun = false }: RetryFailedOptions,
+): Promise<RetryFailedReport> {
+  if (!(await installed(database))) return { matched: 0, retried: 0, skipped: 0 };
+  const chosen = `
+    with matched as (
+      select id, singleton_key,
+             row_number() over (partition by coalesce(singleton_key, id::text) order by created_on desc, id desc) as n
+        from pgboss.job
+       where name = $1 and state = 'failed' and ($2::text is null or coalesce(output::text, '') ~* $2)
+    ), chosen as (
+      select id from matched m
+       where n = 1 and not exists (
+         select 1 from pgboss.job live
+          where live.name = $1 and live.state <= 'active' and live.singleton_key = m.singleton_key)
+    )`;
+  const count = `${chosen} select (select count(*) from matched)::int as matched, (select count(*) from chosen)::int as retried`;
+  const update = `${chosen}, revived as (
+      update pgboss.job j
+         set state = 'created', retry_count = 0, output = null, started_on = null, completed_on = null,
+             heartbeat_on = null, created_on = now(), start_after = now(),
+             keep_until = now() + make_interval(secs => $3)
+        from chosen where j.id = chosen.id and j.name = $1
+   returning j.id)
+    select (select count(*) from matched)::int as matched, (select count(*) from revived)::int as retried`;
+  try {
+    const { rows } = await database.query<{ matched: number; retried: number }>(dryRun ? count : update, [
+      queue,
+      errorPattern ?? null,
+      ...(dryRun ? [] : [settingsOf(queue).retentionSeconds]),
+    ]);
+    const { matched, retried } = rows[0] ?? { matched: 0, retried: 0 };
+    return { matched, retried, skipped: matched - retried };
+  } catch (error) {
+    throw translated(error);
+  }
+}
+
+export async function failedKeys(database: Database, queue: QueueName): Promise<ReadonlySet<string>> {
+  if (!(await installed(database))) return new Set();
+  const { rows } = await database.query<{ key: string }>(
+    `select distinct singleton_key as key from pgboss.job
+      where name = $1 and state = 'failed' and singleton_key is not null and not starts_with(singleton_key, $2)`,
+    [queue, OWN_KEY],
+  );
+  return new Set(rows.map(({ key }) => key));
+}
+
+/** Running jobs that a shutdown interrupts wait again, and the interruption does not count as an attempt. */
+export async function restoreJobs(database: Database, ids: readonly string[]): Promise<void> {
+  await database.query(
+    `update pgboss.job set state = case when retry_count > 0 then 'retry' else 'created' end::pgboss.job_state,
+            started_on = null, heartbeat_on = null
+      where id = any($1::uuid[]) and state = 'active'`,
+    [ids],
+  );
+}
+
+/** Deletes what was completed long ago, a part at a time. */
+export async function sweepCompleted(database: Database): Promise<number> {
+  const { rows } = await database.query<{ swept: number }>(
+    `with old as (select name, id from pgboss.job
+                   where state in ('completed', 'cancelled') and completed_on < now() - make_interval(days => $1) limit 5000),
+          swept as (delete from pgboss.job j using old where j.name = old.name and j.id = old.id returning 1)
+     select count(*)::int as swept from swept`,
+    [COMPLETED_DAYS],
+  );
+  return rows[0]?.swept ?? 0;
+}
+
+async function installed(database: Database): Promise<boolean> {
+  const { rows } = await database.query<{ there: boolean }>("select to_regclass('pgboss.job') is not null as there");
+  return rows[0]?.there ?? false;
+}
+
+function translated(error: unknown): unknown {
+  if (!(error instanceof MemoryError)) return error;
+  const { cause } = error.details;
+  const state = cause instanceof Error && "code" in cause ? cause.code : undefined;
+  if (state === "2201B") {
+    return new MemoryError("MEMORY_INVALID_ARGUMENT", "The pattern is not a regular expression.", { cause });
+  }
+  // A job with the same key was enqueued between the look and the change.
+  if (state === "23505") {
+    return new MemoryError("MEMORY_LOCK_TIMEOUT", "A job with the same key was enqueued meanwhile; try again.", {
+      cause,
+    });
+  }
+  return error;
+}

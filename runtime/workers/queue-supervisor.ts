@@ -1,0 +1,189 @@
+import { type Db, PgBoss } from "pg-boss";
+import type { Database } from "../contracts/database.ts";
+import type { QueueName } from "../contracts/jobs.ts";
+import type { Logger } from "../contracts/ports.ts";
+import { QUEUE_NAMES, settingsOf } from "./queue-policy.ts";
+import { sweepCompleted } from "./queue-records.ts";
+
+/** Keeps pg-boss running: starts it, starts it again when it or one of its workers has stopped, sweeps old jobs. */
+
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 30_000;
+const CHECK_MS = 15_000;
+const SWEEP_MS = 3_600_000;
+/** A worker that asked for nothing for this long, beyond its polling interval, and has no job, is dead. */
+const SILENT_MS = 120_000;
+
+export interface WorkerSettings {
+  readonly queue: QueueName;
+  readonly concurrency: number;
+  readonly pollS: number;
+  /** `lost` is aborted when the job is no longer this worker's. */
+  readonly run: (id: string, data: object, lost: AbortSignal) => Promise<void>;
+}
+
+export interface SupervisorSettings {
+  readonly database: Database;
+  readonly adapter: Db;
+  readonly logger: Logger;
+  readonly migrate: boolean;
+}
+
+export class QueueSupervisor {
+  readonly #settings: SupervisorSettings;
+  readonly #workers: WorkerSettings[] = [];
+  #boss: PgBoss | undefined;
+  #starting: Promise<void> | undefined;
+  #retryTimer: NodeJS.Timeout | undefined;
+  #checkTimer: NodeJS.Timeout | undefined;
+  #sweepTimer: NodeJS.Timeout | undefined;
+  #failures = 0;
+  #active = false;
+
+  constructor(settings: SupervisorSettings) {
+    this.#settings = settings;
+  }
+
+  /** pg-boss, while it runs. */
+  get running(): PgBoss | undefined {
+    return this.#boss;
+  }
+
+  async start(): Promise<void> {
+    if (this.#active) return this.#starting;
+    this.#active = true;
+    this.#checkTimer = setInterval(() => this.#check(), CHECK_MS);
+    this.#sweepTimer = setInterval(() => void this.#sweep(), SWEEP_MS);
+    await this.#attempt();
+  }
+
+  /** Remembered for every later start as well. */
+  async add(worker: WorkerSettings): Promise<void> {
+    this.#workers.push(worker);
+    if (this.#boss) await employ(this.#boss, worker);
+  }
+
+  async stop(deadlineMs: number): Promise<void> {
+    this.#active = false;
+    clearInterval(this.#checkTimer);
+    clearInterval(this.#sweepTimer);
+    clearTimeout(this.#retryTimer);
+    await this.#starting;
+    const boss = this.#boss;
+    this.#boss = undefined;
+    // One second more: at the deadline the jobs' signals are aborted, and most handlers end then.
+    await boss?.stop({ graceful: true, timeout: deadlineMs + 1_000 });
+  }
+
+  /** Never rejects: a failure is logged, and tried again later. */
+  #attempt(): Promise<void> {
+    this.#starting ??= this.#launch()
+      .catch((err: unknown) => this.#again(err))
+      .finally(() => {
+        this.#starting = undefined;
+      });
+    return this.#starting;
+  }
+
+  async #launch(): Promise<void> {
+    const { database, adapter, logger, migrate } = this.#settings;
+    const embedded = database.backend === "embedded";
+    const boss = new PgBoss({
+      db: adapter,
+      backend: embedded ? "pglite" : "postgres",
+      migrate,
+      createSchema: migrate,
+      schedule: false,
+      useListenNotify: true,
+      superviseIntervalSeconds: 30,
+      // One process owns the embedded store and vacuums it; REINDEX CONCURRENTLY has nobody to be concurrent with.
+      ...(embedded ? { reindex: false, monitorVacuum: false } : {}),
+    });
+    boss.on("error", (err) => logger.warn({ err }, "the job queue met an error"));
+    boss.on("warning", (warning) => logger.warn({ warning }, "the job queue warns"));
+    try {
+      await boss.start();
+      if (migrate) await ensureQueues(boss);
+      await warmQueues(boss);
+      for (const worker of this.#workers) await employ(boss, worker);
+    } catch (error) {
+      await boss.stop({ graceful: false }).catch(() => {});
+      throw error;
+    }
+    if (!this.#active) return boss.stop({ graceful: false });
+    boss.on("stopped", () => this.#lost(boss, "it has stopped"));
+    this.#failures = 0;
+    this.#boss = boss;
+  }
+
+  #again(err: unknown): void {
+    if (!this.#active) return;
+    const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#failures, 10));
+    this.#failures += 1;
+    this.#settings.logger.warn({ err, retryInMs: pause }, "the job queue could not be started");
+    clearTimeout(this.#retryTimer);
+    this.#retryTimer = setTimeout(() => void this.#attempt(), pause);
+  }
+
+  #check(): void {
+    const boss = this.#boss;
+    if (!boss) return;
+    const silentSince = Date.now() - SILENT_MS - Math.max(0, ...this.#workers.map(({ pollS }) => pollS * 1_000));
+    const dead = boss
+      .getWipData()
+      .find(
+        ({ state, count, createdOn, lastFetchedOn, lastErrorOn }) =>
+          state === "stopped" ||
+          (count === 0 && Math.max(createdOn, lastFetchedOn ?? 0, lastErrorOn ?? 0) < silentSince),
+      );
+    if (dead) this.#lost(boss, `the worker of ${dead.name} has stopped`);
+  }
+
+  #lost(boss: PgBoss, reason: string): void {
+    if (this.#boss !== boss || !this.#active) return;
+    this.#boss = undefined;
+    this.#settings.logger.error({ reason }, "the job queue is started again");
+    void boss
+      .stop({ graceful: false })
+      .catch(() => {})
+      .then(() => this.#attempt());
+  }
+
+  async #sweep(): Promise<void> {
+    if (!this.#boss) return;
+    try {
+      while ((await sweepCompleted(this.#settings.database)) > 0 && this.#active);
+    } catch (err) {
+      this.#settings.logger.warn({ err }, "completed jobs could not be swept");
+    }
+  }
+}
+
+async function ensureQueues(boss: PgBoss): Promise<void> {
+  const there = new Map((await boss.getQueues()).map((queue) => [queue.name, queue]));
+  for (const name of QUEUE_NAMES) {
+    const { policy, ...settings } = settingsOf(name);
+    const known = there.get(name);
+    if (known === undefined) await boss.createQueue(name, { policy, ...settings });
+    else if (Object.entries(settings).some(([key, value]) => Reflect.get(known, key) !== value)) {
+      await boss.updateQueue(name, settings);
+    }
+  }
+}
+
+/** Once pg-boss knows a queue, enqueuing inside a caller's transaction needs no look outside of it. */
+async function warmQueues(boss: PgBoss): Promise<void> {
+  for (const name of QUEUE_NAMES) await boss.findJobs(name, { key: "", queued: true });
+}
+
+async function employ(boss: PgBoss, { queue, concurrency, pollS, run }: WorkerSettings): Promise<void> {
+  const pollingIntervalSeconds = Math.max(0.5, pollS);
+  await boss.work<object>(
+    queue,
+    // New jobs are notified; the poll finds those whose time has come, so it is no slower when notifications work.
+    { localConcurrency: concurrency, pollingIntervalSeconds, notifyPollingIntervalSeconds: pollingIntervalSeconds },
+    async (jobs) => {
+      for (const job of jobs) await run(job.id, job.data, job.signal);
+    },
+  );
+}

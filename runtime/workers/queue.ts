@@ -1,0 +1,138 @@
+import type { Database } from "../contracts/database.ts";
+import { MemoryError, toCairnError } from "../contracts/errors.ts";
+import type {
+  EnqueueOptions,
+  Job,
+  JobQueue,
+  QueueName,
+  QueueState,
+  RetryFailedOptions,
+  RetryFailedReport,
+} from "../contracts/jobs.ts";
+import type { Logger, NewId } from "../contracts/ports.ts";
+import { bossDatabase, bossHandle } from "./queue-adapter.ts";
+import { failedKeys, ownKey, queueStates, restoreJobs, retryFailed } from "./queue-records.ts";
+import { QueueSupervisor, type WorkerSettings } from "./queue-supervisor.ts";
+
+export interface JobQueueSettings {
+  readonly database: Database;
+  readonly logger: Logger;
+  readonly newId: NewId;
+  /** False where another process installs and upgrades the queue's tables; default true. */
+  readonly migrate?: boolean;
+}
+
+const DEFAULT_POLL_S = 5;
+
+/** Jobs in the store itself, on either backend (pg-boss). Nothing runs before `start()`. */
+export function createJobQueue(settings: JobQueueSettings): JobQueue {
+  return new BossQueue(settings);
+}
+
+class BossQueue implements JobQueue {
+  readonly #database: Database;
+  readonly #newId: NewId;
+  readonly #logger: Logger;
+  readonly #supervisor: QueueSupervisor;
+  readonly #running = new Map<string, AbortController>();
+
+  constructor({ database, logger, newId, migrate = true }: JobQueueSettings) {
+    this.#database = database;
+    this.#newId = newId;
+    this.#logger = logger;
+    this.#supervisor = new QueueSupervisor({ database, adapter: bossDatabase(database), logger, migrate });
+  }
+
+  async enqueue(queue: QueueName, data: object, options: EnqueueOptions = {}): Promise<string | null> {
+    const boss = this.#supervisor.running;
+    if (!boss) throw new MemoryError("MEMORY_UNAVAILABLE", "The job queue is not running.");
+    const { key, startAfterS, over } = options;
+    return boss.send(queue, data, {
+      singletonKey: key ?? ownKey(this.#newId()),
+      ...(startAfterS === undefined ? {} : { startAfter: Math.ceil(startAfterS) }),
+      ...(over ? { db: bossHandle(over) } : {}),
+    });
+  }
+
+  async work<Data extends object>(
+    queue: QueueName,
+    handler: (job: Job<Data>) => Promise<void>,
+    { concurrency = 1, pollS = DEFAULT_POLL_S }: { concurrency?: number; pollS?: number } = {},
+  ): Promise<void> {
+    const worker: WorkerSettings = {
+      queue,
+      concurrency,
+      pollS,
+      // What was enqueued under this queue's name has this queue's data.
+      run: (id, data, lost) => this.#run({ id, name: queue, data: data as Data }, lost, handler),
+    };
+    await this.#supervisor.add(worker);
+  }
+
+  states(): Promise<readonly QueueState[]> {
+    return queueStates(this.#database);
+  }
+
+  retryFailed(queue: QueueName, options: RetryFailedOptions = {}): Promise<RetryFailedReport> {
+    return retryFailed(this.#database, queue, options);
+  }
+
+  failedKeys(queue: QueueName): Promise<ReadonlySet<string>> {
+    return failedKeys(this.#database, queue);
+  }
+
+  start(): Promise<void> {
+    return this.#supervisor.start();
+  }
+
+  async stop(deadlineMs: number): Promise<void> {
+    const deadline = setTimeout(() => void this.#interrupt(), deadlineMs);
+    try {
+      await this.#supervisor.stop(deadlineMs);
+    } finally {
+      clearTimeout(deadline);
+      for (const running of this.#running.values()) running.abort(stopped());
+    }
+  }
+
+  async #run<Data extends object>(
+    job: Omit<Job<Data>, "signal">,
+    lost: AbortSignal,
+    handler: (job: Job<Data>) => Promise<void>,
+  ): Promise<void> {
+    const interruption = new AbortController();
+    this.#running.set(job.id, interruption);
+    try {
+      await handler({ ...job, signal: AbortSignal.any([lost, interruption.signal]) });
+    } catch (error) {
+      this.#logger.warn({ err: error, queue: job.name, job: job.id }, "a job failed");
+      throw reportable(error);
+    } finally {
+      this.#running.delete(job.id);
+    }
+  }
+
+  /** First given back, then aborted: a job that its own abort makes fail has no claim left to fail on. */
+  async #interrupt(): Promise<void> {
+    const jobs = [...this.#running];
+    if (jobs.length === 0) return;
+    await restoreJobs(
+      this.#database,
+      jobs.map(([id]) => id),
+    ).catch((err: unknown) => this.#logger.warn({ err }, "interrupted jobs will be retried later"));
+    for (const [, running] of jobs) running.abort(stopped());
+  }
+}
+
+function stopped(): MemoryError {
+  return new MemoryError("MEMORY_UNAVAILABLE", "The job queue is stopping.");
+}
+
+/** What is kept with the job: its error's words, and nothing of what it holds (requests, headers, causes). */
+function reportable(error: unknown): Error {
+  if (!(error instanceof Error)) return new Error(String(error));
+  const { code } = toCairnError(error);
+  const kept = new Error(error.message);
+  kept.stack = "";
+  return Object.assign(kept, { code });
+}

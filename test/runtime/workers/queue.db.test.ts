@@ -1,0 +1,222 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
+import type { Database } from "../../../runtime/contracts/database.ts";
+import { type JobQueue, QUEUES } from "../../../runtime/contracts/jobs.ts";
+import { createJobQueue } from "../../../runtime/workers/queue.ts";
+import { describeEachDatabase, silent } from "../../support/databases.ts";
+
+const TIMEOUT = 60_000;
+
+describeEachDatabase("job queue", (open) => {
+  let database: Database;
+  let queue: JobQueue;
+
+  beforeAll(async () => {
+    database = await open();
+    queue = createJobQueue({ database, logger: silent, newId: randomUUID });
+    await queue.start();
+  }, TIMEOUT);
+
+  afterEach(async () => {
+    await database.query("delete from pgboss.job");
+  });
+
+  afterAll(async () => {
+    await queue.stop(1_000);
+  }, TIMEOUT);
+
+  const stateOf = async (name: string) => (await queue.states()).find((state) => state.queue === name);
+  /** As if the job had used up its attempts. */
+  const kill = (key: string, message: string) =>
+    database.query(
+      `update pgboss.job set state = 'failed', retry_count = retry_limit, completed_on = now(),
+              started_on = now(), output = $2 where singleton_key = $1`,
+      [key, JSON.stringify({ message })],
+    );
+
+  it("runs a job with its data, once", async () => {
+    const seen: unknown[] = [];
+    await queue.work<{ n: number }>(QUEUES.housekeeping, async (job) => void seen.push([job.name, job.data.n]));
+    await queue.enqueue(QUEUES.housekeeping, { n: 1 });
+    await vi.waitFor(async () => expect((await stateOf(QUEUES.housekeeping))?.completed).toBe(1), 20_000);
+    expect(seen).toEqual([["housekeeping", 1]]);
+  });
+
+  it("adds no second job with a key that is waiting, and one more with another key or none", async () => {
+    expect(await queue.enqueue(QUEUES.embed, { a: 1 }, { key: "k" })).toEqual(expect.any(String));
+    expect(await queue.enqueue(QUEUES.embed, { a: 2 }, { key: "k" })).toBeNull();
+    expect(await queue.enqueue(QUEUES.embed, { a: 3 }, { key: "other" })).toEqual(expect.any(String));
+    expect(await queue.enqueue(QUEUES.embed, { a: 4 })).toEqual(expect.any(String));
+    expect(await queue.enqueue(QUEUES.embed, { a: 5 })).toEqual(expect.any(String));
+    expect(await stateOf(QUEUES.embed)).toMatchObject({ waiting: 4, active: 0 });
+  });
+
+  it("adds no second job with a key that is running, and one more once that has ended", async () => {
+    const started = Promise.withResolvers<void>();
+    const finish = Promise.withResolvers<void>();
+    await queue.work(QUEUES.enrich, async () => {
+      started.resolve();
+      await finish.promise;
+    });
+    await queue.enqueue(QUEUES.enrich, {}, { key: "running" });
+    await started.promise;
+    expect(await queue.enqueue(QUEUES.enrich, {}, { key: "running" })).toBeNull();
+    finish.resolve();
+    await vi.waitFor(async () => expect((await stateOf(QUEUES.enrich))?.completed).toBe(1), 20_000);
+    expect(await queue.enqueue(QUEUES.enrich, {}, { key: "running" })).toEqual(expect.any(String));
+  });
+
+  it(
+    "retries a failing job and keeps it when it has failed for good, with its error",
+    async () => {
+      let attempts = 0;
+      const fails = async (): Promise<void> => {
+        attempts += 1;
+        throw Object.assign(new Error("the model is away"), { secret: "sk-very-secret" });
+      };
+      await queue.work(QUEUES.extractWiki, fails, { pollS: 0.5 });
+      await queue.enqueue(QUEUES.extractWiki, {}, { key: "fails" });
+      await vi.waitFor(() => expect(attempts).toBe(1), 20_000);
+      await vi.waitFor(
+        async () => expect(await stateOf(QUEUES.extractWiki)).toMatchObject({ waiting: 1, failed: 0 }),
+        20_000,
+      );
+      await database.query(
+        "update pgboss.job set retry_count = retry_limit, start_after = now(), started_on = null where singleton_key = 'fails'",
+      );
+      await vi.waitFor(
+        async () =>
+          expect(await stateOf(QUEUES.extractWiki)).toMatchObject({ failed: 1, lastError: "the model is away" }),
+        30_000,
+      );
+      const { rows } = await database.query(
+        "select output::text, keep_until > now() + interval '300 days' as kept from pgboss.job",
+      );
+      expect(JSON.stringify(rows)).not.toContain("sk-very-secret");
+      expect(rows).toEqual([expect.objectContaining({ kept: true })]);
+      expect(await queue.failedKeys(QUEUES.extractWiki)).toEqual(new Set(["fails"]));
+    },
+    TIMEOUT,
+  );
+
+  it("revives dead jobs as new ones, but for those whose key lives again or whose error does not match", async () => {
+    for (const [key, message] of [
+      ["revive", "Timeout"],
+      ["lives", "timeout again"],
+      ["other", "bad prompt"],
+    ] as const) {
+      await queue.enqueue(QUEUES.synthesizeToolCall, { key }, { key });
+      await kill(key, message);
+    }
+    await queue.enqueue(QUEUES.synthesizeToolCall, {}, { key: "lives" });
+
+    const options = { errorPattern: "TIME.?OUT" };
+    const expected = { matched: 2, retried: 1, skipped: 1 };
+    expect(await queue.retryFailed(QUEUES.synthesizeToolCall, { ...options, dryRun: true })).toEqual(expected);
+    expect(await stateOf(QUEUES.synthesizeToolCall)).toMatchObject({ waiting: 1, failed: 3 });
+    expect(await queue.retryFailed(QUEUES.synthesizeToolCall, options)).toEqual(expected);
+
+    const { rows } = await database.query(
+      `select state::text, retry_count, output, started_on, completed_on, data, start_after <= now() as due
+         from pgboss.job where singleton_key = 'revive'`,
+    );
+    expect(rows).toEqual([
+      {
+        state: "created",
+        retry_count: 0,
+        output: null,
+        started_on: null,
+        completed_on: null,
+        data: { key: "revive" },
+        due: true,
+      },
+    ]);
+    expect(await queue.failedKeys(QUEUES.synthesizeToolCall)).toEqual(new Set(["lives", "other"]));
+    expect(await queue.enqueue(QUEUES.synthesizeToolCall, {}, { key: "revive" })).toBeNull();
+  });
+
+  it("revives one of several dead jobs with the same key", async () => {
+    for (let n = 0; n < 3; n += 1) {
+      await queue.enqueue(QUEUES.compact, { n }, { key: "same" });
+      await kill("same", "dead");
+    }
+    expect(await queue.retryFailed(QUEUES.compact)).toEqual({ matched: 3, retried: 1, skipped: 2 });
+  });
+
+  it("refuses a pattern that is no regular expression", async () => {
+    await expect(queue.retryFailed(QUEUES.compact, { errorPattern: "(" })).rejects.toMatchObject({
+      code: "MEMORY_INVALID_ARGUMENT",
+    });
+  });
+
+  it("enqueues inside the caller's transaction: with it, or not at all", async () => {
+    const run = database.transaction(async (tx) => {
+      await queue.enqueue(QUEUES.embed, {}, { key: "tx-undone", over: tx });
+      throw new Error("undo");
+    });
+    await expect(run).rejects.toThrow("undo");
+    await database.transaction((tx) => queue.enqueue(QUEUES.embed, {}, { key: "tx-done", over: tx }));
+    const { rows } = await database.query("select singleton_key as key from pgboss.job where name = 'embed'");
+    expect(rows).toEqual([{ key: "tx-done" }]);
+  });
+
+  it("never costs the caller's rows when it is broken", async () => {
+    await database.script("create table if not exists kept (id int)");
+    await database.script("alter schema pgboss rename to pgboss_away");
+    try {
+      await database.transaction(async (tx) => {
+        await tx.query("insert into kept values (1)");
+        const enqueued = tx.savepoint((nested) => queue.enqueue(QUEUES.embed, {}, { key: "x", over: nested }));
+        await expect(enqueued).rejects.toMatchObject({ code: "MEMORY_QUERY_FAILED" });
+      });
+    } finally {
+      await database.script("alter schema pgboss_away rename to pgboss");
+    }
+    expect((await database.query("select id from kept")).count).toBe(1);
+  });
+
+  it("refuses to enqueue before it is started, and reports states all the same", async () => {
+    const idle = createJobQueue({ database, logger: silent, newId: randomUUID });
+    await expect(idle.enqueue(QUEUES.embed, {})).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE", retryable: true });
+    expect((await idle.states()).map((state) => state.queue)).toEqual(Object.values(QUEUES));
+  });
+});
+
+describeEachDatabase("a job queue that stops", (open) => {
+  it(
+    "gives running jobs until the deadline, then aborts them and lets them run again without a lost attempt",
+    async () => {
+      const database = await open();
+      const first = createJobQueue({ database, logger: silent, newId: randomUUID });
+      await first.start();
+      const aborted = Promise.withResolvers<unknown>();
+      const started = Promise.withResolvers<void>();
+      await first.work(QUEUES.compact, async ({ signal }) => {
+        started.resolve();
+        await new Promise<void>((_, reject) => {
+          signal.addEventListener("abort", () => {
+            aborted.resolve(signal.reason);
+            reject(signal.reason);
+          });
+        });
+      });
+      await first.enqueue(QUEUES.compact, {}, { key: "long" });
+      await started.promise;
+      await first.stop(200);
+      await expect(aborted.promise).resolves.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+
+      const { rows } = await database.query(
+        "select state::text, retry_count from pgboss.job where singleton_key = 'long'",
+      );
+      expect(rows).toEqual([{ state: "created", retry_count: 0 }]);
+
+      const second = createJobQueue({ database, logger: silent, newId: randomUUID });
+      const again = Promise.withResolvers<string>();
+      await second.work(QUEUES.compact, async (job) => again.resolve(job.id));
+      await second.start();
+      await expect(again.promise).resolves.toEqual(expect.any(String));
+      await second.stop(2_000);
+    },
+    TIMEOUT,
+  );
+});
