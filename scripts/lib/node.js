@@ -10,8 +10,14 @@ import { CACHE } from "./paths.js";
 
 const OLDEST_MAJOR = 24;
 
-/** What is fetched. The npm package `node` carries the binaries of the official distribution. */
+/** What is fetched. */
 const FETCHED_VERSION = "24.21.0";
+
+/**
+ * The npm package with the official binary for this machine. The package `node` would fetch it in an install script, and npm
+ * may be told to run none.
+ */
+const FETCHED_PACKAGE = `${process.platform === "darwin" && process.arch === "arm64" ? "node-bin" : "node"}-${process.platform}-${process.arch}`;
 
 /**
  * Path of a Node 24 or newer: this process's own, else the one fetched before, else one fetched now.
@@ -21,7 +27,7 @@ const FETCHED_VERSION = "24.21.0";
 export async function findNode() {
   if (major(process.versions.node) >= OLDEST_MAJOR) return process.execPath;
   const home = join(CACHE, `node-${FETCHED_VERSION}`);
-  const node = join(home, "node_modules", "node", "bin", "node");
+  const node = join(home, "node_modules", FETCHED_PACKAGE, "bin", "node");
   if (runs(node)) return node;
   process.stderr.write(
     `This is Node ${process.versions.node}; fetching Node ${FETCHED_VERSION} from the npm registry (once)\n`,
@@ -48,9 +54,9 @@ async function fetchNode(home) {
       "--no-package-lock",
       "--no-audit",
       "--no-fund",
-      "--ignore-scripts=false",
+      "--ignore-scripts",
       "--loglevel=error",
-      `node@${FETCHED_VERSION}`,
+      `${FETCHED_PACKAGE}@${FETCHED_VERSION}`,
     ]);
     if (code !== 0) {
       throw new Error(
