@@ -1,0 +1,40 @@
+/** Gathers what a check finds. */
+import type { Finding } from "../report.ts";
+import { suggestion } from "../report.ts";
+import type { TreePath } from "../tree.ts";
+
+export interface Collector {
+  readonly errors: Finding[];
+  readonly warnings: Finding[];
+  error(path: TreePath, found: string, allowed: string, hint?: string): void;
+  /** An error that a sentence says better. */
+  refuse(path: TreePath, message: string, hint?: string): void;
+  warn(path: TreePath, message: string, hint?: string): void;
+  /** An error unless the name is one of those known. */
+  expectName(path: TreePath, name: string, known: readonly string[], what: string): void;
+}
+
+export function createCollector(): Collector {
+  const errors: Finding[] = [];
+  const warnings: Finding[] = [];
+  const hinted = (hint: string | undefined) => (hint === undefined ? {} : { hint });
+  const error: Collector["error"] = (path, found, allowed, hint) => {
+    errors.push({ path, found, allowed, ...hinted(hint) });
+  };
+  return {
+    errors,
+    warnings,
+    error,
+    refuse: (path, message, hint) => {
+      errors.push({ path, message, ...hinted(hint) });
+    },
+    warn: (path, message, hint) => {
+      warnings.push({ path, message, ...hinted(hint) });
+    },
+    expectName: (path, name, known, what) => {
+      if (known.includes(name)) return;
+      const allowed = known.length === 0 ? `${what}, and there is none` : `${what}: ${known.join(", ")}`;
+      error(path, JSON.stringify(name), allowed, suggestion(name, known));
+    },
+  };
+}

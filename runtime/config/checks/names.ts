@@ -1,0 +1,112 @@
+/** Names that point to agents, providers, channels and nodes. */
+import type { CheckInput, Findings } from "../cross-checks.ts";
+import { createCollector } from "./collector.ts";
+
+export function checkAgents({ config, dropped }: CheckInput): Findings {
+  const found = createCollector();
+  const { agents, providers, runtime, channels, deployment, mesh } = config;
+  if (!agents) return found;
+  const names = Object.keys(agents);
+  if (names.length === 0)
+    found.error(["agents"], "nothing", "at least one agent, such as `main: { provider: offline }`");
+  else if (runtime) {
+    if (runtime.default_agent !== undefined)
+      found.expectName(["runtime", "default_agent"], runtime.default_agent, names, "the name of an agent");
+    else found.error(["runtime", "default_agent"], "nothing", `the name of an agent: ${names.join(", ")}`);
+  }
+
+  const providerIds = providers && [
+    ...Object.keys(providers),
+    ...dropped.flatMap(({ path: [top, id] }) => (top === "providers" && id ? [id] : [])),
+  ];
+  const nodes = deployment?.nodes.map((node) => node.name) ?? [];
+  for (const [name, agent] of Object.entries(agents)) {
+    const path = ["agents", name];
+    if (providerIds) {
+      found.expectName([...path, "provider"], agent.provider, providerIds, "the id of a provider");
+      for (const [index, entry] of agent.fallbacks.entries()) {
+        const id = entry.slice(0, entry.indexOf(":"));
+        found.expectName(
+          [...path, "fallbacks", index],
+          id,
+          providerIds,
+          "<provider>:<model> with the id of a provider",
+        );
+      }
+    }
+    if (channels) {
+      for (const [index, schedule] of agent.schedules.entries()) {
+        if (schedule.channel === undefined) continue;
+        found.expectName(
+          [...path, "schedules", index, "channel"],
+          schedule.channel,
+          Object.keys(channels),
+          "the id of a channel",
+        );
+        if (schedule.conversation === undefined) {
+          found.error(
+            [...path, "schedules", index, "conversation"],
+            "nothing",
+            "the conversation that the answer is sent to",
+          );
+        }
+      }
+    }
+    if (agent.node !== undefined && nodes.length > 0) {
+      found.expectName([...path, "node"], agent.node, nodes, "the name of one of deployment.nodes");
+    } else if (agent.node !== undefined && mesh && !mesh.enabled && agent.node !== mesh.name) {
+      found.warn(
+        [...path, "node"],
+        `no other node is known, and this one is called ${mesh.name}: the agent will not run here`,
+      );
+    }
+  }
+  return found;
+}
+
+export function checkChannels({ config }: CheckInput): Findings {
+  const found = createCollector();
+  const { channels, agents, deployment, memory } = config;
+  if (!channels) return found;
+  const tokens = new Map<string, string>();
+  for (const [id, channel] of Object.entries(channels)) {
+    const path = ["channels", id];
+    if (agents) {
+      for (const [conversation, agent] of Object.entries(channel.channel_bindings)) {
+        found.expectName(
+          [...path, "channel_bindings", conversation],
+          agent,
+          Object.keys(agents),
+          "the name of an agent",
+        );
+      }
+    }
+    if (channel.reconnect.initial_delay > channel.reconnect.max_delay) {
+      found.refuse([...path, "reconnect", "initial_delay"], "the first delay is longer than reconnect.max_delay");
+    }
+    if (!channel.enabled) continue;
+    const chat = channel.kind === "telegram" || channel.kind === "discord";
+    if (chat && channel.token === undefined) {
+      found.error(
+        [...path, "token"],
+        "nothing",
+        `the bot's token, as a reference such as \${${id.toUpperCase().replaceAll("-", "_")}_TOKEN}`,
+      );
+    }
+    if (chat && channel.owner_id === undefined && !channel.pairing) {
+      found.warn([...path, "owner_id"], "nobody is the owner and pairing is off: nobody will get an answer");
+    }
+    if (channel.kind === "voice" && !(channel.transcription && channel.speech)) {
+      found.error(path, "no complete audio routes", "transcription and speech, each with base_url and model");
+    }
+    if (channel.token === undefined) continue;
+    const other = tokens.get(channel.token);
+    if (other !== undefined)
+      found.refuse([...path, "token"], `channels.${other} has the same token: a bot has one poller`);
+    tokens.set(channel.token, id);
+    if (deployment && deployment.nodes.length > 1 && memory && memory.postgres === undefined) {
+      found.refuse(path, "a channel with a token on several nodes needs one database for all", "add memory.postgres");
+    }
+  }
+  return found;
+}

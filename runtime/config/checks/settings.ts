@@ -1,0 +1,116 @@
+/** Settings of providers, memory, limits and tools that only make sense together. */
+import type { CheckInput, Findings } from "../cross-checks.ts";
+import { keyVariable, knownProvider } from "../known-ids.ts";
+import { formatDuration } from "../schema/scalars.ts";
+import type { TreeMap } from "../tree.ts";
+import { usedProviders } from "../usage.ts";
+import { createCollector } from "./collector.ts";
+
+/** The watchdog ends a process that long after the drain deadline; the supervisor's kill must come later. */
+export const WATCHDOG_MS = 10_000;
+const EMBEDDERS_WITH_ADDRESS = ["openai-compatible"];
+
+export function checkProviders({ config }: CheckInput): Findings {
+  const found = createCollector();
+  // The parsed agents have the same form as the written ones, as far as provider and fallbacks go.
+  const used = usedProviders({ agents: (config.agents ?? {}) as unknown as TreeMap });
+  for (const [id, provider] of Object.entries(config.providers ?? {})) {
+    const path = ["providers", id];
+    if (provider.kind === "openai-compatible" && provider.base_url === undefined) {
+      found.error([...path, "base_url"], "nothing", "the address of the API, such as http://127.0.0.1:11434/v1");
+    }
+    const own = provider.base_url === knownProvider(id)?.baseUrl ? undefined : provider.base_url;
+    const variable = own === undefined ? keyVariable(provider.kind, provider.base_url) : null;
+    if (variable === null || provider.api_key !== undefined) continue;
+    const message = `there is no api_key; write it as \${${variable}}`;
+    if (used.has(id)) found.refuse([...path, "api_key"], message);
+    else found.warn([...path, "api_key"], message);
+  }
+  return found;
+}
+
+export function checkMemory({ config, env }: CheckInput): Findings {
+  const found = createCollector();
+  const { memory, deployment } = config;
+  if (!memory) return found;
+  if (memory.postgres && memory.embedded) {
+    found.refuse(["memory", "embedded"], "memory.postgres and memory.embedded exclude each other", "keep one of them");
+  }
+  if (!memory.postgres && env["SERVICE_PG_URL"]) {
+    found.warn(["memory"], "SERVICE_PG_URL is set but there is no memory.postgres: the embedded store is used");
+  }
+  if (!memory.postgres && deployment?.datahub.postgres) {
+    found.warn(
+      ["deployment", "datahub", "postgres"],
+      "a PostgreSQL is deployed but there is no memory.postgres: nothing uses it",
+    );
+  }
+  const { embedding, summarizer } = memory;
+  if (embedding.provider !== "off" && embedding.model === undefined) {
+    found.error(["memory", "embedding", "model"], "nothing", "the name of the embedding model");
+  }
+  if (EMBEDDERS_WITH_ADDRESS.includes(embedding.provider) && embedding.base_url === undefined) {
+    found.error(
+      ["memory", "embedding", "base_url"],
+      "nothing",
+      "the address of the API, such as http://127.0.0.1:11434/v1",
+    );
+  }
+  if (embedding.provider === "off" && embedding.model !== undefined) {
+    found.warn(["memory", "embedding", "provider"], "a model is named but the provider is off: nothing is embedded");
+  }
+  if (summarizer.base_url !== undefined && summarizer.model === undefined) {
+    found.error(["memory", "summarizer", "model"], "nothing", "the name of the model that summarizes");
+  }
+  return found;
+}
+
+export function checkLimits({ config }: CheckInput): Findings {
+  const found = createCollector();
+  const { runtime, deployment, mesh } = config;
+  if (!runtime) return found;
+  if (runtime.drain_deadline > runtime.turn_timeout) {
+    const longest = formatDuration(runtime.turn_timeout);
+    found.warn(
+      ["runtime", "drain_deadline"],
+      `no turn runs longer than runtime.turn_timeout (${longest}): the rest is never waited for`,
+    );
+  }
+  const least = runtime.drain_deadline + WATCHDOG_MS;
+  if (deployment?.stop_timeout !== undefined && deployment.stop_timeout <= least) {
+    found.error(
+      ["deployment", "stop_timeout"],
+      formatDuration(deployment.stop_timeout),
+      `more than ${formatDuration(least)}, which is runtime.drain_deadline and the watchdog's ${formatDuration(WATCHDOG_MS)}`,
+    );
+  }
+  if (mesh?.enabled && runtime.tls === "off") {
+    found.refuse(["runtime", "tls"], "nodes of a mesh speak TLS", "remove the key, or give cert and key");
+  }
+  return found;
+}
+
+export function checkTools({ config }: CheckInput): Findings {
+  const found = createCollector();
+  const search = config.tools?.web_search;
+  if (search?.enabled && search.backend === "searxng" && search.base_url === undefined) {
+    found.error(["tools", "web_search", "base_url"], "nothing", "the address of the SearXNG server");
+  }
+  if (search?.enabled && (search.backend === "brave" || search.backend === "tavily") && search.api_key === undefined) {
+    found.error(
+      ["tools", "web_search", "api_key"],
+      "nothing",
+      `a reference such as \${${search.backend.toUpperCase()}_API_KEY}`,
+    );
+  }
+  for (const [id, server] of Object.entries(config.mcp?.servers ?? {})) {
+    if (!server.enabled || (server.command === undefined) !== (server.url === undefined)) continue;
+    const both = server.command !== undefined;
+    found.error(
+      ["mcp", "servers", id],
+      both ? "both command and url" : "neither command nor url",
+      "one of command and url",
+    );
+  }
+  return found;
+}

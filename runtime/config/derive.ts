@@ -1,0 +1,104 @@
+/** What one part of the file says about another: kinds known from ids, usual variables, the only agent. Pure. */
+import { keyVariable, knownChannelKind, knownProvider } from "./known-ids.ts";
+import type { Environment } from "./references.ts";
+import { isMap, mapAt, type Tree, type TreeMap, withValue } from "./tree.ts";
+
+export interface DeriveInput {
+  readonly env: Environment;
+  /** Name of this machine. */
+  readonly hostname: string;
+}
+
+/** The tree with derived values filled in where the file has none. What is written always stays. */
+export function derive(tree: TreeMap, input: DeriveInput): TreeMap {
+  return [deriveProviders, deriveChannels, deriveAgents, deriveMemory, deriveNode].reduce(
+    (current, step) => step(current, input),
+    tree,
+  );
+}
+
+/** A DNS label made of any host name. */
+export function nodeNameOf(hostname: string): string {
+  const [first = ""] = hostname.toLowerCase().split(".");
+  const label = first
+    .replace(/[^a-z0-9-]+/g, "-")
+    .slice(0, 63)
+    .replace(/^-+|-+$/g, "");
+  return label === "" ? "node" : label;
+}
+
+function deriveProviders(tree: TreeMap): TreeMap {
+  return eachEntry(tree, "providers", (id, provider) => {
+    const known = knownProvider(id);
+    const kind = provider["kind"] ?? known?.kind;
+    if (typeof kind !== "string") return provider;
+    const fromId = known?.kind === kind ? known.baseUrl : undefined;
+    const baseUrl = provider["base_url"] ?? fromId;
+    const variable = provider["base_url"] === undefined ? keyVariable(kind, fromId) : null;
+    return {
+      ...(kind === "offline" ? { model: "offline" } : {}),
+      ...(variable === null ? {} : { api_key: `\${${variable}}` }),
+      ...provider,
+      kind,
+      ...(baseUrl === undefined ? {} : { base_url: baseUrl }),
+    };
+  });
+}
+
+function deriveChannels(tree: TreeMap): TreeMap {
+  const channels = tree["channels"] ?? {};
+  if (!isMap(channels)) return tree;
+  const complete = Object.hasOwn(channels, "agent") ? channels : { ...channels, agent: {} };
+  return eachEntry({ ...tree, channels: complete }, "channels", (id, channel) => {
+    const kind = channel["kind"] ?? knownChannelKind(id);
+    return kind === undefined ? channel : { ...channel, kind };
+  });
+}
+
+function deriveAgents(tree: TreeMap): TreeMap {
+  const providers = Object.keys(mapAt(tree, "providers"));
+  const [onlyProvider] = providers;
+  const named = eachEntry(tree, "agents", (_name, agent) =>
+    agent["provider"] === undefined && onlyProvider !== undefined && providers.length === 1
+      ? { ...agent, provider: onlyProvider }
+      : agent,
+  );
+  if (!canFill(named, "runtime") || mapAt(named, "runtime")["default_agent"] !== undefined) return named;
+  const agents = Object.keys(mapAt(named, "agents"));
+  const chosen = agents.length === 1 ? agents[0] : agents.find((name) => name === "main");
+  return chosen === undefined ? named : withValue(named, ["runtime", "default_agent"], chosen);
+}
+
+function deriveMemory(tree: TreeMap, { env }: DeriveInput): TreeMap {
+  const postgres = mapAt(tree, "memory")["postgres"];
+  if (!isMap(postgres)) return tree;
+  return withValue(tree, ["memory", "postgres"], {
+    connection_string: "${SERVICE_PG_URL}",
+    ...(env["SERVICE_PG_DIRECT_URL"] ? { direct_url: "${SERVICE_PG_DIRECT_URL}" } : {}),
+    ...postgres,
+  });
+}
+
+function deriveNode(tree: TreeMap, { env, hostname }: DeriveInput): TreeMap {
+  const listen = env["SERVICE_LISTEN"];
+  const named =
+    canFill(tree, "mesh") && mapAt(tree, "mesh")["name"] === undefined
+      ? withValue(tree, ["mesh", "name"], nodeNameOf(hostname))
+      : tree;
+  return listen && canFill(named, "runtime") ? withValue(named, ["runtime", "listen"], listen) : named;
+}
+
+/** A section of the wrong type is left alone: the schema reports it. */
+function canFill(tree: TreeMap, key: string): boolean {
+  return tree[key] === undefined || isMap(tree[key]);
+}
+
+function eachEntry(tree: TreeMap, key: string, change: (name: string, entry: TreeMap) => TreeMap): TreeMap {
+  const entries = tree[key];
+  if (!isMap(entries)) return tree;
+  const changed = Object.entries(entries).map(([name, entry]): [string, Tree] => [
+    name,
+    isMap(entry) ? change(name, entry) : entry,
+  ]);
+  return { ...tree, [key]: Object.fromEntries(changed) };
+}

@@ -1,0 +1,69 @@
+/** Which deployment directory a process works in, and where its home is. */
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { ConfigError } from "../contracts/errors.ts";
+import type { Environment } from "./references.ts";
+
+export const CONFIG_FILE = "cairn.yaml";
+
+export interface DirectoryOptions {
+  readonly flags?: { readonly dir?: string | undefined };
+  readonly env: Environment;
+  readonly cwd: string;
+  /** Home directory of the user, where the machine knows one; `HOME` in the environment comes first. */
+  readonly homedir?: string | undefined;
+}
+
+export interface Directories {
+  /** Deployment directory: cairn.yaml, .env, workspace, infra. Absolute. */
+  readonly dir: string;
+  /** Home directory: embedded store, logs, spool, node key. Absolute. */
+  readonly home: string;
+  /** Path of cairn.yaml, whether or not it is there. */
+  readonly file: string;
+  readonly exists: boolean;
+}
+
+/**
+ * Home: SERVICE_HOME, else `.cairn` in the user's home. Deployment directory: `--dir`, else the current directory if
+ * it has a cairn.yaml, else home. ConfigError when neither SERVICE_HOME nor a user's home is known.
+ */
+export function resolveDirectories({ flags, env, cwd, homedir }: DirectoryOptions): Directories {
+  const home = homeDirectory(env, cwd, homedir);
+  const dir = deploymentDirectory(flags?.dir, home, env, cwd, homedir);
+  const file = join(dir, CONFIG_FILE);
+  return { dir, home, file, exists: existsSync(file) };
+}
+
+/** `~` and `~/...` with the user's home in place; other paths unchanged. */
+export function expandTilde(path: string, userHome: string | undefined): string {
+  if (path !== "~" && !path.startsWith("~/")) return path;
+  return userHome === undefined ? path : join(userHome, path.slice(1));
+}
+
+export function userHome(env: Environment, homedir?: string): string | undefined {
+  return env["HOME"] || homedir || undefined;
+}
+
+function homeDirectory(env: Environment, cwd: string, homedir: string | undefined): string {
+  const user = userHome(env, homedir);
+  const explicit = env["SERVICE_HOME"];
+  if (explicit) return resolve(cwd, expandTilde(explicit, user));
+  if (user === undefined) {
+    throw new ConfigError("CONFIG_INVALID", "There is no home directory: neither SERVICE_HOME nor HOME is set.", {
+      hint: "Set SERVICE_HOME to a directory that this user may write.",
+    });
+  }
+  return join(resolve(cwd, user), ".cairn");
+}
+
+function deploymentDirectory(
+  flag: string | undefined,
+  home: string,
+  env: Environment,
+  cwd: string,
+  homedir: string | undefined,
+): string {
+  if (flag) return resolve(cwd, expandTilde(flag, userHome(env, homedir)));
+  return existsSync(join(cwd, CONFIG_FILE)) ? cwd : home;
+}

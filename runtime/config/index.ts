@@ -1,0 +1,18 @@
+/** The configuration's public door. */
+export { type AgentConfig, agentWorkspace, type ChannelConfig, type Config, type ProviderConfig } from "./config.ts";
+export { CONFIG_FILE, type Directories, type DirectoryOptions, resolveDirectories } from "./directories.ts";
+export { formatListen, isLoopback, type ListenAddress, parseListen } from "./listen.ts";
+export {
+  type Inspection,
+  inspectConfig,
+  type LoadedConfig,
+  type LoadOptions,
+  loadConfig,
+  mergeEnvironments,
+} from "./load.ts";
+export { createRedactor, REDACT_PATHS, REDACTED, type Redactor } from "./redact.ts";
+export type { Environment, SecretReader } from "./references.ts";
+export { type ConfigIssue, formatIssue, formatReport } from "./report.ts";
+export { parseDuration } from "./schema/scalars.ts";
+export { CONFIG_VERSION, configJsonSchema } from "./schema.ts";
+export { readSecretsFile, SECRETS_FILE, type SecretsFile, withVariable } from "./secrets-file.ts";

@@ -1,0 +1,59 @@
+/** Keeps secrets out of logs and error texts: by value, by shape, and by the name of the field. */
+import { SECRET_PATTERNS } from "./secret-values.ts";
+
+export const REDACTED = "[redacted]";
+
+/** A shorter value cannot be told from ordinary text. */
+const SHORTEST = 6;
+const URL_CREDENTIALS = /([a-z][a-z0-9+.-]*:\/\/[^\s/@:"']*):[^\s@/"']+@/gi;
+const BEARER = /\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi;
+
+export type Redactor = (text: string) => string;
+
+/**
+ * A function that replaces every given secret in a text, also where it is percent-encoded or escaped in JSON, and
+ * everything that has the shape of a well-known key, a bearer token or an address with a password.
+ */
+export function createRedactor(secrets: Iterable<string>): Redactor {
+  const forms = new Set<string>();
+  for (const secret of secrets) {
+    if (secret.length < SHORTEST) continue;
+    for (const form of [secret, encodeURIComponent(secret.toWellFormed()), JSON.stringify(secret).slice(1, -1)])
+      forms.add(form);
+  }
+  // The longest first: a secret that contains another one must not leave its rest behind.
+  const values = [...forms].sort((a, b) => b.length - a.length).map((form) => escapePattern(form));
+  const exact = values.length === 0 ? null : new RegExp(values.join("|"), "g");
+  const shapes = SECRET_PATTERNS.map((pattern) => new RegExp(pattern.source, "g"));
+
+  return (text) => {
+    const known = exact === null ? text : text.replace(exact, REDACTED);
+    const shaped = shapes.reduce((current, shape) => current.replace(shape, REDACTED), known);
+    return shaped.replace(URL_CREDENTIALS, `$1:${REDACTED}@`).replace(BEARER, `$1 ${REDACTED}`);
+  };
+}
+
+function escapePattern(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+}
+
+/** Field names whose values pino never writes, at the top of a record and up to two levels down. */
+export const REDACT_PATHS: readonly string[] = [
+  "api_key",
+  "apiKey",
+  "token",
+  "access_token",
+  "refresh_token",
+  "password",
+  "passphrase",
+  "secret",
+  "authorization",
+  "Authorization",
+  "cookie",
+  "connection_string",
+  "connectionString",
+  "direct_url",
+  "directUrl",
+]
+  .flatMap((field) => [field, `*.${field}`, `*.*.${field}`])
+  .concat(['headers["x-api-key"]', '*.headers["x-api-key"]', 'headers["set-cookie"]', '*.headers["set-cookie"]']);

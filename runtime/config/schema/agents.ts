@@ -1,0 +1,69 @@
+/** `agents`: who there is, which provider answers for them, and what they may use. */
+import { CronExpressionParser } from "cron-parser";
+import {
+  choice,
+  decimal,
+  dnsLabel,
+  flag,
+  integer,
+  list,
+  mapping,
+  modelReference,
+  name,
+  path,
+  section,
+  text,
+  timezone,
+} from "./scalars.ts";
+
+const CRON = "a cron expression, such as `0 8 * * 1-5`";
+export const THINKING_LEVELS = ["off", "low", "medium", "high"] as const;
+
+const schedule = section({
+  name: text().optional().describe("Shown in logs; the prompt's position when absent."),
+  cron: text(CRON).refine(isCron, { error: CRON }).describe("When, in the time zone below."),
+  prompt: text().describe("What the agent is told."),
+  timezone: timezone().optional().describe("runtime.timezone when absent."),
+  channel: text().optional().describe("Channel that the answer is sent to; only stored when absent."),
+  conversation: text().optional().describe("Conversation on that channel."),
+  enabled: flag().default(true),
+});
+
+const budget = section({
+  daily_tokens: integer({ min: 0 }).optional().describe("Tokens a day."),
+  monthly_tokens: integer({ min: 0 }).optional().describe("Tokens a month."),
+  daily_usd: decimal({ min: 0 }).optional().describe("US dollars a day, by providers.<id>.prices."),
+  monthly_usd: decimal({ min: 0 }).optional().describe("US dollars a month, by providers.<id>.prices."),
+  on_limit: choice(["stop", "warn"]).default("stop").describe("Refuse further turns, or only say so."),
+});
+
+const agent = section({
+  description: text().optional().describe("What the agent is for, in one sentence; other agents read it."),
+  provider: text().describe("Provider id."),
+  model: text().optional().describe("The provider's own model when absent."),
+  default_thinking: choice(THINKING_LEVELS).default("off").describe("Thinking level of new sessions."),
+  fallbacks: list(modelReference())
+    .default([])
+    .describe("Tried in order when the provider fails: `<provider>:<model>`."),
+  node: dnsLabel("a node's name").optional().describe("The node that hosts the agent; any when absent."),
+  workspace: path().optional().describe("A workspace of its own; runtime.workspace when absent."),
+  tools: section({
+    include: list(text()).optional().describe("Only these tools; all when absent."),
+    exclude: list(text()).default([]).describe("Not these tools."),
+  })
+    .prefault({})
+    .describe("Which tools the agent is offered."),
+  schedules: list(schedule).default([]).describe("Turns that start by the clock."),
+  budget: budget.optional().describe("Hard limits of what the agent may spend; none when absent."),
+});
+
+export const agentsSection = mapping(name("an agent's name"), agent).prefault({}).describe("Agents, by name.");
+
+function isCron(value: string): boolean {
+  try {
+    CronExpressionParser.parse(value);
+    return value.trim().split(/\s+/).length === 5;
+  } catch {
+    return false;
+  }
+}

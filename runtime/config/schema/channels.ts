@@ -1,0 +1,33 @@
+/** `channels`: where messages come from and where replies go. */
+import { CHANNEL_KINDS } from "../known-ids.ts";
+import { choice, duration, flag, identifier, integer, mapping, name, section, text, url } from "./scalars.ts";
+
+const audioRoute = section({
+  base_url: url().describe("Address of an OpenAI-compatible API."),
+  model: text(),
+  api_key: text().optional(),
+  voice: text().optional().describe("For speech."),
+});
+
+const channel = section({
+  kind: choice(CHANNEL_KINDS).meta({ derived: true }).describe("Known from the id where the id is a kind."),
+  enabled: flag().default(true),
+  token: text().optional().describe("The bot's token, as a reference such as ${TELEGRAM_TOKEN}."),
+  owner_id: identifier().optional().describe("The owner on the platform; others get no answer unless they are paired."),
+  pairing: flag().default(false).describe("Let the owner admit others by a code."),
+  channel_bindings: mapping(text(), text("an agent's name")).prefault({}).describe("Channel id to agent name."),
+  reconnect: section({
+    max_retries: integer({ min: 0 }).default(10).describe("Attempts in a row before the channel is reported as down."),
+    initial_delay: duration({ min: 10 }).prefault("1s"),
+    max_delay: duration({ min: 10 }).prefault("60s"),
+  })
+    .prefault({})
+    .describe("Exponential backoff with jitter."),
+  transcription: audioRoute.optional().describe("Speech to text, for kind voice."),
+  speech: audioRoute.optional().describe("Text to speech, for kind voice."),
+  keep_audio: flag().default(false).describe("Keep the audio of voice messages."),
+});
+
+export const channelsSection = mapping(name("a channel's id"), channel)
+  .prefault({})
+  .describe("Channels, by id. The HTTP channel `agent` is always there.");

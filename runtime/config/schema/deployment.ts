@@ -1,0 +1,137 @@
+/** `deployment`: what `infra` and `update` make of the configuration (one section a target). */
+import {
+  bytes,
+  choice,
+  decimal,
+  dnsLabel,
+  duration,
+  flag,
+  identifier,
+  integer,
+  list,
+  mapping,
+  path,
+  section,
+  text,
+} from "./scalars.ts";
+
+export const DEPLOYMENT_TARGETS = ["docker", "proxmox", "kubernetes", "manual"] as const;
+
+const HOST = "a host name or an IP address";
+const DOCKER_HOST = "local, or ssh://user@host[:port]";
+const IMAGE = "an image reference, such as registry.example.org/team/cairn";
+const MAC_OR_CIDR = "dhcp, or an address with its prefix, such as 192.168.1.40/24";
+
+const host = () =>
+  text(HOST).regex(/^[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?$|^[0-9A-Fa-f:]*:[0-9A-Fa-f:.]+$/, { error: HOST });
+const dockerHost = () =>
+  text(DOCKER_HOST).regex(
+    /^(?:local|ssh:\/\/(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?)$/,
+    {
+      error: DOCKER_HOST,
+    },
+  );
+const imageName = () =>
+  text(IMAGE).regex(/^[a-z0-9]+(?:[._:/-]+[a-z0-9]+)*(?:@sha256:[0-9a-f]{64})?$/i, { error: IMAGE });
+const userName = () => text("a user name").regex(/^[a-z_][a-z0-9_-]{0,31}$/, { error: "a user name" });
+/** Names of storages, bridges and the like: they stand in command lines of the target. */
+const word = (allowed: string) => text(allowed).regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/, { error: allowed });
+
+const resources = {
+  memory: bytes().optional().describe("Memory limit of a node."),
+  cpus: decimal({ min: 0.1 }).optional().describe("Processor limit of a node."),
+};
+
+const node = section({
+  name: dnsLabel("a node's name").describe("Also the host name of its container."),
+  host: dockerHost().optional().describe("docker: where the node runs; deployment.docker.host when absent."),
+  port: integer({ min: 1, max: 65_535 })
+    .optional()
+    .describe("docker, proxmox: published port; runtime.listen's when absent."),
+  ...resources,
+  vmid: integer({ min: 100, max: 999_999_999 }).optional().describe("proxmox: the container's number."),
+  pve_node: word("a Proxmox node's name")
+    .optional()
+    .describe("proxmox: member of the cluster that runs the container."),
+  address: text(MAC_OR_CIDR)
+    .regex(/^(?:dhcp|[0-9A-Fa-f.:]+\/\d{1,3})$/, { error: MAC_OR_CIDR })
+    .optional()
+    .describe("proxmox: the container's address; dhcp when absent."),
+  labels: mapping(text(), text()).optional().describe("kubernetes: node selector."),
+});
+
+const proxmox = section({
+  host: host().describe("The Proxmox host, reached over SSH."),
+  port: integer({ min: 1, max: 65_535 }).default(22),
+  user: userName().default("root"),
+  host_key: text("a line of ssh-keyscan, such as `ssh-ed25519 AAAA...`")
+    .regex(/^(?:\S+ )?(?:ssh-|ecdsa-)\S+ [A-Za-z0-9+/=]+/, {
+      error: "a line of ssh-keyscan, such as `ssh-ed25519 AAAA...`",
+    })
+    .describe("The host's public key; any other is refused."),
+  identity_file: path().optional().describe("Private key for SSH; the agent's keys when absent."),
+  template: text("a template, such as local:vztmpl/debian-12-standard_12.7-1_amd64.tar.zst")
+    .regex(/^[A-Za-z0-9_.-]+:vztmpl\/[A-Za-z0-9_.+-]+$/, {
+      error: "a template, such as local:vztmpl/debian-12-standard_12.7-1_amd64.tar.zst",
+    })
+    .default("local:vztmpl/debian-12-standard_12.7-1_amd64.tar.zst"),
+  storage: word("a storage's name").default("local-lvm").describe("For root disks and data volumes."),
+  disk: bytes().prefault("16Gi").describe("Root disk of a container."),
+  bridge: word("a bridge's name").default("vmbr0"),
+  vlan: integer({ min: 1, max: 4094 }).optional(),
+  gateway: host().optional().describe("For nodes with a fixed address."),
+  nameserver: host().optional(),
+  vmid_start: integer({ min: 100, max: 999_999_999 }).default(700).describe("First number for nodes without a vmid."),
+  unprivileged: flag().default(true),
+});
+
+const kubernetes = section({
+  kubeconfig: path().optional().describe("KUBECONFIG or ~/.kube/config when absent."),
+  context: text().optional().describe("The current context when absent."),
+  namespace: dnsLabel("a namespace").default("cairn"),
+  replicas: integer({ min: 1 }).default(1).describe("Of each agent group, where deployment.nodes is empty."),
+  storage_class: dnsLabel("a storage class").optional().describe("The cluster's default when absent."),
+  storage_size: bytes().prefault("10Gi").describe("Home volume of a node."),
+  database_size: bytes().prefault("20Gi").describe("Volume of the database, with datahub.postgres."),
+  service_type: choice(["ClusterIP", "NodePort", "LoadBalancer"]).default("ClusterIP"),
+  image_pull_secret: dnsLabel("a secret's name").optional(),
+  requests: section({ memory: bytes().prefault("512Mi"), cpus: decimal({ min: 0.01 }).default(0.25) }).prefault({}),
+  limits: section({ memory: bytes().prefault("1Gi"), cpus: decimal({ min: 0.01 }).default(2) }).prefault({}),
+  annotations: mapping(text(), text()).prefault({}).describe("Of the service."),
+});
+
+export const deploymentSection = section({
+  name: dnsLabel("a stack's name").default("cairn").describe("Name of the stack and prefix of what it creates."),
+  target: choice(DEPLOYMENT_TARGETS).default("manual"),
+  nodes: list(node).default([]).describe("The fleet's nodes; this machine alone when empty."),
+  stop_timeout: duration({ min: 1_000 })
+    .optional()
+    .describe("When the supervisor kills a node that does not stop; drain_deadline plus 30s when absent."),
+  datahub: section({
+    postgres: flag().default(false).describe("Deploy PostgreSQL with pgvector beside the nodes."),
+    image: imageName()
+      .default("pgvector/pgvector:0.8.1-pg17")
+      .describe("Image of that PostgreSQL; its major version is pinned."),
+    shared_storage: flag().default(false).describe("A volume that all nodes share."),
+  }).prefault({}),
+  image: section({
+    build_from_source: flag().default(true).describe("Build the image from the source tree, plugins included."),
+    registry: imageName().optional().describe("Repository that images are pulled from and pushed to."),
+    tag: text("an image tag")
+      .regex(/^[\w][\w.-]{0,127}$/, { error: "an image tag" })
+      .optional()
+      .describe("The running version when absent."),
+    username: identifier().optional(),
+    password: text().optional().describe("Of the registry, as a reference."),
+  }).prefault({}),
+  docker: section({
+    host: dockerHost().default("local").describe("Where nodes run that name no host."),
+    network: word("a network's name").default("cairn"),
+    ...resources,
+    pids: integer({ min: 16 }).default(512).describe("Process limit of a node."),
+    log_max_size: bytes().prefault("10Mi"),
+    log_max_files: integer({ min: 1 }).default(5),
+  }).prefault({}),
+  proxmox: proxmox.optional(),
+  kubernetes: kubernetes.prefault({}),
+});

@@ -1,0 +1,59 @@
+/** `memory`: where the transcript is stored, and what embeds, summarizes and ranks it. */
+import { z } from "zod";
+import { choice, decimal, duration, integer, path, section, text, tokens, url } from "./scalars.ts";
+
+const POSTGRES = ["postgres", "postgresql"];
+
+const postgres = section({
+  connection_string: url(POSTGRES).describe("Default ${SERVICE_PG_URL}."),
+  direct_url: url(POSTGRES)
+    .optional()
+    .describe("For LISTEN and session locks where connection_string is a PgBouncer. Default ${SERVICE_PG_DIRECT_URL}."),
+  pool: integer({ min: 2 }).default(10).describe("Connections of this node."),
+});
+
+const embedding = section({
+  provider: choice(["off", "openai-compatible", "ollama", "in-process"])
+    .default("off")
+    .describe("Who computes vectors; without one, memory works on text, trigrams and time."),
+  base_url: url().optional(),
+  model: text().optional(),
+  api_key: text().optional(),
+  dimensions: integer({ min: 1 }).optional().describe("The model's own when absent."),
+  batch: integer({ min: 1 }).default(32).describe("Messages in one request."),
+  interval: duration({ min: 100 }).prefault("10s"),
+});
+
+const summarizer = section({
+  base_url: z
+    .union([z.literal("off"), z.literal(false), url()], {
+      error: "off, or an address that starts with http:// or https://",
+    })
+    .transform((value) => (value === "off" || value === false ? undefined : value))
+    .optional()
+    .describe("Address of a chat-completions-compatible API; off when absent."),
+  model: text().optional(),
+  api_key: text().optional(),
+  interval: duration({ min: 1_000 }).prefault("5m"),
+  context_window: tokens().prefault("128k"),
+});
+
+const weight = () => decimal({ min: 0 }).optional();
+
+export const memorySection = section({
+  postgres: postgres.optional().describe("A PostgreSQL server: for anything that matters and for every fleet."),
+  embedded: section({
+    path: path().optional().describe("Directory of the store; `store` in the home directory when absent."),
+  })
+    .optional()
+    .describe("The store of a single process without a server; used when there is no memory.postgres."),
+  embedding: embedding.prefault({}).describe("Vectors for search."),
+  summarizer: summarizer
+    .prefault({})
+    .describe("The model that writes summaries, and tool-call sentences unless TOOL_SYNTH_ENDPOINT is set."),
+  search: section({
+    weights: section({ fts: weight(), semantic: weight(), temporal: weight(), importance: weight() })
+      .optional()
+      .describe("Weights of memory_search; the tuned ones when absent."),
+  }).prefault({}),
+});

@@ -1,0 +1,89 @@
+/** `runtime`: how the node listens, where agents work, and what bounds a turn. */
+import { z } from "zod";
+import { parseListen } from "../listen.ts";
+import { choice, duration, flag, integer, list, path, section, text, timezone } from "./scalars.ts";
+
+const LISTEN = "host:port, such as 127.0.0.1:7433 or [::1]:7433";
+
+const tls = z
+  .union(
+    [
+      choice(["auto", "off"]),
+      z.literal(false),
+      section({
+        cert: path().describe("Certificate chain, PEM."),
+        key: path().describe("Private key, PEM."),
+      }),
+    ],
+    { error: "auto, off, or a mapping with cert and key" },
+  )
+  .transform((value) => (value === false ? ("off" as const) : value));
+
+const safetyRule = section({
+  name: text().describe("Shown when the rule refuses a call."),
+  tools: list(text()).optional().describe("Tools that the rule looks at; all when absent."),
+  pattern: text()
+    .refine(isPattern, { error: "a JavaScript regular expression" })
+    .describe("Regular expression, matched against the call's arguments as JSON."),
+  action: choice(["refuse", "warn"]).default("refuse").describe("Refuse the call, or let it run and log a warning."),
+  message: text().optional().describe("What the agent is told when its call is refused."),
+});
+
+const safety = section({
+  shell_danger: flag().default(true).describe("Refuse dangerous shell commands."),
+  workspace_fence: flag().default(true).describe("Keep file tools inside the agent's workspace."),
+  audit: flag().default(true).describe("Write every tool call to the audit log."),
+  audit_retention: duration({ max: Number.POSITIVE_INFINITY })
+    .prefault("90d")
+    .describe("How long audit logs are kept."),
+  audit_compress_after: duration({ max: Number.POSITIVE_INFINITY })
+    .prefault("7d")
+    .describe("Age at which audit logs are compressed."),
+  rules: list(safetyRule).default([]).describe("Own rules, checked after the built-in ones."),
+});
+
+const autoActions = section({
+  format: action("Formats a file that a tool has changed."),
+  lint: action("Lints after a tool has changed files."),
+  test: action("Runs tests after a tool has changed files."),
+  git_check: flag().default(false).describe("Reports uncommitted changes after a tool has changed files."),
+});
+
+export const runtimeSection = section({
+  listen: text(LISTEN)
+    .refine((value) => parseListen(value) !== null, { error: LISTEN })
+    .default("127.0.0.1:7433")
+    .describe("Address of the HTTP server; SERVICE_LISTEN overrides it."),
+  workspace: path().default("workspace").describe("The agents' workspace: a directory of markdown files."),
+  default_agent: text()
+    .optional()
+    .describe("Agent for conversations without a binding; the only agent, or `main`, when absent."),
+  max_tool_iterations: integer({ min: 1 }).default(75).describe("Maximum rounds of tool calls in a turn."),
+  timezone: timezone().default("UTC").describe("For schedules, search windows and daily notes."),
+  turn_timeout: duration({ min: 1_000 }).prefault("900s").describe("A turn that takes longer is aborted."),
+  drain_deadline: duration().prefault("60s").describe("How long active turns may finish when the node stops."),
+  tls: tls
+    .optional()
+    .describe(
+      "`auto` (self-signed, its pin travels in the mesh), `off`, or cert and key. Default: auto in a mesh, else off.",
+    ),
+  safety: safety.prefault({}).describe("Checks before tool calls."),
+  auto_actions: autoActions.prefault({}).describe("Commands run after tool calls; off unless named."),
+});
+
+function action(description: string) {
+  return z
+    .union([z.literal(false), z.literal("off"), text()], { error: "a command line, or off" })
+    .transform((value): string | false => (value === "off" ? false : value))
+    .default(false)
+    .describe(`${description} A command line, or off.`);
+}
+
+function isPattern(value: string): boolean {
+  try {
+    new RegExp(value);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,84 @@
+/** `tools` and `mcp`: settings of single tools, and Model Context Protocol servers whose tools are added. */
+import {
+  bytes,
+  choice,
+  duration,
+  flag,
+  integer,
+  list,
+  mapping,
+  name,
+  path,
+  section,
+  text,
+  url,
+  variableName,
+} from "./scalars.ts";
+
+const common = { enabled: flag().default(true).describe("Whether any agent is offered the tool.") };
+const plain = () => section({ ...common }).prefault({});
+
+export const toolsSection = section({
+  shell: section({
+    ...common,
+    sandbox: choice(["auto", "bubblewrap", "none"])
+      .default("auto")
+      .describe(
+        "`auto` refuses to run where there is no sandbox; `none` runs commands on the host, as the owner's choice.",
+      ),
+    timeout: duration({ min: 100 }).prefault("120s").describe("A command that takes longer is ended."),
+    max_output: bytes().prefault("64Ki").describe("Output that the agent gets to read."),
+    network: flag().default(true).describe("Whether commands may use the network."),
+    env: list(variableName()).default([]).describe("Variables of the service that commands may see."),
+  }).prefault({}),
+  file_read: plain(),
+  file_write: plain(),
+  file_edit: plain(),
+  search_glob: plain(),
+  search_grep: plain(),
+  web_search: section({
+    ...common,
+    backend: choice(["brave", "tavily", "searxng", "duckduckgo"]).optional().describe("The tool is off without one."),
+    base_url: url().optional(),
+    api_key: text().optional(),
+    max_results: integer({ min: 1, max: 50 }).default(10),
+  }).prefault({}),
+  web_fetch: section({
+    ...common,
+    allow_hosts: list(text()).default([]).describe("Private hosts that may be fetched all the same, by name."),
+    timeout: duration({ min: 100 }).prefault("30s"),
+    max_bytes: bytes().prefault("5Mi"),
+  }).prefault({}),
+  ask_user: plain(),
+  todo: plain(),
+  coding_pipeline: plain(),
+  delegate_task: section({
+    ...common,
+    timeout: duration({ min: 1_000 }).prefault("10m"),
+    max_depth: integer({ min: 1, max: 3 }).default(3),
+  }).prefault({}),
+  subagent_spawn: section({ ...common, max_running: integer({ min: 1 }).default(4) }).prefault({}),
+  skill_list: plain(),
+  skill_manage: plain(),
+  memory_search: plain(),
+  memory_browse: plain(),
+  memory_stats: plain(),
+  memory_get_full: plain(),
+});
+
+const mcpServer = section({
+  enabled: flag().default(true),
+  command: text().optional().describe("Program of a server that speaks over its standard streams."),
+  args: list(text()).default([]),
+  env: mapping(variableName(), text()).prefault({}),
+  cwd: path().optional(),
+  url: url().optional().describe("Address of a server that speaks over HTTP."),
+  headers: mapping(text(), text()).prefault({}),
+  timeout: duration({ min: 100 }).prefault("60s").describe("Deadline of one call."),
+  include: list(text()).optional().describe("Only these of the server's tools."),
+  exclude: list(text()).default([]),
+});
+
+export const mcpSection = section({
+  servers: mapping(name("a server's id"), mcpServer).prefault({}),
+});

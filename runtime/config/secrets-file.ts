@@ -1,0 +1,119 @@
+/**
+ * The secrets file `.env` of a deployment directory: read only when nobody else can read it, written atomically.
+ * It must be a regular file (or a link to one) that belongs to the user of the process; permissions beyond 0600 are
+ * taken away with a warning. A file of root that others cannot read is accepted too: a mounted secret is one.
+ */
+import { constants } from "node:fs";
+import { type FileHandle, lstat, open } from "node:fs/promises";
+import { join } from "node:path";
+import { parse } from "dotenv";
+import { ConfigError, type Issue } from "../contracts/errors.ts";
+
+export const SECRETS_FILE = ".env";
+const MODE_MASK = 0o7777;
+const FOREIGN_BITS = 0o077;
+/** Group may read a mounted secret of root (it is how a volume is shared with one user), nobody may write it. */
+const FOREIGN_BITS_OF_ROOT = 0o037;
+const LARGEST_BYTES = 1024 * 1024;
+
+export interface SecretsFile {
+  readonly path: string;
+  readonly exists: boolean;
+  readonly values: Readonly<Record<string, string>>;
+  /** The file as it stands, for those who add to it. */
+  readonly text: string;
+  readonly warnings: readonly Issue[];
+}
+
+/**
+ * `uid` is the user of the process (default: what the process says). CONFIG_SECRETS_FILE_UNSAFE when the file may not
+ * be trusted, CONFIG_UNREADABLE when it cannot be read.
+ */
+export async function readSecretsFile(dir: string, uid = process.getuid?.()): Promise<SecretsFile> {
+  const path = join(dir, SECRETS_FILE);
+  const link = await lstat(path).catch((error: unknown) => {
+    if (isMissing(error)) return null;
+    throw unreadable(path, error);
+  });
+  if (link === null) return { path, exists: false, values: {}, text: "", warnings: [] };
+  if (uid !== undefined) refuseForeignOwner(path, link.uid, uid, link.isSymbolicLink() ? "the link" : "the file");
+
+  // Not blocking: a pipe in its place must not hold the start up. What is opened is what is checked and read.
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
+    throw unreadable(path, error);
+  });
+  try {
+    const warnings = await checkHandle(handle, path, uid);
+    const text = (await handle.readFile("utf8")).replace(/^\uFEFF/, "");
+    return { path, exists: true, values: parse(text), text, warnings };
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The text with the variable added at its end, after a comment; lines that are there stay as they are. */
+export function withVariable(text: string, name: string, value: string, comment: string): string {
+  const head = text === "" || text.endsWith("\n") ? text : `${text}\n`;
+  return `${head}${head === "" ? "" : "\n"}# ${comment}\n${name}=${value}\n`;
+}
+
+async function checkHandle(handle: FileHandle, path: string, uid: number | undefined): Promise<Issue[]> {
+  const stats = await handle.stat();
+  if (!stats.isFile()) throw unsafe(path, "it is not a regular file");
+  if (stats.size > LARGEST_BYTES) throw unsafe(path, "it is larger than 1 MiB");
+  if (uid === undefined) return [];
+  refuseForeignOwner(path, stats.uid, uid, "the file");
+
+  const mode = stats.mode & MODE_MASK;
+  if (stats.uid !== uid) {
+    if ((mode & FOREIGN_BITS_OF_ROOT) === 0) return [];
+    throw unsafe(path, `it belongs to root and its mode is ${octal(mode)}`, "Take away the access of others.");
+  }
+  if ((mode & FOREIGN_BITS) === 0) return [];
+  const repaired = mode & 0o700;
+  try {
+    await handle.chmod(repaired);
+  } catch (error) {
+    throw unsafe(
+      path,
+      `its mode is ${octal(mode)} and cannot be changed to ${octal(repaired)}`,
+      `Run \`chmod 600 ${path}\`.`,
+      error,
+    );
+  }
+  return [
+    {
+      path: SECRETS_FILE,
+      message: `others could read it: its mode was ${octal(mode)} and is now ${octal(repaired)}; change secrets that others may have seen`,
+    },
+  ];
+}
+
+function refuseForeignOwner(path: string, owner: number, uid: number, what: string): void {
+  if (owner === uid || owner === 0) return;
+  throw unsafe(
+    path,
+    `${what} belongs to another user (id ${owner}, this process runs as ${uid})`,
+    "Only your own secrets file is read.",
+  );
+}
+
+function unsafe(path: string, reason: string, hint?: string, cause?: unknown): ConfigError {
+  return new ConfigError("CONFIG_SECRETS_FILE_UNSAFE", `The secrets file ${path} is not used: ${reason}.`, {
+    ...(hint ? { hint } : {}),
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+function unreadable(path: string, cause: unknown): ConfigError {
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown error";
+  return new ConfigError("CONFIG_UNREADABLE", `The secrets file ${path} cannot be read (${code}).`, { cause });
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
+}
+
+function octal(mode: number): string {
+  return `0${mode.toString(8)}`;
+}
