@@ -10,7 +10,8 @@ export interface ToolContext {
   readonly toolCallId: string;
   /** Absolute path of the agent's workspace. */
   readonly workspace: string;
-  /** Channel-side user of the turn; with `owner` it decides whose memory the memory tools see. */
+  readonly channel: string;
+  /** Channel-side user of the turn; with channel and `owner` it decides whose memory the memory tools see. */
   readonly user: string;
   readonly owner: boolean;
 }
@@ -24,6 +25,8 @@ export interface ToolResult {
 export interface Tool extends ToolDefinition {
   /** True when calls of this tool may run beside other calls of the same reply (it changes nothing). Default false. */
   readonly parallel?: boolean;
+  /** Names of the arguments that are paths: the workspace fence checks them before the call. */
+  readonly pathArguments?: readonly string[];
   /** The signal carries `/stop`, the turn's deadline and shutdown. A thrown ToolError reaches the model as an error result. */
   execute(args: Readonly<Record<string, unknown>>, signal?: AbortSignal, context?: ToolContext): Promise<ToolResult>;
 }

@@ -1,0 +1,12 @@
+/** A page of messages without what only programs need: disk pointers and other metadata, empty fields. */
+
+import { isRecord, without } from "../shared/records.ts";
+
+const NOISE = new Set(["metadata"]);
+
+/** Pure. Unknown shapes pass unchanged: the memory tools own them. */
+export function presentMessages(result: unknown): unknown {
+  if (!isRecord(result) || !Array.isArray(result["messages"])) return result;
+  const messages = result["messages"].map((message) => (isRecord(message) ? without(message, NOISE) : message));
+  return { next_cursor: result["next_cursor"] ?? null, messages };
+}

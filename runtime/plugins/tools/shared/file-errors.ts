@@ -1,0 +1,32 @@
+/** The file system's errors in words that a model can act on. */
+
+import { CairnError, ToolError } from "../../../contracts/errors.ts";
+
+const WORDS: Readonly<
+  Record<string, readonly [code: "TOOL_INVALID_ARGUMENTS" | "TOOL_FAILED" | "TOOL_REFUSED", text: string]>
+> = {
+  ENOENT: ["TOOL_INVALID_ARGUMENTS", "no such file or directory"],
+  ENOTDIR: ["TOOL_INVALID_ARGUMENTS", "a part of the path is a file, not a directory"],
+  EISDIR: ["TOOL_INVALID_ARGUMENTS", "it is a directory"],
+  ENAMETOOLONG: ["TOOL_INVALID_ARGUMENTS", "the name is too long"],
+  ELOOP: ["TOOL_REFUSED", "symbolic links lead in a circle, or one was put in the way meanwhile"],
+  EACCES: ["TOOL_FAILED", "permission denied"],
+  EPERM: ["TOOL_FAILED", "operation not permitted"],
+  EROFS: ["TOOL_FAILED", "the file system is read-only"],
+  ENOSPC: ["TOOL_FAILED", "no space left on the device"],
+  EDQUOT: ["TOOL_FAILED", "the disk quota is used up"],
+  EMFILE: ["TOOL_FAILED", "too many open files in the service"],
+};
+
+/** `shown` is the path as the model wrote it. An error of ours passes unchanged. */
+export function fileError(shown: string, error: unknown): CairnError {
+  if (error instanceof CairnError) return error;
+  const [code, text] = WORDS[errnoOf(error) ?? ""] ?? ["TOOL_FAILED", "the file system reported an error"];
+  return new ToolError(code, `${shown}: ${text}.`, { cause: error });
+}
+
+/** The errno name (`ENOENT`) of a system error; undefined for any other value. */
+export function errnoOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !("code" in error)) return undefined;
+  return typeof error.code === "string" ? error.code : undefined;
+}

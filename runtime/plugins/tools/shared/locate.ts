@@ -1,0 +1,118 @@
+/**
+ * Where a path argument really is: lexically inside the workspace first, then inside it again after every symbolic link
+ * has been followed. What does not exist yet is judged by its nearest existing parent.
+ */
+
+import { lstat, realpath, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { ToolError } from "../../../contracts/errors.ts";
+import { componentsBelow, isWithin, resolveInWorkspace } from "../../../domain/workspace-path.ts";
+import { errnoOf, fileError } from "./file-errors.ts";
+
+export interface Located {
+  /** The workspace, resolved. */
+  readonly root: string;
+  /** The file or directory, resolved: free of symbolic links when this was looked up. */
+  readonly path: string;
+  /** Path components of `path` below `root`. */
+  readonly components: readonly string[];
+  /** The path as the model should read it: relative to the workspace, `.` for the workspace itself. */
+  readonly display: string;
+  readonly exists: boolean;
+}
+
+export interface WorkspaceGate {
+  /**
+   * Locates `path` (relative to the workspace, or absolute inside it).
+   * TOOL_OUTSIDE_WORKSPACE when it leads out, by `..` or by a link; TOOL_REFUSED for a protected file;
+   * TOOL_INVALID_ARGUMENTS when a parent is no directory; TOOL_FAILED when the workspace is missing.
+   */
+  locate(workspace: string, path: string): Promise<Located>;
+}
+
+/**
+ * `protectedPaths`: absolute paths of files and directories of the service (its `.env`, its home). They are refused
+ * where they lie inside a workspace, also under another name (hard link). One that contains the workspace is no matter
+ * of this gate: nothing outside the workspace is reached anyway.
+ */
+export function createWorkspaceGate(deps: { readonly protectedPaths: readonly string[] }): WorkspaceGate {
+  return {
+    async locate(workspace, path) {
+      const root = await resolveRoot(workspace);
+      const verdict = resolveInWorkspace([workspace, root], path);
+      if (!verdict.inside) throw outside(path, verdict.reason);
+      const { real, exists } = await resolveExisting(join(root, verdict.relative), path);
+      if (!isWithin(root, real)) throw outside(path, "a symbolic link leads out of the workspace");
+      if (await isProtected(deps.protectedPaths, root, real, exists)) {
+        throw new ToolError(
+          "TOOL_REFUSED",
+          `${path}: this file belongs to the service and holds secrets; tools do not open it.`,
+        );
+      }
+      const components = componentsBelow(root, real);
+      return { root, path: real, components, display: components.join("/") || ".", exists };
+    },
+  };
+}
+
+/** The refusal of the fence: one wording, wherever a path is judged. */
+export function outside(path: string, reason: string): ToolError {
+  return new ToolError("TOOL_OUTSIDE_WORKSPACE", `${path}: ${reason}.`, {
+    hint: "Only paths inside the workspace can be used.",
+  });
+}
+
+async function resolveRoot(workspace: string): Promise<string> {
+  try {
+    return await realpath(workspace);
+  } catch (cause) {
+    throw new ToolError("TOOL_FAILED", "The agent's workspace directory does not exist or cannot be entered.", {
+      cause,
+    });
+  }
+}
+
+/** Follows links as far as the path exists; the rest is appended as it stands (it is normalised: no `..` in it). */
+async function resolveExisting(absolute: string, shown: string): Promise<{ real: string; exists: boolean }> {
+  const missing: string[] = [];
+  for (let current = absolute; ; current = dirname(current)) {
+    try {
+      return { real: join(await realpath(current), ...missing), exists: missing.length === 0 };
+    } catch (error) {
+      if (errnoOf(error) !== "ENOENT") throw fileError(shown, error);
+    }
+    if (await isSymbolicLink(current)) {
+      throw outside(shown, "a symbolic link on the way points to nothing that exists");
+    }
+    if (current === "/") throw outside(shown, "no part of the path exists");
+    missing.unshift(basename(current));
+  }
+}
+
+async function isSymbolicLink(path: string): Promise<boolean> {
+  try {
+    return (await lstat(path)).isSymbolicLink();
+  } catch {
+    return false;
+  }
+}
+
+async function isProtected(paths: readonly string[], root: string, real: string, exists: boolean): Promise<boolean> {
+  const identity = exists ? await identityOf(real) : null;
+  for (const path of paths) {
+    const target = await realpath(path).catch(() => path);
+    if (isWithin(target, root)) continue;
+    if (isWithin(target, real)) return true;
+    if (identity !== null && identity === (await identityOf(target))) return true;
+  }
+  return false;
+}
+
+async function identityOf(path: string): Promise<string | null> {
+  try {
+    const { dev, ino } = await stat(path, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * The walls of the sandbox as bubblewrap arguments. Nothing is there but what is listed: system directories read-only,
+ * the workspace read-write, a private /tmp, /proc and /dev. The service's home, its deployment directory and its
+ * processes are not hidden, they do not exist inside.
+ */
+
+import { isWithin } from "../../../domain/workspace-path.ts";
+
+export type SystemMount =
+  | { readonly kind: "directory"; readonly path: string }
+  | { readonly kind: "link"; readonly path: string; readonly target: string };
+
+export interface ProtectedPath {
+  /** Absolute, resolved. */
+  readonly path: string;
+  readonly kind: "file" | "directory";
+}
+
+export interface SandboxLayout {
+  readonly system: readonly SystemMount[];
+  /** Further directories or files to show read-only. */
+  readonly readOnly: readonly string[];
+  /** The workspace, resolved, and every path under which commands shall find it. */
+  readonly workspace: { readonly source: string; readonly mountedAt: readonly string[] };
+  /** Files and directories of the service: covered wherever something above would show them. */
+  readonly protectedPaths: readonly ProtectedPath[];
+  /** Working directory, as a path inside. */
+  readonly cwd: string;
+  readonly network: boolean;
+}
+
+/** Where HOME points inside: on the private /tmp, gone after the command. */
+export const SANDBOX_HOME = "/tmp/home";
+
+const TMP_BYTES = 1024 ** 3;
+
+/** Flags that every sandbox has, and the probe with it. */
+export const ISOLATION: readonly string[] = [
+  "--die-with-parent",
+  "--new-session",
+  "--unshare-user",
+  "--disable-userns",
+  "--unshare-ipc",
+  "--unshare-pid",
+  "--unshare-uts",
+  "--unshare-cgroup-try",
+  "--cap-drop",
+  "ALL",
+  "--hostname",
+  "sandbox",
+];
+
+/** Pure. The order matters: what comes later covers what came before. */
+export function bubblewrapArguments(layout: SandboxLayout, command: readonly string[]): string[] {
+  const { workspace } = layout;
+  const secrets = layout.protectedPaths.filter(({ path }) => !isWithin(path, workspace.source));
+  const [inWorkspace, elsewhere] = partition(secrets, ({ path }) => isWithin(workspace.source, path));
+  const shown = [...layout.system.map(({ path }) => path), ...layout.readOnly];
+  return [
+    ...ISOLATION,
+    ...(layout.network ? [] : ["--unshare-net"]),
+    ...layout.system.flatMap(systemMount),
+    "--proc",
+    "/proc",
+    "--dev",
+    "/dev",
+    "--size",
+    String(TMP_BYTES),
+    "--tmpfs",
+    "/tmp",
+    "--dir",
+    SANDBOX_HOME,
+    "--dir",
+    "/var",
+    "--symlink",
+    "/tmp",
+    "/var/tmp",
+    ...layout.readOnly.flatMap((path) => ["--ro-bind-try", path, path]),
+    ...elsewhere
+      .filter(({ path }) => shown.some((root) => isWithin(root, path)))
+      .flatMap(({ path, kind }) => cover(path, kind)),
+    ...workspace.mountedAt.flatMap((path) => ["--bind", workspace.source, path]),
+    ...workspace.mountedAt.flatMap((mount) =>
+      inWorkspace.flatMap(({ path, kind }) => cover(mount + path.slice(workspace.source.length), kind)),
+    ),
+    "--chdir",
+    layout.cwd,
+    "--",
+    ...command,
+  ];
+}
+
+/** A device that cannot be opened (bubblewrap mounts without devices) in the place of a file, nothing in that of a directory. */
+function cover(path: string, kind: ProtectedPath["kind"]): string[] {
+  return kind === "file" ? ["--ro-bind", "/dev/null", path] : ["--perms", "0500", "--tmpfs", path];
+}
+
+function systemMount(mount: SystemMount): string[] {
+  return mount.kind === "link" ? ["--symlink", mount.target, mount.path] : ["--ro-bind-try", mount.path, mount.path];
+}
+
+function partition<T>(items: readonly T[], belongs: (item: T) => boolean): [T[], T[]] {
+  return [items.filter(belongs), items.filter((item) => !belongs(item))];
+}

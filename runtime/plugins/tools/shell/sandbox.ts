@@ -1,0 +1,248 @@
+/** Finds out what the machine offers (bubblewrap, a shell, its system directories) and turns a command into a program to start. */
+
+import { execFile } from "node:child_process";
+import { access, constants, lstat, readlink, realpath } from "node:fs/promises";
+import { promisify } from "node:util";
+import { ToolError } from "../../../contracts/errors.ts";
+import type { Logger } from "../../../contracts/ports.ts";
+import { bubblewrapArguments, ISOLATION, type ProtectedPath, SANDBOX_HOME, type SystemMount } from "./bubblewrap.ts";
+import { commandEnvironment } from "./environment.ts";
+import type { ShellSettings } from "./settings.ts";
+
+export interface CommandPlace {
+  /** The workspace as the context names it, and resolved. */
+  readonly workspace: { readonly named: string; readonly resolved: string };
+  /** Working directory, resolved, inside the workspace. */
+  readonly cwd: string;
+}
+
+export interface Launch {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** True when the process lives in a namespace of its own, which ends with it. */
+  readonly confined: boolean;
+}
+
+export interface Sandbox {
+  /** TOOL_SANDBOX_MISSING when the configured sandbox is not to be had. */
+  launch(command: string, place: CommandPlace): Promise<Launch>;
+}
+
+export interface SandboxDeps {
+  readonly settings: ShellSettings;
+  /** Whether the service runs in a container of its own, as the host was told; never guessed. */
+  readonly container: boolean;
+  readonly protectedPaths: readonly string[];
+  readonly hostEnv: Readonly<Record<string, string | undefined>>;
+  readonly logger: Logger;
+}
+
+const PROBE_TIMEOUT_MS = 10_000;
+const BUBBLEWRAP = ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
+const SHELLS = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/run/current-system/sw/bin/bash", "/bin/sh"];
+const SYSTEM_DIRECTORIES = [
+  "/usr",
+  "/bin",
+  "/sbin",
+  "/lib",
+  "/lib32",
+  "/lib64",
+  "/libx32",
+  "/nix/store",
+  "/run/current-system",
+];
+/** What programs need of /etc; the rest (password hashes, keys, configuration of other services) stays out. */
+const SYSTEM_FILES = [
+  "alternatives",
+  "ca-certificates",
+  "ca-certificates.conf",
+  "crypto-policies",
+  "debian_version",
+  "fonts",
+  "group",
+  "hosts",
+  "host.conf",
+  "gai.conf",
+  "inputrc",
+  "issue",
+  "java",
+  "ld.so.cache",
+  "ld.so.conf",
+  "ld.so.conf.d",
+  "locale.alias",
+  "locale.conf",
+  "localtime",
+  "machine-id",
+  "magic",
+  "mime.types",
+  "nsswitch.conf",
+  "os-release",
+  "passwd",
+  "pki",
+  "protocols",
+  "python3",
+  "resolv.conf",
+  "services",
+  "ssl",
+  "terminfo",
+  "timezone",
+].map((name) => `/etc/${name}`);
+
+/** Limits for the command and its children (no core dumps, a bound on processes), then the shell with one merged output. */
+const START = 'ulimit -c 0; ulimit -u 4096 2>/dev/null; exec "$0" -c "$1" 2>&1';
+
+const run = promisify(execFile);
+
+export function createSandbox(deps: SandboxDeps): Sandbox {
+  const { settings } = deps;
+  let probed: Promise<Machine> | undefined;
+
+  /** Asked once; a failure is asked again, so that installing the package is enough. */
+  async function machine(): Promise<Machine> {
+    probed ??= inspectMachine();
+    const current = probed;
+    const found = await current;
+    if (found.bubblewrap.problem !== undefined && probed === current) probed = undefined;
+    return found;
+  }
+
+  return {
+    async launch(command, place) {
+      const { shell, bubblewrap, system } = await machine();
+      const inner = ["/bin/sh", "-c", START, shell, command];
+      const wanted = settings.sandbox !== "none";
+      if (wanted && bubblewrap.problem === undefined) {
+        return {
+          file: bubblewrap.file,
+          args: bubblewrapArguments(
+            {
+              system,
+              readOnly: settings.readOnlyPaths,
+              workspace: {
+                source: place.workspace.resolved,
+                mountedAt: unique([place.workspace.named, place.workspace.resolved]),
+              },
+              protectedPaths: await resolveProtected(deps.protectedPaths),
+              cwd: place.cwd,
+              network: settings.network,
+            },
+            inner,
+          ),
+          cwd: "/",
+          env: commandEnvironment({
+            host: deps.hostEnv,
+            configured: settings.env,
+            home: SANDBOX_HOME,
+            shell,
+            sandboxed: true,
+          }),
+          confined: true,
+        };
+      }
+      const unconfined = settings.sandbox === "none" || (settings.sandbox === "auto" && deps.container);
+      if (!unconfined) throw missing(bubblewrap.problem ?? "bubblewrap does not work");
+      // Better no command than one that goes where the owner said it must not.
+      if (!settings.network && settings.sandbox === "auto") {
+        throw missing("tools.shell.network is off, which only bubblewrap can enforce");
+      }
+      const home = deps.hostEnv["HOME"] ?? place.workspace.resolved;
+      const [file = "/bin/sh", ...args] = inner;
+      return {
+        file,
+        args,
+        cwd: place.cwd,
+        env: commandEnvironment({ host: deps.hostEnv, configured: settings.env, home, shell, sandboxed: false }),
+        confined: false,
+      };
+    },
+  };
+}
+
+interface Machine {
+  readonly shell: string;
+  readonly system: readonly SystemMount[];
+  readonly bubblewrap: { readonly file: string; readonly problem?: undefined } | { readonly problem: string };
+}
+
+async function inspectMachine(): Promise<Machine> {
+  const shell = (await firstExecutable(SHELLS)) ?? "/bin/sh";
+  const system = await systemMounts();
+  const file = await firstExecutable(BUBBLEWRAP);
+  if (!file) return { shell, system, bubblewrap: { problem: "bubblewrap (bwrap) is not installed" } };
+  const problem = await probe(file, system);
+  return { shell, system, bubblewrap: problem === null ? { file } : { problem } };
+}
+
+/** Null when a sandbox can really be made here; else what bubblewrap says. */
+async function probe(file: string, system: readonly SystemMount[]): Promise<string | null> {
+  const layout = {
+    system,
+    readOnly: [],
+    workspace: { source: "/", mountedAt: [] },
+    protectedPaths: [],
+    cwd: "/",
+    network: false,
+  };
+  try {
+    await run(file, bubblewrapArguments(layout, ["/bin/sh", "-c", "exit 0"]), {
+      timeout: PROBE_TIMEOUT_MS,
+      killSignal: "SIGKILL",
+      env: {},
+    });
+    return null;
+  } catch (error) {
+    const said = error instanceof Error && "stderr" in error ? String(error.stderr).trim().split("\n").at(-1) : "";
+    return said || `bubblewrap could not be started with ${ISOLATION[0]}`;
+  }
+}
+
+function missing(problem: string): ToolError {
+  return new ToolError("TOOL_SANDBOX_MISSING", `Commands cannot be run safely here: ${problem}.`, {
+    hint:
+      "The owner can install the package bubblewrap and allow unprivileged user namespaces, " +
+      "or set tools.shell.sandbox to none to run commands without a sandbox.",
+  });
+}
+
+async function systemMounts(): Promise<SystemMount[]> {
+  const mounts = await Promise.all(
+    [...SYSTEM_DIRECTORIES, ...SYSTEM_FILES].map(async (path): Promise<SystemMount | null> => {
+      const stats = await lstat(path).catch(() => null);
+      if (!stats) return null;
+      // /bin and its like are links into /usr; links of /etc may lead to places that are not shown, so their target is bound.
+      if (stats.isSymbolicLink() && SYSTEM_DIRECTORIES.includes(path))
+        return { kind: "link", path, target: await readlink(path) };
+      return { kind: "directory", path };
+    }),
+  );
+  return mounts.filter((mount) => mount !== null);
+}
+
+async function resolveProtected(paths: readonly string[]): Promise<ProtectedPath[]> {
+  const found = await Promise.all(
+    paths.map(async (path): Promise<ProtectedPath | null> => {
+      const resolved = await realpath(path).catch(() => null);
+      if (resolved === null) return null;
+      const stats = await lstat(resolved).catch(() => null);
+      return stats === null ? null : { path: resolved, kind: stats.isDirectory() ? "directory" : "file" };
+    }),
+  );
+  return found.filter((path) => path !== null);
+}
+
+async function firstExecutable(candidates: readonly string[]): Promise<string | null> {
+  for (const candidate of candidates) {
+    const found = await access(candidate, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (found) return candidate;
+  }
+  return null;
+}
+
+function unique(paths: readonly string[]): string[] {
+  return [...new Set(paths)];
+}

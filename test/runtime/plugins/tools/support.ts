@@ -1,0 +1,76 @@
+/** A workspace on disk with something outside of it, and a way to call tools there. */
+
+import { randomUUID } from "node:crypto";
+import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CairnError } from "../../../../runtime/contracts/errors.ts";
+import type { Logger } from "../../../../runtime/contracts/ports.ts";
+import type { Tool, ToolContext, ToolResult } from "../../../../runtime/contracts/tool.ts";
+
+export interface Place extends AsyncDisposable {
+  /** Holds `ws`, `ws-evil` and `home`. */
+  readonly base: string;
+  readonly workspace: string;
+  readonly outside: string;
+  readonly home: string;
+  path(...parts: string[]): string;
+}
+
+export const SECRET = "the-secret-of-the-service";
+
+export async function createPlace(): Promise<Place> {
+  const base = await realpath(await mkdtemp(join(tmpdir(), "cairn-tools-")));
+  for (const name of ["ws", "ws-evil", "home"]) await mkdir(join(base, name));
+  await writeFile(join(base, "ws-evil", "secret.txt"), SECRET);
+  await writeFile(join(base, "home", "node.key"), SECRET);
+  await writeFile(join(base, ".env"), `SERVICE_API_TOKEN=${SECRET}\n`);
+  return {
+    base,
+    workspace: join(base, "ws"),
+    outside: join(base, "ws-evil"),
+    home: join(base, "home"),
+    path: (...parts) => join(base, "ws", ...parts),
+    [Symbol.asyncDispose]: () => rm(base, { recursive: true, force: true }),
+  };
+}
+
+export function contextFor(workspace: string, changes: Partial<ToolContext> = {}): ToolContext {
+  return {
+    agent: "main",
+    sessionKey: "main:agent:talk:ada",
+    conversationId: "0197c0de-0000-7000-8000-000000000001",
+    turnId: "0197c0de-0000-7000-8000-000000000002",
+    toolCallId: "call_1",
+    workspace,
+    channel: "agent",
+    user: "ada",
+    owner: false,
+    ...changes,
+  };
+}
+
+/** The result, or the error's code and message as the agent loop would show them. */
+export async function call(
+  tool: Tool,
+  place: { readonly workspace: string },
+  args: Readonly<Record<string, unknown>>,
+  signal?: AbortSignal,
+): Promise<ToolResult> {
+  try {
+    return await tool.execute(args, signal, contextFor(place.workspace));
+  } catch (error) {
+    if (!(error instanceof CairnError)) throw error;
+    return { content: `${error.code}: ${error.message}`, isError: true };
+  }
+}
+
+export const newId = randomUUID;
+
+export const silentLogger: Logger = {
+  debug() {},
+  info() {},
+  warn() {},
+  error() {},
+  child: () => silentLogger,
+};
