@@ -30,7 +30,7 @@ export type Locate = (path: TreePath) => Position | null;
 export function toIssue(finding: Finding, locate: Locate): ConfigIssue {
   const { found, allowed, hint } = finding;
   const position = locate(finding.path);
-  const message = finding.message ?? `found ${found ?? "nothing"}, allowed is ${allowed ?? "something else"}`;
+  const message = finding.message ?? `found ${found ?? "nothing"}; allowed: ${allowed ?? "something else"}`;
   return {
     path: formatPath(finding.path),
     message: hint === undefined ? message : `${message} (${hint})`,
@@ -79,15 +79,13 @@ export function describe(value: Tree | undefined, path: TreePath): string {
 
 export function formatReport(file: string, errors: readonly ConfigIssue[]): string {
   const count = errors.length === 1 ? "1 error" : `${errors.length} errors`;
-  return [`${file} is not valid: ${count}`, ...errors.map(formatIssue)].join("\n\n");
+  return [`${file} is not valid: ${count}`, ...errors.map(formatIssue)].join("\n");
 }
 
-/** One issue as indented lines. */
+/** One issue as two indented lines: where, and what was found and is allowed. */
 export function formatIssue(issue: ConfigIssue): string {
   const place = issue.line === undefined ? "" : ` (line ${issue.line}, column ${issue.column ?? 1})`;
-  if (issue.found === undefined || issue.allowed === undefined) return `  ${issue.path}${place}\n    ${issue.message}`;
-  const lines = [`  ${issue.path}${place}`, `    found:   ${issue.found}`, `    allowed: ${issue.allowed}`];
-  return [...lines, ...(issue.hint === undefined ? [] : [`    hint:    ${issue.hint}`])].join("\n");
+  return `  ${issue.path}${place}\n    ${issue.message}`;
 }
 
 export function validationError(file: string, errors: readonly ConfigIssue[]): ConfigValidationError {
