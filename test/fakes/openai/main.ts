@@ -1,0 +1,4 @@
+import { runFake } from "../shared/main.ts";
+import { startOpenAiFake } from "./index.ts";
+
+await runFake(startOpenAiFake);

@@ -1,0 +1,234 @@
+import { createServer } from "node:net";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ProviderError } from "../../../../runtime/contracts/errors.ts";
+import type { ChatChunk } from "../../../../runtime/contracts/provider.ts";
+import type { FakeReply } from "../../../fakes/shared/script.ts";
+import type { FakeServer } from "../../../fakes/shared/server.ts";
+import { APIS, chunks, failure, KEY, says, textIn } from "./support.ts";
+
+/** Every way in which a provider fails, through the real SDKs, over a real socket. */
+
+const ANSWER: FakeReply = { text: "one two three four five six" };
+
+describe.each(APIS)("$name, when the provider fails", (api) => {
+  let fake: FakeServer;
+  beforeEach(async () => {
+    fake = await api.start();
+  });
+  afterEach(() => fake.close());
+
+  const fail = async (
+    reply: FakeReply,
+    settings: { timeoutMs?: number; maxRetries?: number } = {},
+  ): Promise<ProviderError> => {
+    fake.setScript(() => reply);
+    const error = await failure(chunks(api.create({ baseUrl: fake.baseUrl, ...settings }), says("hello")));
+    if (!(error instanceof ProviderError)) throw error;
+    return error;
+  };
+
+  it.each([
+    [401, "PROVIDER_UNAUTHORIZED", false],
+    [403, "PROVIDER_UNAUTHORIZED", false],
+    [429, "PROVIDER_RATE_LIMITED", true],
+    [503, "PROVIDER_OVERLOADED", true],
+    [529, "PROVIDER_OVERLOADED", true],
+    [500, "PROVIDER_SERVER_ERROR", true],
+    [502, "PROVIDER_SERVER_ERROR", true],
+    [504, "PROVIDER_SERVER_ERROR", true],
+    [400, "PROVIDER_REJECTED_REQUEST", false],
+    [404, "PROVIDER_REJECTED_REQUEST", false],
+    [413, "PROVIDER_CONTEXT_TOO_LONG", false],
+    [302, "PROVIDER_BAD_RESPONSE", true],
+  ] as const)("reports HTTP %i as %s", async (status, code, retryable) => {
+    const error = await fail({ fault: { kind: "status", status, headers: { location: "http://127.0.0.1:1/" } } });
+    expect(error).toMatchObject({ code, retryable });
+    expect(error.message).toContain('"main"');
+    expect(error.message).toContain(String(status));
+  });
+
+  it("passes on how long a rate limit lasts, and does not sit it out", async () => {
+    const error = await fail(
+      { fault: { kind: "status", status: 429, headers: { "retry-after": "42" } } },
+      { maxRetries: 2 },
+    );
+    expect(error).toMatchObject({ code: "PROVIDER_RATE_LIMITED", details: { retryAfterS: 42 } });
+    expect(fake.counters().requests).toBe(1);
+  });
+
+  it.each([
+    "prompt is too long: 210000 tokens > 200000 maximum",
+    "This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens.",
+    "the request exceeds the available context size. try increasing the context size",
+    "input length and `max_tokens` exceed context limit: 190000 + 16000 > 200000",
+  ])("knows a conversation that is too long: %s", async (message) => {
+    const error = await fail({ fault: { kind: "status", status: 400, message } });
+    expect(error.code).toBe("PROVIDER_CONTEXT_TOO_LONG");
+  });
+
+  it("never repeats the key, whatever the server says", async () => {
+    for (const status of [401, 400, 500]) {
+      const error = await fail({
+        fault: { kind: "status", status, message: `Incorrect API key provided: ${KEY}, Bearer ${KEY}` },
+      });
+      const everything = JSON.stringify([error.message, error.toBody(), String(error.cause), error.stack]);
+      expect(everything).not.toContain(KEY);
+      expect(everything).not.toContain(KEY.slice(0, 12));
+    }
+  });
+
+  it("reports a page instead of a stream as a bad response, with its type", async () => {
+    const error = await fail({ fault: { kind: "garbage" } });
+    expect(error.code).toBe("PROVIDER_BAD_RESPONSE");
+    expect(error.message).toContain("text/html");
+  });
+
+  it("reports events that are not JSON as a bad response", async () => {
+    const bytes = [Buffer.from("event: message_start\ndata: {nonsense\n\n"), Buffer.from("event: ping\ndata: {}\n\n")];
+    expect((await fail({ bytes })).code).toBe("PROVIDER_BAD_RESPONSE");
+  });
+
+  it("reports events of another shape as a bad response or a cut", async () => {
+    for (const data of ["null", "[]", '"text"', "{}", '{"choices":[{}]}', '{"type":"content_block_delta","index":3}']) {
+      const error = await fail({ bytes: [Buffer.from(`event: message\ndata: ${data}\n\n`)] });
+      expect(["PROVIDER_BAD_RESPONSE", "PROVIDER_STREAM_TRUNCATED"]).toContain(error.code);
+    }
+  });
+
+  it("reports an empty body as a cut stream", async () => {
+    expect((await fail({ bytes: [] })).code).toBe("PROVIDER_STREAM_TRUNCATED");
+  });
+
+  it.each(["destroy", "end"] as const)(
+    "reports half a stream as cut off, after passing on its text (%s)",
+    async (how) => {
+      fake.setScript(() => ({ ...ANSWER, paceMs: 5, fault: { kind: "cut", after: 6, how } }));
+      const seen: ChatChunk[] = [];
+      const error = await failure(
+        (async () => {
+          for await (const chunk of api.create({ baseUrl: fake.baseUrl, maxRetries: 2 }).chatStream(says("hello")))
+            seen.push(chunk);
+        })(),
+      );
+      expect(error).toMatchObject({ code: "PROVIDER_STREAM_TRUNCATED", retryable: true });
+      expect(textIn(seen)).toMatch(/^one two/);
+      expect(seen.some((chunk) => chunk.type === "end")).toBe(false);
+      expect(fake.counters().requests).toBe(1);
+    },
+  );
+
+  it("gives up on a server that never answers, once, and closes the connection", async () => {
+    const error = await fail({ fault: { kind: "hang" } }, { timeoutMs: 150, maxRetries: 2 });
+    expect(error).toMatchObject({ code: "PROVIDER_TIMEOUT", retryable: true });
+    await fake.waitUntil(({ counters }) => counters().closed === 1);
+    expect(fake.counters().requests).toBe(1);
+  });
+
+  it("gives up on a stream that falls silent, and closes the connection", async () => {
+    const error = await fail({ ...ANSWER, fault: { kind: "hang", after: 5 } }, { timeoutMs: 150 });
+    expect(error.code).toBe("PROVIDER_TIMEOUT");
+    await fake.waitUntil(({ counters }) => counters().closed === 1);
+  });
+
+  it("waits for a slow stream as long as something comes", async () => {
+    fake.setScript(() => ({ ...ANSWER, paceMs: 110 }));
+    const list = await chunks(api.create({ baseUrl: fake.baseUrl, timeoutMs: 1_000 }), says("hello"));
+    expect(textIn(list)).toBe(ANSWER.text);
+  });
+
+  it("does not take a slow reader for a silent server", async () => {
+    fake.setScript(() => ({ ...ANSWER, paceMs: 2 }));
+    let text = "";
+    for await (const chunk of api.create({ baseUrl: fake.baseUrl, timeoutMs: 100 }).chatStream(says("hello"))) {
+      if (text === "") await new Promise((resolve) => setTimeout(resolve, 250));
+      if (chunk.type === "text") text += chunk.text;
+    }
+    expect(text).toBe(ANSWER.text);
+  });
+
+  it("reports a refused connection and says where", async () => {
+    const port = await freePort();
+    const provider = api.create({ baseUrl: `http://127.0.0.1:${port}` });
+    const error = await failure(chunks(provider, says("hello")));
+    expect(error).toMatchObject({ code: "PROVIDER_UNREACHABLE", retryable: true });
+    expect(String(error)).toContain(`127.0.0.1:${port}`);
+    expect(String(error)).toContain("ECONNREFUSED");
+  });
+
+  it("sends a request again that failed before its first byte, as often as it may", async () => {
+    const fault: FakeReply = { fault: { kind: "status", status: 500, headers: { "retry-after-ms": "1" } } };
+    fake.enqueue(fault, fault);
+    const list = await chunks(api.create({ baseUrl: fake.baseUrl, maxRetries: 2 }), says("hello"));
+    expect(textIn(list)).toBe("echo: hello");
+    expect(fake.counters().requests).toBe(3);
+
+    fake.reset();
+    const error = await fail(fault, { maxRetries: 1 });
+    expect(error.code).toBe("PROVIDER_SERVER_ERROR");
+    expect(fake.counters().requests).toBe(2);
+  });
+
+  it.each([
+    ["overloaded_error", "PROVIDER_OVERLOADED"],
+    ["rate_limit_error", "PROVIDER_RATE_LIMITED"],
+    ["api_error", "PROVIDER_SERVER_ERROR"],
+    ["invalid_request_error", "PROVIDER_REJECTED_REQUEST"],
+  ])("reads an error inside the stream: %s", async (type, code) => {
+    const error = await fail({ ...ANSWER, fault: { kind: "error-event", after: 4, type, message: "Sorry." } });
+    expect(error.code).toBe(code);
+  });
+
+  it("rejects with the signal's own reason, and the server sees the connection close", async () => {
+    fake.setScript(() => ({ ...ANSWER, hold: { gate: "never", after: 4 } }));
+    const controller = new AbortController();
+    const reason = new Error("stopped by the user");
+    const error = await failure(
+      (async () => {
+        const stream = api.create({ baseUrl: fake.baseUrl }).chatStream(says("hello"), { signal: controller.signal });
+        for await (const chunk of stream) if (chunk.type === "text") controller.abort(reason);
+      })(),
+    );
+    expect(error).toBe(reason);
+    await fake.waitUntil(({ counters }) => counters().closed === 1);
+  });
+
+  it("is aborted before the first byte as well, and between retries", async () => {
+    for (const reply of [
+      { fault: { kind: "hang" } },
+      { fault: { kind: "status", status: 500, headers: { "retry-after": "9" } } },
+    ] as const) {
+      fake.reset();
+      fake.setScript(() => reply);
+      const controller = new AbortController();
+      const call = failure(
+        chunks(api.create({ baseUrl: fake.baseUrl, maxRetries: 2 }), says("hello"), { signal: controller.signal }),
+      );
+      await fake.waitForRequests(1);
+      controller.abort("enough");
+      expect(await call).toBe("enough");
+      expect(fake.counters().requests).toBe(1);
+    }
+  });
+
+  it("sends nothing when it is aborted already", async () => {
+    const call = chunks(api.create({ baseUrl: fake.baseUrl }), says("hello"), { signal: AbortSignal.abort("early") });
+    expect(await failure(call)).toBe("early");
+    expect(fake.counters().requests).toBe(0);
+  });
+
+  it("closes the connection when the reader stops reading", async () => {
+    fake.setScript(() => ({ ...ANSWER, hold: { gate: "never", after: 5 } }));
+    for await (const chunk of api.create({ baseUrl: fake.baseUrl }).chatStream(says("hello"))) {
+      if (chunk.type === "text") break;
+    }
+    await fake.waitUntil(({ counters }) => counters().closed === 1);
+  });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address !== null ? address.port : 1;
+}
