@@ -69,6 +69,7 @@ export function createShellTool(deps: ShellToolDeps): Tool {
       if (!cwd.exists || !(await stat(cwd.path)).isDirectory()) {
         throw new ToolError("TOOL_INVALID_ARGUMENTS", `${cwd.display}: it is not a directory of the workspace.`);
       }
+      if (signal?.aborted) throw aborted();
       const launch = await sandbox.launch(command, {
         workspace: { named: workspace, resolved: cwd.root },
         cwd: cwd.path,
@@ -82,8 +83,7 @@ export function createShellTool(deps: ShellToolDeps): Tool {
       }).catch((cause: unknown) => {
         throw new ToolError("TOOL_FAILED", "The command could not be started.", { cause });
       });
-      if (outcome.end === "aborted")
-        throw new ToolError("TOOL_ABORTED", "The command was stopped before it had ended.");
+      if (outcome.end === "aborted") throw aborted();
       if (outcome.launcherError !== "") {
         deps.logger.warn(
           { exitCode: outcome.exitCode, said: outcome.launcherError },
@@ -93,6 +93,10 @@ export function createShellTool(deps: ShellToolDeps): Tool {
       return render(outcome, timeoutS);
     },
   };
+}
+
+function aborted(): ToolError {
+  return new ToolError("TOOL_ABORTED", "The command was stopped before it had ended.");
 }
 
 function describePlace(settings: ShellSettings): string {

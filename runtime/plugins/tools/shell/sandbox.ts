@@ -40,55 +40,18 @@ export interface SandboxDeps {
 }
 
 const PROBE_TIMEOUT_MS = 10_000;
-const BUBBLEWRAP = ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
 const SHELLS = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/run/current-system/sw/bin/bash", "/bin/sh"];
-const SYSTEM_DIRECTORIES = [
-  "/usr",
-  "/bin",
-  "/sbin",
-  "/lib",
-  "/lib32",
-  "/lib64",
-  "/libx32",
-  "/nix/store",
-  "/run/current-system",
-];
+const SYSTEM_DIRECTORIES = "/usr /bin /sbin /lib /lib32 /lib64 /libx32 /nix/store /run/current-system".split(" ");
 /** What programs need of /etc; the rest (password hashes, keys, configuration of other services) stays out. */
-const SYSTEM_FILES = [
-  "alternatives",
-  "ca-certificates",
-  "ca-certificates.conf",
-  "crypto-policies",
-  "debian_version",
-  "fonts",
-  "group",
-  "hosts",
-  "host.conf",
-  "gai.conf",
-  "inputrc",
-  "issue",
-  "java",
-  "ld.so.cache",
-  "ld.so.conf",
-  "ld.so.conf.d",
-  "locale.alias",
-  "locale.conf",
-  "localtime",
-  "machine-id",
-  "magic",
-  "mime.types",
-  "nsswitch.conf",
-  "os-release",
-  "passwd",
-  "pki",
-  "protocols",
-  "python3",
-  "resolv.conf",
-  "services",
-  "ssl",
-  "terminfo",
-  "timezone",
-].map((name) => `/etc/${name}`);
+const SYSTEM_FILES = `
+  alternatives ca-certificates ca-certificates.conf crypto-policies debian_version fonts group hosts host.conf
+  gai.conf inputrc issue java ld.so.cache ld.so.conf ld.so.conf.d locale.alias locale.conf localtime magic
+  mime.types nsswitch.conf os-release passwd pki/ca-trust pki/tls/cert.pem pki/tls/certs pki/tls/openssl.cnf
+  protocols python3 resolv.conf services ssl/cert.pem ssl/certs ssl/openssl.cnf terminfo timezone
+`
+  .trim()
+  .split(/\s+/)
+  .map((name) => `/etc/${name}`);
 
 /** Limits for the command and its children (no core dumps, a bound on processes), then the shell with one merged output. */
 const START = 'ulimit -c 0; ulimit -u 4096 2>/dev/null; exec "$0" -c "$1" 2>&1';
@@ -101,7 +64,7 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
 
   /** Asked once; a failure is asked again, so that installing the package is enough. */
   async function machine(): Promise<Machine> {
-    probed ??= inspectMachine();
+    probed ??= inspectMachine(settings.bubblewrapPaths);
     const current = probed;
     const found = await current;
     if (found.bubblewrap.problem !== undefined && probed === current) probed = undefined;
@@ -166,10 +129,10 @@ interface Machine {
   readonly bubblewrap: { readonly file: string; readonly problem?: undefined } | { readonly problem: string };
 }
 
-async function inspectMachine(): Promise<Machine> {
+async function inspectMachine(bubblewrapPaths: readonly string[]): Promise<Machine> {
   const shell = (await firstExecutable(SHELLS)) ?? "/bin/sh";
   const system = await systemMounts();
-  const file = await firstExecutable(BUBBLEWRAP);
+  const file = await firstExecutable(bubblewrapPaths);
   if (!file) return { shell, system, bubblewrap: { problem: "bubblewrap (bwrap) is not installed" } };
   const problem = await probe(file, system);
   return { shell, system, bubblewrap: problem === null ? { file } : { problem } };

@@ -12,6 +12,9 @@ export interface ShellSettings {
   readonly env: Readonly<Record<string, string>>;
   /** Absolute paths outside the system directories that commands may read (tool chains, caches). */
   readonly readOnlyPaths: readonly string[];
+  /** Where bubblewrap may be, first found first taken. */
+  readonly bubblewrapPaths: readonly string[];
+  /** Deadline of a command that asks for none, and the longest that it may ask for. */
   readonly timeoutMs: number;
   readonly maxTimeoutMs: number;
   /** Bytes of output that the model gets: half from the beginning, half from the end. */
@@ -25,6 +28,7 @@ export const SHELL_DEFAULTS: ShellSettings = {
   network: true,
   env: {},
   readOnlyPaths: [],
+  bubblewrapPaths: ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"],
   timeoutMs: 120_000,
   maxTimeoutMs: 600_000,
   maxOutputBytes: 65_536,

@@ -1,0 +1,271 @@
+import { execFileSync } from "node:child_process";
+import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { createWorkspaceGate } from "../../../../runtime/plugins/tools/shared/locate.ts";
+import { createShellTool } from "../../../../runtime/plugins/tools/shell/index.ts";
+import { SHELL_DEFAULTS, type ShellSettings } from "../../../../runtime/plugins/tools/shell/settings.ts";
+import { call, createPlace, newId, SECRET, silentLogger } from "./support.ts";
+
+async function setUp(settings: Partial<ShellSettings> = {}, container = false) {
+  const place = await createPlace();
+  onTestFinished(() => place[Symbol.asyncDispose]());
+  const protectedPaths = [join(place.base, ".env"), place.path("deploy.env"), place.home];
+  const tool = createShellTool({
+    gate: createWorkspaceGate({ protectedPaths }),
+    settings: { ...SHELL_DEFAULTS, killGraceMs: 300, ...settings },
+    container,
+    protectedPaths,
+    hostEnv: {
+      PATH: process.env["PATH"],
+      HOME: place.home,
+      SERVICE_API_TOKEN: SECRET,
+      ANTHROPIC_API_KEY: SECRET,
+      TZ: "UTC",
+    },
+    newId,
+    logger: silentLogger,
+  });
+  return {
+    place,
+    run: (command: string, more: object = {}, signal?: AbortSignal) => call(tool, place, { command, ...more }, signal),
+  };
+}
+
+const bubblewrapWorks = (() => {
+  try {
+    execFileSync("bwrap", ["--unshare-user", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "true"], {
+      stdio: "ignore",
+    });
+    return true;
+  } catch {
+    console.info("bubblewrap does not work here: the tests of the sandbox are skipped");
+    return false;
+  }
+})();
+
+/** Processes on this machine whose command line holds the text. */
+async function processesWith(text: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const pid of await readdir("/proc")) {
+    if (!/^\d+$/.test(pid)) continue;
+    const line = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+    if (line.includes(text)) found.push(`${pid} ${line.replaceAll("\0", " ")}`);
+  }
+  return found;
+}
+
+/** A number of seconds that no other process sleeps, by which the test's own processes are told apart. */
+const uniqueSleep = () => `${3_000 + Math.floor(Math.random() * 900_000)}.5`;
+
+async function expectGone(text: string): Promise<void> {
+  for (let tries = 0; tries < 100 && (await processesWith(text)).length > 0; tries += 1) await delay(20);
+  expect(await processesWith(text)).toEqual([]);
+}
+
+const modes: [string, Partial<ShellSettings>][] = [["without a sandbox", { sandbox: "none" }]];
+if (bubblewrapWorks) modes.unshift(["in bubblewrap", { sandbox: "bubblewrap" }]);
+
+describe.each(modes)("shell %s", (_, settings) => {
+  it("runs in the workspace and reports output in order, exit code and signal", async () => {
+    const { place, run } = await setUp(settings);
+    expect(await run("pwd; echo to-error >&2; echo again")).toEqual({
+      content: `exit code: 0\n${place.workspace}\nto-error\nagain`,
+    });
+    expect(await run("exit 3")).toEqual({ content: "exit code: 3\n(no output)", isError: true });
+    expect((await run("kill -TERM $$")).content).toMatch(/signal: SIGTERM|exit code: 143/);
+    expect((await run("echo $BASH_VERSION")).content).toMatch(/exit code: 0\n\d/);
+  });
+
+  it("runs in a directory of the workspace and in no other", async () => {
+    const { place, run } = await setUp(settings);
+    await mkdir(place.path("sub"));
+    await writeFile(place.path("file"), "");
+    await symlink(place.outside, place.path("out"));
+    expect((await run("pwd", { cwd: "sub" })).content).toContain(place.path("sub"));
+    for (const cwd of ["..", "/", "out", place.outside]) {
+      expect((await run("pwd", { cwd })).content, cwd).toMatch(/^TOOL_OUTSIDE_WORKSPACE/);
+    }
+    expect((await run("pwd", { cwd: "file" })).content).toContain("not a directory");
+    expect((await run("pwd", { cwd: "missing" })).content).toContain("not a directory");
+  });
+
+  it("closes standard input", async () => {
+    const { run } = await setUp(settings);
+    expect((await run("cat; read x; echo got=$x")).content).toBe("exit code: 0\ngot=");
+  });
+
+  it("passes nothing of the service's environment on, but what was configured", async () => {
+    const { run } = await setUp({ ...settings, env: { MY_TOOL: "yes" } });
+    const { content } = await run("env");
+    expect(content).not.toContain(SECRET);
+    expect(content).toContain("MY_TOOL=yes");
+    const names = content
+      .split("\n")
+      .slice(1)
+      .map((line) => line.split("=")[0])
+      .sort();
+    expect(names).toEqual(
+      [
+        ..."CAIRN_COMMAND GIT_PAGER GIT_TERMINAL_PROMPT HOME LANG MY_TOOL PAGER PATH PWD SHELL SHLVL TERM TMPDIR TZ _".split(
+          " ",
+        ),
+        ...(settings.sandbox === "none" ? ["OLDPWD"].filter((name) => names.includes(name)) : []),
+      ].sort(),
+    );
+  });
+
+  it("keeps the beginning and the end of a long output", async () => {
+    const { run } = await setUp({ ...settings, maxOutputBytes: 2_000 });
+    const { content } = await run("echo first; seq 100000; echo last");
+    expect(content.length).toBeLessThan(2_200);
+    expect(content).toMatch(/^exit code: 0\nfirst\n1\n/);
+    expect(content).toMatch(/last$/);
+    expect(content).toMatch(/\n\.\.\. \(58\d{4} bytes of 588906 left out here\) \.\.\.\n/);
+  });
+
+  it("ends a command at its deadline with everything that it started, and keeps its output", async () => {
+    const { run } = await setUp(settings);
+    const mark = uniqueSleep();
+    const result = await run(`echo started; sleep ${mark} & (setsid sleep ${mark} &) ; sh -c 'sleep ${mark}; :'`, {
+      timeout_s: 1,
+    });
+    expect(result).toEqual({
+      content: "The command did not end within 1 s and was killed with all its children.\nstarted",
+      isError: true,
+    });
+    await expectGone(mark);
+  });
+
+  it("kills what ignores SIGTERM", async () => {
+    const { run } = await setUp(settings);
+    const mark = uniqueSleep();
+    await run(`trap '' TERM; sh -c 'trap "" TERM; while :; do sleep ${mark}; done'`, { timeout_s: 1 });
+    await expectGone(mark);
+  });
+
+  it("lets a program that minds SIGTERM clean up", async () => {
+    const { place, run } = await setUp({ ...settings, killGraceMs: 5_000 });
+    await run("trap 'echo tidy > cleaned; exit' TERM; echo ready > ready; while :; do sleep 0.05; done", {
+      timeout_s: 1,
+    });
+    expect(await readFile(place.path("cleaned"), "utf8")).toBe("tidy\n");
+  });
+
+  it("ends a command when the turn is aborted, with everything that it started", async () => {
+    const { place, run } = await setUp(settings);
+    const mark = uniqueSleep();
+    const controller = new AbortController();
+    const running = run(`echo up > up; setsid nohup sleep ${mark} & sleep ${mark}`, {}, controller.signal);
+    while (!(await readdir(place.workspace)).includes("up")) await delay(10);
+    controller.abort();
+    expect((await running).content).toMatch(/^TOOL_ABORTED/);
+    await expectGone(mark);
+    expect((await run("true", {}, AbortSignal.abort())).content).toMatch(/^TOOL_ABORTED/);
+  });
+
+  it("leaves nothing running in the background of a command that has ended", async () => {
+    const { run } = await setUp(settings);
+    const mark = uniqueSleep();
+    expect((await run(`(setsid sleep ${mark} &); sleep ${mark} & echo done`)).content).toBe("exit code: 0\ndone");
+    await expectGone(mark);
+  });
+});
+
+describe.runIf(bubblewrapWorks)("the walls of the sandbox", () => {
+  it("do not show the service's home, its .env, other directories or its processes", async () => {
+    const { place, run } = await setUp();
+    for (const command of [
+      `cat ${place.home}/node.key`,
+      `cat ${place.base}/.env`,
+      `cat ../.env ../home/node.key ../ws-evil/secret.txt`,
+      `cat /proc/${process.pid}/environ`,
+      `find /home /root /opt /srv /var /tmp /etc -name node.key -o -name .env 2>/dev/null | xargs cat`,
+      "cat /etc/shadow",
+    ]) {
+      const { content } = await run(command);
+      expect(content, command).not.toContain(SECRET);
+      expect(content, command).not.toContain("root:");
+    }
+    expect(
+      (await run(`ls -A ${place.base} /home /root /srv 2>/dev/null; ls /proc | grep -c '^[0-9]'`)).content,
+    ).toMatch(new RegExp(`^exit code: 0\n(${place.base}:\n)?ws\n+\\d$`));
+  });
+
+  it("cover the service's files where they lie inside the workspace", async () => {
+    const { place, run } = await setUp();
+    await writeFile(place.path("deploy.env"), SECRET);
+    const { content } = await run("cat deploy.env; mv deploy.env x; rm -f deploy.env; echo y > deploy.env; cat x");
+    expect(content).not.toContain(SECRET);
+    expect(await readFile(place.path("deploy.env"), "utf8")).toBe(SECRET);
+  });
+
+  it("let nothing be written outside the workspace", async () => {
+    const { place, run } = await setUp();
+    await symlink(place.outside, place.path("out"));
+    await run(
+      `echo x > ../ws-evil/new; echo x > out/new; echo x > ${place.home}/new; mkdir -p ${place.outside}; echo x > ${place.outside}/new`,
+    );
+    await run("touch /usr/bin/new /etc/new /bin/new; mount -o remount,rw /usr; echo x > /proc/sys/kernel/hostname");
+    expect(await readdir(place.outside)).toEqual(["secret.txt"]);
+    expect(await readdir(place.home)).toEqual(["node.key"]);
+    expect((await run("touch /usr/bin/new /etc/new")).isError).toBe(true);
+    expect((await run("echo kept > file; cat file")).content).toContain("kept");
+    expect(await readFile(place.path("file"), "utf8")).toBe("kept\n");
+  });
+
+  it("give a private /tmp that is empty again in the next call, and a home that can be written", async () => {
+    const { run } = await setUp();
+    expect((await run("echo x > /tmp/a && echo y > ~/b && ls /tmp")).content).toContain("a");
+    expect((await run("ls -A /tmp ~")).content).toMatch(
+      /^exit code: 0\n\/tmp:\ncairn-tools-\w+\nhome\n\n\/tmp\/home:$/,
+    );
+  });
+
+  it("leave no capability and no way to new namespaces", async () => {
+    const { run } = await setUp();
+    expect((await run("grep -E 'Cap(Eff|Prm|Bnd|Amb)' /proc/self/status | awk '{print $2}' | sort -u")).content).toBe(
+      "exit code: 0\n0000000000000000",
+    );
+    expect((await run("unshare -Ur true")).isError).toBe(true);
+    expect((await run("mount -t tmpfs none /mnt")).isError).toBe(true);
+  });
+
+  it("close the network when it is switched off, and leave it open otherwise", async () => {
+    const interfaces = "cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d ' ' | sort | tr '\\n' ' '";
+    const closed = await setUp({ network: false });
+    expect((await closed.run(interfaces)).content).toBe("exit code: 0\nlo");
+    const open = await setUp({ network: true });
+    const host = execFileSync("sh", ["-c", interfaces], { encoding: "utf8" }).trim();
+    expect((await open.run(interfaces)).content).toBe(`exit code: 0\n${host}`);
+  });
+
+  it("show further directories read-only when they are configured", async () => {
+    const { place } = await setUp();
+    const { run } = await setUp({ readOnlyPaths: [place.outside] });
+    expect((await run(`cat ${place.outside}/secret.txt`)).content).toContain(SECRET);
+    expect((await run(`echo x >> ${place.outside}/secret.txt`)).isError).toBe(true);
+  });
+});
+
+describe("a machine without bubblewrap", () => {
+  const bubblewrapPaths = ["/nowhere/bwrap"];
+
+  it.each<{ settings: Partial<ShellSettings>; container: boolean }>([
+    { settings: { sandbox: "auto" }, container: false },
+    { settings: { sandbox: "bubblewrap" }, container: true },
+    { settings: { sandbox: "auto", network: false }, container: true },
+  ])("refuses commands and says what to do (%o)", async ({ settings, container }) => {
+    const { run } = await setUp({ ...settings, bubblewrapPaths }, container);
+    expect((await run("echo ran > ran")).content).toMatch(/^TOOL_SANDBOX_MISSING/);
+  });
+
+  it.each<{ settings: Partial<ShellSettings>; container: boolean }>([
+    { settings: { sandbox: "none" }, container: false },
+    { settings: { sandbox: "auto" }, container: true },
+  ])("runs commands all the same when the owner said so (%o)", async ({ settings, container }) => {
+    const { run } = await setUp({ ...settings, bubblewrapPaths }, container);
+    expect((await run("echo ran")).content).toContain("ran");
+  });
+});
