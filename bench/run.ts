@@ -1,0 +1,71 @@
+/**
+ * `npm run bench -- [names]`: runs the named benches, or all, one after the other, and prints one JSON document. Progress goes to
+ * standard error. Exits with 1 when a bench failed to run; a goal that was missed is a result, not a failure.
+ */
+
+import { globSync } from "node:fs";
+import { availableParallelism, cpus, totalmem } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { Bench } from "./support/bench.ts";
+import { Context, SharedPostgres } from "./support/context.ts";
+import { Report, type ReportedFigure } from "./support/report.ts";
+
+const FOLDER = dirname(fileURLToPath(import.meta.url));
+const SUFFIX = ".bench.ts";
+
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(asked: readonly string[]): Promise<number> {
+  const known = globSync(`*${SUFFIX}`, { cwd: FOLDER })
+    .map((file) => basename(file, SUFFIX))
+    .sort();
+  const unknown = asked.filter((name) => !known.includes(name));
+  if (unknown.length > 0) {
+    process.stderr.write(`No such bench: ${unknown.join(", ")}. Known: ${known.join(", ")}\n`);
+    return 2;
+  }
+  const stop = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
+  const postgres = new SharedPostgres();
+  const figures: ReportedFigure[] = [];
+  const failed: { bench: string; error: string }[] = [];
+  try {
+    for (const name of asked.length > 0 ? asked : known) {
+      if (stop.signal.aborted) break;
+      const report = new Report(name);
+      try {
+        await runBench(name, report, postgres, stop.signal);
+      } catch (error) {
+        failed.push({ bench: name, error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+      }
+      figures.push(...report.figures);
+    }
+  } finally {
+    await postgres.stop();
+  }
+  process.stdout.write(`${JSON.stringify({ machine: machine(), figures, failed }, undefined, 2)}\n`);
+  if (stop.signal.aborted) return 130;
+  return failed.length > 0 ? 1 : 0;
+}
+
+async function runBench(name: string, report: Report, postgres: SharedPostgres, signal: AbortSignal): Promise<void> {
+  const { bench }: { bench: Bench } = await import(pathToFileURL(join(FOLDER, `${name}${SUFFIX}`)).href);
+  process.stderr.write(`${name}: ${bench.about}\n`);
+  const context = new Context(report, postgres, signal);
+  try {
+    await bench.run(context);
+  } finally {
+    await context.end();
+  }
+}
+
+function machine() {
+  return {
+    platform: `${process.platform} ${process.arch}`,
+    node: process.versions.node,
+    processors: availableParallelism(),
+    model: cpus()[0]?.model ?? "unknown",
+    memory_mb: Math.round(totalmem() / 1_000_000),
+  };
+}
