@@ -1,0 +1,199 @@
+import { readFileSync } from "node:fs";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ChatReply } from "../../../../runtime/contracts/provider.ts";
+import type { FakeServer } from "../../../fakes/shared/server.ts";
+import { APIS, failure, says } from "./support.ts";
+
+/** Documented transcripts through the real SDKs: however the bytes arrive, the reply is the same. */
+
+const HELLO = "Hello! A café, a stone 🪨, and a new\nline.";
+
+interface Case {
+  readonly file: string;
+  readonly reply: Partial<ChatReply>;
+  /** The first bytes of what ends the reply: a stream cut in front of its end is cut off. */
+  readonly finalEvent: string;
+}
+
+const CASES: Readonly<Record<string, readonly Case[]>> = {
+  anthropic: [
+    {
+      file: "anthropic-text.sse",
+      finalEvent: "event: message_stop",
+      reply: {
+        text: HELLO,
+        reasoning: "",
+        toolCalls: [],
+        stopReason: "end",
+        usage: { inputTokens: 25, outputTokens: 15 },
+      },
+    },
+    {
+      file: "anthropic-thinking-tools.sse",
+      finalEvent: "event: message_stop",
+      reply: {
+        text: "Let me look at both.",
+        reasoning: "The user asks for two cities — so two calls 🌦.",
+        toolCalls: [
+          {
+            id: "toolu_01T1x1fJ34qAmk2tNTrN7Up6",
+            name: "get_weather",
+            arguments: { location: "San Francisco, CA", unit: "celsius" },
+          },
+          { id: "toolu_01A09q90qw90lq917835lq9", name: "get_weather", arguments: { location: "Zürich" } },
+        ],
+        stopReason: "tool_calls",
+        model: "claude-opus-4-8",
+        usage: { inputTokens: 2620, outputTokens: 89, cachedInputTokens: 2048 },
+        state: {
+          provider: "main",
+          model: "claude-sonnet-4-6",
+          data: {
+            content: [
+              {
+                type: "thinking",
+                thinking: "The user asks for two cities — so two calls 🌦.",
+                signature: "EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pkiMOYds+aBcD==",
+              },
+              { type: "text", text: "Let me look at both." },
+              {
+                type: "tool_use",
+                id: "toolu_01T1x1fJ34qAmk2tNTrN7Up6",
+                name: "get_weather",
+                input: { location: "San Francisco, CA", unit: "celsius" },
+              },
+              {
+                type: "tool_use",
+                id: "toolu_01A09q90qw90lq917835lq9",
+                name: "get_weather",
+                input: { location: "Zürich" },
+              },
+            ],
+          },
+        },
+      },
+    },
+    {
+      file: "anthropic-redacted-length.sse",
+      finalEvent: "event: message_stop",
+      reply: {
+        text: "",
+        toolCalls: [
+          { id: "toolu_01NoArgs", name: "list_all", arguments: {} },
+          { id: "toolu_01Broken", name: "note", arguments: { __invalid_json: '{"text": "cut of' } },
+        ],
+        stopReason: "length",
+        usage: { inputTokens: 25, outputTokens: 64 },
+      },
+    },
+  ],
+  "openai-compatible": [
+    {
+      file: "openai-text.sse",
+      finalEvent:
+        'data: {"id": "chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG", "object": "chat.completion.chunk", "created": 1741570283, "model": "gpt-4o-2024-08-06", "service_tier": "default", "system_fingerprint": "fp_fc9f1d7035", "choices": [{"index": 0, "delta": {},',
+      reply: {
+        text: HELLO,
+        toolCalls: [],
+        stopReason: "end",
+        model: "gpt-4o-2024-08-06",
+        usage: { inputTokens: 2006, outputTokens: 15, cachedInputTokens: 1920 },
+      },
+    },
+    {
+      file: "openai-tools.sse",
+      finalEvent:
+        'data: {"id": "chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG", "object": "chat.completion.chunk", "created": 1741570283, "model": "gpt-4o-2024-08-06", "service_tier": "default", "system_fingerprint": "fp_fc9f1d7035", "choices": [{"index": 0, "delta": {},',
+      reply: {
+        text: "",
+        toolCalls: [
+          { id: "call_DdmO9pD3xa9XTPNJ32zg2hcA", name: "get_weather", arguments: { location: "San Francisco, CA" } },
+          { id: "call_yDrxmnWCbOVQ3KbPVCHLKlRk", name: "get_weather", arguments: { location: "Zürich 🏔" } },
+        ],
+        stopReason: "tool_calls",
+        usage: { inputTokens: 88, outputTokens: 42 },
+      },
+    },
+    {
+      file: "openai-local-reasoning.sse",
+      finalEvent: 'data: {"choices": [{"finish_reason": "stop"',
+      reply: {
+        text: "One moment.",
+        reasoning: "Okay, the user — 你好 — wants the time.",
+        toolCalls: [{ id: "call_0", name: "clock", arguments: {} }],
+        stopReason: "tool_calls",
+        model: "qwen3-8b",
+        usage: { inputTokens: 12, outputTokens: 31 },
+      },
+    },
+    {
+      file: "openai-gateway.sse",
+      finalEvent:
+        'data: {"id": "gen-1", "provider": "Fireworks", "model": "moonshotai/kimi-k2", "object": "chat.completion.chunk", "created": 1754000000, "choices": [{"finish_reason": "tool_calls"',
+      reply: {
+        reasoning: "Hm, two things.",
+        toolCalls: [
+          { id: "functions.read:0", name: "read", arguments: { path: "a" } },
+          { id: "functions.read:1", name: "read", arguments: { __invalid_json: '{"path": "b"' } },
+        ],
+        stopReason: "tool_calls",
+        model: "moonshotai/kimi-k2",
+        state: { provider: "main", model: "fake-model", data: { field: "reasoning", text: "Hm, two things." } },
+      },
+    },
+  ],
+};
+
+describe.each(APIS)("$name transcripts", (api) => {
+  let fake: FakeServer;
+  beforeAll(async () => {
+    fake = await api.start();
+  });
+  afterAll(() => fake.close());
+
+  const replay = async (bytes: readonly Uint8Array[]): Promise<ChatReply> => {
+    fake.enqueue({ bytes });
+    const provider = api.create({ baseUrl: fake.baseUrl });
+    if (provider.chat === undefined) throw new Error("the provider has no chat");
+    return provider.chat(says("hello"));
+  };
+
+  describe.each(CASES[api.name] ?? [])("$file", ({ file, reply, finalEvent }) => {
+    const whole = readFileSync(new URL(`../../../fixtures/wire/${file}`, import.meta.url));
+
+    it("is read as documented", async () => {
+      expect(await replay([whole])).toMatchObject(reply);
+    });
+
+    it("is the same with a cut at every byte", async () => {
+      const single = Array.from(whole, (_, at) => whole.subarray(at, at + 1));
+      expect(await replay(single)).toEqual(await replay([whole]));
+    });
+
+    it("is the same in any pieces", async () => {
+      const expected = await replay([whole]);
+      const cuts = fc.uniqueArray(fc.integer({ min: 1, max: whole.length - 1 }), { maxLength: 40 });
+      await fc.assert(
+        fc.asyncProperty(cuts, async (at) => {
+          const borders = [0, ...at.sort((a, b) => a - b), whole.length];
+          const pieces = borders.slice(1).map((border, index) => whole.subarray(borders[index], border));
+          expect(await replay(pieces)).toEqual(expected);
+        }),
+        { numRuns: 40 },
+      );
+    });
+
+    it("is cut off, and never anything else, wherever it ends before its end", async () => {
+      const end = whole.lastIndexOf(finalEvent);
+      expect(end).toBeGreaterThan(0);
+      await fc.assert(
+        fc.asyncProperty(fc.integer({ min: 0, max: end }), async (length) => {
+          const error = await failure(replay([whole.subarray(0, length)]));
+          expect(error).toMatchObject({ code: "PROVIDER_STREAM_TRUNCATED" });
+        }),
+        { numRuns: 60 },
+      );
+    });
+  });
+});
