@@ -52,7 +52,7 @@ function registerLifecycle(server: Server, { app }: RouteDeps): void {
       schema: {
         tags: ["admin"],
         summary: "Stop accepting messages and let active turns end",
-        body: drainSchema.optional(),
+        body: drainSchema.nullish(),
         response: { 200: drainingSchema },
       },
     },
@@ -181,8 +181,8 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
         response: { 200: success(z.object({ counts: z.record(z.string(), z.number()) })), 409: errorSchema },
       },
     },
-    async (request) => {
-      const { counts } = await archives.restore(uploadOf(request, limits.stallMs));
+    async (request, reply) => {
+      const { counts } = await archives.restore(uploadOf(request, reply, limits.stallMs));
       return ok({ counts: { ...counts } });
     },
   );
@@ -198,7 +198,7 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
         response: { 200: success(z.object({ imported: z.number(), skipped: z.number() })) },
       },
     },
-    async (request) => ok(await archives.importJsonl(uploadOf(request, limits.stallMs))),
+    async (request, reply) => ok(await archives.importJsonl(uploadOf(request, reply, limits.stallMs))),
   );
 }
 

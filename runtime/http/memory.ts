@@ -29,7 +29,7 @@ export function registerMemory(server: Server, { app, limits }: RouteDeps): void
         description:
           "The body holds the tool's arguments; `result` is the tool's own return value. The write tools exist only where they are enabled.",
         params: z.object({ name: z.string().describe("Such as memory_search.") }),
-        body: z.record(z.string(), z.unknown()).optional(),
+        body: z.record(z.string(), z.unknown()).nullish(),
         response: { 200: success(z.unknown()), 404: errorSchema, 409: errorSchema },
       },
     },

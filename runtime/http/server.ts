@@ -1,6 +1,6 @@
 /** The one HTTP server: what holds for every route stands here, the routes in a file a group. */
 
-import Fastify from "fastify";
+import Fastify, { LogController } from "fastify";
 import { validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
 import { registerAdmin } from "./admin.ts";
 import { registerAgents } from "./agents.ts";
@@ -22,10 +22,10 @@ export function createServer(deps: ServerDeps): Server {
   const limits = { ...DEFAULT_LIMITS, ...deps.limits };
   const server: Server = Fastify({
     loggerInstance: deps.logger,
-    disableRequestLogging: true,
+    // One line a request, from our own hook below.
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "request_id" }),
     bodyLimit: limits.smallBodyBytes,
     genReqId: ({ headers }) => usableId(headers["x-request-id"]) ?? deps.newId(),
-    requestIdLogLabel: "request_id",
     routerOptions: { maxParamLength: 512 },
     frameworkErrors: frameworkError,
     clientErrorHandler: clientError,

@@ -21,23 +21,42 @@ export async function sendBytes(reply: FastifyReply, bytes: AsyncIterable<Uint8A
   return reply.send(Readable.from(all(), { objectMode: false }));
 }
 
-/** The body as it arrives; RUNTIME_INVALID_REQUEST when it is missing, is cut off, or brings nothing for `stallMs`. */
-export async function* uploadOf(request: FastifyRequest, stallMs: number): AsyncGenerator<Uint8Array> {
+/**
+ * The body as it arrives; RUNTIME_INVALID_REQUEST when it is missing, is cut off, or brings nothing for `stallMs`. Whoever
+ * stops reading early leaves the rest to be discarded: the sender has to get to the point where it reads the answer.
+ */
+export async function* uploadOf(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  stallMs: number,
+): AsyncGenerator<Uint8Array> {
   const body = request.body;
-  if (!(body instanceof Readable)) {
-    throw new RuntimeError("RUNTIME_INVALID_REQUEST", "The body is missing.");
-  }
-  const stalled = () => body.destroy(new RuntimeError("RUNTIME_INVALID_REQUEST", "The upload has stalled."));
-  let timer = setTimeout(stalled, stallMs);
+  if (!(body instanceof Readable)) throw new RuntimeError("RUNTIME_INVALID_REQUEST", "The body is missing.");
+  const chunks = body.iterator({ destroyOnReturn: false });
   try {
-    for await (const chunk of body) {
-      clearTimeout(timer);
-      yield chunk;
-      timer = setTimeout(stalled, stallMs);
+    for (;;) {
+      const step = await nextWithin(chunks, stallMs);
+      if (step === null) {
+        // It sends nothing any more, so that closing loses it nothing.
+        reply.header("connection", "close");
+        throw new RuntimeError("RUNTIME_INVALID_REQUEST", "The upload has stalled.");
+      }
+      if (step.done) return;
+      yield step.value;
     }
   } catch (error) {
     if (error instanceof RuntimeError) throw error;
     throw new RuntimeError("RUNTIME_INVALID_REQUEST", "The upload was cut off.", { cause: error });
+  } finally {
+    body.resume();
+  }
+}
+
+async function nextWithin<T>(iterator: AsyncIterator<T>, ms: number): Promise<IteratorResult<T> | null> {
+  const { promise: late, resolve } = Promise.withResolvers<null>();
+  const timer = setTimeout(() => resolve(null), ms);
+  try {
+    return await Promise.race([iterator.next(), late]);
   } finally {
     clearTimeout(timer);
   }

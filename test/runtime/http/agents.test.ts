@@ -1,0 +1,202 @@
+import { describe, expect, test } from "vitest";
+import { ProviderError } from "../../../runtime/contracts/errors.ts";
+import { principal } from "../../support/fake-application.ts";
+import { OWNER, startServer } from "../../support/http-server.ts";
+
+const url = "/api/agents/main/messages";
+
+describe("a message as JSON", () => {
+  test("is answered with its turn's result, and names the turn", async () => {
+    const { app, server } = startServer();
+    const text = "  Hello,\u2028 Zoë 🗿\n";
+    const answer = await server.inject({ method: "POST", url, headers: OWNER, payload: { session: "s 1", text } });
+    expect(answer.statusCode).toBe(200);
+    expect(answer.headers["x-turn-id"]).toBe("turn-1");
+    expect(answer.json()).toEqual({
+      ok: true,
+      result: {
+        turn_id: "turn-1",
+        session: "s 1",
+        text: `You said: ${text}`,
+        usage: { inputTokens: 10, outputTokens: 5 },
+        interrupted: false,
+      },
+    });
+    expect(app.accepted[0]).toMatchObject({
+      address: { channel: "agent", conversation: "s 1", user: "" },
+      agent: "main",
+      text,
+      owner: true,
+    });
+  });
+
+  test("carries its attachments", async () => {
+    const { app, server } = startServer();
+    const attachments = [{ name: "a.png", media_type: "image/png", data: "aGVsbG8=" }];
+    await server.inject({ method: "POST", url, headers: OWNER, payload: { session: "s", text: "see", attachments } });
+    expect(app.accepted[0]?.attachments).toEqual([{ name: "a.png", mediaType: "image/png", data: "aGVsbG8=" }]);
+  });
+
+  test("sent twice under one key is one turn, at the same time and later", async () => {
+    const { app, server } = startServer();
+    const gate = Promise.withResolvers<void>();
+    app.script = async () => {
+      await gate.promise;
+      return { text: "once" };
+    };
+    const send = (text: string) =>
+      server.inject({
+        method: "POST",
+        url,
+        headers: { ...OWNER, "idempotency-key": "k-1" },
+        payload: { session: "s", text },
+      });
+    const both = [send("do it"), send("do it")];
+    await expect.poll(() => app.accepted.length).toBe(1);
+    gate.resolve();
+    const [first, second] = await Promise.all(both);
+    const third = await send("do it");
+    expect(first?.json().result).toMatchObject({ turn_id: "turn-1", text: "once" });
+    expect(second?.json()).toEqual(first?.json());
+    expect(third.json()).toEqual(first?.json());
+    expect(app.accepted).toHaveLength(1);
+
+    const other = await send("do something else");
+    expect(other.statusCode).toBe(409);
+    expect(other.json().error.code).toBe("RUNTIME_CONFLICT");
+  });
+
+  test("without a key is a turn each time", async () => {
+    const { app, server } = startServer();
+    for (let n = 0; n < 2; n++) {
+      await server.inject({ method: "POST", url, headers: OWNER, payload: { session: "s", text: "again" } });
+    }
+    expect(app.accepted).toHaveLength(2);
+  });
+
+  test("under another user's equal key is another message", async () => {
+    const { app, server } = startServer();
+    const headers = { ...OWNER, "idempotency-key": "k" };
+    for (const user of ["ann", "bob", undefined]) {
+      await server.inject({ method: "POST", url, headers, payload: { session: "s", text: "hi", user } });
+    }
+    expect(app.accepted.map(({ address }) => address.user)).toEqual(["ann", "bob", ""]);
+  });
+
+  test.each(["", " ", "x".repeat(256), "a\tb", "schlüssel"])("with the key %j is 400", async (key) => {
+    const { server } = startServer();
+    const headers = { ...OWNER, "idempotency-key": key };
+    const answer = await server.inject({ method: "POST", url, headers, payload: { session: "s", text: "hi" } });
+    expect(answer.statusCode).toBe(400);
+  });
+
+  test("fails with its turn's error, which names the turn", async () => {
+    const { app, server } = startServer();
+    app.script = async () => {
+      throw new ProviderError("PROVIDER_OVERLOADED", "The provider is overloaded.");
+    };
+    const answer = await server.inject({ method: "POST", url, headers: OWNER, payload: { session: "s", text: "hi" } });
+    expect(answer.statusCode).toBe(503);
+    expect(answer.headers["x-turn-id"]).toBe("turn-1");
+    expect(answer.json().error).toEqual({
+      code: "PROVIDER_OVERLOADED",
+      message: "The provider is overloaded.",
+      severity: "transient",
+      retryable: true,
+      turn_id: "turn-1",
+    });
+  });
+
+  test("that takes longer than the wait is 202; the turn goes on and is fetched later", async () => {
+    const { app, server } = startServer({ limits: { waitMs: 20 } });
+    const gate = Promise.withResolvers<void>();
+    app.script = async () => {
+      await gate.promise;
+      return { text: "late" };
+    };
+    const answer = await server.inject({ method: "POST", url, headers: OWNER, payload: { session: "s", text: "hi" } });
+    expect(answer.statusCode).toBe(202);
+    expect(answer.json().result).toEqual({ turn_id: "turn-1", session: "s", state: "running" });
+
+    const fetchTurn = () => server.inject({ url: "/api/agents/main/turns/turn-1", headers: OWNER });
+    expect((await fetchTurn()).statusCode).toBe(202);
+    gate.resolve();
+    await expect.poll(() => app.finished("turn-1")).toBe(true);
+    const fetched = await fetchTurn();
+    expect(fetched.statusCode).toBe(200);
+    expect(fetched.json().result).toMatchObject({ turn_id: "turn-1", text: "late" });
+    expect(fetched.json().result).not.toHaveProperty("type");
+  });
+});
+
+describe("who speaks", () => {
+  test.each([
+    [undefined, true, ""],
+    ["me", true, ""],
+    ["ann", false, "ann"],
+  ])("the owner's token with user %s", async (user, owner, recorded) => {
+    const { app, server } = startServer({ ownerId: "me" });
+    await server.inject({ method: "POST", url, headers: OWNER, payload: { session: "s", text: "hi", user } });
+    expect(app.accepted[0]).toMatchObject({ owner, address: { user: recorded } });
+  });
+
+  test.each([
+    [undefined, "token:bridge"],
+    ["me", "me"],
+    ["ann", "ann"],
+  ])("another token with user %s is never the owner", async (user, recorded) => {
+    const { app, server } = startServer({ ownerId: "me" });
+    app.authenticate = async () => principal("bridge", ["agent"]);
+    const headers = { authorization: "Bearer bridge" };
+    await server.inject({ method: "POST", url, headers, payload: { session: "s", text: "hi", user } });
+    expect(app.accepted[0]).toMatchObject({ owner: false, address: { user: recorded } });
+    const payload = { session: "s", command: "/status", user };
+    await server.inject({ method: "POST", url: "/api/agents/main/commands", headers, payload });
+    expect(app.commandsSeen[0]).toMatchObject({ owner: false, address: { user: recorded } });
+  });
+});
+
+describe("a turn that has ended", () => {
+  test("with a failure is fetched as that failure", async () => {
+    const { app, server } = startServer();
+    app.script = async () => {
+      throw new ProviderError("PROVIDER_UNAUTHORIZED", "The provider refused the key.");
+    };
+    await server.inject({ method: "POST", url, headers: OWNER, payload: { session: "s", text: "hi" } });
+    const answer = await server.inject({ url: "/api/agents/main/turns/turn-1", headers: OWNER });
+    expect(answer.statusCode).toBe(502);
+    expect(answer.json().error).toMatchObject({ code: "PROVIDER_UNAUTHORIZED", turn_id: "turn-1" });
+  });
+
+  test("of another agent is unknown", async () => {
+    const { server } = startServer();
+    await server.inject({ method: "POST", url, headers: OWNER, payload: { session: "s", text: "hi" } });
+    const answer = await server.inject({ url: "/api/agents/other/turns/turn-1", headers: OWNER });
+    expect(answer.statusCode).toBe(404);
+  });
+
+  test("says that it was interrupted", async () => {
+    const { app, server } = startServer();
+    app.script = async () => ({ text: "half", notice: "The node was restarted." });
+    const answer = await server.inject({ method: "POST", url, headers: OWNER, payload: { session: "s", text: "hi" } });
+    expect(answer.json().result).toMatchObject({ interrupted: true, notice: "The node was restarted." });
+  });
+});
+
+describe("commands", () => {
+  test("are answered with text and data", async () => {
+    const { app, server } = startServer();
+    const payload = { session: "s", command: "/think high" };
+    const answer = await server.inject({ method: "POST", url: "/api/agents/main/commands", headers: OWNER, payload });
+    expect(answer.json()).toEqual({ ok: true, result: { text: "did /think high", data: { owner: true } } });
+    expect(app.commandsSeen[0]?.address).toEqual({ channel: "agent", conversation: "s", user: "" });
+  });
+
+  test("that are none are an error", async () => {
+    const { server } = startServer();
+    const payload = { session: "s", command: "think" };
+    const answer = await server.inject({ method: "POST", url: "/api/agents/main/commands", headers: OWNER, payload });
+    expect(answer.statusCode).toBe(400);
+    expect(answer.json().error.code).toBe("RUNTIME_COMMAND_UNKNOWN");
+  });
+});
