@@ -1,3 +1,4 @@
+export { type ApiToken, apiTokenSecret, ensureApiToken, generateApiToken } from "./api-token.ts";
 /** The configuration's public door. */
 export { type AgentConfig, agentWorkspace, type ChannelConfig, type Config, type ProviderConfig } from "./config.ts";
 export { CONFIG_FILE, type Directories, type DirectoryOptions, resolveDirectories } from "./directories.ts";
@@ -15,4 +16,11 @@ export type { Environment, SecretReader } from "./references.ts";
 export { type ConfigIssue, formatIssue, formatReport } from "./report.ts";
 export { parseDuration } from "./schema/scalars.ts";
 export { CONFIG_VERSION, configJsonSchema } from "./schema.ts";
-export { readSecretsFile, SECRETS_FILE, type SecretsFile, withVariable } from "./secrets-file.ts";
+export {
+  API_TOKEN_VARIABLE,
+  addSecrets,
+  readSecretsFile,
+  SECRETS_FILE,
+  type Secret,
+  type SecretsFile,
+} from "./secrets-file.ts";

@@ -7,9 +7,11 @@ import { constants } from "node:fs";
 import { type FileHandle, lstat, open } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "dotenv";
+import writeFileAtomic from "write-file-atomic";
 import { ConfigError, type Issue } from "../contracts/errors.ts";
 
 export const SECRETS_FILE = ".env";
+export const API_TOKEN_VARIABLE = "SERVICE_API_TOKEN";
 const MODE_MASK = 0o7777;
 const FOREIGN_BITS = 0o077;
 /** Group may read a mounted secret of root (it is how a volume is shared with one user), nobody may write it. */
@@ -32,7 +34,7 @@ export interface SecretsFile {
 export async function readSecretsFile(dir: string, uid = process.getuid?.()): Promise<SecretsFile> {
   const path = join(dir, SECRETS_FILE);
   const link = await lstat(path).catch((error: unknown) => {
-    if (isMissing(error)) return null;
+    if (codeOf(error) === "ENOENT") return null;
     throw unreadable(path, error);
   });
   if (link === null) return { path, exists: false, values: {}, text: "", warnings: [] };
@@ -51,8 +53,35 @@ export async function readSecretsFile(dir: string, uid = process.getuid?.()): Pr
   }
 }
 
-/** The text with the variable added at its end, after a comment; lines that are there stay as they are. */
-export function withVariable(text: string, name: string, value: string, comment: string): string {
+export interface Secret {
+  readonly name: string;
+  readonly value: string;
+  /** One line above it, for the reader of the file. */
+  readonly comment: string;
+}
+
+/**
+ * Adds the variables that the file does not have yet, in one atomic step; lines that are there stay as they are. A new
+ * file begins with `head`. Returns the names that were added. CONFIG_UNWRITABLE, or an error of `readSecretsFile`.
+ */
+export async function addSecrets(dir: string, secrets: readonly Secret[], head = ""): Promise<string[]> {
+  const file = await readSecretsFile(dir);
+  const missing = secrets.filter(({ name }) => !file.values[name]);
+  if (missing.length === 0 && file.exists) return [];
+  const text = missing.reduce(withSecret, file.exists ? file.text : head);
+  try {
+    await writeFileAtomic(file.path, text, { mode: 0o600 });
+  } catch (error) {
+    throw new ConfigError("CONFIG_UNWRITABLE", `The secrets file ${file.path} cannot be written (${codeOf(error)}).`, {
+      cause: error,
+      hint: "Check the permissions of its directory and the space on its disk.",
+    });
+  }
+  return missing.map(({ name }) => name);
+}
+
+/** The text with the secret at its end, after its comment. A line that sets the variable to nothing is overruled. */
+function withSecret(text: string, { name, value, comment }: Secret): string {
   const head = text === "" || text.endsWith("\n") ? text : `${text}\n`;
   return `${head}${head === "" ? "" : "\n"}# ${comment}\n${name}=${value}\n`;
 }
@@ -106,12 +135,11 @@ function unsafe(path: string, reason: string, hint?: string, cause?: unknown): C
 }
 
 function unreadable(path: string, cause: unknown): ConfigError {
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown error";
-  return new ConfigError("CONFIG_UNREADABLE", `The secrets file ${path} cannot be read (${code}).`, { cause });
+  return new ConfigError("CONFIG_UNREADABLE", `The secrets file ${path} cannot be read (${codeOf(cause)}).`, { cause });
 }
 
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
 }
 
 function octal(mode: number): string {

@@ -45,6 +45,7 @@ export const ERROR_CODES = {
   CONFIG_SECRET_UNRESOLVED: traits("fatal", false, 500),
   CONFIG_SECRETS_FILE_UNSAFE: traits("fatal", false, 500),
   CONFIG_EXISTS: traits("error", false, 409),
+  CONFIG_UNWRITABLE: traits("error", false, 500),
 
   TOOL_UNKNOWN: traits("error", false, 404),
   TOOL_INVALID_ARGUMENTS: traits("error", false, 400),

@@ -1,7 +1,23 @@
-/** Gathers what a check finds. */
+/** What a check is given, and how it gathers what it finds. */
+import type { Environment } from "../references.ts";
 import type { Finding } from "../report.ts";
 import { suggestion } from "../report.ts";
+import type { ParsedConfig } from "../schema.ts";
 import type { TreePath } from "../tree.ts";
+import type { OptionalPart } from "../usage.ts";
+
+export interface CheckInput {
+  /** Sections that the schema refused are absent; what depends on them is not checked. */
+  readonly config: Partial<ParsedConfig>;
+  readonly env: Environment;
+  /** Parts that were left out, their references being unresolved. */
+  readonly dropped: readonly OptionalPart[];
+}
+
+export interface Findings {
+  readonly errors: readonly Finding[];
+  readonly warnings: readonly Finding[];
+}
 
 export interface Collector {
   readonly errors: Finding[];

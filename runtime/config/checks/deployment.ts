@@ -1,6 +1,5 @@
 /** What a deployment target needs, and what several nodes need. */
-import type { CheckInput, Findings } from "../cross-checks.ts";
-import { createCollector } from "./collector.ts";
+import { type CheckInput, createCollector, type Findings } from "./collector.ts";
 
 export function checkDeployment({ config, dropped }: CheckInput): Findings {
   const found = createCollector();

@@ -1,6 +1,5 @@
 /** Names that point to agents, providers, channels and nodes. */
-import type { CheckInput, Findings } from "../cross-checks.ts";
-import { createCollector } from "./collector.ts";
+import { type CheckInput, createCollector, type Findings } from "./collector.ts";
 
 export function checkAgents({ config, dropped }: CheckInput): Findings {
   const found = createCollector();

@@ -1,10 +1,9 @@
 /** Settings of providers, memory, limits and tools that only make sense together. */
-import type { CheckInput, Findings } from "../cross-checks.ts";
 import { keyVariable, knownProvider } from "../known-ids.ts";
 import { formatDuration } from "../schema/scalars.ts";
 import type { TreeMap } from "../tree.ts";
 import { usedProviders } from "../usage.ts";
-import { createCollector } from "./collector.ts";
+import { type CheckInput, createCollector, type Findings } from "./collector.ts";
 
 /** The watchdog ends a process that long after the drain deadline; the supervisor's kill must come later. */
 export const WATCHDOG_MS = 10_000;

@@ -61,6 +61,9 @@ export const runtimeSection = section({
   max_tool_iterations: integer({ min: 1 }).default(75).describe("Maximum rounds of tool calls in a turn."),
   timezone: timezone().default("UTC").describe("For schedules, search windows and daily notes."),
   turn_timeout: duration({ min: 1_000 }).prefault("900s").describe("A turn that takes longer is aborted."),
+  lease: duration({ min: 1_000 })
+    .prefault("30s")
+    .describe("A turn whose node says nothing for this long is taken over by another one."),
   drain_deadline: duration().prefault("60s").describe("How long active turns may finish when the node stops."),
   tls: tls
     .optional()

@@ -1,0 +1,90 @@
+/** Phase 1 of a setup: which provider this machine can use. Looks at the environment, then at local ports, changes nothing. */
+import { z } from "zod";
+import type { Environment } from "../../runtime/config/index.ts";
+import { LOCAL_SERVERS, type LocalServer, SERVICES } from "./catalogue.ts";
+
+/** A provider as it will stand in cairn.yaml. */
+export interface ProviderChoice {
+  readonly id: string;
+  readonly kind: string;
+  readonly model?: string;
+  readonly baseUrl?: string;
+  /** Variable that holds the key. */
+  readonly keyVariable?: string;
+  readonly source: "environment" | "local" | "offline" | "answers";
+  /** How it was found, as a sentence without its full stop. */
+  readonly reason: string;
+}
+
+export interface DetectOptions {
+  readonly env: Environment;
+  readonly localServers?: readonly LocalServer[];
+  /** Milliseconds that a local server has for its answer; default 400. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export const OFFLINE: ProviderChoice = {
+  id: "offline",
+  kind: "offline",
+  source: "offline",
+  reason: "no API key in the environment and no local model server",
+};
+
+const ollamaList = z.object({ models: z.array(z.object({ name: z.string() })) });
+const openaiList = z.object({ data: z.array(z.object({ id: z.string() })) });
+/** Models that cannot hold a conversation. */
+const NOT_FOR_CHAT = /embed|minilm|bge-|(?:^|[/-])e5-|rerank|whisper|tts/i;
+const MODEL_NAME = /^[\w][\w.:/@+-]{0,199}$/;
+
+/** Never rejects: a machine on which nothing is found gets `offline`. */
+export async function detectProvider(options: DetectOptions): Promise<ProviderChoice> {
+  return fromEnvironment(options.env) ?? (await fromLocalServers(options)) ?? OFFLINE;
+}
+
+function fromEnvironment(env: Environment): ProviderChoice | null {
+  for (const service of SERVICES) {
+    const keyVariable = service.keyVariables.find((variable) => env[variable]);
+    if (keyVariable === undefined) continue;
+    const { id, kind, model, baseUrl } = service;
+    const reason = `${keyVariable} is set`;
+    return { id, kind, model, ...(baseUrl ? { baseUrl } : {}), keyVariable, source: "environment", reason };
+  }
+  return null;
+}
+
+async function fromLocalServers(options: DetectOptions): Promise<ProviderChoice | null> {
+  const servers = options.localServers ?? LOCAL_SERVERS;
+  const found = await Promise.all(servers.map((server) => askServer(server, options)));
+  return found.find((choice) => choice !== null) ?? null;
+}
+
+/** Null when nothing answers there in time, or what answers has no model to talk to. */
+async function askServer(
+  server: LocalServer,
+  { timeoutMs = 400, signal }: DetectOptions,
+): Promise<ProviderChoice | null> {
+  const deadline = AbortSignal.timeout(timeoutMs);
+  try {
+    const response = await fetch(server.modelsUrl, {
+      signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+      redirect: "error",
+    });
+    if (!response.ok) {
+      await response.body?.cancel();
+      return null;
+    }
+    const body: unknown = await response.json();
+    const models =
+      server.list === "ollama"
+        ? ollamaList.parse(body).models.map(({ name }) => name)
+        : openaiList.parse(body).data.map(({ id }) => id);
+    const model = models.find((name) => MODEL_NAME.test(name) && !NOT_FOR_CHAT.test(name));
+    if (model === undefined) return null;
+    const reason = `${server.name} answers at ${new URL(server.modelsUrl).host} and has ${model}`;
+    return { id: server.id, kind: "openai-compatible", model, baseUrl: server.baseUrl, source: "local", reason };
+  } catch {
+    // Nothing there, too slow, or something else on that port: all mean that there is no local model server.
+    return null;
+  }
+}

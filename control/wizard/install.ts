@@ -1,0 +1,226 @@
+/**
+ * Puts all files of a setup into a directory, or none. They are written into a staging directory, which is then renamed:
+ * that rename is the decision. What is decided is carried out file by file, and by the next setup if this one is killed
+ * in between. Existing files are never overwritten; cairn.yaml comes last, so that it is there only when all is.
+ */
+import { randomUUID } from "node:crypto";
+import { constants } from "node:fs";
+import { access, copyFile, link, lstat, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import writeFileAtomic from "write-file-atomic";
+import { addSecrets, SECRETS_FILE } from "../../runtime/config/index.ts";
+import { CairnError, ConfigError } from "../../runtime/contracts/errors.ts";
+import { type DecidedPlan, decidedPlan } from "./decided-plan.ts";
+import { codeOf, exists, syncDirectory } from "./files.ts";
+import type { PlannedFile, SetupPlan } from "./generate.ts";
+
+export interface FileOutcome {
+  /** Relative to the deployment directory. */
+  readonly path: string;
+  readonly action: "created" | "kept" | "extended" | "replaced";
+}
+
+/** Where a setup stands; tests end the process at each. */
+export type InstallStep = "staged" | "decided" | "placed" | "finished";
+
+export interface InstallOptions {
+  /** Looks at the staged files before they count: it rejects when they must not be used. */
+  readonly check?: (stagedDirectory: string) => Promise<void>;
+  readonly onStep?: (step: InstallStep, path?: string) => void;
+}
+
+const DECIDED = ".cairn-init";
+const STAGING = /^\.cairn-init-(\d+)-[0-9a-f-]+$/;
+const PLAN_FILE = "plan.json";
+const FILES = "files";
+
+/** CONFIG_UNWRITABLE when the directory cannot be written; nothing of the setup is there then. */
+export async function install(dir: string, plan: SetupPlan, options: InstallOptions = {}): Promise<FileOutcome[]> {
+  return translated(dir, async () => {
+    await mkdir(dir, { recursive: true, mode: 0o700 });
+    const staging = join(dir, `${DECIDED}-${process.pid}-${randomUUID()}`);
+    try {
+      await stage(staging, plan);
+      await options.check?.(join(staging, FILES));
+      options.onStep?.("staged");
+      await rename(staging, join(dir, DECIDED));
+    } catch (error) {
+      await rm(staging, { recursive: true, force: true });
+      if (codeOf(error) !== "ENOTEMPTY" && codeOf(error) !== "EEXIST") throw error;
+      // Another process has just decided on a setup of its own: it is carried out together, and stands.
+      await carryOut(dir, {});
+      throw new ConfigError("CONFIG_EXISTS", `Another setup of ${dir} was made at the same moment; it was kept.`);
+    }
+    await syncDirectory(dir);
+    options.onStep?.("decided");
+    return carryOut(dir, options);
+  });
+}
+
+/** Finishes a setup that was decided and then interrupted, and removes what undecided ones have left. True if it did. */
+export async function recoverInstall(dir: string): Promise<boolean> {
+  if (!(await exists(dir))) return false;
+  return translated(dir, async () => {
+    await removeAbandoned(dir);
+    if (!(await exists(join(dir, DECIDED)))) return false;
+    await carryOut(dir, {});
+    return true;
+  });
+}
+
+async function stage(staging: string, plan: SetupPlan): Promise<void> {
+  await mkdir(staging, { mode: 0o700 });
+  const directories = new Set([staging]);
+  for (const { path, content } of plan.files) {
+    const target = join(staging, FILES, path);
+    await mkdir(dirname(target), { recursive: true });
+    directories.add(dirname(target));
+    await writeDurably(target, content, 0o644);
+  }
+  const decided: DecidedPlan = {
+    files: plan.files.map(({ path, mode }) => ({ path, mode })),
+    secrets: [...plan.secrets],
+    secretsHead: plan.secretsHead,
+  };
+  await writeDurably(join(staging, PLAN_FILE), JSON.stringify(decided), 0o600);
+  for (const directory of directories) await syncDirectory(directory);
+}
+
+/** Each step may have been done before, by an interrupted setup or by another process that does the same right now. */
+async function carryOut(dir: string, options: InstallOptions): Promise<FileOutcome[]> {
+  try {
+    return await placeAll(dir, options);
+  } catch (error) {
+    // The other process was faster and has already cleared away what was decided.
+    if (codeOf(error) === "ENOENT" && !(await exists(join(dir, DECIDED)))) return [];
+    throw error;
+  }
+}
+
+async function placeAll(dir: string, { onStep }: InstallOptions): Promise<FileOutcome[]> {
+  const decided = join(dir, DECIDED);
+  const plan = decidedPlan.parse(JSON.parse(await readFile(join(decided, PLAN_FILE), "utf8")));
+  const outcomes: FileOutcome[] = [{ path: SECRETS_FILE, action: await placeSecrets(dir, plan) }];
+  const directories = new Set([dir]);
+  for (const file of plan.files) {
+    const target = join(dir, file.path);
+    await mkdir(dirname(target), { recursive: true });
+    directories.add(dirname(target));
+    outcomes.push({ path: file.path, action: await place(join(decided, FILES, file.path), target, file.mode) });
+    onStep?.("placed", file.path);
+  }
+  for (const directory of directories) await syncDirectory(directory);
+  await rm(decided, { recursive: true, force: true });
+  onStep?.("finished");
+  return outcomes;
+}
+
+async function placeSecrets(dir: string, { secrets, secretsHead }: DecidedPlan): Promise<FileOutcome["action"]> {
+  const existed = await exists(join(dir, SECRETS_FILE));
+  const added = await addSecrets(dir, secrets, secretsHead);
+  if (!existed) return "created";
+  return added.length > 0 ? "extended" : "kept";
+}
+
+async function place(staged: string, target: string, mode: PlannedFile["mode"]): Promise<FileOutcome["action"]> {
+  if (mode === "lines" && (await exists(target))) return addLines(await readFile(staged, "utf8"), target);
+  if (mode === "replace" && (await exists(target))) {
+    if (!(await exists(staged))) return "replaced";
+    await keepCopy(target);
+    await rename(staged, target);
+    return "replaced";
+  }
+  try {
+    await link(staged, target);
+    return "created";
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "EEXIST") return (await isSameFile(staged, target)) ? "created" : "kept";
+    // Another process carries out the same setup and has done this step.
+    if (code === "ENOENT" && (await exists(target))) return "created";
+    // A file system without hard links.
+    if (code === "EPERM" || code === "ENOTSUP" || code === "EOPNOTSUPP" || code === "ENOSYS" || code === "EMLINK")
+      return copyInPlace(staged, target);
+    throw error;
+  }
+}
+
+async function addLines(wanted: string, target: string): Promise<FileOutcome["action"]> {
+  const text = await readFile(target, "utf8");
+  const present = new Set(text.split(/\r?\n/).map((line) => line.trim()));
+  const missing = wanted.split("\n").filter((line) => line !== "" && !line.startsWith("#") && !present.has(line));
+  if (missing.length === 0) return "kept";
+  const { mode } = await stat(target);
+  await writeFileAtomic(target, `${text}${text === "" || text.endsWith("\n") ? "" : "\n"}${missing.join("\n")}\n`, {
+    mode,
+  });
+  return "extended";
+}
+
+/** `cairn.yaml.bak`, or the first number after it that is free. */
+async function keepCopy(target: string): Promise<void> {
+  for (let number = 1; ; number += 1) {
+    const copy = `${target}.bak${number === 1 ? "" : `-${number}`}`;
+    try {
+      await copyFile(target, copy, constants.COPYFILE_EXCL);
+      return;
+    } catch (error) {
+      if (codeOf(error) !== "EEXIST") throw error;
+    }
+  }
+}
+
+async function copyInPlace(staged: string, target: string): Promise<FileOutcome["action"]> {
+  if (await exists(target)) return "kept";
+  await writeFileAtomic(target, await readFile(staged), { mode: 0o644 });
+  return "created";
+}
+
+async function isSameFile(a: string, b: string): Promise<boolean> {
+  const [first, second] = await Promise.all([lstat(a), lstat(b)]);
+  return first.ino === second.ino && first.dev === second.dev;
+}
+
+async function writeDurably(path: string, content: string, mode: number): Promise<void> {
+  const handle = await open(path, "wx", mode);
+  try {
+    await handle.writeFile(content);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Staging directories of processes that are gone. */
+async function removeAbandoned(dir: string): Promise<void> {
+  for (const name of await readdir(dir)) {
+    const pid = Number(STAGING.exec(name)?.[1] ?? 0);
+    if (pid > 0 && !isAlive(pid)) await rm(join(dir, name), { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return codeOf(error) === "EPERM";
+  }
+}
+
+async function translated<T>(dir: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof CairnError) throw error;
+    const writable = await access(dir, constants.W_OK).then(
+      () => true,
+      () => false,
+    );
+    const reason = `${codeOf(error)}${writable ? "" : ": this user may not write there"}`;
+    throw new ConfigError("CONFIG_UNWRITABLE", `The setup could not be written to ${dir} (${reason}).`, {
+      cause: error,
+      hint: "Nothing was changed. Choose another directory with --dir, or set SERVICE_HOME.",
+    });
+  }
+}
