@@ -1,4 +1,7 @@
-/** Checks the licence of every package that an installation of Cairn brings along. Reads the lockfile alone. */
+/**
+ * Checks the licence of every package that an installation of Cairn brings along. Reads a lockfile alone: the one that is
+ * given, else the project's own.
+ */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +30,8 @@ interface LockedPackage {
   readonly dev?: boolean;
 }
 
-process.exitCode = report(JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8")).packages);
+const [lockfile = join(ROOT, "package-lock.json")] = process.argv.slice(2);
+process.exitCode = report(JSON.parse(readFileSync(lockfile, "utf8")).packages);
 
 function report(packages: Readonly<Record<string, LockedPackage>>): number {
   // Packages that only the tests and the build need are not passed on to anybody.

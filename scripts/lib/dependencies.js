@@ -19,17 +19,27 @@ export async function ensureDependencies(node) {
   if (code !== 0) throw new Error(`npm ci failed with exit code ${code}`);
 }
 
-/** Compares the lockfile with the one that npm leaves in `node_modules` as the last step of an installation. */
+/** @typedef {Record<string, { version?: string, optional?: boolean, devOptional?: boolean }>} Packages */
+
 function installed() {
   const wanted = packages(join(ROOT, "package-lock.json"));
+  // npm leaves this one as the last step of an installation.
   const present = packages(join(ROOT, "node_modules", ".package-lock.json"));
   if (wanted === undefined) throw new Error("package-lock.json is missing or unreadable");
-  if (present === undefined) return false;
+  return present !== undefined && isSameTree(wanted, present);
+}
+
+/**
+ * Whether exactly the packages of the lockfile are there. A package for another platform is optional and may be absent.
+ *
+ * @param {Packages} wanted
+ * @param {Packages} present
+ */
+export function isSameTree(wanted, present) {
   const extra = Object.keys(present).some((path) => wanted[path] === undefined);
   const lacking = Object.entries(wanted).some(([path, entry]) => {
     if (path === "") return false;
     const found = present[path];
-    // A package for another platform is optional and absent.
     if (found === undefined) return entry.optional !== true && entry.devOptional !== true;
     return found.version !== entry.version;
   });
@@ -38,7 +48,7 @@ function installed() {
 
 /**
  * @param {string} file
- * @returns {Record<string, { version?: string, optional?: boolean, devOptional?: boolean }> | undefined}
+ * @returns {Packages | undefined}
  */
 function packages(file) {
   try {
