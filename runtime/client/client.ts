@@ -1,0 +1,262 @@
+/** The routes of a node as functions. */
+
+import { randomUUID } from "node:crypto";
+import type { CommandReply } from "../contracts/channel.ts";
+import { CairnError, fromErrorBody, RuntimeError } from "../contracts/errors.ts";
+import type { StreamEvent, TurnResult } from "../contracts/stream.ts";
+import { asConnectionError, type Connection, call, type RequestOptions, request } from "./http.ts";
+import { EVENT_STREAM, followTurn, turnPath } from "./turn-stream.ts";
+import type { CallOptions, Health, MessageRequest, SendOptions, TokenRecord } from "./types.ts";
+
+export interface ClientOptions {
+  /** For example `http://127.0.0.1:7433`. */
+  readonly baseUrl: string;
+  readonly token?: string;
+  /** Milliseconds until a node must have begun to answer; default 30,000. */
+  readonly timeoutMs?: number;
+  readonly fetch?: typeof fetch;
+}
+
+/** Failures are CairnErrors, as the node raised them, or RUNTIME_NOT_RUNNING, CHANNEL_CONNECTION_LOST, RUNTIME_NOT_READY of the way there. */
+export interface Client {
+  live(options?: CallOptions): Promise<void>;
+  /** False while the node is starting, draining, without database, or not there at all. */
+  ready(options?: CallOptions): Promise<boolean>;
+  /** Also the report of an unhealthy node. */
+  health(options?: CallOptions): Promise<Health>;
+  ping(options?: CallOptions): Promise<{ readonly node_id: string; readonly name: string; readonly version: string }>;
+
+  /** The turn's events, its final one last; a broken connection is taken up again. Ending the iteration never ends the turn. */
+  stream(agent: string, message: MessageRequest, options?: SendOptions): AsyncGenerator<StreamEvent>;
+  /** Sends and waits for the turn's end, however long it takes; a turn that failed throws its error. */
+  send(agent: string, message: MessageRequest, options?: SendOptions): Promise<TurnResult>;
+  follow(
+    agent: string,
+    turnId: string,
+    options?: { lastEventId?: string; signal?: AbortSignal },
+  ): AsyncGenerator<StreamEvent>;
+  /** The result, or the state of a turn that has not ended. */
+  turn(
+    agent: string,
+    turnId: string,
+    options?: CallOptions,
+  ): Promise<TurnResult | { readonly turn_id: string; readonly state: "queued" | "running" }>;
+  command(
+    agent: string,
+    command: { session: string; line: string; user?: string },
+    options?: CallOptions,
+  ): Promise<CommandReply>;
+
+  memoryTool<Result = unknown>(name: string, args: object, options?: CallOptions): Promise<Result>;
+
+  drain(options?: CallOptions & { readonly deadlineS?: number; readonly wait?: boolean }): Promise<void>;
+  resume(options?: CallOptions): Promise<void>;
+  /** The archive's bytes; throws CHANNEL_CONNECTION_LOST when it is not complete. */
+  backup(options?: { signal?: AbortSignal }): AsyncGenerator<Uint8Array>;
+  restore(
+    archive: AsyncIterable<Uint8Array>,
+    options?: { signal?: AbortSignal },
+  ): Promise<{ readonly counts: Readonly<Record<string, number>> }>;
+  exportJsonl(options?: { signal?: AbortSignal }): AsyncGenerator<Uint8Array>;
+  importJsonl(
+    lines: AsyncIterable<Uint8Array>,
+    options?: { signal?: AbortSignal },
+  ): Promise<{ readonly imported: number; readonly skipped: number }>;
+  createToken(
+    name: string,
+    scopes: readonly string[],
+    options?: CallOptions,
+  ): Promise<{ readonly id: string; readonly token: string }>;
+  listTokens(options?: CallOptions): Promise<readonly TokenRecord[]>;
+  revokeToken(id: string, options?: CallOptions): Promise<void>;
+}
+
+export function createClient(options: ClientOptions): Client {
+  const connection: Connection = {
+    baseUrl: options.baseUrl.replace(/\/+$/, ""),
+    token: options.token,
+    timeoutMs: options.timeoutMs ?? 30_000,
+    fetch: options.fetch ?? fetch,
+  };
+  return {
+    ...healthCalls(connection),
+    ...agentCalls(connection),
+    ...adminCalls(connection),
+    memoryTool: (name, args, given) =>
+      call(connection, `/api/memory/tool/${encodeURIComponent(name)}`, { method: "POST", json: args, ...given }),
+  };
+}
+
+function healthCalls(connection: Connection) {
+  return {
+    async live(given?: CallOptions): Promise<void> {
+      await call(connection, "/health/live", given);
+    },
+    async ready(given?: CallOptions): Promise<boolean> {
+      try {
+        await call(connection, "/health/ready", given);
+        return true;
+      } catch (error) {
+        given?.signal?.throwIfAborted();
+        if (isAway(error)) return false;
+        throw error;
+      }
+    },
+    health: (given?: CallOptions) => call<Health>(connection, "/health", { ...given, accept: [503] }),
+    ping: (given?: CallOptions) =>
+      call<{ node_id: string; name: string; version: string }>(connection, "/api/mesh/ping", given),
+  };
+}
+
+function agentCalls(connection: Connection) {
+  const agentPath = (agent: string) => `/api/agents/${encodeURIComponent(agent)}`;
+
+  /** Once more when the connection breaks before the answer: under the same key it stays the same message. */
+  async function post(path: string, options: RequestOptions): Promise<Response> {
+    try {
+      return await request(connection, path, { ...options, method: "POST" });
+    } catch (error) {
+      if (!(error instanceof CairnError) || error.code !== "CHANNEL_CONNECTION_LOST") throw error;
+      return request(connection, path, { ...options, method: "POST" });
+    }
+  }
+
+  async function* stream(agent: string, message: MessageRequest, given: SendOptions = {}): AsyncGenerator<StreamEvent> {
+    const { signal } = given;
+    const response = await post(`${agentPath(agent)}/messages`, {
+      headers: { ...EVENT_STREAM, "idempotency-key": given.idempotencyKey ?? randomUUID() },
+      json: toBody(message),
+      signal,
+    });
+    const turnId = response.headers.get("x-turn-id");
+    if (turnId === null) throw new RuntimeError("RUNTIME_INTERNAL", "The node named no turn.");
+    yield* followTurn(connection, { agent, turnId }, { response, signal });
+  }
+
+  return {
+    stream,
+    async send(agent: string, message: MessageRequest, given?: SendOptions): Promise<TurnResult> {
+      for await (const event of stream(agent, message, given)) {
+        if (event.type === "turn.failed") throw fromErrorBody({ ...event.error, turn_id: event.turn_id });
+        if (event.type === "turn.finished") {
+          const { type: _, ...result } = event;
+          return result;
+        }
+      }
+      throw new RuntimeError("RUNTIME_INTERNAL", "The turn's events ended without a result.");
+    },
+    follow: (agent: string, turnId: string, given: { lastEventId?: string; signal?: AbortSignal } = {}) =>
+      followTurn(connection, { agent, turnId, lastEventId: given.lastEventId }, { signal: given.signal }),
+    turn: (agent: string, turnId: string, given?: CallOptions) =>
+      call<TurnResult | { turn_id: string; state: "queued" | "running" }>(connection, turnPath(agent, turnId), given),
+    command: (
+      agent: string,
+      { line, ...rest }: { session: string; line: string; user?: string },
+      given?: CallOptions,
+    ) =>
+      call<CommandReply>(connection, `${agentPath(agent)}/commands`, {
+        method: "POST",
+        json: { ...rest, command: line },
+        ...given,
+      }),
+  };
+}
+
+function adminCalls(connection: Connection) {
+  const download = (path: string) =>
+    async function* (given: { signal?: AbortSignal } = {}): AsyncGenerator<Uint8Array> {
+      const response = await request(connection, path, { signal: given.signal });
+      try {
+        yield* response.body ?? [];
+      } catch (error) {
+        given.signal?.throwIfAborted();
+        throw asConnectionError(error, connection);
+      }
+    };
+  async function upload<Result>(
+    path: string,
+    type: string,
+    bytes: AsyncIterable<Uint8Array>,
+    signal?: AbortSignal,
+  ): Promise<Result> {
+    let failure: { readonly error: unknown } | undefined;
+    async function* source() {
+      try {
+        yield* bytes;
+      } catch (error) {
+        failure = { error };
+        throw error;
+      }
+    }
+    try {
+      // As long as it takes: the node itself ends an upload that stands still.
+      const body = ReadableStream.from(source());
+      const headers = { "content-type": type };
+      return await call<Result>(connection, path, { method: "POST", headers, body, signal, timeoutMs: 0 });
+    } catch (error) {
+      // fetch would call it a broken connection.
+      throw failure ? failure.error : error;
+    }
+  }
+  const post = (path: string, json: object, given?: RequestOptions) =>
+    call<unknown>(connection, path, { method: "POST", json, ...given });
+
+  return {
+    async drain(given: CallOptions & { deadlineS?: number; wait?: boolean } = {}): Promise<void> {
+      const { deadlineS, wait, ...rest } = given;
+      const json = {
+        ...(deadlineS === undefined ? {} : { deadline_s: deadlineS }),
+        ...(wait === undefined ? {} : { wait }),
+      };
+      await post("/api/admin/drain", json, rest);
+    },
+    async resume(given?: CallOptions): Promise<void> {
+      await post("/api/admin/resume", {}, given);
+    },
+    backup: download("/api/admin/memory/backup"),
+    exportJsonl: download("/api/admin/memory/export"),
+    restore: (archive: AsyncIterable<Uint8Array>, given: { signal?: AbortSignal } = {}) =>
+      upload<{ counts: Record<string, number> }>(
+        "/api/admin/memory/restore",
+        "application/octet-stream",
+        archive,
+        given.signal,
+      ),
+    importJsonl: (lines: AsyncIterable<Uint8Array>, given: { signal?: AbortSignal } = {}) =>
+      upload<{ imported: number; skipped: number }>(
+        "/api/admin/memory/import",
+        "application/x-ndjson",
+        lines,
+        given.signal,
+      ),
+    createToken: (name: string, scopes: readonly string[], given?: CallOptions) =>
+      call<{ id: string; token: string }>(connection, "/api/admin/tokens", {
+        method: "POST",
+        json: { name, scopes },
+        ...given,
+      }),
+    async listTokens(given?: CallOptions): Promise<readonly TokenRecord[]> {
+      const { tokens } = await call<{ tokens: readonly TokenRecord[] }>(connection, "/api/admin/tokens", given);
+      return tokens;
+    },
+    async revokeToken(id: string, given?: CallOptions): Promise<void> {
+      await call(connection, `/api/admin/tokens/${encodeURIComponent(id)}`, { method: "DELETE", ...given });
+    },
+  };
+}
+
+function toBody({ session, text, user, attachments }: MessageRequest): object {
+  return {
+    session,
+    text,
+    ...(user === undefined ? {} : { user }),
+    ...(attachments?.length
+      ? { attachments: attachments.map(({ name, mediaType, data }) => ({ name, media_type: mediaType, data })) }
+      : {}),
+  };
+}
+
+/** Whether trying again later is what helps: the node starts, drains, or is not there. */
+function isAway(error: unknown): boolean {
+  return error instanceof CairnError && (error.retryable || error.code === "RUNTIME_NOT_RUNNING");
+}

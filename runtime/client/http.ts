@@ -1,0 +1,134 @@
+/** One request to a node: deadline, abort, and its failures as the errors that they were on the other side. */
+
+import { CairnError, ChannelError, type ErrorBody, fromErrorBody, RuntimeError } from "../contracts/errors.ts";
+
+export interface Connection {
+  readonly baseUrl: string;
+  readonly token?: string | undefined;
+  /** Milliseconds until the head of an answer must be there, unless the call says otherwise. */
+  readonly timeoutMs: number;
+  readonly fetch: typeof fetch;
+}
+
+export interface RequestOptions {
+  readonly method?: "GET" | "POST" | "DELETE";
+  readonly json?: unknown;
+  readonly body?: ReadableStream<Uint8Array>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+  /** Milliseconds until the head of the answer; 0 waits as long as it takes. */
+  readonly timeoutMs?: number | undefined;
+  /** Statuses beside 2xx whose body is the result. */
+  readonly accept?: readonly number[];
+}
+
+/**
+ * The answer, its body unread; the signal ends that too. Throws the error that the node answered with,
+ * RUNTIME_NOT_RUNNING when nobody listens, CHANNEL_CONNECTION_LOST when the connection breaks, RUNTIME_NOT_READY when
+ * the deadline passes, the signal's reason when it aborts.
+ */
+export async function request(connection: Connection, path: string, options: RequestOptions = {}): Promise<Response> {
+  const { method = "GET", json, body, headers, signal, timeoutMs = connection.timeoutMs } = options;
+  const deadline = new AbortController();
+  const timer = timeoutMs > 0 ? setTimeout(() => deadline.abort(), timeoutMs) : undefined;
+  try {
+    const response = await connection.fetch(connection.baseUrl + path, {
+      method,
+      headers: {
+        ...(connection.token ? { authorization: `Bearer ${connection.token}` } : {}),
+        ...(json === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      redirect: "error",
+      signal: signal ? AbortSignal.any([signal, deadline.signal]) : deadline.signal,
+      ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+      ...(body ? { body, duplex: "half" } : {}),
+    });
+    if (response.ok || options.accept?.includes(response.status)) return response;
+    throw await errorOf(response);
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason;
+    if (deadline.signal.aborted) throw tooLate(connection, timeoutMs);
+    throw asConnectionError(error, connection);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The `result` of the envelope. */
+export async function call<Result>(
+  connection: Connection,
+  path: string,
+  options: RequestOptions = {},
+): Promise<Result> {
+  const response = await request(connection, path, options);
+  const body = await readJson(connection, response, options.signal);
+  if (isRecord(body) && "result" in body) {
+    // The route's own shape: both sides are of the same version, or within one minor version.
+    return body.result as Result;
+  }
+  throw notANode(connection.baseUrl, response.status);
+}
+
+/** A broken connection as an error of ours; everything else as it is. */
+export function asConnectionError(error: unknown, { baseUrl }: Connection): unknown {
+  if (error instanceof CairnError) return error;
+  const code = causeCode(error);
+  if (code === "ECONNREFUSED" || code === "ENOTFOUND" || code === "EHOSTUNREACH" || code === "ENETUNREACH") {
+    return new RuntimeError("RUNTIME_NOT_RUNNING", `No node answers at ${baseUrl} (${code}).`, { cause: error });
+  }
+  // What fetch rejects with; a bug of ours would be another TypeError, without a cause.
+  if (error instanceof TypeError && error.cause === undefined && error.message !== "terminated") return error;
+  return new ChannelError("CHANNEL_CONNECTION_LOST", `The connection to ${baseUrl} broke${code ? ` (${code})` : ""}.`, {
+    cause: error,
+  });
+}
+
+async function readJson(connection: Connection, response: Response, signal?: AbortSignal): Promise<unknown> {
+  try {
+    return await response.json();
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason;
+    if (error instanceof SyntaxError) throw notANode(connection.baseUrl, response.status);
+    throw asConnectionError(error, connection);
+  }
+}
+
+async function errorOf(response: Response): Promise<CairnError> {
+  const text = await response.text();
+  const retryAfterS = Number(response.headers.get("retry-after") ?? Number.NaN);
+  try {
+    const body: unknown = JSON.parse(text);
+    if (isRecord(body) && isErrorBody(body.error)) {
+      return fromErrorBody(body.error, Number.isFinite(retryAfterS) ? { retryAfterS } : {});
+    }
+  } catch {
+    // Not JSON: not a node's answer.
+  }
+  return notANode(response.url, response.status);
+}
+
+function notANode(url: string, status: number): RuntimeError {
+  return new RuntimeError("RUNTIME_INTERNAL", `The answer of ${url} (status ${status}) is not that of a node.`, {
+    hint: "Check the address: another program may listen there, or a proxy may stand between.",
+  });
+}
+
+function tooLate({ baseUrl }: Connection, timeoutMs: number): RuntimeError {
+  return new RuntimeError("RUNTIME_NOT_READY", `The node at ${baseUrl} did not answer within ${timeoutMs / 1000} s.`);
+}
+
+function causeCode(error: unknown): string | undefined {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    if ("code" in at && typeof at.code === "string") return at.code;
+  }
+  return undefined;
+}
+
+function isErrorBody(value: unknown): value is ErrorBody {
+  return isRecord(value) && typeof value.code === "string" && typeof value.message === "string";
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}

@@ -1,0 +1,53 @@
+/** What goes to a node and what comes back, as its routes describe them (/openapi.json). */
+
+import type { Attachment } from "../contracts/channel.ts";
+
+export interface MessageRequest {
+  /** The caller's name of the conversation. */
+  readonly session: string;
+  readonly text: string;
+  /** Whom the caller speaks for; absent: the token's own. */
+  readonly user?: string;
+  readonly attachments?: readonly Attachment[];
+}
+
+export interface SendOptions {
+  /** Without it the client makes one, so that its own repeats are never a second turn. */
+  readonly idempotencyKey?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  /** Milliseconds until the answer must be there. */
+  readonly timeoutMs?: number;
+}
+
+export interface Health {
+  readonly status: "healthy" | "degraded" | "unhealthy";
+  readonly version: string;
+  readonly node: { readonly id: string; readonly name: string };
+  readonly uptime_s: number;
+  readonly started_at: string;
+  readonly draining: boolean;
+  readonly agents: Readonly<
+    Record<
+      string,
+      { readonly provider: string; readonly model: string; readonly active_turns: number; readonly queued: number }
+    >
+  >;
+  readonly providers: Readonly<Record<string, { readonly available: boolean; readonly model: string }>>;
+  readonly channels: Readonly<Record<string, { readonly platform: string; readonly state: string }>>;
+  readonly memory: Readonly<Record<string, unknown>>;
+  readonly queues: readonly Readonly<Record<string, unknown>>[];
+  readonly mesh: { readonly enabled: boolean };
+  readonly schema_version: number | null;
+}
+
+export interface TokenRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly created_at: string;
+  readonly revoked_at: string | null;
+}

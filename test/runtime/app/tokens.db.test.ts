@@ -1,0 +1,164 @@
+import { randomBytes } from "node:crypto";
+import { v7 } from "uuid";
+import { expect, test } from "vitest";
+import { createTokens, type TokenDeps } from "../../../runtime/app/tokens.ts";
+import type { Database } from "../../../runtime/contracts/database.ts";
+import { MemoryError } from "../../../runtime/contracts/errors.ts";
+import { describeEachDatabase } from "../../support/databases.ts";
+
+const OWNER_TOKEN = "the-owner-token-of-this-suite";
+
+describeEachDatabase("tokens", (open) => {
+  /** A node over the suite's database; its clock stands still unless the test moves it. */
+  async function node(overrides: Partial<TokenDeps> = {}) {
+    const database = await open();
+    let now = 0;
+    let queries = 0;
+    let down = false;
+    const counted: Pick<Database, "query" | "transaction"> = {
+      query: (text, values) => {
+        queries++;
+        if (down) return Promise.reject(new MemoryError("MEMORY_UNAVAILABLE", "The store cannot be reached."));
+        return database.query(text, values);
+      },
+      transaction: (work, options) => database.transaction(work, options),
+    };
+    const tokens = createTokens({
+      database: counted,
+      ownerToken: OWNER_TOKEN,
+      newId: v7,
+      clock: { now: () => new Date(), monotonic: () => now },
+      randomBytes,
+      ...overrides,
+    });
+    return {
+      tokens,
+      database,
+      advance: (ms: number) => {
+        now += ms;
+      },
+      queries: () => queries,
+      setDown: (value: boolean) => {
+        down = value;
+      },
+    };
+  }
+
+  const uniqueName = () => `token ${v7()}`;
+
+  test("the owner's token has every scope and needs no store", async () => {
+    const { tokens, setDown, queries } = await node();
+    setDown(true);
+    expect(await tokens.authenticate(OWNER_TOKEN)).toEqual({
+      name: "owner",
+      scopes: new Set(["capture", "memory", "agent", "admin"]),
+      owner: true,
+    });
+    expect(await tokens.authenticate(`${OWNER_TOKEN}x`)).toBeNull();
+    expect(queries()).toBe(0);
+  });
+
+  test("without an owner's token the empty token is nobody's", async () => {
+    const database = await open();
+    const clock = { now: () => new Date(), monotonic: () => 0 };
+    const tokens = createTokens({ database, newId: v7, clock, randomBytes });
+    expect(await tokens.authenticate("")).toBeNull();
+  });
+
+  test("a created token has its name and scopes, and is stored as a hash only", async () => {
+    const { tokens, database } = await node();
+    const name = uniqueName();
+    const { id, token } = await tokens.create(name, ["capture", "memory"]);
+    expect(token).toMatch(/^cairn_[\w-]{43}$/);
+    expect(await tokens.authenticate(token)).toEqual({ name, scopes: new Set(["capture", "memory"]), owner: false });
+    const { rows } = await database.query("select * from api_tokens where id = $1", [id]);
+    expect(JSON.stringify(rows)).not.toContain(token.slice("cairn_".length));
+    const listed = (await tokens.list()).find((one) => one.id === id);
+    expect(listed).toEqual({
+      id,
+      name,
+      scopes: ["capture", "memory"],
+      created_at: expect.any(String),
+      revoked_at: null,
+    });
+    expect(new Date(listed?.created_at ?? "").getTime()).not.toBeNaN();
+  });
+
+  test("a name is one token's at a time, also when two are created at once", async () => {
+    const { tokens } = await node();
+    const name = uniqueName();
+    const results = await Promise.allSettled([tokens.create(name, ["agent"]), tokens.create(name, ["agent"])]);
+    expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+    await expect(tokens.create(name, ["agent"])).rejects.toMatchObject({ code: "RUNTIME_CONFLICT" });
+    await expect(tokens.create("owner", ["agent"])).rejects.toMatchObject({ code: "RUNTIME_CONFLICT" });
+    const made = (await tokens.list()).find((one) => one.name === name);
+    await tokens.revoke(made?.id ?? "");
+    await tokens.create(name, ["agent"]);
+  });
+
+  test("revoking works at once here, and within seconds on another node", async () => {
+    const here = await node();
+    const there = await node();
+    const { id, token } = await here.tokens.create(uniqueName(), ["agent"]);
+    expect(await here.tokens.authenticate(token)).not.toBeNull();
+    expect(await there.tokens.authenticate(token)).not.toBeNull();
+    await here.tokens.revoke(id);
+    expect(await here.tokens.authenticate(token)).toBeNull();
+    there.advance(3_001);
+    expect(await there.tokens.authenticate(token)).toBeNull();
+    expect((await here.tokens.list()).find((one) => one.id === id)?.revoked_at).toEqual(expect.any(String));
+  });
+
+  test("a token created on another node works here within a second", async () => {
+    const here = await node();
+    const there = await node();
+    const strange = `cairn_${"x".repeat(43)}`;
+    expect(await there.tokens.authenticate(strange)).toBeNull();
+    const { token } = await here.tokens.create(uniqueName(), ["agent"]);
+    there.advance(1_001);
+    expect(await there.tokens.authenticate(token)).not.toBeNull();
+  });
+
+  test("any number of wrong tokens costs the store one query a second", async () => {
+    const { tokens, queries, advance } = await node();
+    for (let n = 0; n < 200; n++) {
+      expect(await tokens.authenticate(`cairn_${randomBytes(32).toString("base64url")}`)).toBeNull();
+    }
+    expect(queries()).toBe(1);
+    advance(1_001);
+    await Promise.all(
+      Array.from({ length: 50 }, () => tokens.authenticate(`cairn_${randomBytes(32).toString("base64url")}`)),
+    );
+    expect(queries()).toBe(2);
+  });
+
+  test("what cannot be a token is not looked up", async () => {
+    const { tokens, queries } = await node();
+    for (const token of ["", "x", "cairn_", `cairn_${"x".repeat(44)}`, "\u0000", "é".repeat(49)]) {
+      expect(await tokens.authenticate(token)).toBeNull();
+    }
+    expect(queries()).toBe(0);
+  });
+
+  test("known tokens outlive a store that is away for a minute; unknown ones cannot be judged", async () => {
+    const { tokens, setDown, advance, queries } = await node();
+    const { token } = await tokens.create(uniqueName(), ["memory"]);
+    expect(await tokens.authenticate(token)).not.toBeNull();
+    setDown(true);
+    advance(4_000);
+    const before = queries();
+    for (let n = 0; n < 10; n++) expect(await tokens.authenticate(token)).not.toBeNull();
+    expect(queries()).toBe(before + 1);
+    await expect(tokens.authenticate(`cairn_${"y".repeat(43)}`)).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+    advance(60_000);
+    await expect(tokens.authenticate(token)).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+    setDown(false);
+    advance(1_001);
+    expect(await tokens.authenticate(token)).not.toBeNull();
+  });
+
+  test.each(["nope", "00000000-0000-7000-8000-000000000000"])("there is no token %s to revoke", async (id) => {
+    const { tokens } = await node();
+    await expect(tokens.revoke(id)).rejects.toMatchObject({ code: "RUNTIME_NOT_FOUND" });
+  });
+});

@@ -1,0 +1,78 @@
+import { describe, expect, test } from "vitest";
+import { assertSafeListen, isLoopback, listenOn, parseListen, urlOf } from "../../../runtime/http/index.ts";
+import { OWNER_TOKEN } from "../../support/fake-application.ts";
+import { listening, startServer } from "../../support/http-server.ts";
+
+describe("where the server listens", () => {
+  test.each([
+    ["127.0.0.1:7433", "127.0.0.1", 7433],
+    ["localhost:0", "localhost", 0],
+    ["[::1]:7433", "::1", 7433],
+    [":7433", "0.0.0.0", 7433],
+    [" node.example:80 ", "node.example", 80],
+  ])("%s is understood", (value, host, port) => {
+    expect(parseListen(value)).toEqual({ host, port });
+  });
+
+  test.each(["7433", "127.0.0.1", "127.0.0.1:99999", "::1:7433", "[fe80]:1", "a:b", ""])("%j is refused", (value) => {
+    expect(() => parseListen(value)).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
+  });
+
+  test.each([
+    ["127.0.0.1", true],
+    ["127.8.9.1", true],
+    ["localhost", true],
+    ["LOCALHOST", true],
+    ["::1", true],
+    ["[::1]", true],
+    ["::ffff:127.0.0.1", true],
+    ["0.0.0.0", false],
+    ["::", false],
+    ["192.168.0.2", false],
+    ["127.0.0.1.evil.example", false],
+    ["cairn.example", false],
+  ])("%s is loopback: %s", (host, loopback) => {
+    expect(isLoopback(host)).toBe(loopback);
+  });
+
+  test("beyond loopback only with a token that cannot be guessed", () => {
+    for (const token of [undefined, "", "short"]) {
+      expect(() => assertSafeListen("0.0.0.0", token)).toThrow(
+        expect.objectContaining({ code: "RUNTIME_UNSAFE_LISTEN" }),
+      );
+      expect(() => assertSafeListen("127.0.0.1", token)).not.toThrow();
+    }
+    expect(() => assertSafeListen("0.0.0.0", OWNER_TOKEN)).not.toThrow();
+  });
+
+  test("an open address without a token is never bound", async () => {
+    const { server } = startServer();
+    await expect(listenOn(server, { host: "0.0.0.0", port: 0 }, undefined)).rejects.toMatchObject({
+      code: "RUNTIME_UNSAFE_LISTEN",
+    });
+    expect(server.server.listening).toBe(false);
+  });
+
+  test("a port that is taken is named", async () => {
+    const { port } = new URL(await listening(startServer()));
+    const { server } = startServer();
+    const second = listenOn(server, { host: "127.0.0.1", port: Number(port) }, undefined);
+    await expect(second).rejects.toMatchObject({
+      code: "RUNTIME_ALREADY_RUNNING",
+      message: expect.stringContaining(port),
+    });
+  });
+
+  test("an address of another machine is a mistake in the configuration", async () => {
+    const { server } = startServer();
+    await expect(listenOn(server, { host: "192.0.2.1", port: 0 }, OWNER_TOKEN)).rejects.toMatchObject({
+      code: "CONFIG_INVALID",
+    });
+  });
+
+  test("its URL is one that this machine can use", () => {
+    expect(urlOf("0.0.0.0", 1)).toBe("http://127.0.0.1:1");
+    expect(urlOf("::", 1)).toBe("http://[::1]:1");
+    expect(urlOf("127.0.0.1", 1)).toBe("http://127.0.0.1:1");
+  });
+});
