@@ -26,29 +26,44 @@ interface Waiter {
 export class EmbeddedConnections implements Connections {
   readonly sessions = true;
   readonly graceMs = 0;
-  readonly #directory: string;
   readonly #logger: Logger;
+  #directory = "";
   #events: EmbeddedEvents = { onNotification: () => {}, onReopened: () => {} };
   readonly #waiting: Waiter[] = [];
   #engine: Engine | undefined;
   #opening: Promise<void> | undefined;
   #reopenTimer: NodeJS.Timeout | undefined;
+  /** Why the last attempt to open the store again failed. */
+  #unopenable: MemoryError | undefined;
   #failures = 0;
+  #uses = 0;
   #busy = false;
   #closed = false;
 
-  constructor(directory: string, logger: Logger) {
-    this.#directory = directory;
+  constructor(logger: Logger) {
     this.#logger = logger;
   }
 
+  /** How often the connection was handed out. */
+  get uses(): number {
+    return this.#uses;
+  }
+
+  /** Fills an empty directory with a new database. */
+  async create(directory: string): Promise<void> {
+    const engine = await this.#start(directory);
+    await engine.close();
+  }
+
   /** First opening: rejects when the store cannot be opened, where later ones are tried again. */
-  async open(events: EmbeddedEvents): Promise<void> {
+  async open(directory: string, events: EmbeddedEvents): Promise<void> {
+    this.#directory = directory;
     this.#events = events;
-    this.#engine = await this.#start();
+    this.#engine = await this.#start(directory);
   }
 
   acquire(): Promise<Lease> {
+    if (this.#unopenable) return Promise.reject(this.#unopenable);
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
         resolve,
@@ -66,13 +81,17 @@ export class EmbeddedConnections implements Connections {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#reopenTimer);
-    for (const waiter of this.#waiting.splice(0)) {
-      clearTimeout(waiter.deadline);
-      waiter.reject(new MemoryError("MEMORY_UNAVAILABLE", "The database is closed."));
-    }
+    this.#refuseAll(new MemoryError("MEMORY_UNAVAILABLE", "The database is closed."));
     await this.#opening;
     await this.#engine?.close();
     this.#engine = undefined;
+  }
+
+  #refuseAll(error: MemoryError): void {
+    for (const waiter of this.#waiting.splice(0)) {
+      clearTimeout(waiter.deadline);
+      waiter.reject(error);
+    }
   }
 
   #next(): void {
@@ -82,10 +101,15 @@ export class EmbeddedConnections implements Connections {
     if (!waiter) return;
     clearTimeout(waiter.deadline);
     this.#busy = true;
+    this.#uses += 1;
     waiter.resolve({
       client: engine.client,
       abandon: () => engine.end(new Error("Connection terminated: a statement ran into its deadline")),
+      relax: () => {
+        engine.relaxed = true;
+      },
       release: (broken = false) => {
+        engine.relaxed = false;
         if (broken) engine.end(new Error("Connection terminated: a transaction could not be ended"));
         this.#busy = false;
         this.#next();
@@ -93,8 +117,8 @@ export class EmbeddedConnections implements Connections {
     });
   }
 
-  #start(): Promise<Engine> {
-    const engine = Engine.start({ directory: this.#directory }, this.#logger, {
+  #start(directory: string): Promise<Engine> {
+    const engine = Engine.start({ directory }, this.#logger, {
       onNotification: (notification) => this.#events.onNotification(notification),
       onLost: (error) => this.#onLost(error),
     });
@@ -112,16 +136,19 @@ export class EmbeddedConnections implements Connections {
 
   #reopen(): void {
     if (this.#closed) return;
-    this.#opening = this.#start().then(
+    this.#opening = this.#start(this.#directory).then(
       (engine) => {
         this.#failures = 0;
+        this.#unopenable = undefined;
         this.#engine = engine;
         this.#events.onReopened();
         this.#next();
       },
-      (err: unknown) => {
+      (error: unknown) => {
         this.#failures += 1;
-        this.#logger.error({ err }, "the embedded store cannot be opened; trying again");
+        this.#unopenable = toMemoryError(error);
+        this.#logger.error({ err: error }, "the embedded store cannot be opened; trying again");
+        this.#refuseAll(this.#unopenable);
         if (this.#closed) return;
         const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#failures, 10));
         this.#reopenTimer = setTimeout(() => this.#reopen(), pause);

@@ -6,19 +6,37 @@ import { NodeFS } from "@electric-sql/pglite/nodefs";
  * from the end of the process, but not from a power cut.
  */
 export class DurableFiles extends NodeFS {
+  readonly #syncs = new Syncs();
+
   override async init(...args: Parameters<NodeFS["init"]>): ReturnType<NodeFS["init"]> {
     const { emscriptenOpts } = await super.init(...args);
-    return { emscriptenOpts: { ...emscriptenOpts, preRun: [...(emscriptenOpts.preRun ?? []), installFsync] } };
+    const install = (module: Module): void => this.#syncs.install(module);
+    return { emscriptenOpts: { ...emscriptenOpts, preRun: [...(emscriptenOpts.preRun ?? []), install] } };
+  }
+
+  /** While relaxed, files are written but their fsync is put off: until the next one that is not, or until `flush`. */
+  set relaxed(value: boolean) {
+    this.#syncs.relaxed = value;
+  }
+
+  /** True when an fsync was put off. */
+  get pending(): boolean {
+    return this.#syncs.pending;
+  }
+
+  flush(): void {
+    this.#syncs.flush();
   }
 }
 
+/** An open file of the engine; `nfd` is the operating system's descriptor. */
 interface OpenFile {
-  /** The operating system's descriptor. */
   readonly nfd?: number;
 }
 
-interface StreamOperations {
+interface FileOperations {
   fsync?: (file: OpenFile) => number;
+  close: (file: OpenFile) => void;
 }
 
 interface Module {
@@ -29,29 +47,62 @@ interface Module {
 const EIO = 29;
 const ENOSPC = 51;
 
-function installFsync(module: Module): void {
-  const { filesystems, ErrnoError } = module.FS;
-  const operations = operationsOf(filesystems);
-  operations.fsync = ({ nfd }) => {
-    if (nfd === undefined) return 0;
-    try {
-      fsyncSync(nfd);
-      return 0;
-    } catch (error) {
-      throw new ErrnoError(isFull(error) ? ENOSPC : EIO);
+class Syncs {
+  relaxed = false;
+  readonly #pending = new Set<number>();
+
+  get pending(): boolean {
+    return this.#pending.size > 0;
+  }
+
+  install(module: Module): void {
+    const { filesystems, ErrnoError } = module.FS;
+    const operations = operationsOf(filesystems);
+    const close = operations.close;
+    const guarded = (work: () => void): number => {
+      try {
+        work();
+        return 0;
+      } catch (error) {
+        throw new ErrnoError(isFull(error) ? ENOSPC : EIO);
+      }
+    };
+    operations.fsync = ({ nfd }) => (nfd === undefined ? 0 : guarded(() => this.#sync(nfd)));
+    operations.close = (file) => {
+      const { nfd } = file;
+      if (nfd !== undefined && this.#pending.has(nfd)) guarded(() => this.flush());
+      close(file);
+    };
+  }
+
+  /** What was put off first comes first: nothing becomes durable before what was written before it. */
+  flush(): void {
+    for (const nfd of this.#pending) fsyncSync(nfd);
+    this.#pending.clear();
+  }
+
+  #sync(nfd: number): void {
+    if (this.relaxed) {
+      this.#pending.add(nfd);
+      return;
     }
-  };
+    this.flush();
+    fsyncSync(nfd);
+  }
 }
 
-function operationsOf(filesystems: object): StreamOperations {
+function operationsOf(filesystems: object): FileOperations {
   if ("NODEFS" in filesystems) {
     const nodefs = filesystems.NODEFS;
-    if (typeof nodefs === "object" && nodefs !== null && "stream_ops" in nodefs) {
-      const operations = nodefs.stream_ops;
-      if (typeof operations === "object" && operations !== null) return operations;
+    if (typeof nodefs === "object" && nodefs !== null && "stream_ops" in nodefs && hasClose(nodefs.stream_ops)) {
+      return nodefs.stream_ops;
     }
   }
   throw new Error("This version of PGlite has no place for an fsync.");
+}
+
+function hasClose(value: unknown): value is FileOperations {
+  return typeof value === "object" && value !== null && "close" in value && typeof value.close === "function";
 }
 
 function isFull(error: unknown): boolean {

@@ -1,6 +1,7 @@
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { Client, type Notification } from "pg";
+import { MemoryError } from "../../../contracts/errors.ts";
 import type { Logger } from "../../../contracts/ports.ts";
 import { columnTypes } from "../wire/types.ts";
 import type { FromThread, ThreadSettings, ToThread } from "./messages.ts";
@@ -35,7 +36,9 @@ export class Engine {
       workerData: settings,
       name: "cairn-store",
     });
-    this.#stream = new ThreadStream((bytes) => this.#post({ type: "bytes", bytes }));
+    this.#stream = new ThreadStream((bytes, relaxed) => this.#post({ type: "bytes", bytes, relaxed }));
+    // The client only listens to it while it is connected; what ends it is reported by `#fail`.
+    this.#stream.on("error", () => {});
     this.client = new Client({
       user: "postgres",
       database: "postgres",
@@ -73,6 +76,11 @@ export class Engine {
     }
   }
 
+  /** Whether what the client sends from now on may be lost in a power cut. */
+  set relaxed(value: boolean) {
+    this.#stream.relaxed = value;
+  }
+
   /** Ends the thread now, whatever it does; its statements reject with the reason. */
   end(reason: Error): void {
     this.#fail(reason);
@@ -96,10 +104,7 @@ export class Engine {
   #receive(message: FromThread): void {
     if (message.type === "bytes") this.#stream.push(message.bytes);
     else if (message.type === "ready") this.#ready.resolve();
-    else if (message.type === "failed") {
-      this.#fail(Object.assign(new Error(message.message), message.code ? { code: message.code } : {}));
-      void this.#worker.terminate();
-    }
+    else if (message.type === "failed") this.end(failure(message.lines, message.full));
   }
 
   #fail(error: Error): void {
@@ -109,4 +114,11 @@ export class Engine {
     this.#stream.destroy(error);
     this.#events.onLost(error);
   }
+}
+
+function failure(lines: readonly string[], full: boolean): MemoryError {
+  const cause = new Error(lines.join("\n"));
+  if (full) return new MemoryError("MEMORY_STORE_FULL", "The disk of the store is full.", { cause });
+  const reason = lines.findLast((line) => /\b(PANIC|FATAL): /.test(line)) ?? lines[0] ?? "no reason given";
+  return new MemoryError("MEMORY_UNAVAILABLE", `The engine of the embedded store has failed: ${reason}`, { cause });
 }

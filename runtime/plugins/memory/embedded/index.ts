@@ -1,11 +1,12 @@
-import { join } from "node:path";
 import type { Database } from "../../../contracts/database.ts";
 import type { Logger } from "../../../contracts/ports.ts";
 import { WireDatabase } from "../wire/database.ts";
 import { TransactionScope } from "../wire/scope.ts";
 import { EmbeddedConnections } from "./connections.ts";
+import { databaseFiles } from "./files.ts";
 import { EmbeddedListener } from "./listener.ts";
 import { lockStore } from "./lock.ts";
+import { Upkeep } from "./upkeep.ts";
 
 export interface EmbeddedSettings {
   /** Directory of the store; made when missing. */
@@ -14,28 +15,42 @@ export interface EmbeddedSettings {
   readonly now?: () => Date;
 }
 
-const FILES = "data";
-
 /**
- * The store in this process's own files. MEMORY_STORE_LOCKED while another process has it open. The lock is held until
- * `close()`, or until the process ends.
+ * The store in this process's own files. MEMORY_STORE_LOCKED while another process has it open; MEMORY_SCHEMA_MISMATCH
+ * for files that are incomplete or another version's. The lock is held until `close()`, or until the process ends.
  */
 export async function openEmbedded({ path, logger, now = () => new Date() }: EmbeddedSettings): Promise<Database> {
   const lock = await lockStore(path, now());
   const scope = new TransactionScope();
-  const connections = new EmbeddedConnections(join(path, FILES), logger);
+  const connections = new EmbeddedConnections(logger);
   const listener = new EmbeddedListener(connections, logger);
   try {
-    await scope.outside(() =>
-      connections.open({
+    await scope.outside(async () => {
+      const directory = await databaseFiles(path, (unfinished) => connections.create(unfinished));
+      await connections.open(directory, {
         onNotification: (notification) => listener.deliver(notification),
         onReopened: () => void listener.renew(),
-      }),
-    );
+      });
+    });
   } catch (error) {
     await connections.close();
     await lock.release();
     throw error;
   }
-  return new WireDatabase({ backend: "embedded", connections, listener, scope, onClosed: () => lock.release() });
+  const database: WireDatabase = new WireDatabase({
+    backend: "embedded",
+    connections,
+    listener,
+    scope,
+    onClosing: () => upkeep.stop(),
+    onClosed: () => lock.release(),
+  });
+  const upkeep = new Upkeep({
+    database,
+    logger,
+    uses: () => connections.uses,
+    monotonic: () => performance.now(),
+  });
+  scope.outside(() => upkeep.start());
+  return database;
 }

@@ -1,16 +1,17 @@
 /** What passes between the main thread and the store's thread. */
 
 export interface ThreadSettings {
-  /** Directory of the database's files. */
+  /** Directory of the database's files; made, with an empty database, when missing. */
   readonly directory: string;
 }
 
 export type ToThread =
-  /** Bytes of PostgreSQL's protocol, from the client. */
-  { readonly type: "bytes"; readonly bytes: Uint8Array } | { readonly type: "close" };
+  /** Bytes of PostgreSQL's protocol, from the client; `relaxed`: what they write may be lost in a power cut. */
+  { readonly type: "bytes"; readonly bytes: Uint8Array; readonly relaxed: boolean } | { readonly type: "close" };
 
 export type FromThread =
   | { readonly type: "ready" }
   | { readonly type: "bytes"; readonly bytes: Uint8Array }
   | { readonly type: "closed" }
-  | { readonly type: "failed"; readonly message: string; readonly code?: string };
+  /** What the engine said at its end, and whether it ended for want of disk space. */
+  | { readonly type: "failed"; readonly lines: readonly string[]; readonly full: boolean };

@@ -4,6 +4,9 @@ import {
   IDLE_IN_TRANSACTION_TIMEOUT_MS,
 } from "../wire/session.ts";
 
+/** How a new database is made: small write-ahead segments, since one person's store writes little. */
+export const CREATE_PARAMETERS = ["--wal-segsize=4"];
+
 /**
  * How PostgreSQL is started inside the thread: as PGlite does it, but with fsync on (through `fsync`, the call that
  * reaches the disk here) and with small buffers: the operating system caches the files anyway.
@@ -23,6 +26,7 @@ export const START_PARAMETERS = [
     io_method: "sync",
     wal_sync_method: "fsync",
     shared_buffers: "16MB",
+    min_wal_size: "32MB",
     max_wal_size: "64MB",
     timezone: "UTC",
     statement_timeout: String(DEFAULT_STATEMENT_TIMEOUT_MS),

@@ -5,9 +5,11 @@ import { Duplex } from "node:stream";
  * flush, what comes back is pushed in.
  */
 export class ThreadStream extends Duplex {
-  readonly #send: (bytes: Uint8Array) => void;
+  /** What is written now may be lost in a power cut. */
+  relaxed = false;
+  readonly #send: (bytes: Uint8Array, relaxed: boolean) => void;
 
-  constructor(send: (bytes: Uint8Array) => void) {
+  constructor(send: (bytes: Uint8Array, relaxed: boolean) => void) {
     super();
     this.#send = send;
   }
@@ -34,12 +36,12 @@ export class ThreadStream extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#send(new Uint8Array(chunk));
+    this.#send(new Uint8Array(chunk), this.relaxed);
     done();
   }
 
   override _writev(chunks: { chunk: Buffer }[], done: (error?: Error | null) => void): void {
-    this.#send(new Uint8Array(Buffer.concat(chunks.map(({ chunk }) => chunk))));
+    this.#send(new Uint8Array(Buffer.concat(chunks.map(({ chunk }) => chunk))), this.relaxed);
     done();
   }
 

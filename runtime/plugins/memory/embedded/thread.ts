@@ -4,48 +4,76 @@ import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
 import { vector } from "@electric-sql/pglite-pgvector";
 import { DurableFiles } from "./durable-files.ts";
 import type { FromThread, ThreadSettings, ToThread } from "./messages.ts";
-import { START_PARAMETERS } from "./settings.ts";
+import { CREATE_PARAMETERS, START_PARAMETERS } from "./settings.ts";
 
 /** The store's thread: PostgreSQL's protocol in, PostgreSQL's protocol out. It blocks while a statement runs. */
 
+/** Within this time even a relaxed commit is on disk, as PostgreSQL's own WAL writer would see to. */
+const FLUSH_MS = 200;
+/** What the engine said last, for the error that tells why it ended. */
+const KEPT_LINES = 20;
+
 async function serve(port: MessagePort, { directory }: ThreadSettings): Promise<void> {
   const send = (message: FromThread): void => port.postMessage(message);
+  const files = new DurableFiles(directory);
+  const said: string[] = [];
   const database = await PGlite.create({
-    fs: new DurableFiles(directory),
+    fs: files,
+    onStderr: (line) => {
+      said.push(line);
+      if (said.length > KEPT_LINES) said.shift();
+      // The engine has aborted itself, and its JavaScript would go on calling it.
+      if (/\bPANIC: /.test(line)) fail(port, new Error(line), said);
+      return false;
+    },
     extensions: { vector, pg_trgm },
     startParams: START_PARAMETERS,
-  });
-  port.on("message", (message: ToThread) => {
-    if (message.type === "bytes") {
-      try {
-        const bytes = database.execProtocolRawSync(message.bytes);
-        if (bytes.length > 0) send({ type: "bytes", bytes });
-      } catch (error) {
-        fail(port, error);
-      }
-      return;
+    initDbStartParams: CREATE_PARAMETERS,
+  }).catch((error: unknown) => fail(port, error, said));
+  if (!database) return;
+  let flushing: NodeJS.Timeout | undefined;
+  const flush = (): void => {
+    flushing = undefined;
+    try {
+      files.flush();
+    } catch (error) {
+      fail(port, error, said);
     }
+  };
+  const run = (bytes: Uint8Array, relaxed: boolean): void => {
+    try {
+      files.relaxed = relaxed;
+      const answer = database.execProtocolRawSync(bytes);
+      if (answer.length > 0) send({ type: "bytes", bytes: answer });
+    } catch (error) {
+      fail(port, error, said);
+    }
+    if (files.pending) flushing ??= setTimeout(flush, FLUSH_MS);
+  };
+  port.on("message", (message: ToThread) => {
+    if (message.type === "bytes") return run(message.bytes, message.relaxed);
+    clearTimeout(flushing);
+    files.relaxed = false;
     database.close().then(
       () => {
         send({ type: "closed" });
         port.close();
       },
-      (error: unknown) => fail(port, error),
+      (error: unknown) => fail(port, error, said),
     );
   });
   send({ type: "ready" });
 }
 
 /** The engine is in an unknown state: the owner ends this thread and starts another. */
-function fail(port: MessagePort, error: unknown): void {
-  const message = error instanceof Error ? error.message : String(error);
-  const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
-  port.postMessage({ type: "failed", message, ...(code ? { code } : {}) } satisfies FromThread);
-  port.close();
+function fail(port: MessagePort, error: unknown, said: readonly string[]): void {
+  const lines = [error instanceof Error ? error.message : String(error), ...said];
+  const full = lines.some((line) => line.includes("No space left on device") || line.includes("ENOSPC"));
+  port.postMessage({ type: "failed", lines, full } satisfies FromThread);
 }
 
 if (parentPort) {
   const port = parentPort;
   // The owner of the thread hands over its settings as workerData.
-  serve(port, workerData as ThreadSettings).catch((error: unknown) => fail(port, error));
+  void serve(port, workerData as ThreadSettings);
 }

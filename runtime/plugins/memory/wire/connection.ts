@@ -11,6 +11,11 @@ export interface Lease {
    * makes the connection fail now, so that every statement on it rejects.
    */
   abandon(): void;
+  /**
+   * Commits until the release need not reach the disk. Where it is missing, the server is told so (and keeps what was
+   * committed when it ends unexpectedly; without its own process there is nobody to write it later).
+   */
+  relax?(): void;
   /** Gives the connection back; `broken` when its session must not be used again. */
   release(broken?: boolean): void;
 }

@@ -25,8 +25,7 @@ export interface WireDatabaseParts {
   readonly direct?: Connections;
   readonly listener: Listener;
   readonly scope: TransactionScope;
-  /** Called after each commit that was not made durable. */
-  readonly onRelaxedCommit?: () => void;
+  readonly onClosing?: () => Promise<void>;
   readonly onClosed?: () => Promise<void>;
 }
 
@@ -52,11 +51,9 @@ export class WireDatabase implements Database {
 
   async transaction<T>(work: (tx: Transaction) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
     this.#parts.scope.assertOutside("transaction");
-    const value = await this.#with(this.#parts.connections, options, (session) =>
+    return this.#with(this.#parts.connections, options, (session) =>
       session.transaction((tx) => this.#parts.scope.run(() => work(tx)), options),
     );
-    if (options.durable === false) this.#parts.onRelaxedCommit?.();
-    return value;
   }
 
   async script<Row = Record<string, unknown>>(
@@ -103,6 +100,7 @@ export class WireDatabase implements Database {
   }
 
   async #close(): Promise<void> {
+    await this.#parts.onClosing?.();
     await this.#parts.listener.close();
     await this.#parts.direct?.close();
     await this.#parts.connections.close();

@@ -23,6 +23,7 @@ export class Session {
   readonly #settings: SessionSettings;
   readonly #statementTimeoutMs: number;
   readonly #lockTimeoutMs: number;
+  readonly #idle: IdleWatch;
   #savepoints = 0;
 
   constructor(lease: Lease, settings: SessionSettings, options: TransactionOptions = {}) {
@@ -30,6 +31,7 @@ export class Session {
     this.#settings = settings;
     this.#statementTimeoutMs = options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS;
     this.#lockTimeoutMs = options.lockTimeoutMs ?? DEFAULT_LOCK_TIMEOUT_MS;
+    this.#idle = new IdleWatch(IDLE_IN_TRANSACTION_TIMEOUT_MS);
   }
 
   async query<Row>(text: string, values?: readonly unknown[]): Promise<QueryResult<Row>> {
@@ -52,7 +54,7 @@ export class Session {
     const handle = new Handle(this);
     let value: T;
     try {
-      value = await work(handle);
+      value = await this.#idle.during(work(handle));
       await begun;
     } catch (error) {
       handle.close();
@@ -114,12 +116,16 @@ export class Session {
       settings.push(`SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_TIMEOUT_MS}`);
       settings.push("SET LOCAL timezone = 'UTC'");
     }
-    if (options.durable === false) settings.push("SET LOCAL synchronous_commit = off");
+    if (options.durable === false) {
+      if (this.#lease.relax) this.#lease.relax();
+      else settings.push("SET LOCAL synchronous_commit = off");
+    }
     return ["BEGIN", ...settings].join("; ");
   }
 
   async #run<Row>(statement: Statement): Promise<QueryResult<Row> & { readonly command: string }> {
     let abandoned = false;
+    this.#idle.pause();
     const watchdog = setTimeout(() => {
       abandoned = true;
       this.#lease.abandon();
@@ -135,6 +141,7 @@ export class Session {
       throw this.#stale(error) ?? toMemoryError(error);
     } finally {
       clearTimeout(watchdog);
+      this.#idle.resume();
     }
   }
 
@@ -181,6 +188,52 @@ class Handle implements Transaction {
   #assertOpen(): void {
     if (this.#open) return;
     throw new MemoryError("MEMORY_QUERY_FAILED", "The transaction or savepoint of this handle has ended.");
+  }
+}
+
+/** Ends a transaction whose work does nothing with it for too long: others wait for its connection and its locks. */
+class IdleWatch {
+  readonly #limitMs: number;
+  readonly #over = Promise.withResolvers<never>();
+  #busy = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #watching = false;
+
+  constructor(limitMs: number) {
+    this.#limitMs = limitMs;
+    this.#over.promise.catch(() => {});
+  }
+
+  /** Settles as the work does, or rejects with MEMORY_TIMEOUT when it was idle for too long. */
+  async during<T>(work: Promise<T>): Promise<T> {
+    this.#watching = true;
+    this.#arm();
+    try {
+      return await Promise.race([work, this.#over.promise]);
+    } finally {
+      this.#watching = false;
+      clearTimeout(this.#timer);
+      work.catch(() => {});
+    }
+  }
+
+  pause(): void {
+    this.#busy += 1;
+    clearTimeout(this.#timer);
+  }
+
+  resume(): void {
+    this.#busy -= 1;
+    this.#arm();
+  }
+
+  #arm(): void {
+    if (!this.#watching || this.#busy > 0) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      const message = "The transaction did nothing for too long and was rolled back.";
+      this.#over.reject(new MemoryError("MEMORY_TIMEOUT", message));
+    }, this.#limitMs);
   }
 }
 
