@@ -13,6 +13,7 @@ export interface TurnInfo {
   readonly agent: string;
   readonly sessionKey: string;
   readonly conversationId: string;
+  readonly channel: string;
   readonly user: string;
   readonly owner: boolean;
   readonly workspace: string;
@@ -20,7 +21,11 @@ export interface TurnInfo {
 
 /** One entry per event: what its hooks receive. Documentation of the events is generated from HOOK_EVENTS. */
 export interface HookContexts {
-  "provider:before": TurnInfo & { readonly provider: string; readonly messages: readonly Message[]; readonly options: ChatOptions };
+  "provider:before": TurnInfo & {
+    readonly provider: string;
+    readonly messages: readonly Message[];
+    readonly options: ChatOptions;
+  };
   "provider:after": TurnInfo & { readonly provider: string; readonly reply: ChatReply };
   "provider:error": TurnInfo & { readonly provider: string; readonly error: unknown };
   "tool:before": ToolContext & { readonly call: ToolCall };
@@ -32,7 +37,11 @@ export interface HookContexts {
   "skill:after": TurnInfo & { readonly skill: string };
   "session:start": { readonly agent: string; readonly sessionKey: string; readonly conversationId: string };
   "session:end": { readonly agent: string; readonly sessionKey: string; readonly conversationId: string };
-  "compact:before": TurnInfo & { readonly messages: readonly Message[]; readonly tokens: number; readonly limit: number };
+  "compact:before": TurnInfo & {
+    readonly messages: readonly Message[];
+    readonly tokens: number;
+    readonly limit: number;
+  };
   "compact:after": TurnInfo & { readonly dropped: number; readonly tokens: number };
   "delegation:before": TurnInfo & { readonly target: string; readonly task: string };
   "delegation:after": TurnInfo & { readonly target: string; readonly task: string; readonly result: string };

@@ -99,7 +99,7 @@ function replyMessages(rows: readonly HistoryEntry[]): Message[] {
     .filter((row) => row.tool_name === null)
     .map((row) => row.content)
     .join("");
-  const calls = rows.filter((row) => row.tool_name !== null);
+  const calls = rows.filter((row) => row.tool_name !== null).sort((a, b) => positionOf(a) - positionOf(b));
   if (calls.length === 0) return text === "" ? [] : [{ role: "assistant", content: text }];
   const toolCalls = calls.map(toCall);
   const results = calls.map(
@@ -111,6 +111,10 @@ function replyMessages(rows: readonly HistoryEntry[]): Message[] {
     }),
   );
   return [{ role: "assistant", content: text, toolCalls }, ...results];
+}
+
+function positionOf(row: HistoryEntry): number {
+  return typeof row.metadata.position === "number" ? row.metadata.position : 0;
 }
 
 function toCall(row: HistoryEntry): ToolCall {

@@ -8,7 +8,7 @@ import type { Message, ToolCall, Usage } from "../../contracts/message.ts";
 import { NO_USAGE } from "../../contracts/message.ts";
 import type { ChatReply } from "../../contracts/provider.ts";
 import type { ToolResult } from "../../contracts/tool.ts";
-import type { Steer, StoredReply, StoredStep } from "./turn-store.ts";
+import type { Steer, StoredReply, StoredStep } from "./turn-rows.ts";
 
 export interface LoopPorts {
   /** One reply; text is passed to `say` as it arrives. */

@@ -6,8 +6,9 @@ import type { Clock, Logger } from "../../contracts/ports.ts";
 import type { TurnLimits } from "./agents.ts";
 import type { Placement } from "./placement.ts";
 import type { StreamHub } from "./stream-hub.ts";
+import type { ClaimedTurn } from "./turn-rows.ts";
 import type { TurnRunner } from "./turn-runner.ts";
-import { type ClaimedTurn, leaseLost, type TurnStore } from "./turn-store.ts";
+import { leaseLost, type TurnStore } from "./turn-store.ts";
 
 export interface DispatcherDeps {
   readonly database: Database;

@@ -3,7 +3,7 @@
 import type { Channel } from "../../contracts/channel.ts";
 import type { Database } from "../../contracts/database.ts";
 import type { Logger } from "../../contracts/ports.ts";
-import type { OutboxPayload } from "./turn-store.ts";
+import type { OutboxPayload } from "./turn-rows.ts";
 
 export interface Outbox {
   start(): void;
@@ -27,7 +27,7 @@ interface OutboxRow {
   readonly attempts: number;
 }
 
-const TICK_MS = 5_000;
+const TICK_MS = 2_000;
 const BATCH = 50;
 /** A row that is being sent is not taken again for this long; then its sender counts as dead. */
 const SENDING_MS = 60_000;

@@ -14,12 +14,13 @@ const KEEP_ENDED_MS = 5 * 60_000;
 
 interface Feed {
   readonly events: NumberedEvent[];
-  readonly waiting: Set<() => void>;
   endedAt: number | null;
 }
 
 export class StreamHub {
   readonly #feeds = new Map<string, Feed>();
+  /** Readers that wait for a turn's next event; also for a turn that has not begun, or begins again. */
+  readonly #waiting = new Map<string, Set<() => void>>();
   readonly #monotonic: () => number;
 
   constructor(monotonic: () => number) {
@@ -29,7 +30,7 @@ export class StreamHub {
   /** Starts the feed of an attempt, in place of an earlier attempt's: readers that wait go on with the new one. */
   open(turnId: string, attempt: number): (event: StreamEvent) => void {
     this.#forgetOld();
-    const feed: Feed = { events: [], waiting: this.#feeds.get(turnId)?.waiting ?? new Set(), endedAt: null };
+    const feed: Feed = { events: [], endedAt: null };
     this.#feeds.delete(turnId);
     this.#feeds.set(turnId, feed);
     let nextId = firstIdOf(attempt);
@@ -39,13 +40,9 @@ export class StreamHub {
         feed.events.splice(0, MAX_EVENTS_PER_TURN / 10);
       }
       if (isFinal(event)) feed.endedAt = this.#monotonic();
-      for (const wake of feed.waiting) wake();
-      feed.waiting.clear();
+      for (const wake of this.#waiting.get(turnId) ?? []) wake();
+      this.#waiting.delete(turnId);
     };
-  }
-
-  has(turnId: string): boolean {
-    return this.#feeds.has(turnId);
   }
 
   /** The events after `lastEventId` that are held now. */
@@ -57,16 +54,16 @@ export class StreamHub {
     return events.slice(start);
   }
 
-  /** Resolves at the next event of the turn, or at once when it has no feed; the returned function ends the wait. */
+  /** Resolves at the next event of the turn; `cancel` ends the wait. */
   next(turnId: string): { readonly promise: Promise<void>; cancel(): void } {
-    const feed = this.#feeds.get(turnId);
     const { promise, resolve } = Promise.withResolvers<void>();
-    if (!feed) resolve();
-    else feed.waiting.add(resolve);
+    const waiting = this.#waiting.get(turnId) ?? new Set();
+    this.#waiting.set(turnId, waiting.add(resolve));
     return {
       promise,
       cancel: () => {
-        feed?.waiting.delete(resolve);
+        waiting.delete(resolve);
+        if (waiting.size === 0 && this.#waiting.get(turnId) === waiting) this.#waiting.delete(turnId);
         resolve();
       },
     };

@@ -11,7 +11,8 @@ import type { ToolResult } from "../../contracts/tool.ts";
 import { turnKey } from "../../domain/dedupe.ts";
 import type { PendingReport, WriteEntry } from "../transcript/batch.ts";
 import type { Writer } from "../transcript/writer.ts";
-import type { ClaimedTurn, Steer, StoredReply, StoredStep, TurnEnd, TurnStore } from "./turn-store.ts";
+import type { ClaimedTurn, Steer, StoredReply, StoredStep, TurnEnd } from "./turn-rows.ts";
+import type { TurnStore } from "./turn-store.ts";
 
 export interface OpenedConversation {
   readonly conversationId: string;
@@ -109,6 +110,8 @@ export class TurnJournal {
           metadata: {
             turn_id: this.#turn.turnId,
             step: replyStep,
+            // Calls that ran side by side are stored as they end; this is the order in which they were asked for.
+            position: n,
             tool_call_id: call.id,
             ...(result.isError === true ? { is_error: true } : {}),
             ...(state === "unknown" ? { outcome: "unknown" } : {}),

@@ -9,7 +9,7 @@ import { type Dispatcher, TURN_CHANNEL } from "./dispatcher.ts";
 import type { Inbox } from "./inbox.ts";
 import type { Placement } from "./placement.ts";
 import { finalIdOf, type StreamHub } from "./stream-hub.ts";
-import { finalEvent } from "./turn-runner.ts";
+import { finalEvent } from "./turn-end.ts";
 import type { TurnStore } from "./turn-store.ts";
 
 export interface TurnsDeps {
@@ -50,23 +50,24 @@ export function createTurns(deps: TurnsDeps): Turns {
     for (;;) {
       signal?.throwIfAborted();
       const wait = hub.next(turnId);
-      for (const numbered of hub.since(turnId, last)) {
-        last = numbered.id;
-        yield numbered;
-        if (isFinal(numbered.event)) return wait.cancel();
-      }
-      if (state.state === "finished") {
-        wait.cancel();
-        // Not held here any more, or ended elsewhere: the row has the whole answer.
-        return yield { id: Math.max(last + 1, finalIdOf(state.attempt)), event: state.final };
-      }
       const slept = new AbortController();
-      const timer = sleep(LOOK_MS, undefined, { signal: slept.signal }).catch(() => undefined);
-      await Promise.race(
-        hub.has(turnId) ? [wait.promise, timer, ended(signal, slept.signal)] : [timer, ended(signal, slept.signal)],
-      );
-      slept.abort();
-      wait.cancel();
+      try {
+        for (const numbered of hub.since(turnId, last)) {
+          last = numbered.id;
+          yield numbered;
+          if (isFinal(numbered.event)) return;
+        }
+        if (state.state === "finished") {
+          // Not held here any more, or ended elsewhere: the row has the whole answer.
+          yield { id: Math.max(last + 1, finalIdOf(state.attempt)), event: state.final };
+          return;
+        }
+        const timer = sleep(LOOK_MS, undefined, { signal: slept.signal }).catch(() => undefined);
+        await Promise.race([wait.promise, timer, ended(signal, slept.signal)]);
+      } finally {
+        slept.abort();
+        wait.cancel();
+      }
       // Events that are here already tell more than the row does.
       if (hub.since(turnId, last).length === 0) state = (await look(agent, turnId).catch(ignoreAway)) ?? state;
     }

@@ -1,0 +1,74 @@
+/** How a turn ends, and how its end is told: to the stream as it ends, and later from its row. */
+
+import type { CairnError } from "../../contracts/errors.ts";
+import { RuntimeError } from "../../contracts/errors.ts";
+import type { StreamEvent, TurnResult } from "../../contracts/stream.ts";
+import type { LoopEnd, LoopProgress } from "./agent-loop.ts";
+import type { ClaimedTurn, StoredStep, TurnEnd } from "./turn-rows.ts";
+
+export type FinalEvent = StreamEvent & { type: "turn.finished" | "turn.failed" };
+
+/** A reply: whole, cut by one of the limits, or brought to its end by a second attempt. */
+export function replied(end: LoopEnd, reply: string, resumed: boolean, maxToolIterations: number): TurnEnd {
+  const notices = [
+    ...(resumed ? ["This turn was interrupted and has been resumed."] : []),
+    ...(end.capped ? [`Stopped after ${maxToolIterations} tool iterations.`] : []),
+    ...(end.stopReason === "length" ? ["The reply was cut at the model's output limit."] : []),
+    ...(end.stopReason === "refusal" ? ["The model declined to answer."] : []),
+  ];
+  return {
+    state: "done",
+    reply,
+    usage: end.usage,
+    interrupted: resumed || end.capped,
+    notice: notices.join(" ") || null,
+    error: null,
+  };
+}
+
+/** A turn that did not get to its reply: what was said stays, and why it ended is told. */
+export function broken(turnId: string, reason: CairnError, progress: LoopProgress): TurnEnd {
+  const stopped = reason.code === "RUNTIME_TURN_ABORTED";
+  return {
+    state: stopped ? "aborted" : "failed",
+    reply: progress.text,
+    usage: progress.usage,
+    interrupted: true,
+    notice: stopped ? reason.message : null,
+    error: stopped ? null : { ...reason.toBody(), turn_id: turnId },
+  };
+}
+
+/** A turn whose runner has crashed twice is not tried a third time; its replies so far stay readable. */
+export function givenUp(steps: readonly StoredStep[], progress: LoopProgress): RuntimeError {
+  const replies = steps.flatMap((step) => (step.kind === "reply" && step.reply.text !== "" ? [step.reply.text] : []));
+  progress.text = replies.join("\n\n");
+  progress.nextStep = Math.max(0, ...steps.map((step) => step.n)) + 1;
+  return new RuntimeError("RUNTIME_TURN_INTERRUPTED", "The turn was interrupted twice and was given up.", {
+    hint: "Send the message again.",
+  });
+}
+
+export function finalEvent(turn: Pick<ClaimedTurn, "turnId" | "conversation">, end: TurnEnd): FinalEvent {
+  const { turnId, conversation } = turn;
+  if (end.error) return { type: "turn.failed", turn_id: turnId, session: conversation, error: end.error };
+  const result: TurnResult = {
+    turn_id: turnId,
+    session: conversation,
+    text: end.reply,
+    usage: end.usage,
+    interrupted: end.interrupted,
+    ...(end.notice === null ? {} : { notice: end.notice }),
+  };
+  return { type: "turn.finished", ...result };
+}
+
+/** Tells the listeners of this process; the turn itself is back in line for the next one. */
+export function shutdownEvent(turn: Pick<ClaimedTurn, "turnId" | "conversation">): FinalEvent {
+  const error = new RuntimeError(
+    "RUNTIME_TURN_INTERRUPTED",
+    "The service is shutting down; the turn goes on after its restart.",
+    { turnId: turn.turnId, retryAfterS: 5 },
+  );
+  return { type: "turn.failed", turn_id: turn.turnId, session: turn.conversation, error: error.toBody() };
+}

@@ -1,0 +1,160 @@
+/**
+ * What a turn shows to the model: the stable head (workspace files, tools), the session's messages, the user's message,
+ * and the context that memory finds for it, which is never stored.
+ */
+
+import type { TurnInfo } from "../../contracts/hooks.ts";
+import type { Memory } from "../../contracts/memory.ts";
+import type { ContentPart, Message } from "../../contracts/message.ts";
+import type { Clock, Logger } from "../../contracts/ports.ts";
+import type { ChatOptions } from "../../contracts/provider.ts";
+import type { SessionSettings } from "../../contracts/records.ts";
+import { fitHistory, toMessages } from "../../domain/history.ts";
+import { type ModelRef, modelChain } from "../../domain/model-ref.ts";
+import type { AttachmentStore } from "../attachments.ts";
+import type { HookPipeline } from "../hooks.ts";
+import type { Agent, TurnLimits } from "./agents.ts";
+import type { PromptBuilder } from "./prompt.ts";
+import type { ClaimedTurn } from "./turn-rows.ts";
+
+export interface TurnPromptDeps {
+  readonly providerIds: ReadonlySet<string>;
+  readonly memory: Memory;
+  readonly attachments: AttachmentStore;
+  readonly prompts: PromptBuilder;
+  readonly hooks: HookPipeline;
+  readonly limits: TurnLimits;
+  readonly countTokens: (text: string) => number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface TurnPrompt {
+  /** The session so far; the user's message of this turn is the last. */
+  readonly messages: readonly Message[];
+  readonly options: ChatOptions;
+  readonly chain: readonly ModelRef[];
+  readonly showReasoning: boolean;
+  /** The newest of the messages, as many as the model's window holds beside the rest of the prompt. */
+  fit(messages: readonly Message[]): Promise<readonly Message[]>;
+}
+
+/** History rows read for a prompt; what does not fit into the window is left out afterwards. */
+const HISTORY_ROWS = 1_000;
+/** However small the configured window is: less than this is no conversation. */
+const LEAST_WINDOW = 1_000;
+
+export async function assemblePrompt(
+  deps: TurnPromptDeps,
+  turn: ClaimedTurn,
+  agent: Agent,
+  info: TurnInfo,
+  text: string,
+  signal: AbortSignal,
+): Promise<TurnPrompt> {
+  const { memory, limits, clock } = deps;
+  const [settings, history, content, system] = await Promise.all([
+    sessionSettings(memory, turn.sessionKey),
+    memory.getSessionHistory(turn.sessionKey, { limit: HISTORY_ROWS }),
+    userContent(deps.attachments, turn, text),
+    deps.prompts.build(agent.name, agent.workspace, dateIn(limits.timezone, clock.now())),
+  ]);
+  // The turn's own later rows come from its steps, with what the provider must get back.
+  const earlier = history.filter((row) => row.metadata.turn_id !== turn.turnId || row.metadata.imported === true);
+  const context = await retrieve(deps, turn, agent, text, new Set(history.map((row) => row.id)), signal);
+
+  return {
+    messages: [...toMessages(earlier), { role: "user", content }],
+    options: chatOptions(turn, agent, settings, system, context),
+    chain: modelChain(agent, settings.model, deps.providerIds),
+    showReasoning: settings.reasoning === true,
+    async fit(messages) {
+      const room = (promptTokens: number) =>
+        Math.max(LEAST_WINDOW, agent.contextWindow - agent.maxTokens - promptTokens);
+      // A token is at least one byte: most conversations fit by that bound, and nothing need be counted.
+      const bound = room(Buffer.byteLength(system) + Buffer.byteLength(context));
+      if (fitHistory(messages, bound, byteLength).messages === messages) return messages;
+      const limit = room(deps.countTokens(system) + deps.countTokens(context));
+      const fitted = fitHistory(messages, limit, deps.countTokens);
+      if (fitted.messages === messages) return messages;
+      await deps.hooks.run("compact:before", { ...info, messages, tokens: fitted.tokens, limit }, signal);
+      await deps.hooks.run("compact:after", { ...info, dropped: fitted.dropped, tokens: fitted.tokens }, signal);
+      return fitted.messages;
+    },
+  };
+}
+
+async function sessionSettings(memory: Memory, sessionKey: string): Promise<SessionSettings> {
+  return (await memory.loadSessionSettings?.(sessionKey)) ?? {};
+}
+
+function byteLength(text: string): number {
+  return Buffer.byteLength(text);
+}
+
+/** YYYY-MM-DD of an instant in a timezone. */
+function dateIn(timezone: string, instant: Date): string {
+  const format = { timeZone: timezone, year: "numeric", month: "2-digit", day: "2-digit" } as const;
+  return new Intl.DateTimeFormat("en-CA", format).format(instant);
+}
+
+async function userContent(attachments: AttachmentStore, turn: ClaimedTurn, text: string): Promise<Message["content"]> {
+  if (turn.attachments.length === 0) return text;
+  const parts = await Promise.all(
+    turn.attachments.map(async (ref): Promise<ContentPart> => {
+      const data = await attachments.load(ref);
+      if (data && ref.media_type.startsWith("image/")) {
+        return { type: "image", mediaType: ref.media_type, data: data.toString("base64") };
+      }
+      const head = `[attachment ${ref.name}, ${ref.media_type}, ${ref.size} bytes]`;
+      const body = data && ref.media_type.startsWith("text/") ? `\n${data.toString("utf8")}` : "";
+      return { type: "text", text: head + body };
+    }),
+  );
+  return [...(text === "" ? [] : [{ type: "text" as const, text }]), ...parts];
+}
+
+/** Retrieval helps, it is not needed: a turn is answered without it when memory cannot be searched just now. */
+async function retrieve(
+  deps: TurnPromptDeps,
+  turn: ClaimedTurn,
+  agent: Agent,
+  text: string,
+  held: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<string> {
+  const now = `The time is ${deps.clock.now().toISOString().slice(0, 16)}Z.`;
+  if (text.trim() === "") return now;
+  try {
+    const found = await deps.memory.getContextForTurn(text, agent.name, {
+      maxTokens: deps.limits.contextTokens,
+      visibility: turn.owner ? { all: true } : { channel: turn.channel, user: turn.user },
+      exclude: held,
+      signal,
+    });
+    return found === "" ? now : `${now}\n\n${found}`;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    deps.logger.warn({ err: error, turnId: turn.turnId }, "no context could be retrieved for a turn");
+    return now;
+  }
+}
+
+function chatOptions(
+  turn: ClaimedTurn,
+  agent: Agent,
+  settings: SessionSettings,
+  system: string,
+  context: string,
+): ChatOptions {
+  const { sessionKey, user, channel, owner } = turn;
+  return {
+    system,
+    context,
+    tools: [...agent.tools.values()].map(({ name, description, parameters }) => ({ name, description, parameters })),
+    thinking: settings.thinking ?? agent.thinking,
+    maxTokens: agent.maxTokens,
+    ...(agent.temperature === undefined ? {} : { temperature: agent.temperature }),
+    caller: { agent: agent.name, sessionKey, user, channel, owner },
+  };
+}

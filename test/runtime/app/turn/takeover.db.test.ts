@@ -1,0 +1,240 @@
+/** A runner dies, is paused, or is shut down: the turn goes on once, nothing recorded runs again, and the user is told. */
+
+import { afterEach, expect, it } from "vitest";
+import type { Tool } from "../../../../runtime/contracts/tool.ts";
+import { describeEachDatabase } from "../../../support/databases.ts";
+import {
+  end,
+  type Harness,
+  type HarnessOptions,
+  hang,
+  realClock,
+  startHarness,
+  text,
+  toolCall,
+} from "../../../support/turn-harness.ts";
+
+describeEachDatabase("takeover of turns", (open) => {
+  const running: Harness[] = [];
+  afterEach(async () => {
+    await Promise.all(running.splice(0).map((harness) => harness.stop()));
+  });
+  async function start(options: Omit<HarnessOptions, "database">): Promise<Harness> {
+    const harness = await startHarness({ database: await open(), ...options });
+    running.push(harness);
+    return harness;
+  }
+  /** Dies with what it was doing; not stopped at the end, since its turn would never end. */
+  async function startDoomed(options: Omit<HarnessOptions, "database">): Promise<Harness> {
+    return startHarness({ database: await open(), ...options });
+  }
+
+  /** Counts what really happened, apart from our own tables. */
+  function effects() {
+    const counts: Record<string, number> = {};
+    const tool = (name: string, then: () => Promise<unknown> = async () => undefined): Tool => ({
+      name,
+      description: name,
+      parameters: { type: "object" },
+      execute: async () => {
+        counts[name] = (counts[name] ?? 0) + 1;
+        await then();
+        return { content: `${name} done` };
+      },
+    });
+    return { counts, tool };
+  }
+
+  const twoCalls: HarnessOptions["script"] = ({ messages }) =>
+    messages.at(-1)?.role === "user"
+      ? [text("On it."), toolCall("c1", "first"), toolCall("c2", "second"), toolCall("c3", "third"), end("tool_calls")]
+      : [text("Finished."), end()];
+
+  it("reuses recorded results, runs no begun call again, and runs what was never begun", async () => {
+    const { counts, tool } = effects();
+    const doomed = await startDoomed({
+      script: twoCalls,
+      tools: [tool("first"), tool("second", () => hang()), tool("third")],
+    });
+    const { turnId } = await doomed.turns.accept(doomed.message("go"));
+    await expect.poll(() => counts).toEqual({ first: 1, second: 1 });
+    await doomed.die();
+
+    const next = await start({
+      script: twoCalls,
+      tools: [tool("first"), tool("second"), tool("third")],
+      ...doomed.next,
+    });
+    const result = await next.turns.wait(next.agentName, turnId);
+    expect(counts).toEqual({ first: 1, second: 1, third: 1 });
+    expect(result).toMatchObject({ text: "On it.\n\nFinished.", interrupted: true });
+    expect(result.notice).toContain("interrupted");
+    const results = next.requests[0]?.messages.filter(({ role }) => role === "tool");
+    expect(results?.map(({ content }) => String(content).split(":")[0])).toEqual([
+      "first done",
+      "TOOL_OUTCOME_UNKNOWN",
+      "third done",
+    ]);
+    const rows = await next.transcript();
+    expect(rows.map(({ role, content, tool_name }) => tool_name ?? `${role}: ${content}`)).toEqual([
+      "user: go",
+      "assistant: On it.",
+      "first",
+      "second",
+      "third",
+      "assistant: Finished.",
+    ]);
+    expect(rows[3]?.metadata).toMatchObject({ outcome: "unknown" });
+  });
+
+  it("gives a turn up visibly when its second runner has died too", async () => {
+    const script: HarnessOptions["script"] = async () => hang();
+    const first = await startDoomed({ script });
+    const { turnId } = await first.turns.accept(first.message("go"));
+    await expect.poll(() => first.requests.length).toBe(1);
+    await first.die();
+    const second = await startDoomed({ script, ...first.next });
+    await expect.poll(() => second.requests.length).toBe(1);
+    await second.die();
+    const third = await start({ script, ...first.next });
+    await expect(third.turns.wait(third.agentName, turnId)).rejects.toMatchObject({
+      code: "RUNTIME_TURN_INTERRUPTED",
+      details: { turnId },
+    });
+    expect(third.requests).toHaveLength(0);
+    await expect.poll(() => third.sent.at(-1)?.notice).toContain("given up");
+  });
+
+  it("lets a runner that was paused past its lease write nothing", async () => {
+    const { counts, tool } = effects();
+    const gate = Promise.withResolvers<void>();
+    // The paused runner's clock stands still, so that it does not notice by itself that its lease has ended.
+    const paused = { now: realClock.now, monotonic: () => 0 };
+    const limits = { leaseMs: 1_000 };
+    const slow = await startDoomed({
+      script: twoCalls,
+      tools: [tool("first", () => gate.promise), tool("second"), tool("third")],
+      limits,
+      clock: paused,
+    });
+    const { turnId } = await slow.turns.accept(slow.message("go"));
+    await expect.poll(() => counts).toEqual({ first: 1 });
+    await slow.die();
+
+    const other = await start({
+      script: twoCalls,
+      tools: [tool("first"), tool("second"), tool("third")],
+      limits,
+      agent: { name: slow.agentName },
+      node: "another-node",
+    });
+    const result = await other.turns.wait(other.agentName, turnId, AbortSignal.timeout(20_000));
+    const before = await other.transcript();
+    gate.resolve();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(counts).toEqual({ first: 1, second: 1, third: 1 });
+    expect(await other.transcript()).toEqual(before);
+    expect(result.interrupted).toBe(true);
+    expect(await other.turns.look(other.agentName, turnId)).toMatchObject({ state: "finished" });
+  });
+
+  it("makes a claim wait for a write that has passed the fence and not yet committed", async () => {
+    const database = await open();
+    if (database.backend === "embedded") return;
+    const doomed = await startDoomed({ script: async () => hang() });
+    const { turnId } = await doomed.turns.accept(doomed.message("go"));
+    await expect.poll(() => doomed.requests.length).toBe(1);
+    await doomed.die();
+    const epoch = 1;
+    const written = Promise.withResolvers<void>();
+    const hold = doomed.store.fenced({ turnId, epoch }, async () => written.promise);
+    const next = await start({ script: () => [text("ok"), end()], ...doomed.next });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(next.requests).toHaveLength(0);
+    written.resolve();
+    await hold;
+    expect((await next.turns.wait(next.agentName, turnId)).text).toBe("ok");
+    await expect(doomed.store.fenced({ turnId, epoch }, async () => undefined)).rejects.toMatchObject({
+      code: "RUNTIME_LEASE_LOST",
+    });
+  });
+
+  it("drains: an active turn ends, a new message is refused, a queued one waits for the next start", async () => {
+    const gate = Promise.withResolvers<void>();
+    const harness = await startDoomed({
+      script: async ({ messages }) => {
+        await gate.promise;
+        return [text(`re: ${String(messages.at(-1)?.content)}`), end()];
+      },
+    });
+    const active = await harness.turns.accept(harness.message("active"));
+    const queued = await harness.turns.accept(harness.message("queued"));
+    await expect.poll(() => harness.requests.length).toBe(1);
+    const drained = harness.drain(10_000);
+    await expect(harness.turns.accept(harness.message("late"))).rejects.toMatchObject({ code: "RUNTIME_DRAINING" });
+    gate.resolve();
+    await drained;
+    expect((await harness.turns.wait(harness.agentName, active.turnId)).text).toBe("re: active");
+    expect(await harness.turns.look(harness.agentName, queued.turnId)).toMatchObject({ state: "queued" });
+    await harness.die();
+    const next = await start({ script: () => [text("later"), end()], ...harness.next });
+    expect(await next.turns.wait(next.agentName, queued.turnId)).toMatchObject({ text: "later", interrupted: false });
+  });
+
+  it("checkpoints a turn at the drain deadline; the next start goes on with it, as often as it takes", async () => {
+    const { counts, tool } = effects();
+    const script: HarnessOptions["script"] = async ({ messages, options }) => {
+      if (messages.at(-1)?.role === "user") return [toolCall("c1", "first"), end("tool_calls")];
+      return hang(options.signal);
+    };
+    let harness = await startDoomed({ script, tools: [tool("first")] });
+    const { turnId } = await harness.turns.accept(harness.message("go"));
+    for (let shutdown = 0; shutdown < 3; shutdown++) {
+      await expect.poll(() => harness.requests.length).toBe(shutdown === 0 ? 2 : 1);
+      await harness.drain(0);
+      await harness.die();
+      if (shutdown < 2) harness = await startDoomed({ script, tools: [tool("first")], ...harness.next });
+    }
+    const last = await start({ script: () => [text("at last"), end()], tools: [tool("first")], ...harness.next });
+    expect(await last.turns.wait(last.agentName, turnId)).toMatchObject({ text: "at last", interrupted: true });
+    expect(counts).toEqual({ first: 1 });
+  });
+
+  it("hands its agent over at once when it stops, and only one of two nodes runs its turns", async () => {
+    const script: HarnessOptions["script"] = ({ messages }) => [text(`re: ${String(messages.at(-1)?.content)}`), end()];
+    const one = await start({ script, node: "one" });
+    const two = await start({ script, node: "two", agent: { name: one.agentName } });
+    for (let n = 0; n < 5; n++) await one.say(`m${n}`);
+    expect(one.requests).toHaveLength(5);
+    expect(two.requests).toHaveLength(0);
+  });
+
+  it("goes on with a turn whose database was away for a moment", async () => {
+    const database = await open();
+    let failures = 0;
+    const flaky: typeof database = new Proxy(database, {
+      get(target, property, receiver) {
+        const value: unknown = Reflect.get(target, property, receiver);
+        if (typeof value !== "function") return value;
+        return (...args: unknown[]) => {
+          const statement = typeof args[0] === "string" ? args[0] : "";
+          if (statement.includes("turn:intention") && failures++ < 3) {
+            return import("../../../../runtime/contracts/errors.ts").then(({ MemoryError }) => {
+              throw new MemoryError("MEMORY_UNAVAILABLE", "away");
+            });
+          }
+          return Reflect.apply(value, target, args);
+        };
+      },
+    });
+    const { counts, tool } = effects();
+    const harness = await startHarness({
+      database: flaky,
+      script: twoCalls,
+      tools: [tool("first"), tool("second"), tool("third")],
+    });
+    running.push(harness);
+    expect(await harness.say("go")).toMatchObject({ text: "On it.\n\nFinished.", interrupted: false });
+    expect(counts).toEqual({ first: 1, second: 1, third: 1 });
+  });
+});

@@ -1,0 +1,505 @@
+/** A message comes in, a turn answers it: acceptance, order, tools, steering, stopping, and what is stored of it. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, expect, it } from "vitest";
+import { ProviderError, ToolError } from "../../../../runtime/contracts/errors.ts";
+import type { Tool } from "../../../../runtime/contracts/tool.ts";
+import { describeEachDatabase } from "../../../support/databases.ts";
+import {
+  end,
+  type Harness,
+  type HarnessOptions,
+  hang,
+  startHarness,
+  text,
+  toolCall,
+} from "../../../support/turn-harness.ts";
+
+describeEachDatabase("turns", (open) => {
+  const running: Harness[] = [];
+  afterEach(async () => {
+    await Promise.all(running.splice(0).map((harness) => harness.stop()));
+  });
+  async function start(options: Omit<HarnessOptions, "database">): Promise<Harness> {
+    const harness = await startHarness({ database: await open(), ...options });
+    running.push(harness);
+    return harness;
+  }
+  const echo: HarnessOptions["script"] = ({ messages }) => [
+    text(`you said: ${String(messages.at(-1)?.content)}`),
+    end(),
+  ];
+
+  function tool(name: string, execute: Tool["execute"], extra: Partial<Tool> = {}): Tool {
+    return { name, description: name, parameters: { type: "object" }, execute, ...extra };
+  }
+
+  it("answers a message, stores both sides and sends the reply", async () => {
+    const harness = await start({ script: echo });
+    const result = await harness.say("hello");
+    expect(result).toMatchObject({ text: "you said: hello", session: "s1", interrupted: false });
+    expect(result.usage).toMatchObject({ inputTokens: 10, outputTokens: 5 });
+    const rows = await harness.transcript();
+    expect(rows.map(({ role, content }) => [role, content])).toEqual([
+      ["user", "hello"],
+      ["assistant", "you said: hello"],
+    ]);
+    await expect.poll(() => harness.sent).toMatchObject([{ turnId: result.turn_id, text: "you said: hello" }]);
+  });
+
+  it("shows the model the session so far, and not another session's", async () => {
+    const harness = await start({ script: echo });
+    await harness.say("first");
+    await harness.say("elsewhere", { session: "s2" });
+    await harness.say("second");
+    expect(harness.requests.at(-1)?.messages.map(({ role, content }) => [role, content])).toEqual([
+      ["user", "first"],
+      ["assistant", "you said: first"],
+      ["user", "second"],
+    ]);
+  });
+
+  it("starts exactly one turn for sixteen concurrent deliveries of one message", async () => {
+    const harness = await start({ script: echo });
+    const message = harness.message("once", { externalId: "m-1" });
+    const accepted = await Promise.all(Array.from({ length: 16 }, () => harness.turns.accept(message)));
+    expect(new Set(accepted.map(({ turnId }) => turnId)).size).toBe(1);
+    expect(accepted.filter(({ fresh }) => fresh)).toHaveLength(1);
+    await harness.turns.wait(harness.agentName, accepted[0]?.turnId ?? "");
+    expect(harness.requests).toHaveLength(1);
+  });
+
+  it("refuses another body under the same key and names the first turn", async () => {
+    const harness = await start({ script: echo });
+    const { turnId } = await harness.turns.accept(harness.message("one", { externalId: "m-1" }));
+    const second = harness.turns.accept(harness.message("two", { externalId: "m-1" }));
+    await expect(second).rejects.toMatchObject({ code: "RUNTIME_CONFLICT", details: { turnId } });
+  });
+
+  it("refuses an unknown agent before anything is stored", async () => {
+    const harness = await start({ script: echo });
+    const refused = harness.turns.accept(harness.message("hi", { agent: "nobody" }));
+    await expect(refused).rejects.toMatchObject({ code: "RUNTIME_AGENT_UNKNOWN" });
+  });
+
+  it("keeps the order of a session and runs sessions side by side", async () => {
+    const release = new Map<string, () => void>();
+    const order: string[] = [];
+    const harness = await start({
+      script: async ({ messages }) => {
+        const said = String(messages.at(-1)?.content);
+        order.push(said);
+        await new Promise<void>((resolve) => release.set(said, resolve));
+        return [text("ok"), end()];
+      },
+    });
+    const accepted = [];
+    for (const said of ["a1", "a2"]) accepted.push(await harness.turns.accept(harness.message(said, { session: "a" })));
+    accepted.push(await harness.turns.accept(harness.message("b1", { session: "b" })));
+    await expect.poll(() => [...order].sort()).toEqual(["a1", "b1"]);
+    release.get("a1")?.();
+    await expect.poll(() => order).toContain("a2");
+    release.get("a2")?.();
+    release.get("b1")?.();
+    for (const { turnId } of accepted) await harness.turns.wait(harness.agentName, turnId);
+  });
+
+  it("runs tools, gives their results back, and stores each call as a row of its own", async () => {
+    const harness = await start({
+      script: ({ messages }, call) =>
+        call === 1
+          ? [text("Let me look."), toolCall("c1", "look", { at: "sky" }), end("tool_calls")]
+          : [text(`It is ${String(messages.at(-1)?.content)}.`), end()],
+      tools: [tool("look", async ({ at }) => ({ content: `blue ${String(at)}` }))],
+    });
+    const result = await harness.say("what colour?");
+    expect(result.text).toBe("Let me look.\n\nIt is blue sky.");
+    const rows = await harness.transcript();
+    expect(rows.map(({ role, content, tool_name, tool_result }) => [role, content, tool_name, tool_result])).toEqual([
+      ["user", "what colour?", null, null],
+      ["assistant", "Let me look.", null, null],
+      ["assistant", "", "look", "blue sky"],
+      ["assistant", "It is blue sky.", null, null],
+    ]);
+    expect(rows[2]?.metadata).toMatchObject({ turn_id: result.turn_id, tool_call_id: "c1" });
+  });
+
+  it("streams deltas whose sum is the text, with the tools in between", async () => {
+    const harness = await start({
+      script: (_request, call) =>
+        call === 1
+          ? [text("One "), text("moment."), toolCall("c1", "look"), end("tool_calls")]
+          : [text("Do"), text("ne."), end()],
+      tools: [tool("look", async () => ({ content: "seen" }))],
+    });
+    const { turnId } = await harness.turns.accept(harness.message("go"));
+    const events = await harness.events(turnId);
+    const deltas = events.flatMap((event) => (event.type === "text.delta" ? [event.text] : []));
+    const last = events.at(-1);
+    expect(last).toMatchObject({ type: "turn.finished", text: deltas.join("") });
+    expect(deltas.join("")).toBe("One moment.\n\nDone.");
+    expect(events.map(({ type }) => type).filter((type) => type !== "text.delta")).toEqual([
+      "turn.started",
+      "tool.started",
+      "tool.finished",
+      "turn.finished",
+    ]);
+  });
+
+  it("rebuilds earlier tool calls for the model as calls with their results", async () => {
+    const harness = await start({
+      script: (_request, call) =>
+        call === 1 ? [toolCall("c1", "look"), toolCall("c2", "look"), end("tool_calls")] : [text("ok"), end()],
+      tools: [tool("look", async () => ({ content: "seen" }), { parallel: true })],
+    });
+    await harness.say("look twice");
+    await harness.say("and now?");
+    expect(harness.requests.at(-1)?.messages).toMatchObject([
+      { role: "user", content: "look twice" },
+      { role: "assistant", toolCalls: [{ id: "c1" }, { id: "c2" }] },
+      { role: "tool", toolCallId: "c1", content: "seen" },
+      { role: "tool", toolCallId: "c2", content: "seen" },
+      { role: "assistant", content: "ok" },
+      { role: "user", content: "and now?" },
+    ]);
+  });
+
+  it("runs calls that only read side by side, and others one after the other", async () => {
+    let now = 0;
+    const most: Record<string, number> = { read: 0, write: 0 };
+    const counted = (name: string) => async () => {
+      now++;
+      most[name] = Math.max(most[name] ?? 0, now);
+      await sleep(20);
+      now--;
+      return { content: name };
+    };
+    const calls = (name: string) => [1, 2, 3].map((n) => toolCall(`${name}${n}`, name));
+    const harness = await start({
+      script: (_request, call) =>
+        call === 1
+          ? [...calls("read"), end("tool_calls")]
+          : call === 2
+            ? [...calls("write"), end("tool_calls")]
+            : [text("ok"), end()],
+      tools: [tool("read", counted("read"), { parallel: true }), tool("write", counted("write"))],
+    });
+    await harness.say("go");
+    expect(most).toEqual({ read: 3, write: 1 });
+  });
+
+  it("tells the model what was wrong with a call, and goes on", async () => {
+    const harness = await start({
+      script: (_request, call) =>
+        call === 1
+          ? [
+              toolCall("c1", "missing"),
+              toolCall("c2", "strict", { n: "many" }),
+              toolCall("c3", "strict", { __invalid_json: "{" }),
+              toolCall("c4", "refuses"),
+              toolCall("c5", "breaks"),
+              end("tool_calls"),
+            ]
+          : [text("I see."), end()],
+      tools: [
+        tool("strict", async () => ({ content: "never" }), {
+          parameters: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] },
+        }),
+        tool("refuses", async () => {
+          throw new ToolError("TOOL_REFUSED", "Not that.");
+        }),
+        tool("breaks", async () => {
+          throw new Error("secret detail");
+        }),
+      ],
+    });
+    const result = await harness.say("try");
+    expect(result).toMatchObject({ text: "I see.", interrupted: false });
+    const results = harness.requests[1]?.messages.filter(({ role }) => role === "tool").map(({ content }) => content);
+    expect(results?.map((content) => String(content).split(":")[0])).toEqual([
+      "TOOL_UNKNOWN",
+      "TOOL_INVALID_ARGUMENTS",
+      "TOOL_INVALID_ARGUMENTS",
+      "TOOL_REFUSED",
+      "RUNTIME_INTERNAL",
+    ]);
+    expect(JSON.stringify(results)).not.toContain("secret detail");
+  });
+
+  it("keeps the text so far when the iteration cap is hit", async () => {
+    const harness = await start({
+      limits: { maxToolIterations: 2 },
+      script: (_request, call) => [text(`step ${call}`), toolCall(`c${call}`, "look"), end("tool_calls")],
+      tools: [tool("look", async () => ({ content: "seen" }))],
+    });
+    const result = await harness.say("loop");
+    expect(result).toMatchObject({ text: "step 1\n\nstep 2\n\nstep 3", interrupted: true });
+    expect(result.notice).toContain("2 tool iterations");
+    expect(harness.requests).toHaveLength(3);
+  });
+
+  it("gives calls that repeat an id across replies names of their own", async () => {
+    let runs = 0;
+    const harness = await start({
+      script: (_request, call) =>
+        call <= 2 ? [toolCall("call_0", "count"), end("tool_calls")] : [text("done"), end()],
+      tools: [tool("count", async () => ({ content: String(++runs) }))],
+    });
+    expect((await harness.say("count twice")).text).toBe("done");
+    expect(runs).toBe(2);
+  });
+
+  it("stops a turn: the tool's signal aborts, the text so far is kept, and the next message is answered", async () => {
+    let aborted = false;
+    const harness = await start({
+      script: (_request, call) =>
+        call === 1 ? [text("Working"), toolCall("c1", "slow"), end("tool_calls")] : [text("fresh"), end()],
+      tools: [
+        tool("slow", async (_args, signal) => {
+          await hang(signal).catch(() => undefined);
+          aborted = true;
+          throw new ToolError("TOOL_ABORTED", "Stopped.");
+        }),
+      ],
+    });
+    const { turnId } = await harness.turns.accept(harness.message("go"));
+    await expect.poll(async () => (await harness.store.steps(turnId)).at(-1)?.kind).toBe("tool");
+    expect(await harness.command("/stop")).toMatchObject({ data: { stopped: true } });
+    expect(aborted).toBe(true);
+    expect(await harness.turns.wait(harness.agentName, turnId)).toMatchObject({ text: "Working", interrupted: true });
+    expect((await harness.say("again")).text).toBe("fresh");
+  });
+
+  it("keeps what a model had said when it is stopped in the middle of a reply", async () => {
+    const harness = await start({
+      script: async function* ({ options }) {
+        yield text("Half a sen");
+        await hang(options.signal);
+      },
+    });
+    const { turnId } = await harness.turns.accept(harness.message("go"));
+    await expect.poll(() => harness.hub.since(turnId, 0).length).toBeGreaterThan(1);
+    await harness.command("/stop");
+    expect(await harness.turns.wait(harness.agentName, turnId)).toMatchObject({
+      text: "Half a sen",
+      interrupted: true,
+    });
+    const rows = await harness.transcript();
+    expect(rows.at(-1)).toMatchObject({ role: "assistant", content: "Half a sen", metadata: { interrupted: true } });
+  });
+
+  it("shows a steer to the agent at its next step, also when it comes during the last reply", async () => {
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const harness = await start({
+      script: async (_request, call) => {
+        if (call === 1) return [toolCall("c1", "wait"), end("tool_calls")];
+        if (call === 2) {
+          await gates[1]?.promise;
+          return [text("Nearly done."), end()];
+        }
+        return [text("Now in French."), end()];
+      },
+      tools: [
+        tool("wait", async () => {
+          await gates[0]?.promise;
+          return { content: "ok" };
+        }),
+      ],
+    });
+    const { turnId } = await harness.turns.accept(harness.message("go"));
+    await expect.poll(async () => (await harness.store.steps(turnId)).at(-1)?.kind).toBe("tool");
+    expect(await harness.command("/steer be brief")).toMatchObject({ data: { steered: true } });
+    gates[0]?.resolve();
+    await expect.poll(() => harness.requests.length).toBe(2);
+    expect(harness.requests[1]?.messages.at(-1)).toMatchObject({ role: "system" });
+    expect(String(harness.requests[1]?.messages.at(-1)?.content)).toContain("be brief");
+    await harness.command("/steer in French");
+    gates[1]?.resolve();
+    const result = await harness.turns.wait(harness.agentName, turnId);
+    expect(result.text).toBe("Nearly done.\n\nNow in French.");
+    const rows = await harness.transcript();
+    expect(rows.filter(({ role }) => role === "system").map(({ content }) => content)).toEqual([
+      "be brief",
+      "in French",
+    ]);
+  });
+
+  it("interrupts: aborts the turn and runs the text ahead of what is queued", async () => {
+    const said: string[] = [];
+    const harness = await start({
+      script: async ({ messages, options }) => {
+        const last = String(messages.at(-1)?.content);
+        said.push(last);
+        if (last === "long") await hang(options.signal);
+        return [text(`re: ${last}`), end()];
+      },
+    });
+    const long = await harness.turns.accept(harness.message("long"));
+    const queued = await harness.turns.accept(harness.message("queued"));
+    await expect.poll(() => said).toEqual(["long"]);
+    const reply = await harness.command("/interrupt urgent");
+    const urgent = String(reply.data?.turn_id);
+    expect((await harness.turns.wait(harness.agentName, urgent)).text).toBe("re: urgent");
+    await harness.turns.wait(harness.agentName, queued.turnId);
+    expect(said).toEqual(["long", "urgent", "queued"]);
+    expect(await harness.turns.wait(harness.agentName, long.turnId)).toMatchObject({ interrupted: true });
+  });
+
+  it("begins a new conversation with /new: history gone, transcript and settings kept", async () => {
+    const harness = await start({ script: echo });
+    await harness.say("remember this");
+    await harness.command("/think high");
+    await harness.command("/new");
+    await harness.say("fresh");
+    const request = harness.requests.at(-1);
+    expect(request?.messages.map(({ content }) => content)).toEqual(["fresh"]);
+    expect(request?.options.thinking).toBe("high");
+    const rows = await harness.transcript();
+    expect(rows.map(({ content }) => content)).toContain("remember this");
+    expect(new Set(rows.map(({ conversation_id }) => conversation_id)).size).toBe(2);
+  });
+
+  it("writes the end of a turn that /new aborted into the conversation it belongs to", async () => {
+    const harness = await start({
+      script: async function* ({ options }) {
+        yield text("Half");
+        await hang(options.signal);
+      },
+    });
+    const { turnId } = await harness.turns.accept(harness.message("go"));
+    await expect.poll(() => harness.hub.since(turnId, 0).length).toBeGreaterThan(1);
+    await harness.command("/new");
+    const rows = await harness.transcript();
+    expect(rows.map(({ content }) => content)).toEqual(["go", "Half"]);
+    expect(new Set(rows.map(({ conversation_id }) => conversation_id)).size).toBe(1);
+  });
+
+  it("answers every command at once while a turn runs, and refuses unknown ones", async () => {
+    const harness = await start({ script: async ({ options }) => hang(options.signal) });
+    await harness.turns.accept(harness.message("go"));
+    await expect.poll(() => harness.requests.length).toBe(1);
+    expect(await harness.command("/status")).toMatchObject({ data: { queued: 0, model: "scripted:scripted-1" } });
+    expect(await harness.command("/model other-2")).toMatchObject({ data: { model: "scripted:other-2" } });
+    expect(await harness.command("/model")).toMatchObject({ data: { model: "scripted:other-2" } });
+    expect(await harness.command("/think low")).toMatchObject({ data: { thinking: "low" } });
+    expect(await harness.command("/reasoning on")).toMatchObject({ data: { reasoning: true } });
+    await expect(harness.command("/think deeply")).rejects.toMatchObject({ code: "RUNTIME_INVALID_REQUEST" });
+    await expect(harness.command("/dance")).rejects.toMatchObject({ code: "RUNTIME_COMMAND_UNKNOWN" });
+    expect(await harness.command("/stop")).toMatchObject({ data: { stopped: true } });
+    expect(await harness.command("/stop")).toMatchObject({ data: { stopped: false } });
+    expect(await harness.command("/steer hello")).toMatchObject({ data: { steered: false } });
+  });
+
+  it("tries the next provider of the chain when the first is overloaded, and not when it refuses the key", async () => {
+    const fail = (code: "PROVIDER_RATE_LIMITED" | "PROVIDER_UNAUTHORIZED") => (): never => {
+      throw new ProviderError(code, code);
+    };
+    const options = { others: { second: () => [text("from the second"), end()] }, agent: { fallbacks: ["second:m"] } };
+    const limited = await start({ script: fail("PROVIDER_RATE_LIMITED"), ...options });
+    expect((await limited.say("hi")).text).toBe("from the second");
+    const refused = await start({ script: fail("PROVIDER_UNAUTHORIZED"), ...options });
+    await expect(refused.say("hi")).rejects.toMatchObject({ code: "PROVIDER_UNAUTHORIZED" });
+  });
+
+  it("ends a turn visibly when the model's stream is cut, and keeps the half that came", async () => {
+    const harness = await start({ script: () => [text("Half")] });
+    const { turnId } = await harness.turns.accept(harness.message("hi"));
+    await expect(harness.turns.wait(harness.agentName, turnId)).rejects.toMatchObject({
+      code: "PROVIDER_STREAM_TRUNCATED",
+      retryable: true,
+      details: { turnId },
+    });
+    const rows = await harness.transcript();
+    expect(rows.at(-1)).toMatchObject({ content: "Half", metadata: { interrupted: true } });
+    await expect.poll(() => harness.sent.at(-1)?.notice).toContain("PROVIDER_STREAM_TRUNCATED");
+  });
+
+  it("aborts a turn that takes longer than its deadline", async () => {
+    const harness = await start({
+      limits: { turnTimeoutMs: 50 },
+      script: async ({ options }) => hang(options.signal),
+    });
+    await expect(harness.say("hi")).rejects.toMatchObject({ code: "RUNTIME_TURN_TIMEOUT" });
+  });
+
+  it("sends a reply again until the channel takes it", async () => {
+    let tries = 0;
+    const harness = await start({
+      script: echo,
+      send: async () => {
+        if (++tries < 2) throw new Error("away");
+        return "id-1";
+      },
+    });
+    await harness.say("hi");
+    await expect.poll(() => tries, { timeout: 20_000 }).toBe(2);
+  });
+
+  it("stores what an OpenAI-style request brings along as the history of its new conversation", async () => {
+    const harness = await start({ script: echo });
+    await harness.say("and?", {
+      history: [
+        { role: "system", content: "Be kind." },
+        { role: "user", content: "one" },
+        { role: "assistant", content: "two" },
+      ],
+    });
+    expect(harness.requests[0]?.messages.map(({ role, content }) => [role, content])).toEqual([
+      ["system", "Be kind."],
+      ["user", "one"],
+      ["assistant", "two"],
+      ["user", "and?"],
+    ]);
+  });
+
+  it("hands an image to the model and keeps it beside the transcript", async () => {
+    const harness = await start({ script: () => [text("nice"), end()] });
+    const data = Buffer.from("not really a png").toString("base64");
+    await harness.say("look", { attachments: [{ name: "a.png", mediaType: "image/png", data }] });
+    expect(harness.requests[0]?.messages.at(-1)?.content).toEqual([
+      { type: "text", text: "look" },
+      { type: "image", mediaType: "image/png", data },
+    ]);
+    const [row] = await harness.transcript();
+    expect(row?.metadata.attachments).toMatchObject([{ name: "a.png", size: 16 }]);
+  });
+
+  it("lets hooks change what the model sees and what is answered, in order of priority", async () => {
+    const seen: string[] = [];
+    const before = (name: string, priority: number) => ({
+      name,
+      event: "turn:before" as const,
+      priority,
+      run: async (context: { text: string }) => {
+        seen.push(name);
+        return { ...context, text: `${context.text} ${name}` } as never;
+      },
+    });
+    const harness = await start({
+      script: echo,
+      hooks: [
+        before("late", 90),
+        before("early", 10),
+        {
+          name: "sign",
+          event: "turn:after",
+          priority: 50,
+          run: async (context) => ({ ...context, reply: `${context.reply} -- C.` }),
+        },
+        { name: "broken", event: "turn:after", priority: 60, run: () => Promise.reject(new Error("broken hook")) },
+      ],
+    });
+    expect((await harness.say("hi")).text).toBe("you said: hi early late -- C.");
+    expect(seen).toEqual(["early", "late"]);
+    const rows = await harness.transcript();
+    expect(rows.map(({ content }) => content)).toEqual(["hi", "you said: hi early late -- C."]);
+  });
+
+  it("tells of a turn that does not exist", async () => {
+    const harness = await start({ script: echo });
+    const unknown = "018f0000-0000-7000-8000-000000000000";
+    await expect(harness.turns.look(harness.agentName, unknown)).rejects.toMatchObject({
+      code: "RUNTIME_TURN_UNKNOWN",
+    });
+  });
+});

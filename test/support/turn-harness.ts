@@ -1,0 +1,300 @@
+/**
+ * The turn code over a real store, with a scripted model in place of a provider. Every harness has an agent of its own, so
+ * that many can share a store; `restart` stands for the next start of the same node after the process has died.
+ */
+
+import { randomUUID } from "node:crypto";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { v7 as newId } from "uuid";
+import { createAttachmentStore } from "../../runtime/app/attachments.ts";
+import { createConversations } from "../../runtime/app/conversations.ts";
+import { createHookPipeline } from "../../runtime/app/hooks.ts";
+import { createLeaseTable } from "../../runtime/app/leases.ts";
+import { createMemory } from "../../runtime/app/recall/memory.ts";
+import { createWriter } from "../../runtime/app/transcript/writer.ts";
+import type { Agent, TurnLimits } from "../../runtime/app/turn/agents.ts";
+import { createCommands } from "../../runtime/app/turn/commands.ts";
+import { Dispatcher, TURN_CHANNEL } from "../../runtime/app/turn/dispatcher.ts";
+import { createInbox } from "../../runtime/app/turn/inbox.ts";
+import { createModelCaller } from "../../runtime/app/turn/model-caller.ts";
+import { createOutbox } from "../../runtime/app/turn/outbox.ts";
+import { createPlacement } from "../../runtime/app/turn/placement.ts";
+import { createPromptBuilder } from "../../runtime/app/turn/prompt.ts";
+import { StreamHub } from "../../runtime/app/turn/stream-hub.ts";
+import { createToolRunner } from "../../runtime/app/turn/tool-runner.ts";
+import { createTurnRunner } from "../../runtime/app/turn/turn-runner.ts";
+import { TurnStore } from "../../runtime/app/turn/turn-store.ts";
+import { createTurns } from "../../runtime/app/turn/turns.ts";
+import type { Channel, InboundMessage, OutboundMessage } from "../../runtime/contracts/channel.ts";
+import type { Database } from "../../runtime/contracts/database.ts";
+import type { AnyHook } from "../../runtime/contracts/hooks.ts";
+import type { Message } from "../../runtime/contracts/message.ts";
+import type { Clock } from "../../runtime/contracts/ports.ts";
+import type { ChatChunk, ChatOptions, Provider } from "../../runtime/contracts/provider.ts";
+import type { StreamEvent } from "../../runtime/contracts/stream.ts";
+import type { Tool } from "../../runtime/contracts/tool.ts";
+import { silent } from "./databases.ts";
+
+/** What the model says to a request; the chunks before `end` are made of it. */
+export type Script = (
+  request: { readonly messages: readonly Message[]; readonly options: ChatOptions },
+  call: number,
+) => AsyncIterable<ChatChunk> | readonly ChatChunk[] | Promise<readonly ChatChunk[]>;
+
+export interface HarnessOptions {
+  readonly database: Database;
+  readonly script: Script;
+  /** Further providers by id, for fallbacks. */
+  readonly others?: Readonly<Record<string, Script>>;
+  readonly tools?: readonly Tool[];
+  readonly hooks?: readonly AnyHook[];
+  readonly agent?: Partial<Agent>;
+  readonly limits?: Partial<TurnLimits>;
+  readonly node?: string;
+  readonly clock?: Clock;
+  readonly send?: (message: OutboundMessage) => Promise<string | null>;
+}
+
+export const text = (value: string): ChatChunk => ({ type: "text", text: value });
+export const toolCall = (id: string, name: string, args: Record<string, unknown> = {}): ChatChunk => ({
+  type: "tool_call",
+  call: { id, name, arguments: args },
+});
+export const end = (stopReason: "end" | "tool_calls" | "length" = "end"): ChatChunk => ({
+  type: "end",
+  stopReason,
+  usage: { inputTokens: 10, outputTokens: 5 },
+  model: "scripted-1",
+});
+
+/** Never resolves by itself; rejects when the signal aborts. */
+export function hang(signal?: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
+
+export const realClock: Clock = { now: () => new Date(), monotonic: () => performance.now() };
+
+export type Harness = Awaited<ReturnType<typeof startHarness>>;
+
+export async function startHarness(options: HarnessOptions) {
+  const { database, clock = realClock } = options;
+  const agentName = options.agent?.name ?? `agent-${randomUUID().slice(0, 8)}`;
+  const node = { id: options.node ?? `node-${agentName}`, name: "test" };
+  const limits: TurnLimits = {
+    maxToolIterations: 5,
+    turnTimeoutMs: 30_000,
+    leaseMs: 30_000,
+    contextTokens: 1_000,
+    timezone: "UTC",
+    maxActiveTurns: 16,
+    ...options.limits,
+  };
+  const agent: Agent = {
+    name: agentName,
+    provider: "scripted",
+    fallbacks: [],
+    thinking: "off",
+    workspace: tmpdir(),
+    tools: new Map((options.tools ?? []).map((tool) => [tool.name, tool])),
+    contextWindow: 128_000,
+    maxTokens: 1_000,
+    ...options.agent,
+  };
+  const agents = new Map([[agentName, agent]]);
+  const requests: { readonly messages: readonly Message[]; readonly options: ChatOptions }[] = [];
+  const providers = new Map(
+    Object.entries({ scripted: options.script, ...options.others }).map(([id, script]) => [
+      id,
+      scripted(id, script, requests),
+    ]),
+  );
+  const hooks = createHookPipeline(options.hooks ?? [], silent);
+  const writer = createWriter({ database, newId, clock });
+  const memory = createMemory({
+    database,
+    writer,
+    config: { timezone: "UTC" },
+    clock,
+    logger: silent,
+    countTokens: (value) => Math.ceil(value.length / 4),
+  });
+  const store = new TurnStore({
+    database,
+    owner: { node: node.id, boot: randomUUID() },
+    leaseMs: limits.leaseMs,
+    newId,
+  });
+  const hub = new StreamHub(clock.monotonic);
+  const attachments = createAttachmentStore(mkdtempSync(join(tmpdir(), "cairn-attachments-")), newId);
+  const inbox = createInbox({ database, attachments, newId });
+  const sent: OutboundMessage[] = [];
+  const channel: Channel = {
+    id: `channel-${agentName}`,
+    platform: "test",
+    start: async () => {},
+    stop: async () => {},
+    send: async (message) => {
+      sent.push(message);
+      return (await options.send?.(message)) ?? `platform-${sent.length}`;
+    },
+    onMessage: () => {},
+    onCommand: () => {},
+  };
+  const outbox = createOutbox({ database, channels: new Map([[channel.id, channel]]), logger: silent });
+  let dead = false;
+  const leases = createLeaseTable(database);
+  const placement = createPlacement({
+    agents,
+    leases: { ...leases, acquire: async (...args) => (dead ? null : leases.acquire(...args)) },
+    node,
+    leaseMs: limits.leaseMs,
+    clock,
+    logger: silent,
+    onGained: () => dispatcher.kick(),
+  });
+  const run = createTurnRunner({
+    agents,
+    providerIds: new Set(providers.keys()),
+    store,
+    writer,
+    memory,
+    attachments,
+    prompts: createPromptBuilder(),
+    callModel: createModelCaller({ providers, hooks, logger: silent }),
+    toolRunner: createToolRunner({ hooks, clock, logger: silent }),
+    hooks,
+    limits,
+    countTokens: (value) => Math.ceil(value.length / 4),
+    clock,
+    logger: silent,
+    onEnded: () => outbox.kick(),
+  });
+  const dispatcher = new Dispatcher({ database, store, placement, run, hub, limits, clock, logger: silent });
+  let draining = false;
+  const isDraining = () => draining;
+  const turns = createTurns({
+    database,
+    agents: new Set([agentName]),
+    inbox,
+    store,
+    hub,
+    dispatcher,
+    placement,
+    isDraining,
+  });
+  const commands = createCommands({
+    agents,
+    providers,
+    store,
+    inbox,
+    dispatcher,
+    memory,
+    conversations: createConversations({ database, hooks }),
+    newId,
+    announceAbort: async (turnId) => {
+      await database.query("select pg_notify($1, $2)", [TURN_CHANNEL, `abort:${turnId}`]);
+    },
+    isDraining,
+  });
+  await placement.start();
+  await dispatcher.start();
+  outbox.start();
+
+  const message = (content: string, extra: Partial<InboundMessage> & { session?: string } = {}): InboundMessage => {
+    const { session = "s1", ...rest } = extra;
+    return {
+      address: { channel: channel.id, conversation: session, user: "" },
+      agent: agentName,
+      externalId: randomUUID(),
+      text: content,
+      owner: true,
+      ...rest,
+    };
+  };
+  return {
+    agentName,
+    node,
+    channel,
+    sent,
+    requests,
+    store,
+    hub,
+    turns,
+    dispatcher,
+    memory,
+    message,
+    async say(content: string, extra?: Parameters<typeof message>[1]) {
+      const { turnId } = await turns.accept(message(content, extra));
+      return turns.wait(agentName, turnId);
+    },
+    command: (line: string, session = "s1") =>
+      commands.run({
+        address: { channel: channel.id, conversation: session, user: "" },
+        agent: agentName,
+        line,
+        owner: true,
+      }),
+    async events(turnId: string): Promise<StreamEvent[]> {
+      const collected: StreamEvent[] = [];
+      for await (const { event } of turns.events(agentName, turnId)) collected.push(event);
+      return collected;
+    },
+    /** Roles, contents and tool names of the session's rows, oldest first, over all its conversations. */
+    async transcript() {
+      const { rows } = await database.query<{
+        role: string;
+        content: string;
+        tool_name: string | null;
+        tool_result: string | null;
+        metadata: Record<string, unknown>;
+        conversation_id: string;
+      }>(
+        "select role, content, tool_name, tool_result, metadata, conversation_id from messages where agent = $1 order by seq",
+        [agentName],
+      );
+      return rows;
+    },
+    async drain(deadlineMs: number) {
+      draining = true;
+      await dispatcher.drain(deadlineMs);
+    },
+    /** Stops claiming, sending and renewing without ending what runs: what a dead process does. */
+    async die() {
+      dead = true;
+      await dispatcher.stop();
+      await outbox.stop();
+    },
+    async stop() {
+      await dispatcher.drain(0);
+      await dispatcher.stop();
+      await outbox.stop();
+      await placement.stop();
+    },
+    /** Options under which another harness is the next start of this node. */
+    next: { agent: { ...options.agent, name: agentName }, node: node.id },
+  };
+}
+
+function scripted(
+  id: string,
+  script: Script,
+  requests: { messages: readonly Message[]; options: ChatOptions }[],
+): Provider {
+  let calls = 0;
+  return {
+    id,
+    name: id,
+    async *chatStream(messages, chatOptions = {}) {
+      const request = { messages: [...messages], options: chatOptions };
+      requests.push(request);
+      yield* await script(request, ++calls);
+    },
+    isAvailable: async () => true,
+    getModel: () => "scripted-1",
+    setModel: () => {},
+  };
+}
