@@ -1,0 +1,174 @@
+import type { z } from "zod";
+import type { Database } from "../contracts/database.ts";
+import { MemoryError } from "../contracts/errors.ts";
+import type { JobQueue } from "../contracts/jobs.ts";
+import type { Memory, MemoryHit } from "../contracts/memory.ts";
+import type { Clock } from "../contracts/ports.ts";
+import type { ToolDefinition } from "../contracts/provider.ts";
+import { parseInstant, type TimeSpan, type TimeWindow, windowSpan } from "../domain/time-window.ts";
+import type { MemoryCaller, MemoryTools } from "./api.ts";
+import {
+  browseArguments,
+  getFullArguments,
+  parametersOf,
+  parseArguments,
+  searchArguments,
+  statsArguments,
+} from "./memory-arguments.ts";
+import { browse } from "./recall/browse.ts";
+import { getFull } from "./recall/full.ts";
+import { memoryStats } from "./recall/stats.ts";
+
+/** The memory tools, the same for agents, HTTP and MCP: gating, then validation, then the use case behind the name. */
+
+export interface MemoryToolsDeps {
+  readonly database: Database;
+  readonly memory: Pick<Memory, "search">;
+  /** Where memory_stats reads the state of the queues. */
+  readonly jobs?: Pick<JobQueue, "states">;
+  readonly clock: Clock;
+  /** IANA name; windows and dates without a time are meant there. */
+  readonly timezone: string;
+  /** Writes the answer of `synthesize`; without it, searches have none. */
+  readonly synthesize?: (query: string, hits: readonly MemoryHit[], signal?: AbortSignal) => Promise<SearchAnswer>;
+}
+
+export interface SearchAnswer {
+  readonly text: string;
+  /** Ids of the hits that it rests on. */
+  readonly citations: readonly string[];
+}
+
+/** Name, description and JSON Schema of every memory tool that reads. */
+export const MEMORY_TOOL_DEFINITIONS: readonly ToolDefinition[] = [
+  {
+    name: "memory_search",
+    description:
+      "Searches everything that was ever said, messages and summaries, best first. Top summaries come with what they summarize.",
+    parameters: parametersOf(searchArguments),
+  },
+  {
+    name: "memory_browse",
+    description: "Lists messages in the order of time, page by page: for reviewing a session or catching up.",
+    parameters: parametersOf(browseArguments),
+  },
+  {
+    name: "memory_stats",
+    description: "Health of the memory: counts, embedding coverage, summaries, queues, database.",
+    parameters: parametersOf(statsArguments),
+  },
+  {
+    name: "memory_get_full",
+    description: "The full payload of a message that was cut when it was stored, where a full copy is kept.",
+    parameters: parametersOf(getFullArguments),
+  },
+];
+
+type Tool = (args: unknown, caller: MemoryCaller) => Promise<unknown>;
+
+export function createMemoryTools(deps: MemoryToolsDeps): MemoryTools {
+  const { database, memory, jobs, clock, timezone } = deps;
+
+  function tool<Schema extends z.ZodObject>(
+    schema: Schema,
+    run: (args: z.output<Schema>, caller: MemoryCaller) => Promise<unknown>,
+  ): Tool {
+    return async (args, caller) => run(parseArguments(schema, args), caller);
+  }
+
+  const span = (args: Parameters<typeof spanOf>[0]) => spanOf(args, clock.now(), timezone);
+
+  const tools = new Map<string, Tool>([
+    [
+      "memory_search",
+      tool(searchArguments, async (args, caller) => {
+        const started = clock.monotonic();
+        const { since, before } = span(args);
+        const { query, mode, scope, limit, agent, expand, synthesize } = args;
+        const results = await memory.search(query, {
+          mode,
+          scope,
+          limit,
+          expand,
+          visibility: caller.visibility,
+          ...(agent === undefined ? {} : { agent }),
+          ...(since === undefined ? {} : { since: since.toISOString() }),
+          ...(before === undefined ? {} : { before: before.toISOString() }),
+          ...(caller.signal === undefined ? {} : { signal: caller.signal }),
+        });
+        const answer = synthesize ? await deps.synthesize?.(query, results, caller.signal) : undefined;
+        const took_ms = Math.round((clock.monotonic() - started) * 10) / 10;
+        return { query, mode, results, ...(answer === undefined ? {} : { answer }), took_ms };
+      }),
+    ],
+    [
+      "memory_browse",
+      tool(browseArguments, (args, caller) =>
+        browse(database, {
+          conversationId: args.conversation_id,
+          sessionKey: args.session_key,
+          channel: args.channel,
+          role: args.role,
+          order: args.order,
+          limit: args.limit,
+          cursor: args.cursor,
+          filters: { agent: args.agent, ...span(args), visibility: caller.visibility },
+        }),
+      ),
+    ],
+    [
+      "memory_stats",
+      tool(statsArguments, ({ agent }, { visibility }) => memoryStats(database, jobs, { agent, visibility })),
+    ],
+    ["memory_get_full", tool(getFullArguments, ({ id }, { visibility }) => getFull(database, id, visibility))],
+  ]);
+
+  return {
+    names: () => [...tools.keys()],
+    async call(name, args, caller) {
+      const found = tools.get(name);
+      if (found === undefined) {
+        throw new MemoryError("MEMORY_TOOL_UNKNOWN", `There is no memory tool "${name.slice(0, 100)}" here.`, {
+          hint: `Known are ${[...tools.keys()].join(", ")}.`,
+        });
+      }
+      caller.signal?.throwIfAborted();
+      return found(args, caller);
+    },
+  };
+}
+
+/** MEMORY_INVALID_ARGUMENT for a date that is none, for a span that ends before it begins, and for two spans at once. */
+function spanOf(
+  args: {
+    readonly since?: string | undefined;
+    readonly before?: string | undefined;
+    readonly window?: TimeWindow | undefined;
+  },
+  now: Date,
+  timezone: string,
+): TimeSpan {
+  const invalid = (path: string, message: string) =>
+    new MemoryError("MEMORY_INVALID_ARGUMENT", `The arguments are not valid: ${path}: ${message}.`, {
+      issues: [{ path, message }],
+    });
+  if (args.window !== undefined) {
+    if (args.since !== undefined || args.before !== undefined) {
+      throw invalid("window", "stands instead of since and before");
+    }
+    return windowSpan(args.window, now, timezone);
+  }
+  const instant = (path: "since" | "before") => {
+    const text = args[path];
+    if (text === undefined) return undefined;
+    const time = parseInstant(text, timezone);
+    if (time === null) throw invalid(path, "must be an ISO 8601 date or time");
+    return time;
+  };
+  const since = instant("since");
+  const before = instant("before");
+  if (since !== undefined && before !== undefined && since >= before) {
+    throw invalid("since", "must be earlier than before");
+  }
+  return { ...(since === undefined ? {} : { since }), ...(before === undefined ? {} : { before }) };
+}

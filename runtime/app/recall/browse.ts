@@ -1,0 +1,88 @@
+import type { Queryable } from "../../contracts/database.ts";
+import { MemoryError } from "../../contracts/errors.ts";
+import type { Role } from "../../contracts/message.ts";
+import type { MessageRecord } from "../../contracts/records.ts";
+import { type Filters, messageConditions } from "./filters.ts";
+import { Values } from "./sql.ts";
+
+/** memory_browse: messages in the order of time, page by page. */
+
+export interface BrowseRequest {
+  readonly conversationId?: string | undefined;
+  readonly sessionKey?: string | undefined;
+  readonly channel?: string | undefined;
+  readonly role?: Role | undefined;
+  readonly filters: Filters;
+  readonly order: "asc" | "desc";
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
+export interface BrowsePage {
+  readonly messages: readonly MessageRecord[];
+  /** Null at the end. */
+  readonly next_cursor: string | null;
+}
+
+interface Row extends Omit<MessageRecord, "created_at"> {
+  readonly created_at: Date;
+  readonly position: string;
+  readonly seq: number;
+}
+
+/** Ordered by created_at and then by insertion. MEMORY_INVALID_ARGUMENT for a cursor that no page gave out. */
+export async function browse(database: Queryable, request: BrowseRequest): Promise<BrowsePage> {
+  const values = new Values();
+  const conditions: string[] = [];
+  const { conversationId, sessionKey, channel, role, order, limit } = request;
+  if (conversationId !== undefined) conditions.push(`m.conversation_id = ${values.add(conversationId)}::uuid`);
+  if (sessionKey !== undefined) {
+    conditions.push(
+      `m.conversation_id in (select id from conversations where session_key = ${values.add(sessionKey)})`,
+    );
+  }
+  if (channel !== undefined) conditions.push(`m.channel = ${values.add(channel)}`);
+  if (role !== undefined) conditions.push(`m.role = ${values.add(role)}`);
+  if (request.cursor !== undefined) {
+    const { position, seq } = decodeCursor(request.cursor);
+    const beyond = order === "asc" ? ">" : "<";
+    conditions.push(
+      `(m.created_at, m.seq) ${beyond} (${values.add(position)}::timestamptz, ${values.add(seq)}::bigint)`,
+    );
+  }
+  const { rows } = await database.query<Row>(
+    `select m.id, m.conversation_id, m.agent, m.channel, m.role, m.content, m.tool_name, m.tool_args, m.tool_result,
+       m.metadata, m.created_at, m.seq,
+       to_char(m.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as position
+     from messages m
+     where true${conditions.map((one) => ` and ${one}`).join("")}${messageConditions(request.filters, values)}
+     order by m.created_at ${order}, m.seq ${order} limit ${values.add(limit + 1)}`,
+    values.list,
+  );
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    messages: page.map(({ position: _position, seq: _seq, created_at, ...row }) => ({
+      ...row,
+      created_at: created_at.toISOString(),
+    })),
+    next_cursor: rows.length > limit && last !== undefined ? encodeCursor(last) : null,
+  };
+}
+
+function encodeCursor({ position, seq }: { readonly position: string; readonly seq: number }): string {
+  return Buffer.from(JSON.stringify([position, seq])).toString("base64url");
+}
+
+function decodeCursor(cursor: string): { readonly position: string; readonly seq: number } {
+  try {
+    const [position, seq] = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8")) as [unknown, unknown];
+    if (typeof position === "string" && !Number.isNaN(Date.parse(position)) && Number.isSafeInteger(seq)) {
+      return { position, seq: Number(seq) };
+    }
+  } catch {
+    // Falls through to the error that says what is wrong.
+  }
+  const issues = [{ path: "cursor", message: "is not a cursor of an earlier page" }];
+  throw new MemoryError("MEMORY_INVALID_ARGUMENT", "The cursor is not one of an earlier page.", { issues });
+}

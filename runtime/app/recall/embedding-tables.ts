@@ -1,0 +1,32 @@
+import type { Queryable } from "../../contracts/database.ts";
+
+/**
+ * One table a model holds its vectors, with its index made while it is empty (an expression of a fixed dimension needs
+ * one, and an index over many rows takes minutes to build). `embedding_models` lists the tables.
+ */
+
+export function embeddingTable(modelId: number): string {
+  if (!Number.isSafeInteger(modelId) || modelId < 1) throw new RangeError("The id of an embedding model is a number.");
+  return `embeddings_${modelId}`;
+}
+
+/** Makes the model's table where it is missing. Call it under the lock that guards migrations, or in a restore. */
+export async function createEmbeddingTable(
+  database: Queryable,
+  model: { readonly id: number; readonly dimensions: number },
+): Promise<void> {
+  const { id, dimensions } = model;
+  const table = embeddingTable(id);
+  if (!Number.isSafeInteger(dimensions) || dimensions < 1 || dimensions > 4_000) {
+    throw new RangeError("An embedding has between 1 and 4,000 dimensions.");
+  }
+  await database.query(`create table if not exists ${table} (
+    kind text not null check (kind in ('message', 'summary')),
+    id uuid not null,
+    embedding halfvec(${dimensions}) not null,
+    created_at timestamptz not null default now(),
+    primary key (kind, id))`);
+  await database.query(
+    `create index if not exists ${table}_nearest on ${table} using hnsw (embedding halfvec_cosine_ops)`,
+  );
+}

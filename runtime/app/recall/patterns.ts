@@ -1,0 +1,112 @@
+import type { Database } from "../../contracts/database.ts";
+import { MemoryError } from "../../contracts/errors.ts";
+import type { SearchScope } from "../../contracts/memory.ts";
+import type { Candidate } from "./candidates.ts";
+import { type Filters, messageConditions, summaryConditions } from "./filters.ts";
+import { plannedForItsValues, Values } from "./sql.ts";
+
+/** Finding by letters: what looks like the query (trigrams), and what matches it as a regular expression. */
+
+export interface PatternRequest {
+  readonly scope: SearchScope;
+  readonly filters: Filters;
+  /** Newest matches that are scored. */
+  readonly pool: number;
+  readonly top: number;
+  readonly head: number;
+  readonly number: number;
+}
+
+/** A regular expression may go on for as long as it likes; the embedded store does nothing else meanwhile. */
+const REGEX_DEADLINE_MS = 2_000;
+const MAX_REGEX_UNITS = 1_000;
+const INVALID_REGEX = "2201B";
+
+/** Rows that contain something like the query, or like some of its words; `fts` is the likeness. */
+export async function findAlike(
+  database: Database,
+  query: string,
+  words: readonly string[],
+  request: PatternRequest,
+): Promise<Candidate[]> {
+  const values = new Values();
+  const wanted = values.add([...new Set([query, ...words])]);
+  const whole = values.add(query);
+  const parts = values.add(words.length > 0 ? words : [query]);
+  const likeness = (content: string) => `greatest(word_similarity(${whole}, ${content}),
+      (select avg(word_similarity(part, ${content})) from unnest(${parts}::text[]) as part))::float8`;
+  const sql = statement(request, values, (table, alias, conditions) => {
+    const newest = `order by ${alias}.created_at desc, ${alias}.seq desc limit ${values.add(request.pool)}`;
+    return `select distinct on (${alias}.id) ${alias}.*, ${likeness(`${alias}.content`)} as fts
+    from unnest(${wanted}::text[]) as wanted (word) cross join lateral (
+      select ${alias}.* from ${table} ${alias} where ${alias}.content %> wanted.word${conditions} ${newest}) as ${alias}`;
+  });
+  const { rows } = await database.query<Candidate>(plannedForItsValues(sql, request.number), values.list);
+  return rows;
+}
+
+/**
+ * Rows whose content matches, newest first. Upper and lower case are the same unless the expression begins with `(?c)`.
+ * MEMORY_INVALID_ARGUMENT for an expression that is none, MEMORY_TIMEOUT for one that takes too long.
+ */
+export async function findMatching(database: Database, regex: string, request: PatternRequest): Promise<Candidate[]> {
+  if (regex.length > MAX_REGEX_UNITS) {
+    throw new MemoryError("MEMORY_INVALID_ARGUMENT", `A regular expression has at most ${MAX_REGEX_UNITS} characters.`);
+  }
+  const values = new Values();
+  const pattern = values.add(regex);
+  const sql = statement(
+    request,
+    values,
+    (table, alias, conditions) => `select ${alias}.*, 1::float8 as fts from ${table} ${alias}
+    where ${alias}.content ~* ${pattern}${conditions}
+    order by ${alias}.created_at desc, ${alias}.seq desc limit ${values.add(request.pool)}`,
+  );
+  try {
+    const { rows } = await database.transaction(
+      (tx) => tx.query<Candidate>(plannedForItsValues(sql, request.number), values.list),
+      { statementTimeoutMs: REGEX_DEADLINE_MS },
+    );
+    return rows;
+  } catch (error) {
+    throw invalidRegex(error) ?? error;
+  }
+}
+
+function statement(
+  request: PatternRequest,
+  values: Values,
+  found: (table: string, alias: "m" | "s", conditions: string) => string,
+): string {
+  const { scope, filters, top, head } = request;
+  const parts: string[] = [];
+  if (scope !== "summaries") {
+    parts.push(`select 'message'::text as kind, m.id, m.conversation_id, m.agent, m.channel, m.role, m.created_at,
+    m.created_at as happened_at, null::int as depth, null::text as summary_kind, m.content, m.fts
+  from (${found("messages", "m", messageConditions(filters, values))}) as m`);
+  }
+  if (scope !== "messages") {
+    parts.push(`select 'summary'::text as kind, s.id, s.conversation_id, c.agent, c.channel, null::text as role, s.created_at,
+    coalesce(s.latest_at, s.created_at) as happened_at, s.depth, s.kind as summary_kind, s.content, s.fts
+  from (${found("summaries", "s", summaryConditions(filters, values))}) as s
+  left join conversations c on c.id = s.conversation_id`);
+  }
+  const units = values.add(head);
+  return `
+select found.kind, found.id, conversation_id, agent, channel, role, created_at, happened_at, depth, summary_kind,
+  coalesce(access.access_count, 0) as access_count, access.last_accessed_at, fts, null::float8 as semantic,
+  left(content, ${units}) as head, length(content) <= ${units} as whole
+from (${parts.join("\n  union all\n  ")}) as found
+left join access on access.kind = found.kind and access.id = found.id
+order by fts desc, created_at desc, found.id
+limit ${values.add(top)}`;
+}
+
+function invalidRegex(error: unknown): MemoryError | undefined {
+  const cause = error instanceof MemoryError ? error.details.cause : undefined;
+  if (!(cause instanceof Error) || !("code" in cause) || cause.code !== INVALID_REGEX) return undefined;
+  return new MemoryError("MEMORY_INVALID_ARGUMENT", `The regular expression is not valid: ${cause.message}.`, {
+    cause: error,
+    issues: [{ path: "query", message: cause.message }],
+  });
+}

@@ -1,0 +1,66 @@
+import type { MemoryHit, ScoreParts } from "../../contracts/memory.ts";
+import { importanceOf } from "../../domain/importance.ts";
+import { temporalScore } from "../../domain/scoring.ts";
+import type { Candidate } from "./candidates.ts";
+
+/** From candidates to hits: the parts of each score, the score itself, and the order. */
+
+/** The specification's four terms of a candidate at the moment `now`. */
+export function partsOf(candidate: Candidate, now: Date): ScoreParts {
+  return {
+    fts: candidate.fts,
+    semantic: candidate.semantic ?? 0,
+    temporal: temporalScore(candidate.last_accessed_at ?? candidate.happened_at, candidate.access_count, now),
+    importance: importanceOf(candidate.head),
+  };
+}
+
+export interface Ranked {
+  readonly candidate: Candidate;
+  readonly scores: ScoreParts;
+  readonly score: number;
+}
+
+/** Best first; equal scores by age, the newer first, then by id, so that the order is always the same. */
+export function rank(candidates: readonly Candidate[], now: Date, score: (parts: ScoreParts) => number): Ranked[] {
+  return candidates
+    .map((candidate) => {
+      const scores = partsOf(candidate, now);
+      return { candidate, scores, score: score(scores) };
+    })
+    .sort(
+      (a, b) =>
+        b.score - a.score ||
+        b.candidate.created_at.getTime() - a.candidate.created_at.getTime() ||
+        (a.candidate.id < b.candidate.id ? -1 : 1),
+    );
+}
+
+/** A hit without expansion; `content` is the whole one. */
+export function toHit({ candidate, scores, score }: Ranked, content: string): MemoryHit {
+  return {
+    kind: candidate.kind,
+    id: candidate.id,
+    conversation_id: candidate.conversation_id,
+    agent: candidate.agent,
+    channel: candidate.channel,
+    ...(candidate.role === null ? {} : { role: candidate.role }),
+    content,
+    created_at: candidate.created_at.toISOString(),
+    score: round(score),
+    scores: {
+      fts: round(scores.fts),
+      semantic: round(scores.semantic),
+      temporal: round(scores.temporal),
+      importance: round(scores.importance),
+    },
+    access_count: candidate.access_count,
+    ...(candidate.depth === null ? {} : { depth: candidate.depth }),
+    ...(candidate.summary_kind === null ? {} : { summary_kind: candidate.summary_kind }),
+  };
+}
+
+/** Six digits tell hits apart and keep the answer readable. */
+function round(value: number): number {
+  return Math.round(value * 1e6) / 1e6;
+}

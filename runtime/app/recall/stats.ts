@@ -1,0 +1,115 @@
+import type { Database } from "../../contracts/database.ts";
+import { type JobQueue, QUEUES, type QueueState } from "../../contracts/jobs.ts";
+import type { Visibility } from "../../contracts/memory.ts";
+import { schemaVersion } from "../migrate.ts";
+import { embeddingTable } from "./embedding-tables.ts";
+import { visible } from "./filters.ts";
+import { Values } from "./sql.ts";
+
+/** memory_stats: how much there is, how much of it is embedded and summarized, and how its background work is doing. */
+
+export interface MemoryStats {
+  readonly messages: { readonly total: number; readonly embedded: number; readonly coverage: number };
+  /** Messages that wait for a vector of the current model; 0 when there is no model. */
+  readonly embedding_queue_depth: number;
+  readonly unsummarized: { readonly total: number; readonly conversations_over_threshold: number };
+  readonly summaries: {
+    readonly leaf: number;
+    readonly branch: number;
+    readonly root: number;
+    readonly max_depth: number;
+  };
+  readonly compaction: { readonly last_run_at: string | null; readonly last_error: string | null };
+  readonly queues: readonly QueueState[];
+  readonly database: {
+    readonly backend: Database["backend"];
+    readonly schema_version: number | null;
+    readonly size_bytes: number;
+  };
+}
+
+/** Unsummarized messages at which a conversation is due for compaction. */
+const COMPACTION_THRESHOLD = 10;
+/** Everything is counted, and nobody waits for it. */
+const STATEMENT_TIMEOUT_MS = 20_000;
+
+interface Counts {
+  readonly total: number;
+  readonly embedded: number;
+  readonly embeddable: number;
+  readonly unsummarized: number;
+  readonly over_threshold: number;
+  readonly leaf: number;
+  readonly branch: number;
+  readonly root: number;
+  readonly max_depth: number;
+  readonly last_run_at: Date | null;
+  readonly size_bytes: number;
+}
+
+export async function memoryStats(
+  database: Database,
+  jobs: Pick<JobQueue, "states"> | undefined,
+  request: { readonly agent?: string | undefined; readonly visibility: Visibility },
+): Promise<MemoryStats> {
+  const { rows: models } = await database.query<{ id: number }>("select id from embedding_models where current");
+  const counts = await database.transaction((tx) => tx.query<Counts>(...countStatement(models[0]?.id, request)), {
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+  });
+  const [queues, version] = await Promise.all([jobs?.states() ?? [], schemaVersion(database)]);
+  const count = counts.rows[0];
+  const total = count?.total ?? 0;
+  const embedded = count?.embedded ?? 0;
+  return {
+    messages: { total, embedded, coverage: total === 0 ? 0 : embedded / total },
+    embedding_queue_depth: models.length === 0 ? 0 : Math.max(0, (count?.embeddable ?? 0) - embedded),
+    unsummarized: { total: count?.unsummarized ?? 0, conversations_over_threshold: count?.over_threshold ?? 0 },
+    summaries: {
+      leaf: count?.leaf ?? 0,
+      branch: count?.branch ?? 0,
+      root: count?.root ?? 0,
+      max_depth: count?.max_depth ?? 0,
+    },
+    compaction: {
+      last_run_at: count?.last_run_at?.toISOString() ?? null,
+      last_error: queues.find(({ queue }) => queue === QUEUES.compact)?.lastError ?? null,
+    },
+    queues,
+    database: { backend: database.backend, schema_version: version, size_bytes: count?.size_bytes ?? 0 },
+  };
+}
+
+function countStatement(
+  model: number | undefined,
+  request: { readonly agent?: string | undefined; readonly visibility: Visibility },
+): [string, readonly unknown[]] {
+  const values = new Values();
+  const agent = request.agent === undefined ? undefined : values.add(request.agent);
+  const seen = (alias: string) => visible(alias, request.visibility, values).map((condition) => ` and ${condition}`);
+  const messages = `true${agent === undefined ? "" : ` and m.agent = ${agent}`}${seen("m").join("")}`;
+  const summaries = `true${agent === undefined ? "" : ` and c.agent = ${agent}`}${seen("s").join("")}`;
+  const embedded =
+    model === undefined
+      ? "0"
+      : `(select count(*) from ${embeddingTable(model)} v join messages m on m.id = v.id
+          where v.kind = 'message' and ${messages})`;
+  const sql = `
+with waiting as (
+  select m.conversation_id, count(*) as n from messages m
+  where ${messages} and not exists (select 1 from summary_sources link where link.message_id = m.id)
+  group by m.conversation_id
+),
+tree as (
+  select count(*) filter (where s.kind = 'leaf') as leaf, count(*) filter (where s.kind = 'branch') as branch,
+    count(*) filter (where s.kind = 'root') as root, coalesce(max(s.depth), 0) as max_depth, max(s.created_at) as last_run_at
+  from summaries s left join conversations c on c.id = s.conversation_id where ${summaries}
+),
+stored as (
+  select count(*) as total, count(*) filter (where m.content <> '') as embeddable from messages m where ${messages}
+)
+select stored.total, stored.embeddable, ${embedded} as embedded, coalesce((select sum(n) from waiting), 0)::bigint as unsummarized,
+  (select count(*) from waiting where n >= ${COMPACTION_THRESHOLD}) as over_threshold, tree.*,
+  pg_database_size(current_database()) as size_bytes
+from stored, tree`;
+  return [sql, values.list];
+}

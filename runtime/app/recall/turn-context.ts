@@ -1,0 +1,113 @@
+import type { ScoreParts } from "../../contracts/memory.ts";
+import { relevance } from "../../domain/scoring.ts";
+import { isoMinute } from "../../domain/time-window.ts";
+import { type CountTokens, fitText } from "../../domain/tokens.ts";
+import { type Candidate, findCandidates } from "./candidates.ts";
+import type { Filters } from "./filters.ts";
+import { analyzeQuery } from "./query-analysis.ts";
+import { rank } from "./ranking.ts";
+import type { SearchDeps } from "./search.ts";
+import { nearest, vectorText } from "./vectors.ts";
+
+/**
+ * What the prompt is given to remember: rows that have to do with the message, ranked by the specification's formula and
+ * added from the highest score downward until the budget is reached. It is on the way of every turn, so it does little.
+ */
+
+export interface ContextRequest {
+  readonly query: string;
+  readonly agent: string;
+  readonly maxTokens: number;
+  readonly filters: Filters;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ContextDeps extends SearchDeps {
+  readonly countTokens: CountTokens;
+}
+
+const POOL = 250;
+const TOP = 80;
+const NEIGHBOURS = 50;
+/** The head of the message is its query. */
+const MAX_QUERY_UNITS = 2_000;
+const HEAD = 4_000;
+/** One long row must not push out everything else. */
+const SHARE_OF_ONE = 0.25;
+/** A row without a word of the query in it needs to be this close in meaning. */
+const LEAST_SIMILARITY = 0.3;
+/** The formula's own weights, to choose the rows that it is applied to. */
+const WEIGHTS = { fts: 0.3, semantic: 0.3, temporal: 0.3 };
+
+export async function contextForTurn(deps: ContextDeps, request: ContextRequest): Promise<string> {
+  request.signal?.throwIfAborted();
+  const candidates = await related(deps, request);
+  request.signal?.throwIfAborted();
+  const relevant = candidates.filter(({ fts, semantic }) => fts > 0 || (semantic ?? 0) >= LEAST_SIMILARITY);
+  const ranked = rank(relevant, deps.now(), (parts: ScoreParts) => relevance(parts));
+  // Among equals what this agent was told comes first.
+  const own = (agent: string | null) => (agent === request.agent ? 0 : 1);
+  ranked.sort((a, b) => b.score - a.score || own(a.candidate.agent) - own(b.candidate.agent));
+  return fill(
+    ranked.map(({ candidate }) => candidate),
+    request.maxTokens,
+    deps.countTokens,
+  );
+}
+
+async function related(deps: ContextDeps, request: ContextRequest): Promise<Candidate[]> {
+  const { database } = deps;
+  const query = request.query.slice(0, MAX_QUERY_UNITS);
+  const analyzed = await analyzeQuery(database, query);
+  const { model } = analyzed;
+  const embedded = model === null ? null : await deps.embedQuery(model, query, request.signal);
+  const vector = model === null || embedded === null ? null : vectorText(embedded, model.dimensions);
+  const { filters } = request;
+  const neighbours =
+    model === null || vector === null
+      ? []
+      : await nearest(database, model, {
+          vector,
+          scope: "both",
+          filters,
+          limit: NEIGHBOURS,
+          number: deps.nextNumber(),
+        });
+  return findCandidates(database, analyzed, {
+    scope: "both",
+    filters,
+    // The stems hold identifiers that are written alike; those that are not are what memory_search is for.
+    identifiers: [],
+    neighbours,
+    vector,
+    pool: POOL,
+    top: TOP,
+    weights: WEIGHTS,
+    head: HEAD,
+    number: deps.nextNumber(),
+  });
+}
+
+function fill(candidates: readonly Candidate[], budget: number, count: CountTokens): string {
+  const lines: string[] = [];
+  const seen = new Set<string>();
+  let text = "";
+  for (const candidate of candidates) {
+    const line = fitText(lineOf(candidate), Math.floor(budget * SHARE_OF_ONE), count);
+    const said = candidate.head.trim();
+    if (line === "" || said === "" || seen.has(said)) continue;
+    const longer = lines.length === 0 ? line : `${text}\n${line}`;
+    if (count(longer) > budget) break;
+    seen.add(said);
+    lines.push(line);
+    text = longer;
+  }
+  return text;
+}
+
+/** `[2026-03-01T09:05Z main/user] text`; further lines of the text are indented, so that none can pass for a row. */
+function lineOf(candidate: Candidate): string {
+  const who = `${candidate.agent ?? "memory"}/${candidate.role ?? "summary"}`;
+  const text = candidate.head.trim().replaceAll(/\r\n?|[\n\u2028\u2029]/g, "\n  ");
+  return `[${isoMinute(candidate.happened_at)} ${who}] ${text}`;
+}
