@@ -37,6 +37,7 @@ const BREAKERS: Readonly<Record<string, readonly [target: string, rule: string]>
   "runtime/http/x-host.ts": ["../host.ts", "http-imports"],
   "runtime/workers/x-plugin.ts": ["../plugins/tools/one/index.ts", "workers-imports"],
   "runtime/client/x-app.ts": ["../app/a.ts", "client-imports"],
+  "runtime/host/x-infra.ts": ["../../infra/plan.ts", "host-imports"],
   "runtime/x-control.ts": ["../control/a.ts", "host-imports"],
   "control/x-service.ts": ["../runtime/app/a.ts", "control-imports"],
   "control/x-nowhere.ts": ["./nowhere.ts", "resolvable"],
