@@ -7,7 +7,7 @@ export const anthropicWire: Wire = {
   name: "anthropic",
   chatPath: "/v1/messages",
   basePath: "",
-  keyOf: (headers) => headers["x-api-key"]?.toString(),
+  keyOf: (headers) => headers["x-api-key"]?.toString() ?? headers.authorization?.replace(/^Bearer /, ""),
   view,
   check,
   frames,

@@ -52,6 +52,7 @@ export class AnthropicProvider implements Provider {
     yield* runCall<Quirk>({
       signal: options.signal,
       timeoutMs,
+      fetch: this.#settings.fetch,
       quirks: known,
       attempt: (quirks, watch) => this.#attempt(sdk, build(quirks), model, watch),
       explain: (error, watch) => this.#explain(error, sdk, watch, timeoutMs, model),
@@ -89,9 +90,12 @@ export class AnthropicProvider implements Provider {
     watch: Watch,
   ): AsyncGenerator<ChatChunk, void, undefined> {
     // Everything that the SDK would take from the environment or from profiles is given: the configuration alone decides.
+    const apiKey = this.#settings.apiKey || NO_KEY;
     const client = new sdk({
-      apiKey: this.#settings.apiKey || NO_KEY,
+      apiKey,
       baseURL: this.#baseUrl,
+      // The SDK sends a bearer token, which not every imitation of the API knows.
+      ...(this.#baseUrl === ANTHROPIC_URL ? {} : { defaultHeaders: { "x-api-key": apiKey } }),
       webhookKey: null,
       openTelemetry: false,
       maxRetries: this.#settings.maxRetries ?? DEFAULT_MAX_RETRIES,

@@ -36,7 +36,8 @@ export function toRequest(messages: readonly Message[], options: ChatOptions, co
   const history = shapeHistory(messages, { ...context, longestId: LONGEST_ID });
   const replay = !quirks.has("no-replay");
   const level = quirks.has("no-thinking") ? undefined : options.thinking;
-  const plan = planThinking(level, model, options.maxTokens ?? context.maxTokens, replay && keepsThinking(history));
+  const sent = toMessages(history, replay);
+  const plan = planThinking(level, model, options.maxTokens ?? context.maxTokens, keepsThinking(sent));
   const { thinking, output_config } = plan.params;
   const temperature = options.temperature ?? context.temperature;
   const system = toSystem(options, history);
@@ -45,7 +46,7 @@ export function toRequest(messages: readonly Message[], options: ChatOptions, co
   return {
     model,
     max_tokens: plan.maxTokens,
-    messages: toMessages(history, replay),
+    messages: sent,
     stream: true,
     ...(system.length === 0 ? {} : { system }),
     ...(tools.length === 0 ? {} : { tools }),
@@ -164,11 +165,20 @@ function blocksOf(state: unknown): ContentBlockParam[] {
 }
 
 /** False inside a tool loop with a call whose thinking is not there any more. */
-function keepsThinking(history: History): boolean {
-  const turn = history.entries.findLastIndex((entry) => entry.kind === "user");
-  return history.entries
+function keepsThinking(messages: readonly MessageParam[]): boolean {
+  const turn = messages.findLastIndex(({ role, content }) => role === "user" && !holds(content, "tool_result"));
+  return messages
     .slice(turn + 1)
-    .every((entry) => entry.kind !== "assistant" || entry.calls.length === 0 || blocksOf(entry.state).some(isThinking));
+    .every(({ role, content }) => role === "user" || !holds(content, "tool_use") || startsWithThinking(content));
+}
+
+function holds(content: MessageParam["content"], type: ContentBlockParam["type"]): boolean {
+  return typeof content !== "string" && content.some((block) => block.type === type);
+}
+
+function startsWithThinking(content: MessageParam["content"]): boolean {
+  const first = typeof content === "string" ? undefined : content[0];
+  return first !== undefined && isThinking(first);
 }
 
 function toBlock(part: ContentPart): ContentBlockParam {

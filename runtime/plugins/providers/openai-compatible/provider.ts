@@ -52,6 +52,7 @@ export class OpenAiCompatibleProvider implements Provider {
     yield* runCall<Quirk>({
       signal: options.signal,
       timeoutMs,
+      fetch: this.#settings.fetch,
       quirks: known,
       attempt: (quirks, watch) => this.#attempt(sdk, build(quirks), model, watch),
       explain: (error, watch) => this.#explain(error, sdk, watch, timeoutMs, model),

@@ -10,6 +10,8 @@ import { createWatch, type Watch } from "./watch.ts";
 export interface CallPlan<Quirk extends string> {
   readonly signal: AbortSignal | undefined;
   readonly timeoutMs: number;
+  /** Makes the requests; the platform's own when absent. */
+  readonly fetch: typeof globalThis.fetch | undefined;
   /** What is known about the model from earlier calls. */
   readonly quirks: ReadonlySet<Quirk>;
   /** Sends the request, adapted to the quirks, and reads the answer; throws whatever the SDK throws. */
@@ -28,7 +30,7 @@ export async function* runCall<Quirk extends string>(
   const quirks = new Set(plan.quirks);
   for (;;) {
     plan.signal?.throwIfAborted();
-    const watch = createWatch({ timeoutMs: plan.timeoutMs, signal: plan.signal });
+    const watch = createWatch({ timeoutMs: plan.timeoutMs, signal: plan.signal, fetch: plan.fetch });
     let begun = false;
     try {
       for await (const chunk of plan.attempt(quirks, watch)) {

@@ -16,6 +16,8 @@ export interface ProviderSettings {
   readonly timeoutMs?: number | undefined;
   /** How often a request that failed before its first byte is sent again. Default 2. */
   readonly maxRetries?: number | undefined;
+  /** Makes the requests; the platform's own when absent. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
   readonly logger: Logger;
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ChatReply } from "../../../../runtime/contracts/provider.ts";
+import type { ChatReply, Provider } from "../../../../runtime/contracts/provider.ts";
 import type { FakeServer } from "../../../fakes/shared/server.ts";
 import { APIS, failure, says } from "./support.ts";
 
@@ -152,33 +152,39 @@ describe.each(APIS)("$name transcripts", (api) => {
   });
   afterAll(() => fake.close());
 
-  const replay = async (bytes: readonly Uint8Array[]): Promise<ChatReply> => {
-    fake.enqueue({ bytes });
-    const provider = api.create({ baseUrl: fake.baseUrl });
-    if (provider.chat === undefined) throw new Error("the provider has no chat");
-    return provider.chat(says("hello"));
+  /** Over a real socket, where the platform puts small pieces together as it likes. */
+  const overSocket = (bytes: Uint8Array): Promise<ChatReply> => {
+    fake.enqueue({ bytes: [bytes] });
+    return chat(api.create({ baseUrl: fake.baseUrl }));
+  };
+
+  /** With a fetch that hands over exactly these pieces. */
+  const inPieces = (pieces: readonly Uint8Array[]): Promise<ChatReply> => {
+    const respond = () =>
+      new Response(ReadableStream.from(pieces), { headers: { "content-type": "text/event-stream; charset=utf-8" } });
+    return chat(api.create({ baseUrl: "http://unused.invalid", fetch: async () => respond() }));
   };
 
   describe.each(CASES[api.name] ?? [])("$file", ({ file, reply, finalEvent }) => {
     const whole = readFileSync(new URL(`../../../fixtures/wire/${file}`, import.meta.url));
 
     it("is read as documented", async () => {
-      expect(await replay([whole])).toMatchObject(reply);
+      expect(await overSocket(whole)).toMatchObject(reply);
     });
 
     it("is the same with a cut at every byte", async () => {
       const single = Array.from(whole, (_, at) => whole.subarray(at, at + 1));
-      expect(await replay(single)).toEqual(await replay([whole]));
+      expect(await inPieces(single)).toEqual(await overSocket(whole));
     });
 
     it("is the same in any pieces", async () => {
-      const expected = await replay([whole]);
+      const expected = await overSocket(whole);
       const cuts = fc.uniqueArray(fc.integer({ min: 1, max: whole.length - 1 }), { maxLength: 40 });
       await fc.assert(
         fc.asyncProperty(cuts, async (at) => {
           const borders = [0, ...at.sort((a, b) => a - b), whole.length];
           const pieces = borders.slice(1).map((border, index) => whole.subarray(borders[index], border));
-          expect(await replay(pieces)).toEqual(expected);
+          expect(await inPieces(pieces)).toEqual(expected);
         }),
         { numRuns: 40 },
       );
@@ -189,7 +195,7 @@ describe.each(APIS)("$name transcripts", (api) => {
       expect(end).toBeGreaterThan(0);
       await fc.assert(
         fc.asyncProperty(fc.integer({ min: 0, max: end }), async (length) => {
-          const error = await failure(replay([whole.subarray(0, length)]));
+          const error = await failure(overSocket(whole.subarray(0, length)));
           expect(error).toMatchObject({ code: "PROVIDER_STREAM_TRUNCATED" });
         }),
         { numRuns: 60 },
@@ -197,3 +203,8 @@ describe.each(APIS)("$name transcripts", (api) => {
     });
   });
 });
+
+async function chat(provider: Provider): Promise<ChatReply> {
+  if (provider.chat === undefined) throw new Error("the provider has no chat");
+  return provider.chat(says("hello"));
+}
