@@ -3,7 +3,7 @@
  * address; right ones never are, so that a stranger behind the same proxy locks nobody out.
  */
 
-import rateLimit from "@fastify/rate-limit";
+import rateLimit, { normalizeIP } from "@fastify/rate-limit";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Principal, Scope, Tokens } from "../app/api.ts";
 import { RuntimeError } from "../contracts/errors.ts";
@@ -30,7 +30,12 @@ export function installAuth(server: Server, tokens: Tokens, wrongTokensPerMinute
 
   let countWrongToken: ((request: FastifyRequest) => Promise<{ tooMany: boolean; retryAfterS: number }>) | undefined;
   server.after(() => {
-    const limiter = server.createRateLimit({ max: wrongTokensPerMinute, timeWindow: 60_000 });
+    const limiter = server.createRateLimit({
+      max: wrongTokensPerMinute,
+      timeWindow: 60_000,
+      // A connection that is gone already has no address any more.
+      keyGenerator: (request) => normalizeIP(request.ip ?? ""),
+    });
     countWrongToken = async (request) => {
       const seen = await limiter(request);
       if (seen.isAllowed) return { tooMany: false, retryAfterS: 0 };

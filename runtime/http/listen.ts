@@ -13,19 +13,6 @@ export interface ListenAddress {
 /** A shorter token could be guessed from outside. */
 const MIN_TOKEN_LENGTH = 16;
 
-/** `host:port`, `[::1]:port`, `:port` (all addresses). CONFIG_INVALID for anything else. */
-export function parseListen(value: string): ListenAddress {
-  const match = /^(?:\[([^\]]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(value.trim());
-  const port = Number(match?.[3]);
-  const bracketed = match?.[1];
-  if (!match || port > 65_535 || (bracketed !== undefined && isIP(bracketed) !== 6)) {
-    throw new ConfigError("CONFIG_INVALID", `"${value}" is no listen address: host:port is needed.`, {
-      issues: [{ path: "runtime.listen", message: "must be host:port, for example 127.0.0.1:7433" }],
-    });
-  }
-  return { host: bracketed ?? (match[2] || "0.0.0.0"), port };
-}
-
 export function isLoopback(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[|\]$/g, "");
   if (name === "localhost" || name.endsWith(".localhost") || name === "::1") return true;

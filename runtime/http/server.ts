@@ -17,6 +17,8 @@ import { registerOpenAi } from "./openai.ts";
 import { installOpenApi, registerOpenApi } from "./openapi.ts";
 import { installOriginCheck } from "./origin.ts";
 
+const REQUEST_TIMEOUT_MS = 4 * 60 * 60_000;
+
 /** Not yet listening: see listenOn. `close()` ends event streams in order, answers who waits, then closes connections. */
 export function createServer(deps: ServerDeps): Server {
   const limits = { ...DEFAULT_LIMITS, ...deps.limits };
@@ -26,6 +28,8 @@ export function createServer(deps: ServerDeps): Server {
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "request_id" }),
     bodyLimit: limits.smallBodyBytes,
     genReqId: ({ headers }) => usableId(headers["x-request-id"]) ?? deps.newId(),
+    // Of a whole request, an archive on a slow line included: nobody holds a connection for ever with half of one.
+    requestTimeout: REQUEST_TIMEOUT_MS,
     routerOptions: { maxParamLength: 512 },
     frameworkErrors: frameworkError,
     clientErrorHandler: clientError,
@@ -33,6 +37,8 @@ export function createServer(deps: ServerDeps): Server {
     return503OnClosing: false,
   }).withTypeProvider<ZodTypeProvider>();
   server.setValidatorCompiler(validatorCompiler);
+  // A form of another web page can send plain text without asking first; JSON it cannot.
+  server.removeContentTypeParser("text/plain");
   // Answers are typed by their schemas; checking them again for every request would only cost time.
   server.setSerializerCompiler(() => JSON.stringify);
 
@@ -41,6 +47,7 @@ export function createServer(deps: ServerDeps): Server {
   server.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id);
     reply.header("x-content-type-options", "nosniff");
+    reply.header("cache-control", "no-store");
   });
   installErrorHandling(server);
   installOriginCheck(server, deps.hostNames ?? []);

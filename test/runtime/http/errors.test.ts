@@ -62,17 +62,20 @@ describe("every failure has the envelope", () => {
     expect(answer.statusCode).toBe(400);
   });
 
-  test("another content type is 415", async () => {
-    const { server } = startServer();
-    const answer = await server.inject({
-      method: "POST",
-      url: "/api/agents/main/messages",
-      headers: { ...OWNER, "content-type": "application/x-www-form-urlencoded" },
-      payload: "session=a&text=b",
-    });
-    expect(answer.statusCode).toBe(415);
-    expect(answer.json().error.code).toBe("RUNTIME_UNSUPPORTED_MEDIA_TYPE");
-  });
+  test.each(["application/x-www-form-urlencoded", "text/plain", "multipart/form-data; boundary=x"])(
+    "%s is 415",
+    async (type) => {
+      const { server } = startServer();
+      const answer = await server.inject({
+        method: "POST",
+        url: "/api/agents/main/messages",
+        headers: { ...OWNER, "content-type": type },
+        payload: '{"session":"a","text":"b"}',
+      });
+      expect(answer.statusCode).toBe(415);
+      expect(answer.json().error.code).toBe("RUNTIME_UNSUPPORTED_MEDIA_TYPE");
+    },
+  );
 
   test("invalid fields are all named", async () => {
     const { server } = startServer();
@@ -162,6 +165,26 @@ describe("every failure has the envelope", () => {
     const answer = await server.inject({ url: "/health", headers: { authorization: "Bearer x" } });
     expect(answer.headers["retry-after"]).toBe("42");
   });
+});
+
+test("no token is ever logged or repeated", async () => {
+  const { server, log } = startServer();
+  const answers = [
+    await server.inject({ url: "/health", headers: OWNER }),
+    await server.inject({ url: "/health", headers: { authorization: "Bearer wrong-hunter2" } }),
+    await server.inject({ url: "/nowhere?token=wrong-hunter2", headers: OWNER }),
+    await server.inject({
+      method: "POST",
+      url: "/api/admin/tokens",
+      headers: json,
+      payload: { name: "n", scopes: ["agent"] },
+    }),
+  ];
+  expect(log.length).toBeGreaterThan(3);
+  const everything = log.join("") + answers.slice(0, 3).map(({ body }) => body);
+  for (const secret of [OWNER.authorization.slice("Bearer ".length), "hunter2", "cairn_value"]) {
+    expect(everything).not.toContain(secret);
+  }
 });
 
 describe("bodies that are too large", () => {

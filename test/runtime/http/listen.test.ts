@@ -1,23 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { assertSafeListen, isLoopback, listenOn, parseListen, urlOf } from "../../../runtime/http/index.ts";
+import { assertSafeListen, isLoopback, listenOn, urlOf } from "../../../runtime/http/index.ts";
 import { OWNER_TOKEN } from "../../support/fake-application.ts";
 import { listening, startServer } from "../../support/http-server.ts";
 
 describe("where the server listens", () => {
-  test.each([
-    ["127.0.0.1:7433", "127.0.0.1", 7433],
-    ["localhost:0", "localhost", 0],
-    ["[::1]:7433", "::1", 7433],
-    [":7433", "0.0.0.0", 7433],
-    [" node.example:80 ", "node.example", 80],
-  ])("%s is understood", (value, host, port) => {
-    expect(parseListen(value)).toEqual({ host, port });
-  });
-
-  test.each(["7433", "127.0.0.1", "127.0.0.1:99999", "::1:7433", "[fe80]:1", "a:b", ""])("%j is refused", (value) => {
-    expect(() => parseListen(value)).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
-  });
-
   test.each([
     ["127.0.0.1", true],
     ["127.8.9.1", true],

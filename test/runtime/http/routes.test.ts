@@ -74,6 +74,15 @@ describe("metrics", () => {
     expect(json.json()).toEqual(expect.arrayContaining([expect.objectContaining({ name: "turns_total" })]));
   });
 
+  test("count event streams too", async () => {
+    const metrics = new Registry();
+    const { server } = startServer({ metrics });
+    const headers = { ...OWNER, accept: "text/event-stream" };
+    const payload = { session: "s", text: "hi" };
+    await server.inject({ method: "POST", url: "/api/agents/main/messages", headers, payload });
+    expect(await metrics.metrics()).toContain('route="/api/agents/:name/messages",status="200"');
+  });
+
   test("have no label that a caller can make up", async () => {
     const metrics = new Registry();
     const { server } = startServer({ metrics });
@@ -309,6 +318,11 @@ describe("/openapi.json", () => {
     expect(Object.keys(message.responses["200"].content)).toEqual(["application/json", "text/event-stream"]);
     expect(message.responses["409"].content["application/json"].schema).toEqual({ $ref: "#/components/schemas/Error" });
     expect(message.requestBody.content["application/json"].schema.properties).toHaveProperty("session");
+    const restore = document.paths["/api/admin/memory/restore"].post;
+    expect(Object.keys(restore.requestBody.content)).toEqual(["application/octet-stream"]);
+    for (const [, name] of JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      expect(document.components.schemas).toHaveProperty(String(name));
+    }
     expect(document.components.schemas.Error.properties.error.properties).toHaveProperty("retryable");
   });
 });
