@@ -1,0 +1,100 @@
+/** What all commands share: they return data, and here it is rendered as text or as the one JSON document of `--json`. */
+
+import { resolve } from "node:path";
+import process from "node:process";
+import { Command, Flags } from "@oclif/core";
+import { describeFailure, EXIT, failureText, Interrupted, OutputClosed } from "./output/failure.ts";
+import { type Interruption, untilInterrupted, watchInterruption } from "./output/interruption.ts";
+import { type Mark, processTerminal, type Terminal } from "./output/terminal.ts";
+
+export abstract class BaseCommand<Result> extends Command {
+  static override enableJsonFlag = true;
+
+  static override baseFlags = {
+    dir: Flags.string({
+      helpValue: "DIR",
+      helpGroup: "GLOBAL",
+      description: "Deployment directory (default: the current one if it has a cairn.yaml, else the home directory)",
+      parse: async (path) => resolve(path),
+    }),
+  };
+
+  protected readonly terminal: Terminal = processTerminal();
+
+  /** Set by a command that prints JSON lines until it is interrupted: an error is one more line then. */
+  protected jsonLines = false;
+
+  /** Parses the flags, calls a service and returns what is to be shown. The interruption ends whatever waits. */
+  protected abstract work(interruption: Interruption): Promise<Result>;
+
+  /** The result in words, without a newline at its end; an empty text prints nothing. */
+  protected abstract render(result: Result, mark: Mark): string;
+
+  /** A result may say no: `status` of a node that is not running is a result, and still a failure for a script. */
+  protected exitCodeOf(_result: Result): number {
+    return EXIT.done;
+  }
+
+  /** Says something beside the result, on standard error. */
+  protected async note(text: string): Promise<void> {
+    await this.terminal.err(`${text}\n`);
+  }
+
+  override async run(): Promise<Result> {
+    const interruption = watchInterruption();
+    try {
+      const result = await untilInterrupted(this.work(interruption), interruption);
+      if (!this.jsonEnabled()) {
+        const text = this.render(result, this.terminal.mark);
+        if (text !== "") await this.terminal.out(`${text}\n`);
+      }
+      const code = this.exitCodeOf(result);
+      if (code !== EXIT.done) process.exitCode = code;
+      return result;
+    } finally {
+      interruption.release();
+    }
+  }
+
+  /** Never rethrows: a second report of the same error would be a second document. */
+  protected override async catch(error: Error): Promise<void> {
+    const json = this.jsonEnabled() && (this.jsonLines ? "line" : "document");
+    await reportFailure(error, { json, terminal: this.terminal, command: this.id });
+  }
+
+  protected override async finally(): Promise<void> {}
+
+  protected override logJson(json: unknown): void {
+    void this.terminal.out(`${JSON.stringify(json, null, 2)}\n`);
+  }
+}
+
+/** How an error is told in JSON, if it is: as the one document, or as one line among others. */
+export type JsonForm = false | "document" | "line";
+
+/** Shows an error where it belongs and sets the exit code of the process. */
+export async function reportFailure(
+  error: unknown,
+  where: { readonly json: JsonForm; readonly terminal: Terminal; readonly command?: string | undefined },
+): Promise<void> {
+  if (error instanceof OutputClosed) return;
+  const failure = describeFailure(error, where.command?.replaceAll(":", " "));
+  process.exitCode = failure.exitCode;
+  if (where.json === "document") {
+    await where.terminal.out(`${JSON.stringify({ ok: false, error: failure.body }, null, 2)}\n`);
+  } else if (where.json === "line") {
+    if (!(error instanceof Interrupted))
+      await where.terminal.out(`${JSON.stringify({ ok: false, error: failure.body })}\n`);
+  } else if (error instanceof Interrupted) {
+    // The terminal shows ^C: the prompt should not continue that line.
+    if (where.terminal.errIsTerminal) await where.terminal.err("\n");
+  } else {
+    await where.terminal.err(failureText(failure, where.terminal.errMark));
+  }
+  if (process.env.CAIRN_DEBUG && error instanceof Error) await where.terminal.err(`${stackOf(error)}\n`);
+}
+
+function stackOf(error: Error): string {
+  const own = error.stack ?? error.message;
+  return error.cause instanceof Error ? `${own}\nCaused by: ${stackOf(error.cause)}` : own;
+}

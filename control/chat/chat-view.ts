@@ -1,0 +1,94 @@
+/** How a turn looks on a terminal: pure, from one event to the text that it adds. */
+
+import { CairnError, fromErrorBody } from "../../runtime/contracts/errors.ts";
+import type { StreamEvent } from "../../runtime/contracts/stream.ts";
+import { describeFailure, failureText } from "../output/failure.ts";
+import type { Mark } from "../output/terminal.ts";
+import { visible } from "../output/visible.ts";
+
+export interface ChatView {
+  /** Text to append for the event; it may end in the middle of a line. */
+  show(event: StreamEvent): string;
+  /** Text for something that went wrong; ends with a newline. */
+  showError(error: unknown): string;
+}
+
+const LONGEST_DETAIL = 96;
+
+export function createChatView(mark: Mark): ChatView {
+  /** Text of the reply that this attempt has shown so far. */
+  let shown = "";
+  let inLine = false;
+  let reasoning = false;
+
+  const text = (piece: string): string => {
+    if (piece !== "") inLine = !piece.endsWith("\n");
+    return piece;
+  };
+  const freshLine = (): string => (inLine ? text("\n") : "");
+  const line = (content: string): string => `${freshLine()}${text(`${content}\n`)}`;
+
+  function show(event: StreamEvent): string {
+    switch (event.type) {
+      case "turn.started": {
+        const again = event.attempt > 1;
+        shown = "";
+        return again ? line(mark.dim("(the turn was interrupted and goes on)")) : "";
+      }
+      case "reasoning.delta": {
+        const lead = reasoning ? "" : freshLine();
+        reasoning = true;
+        return `${lead}${text(mark.dim(plain(event.text)))}`;
+      }
+      case "text.delta": {
+        const lead = reasoning ? freshLine() : "";
+        reasoning = false;
+        shown += event.text;
+        return `${lead}${text(plain(event.text))}`;
+      }
+      case "tool.started":
+        return line(mark.dim(`· ${visible(event.name)} ${brief(JSON.stringify(event.arguments))}`));
+      case "tool.finished": {
+        const sign = event.ok ? mark.dim("✓") : mark.error("✗");
+        return line(`${sign} ${mark.dim(`${visible(event.name)}: ${brief(event.result)}`)}`);
+      }
+      case "turn.finished": {
+        const rest = missing(shown, event.text);
+        const notice = event.notice ? line(mark.warn(`! ${visible(event.notice)}`)) : "";
+        const reply = rest.whole ? `${freshLine()}${text(plain(rest.text))}` : text(plain(rest.text));
+        shown = "";
+        reasoning = false;
+        return `${reply}${freshLine()}${notice}`;
+      }
+      case "turn.failed": {
+        shown = "";
+        reasoning = false;
+        return showError(fromErrorBody(event.error));
+      }
+    }
+  }
+
+  function showError(error: unknown): string {
+    const { exitCode, body } = describeFailure(error);
+    // The node's words, which may quote others.
+    const safe = { ...body, message: visible(body.message), ...(body.hint ? { hint: visible(body.hint) } : {}) };
+    return `${freshLine()}${text(failureText({ exitCode, body: error instanceof CairnError ? safe : body }, mark))}`;
+  }
+
+  return { show, showError };
+}
+
+/** What of the reply has not been shown yet: the rest, or all of it when something else was shown. */
+function missing(shown: string, reply: string): { readonly text: string; readonly whole: boolean } {
+  if (reply.startsWith(shown)) return { text: reply.slice(shown.length), whole: false };
+  return shown.includes(reply.trim()) ? { text: "", whole: false } : { text: reply, whole: true };
+}
+
+function plain(text: string): string {
+  return visible(text.replaceAll("\r", ""));
+}
+
+function brief(text: string): string {
+  const one = visible(text.replace(/\s+/g, " ").trim());
+  return one.length > LONGEST_DETAIL ? `${one.slice(0, LONGEST_DETAIL - 1)}…` : one;
+}

@@ -1,0 +1,24 @@
+/** One message, one reply: what scripts and pipes use. */
+
+import { fromErrorBody, RuntimeError } from "../../runtime/contracts/errors.ts";
+import type { StreamEvent, TurnResult } from "../../runtime/contracts/stream.ts";
+import { type ChatNode, type Conversation, streamTurn } from "./turn-stream.ts";
+
+/** Rejects with the error of a turn that failed. `onEvent` sees the turn as it runs. */
+export async function sendOnce(
+  node: ChatNode,
+  conversation: Conversation,
+  message: { readonly text: string; readonly key: string },
+  signal: AbortSignal,
+  onEvent: (event: StreamEvent) => void,
+): Promise<TurnResult> {
+  for await (const event of streamTurn(node, conversation, message, signal)) {
+    if (event.type === "turn.failed") throw fromErrorBody({ ...event.error, turn_id: event.turn_id });
+    onEvent(event);
+    if (event.type === "turn.finished") {
+      const { type: _type, ...result } = event;
+      return result;
+    }
+  }
+  throw new RuntimeError("RUNTIME_INTERNAL", "The turn ended without a result.");
+}

@@ -1,0 +1,163 @@
+/** The conversation on a terminal: messages in their order, slash commands at once, Ctrl-C for the turn before the chat. */
+
+import type { StreamEvent } from "../../runtime/contracts/stream.ts";
+import type { Mark } from "../output/terminal.ts";
+import { visible } from "../output/visible.ts";
+import type { ChatView } from "./chat-view.ts";
+import { openScreen, type Screen } from "./screen.ts";
+import { type ChatNode, type Conversation, streamTurn, type TurnStart } from "./turn-stream.ts";
+
+export interface ReplOptions {
+  readonly conversation: Conversation;
+  readonly input: NodeJS.ReadStream;
+  readonly output: NodeJS.WriteStream;
+  readonly mark: Mark;
+  readonly view: ChatView;
+  readonly newId: () => string;
+  readonly signal: AbortSignal;
+}
+
+/** How the user left: by saying so, or by Ctrl-C. */
+export type Farewell = "done" | "interrupted";
+
+const LOCAL_HELP = `/exit leaves, and so does Ctrl-D; a backslash at the end of a line continues it.
+Ctrl-C stops the turn; a second one leaves. The agent's own commands:
+/stop  /interrupt TEXT  /steer TEXT  /new  /status  /model [NAME]  /think [LEVEL]  /reasoning [on|off]`;
+
+/** A line that is a command and no message: a slash and a word. */
+export function isCommand(text: string): boolean {
+  return /^\/[a-z]+(\s|$)/i.test(text.trim());
+}
+
+export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Farewell> {
+  const { conversation, mark, view } = options;
+  const { agent, session } = conversation;
+  const { promise: left, resolve: leave } = Promise.withResolvers<Farewell>();
+  const leaving = new AbortController();
+  const signal = AbortSignal.any([options.signal, leaving.signal]);
+
+  let active = 0;
+  let stopAsked = false;
+  let warned = false;
+  let unfinished = "";
+  let order: Promise<void> = Promise.resolve();
+  const followed = new Set<string>();
+
+  const screen: Screen = openScreen(
+    options.input,
+    options.output,
+    `${mark.name(conversation.agent)} ${mark.dim(">")} `,
+    {
+      onLine,
+      onInterrupt,
+      onEnd: () => leave("done"),
+    },
+  );
+
+  function onLine(line: string): void {
+    warned = false;
+    if (line.endsWith("\\")) {
+      unfinished += `${line.slice(0, -1)}\n`;
+      screen.prompt();
+      return;
+    }
+    const text = `${unfinished}${line}`.trim();
+    unfinished = "";
+    if (text === "/exit" || text === "/quit") leave("done");
+    else if (text === "/help") say(LOCAL_HELP);
+    else if (text === "") settle();
+    else if (isCommand(text)) void command(text);
+    else void turn({ text, key: options.newId() });
+  }
+
+  function onInterrupt(lineWasEmpty: boolean): void {
+    unfinished = "";
+    if (active > 0) {
+      if (stopAsked) leave("interrupted");
+      else {
+        stopAsked = true;
+        void command("/stop");
+      }
+    } else if (!lineWasEmpty) screen.prompt();
+    else if (warned) leave("interrupted");
+    else {
+      warned = true;
+      say(mark.dim("Ctrl-C again leaves; so does /exit."));
+    }
+  }
+
+  function say(text: string): void {
+    screen.line(text);
+    settle();
+  }
+
+  /** The prompt comes back when nothing is being said. */
+  function settle(): void {
+    if (active === 0 && !signal.aborted) screen.prompt();
+  }
+
+  async function command(line: string): Promise<void> {
+    try {
+      const { text, data } = await node.command(agent, { session, line }, { signal });
+      const turnId = data?.["turn_id"];
+      // The text of /interrupt is a message of its own, whose turn is to be seen.
+      if (/^\/interrupt\s/i.test(line) && typeof turnId === "string") void turn({ turnId });
+      say(mark.dim(visible(text)));
+    } catch (error) {
+      if (!signal.aborted) screen.write(view.showError(error));
+      settle();
+    }
+  }
+
+  /** Sent at once; shown after what was asked before. */
+  async function turn(start: TurnStart): Promise<void> {
+    if ("turnId" in start && followed.has(start.turnId)) return;
+    active++;
+    const events = streamTurn(node, conversation, start, signal);
+    const first = events.next();
+    first.catch(() => undefined);
+    order = order.then(() => showTurn(events, first));
+    await order;
+  }
+
+  async function showTurn(
+    events: AsyncGenerator<StreamEvent>,
+    first: Promise<IteratorResult<StreamEvent>>,
+  ): Promise<void> {
+    try {
+      for (let step = await first; !step.done; step = await events.next()) {
+        if ("turn_id" in step.value) followed.add(step.value.turn_id);
+        screen.write(view.show(step.value));
+      }
+    } catch (error) {
+      if (!signal.aborted) screen.write(view.showError(error));
+    } finally {
+      active--;
+      stopAsked = false;
+      settle();
+    }
+  }
+
+  /** A turn of this session that was left earlier is taken up again. */
+  async function takeUp(): Promise<void> {
+    const { data } = await node.command(agent, { session, line: "/status" }, { signal });
+    const running = data?.["turn_id"];
+    if (typeof running !== "string") return;
+    screen.line(mark.dim("(a turn is still running)"));
+    void turn({ turnId: running });
+  }
+
+  const onAbort = (): void => leave("interrupted");
+  options.signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    await takeUp();
+    settle();
+    const farewell = await left;
+    if (active > 0) screen.line(mark.dim("The turn goes on; come back to see its reply."));
+    return farewell;
+  } finally {
+    options.signal.removeEventListener("abort", onAbort);
+    leaving.abort();
+    screen.close();
+  }
+}

@@ -1,0 +1,110 @@
+import { randomUUID } from "node:crypto";
+import process from "node:process";
+import { text as readAll } from "node:stream/consumers";
+import { Args, Flags } from "@oclif/core";
+import type { CommandReply } from "../../runtime/contracts/channel.ts";
+import type { TurnResult } from "../../runtime/contracts/stream.ts";
+import { BaseCommand } from "../base-command.ts";
+import { createChatView } from "../chat/chat-view.ts";
+import { sendOnce } from "../chat/once.ts";
+import { isCommand, runRepl } from "../chat/repl.ts";
+import type { ChatNode, Conversation } from "../chat/turn-stream.ts";
+import { Interrupted, needsTerminal, UsageError } from "../output/failure.ts";
+import type { Interruption } from "../output/interruption.ts";
+import { visible } from "../output/visible.ts";
+import { connect, defaultAgent } from "../service/connect.ts";
+import { findDeployment } from "../service/deployment.ts";
+
+/** A turn's result, a command's reply, or nothing: a conversation on the terminal has shown everything already. */
+export type ChatResult = (TurnResult & { readonly agent: string }) | CommandReply | null;
+
+export default class Chat extends BaseCommand<ChatResult> {
+  static override description =
+    "Talk to an agent\n\n" +
+    "On a terminal this is a conversation; lines that begin with a slash are commands, such as /stop, also while the agent " +
+    "is at work. With --message, or with text on standard input, it sends that one message and prints the reply.";
+
+  static override examples = [
+    "<%= config.bin %> chat",
+    "<%= config.bin %> chat researcher --session paper",
+    "<%= config.bin %> chat --message 'What did we decide yesterday?' --json",
+    "git diff | <%= config.bin %> chat --session review",
+  ];
+
+  static override args = {
+    agent: Args.string({ description: "Name of the agent (default: the configured default agent)" }),
+  };
+
+  static override flags = {
+    session: Flags.string({
+      char: "s",
+      default: "terminal",
+      description: "Name of the conversation; the same name takes it up again",
+    }),
+    message: Flags.string({ char: "m", helpValue: "TEXT", description: "Send this, print the reply and end" }),
+  };
+
+  protected async work({ signal }: Interruption): Promise<ChatResult> {
+    const { args, flags } = await this.parse(Chat);
+    const message = flags.message ?? (this.terminal.inIsTerminal ? undefined : await this.#piped());
+    if (message === undefined) this.#requireTerminal();
+    const deployment = findDeployment(flags);
+    const node = await connect(deployment);
+    const conversation = { agent: args.agent ?? (await defaultAgent(deployment, node)), session: flags.session };
+    return message === undefined
+      ? this.#converse(node, conversation, signal)
+      : this.#once(node, conversation, message, signal);
+  }
+
+  protected render(result: ChatResult): string {
+    if (result === null || this.terminal.outIsTerminal) return "";
+    return result.text;
+  }
+
+  async #once(node: ChatNode, conversation: Conversation, text: string, signal: AbortSignal): Promise<ChatResult> {
+    const live = this.terminal.outIsTerminal && !this.jsonEnabled();
+    if (isCommand(text)) {
+      const { agent, session } = conversation;
+      const reply = await node.command(agent, { session, line: text.trim() }, { signal });
+      if (live) await this.terminal.out(`${visible(reply.text)}\n`);
+      return reply;
+    }
+    const view = createChatView(this.terminal.mark);
+    const result = await sendOnce(node, conversation, { text, key: randomUUID() }, signal, (event) => {
+      if (live) void this.terminal.out(view.show(event));
+    });
+    if (!live && result.notice) await this.note(this.terminal.errMark.warn(`! ${visible(result.notice)}`));
+    return { ...result, agent: conversation.agent };
+  }
+
+  async #converse(node: ChatNode, conversation: Conversation, signal: AbortSignal): Promise<ChatResult> {
+    const { mark } = this.terminal;
+    const farewell = await runRepl(node, {
+      conversation,
+      input: process.stdin,
+      output: process.stdout,
+      mark,
+      view: createChatView(mark),
+      newId: randomUUID,
+      signal,
+    });
+    if (farewell === "interrupted") throw new Interrupted("SIGINT");
+    return null;
+  }
+
+  async #piped(): Promise<string> {
+    const text = await readAll(process.stdin);
+    if (text.trim() === "") {
+      throw new UsageError(
+        "There is no message: standard input is empty.",
+        "Pass --message TEXT, or run it on a terminal.",
+      );
+    }
+    return text;
+  }
+
+  #requireTerminal(): void {
+    if (this.jsonEnabled()) throw new UsageError("--json needs one message.", "Pass --message TEXT.");
+    if (!this.terminal.outIsTerminal) throw needsTerminal("What to say", "--message TEXT");
+  }
+}

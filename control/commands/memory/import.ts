@@ -1,0 +1,38 @@
+import { Args } from "@oclif/core";
+import { BaseCommand } from "../../base-command.ts";
+import type { Interruption } from "../../output/interruption.ts";
+import { findDeployment } from "../../service/deployment.ts";
+import { sendToNode } from "../../service/memory-transfer.ts";
+
+export interface ImportResult {
+  readonly file: string;
+  readonly imported: number;
+  /** Messages that were there already. */
+  readonly skipped: number;
+}
+
+export default class MemoryImport extends BaseCommand<ImportResult> {
+  static override description =
+    "Import messages from JSON lines\n\n" +
+    "The lines are those of `memory export`. Messages that are there already are skipped, so that a repeat does no harm.";
+
+  static override examples = [
+    "<%= config.bin %> memory import messages.jsonl",
+    "jq -c 'select(.agent == \"main\")' messages.jsonl | <%= config.bin %> memory import -",
+  ];
+
+  static override args = {
+    file: Args.string({ required: true, description: "File with JSON lines; - is standard input" }),
+  };
+
+  protected async work({ signal }: Interruption): Promise<ImportResult> {
+    const { args, flags } = await this.parse(MemoryImport);
+    const work = { deployment: findDeployment(flags), terminal: this.terminal, signal };
+    const counts = await sendToNode(args.file, work, (client, bytes) => client.importJsonl(bytes, { signal }));
+    return { file: args.file, ...counts };
+  }
+
+  protected render({ imported, skipped }: ImportResult): string {
+    return `Imported ${imported} messages, skipped ${skipped} that were there already.`;
+  }
+}

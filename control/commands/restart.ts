@@ -1,0 +1,53 @@
+import { Flags } from "@oclif/core";
+import { BaseCommand } from "../base-command.ts";
+import type { Interruption } from "../output/interruption.ts";
+import { startProgress } from "../output/progress.ts";
+import type { Mark } from "../output/terminal.ts";
+import { findDeployment } from "../service/deployment.ts";
+import { launch, prepare, type StartResult } from "../service/launch.ts";
+import { renderStarted } from "../service/render-started.ts";
+import { type StopResult, stopDeadlineMs, stopNode } from "../service/stop-node.ts";
+
+const READY_S = 60;
+
+export interface RestartResult extends StartResult {
+  readonly stopped: StopResult;
+}
+
+export default class Restart extends BaseCommand<RestartResult> {
+  static override description =
+    "Stop the node, if one runs, and start it in the background\n\n" +
+    "A changed configuration takes effect. It is checked first: an invalid one leaves the running node untouched. Where a " +
+    "service manager runs the node, restart it there.";
+
+  static override examples = ["<%= config.bin %> restart", "<%= config.bin %> restart --timeout 10 --force"];
+
+  static override flags = {
+    timeout: Flags.integer({
+      min: 0,
+      helpValue: "SECONDS",
+      description: "How long to wait for its end (default: the drain deadline and 30 s)",
+    }),
+    force: Flags.boolean({ description: "Kill the node when it has not ended by then" }),
+  };
+
+  protected async work({ signal }: Interruption): Promise<RestartResult> {
+    const { flags } = await this.parse(Restart);
+    const prepared = await prepare(findDeployment(flags), signal);
+    const { drain_deadline: drain } = prepared.config.config.runtime;
+    const deadlineMs = flags.timeout === undefined ? stopDeadlineMs(drain) : flags.timeout * 1_000;
+    const progress = startProgress(this.terminal);
+    try {
+      progress.update("Stopping the node");
+      const stopped = await stopNode(prepared.deployment.home, { deadlineMs, force: flags.force, signal });
+      progress.update("Starting the node");
+      return { ...(await launch(prepared, { deadlineMs: READY_S * 1_000, signal })), stopped };
+    } finally {
+      await progress.end();
+    }
+  }
+
+  protected render(result: RestartResult, mark: Mark): string {
+    return renderStarted(result, mark);
+  }
+}

@@ -1,0 +1,69 @@
+import type { Health } from "../../runtime/client/index.ts";
+import { BaseCommand } from "../base-command.ts";
+import { EXIT } from "../output/failure.ts";
+import type { Interruption } from "../output/interruption.ts";
+import { columns, type Mark } from "../output/terminal.ts";
+import { duration } from "../output/words.ts";
+import { findDeployment } from "../service/deployment.ts";
+import { type NodeStatus, readNodeStatus } from "../service/node-status.ts";
+
+export default class Status extends BaseCommand<NodeStatus> {
+  static override description =
+    "Show whether the node runs and how it is\n\nThe exit code is 0 when it runs and is not unhealthy, else 1.";
+
+  static override examples = ["<%= config.bin %> status", "<%= config.bin %> status --json"];
+
+  protected async work({ signal }: Interruption): Promise<NodeStatus> {
+    const { flags } = await this.parse(Status);
+    return readNodeStatus(findDeployment(flags), signal);
+  }
+
+  protected override exitCodeOf({ running, health }: NodeStatus): number {
+    return running && health !== null && health.status !== "unhealthy" ? EXIT.done : EXIT.failed;
+  }
+
+  protected render(status: NodeStatus, mark: Mark): string {
+    if (status.state === "busy") return `No node is running, but another process is using ${status.home}.`;
+    if (!status.running) return `No node is running. ${mark.dim("Start one with `cairn start --detach`.")}`;
+    const { health, error } = status;
+    const rows: [string, string][] = [
+      ["status", health ? healthWord(health, mark) : mark.error(`not answering: ${error?.message ?? "unknown"}`)],
+      ["process", `${status.pid}${status.started_at ? `, since ${status.started_at}` : ""}`],
+      ["url", status.url ?? ""],
+      ["version", status.version ?? ""],
+      ["directory", status.dir],
+      ["home", status.home],
+    ];
+    return columns(
+      [...rows, ...(health ? healthRows(health, mark) : [])].map(([name, text]) => [mark.dim(name), text]),
+    );
+  }
+}
+
+function healthWord({ status, draining }: Health, mark: Mark): string {
+  const word =
+    status === "healthy" ? mark.good(status) : status === "degraded" ? mark.warn(status) : mark.error(status);
+  return draining ? `${word}, draining` : word;
+}
+
+function healthRows(health: Health, mark: Mark): [string, string][] {
+  const { agents, providers, channels, memory } = health;
+  const backend = typeof memory["backend"] === "string" ? memory["backend"] : "unknown";
+  const reachable = memory["reachable"] === false ? mark.error(", not reachable") : "";
+  return [
+    ["up", duration(health.uptime_s * 1_000)],
+    ["memory", `${backend}${reachable}, schema ${health.schema_version ?? "unknown"}`],
+    ...Object.entries(agents).map(([name, { provider, model, active_turns, queued }]): [string, string] => [
+      "agent",
+      `${mark.name(name)} on ${provider}${model ? ` (${model})` : ""}, ${active_turns} active, ${queued} queued`,
+    ]),
+    ...Object.entries(providers).map(([id, { available }]): [string, string] => [
+      "provider",
+      `${id} ${available ? mark.good("available") : mark.warn("not available")}`,
+    ]),
+    ...Object.entries(channels).map(([id, { platform, state }]): [string, string] => [
+      "channel",
+      `${id}${platform === id ? "" : ` (${platform})`} ${state}`,
+    ]),
+  ];
+}

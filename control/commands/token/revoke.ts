@@ -1,0 +1,33 @@
+import { Args } from "@oclif/core";
+import { BaseCommand } from "../../base-command.ts";
+import type { Interruption } from "../../output/interruption.ts";
+import { withNode } from "../../service/connect.ts";
+import { findDeployment } from "../../service/deployment.ts";
+
+export interface TokenRevokeResult {
+  readonly id: string;
+  readonly revoked: true;
+}
+
+export default class TokenRevoke extends BaseCommand<TokenRevokeResult> {
+  static override description =
+    "Revoke a token\n\nIt stops working within seconds. It stays in the list, marked as revoked.";
+
+  static override examples = ["<%= config.bin %> token revoke 0199b6a2-7f4e-7c53-9d55-2b2f5d3c1a10"];
+
+  static override args = {
+    id: Args.string({ required: true, description: "Id of the token, as `token list` shows it" }),
+  };
+
+  protected async work({ signal }: Interruption): Promise<TokenRevokeResult> {
+    const { args, flags } = await this.parse(TokenRevoke);
+    return withNode(findDeployment(flags), signal, async (client) => {
+      await client.revokeToken(args.id, { signal });
+      return { id: args.id, revoked: true as const };
+    });
+  }
+
+  protected render({ id }: TokenRevokeResult): string {
+    return `The token ${id} is revoked.`;
+  }
+}

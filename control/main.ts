@@ -1,0 +1,74 @@
+/** Entry of the command line: finds the command, and reports what goes wrong before one runs. */
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { Config } from "@oclif/core/config";
+import { run } from "@oclif/core/run";
+import { closest } from "fastest-levenshtein";
+import { reportFailure } from "./base-command.ts";
+import { EXIT, OutputClosed, UsageError } from "./output/failure.ts";
+import { processTerminal, watchOutput } from "./output/terminal.ts";
+
+/**
+ * Runs one command line. `root` is the directory of package.json. The outcome is in `process.exitCode`; the process ends
+ * by itself, except after an interruption, where something may still be waiting.
+ */
+export async function main(argv: readonly string[], root: string): Promise<void> {
+  const terminal = processTerminal();
+  const unwatch = watchOutput(() => undefined);
+  const options = argv.includes("--") ? argv.slice(0, argv.indexOf("--")) : argv;
+  try {
+    const config = await loadCommands(root);
+    const line = argv[0] === "help" ? [...argv.slice(1), "--help"] : [...argv];
+    const unknown = unknownCommand(line, config.commandIDs, config.topics);
+    if (unknown) throw unknown;
+    await run(line, config);
+  } catch (error) {
+    if (!(error instanceof OutputClosed)) {
+      await reportFailure(error, { json: options.includes("--json") && "document", terminal });
+    }
+  } finally {
+    unwatch();
+  }
+  if (process.exitCode === EXIT.interrupted || process.exitCode === EXIT.terminated) process.exit();
+}
+
+/** Compiled, the commands are read from a manifest; as sources they are found by looking into their folder. */
+async function loadCommands(root: string): Promise<Config> {
+  if (!import.meta.url.endsWith(".ts")) return Config.load({ root });
+  const pjson = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+  const commands = { strategy: "pattern", target: "./control/commands", globPatterns: ["**/*.ts"] };
+  return Config.load({
+    root,
+    isRoot: true,
+    ignoreManifest: true,
+    pjson: { ...pjson, oclif: { ...pjson.oclif, commands } },
+  });
+}
+
+/** oclif would say no more than "command x not found". */
+function unknownCommand(
+  argv: readonly string[],
+  ids: readonly string[],
+  topics: readonly { readonly name: string }[],
+): UsageError | null {
+  const words: string[] = [];
+  for (const word of argv) {
+    if (word.startsWith("-")) break;
+    words.push(word);
+  }
+  const [first] = words;
+  if (first === undefined || ids.includes(first)) return null;
+  const isTopic = topics.some(({ name }) => name === first) || ids.some((id) => id.startsWith(`${first}:`));
+  if (isTopic && (words[1] === undefined || ids.includes(`${first}:${words[1]}`))) return null;
+  const typed = isTopic ? `${first} ${words[1]}` : first;
+  const nearest = closest(
+    typed,
+    ids.map((id) => id.replaceAll(":", " ")),
+  );
+  return new UsageError(
+    `There is no command \`${typed}\`.`,
+    `Did you mean \`cairn ${nearest}\`? See \`cairn --help\`.`,
+  );
+}

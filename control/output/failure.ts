@@ -1,0 +1,116 @@
+/** The one place that turns whatever was thrown into words, a suggestion, the JSON form and the exit code. */
+
+import {
+  CairnError,
+  ERROR_CODES,
+  type ErrorBody,
+  type ErrorCode,
+  fromErrorBody,
+} from "../../runtime/contracts/errors.ts";
+
+export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130, terminated: 143 } as const;
+
+export interface Failure {
+  readonly exitCode: number;
+  readonly body: ErrorBody;
+}
+
+/** The command was called in a way that cannot work: exit code 2. The hint names the flag that helps. */
+export class UsageError extends Error {
+  readonly hint: string | undefined;
+
+  constructor(message: string, hint?: string) {
+    super(message);
+    this.name = "UsageError";
+    this.hint = hint;
+  }
+}
+
+/** The user, or the system, asked this command to end before it was done. */
+export class Interrupted extends Error {
+  readonly exitCode: number;
+
+  constructor(signal: "SIGINT" | "SIGTERM" | "SIGHUP") {
+    super("Interrupted");
+    this.name = "Interrupted";
+    this.exitCode = signal === "SIGINT" ? EXIT.interrupted : EXIT.terminated;
+  }
+}
+
+/** The reader of our output has gone away (`| head`): nothing went wrong, there is just nobody to tell. */
+export class OutputClosed extends Error {
+  constructor() {
+    super("The output was closed");
+    this.name = "OutputClosed";
+  }
+}
+
+/** Without a terminal nothing is asked: the flag that would have answered is named instead. */
+export function needsTerminal(what: string, flag: string): UsageError {
+  return new UsageError(`${what} cannot be asked for without a terminal.`, `Pass ${flag}.`);
+}
+
+/** `command` is the command as it is typed, for example `memory backup`. */
+export function describeFailure(error: unknown, command?: string): Failure {
+  if (error instanceof Interrupted) {
+    return { exitCode: error.exitCode, body: body("RUNTIME_TURN_ABORTED", "Interrupted.") };
+  }
+  if (error instanceof UsageError) {
+    return { exitCode: EXIT.usage, body: body("RUNTIME_INVALID_REQUEST", error.message, error.hint) };
+  }
+  if (error instanceof CairnError) return { exitCode: EXIT.failed, body: error.toBody() };
+  if (isUsageOfFramework(error)) {
+    const hint = `See \`cairn ${command ? `${command} ` : ""}--help\`.`;
+    return { exitCode: EXIT.usage, body: body("RUNTIME_INVALID_REQUEST", tidy(error.message), hint) };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  const hint = isSystemError(error) ? undefined : "Set CAIRN_DEBUG=1 to see where it happened.";
+  return { exitCode: EXIT.failed, body: body("RUNTIME_INTERNAL", message || "An unknown error occurred.", hint) };
+}
+
+/** The words for a person; `dim` marks what matters less. Ends with a newline. */
+export function failureText(
+  failure: Failure,
+  mark: { error(text: string): string; dim(text: string): string },
+): string {
+  const { code, message, issues, hint } = failure.body;
+  // A validation report has its issues in its text already.
+  const listed = (issues ?? []).filter((issue) => !message.includes(issue.message));
+  const lines = [
+    `${mark.error("Error:")} ${message}`,
+    ...listed.map((issue) => `  - ${issue.path ? `${issue.path}: ` : ""}${issue.message}`),
+    ...(hint ? [`${mark.dim("Hint:")} ${hint}`] : []),
+    ...(failure.exitCode === EXIT.usage ? [] : [mark.dim(`Code: ${code}`)]),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** An error that another process of ours sent, as if it had been thrown here. Null when it is no such thing. */
+export function errorFromBody(value: unknown): CairnError | null {
+  if (typeof value !== "object" || value === null || !("code" in value) || !("message" in value)) return null;
+  if (typeof value.code !== "string" || typeof value.message !== "string") return null;
+  // The other side is of the same package: what has a code and a message is an ErrorBody.
+  return fromErrorBody(value as ErrorBody);
+}
+
+function body(code: ErrorCode, message: string, hint?: string): ErrorBody {
+  const { severity, retryable } = ERROR_CODES[code];
+  return { code, message, severity, retryable, ...(hint ? { hint } : {}) };
+}
+
+/** oclif marks its parser's errors with exit status 2, and an unknown command as well. */
+function isUsageOfFramework(error: unknown): error is Error {
+  if (!(error instanceof Error) || !("oclif" in error)) return false;
+  const { oclif } = error;
+  return typeof oclif === "object" && oclif !== null && "exit" in oclif && oclif.exit === EXIT.usage;
+}
+
+/** oclif appends a line of its own about `--help`; ours is the hint. */
+function tidy(message: string): string {
+  const text = message.replace(/\nSee more help with --help\s*$/, "").trim();
+  return /[.!?]$/.test(text) || text.includes("\n") ? text : `${text}.`;
+}
+
+function isSystemError(error: unknown): boolean {
+  return error instanceof Error && "syscall" in error && "code" in error;
+}

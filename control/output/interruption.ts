@@ -1,0 +1,82 @@
+/** Turns signals and closed outputs into one AbortSignal, for as long as a command runs. */
+
+import process from "node:process";
+import { Interrupted, OutputClosed } from "./failure.ts";
+import { watchOutput } from "./terminal.ts";
+
+export interface Interruption {
+  /** Aborts with an Interrupted or an OutputClosed as its reason. */
+  readonly signal: AbortSignal;
+  /** Aborts when the user asks a second time: what still tidies up is left alone. */
+  readonly insistence: AbortSignal;
+  /**
+   * Lets a command answer Ctrl-C itself: while the handler is set it gets each SIGINT instead of the signals above.
+   * Returns what gives it back.
+   */
+  onInterrupt(handler: () => void): () => void;
+  release(): void;
+}
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** Milliseconds that an interrupted command gets to end its children and remove its half-written files. */
+const TIDY_UP_MS = 10_000;
+
+export function watchInterruption(): Interruption {
+  const first = new AbortController();
+  const second = new AbortController();
+  const handlers: (() => void)[] = [];
+  const listeners = SIGNALS.map((name) => {
+    const listener = (): void => {
+      const handler = name === "SIGINT" ? handlers.at(-1) : undefined;
+      if (handler) handler();
+      else if (first.signal.aborted) second.abort(first.signal.reason);
+      else first.abort(new Interrupted(name));
+    };
+    process.on(name, listener);
+    return { name, listener };
+  });
+  const unwatch = watchOutput(() => first.abort(new OutputClosed()));
+  return {
+    signal: first.signal,
+    insistence: second.signal,
+    onInterrupt(handler) {
+      handlers.push(handler);
+      return () => {
+        const at = handlers.lastIndexOf(handler);
+        if (at >= 0) handlers.splice(at, 1);
+      };
+    },
+    release() {
+      for (const { name, listener } of listeners) process.off(name, listener);
+      unwatch();
+    },
+  };
+}
+
+/**
+ * Settles as `work` does. Once interrupted it rejects with the interruption: when the work has tidied up, or after ten
+ * seconds, or when the user insists. Work that was done all the same counts as done.
+ */
+export async function untilInterrupted<T>(work: Promise<T>, { signal, insistence }: Interruption): Promise<T> {
+  const ended = new AbortController();
+  const abandoned = new Promise<never>((_resolve, reject) => {
+    const giveUp = (): void => reject(signal.reason);
+    signal.addEventListener(
+      "abort",
+      () => {
+        const timer = setTimeout(giveUp, TIDY_UP_MS);
+        ended.signal.addEventListener("abort", () => clearTimeout(timer));
+      },
+      { once: true, signal: ended.signal },
+    );
+    insistence.addEventListener("abort", giveUp, { once: true, signal: ended.signal });
+  });
+  try {
+    return await Promise.race([work, abandoned]);
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
+  } finally {
+    ended.abort();
+  }
+}

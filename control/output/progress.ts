@@ -1,0 +1,34 @@
+/** Tells how long work goes on: a line that changes on a terminal, a plain line now and then otherwise. */
+
+import type { Terminal } from "./terminal.ts";
+
+export interface Progress {
+  update(text: string): void;
+  /** Takes the line off the terminal. */
+  end(): Promise<void>;
+}
+
+const PLAIN_EVERY_MS = 10_000;
+const CLEAR_LINE = "\r\u001b[2K";
+
+/** Speaks on standard error, where `--json` does not mind. */
+export function startProgress(terminal: Terminal, now: () => number = () => performance.now()): Progress {
+  let shown = "";
+  let saidAt = Number.NEGATIVE_INFINITY;
+  return {
+    update(text) {
+      if (text === shown) return;
+      if (terminal.errIsTerminal) {
+        void terminal.err(`${CLEAR_LINE}${terminal.errMark.dim(text)}`);
+      } else {
+        if (now() - saidAt < PLAIN_EVERY_MS) return;
+        saidAt = now();
+        void terminal.err(`${text}\n`);
+      }
+      shown = text;
+    },
+    async end() {
+      if (shown !== "" && terminal.errIsTerminal) await terminal.err(CLEAR_LINE);
+    },
+  };
+}

@@ -1,0 +1,105 @@
+/** Files that commands write and read as streams of bytes: whole or not at all, and readable by their owner only. */
+
+import { createReadStream } from "node:fs";
+import { type FileHandle, link, open, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import process from "node:process";
+import { UsageError } from "../output/failure.ts";
+
+/** The name that stands for standard input and output. */
+export const STANDARD = "-";
+
+export interface WriteOptions {
+  /** Replace a file that is there. */
+  readonly force: boolean;
+  /** Called with the bytes written so far. */
+  readonly onBytes?: (total: number) => void;
+}
+
+/**
+ * Writes beside the place and moves the file there once all of it is on disk. UsageError when there is a file already.
+ * Resolves with the number of bytes.
+ */
+export async function writeWhole(
+  path: string,
+  bytes: AsyncIterable<Uint8Array>,
+  options: WriteOptions,
+): Promise<number> {
+  await refuseWrite(path, options.force);
+  const temporary = join(dirname(resolve(path)), `.${basename(path)}.${process.pid}.partial`);
+  const file = await open(temporary, "wx", 0o600);
+  try {
+    const total = await pour(file, bytes, options.onBytes);
+    if (options.force) await rename(temporary, path);
+    else await linkNew(temporary, path);
+    return total;
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+/** Before any work is done for it: UsageError when the file cannot be written there. */
+export async function refuseWrite(path: string, force: boolean): Promise<void> {
+  if (!force && (await stat(path).catch(() => null)) !== null) throw alreadyThere(path);
+  const folder = await stat(dirname(resolve(path))).catch(() => null);
+  if (!folder?.isDirectory()) throw new UsageError(`There is no directory ${dirname(resolve(path))}.`);
+}
+
+/** The bytes of a file, or of standard input for `-`. UsageError when there is no such file. */
+export async function openBytes(path: string): Promise<AsyncIterable<Uint8Array>> {
+  if (path === STANDARD) {
+    if (process.stdin.isTTY) throw new UsageError("Standard input is a terminal.", "Name a file, or pipe it in.");
+    return process.stdin;
+  }
+  const found = await stat(path).catch(() => null);
+  if (!found) throw new UsageError(`There is no file ${path}.`);
+  if (found.isDirectory()) throw new UsageError(`${path} is a directory.`);
+  return createReadStream(path);
+}
+
+/** Tells how far the reading is. */
+export async function* counted(
+  bytes: AsyncIterable<Uint8Array>,
+  onBytes: (total: number) => void,
+): AsyncGenerator<Uint8Array> {
+  let total = 0;
+  for await (const chunk of bytes) {
+    total += chunk.byteLength;
+    onBytes(total);
+    yield chunk;
+  }
+}
+
+async function pour(
+  file: FileHandle,
+  bytes: AsyncIterable<Uint8Array>,
+  onBytes?: (total: number) => void,
+): Promise<number> {
+  let total = 0;
+  try {
+    for await (const chunk of bytes) {
+      await file.writeFile(chunk);
+      total += chunk.byteLength;
+      onBytes?.(total);
+    }
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return total;
+}
+
+/** Unlike a rename this fails when somebody has made the file in the meantime. */
+async function linkNew(temporary: string, path: string): Promise<void> {
+  try {
+    await link(temporary, path);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") throw alreadyThere(path);
+    // A file system without hard links.
+    await rename(temporary, path);
+  }
+}
+
+function alreadyThere(path: string): UsageError {
+  return new UsageError(`There is a file ${path} already.`, "Name another one, or pass --force to replace it.");
+}

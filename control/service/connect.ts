@@ -1,0 +1,77 @@
+/** The way from a command to the node: the one that runs, or a short-lived one where only the store is needed. */
+
+import process from "node:process";
+import { type Client, createClient } from "../../runtime/client/index.ts";
+import { ensureApiToken, inspectConfig, parseListen } from "../../runtime/config/index.ts";
+import { RuntimeError } from "../../runtime/contracts/errors.ts";
+import { UsageError } from "../output/failure.ts";
+import { type Deployment, readToken } from "./deployment.ts";
+import { endChild, spawnNode, untilReady } from "./node-process.ts";
+import { inspectNode } from "./node-state.ts";
+import { unknownHolder } from "./stop-node.ts";
+
+const READY_MS = 60_000;
+const END_MS = 20_000;
+
+/** A client of the node of this home directory, or of the address that the configuration names: it may run elsewhere. */
+export async function connect(deployment: Deployment): Promise<Client> {
+  const [state, token] = await Promise.all([inspectNode(deployment.home), readToken(deployment)]);
+  const baseUrl = state.state === "running" ? state.node.url : await configuredUrl(deployment);
+  if (baseUrl === null) throw notRunning();
+  return createClient({ baseUrl, ...(token === undefined ? {} : { token }) });
+}
+
+/**
+ * Runs the work against the node, or against one that is started for it and ended after it. The store has one opener at a
+ * time: RUNTIME_CONFLICT when a process that cannot be talked to has it.
+ */
+export async function withNode<T>(
+  deployment: Deployment,
+  signal: AbortSignal,
+  work: (client: Client, node: { readonly shortLived: boolean }) => Promise<T>,
+): Promise<T> {
+  const state = await inspectNode(deployment.home);
+  if (state.state === "busy") throw unknownHolder(deployment.home);
+  if (state.state === "running") return work(await connect(deployment), { shortLived: false });
+  const { token } = await ensureApiToken(deployment.dir, process.env);
+  const node = await spawnNode({ dir: deployment.dir, maintenance: true });
+  try {
+    const baseUrl = await untilReady(node, { deadlineMs: READY_MS, signal });
+    return await work(createClient({ baseUrl, token }), { shortLived: true });
+  } finally {
+    await endChild(node.child, END_MS);
+  }
+}
+
+/** The agent that is talked to when none is named. UsageError, naming them, when there is a choice. */
+export async function defaultAgent({ dir, home }: Deployment, client: Client): Promise<string> {
+  const inspection = await inspectConfig({ dir, home, readSecret }).catch(() => null);
+  if (inspection?.loaded) return inspection.loaded.config.runtime.default_agent;
+  const agents = Object.keys((await client.health()).agents);
+  const [only] = agents;
+  if (only !== undefined && agents.length === 1) return only;
+  throw new UsageError("There is no default agent.", `Name one: ${agents.join(", ")}.`);
+}
+
+async function configuredUrl({ dir, home, exists }: Deployment): Promise<string | null> {
+  if (!exists) return null;
+  const inspection = await inspectConfig({ dir, home, readSecret }).catch(() => null);
+  const text =
+    inspection?.loaded && (inspection.loaded.env["SERVICE_LISTEN"] ?? inspection.loaded.config.runtime.listen);
+  const address = text ? parseListen(text) : null;
+  // A free port is known to the node alone.
+  if (address === null || address.port === 0) return null;
+  const host = address.host === "0.0.0.0" ? "127.0.0.1" : address.host === "::" ? "::1" : address.host;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`;
+}
+
+/** Only addresses and names are wanted here: the password manager need not be asked. */
+async function readSecret(reference: string): Promise<string> {
+  return reference;
+}
+
+export function notRunning(): RuntimeError {
+  return new RuntimeError("RUNTIME_NOT_RUNNING", "No node is running.", {
+    hint: "Start one with `cairn start --detach`.",
+  });
+}

@@ -1,0 +1,49 @@
+/** Everything that `start` does before there is a node: a first configuration, the owner's token, and a look at both. */
+
+import process from "node:process";
+import { ensureApiToken, inspectConfig, type LoadedConfig } from "../../runtime/config/index.ts";
+import { type InitResult, initYes } from "../wizard/init.ts";
+import { type Deployment, findDeployment } from "./deployment.ts";
+import { startDetached } from "./start-node.ts";
+
+export interface Prepared {
+  readonly deployment: Deployment;
+  readonly config: LoadedConfig;
+  /** What was set up now; null when there was a configuration. */
+  readonly init: InitResult | null;
+}
+
+export interface StartResult {
+  readonly pid: number;
+  readonly url: string;
+  readonly dir: string;
+  readonly home: string;
+  /** Where the owner's token is, never the token itself. */
+  readonly token: string;
+  readonly agent: string;
+  readonly init: InitResult | null;
+}
+
+/** ConfigValidationError and the other errors of `loadConfig`, except for secrets: those are read by the node itself. */
+export async function prepare(deployment: Deployment, signal: AbortSignal): Promise<Prepared> {
+  const { dir, home, file } = deployment;
+  const init = deployment.exists ? null : await initYes({ directories: { dir, home, file }, env: process.env, signal });
+  await ensureApiToken(dir, process.env);
+  const inspection = await inspectConfig({ dir, home, readSecret: async (reference) => reference, signal });
+  if (inspection.loaded === null) throw inspection.error ?? new Error(`${file} could not be read`);
+  return { deployment: init ? findDeployment({ dir }) : deployment, config: inspection.loaded, init };
+}
+
+export async function launch(
+  { deployment, config, init }: Prepared,
+  options: { readonly deadlineMs: number; readonly signal: AbortSignal },
+): Promise<StartResult> {
+  const { dir, home } = deployment;
+  const { pid, url } = await startDetached(deployment, options);
+  return { pid, url, dir, home, token: tokenPlace(config), agent: config.config.runtime.default_agent, init };
+}
+
+/** The process environment wins over the file. */
+export function tokenPlace({ dir }: Pick<LoadedConfig, "dir">): string {
+  return process.env["SERVICE_API_TOKEN"] ? "SERVICE_API_TOKEN in the environment" : `SERVICE_API_TOKEN in ${dir}/.env`;
+}

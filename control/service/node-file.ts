@@ -1,0 +1,59 @@
+/** `run/node.json`: what a running node says of itself to the commands on the same machine. */
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+
+export interface NodeFile {
+  readonly pid: number;
+  readonly url: string;
+  /** ISO 8601. */
+  readonly started_at: string;
+  /** The deployment directory that it was started with. */
+  readonly dir: string;
+  readonly version: string;
+  /** A short-lived process behind a command that needs the store: no agents, no channels. */
+  readonly maintenance: boolean;
+}
+
+export function nodeFilePath(home: string): string {
+  return join(home, "run", "node.json");
+}
+
+/** The operating system's lock on this file is held as long as the node lives, however it ends. */
+export function nodeLockPath(home: string): string {
+  return join(home, "run", "node.lock");
+}
+
+/** Null when there is none, or when it cannot be read as one: a node that is just starting is writing it. */
+export async function readNodeFile(home: string): Promise<NodeFile | null> {
+  let text: string;
+  try {
+    text = await readFile(nodeFilePath(home), "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    throw error;
+  }
+  return parseNodeFile(text);
+}
+
+export function parseNodeFile(text: string): NodeFile | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (typeof value !== "object" || value === null) return null;
+  const { pid, url, started_at, dir, version, maintenance } = value as Partial<Record<keyof NodeFile, unknown>>;
+  if (typeof pid !== "number" || !Number.isSafeInteger(pid) || pid <= 1) return null;
+  if (typeof url !== "string" || !URL.canParse(url)) return null;
+  if (typeof started_at !== "string" || Number.isNaN(Date.parse(started_at))) return null;
+  return {
+    pid,
+    url,
+    started_at,
+    dir: typeof dir === "string" ? dir : "",
+    version: typeof version === "string" ? version : "",
+    maintenance: maintenance === true,
+  };
+}

@@ -1,0 +1,56 @@
+/** Starts the node of a deployment, in the background or in place of this process. */
+
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { RuntimeError } from "../../runtime/contracts/errors.ts";
+import type { Deployment } from "./deployment.ts";
+import { endChild, letGo, spawnNode, untilReady } from "./node-process.ts";
+import { inspectNode } from "./node-state.ts";
+
+export interface Started {
+  readonly pid: number;
+  readonly url: string;
+}
+
+const END_MS = 15_000;
+
+/** RUNTIME_ALREADY_RUNNING, naming who is there. */
+export async function refuseSecondNode(home: string): Promise<void> {
+  const state = await inspectNode(home);
+  if (state.state === "stopped") return;
+  if (state.state === "running") {
+    const { pid, url } = state.node;
+    throw new RuntimeError("RUNTIME_ALREADY_RUNNING", `The node is already running: process ${pid}, ${url}.`, {
+      hint: "Talk to it with `cairn chat`, or stop it with `cairn stop`.",
+    });
+  }
+  throw new RuntimeError("RUNTIME_ALREADY_RUNNING", `Another process is using ${home}.`, {
+    hint: "A node that is starting, a short-lived command, or a container: try again, or set SERVICE_HOME to another directory.",
+  });
+}
+
+/**
+ * Resolves once the node is ready. Rejects with the error that the node reports, or with RUNTIME_START_FAILED; then, and
+ * when the signal aborts, no process is left behind.
+ */
+export async function startDetached(
+  { dir, home }: Pick<Deployment, "dir" | "home">,
+  options: { readonly deadlineMs: number; readonly signal: AbortSignal; readonly entry?: string },
+): Promise<Started> {
+  const logs = join(home, "logs");
+  await mkdir(logs, { recursive: true, mode: 0o700 });
+  const node = await spawnNode({
+    dir,
+    detached: true,
+    stderrFile: join(logs, "stderr.log"),
+    ...(options.entry === undefined ? {} : { entry: options.entry }),
+  });
+  try {
+    const url = await untilReady(node, options);
+    letGo(node);
+    return { pid: node.pid, url };
+  } catch (error) {
+    await endChild(node.child, END_MS);
+    throw error;
+  }
+}
