@@ -9,11 +9,13 @@ import { copyFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { isBuilt, SOURCES, STAMP, sourceFiles, sourceHash } from "./lib/build-stamp.js";
+import { alone } from "./lib/lock.js";
 import { CACHE, ROOT } from "./lib/paths.js";
 
-if (!isBuilt()) build();
+if (!isBuilt()) await alone("build", build);
 
 function build() {
+  if (isBuilt()) return;
   const hash = sourceHash();
   const fresh = join(CACHE, `dist-${process.pid}`);
   const old = join(CACHE, `dist-old-${process.pid}`);

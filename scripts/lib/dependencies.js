@@ -4,6 +4,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
+import { alone } from "./lock.js";
 import { runNpm } from "./npm.js";
 import { ROOT } from "./paths.js";
 
@@ -13,6 +14,11 @@ import { ROOT } from "./paths.js";
  * @param {string} node
  */
 export async function ensureDependencies(node) {
+  if (!installed()) await alone("packages", () => install(node));
+}
+
+/** @param {string} node */
+async function install(node) {
   if (installed()) return;
   process.stderr.write("Installing packages\n");
   const code = await runNpm(node, ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"]);

@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
+import { alone } from "./lock.js";
 import { runNpm } from "./npm.js";
 import { CACHE } from "./paths.js";
 
@@ -29,10 +30,9 @@ export async function findNode() {
   const home = join(CACHE, `node-${FETCHED_VERSION}`);
   const node = join(home, "node_modules", FETCHED_PACKAGE, "bin", "node");
   if (runs(node)) return node;
-  process.stderr.write(
-    `This is Node ${process.versions.node}; fetching Node ${FETCHED_VERSION} from the npm registry (once)\n`,
-  );
-  await fetchNode(home);
+  await alone("node", async () => {
+    if (!runs(node)) await fetchNode(home);
+  });
   if (!runs(node)) {
     throw new Error(
       `The fetched Node does not run on this machine. Install Node ${OLDEST_MAJOR} or newer and try again.`,
@@ -43,6 +43,9 @@ export async function findNode() {
 
 /** Installs beside the final place and moves, so that an interrupted fetch leaves nothing half done. @param {string} home */
 async function fetchNode(home) {
+  process.stderr.write(
+    `This is Node ${process.versions.node}; fetching Node ${FETCHED_VERSION} from the npm registry (once)\n`,
+  );
   const temporary = `${home}.${process.pid}`;
   mkdirSync(temporary, { recursive: true });
   try {
