@@ -34,7 +34,7 @@ export interface Connections {
 }
 
 /** SQL and values as the driver takes them, with the answer in the contract's form. */
-export function resultOf<Row>(answer: DriverResult | DriverResult[]): QueryResult<Row> {
+export function resultOf<Row>(answer: Answer): QueryResult<Row> {
   const parts = Array.isArray(answer) ? answer : [answer];
   // The caller says what its SQL returns; the driver cannot know.
   const rows = (parts.length === 1 ? (parts[0]?.rows ?? []) : parts.flatMap((part) => part.rows)) as Row[];
@@ -43,3 +43,5 @@ export function resultOf<Row>(answer: DriverResult | DriverResult[]): QueryResul
 }
 
 export type Statement = QueryConfig<unknown[]>;
+/** An array for a message of several statements. */
+export type Answer = DriverResult | DriverResult[];

@@ -1,6 +1,6 @@
 import type { QueryResult, Transaction, TransactionOptions } from "../../../contracts/database.ts";
 import { MemoryError } from "../../../contracts/errors.ts";
-import { type Lease, resultOf, type Statement } from "./connection.ts";
+import { type Answer, type Lease, resultOf, type Statement } from "./connection.ts";
 import { sqlStateOf, toMemoryError } from "./errors.ts";
 import type { PreparedStatements } from "./prepared.ts";
 
@@ -25,6 +25,8 @@ export class Session {
   readonly #lockTimeoutMs: number;
   readonly #idle: IdleWatch;
   #savepoints = 0;
+  /** The driver rejects a statement before it knows what state that left the session in. */
+  #failed = false;
 
   constructor(lease: Lease, settings: SessionSettings, options: TransactionOptions = {}) {
     this.#lease = lease;
@@ -36,12 +38,13 @@ export class Session {
 
   async query<Row>(text: string, values?: readonly unknown[]): Promise<QueryResult<Row>> {
     const name = values === undefined ? undefined : this.#settings.prepared?.nameOf(text);
-    return this.#run<Row>({ text, ...(values ? { values: [...values] } : {}), ...(name ? { name } : {}) });
+    const answer = await this.#run({ text, ...(values ? { values: [...values] } : {}), ...(name ? { name } : {}) });
+    return resultOf(answer);
   }
 
   /** Several statements in one message, without values; the rows of all of them. */
   async simple<Row>(text: string): Promise<QueryResult<Row>> {
-    return this.#run<Row>({ text });
+    return resultOf(await this.#run({ text }));
   }
 
   /**
@@ -63,10 +66,11 @@ export class Session {
       throw error;
     }
     handle.close();
-    const end = await this.#run<never>({ text: "COMMIT" }).catch((error: unknown) => {
+    const end = await this.#run({ text: "COMMIT" }).catch((error: unknown) => {
       throw toMemoryError(error);
     });
-    if (end.command === "ROLLBACK") {
+    // What COMMIT answers when it could only roll back.
+    if (!Array.isArray(end) && end.command === "ROLLBACK") {
       throw new MemoryError("MEMORY_QUERY_FAILED", "A statement of the transaction had failed: it was rolled back.", {
         hint: "Catch an expected failure in a savepoint.",
       });
@@ -96,7 +100,7 @@ export class Session {
 
   /** Ends a transaction that was left open; false when the session cannot be used any more. */
   async rest(): Promise<boolean> {
-    if (this.#lease.client.getTransactionStatus() === "I") return true;
+    if (!this.#failed && this.#lease.client.getTransactionStatus() === "I") return true;
     return this.simple("ROLLBACK").then(
       () => true,
       () => false,
@@ -123,7 +127,7 @@ export class Session {
     return ["BEGIN", ...settings].join("; ");
   }
 
-  async #run<Row>(statement: Statement): Promise<QueryResult<Row> & { readonly command: string }> {
+  async #run(statement: Statement): Promise<Answer> {
     let abandoned = false;
     this.#idle.pause();
     const watchdog = setTimeout(() => {
@@ -132,9 +136,10 @@ export class Session {
     }, this.#statementTimeoutMs + this.#settings.graceMs);
     try {
       const answer = await this.#lease.client.query(statement);
-      const last = Array.isArray(answer) ? answer.at(-1) : answer;
-      return { ...resultOf<Row>(answer), command: last?.command ?? "" };
+      this.#failed = false;
+      return answer;
     } catch (error) {
+      this.#failed = true;
       if (abandoned) {
         throw new MemoryError("MEMORY_TIMEOUT", "The statement ran into its deadline and was ended.", { cause: error });
       }
