@@ -2,30 +2,29 @@
 /** The command `cairn`: hands over to the compiled command line. */
 // @ts-check
 
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { enableCompileCache } from "node:module";
+import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const argv = process.argv.slice(2);
 const entry = join(root, "dist", "control", "main.js");
 
-if (existsSync(entry)) {
-  keepCompiledCode();
-  const { main } = await import(pathToFileURL(entry).href);
-  await main(process.argv.slice(2), root);
+if (argv.length === 1 && (argv[0] === "version" || argv[0] === "--version")) {
+  // Asked often, by scripts and health checks: no reason to load the rest. The same line as the command `version`.
+  const { name, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  process.stdout.write(`${name} ${version} (node ${process.versions.node}, ${process.platform}-${process.arch})\n`);
+} else if (existsSync(entry)) {
+  // Half of the time of a short command goes into compiling JavaScript that was compiled at the last one, too. The service
+  // that a command starts finds the same folder by the variable; the default one would lie where others may write.
+  process.env.NODE_COMPILE_CACHE ??= join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "cairn");
+  enableCompileCache();
+  const { main } = await import("../dist/control/main.js");
+  await main(argv, root);
 } else {
   process.stderr.write("cairn is not built yet: run `npm run build` first\n");
   process.exitCode = 1;
-}
-
-/**
- * A quarter of a short command's time went into compiling what the command before had compiled, too. The default place, a
- * known name below the shared temporary folder, would let another user of the machine put code there.
- */
-function keepCompiledCode() {
-  const { XDG_CACHE_HOME, HOME, NODE_COMPILE_CACHE } = process.env;
-  const caches = XDG_CACHE_HOME ?? (HOME && join(HOME, ".cache"));
-  if (caches && !NODE_COMPILE_CACHE) enableCompileCache(join(caches, "cairn", "compiled"));
 }

@@ -15,7 +15,7 @@ export interface VersionResult {
 }
 
 export default class Version extends BaseCommand<VersionResult> {
-  static override description = "Shows which version this is.";
+  static override description = "Show which version this is";
 
   static override examples = ["<%= config.bin %> version", "<%= config.bin %> version --json"];
 

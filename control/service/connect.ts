@@ -33,6 +33,8 @@ export async function withNode<T>(
   const state = await inspectNode(deployment.home);
   if (state.state === "busy") throw unknownHolder(deployment.home);
   if (state.state === "running") return work(await connect(deployment), { shortLived: false });
+  // Without a configuration there is no store to speak of; its own error says what to do.
+  if (!deployment.exists) await inspectConfig({ dir: deployment.dir, home: deployment.home });
   const { token } = await ensureApiToken(deployment.dir, process.env);
   const node = await spawnNode({ dir: deployment.dir, maintenance: true });
   try {
