@@ -4,9 +4,16 @@ import type { Message } from "../../../contracts/message.ts";
 import type { ChatChunk, ChatOptions, ChatReply, Provider } from "../../../contracts/provider.ts";
 import { runCall } from "../shared/call.ts";
 import { collect } from "../shared/collect.ts";
+import { openFetch } from "../shared/connection.ts";
 import { type Party, toProviderError } from "../shared/failure.ts";
 import { answers } from "../shared/probe.ts";
-import { DEFAULT_MAX_RETRIES, hostOf, type ProviderSettings, silenceMs } from "../shared/settings.ts";
+import {
+  DEFAULT_MAX_RETRIES,
+  DEFAULT_TIMEOUT_MS,
+  hostOf,
+  NO_SDK_TIMEOUT_MS,
+  type ProviderSettings,
+} from "../shared/settings.ts";
 import type { Watch } from "../shared/watch.ts";
 import { readError } from "./errors.ts";
 import { type Quirk, quirkFor, type RequestParams } from "./quirks.ts";
@@ -26,6 +33,7 @@ export class AnthropicProvider implements Provider {
   /** What was learned about each model, for the life of the process. */
   readonly #quirks = new Map<string, Set<Quirk>>();
   #model: string;
+  #fetch: typeof globalThis.fetch | undefined;
 
   constructor(settings: ProviderSettings) {
     this.id = settings.id;
@@ -46,13 +54,14 @@ export class AnthropicProvider implements Provider {
     // Loaded at the first call: a process that never makes one does not carry the SDK.
     const { default: sdk } = await import("@anthropic-ai/sdk");
     const known = this.#quirksOf(model);
-    const timeoutMs = silenceMs(this.#settings);
+    const timeoutMs = this.#settings.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    this.#fetch ??= this.#settings.fetch ?? (await openFetch());
     const build = (quirks: ReadonlySet<Quirk>) => this.#request(messages, options, model, quirks);
 
     yield* runCall<Quirk>({
       signal: options.signal,
       timeoutMs,
-      fetch: this.#settings.fetch,
+      fetch: this.#fetch,
       quirks: known,
       attempt: (quirks, watch) => this.#attempt(sdk, build(quirks), model, watch),
       explain: (error, watch) => this.#explain(error, sdk, watch, timeoutMs, model),
@@ -99,6 +108,7 @@ export class AnthropicProvider implements Provider {
       webhookKey: null,
       openTelemetry: false,
       maxRetries: this.#settings.maxRetries ?? DEFAULT_MAX_RETRIES,
+      timeout: NO_SDK_TIMEOUT_MS,
       logLevel: "off",
       fetch: watch.fetch,
     });

@@ -10,8 +10,8 @@ import { createWatch, type Watch } from "./watch.ts";
 export interface CallPlan<Quirk extends string> {
   readonly signal: AbortSignal | undefined;
   readonly timeoutMs: number;
-  /** Makes the requests; the platform's own when absent. */
-  readonly fetch: typeof globalThis.fetch | undefined;
+  /** Makes the requests. */
+  readonly fetch: typeof globalThis.fetch;
   /** What is known about the model from earlier calls. */
   readonly quirks: ReadonlySet<Quirk>;
   /** Sends the request, adapted to the quirks, and reads the answer; throws whatever the SDK throws. */

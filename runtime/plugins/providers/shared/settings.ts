@@ -12,24 +12,19 @@ export interface ProviderSettings {
   /** Room for the answer, in tokens; thinking has its own on top of it. */
   readonly maxTokens?: number | undefined;
   readonly temperature?: number | undefined;
-  /** Longest silence in milliseconds, before the first byte and between bytes. Default and most: `LONGEST_SILENCE_MS`. */
+  /** Longest silence in milliseconds, before the first byte and between bytes. Default five minutes. */
   readonly timeoutMs?: number | undefined;
   /** How often a request that failed before its first byte is sent again. Default 2. */
   readonly maxRetries?: number | undefined;
-  /** Makes the requests; the platform's own when absent. */
+  /** Makes the requests; connections of its own when absent. */
   readonly fetch?: typeof globalThis.fetch | undefined;
   readonly logger: Logger;
 }
 
-/** Node's fetch ends a silent connection after 300 s on its own; this stays below, so that the error is always ours. */
-export const LONGEST_SILENCE_MS = 290_000;
-
+export const DEFAULT_TIMEOUT_MS = 300_000;
 export const DEFAULT_MAX_RETRIES = 2;
-
-/** The silence that a provider allows, in milliseconds. */
-export function silenceMs(settings: Pick<ProviderSettings, "timeoutMs">): number {
-  return Math.min(settings.timeoutMs ?? LONGEST_SILENCE_MS, LONGEST_SILENCE_MS);
-}
+/** The SDKs' own timer, set where it never runs out: silence is watched below them (watch.ts). */
+export const NO_SDK_TIMEOUT_MS = 2_147_483_647;
 
 /** Scheme and host of an address, for messages: paths, queries and credentials are left out. */
 export function hostOf(address: string): string {

@@ -9,8 +9,8 @@ export interface WatchOptions {
   readonly timeoutMs: number;
   /** The caller's own abort. */
   readonly signal?: AbortSignal | undefined;
-  /** Makes the requests; the platform's own when absent. */
-  readonly fetch?: typeof globalThis.fetch | undefined;
+  /** Makes the requests. */
+  readonly fetch: typeof globalThis.fetch;
 }
 
 /** What is known about the response so far. */
@@ -42,7 +42,6 @@ const LONGEST_RETRY_PAUSE_S = 10;
 const HEAD_BYTES = 2048;
 
 export function createWatch(options: WatchOptions): Watch {
-  const send = options.fetch ?? globalThis.fetch;
   const controller = new AbortController();
   const forward = (): void => controller.abort(options.signal?.reason);
   if (options.signal?.aborted) forward();
@@ -105,7 +104,7 @@ export function createWatch(options: WatchOptions): Watch {
     let response: Response;
     try {
       // A redirect would carry the key to another host: it is reported, never followed.
-      response = await send(input, { ...init, redirect: "manual" });
+      response = await options.fetch(input, { ...init, redirect: "manual" });
     } finally {
       rest();
     }
