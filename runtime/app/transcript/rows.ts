@@ -36,6 +36,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** Indexed columns: an index entry holds 2,700 bytes. */
 const MAX_SESSION_KEY_BYTES = 2_000;
 const MAX_TAG_BYTES = 1_000;
+const MAX_KEY_BYTES = 2_000;
 
 /** Throws MEMORY_INVALID_ARGUMENT with one issue for each thing that is wrong with the batch. */
 export function validateBatch(batch: WriteBatch): void {
@@ -70,7 +71,9 @@ function entryIssues(entry: WriteEntry, path: string): Issue[] {
     issues.push({ path: `${path}.created_at`, message: "must be an ISO 8601 time of the years 1 to 9999" });
   }
   if (entry.id !== undefined && !UUID.test(entry.id)) issues.push({ path: `${path}.id`, message: "must be a UUID" });
-  if (entry.key === "") issues.push({ path: `${path}.event_id`, message: "must not be empty" });
+  if (entry.key === "" || Buffer.byteLength(entry.key) > MAX_KEY_BYTES) {
+    issues.push({ path: `${path}.event_id`, message: `must be between 1 and ${MAX_KEY_BYTES} bytes long` });
+  }
   return issues;
 }
 
@@ -86,7 +89,7 @@ export function toRow(entry: WriteEntry, newId: NewId, now: Date): { readonly ro
   };
   const row: Row = {
     id: entry.id ?? newId(),
-    key: entry.key,
+    key: sanitize(entry.key),
     role: entry.role,
     content: content.text,
     tool_name: entry.toolName ? sanitize(entry.toolName) : null,

@@ -1,0 +1,63 @@
+import fc from "fast-check";
+import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
+import { describe, expect, it } from "vitest";
+import { createTokenizer, fitBudget, fitText } from "../../../runtime/domain/tokens.ts";
+
+const count = createTokenizer();
+
+describe("the tokenizer", () => {
+  it("counts as o200k does", () => {
+    expect(count("")).toBe(0);
+    expect(count("hello world")).toBe(2);
+    expect(count("Tokens are counted, not guessed.")).toBe(7);
+  });
+
+  it("counts the text of a special token as text", () => {
+    expect(count("<|endoftext|>")).toBeGreaterThan(1);
+  });
+
+  it("counts a long text as the library does in one piece", () => {
+    const long = "The quick brown fox jumps over the lazy dog. ".repeat(1_000);
+    expect(count(long)).toBe(countTokens(long));
+  });
+
+  it("counts an endless word in bounded time", () => {
+    expect(count("a".repeat(300_000))).toBeGreaterThan(10_000);
+  });
+});
+
+describe("fitBudget", () => {
+  it("takes first items for as long as they fit together, and not one fewer", () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(50)), fc.nat(300), (costs, budget) => {
+        const fitting = fitBudget(costs, budget, (cost) => cost);
+        const sum = (list: readonly number[]) => list.reduce((total, cost) => total + cost, 0);
+        expect(fitting).toEqual(costs.slice(0, fitting.length));
+        expect(sum(fitting)).toBeLessThanOrEqual(budget);
+        if (fitting.length < costs.length) expect(sum(costs.slice(0, fitting.length + 1))).toBeGreaterThan(budget);
+      }),
+    );
+  });
+});
+
+describe("fitText", () => {
+  it("answers a well-formed head within the budget, the whole text if it fits", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme", maxLength: 200 }), fc.nat(60), (text, budget) => {
+        const fitted = fitText(text, budget, count);
+        expect(count(fitted)).toBeLessThanOrEqual(budget);
+        expect(fitted.isWellFormed()).toBe(text.isWellFormed());
+        if (count(text) <= budget) expect(fitted).toBe(text);
+        else if (fitted !== "") expect(text.startsWith(fitted.slice(0, -1))).toBe(true);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("cuts a text far longer than the budget", () => {
+    const fitted = fitText("word and other. ".repeat(20_000), 100, count);
+    expect(count(fitted)).toBeLessThanOrEqual(100);
+    expect(count(fitted)).toBeGreaterThan(80);
+    expect(fitted.endsWith("…")).toBe(true);
+  });
+});
