@@ -7,9 +7,11 @@ import { Client } from "pg";
 import { afterAll, describe } from "vitest";
 import { migrate } from "../../runtime/app/migrate.ts";
 import type { Database } from "../../runtime/contracts/database.ts";
-import type { Logger } from "../../runtime/contracts/ports.ts";
 import { openEmbedded } from "../../runtime/plugins/memory/embedded/index.ts";
 import { openPostgres } from "../../runtime/plugins/memory/postgres/index.ts";
+import { silent } from "./silent.ts";
+
+export { silent } from "./silent.ts";
 
 /**
  * Suites of the database lane run once on each backend. PostgreSQL is the cluster of CAIRN_TEST_PG_URL (each database
@@ -28,14 +30,6 @@ export interface OpenOptions {
 export type OpenDatabase = (options?: OpenOptions) => Promise<Database>;
 
 export const MIGRATIONS = fileURLToPath(new URL("../../migrations", import.meta.url));
-
-export const silent: Logger = {
-  debug: () => {},
-  info: () => {},
-  warn: () => {},
-  error: () => {},
-  child: () => silent,
-};
 
 /** Opening a store takes seconds on a busy machine. */
 const HOOK_TIMEOUT_MS = 60_000;

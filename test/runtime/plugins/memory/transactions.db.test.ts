@@ -1,5 +1,5 @@
-import { beforeAll, expect, it } from "vitest";
-import type { Database } from "../../../../runtime/contracts/database.ts";
+import { beforeAll, expect, it, vi } from "vitest";
+import type { Database, Transaction } from "../../../../runtime/contracts/database.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 
 describeEachDatabase("transactions", (open) => {
@@ -89,6 +89,26 @@ describeEachDatabase("transactions", (open) => {
       setTimeout(() => later.resolve(database.query("select 1 as one")), 20);
     });
     await expect(later.promise).resolves.toMatchObject({ rows: [{ one: 1 }] });
+  });
+
+  it("ends a transaction whose work does nothing, and refuses the work's late statements", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const handle = Promise.withResolvers<Transaction>();
+      const forever = database.transaction(async (tx) => {
+        await tx.query("insert into notes (text) values ('idle')");
+        handle.resolve(tx);
+        return new Promise(() => {});
+      });
+      const outcome = expect(forever).rejects.toMatchObject({ code: "MEMORY_TIMEOUT" });
+      const tx = await handle.promise;
+      await vi.advanceTimersByTimeAsync(30_000);
+      await outcome;
+      await expect(tx.query("select 1")).rejects.toMatchObject({ message: expect.stringContaining("has ended") });
+      expect(await texts("idle")).toEqual([]);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it("shows nothing of an open transaction outside of it, and serves callers in turn", async () => {
