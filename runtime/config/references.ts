@@ -67,7 +67,8 @@ export function parseTemplate(text: string): Template {
 
 /** Text that means itself: no part of it is read as a reference. */
 export function escapeReferences(text: string): string {
-  return text.replaceAll("${", "$${");
+  // A function, because "$$" in a replacement text would stand for one "$".
+  return text.replaceAll("${", () => "$${");
 }
 
 export function hasReference(text: string): boolean {

@@ -14,13 +14,13 @@ import { mcpSection, toolsSection } from "./schema/tools.ts";
 export const CONFIG_VERSION = 1;
 
 export const configSchema = section({
-  version: integer({ min: 1 }).default(CONFIG_VERSION).describe("Version of this file's format."),
+  version: integer({ min: 1 }).prefault(CONFIG_VERSION).describe("Version of this file's format."),
   runtime: runtimeSection.prefault({}),
   agents: agentsSection,
   providers: providersSection,
   channels: channelsSection,
   memory: memorySection.prefault({}),
-  mesh: meshSection,
+  mesh: meshSection.meta({ derived: true }),
   tools: toolsSection.prefault({}),
   mcp: mcpSection.prefault({}),
   plugin_dirs: list(path()).default([]).describe("Directories with plugins."),
@@ -37,10 +37,9 @@ export function configJsonSchema(): Record<string, unknown> {
   const schema = z.toJSONSchema(configSchema, {
     io: "input",
     override: ({ zodSchema, jsonSchema }) => {
-      const definition = zodSchema._zod.def;
-      if (definition.type !== "object" || !jsonSchema.required) return;
-      const shape = (zodSchema as z.ZodObject).shape;
-      const required = jsonSchema.required.filter((key) => !isDerived(shape[key]));
+      delete jsonSchema["derived"];
+      if (!(zodSchema instanceof z.ZodObject) || !jsonSchema.required) return;
+      const required = jsonSchema.required.filter((key) => !isDerived(zodSchema.shape[key]));
       if (required.length > 0) jsonSchema.required = required;
       else delete jsonSchema.required;
     },

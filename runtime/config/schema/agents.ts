@@ -26,7 +26,7 @@ const schedule = section({
   timezone: timezone().optional().describe("runtime.timezone when absent."),
   channel: text().optional().describe("Channel that the answer is sent to; only stored when absent."),
   conversation: text().optional().describe("Conversation on that channel."),
-  enabled: flag().default(true),
+  enabled: flag().prefault(true),
 });
 
 const budget = section({
@@ -39,7 +39,7 @@ const budget = section({
 
 const agent = section({
   description: text().optional().describe("What the agent is for, in one sentence; other agents read it."),
-  provider: text().describe("Provider id."),
+  provider: text().meta({ derived: true }).describe("Provider id; the only provider when absent."),
   model: text().optional().describe("The provider's own model when absent."),
   default_thinking: choice(THINKING_LEVELS).default("off").describe("Thinking level of new sessions."),
   fallbacks: list(modelReference())

@@ -11,13 +11,13 @@ const audioRoute = section({
 
 const channel = section({
   kind: choice(CHANNEL_KINDS).meta({ derived: true }).describe("Known from the id where the id is a kind."),
-  enabled: flag().default(true),
+  enabled: flag().prefault(true),
   token: text().optional().describe("The bot's token, as a reference such as ${TELEGRAM_TOKEN}."),
   owner_id: identifier().optional().describe("The owner on the platform; others get no answer unless they are paired."),
-  pairing: flag().default(false).describe("Let the owner admit others by a code."),
+  pairing: flag().prefault(false).describe("Let the owner admit others by a code."),
   channel_bindings: mapping(text(), text("an agent's name")).prefault({}).describe("Channel id to agent name."),
   reconnect: section({
-    max_retries: integer({ min: 0 }).default(10).describe("Attempts in a row before the channel is reported as down."),
+    max_retries: integer({ min: 0 }).prefault(10).describe("Attempts in a row before the channel is reported as down."),
     initial_delay: duration({ min: 10 }).prefault("1s"),
     max_delay: duration({ min: 10 }).prefault("60s"),
   })
@@ -25,7 +25,7 @@ const channel = section({
     .describe("Exponential backoff with jitter."),
   transcription: audioRoute.optional().describe("Speech to text, for kind voice."),
   speech: audioRoute.optional().describe("Text to speech, for kind voice."),
-  keep_audio: flag().default(false).describe("Keep the audio of voice messages."),
+  keep_audio: flag().prefault(false).describe("Keep the audio of voice messages."),
 });
 
 export const channelsSection = mapping(name("a channel's id"), channel)

@@ -62,7 +62,7 @@ const node = section({
 
 const proxmox = section({
   host: host().describe("The Proxmox host, reached over SSH."),
-  port: integer({ min: 1, max: 65_535 }).default(22),
+  port: integer({ min: 1, max: 65_535 }).prefault(22),
   user: userName().default("root"),
   host_key: text("a line of ssh-keyscan, such as `ssh-ed25519 AAAA...`")
     .regex(/^(?:\S+ )?(?:ssh-|ecdsa-)\S+ [A-Za-z0-9+/=]+/, {
@@ -81,22 +81,22 @@ const proxmox = section({
   vlan: integer({ min: 1, max: 4094 }).optional(),
   gateway: host().optional().describe("For nodes with a fixed address."),
   nameserver: host().optional(),
-  vmid_start: integer({ min: 100, max: 999_999_999 }).default(700).describe("First number for nodes without a vmid."),
-  unprivileged: flag().default(true),
+  vmid_start: integer({ min: 100, max: 999_999_999 }).prefault(700).describe("First number for nodes without a vmid."),
+  unprivileged: flag().prefault(true),
 });
 
 const kubernetes = section({
   kubeconfig: path().optional().describe("KUBECONFIG or ~/.kube/config when absent."),
   context: text().optional().describe("The current context when absent."),
   namespace: dnsLabel("a namespace").default("cairn"),
-  replicas: integer({ min: 1 }).default(1).describe("Of each agent group, where deployment.nodes is empty."),
+  replicas: integer({ min: 1 }).prefault(1).describe("Of each agent group, where deployment.nodes is empty."),
   storage_class: dnsLabel("a storage class").optional().describe("The cluster's default when absent."),
   storage_size: bytes().prefault("10Gi").describe("Home volume of a node."),
   database_size: bytes().prefault("20Gi").describe("Volume of the database, with datahub.postgres."),
   service_type: choice(["ClusterIP", "NodePort", "LoadBalancer"]).default("ClusterIP"),
   image_pull_secret: dnsLabel("a secret's name").optional(),
-  requests: section({ memory: bytes().prefault("512Mi"), cpus: decimal({ min: 0.01 }).default(0.25) }).prefault({}),
-  limits: section({ memory: bytes().prefault("1Gi"), cpus: decimal({ min: 0.01 }).default(2) }).prefault({}),
+  requests: section({ memory: bytes().prefault("512Mi"), cpus: decimal({ min: 0.01 }).prefault(0.25) }).prefault({}),
+  limits: section({ memory: bytes().prefault("1Gi"), cpus: decimal({ min: 0.01 }).prefault(2) }).prefault({}),
   annotations: mapping(text(), text()).prefault({}).describe("Of the service."),
 });
 
@@ -108,14 +108,14 @@ export const deploymentSection = section({
     .optional()
     .describe("When the supervisor kills a node that does not stop; drain_deadline plus 30s when absent."),
   datahub: section({
-    postgres: flag().default(false).describe("Deploy PostgreSQL with pgvector beside the nodes."),
+    postgres: flag().prefault(false).describe("Deploy PostgreSQL with pgvector beside the nodes."),
     image: imageName()
       .default("pgvector/pgvector:0.8.1-pg17")
       .describe("Image of that PostgreSQL; its major version is pinned."),
-    shared_storage: flag().default(false).describe("A volume that all nodes share."),
+    shared_storage: flag().prefault(false).describe("A volume that all nodes share."),
   }).prefault({}),
   image: section({
-    build_from_source: flag().default(true).describe("Build the image from the source tree, plugins included."),
+    build_from_source: flag().prefault(true).describe("Build the image from the source tree, plugins included."),
     registry: imageName().optional().describe("Repository that images are pulled from and pushed to."),
     tag: text("an image tag")
       .regex(/^[\w][\w.-]{0,127}$/, { error: "an image tag" })
@@ -128,9 +128,9 @@ export const deploymentSection = section({
     host: dockerHost().default("local").describe("Where nodes run that name no host."),
     network: word("a network's name").default("cairn"),
     ...resources,
-    pids: integer({ min: 16 }).default(512).describe("Process limit of a node."),
+    pids: integer({ min: 16 }).prefault(512).describe("Process limit of a node."),
     log_max_size: bytes().prefault("10Mi"),
-    log_max_files: integer({ min: 1 }).default(5),
+    log_max_files: integer({ min: 1 }).prefault(5),
   }).prefault({}),
   proxmox: proxmox.optional(),
   kubernetes: kubernetes.prefault({}),

@@ -5,11 +5,11 @@ import { choice, decimal, duration, integer, path, section, text, tokens, url } 
 const POSTGRES = ["postgres", "postgresql"];
 
 const postgres = section({
-  connection_string: url(POSTGRES).describe("Default ${SERVICE_PG_URL}."),
+  connection_string: url(POSTGRES).meta({ derived: true }).describe("Default ${SERVICE_PG_URL}."),
   direct_url: url(POSTGRES)
     .optional()
     .describe("For LISTEN and session locks where connection_string is a PgBouncer. Default ${SERVICE_PG_DIRECT_URL}."),
-  pool: integer({ min: 2 }).default(10).describe("Connections of this node."),
+  pool: integer({ min: 2 }).prefault(10).describe("Connections of this node."),
 });
 
 const embedding = section({
@@ -20,7 +20,7 @@ const embedding = section({
   model: text().optional(),
   api_key: text().optional(),
   dimensions: integer({ min: 1 }).optional().describe("The model's own when absent."),
-  batch: integer({ min: 1 }).default(32).describe("Messages in one request."),
+  batch: integer({ min: 1 }).prefault(32).describe("Messages in one request."),
   interval: duration({ min: 100 }).prefault("10s"),
 });
 

@@ -5,16 +5,16 @@ const ADDRESS = "an address such as node-2.example.org:7433 or https://node-2.ex
 const address = () => text(ADDRESS).refine(isAddress, { error: ADDRESS });
 
 export const meshSection = section({
-  enabled: flag().default(false).describe("Be part of a fleet that delegates tasks."),
+  enabled: flag().prefault(false).describe("Be part of a fleet that delegates tasks."),
   name: dnsLabel("a node's name").describe("This node's name; the host's name when absent.").meta({ derived: true }),
   advertise: address().optional().describe("Address under which other nodes reach this one."),
   seeds: list(address()).default([]).describe("Nodes to ask for the others."),
-  mdns: flag().default(false).describe("Find nodes on the local network."),
+  mdns: flag().prefault(false).describe("Find nodes on the local network."),
 });
 
 export const telemetrySection = section({
   otlp: flag()
-    .default(false)
+    .prefault(false)
     .describe("Send traces and metrics as the standard OTEL_* variables say. No other telemetry exists."),
 });
 

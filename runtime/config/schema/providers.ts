@@ -11,16 +11,16 @@ const prices = section({
 
 const provider = section({
   kind: choice(PROVIDER_KINDS).meta({ derived: true }).describe("Known from the id where the id is a well-known one."),
-  model: text().describe("Model name."),
+  model: text().meta({ derived: true }).describe("Model name; needed for every kind but offline."),
   base_url: url().optional().describe("Address of the API; the kind's own when absent."),
   api_key: text()
     .optional()
     .describe("A reference such as ${ANTHROPIC_API_KEY}; the kind's usual variable when absent."),
   max_tokens: integer().optional().describe("Longest reply, in tokens."),
   temperature: decimal().optional(),
-  context_window: tokens().default(128_000).describe("Tokens that the model can read."),
+  context_window: tokens().prefault(128_000).describe("Tokens that the model can read."),
   timeout: duration({ min: 1_000 }).prefault("10m").describe("Deadline of one request, its stream included."),
-  max_retries: integer({ min: 0, max: 10 }).default(2).describe("Retries of one request before the fallbacks."),
+  max_retries: integer({ min: 0, max: 10 }).prefault(2).describe("Retries of one request before the fallbacks."),
   prices: prices.optional().describe("US dollars per million tokens."),
 });
 

@@ -30,9 +30,9 @@ const safetyRule = section({
 });
 
 const safety = section({
-  shell_danger: flag().default(true).describe("Refuse dangerous shell commands."),
-  workspace_fence: flag().default(true).describe("Keep file tools inside the agent's workspace."),
-  audit: flag().default(true).describe("Write every tool call to the audit log."),
+  shell_danger: flag().prefault(true).describe("Refuse dangerous shell commands."),
+  workspace_fence: flag().prefault(true).describe("Keep file tools inside the agent's workspace."),
+  audit: flag().prefault(true).describe("Write every tool call to the audit log."),
   audit_retention: duration({ max: Number.POSITIVE_INFINITY })
     .prefault("90d")
     .describe("How long audit logs are kept."),
@@ -46,7 +46,7 @@ const autoActions = section({
   format: action("Formats a file that a tool has changed."),
   lint: action("Lints after a tool has changed files."),
   test: action("Runs tests after a tool has changed files."),
-  git_check: flag().default(false).describe("Reports uncommitted changes after a tool has changed files."),
+  git_check: flag().prefault(false).describe("Reports uncommitted changes after a tool has changed files."),
 });
 
 export const runtimeSection = section({
@@ -58,7 +58,7 @@ export const runtimeSection = section({
   default_agent: text()
     .optional()
     .describe("Agent for conversations without a binding; the only agent, or `main`, when absent."),
-  max_tool_iterations: integer({ min: 1 }).default(75).describe("Maximum rounds of tool calls in a turn."),
+  max_tool_iterations: integer({ min: 1 }).prefault(75).describe("Maximum rounds of tool calls in a turn."),
   timezone: timezone().default("UTC").describe("For schedules, search windows and daily notes."),
   turn_timeout: duration({ min: 1_000 }).prefault("900s").describe("A turn that takes longer is aborted."),
   lease: duration({ min: 1_000 })

@@ -15,7 +15,7 @@ import {
   variableName,
 } from "./scalars.ts";
 
-const common = { enabled: flag().default(true).describe("Whether any agent is offered the tool.") };
+const common = { enabled: flag().prefault(true).describe("Whether any agent is offered the tool.") };
 const plain = () => section({ ...common }).prefault({});
 
 export const toolsSection = section({
@@ -28,7 +28,7 @@ export const toolsSection = section({
       ),
     timeout: duration({ min: 100 }).prefault("120s").describe("A command that takes longer is ended."),
     max_output: bytes().prefault("64Ki").describe("Output that the agent gets to read."),
-    network: flag().default(true).describe("Whether commands may use the network."),
+    network: flag().prefault(true).describe("Whether commands may use the network."),
     env: list(variableName()).default([]).describe("Variables of the service that commands may see."),
   }).prefault({}),
   file_read: plain(),
@@ -41,7 +41,7 @@ export const toolsSection = section({
     backend: choice(["brave", "tavily", "searxng", "duckduckgo"]).optional().describe("The tool is off without one."),
     base_url: url().optional(),
     api_key: text().optional(),
-    max_results: integer({ min: 1, max: 50 }).default(10),
+    max_results: integer({ min: 1, max: 50 }).prefault(10),
   }).prefault({}),
   web_fetch: section({
     ...common,
@@ -55,9 +55,9 @@ export const toolsSection = section({
   delegate_task: section({
     ...common,
     timeout: duration({ min: 1_000 }).prefault("10m"),
-    max_depth: integer({ min: 1, max: 3 }).default(3),
+    max_depth: integer({ min: 1, max: 3 }).prefault(3),
   }).prefault({}),
-  subagent_spawn: section({ ...common, max_running: integer({ min: 1 }).default(4) }).prefault({}),
+  subagent_spawn: section({ ...common, max_running: integer({ min: 1 }).prefault(4) }).prefault({}),
   skill_list: plain(),
   skill_manage: plain(),
   memory_search: plain(),
@@ -67,7 +67,7 @@ export const toolsSection = section({
 });
 
 const mcpServer = section({
-  enabled: flag().default(true),
+  enabled: flag().prefault(true),
   command: text().optional().describe("Program of a server that speaks over its standard streams."),
   args: list(text()).default([]),
   env: mapping(variableName(), text()).prefault({}),

@@ -1,0 +1,231 @@
+import { describe, expect, test } from "vitest";
+import { inspectText } from "../../support/deployment.ts";
+
+const BASE = { agents: "agents: { main: {} }", providers: "providers: { offline: {} }" };
+const ENV = { TG: "token-1", DC: "token-2", SERVICE_PG_URL: "postgres://h/d" };
+
+/** The given top-level parts over the smallest valid file. */
+function file(parts: Record<string, string>): string {
+  return ["version: 1", ...Object.values({ ...BASE, ...parts })].join("\n");
+}
+
+const TELEGRAM = 'telegram: { token: "${TG}", owner_id: 1 }';
+
+const errors: [string, Record<string, string>, string, RegExp][] = [
+  ["no agent at all", { agents: "agents: {}" }, "agents", /at least one agent/],
+  [
+    "a default agent that is none",
+    { runtime: "runtime: { default_agent: maim }" },
+    "runtime.default_agent",
+    /did you mean main/,
+  ],
+  [
+    "a provider that is none",
+    { agents: "agents: { main: { provider: ofline } }" },
+    "agents.main.provider",
+    /did you mean offline/,
+  ],
+  [
+    "a fallback to a provider that is none",
+    { agents: "agents: { main: { fallbacks: ['x:m'] } }" },
+    "agents.main.fallbacks[0]",
+    /the id of a provider: offline/,
+  ],
+  [
+    "a fallback without a model",
+    { agents: "agents: { main: { fallbacks: [offline] } }" },
+    "agents.main.fallbacks[0]",
+    /<provider>:<model>/,
+  ],
+  [
+    "a binding to an agent that is none",
+    { channels: "channels: { agent: { channel_bindings: { room: nobody } } }" },
+    "channels.agent.channel_bindings.room",
+    /the name of an agent: main/,
+  ],
+  [
+    "a schedule on a channel that is none",
+    { agents: "agents: { main: { schedules: [{ cron: '0 8 * * *', prompt: x, channel: tg, conversation: y }] } }" },
+    "agents.main.schedules[0].channel",
+    /the id of a channel/,
+  ],
+  [
+    "a schedule that names no conversation",
+    { agents: "agents: { main: { schedules: [{ cron: '0 8 * * *', prompt: x, channel: agent }] } }" },
+    "agents.main.schedules[0].conversation",
+    /nothing/,
+  ],
+  [
+    "a schedule that is no cron expression",
+    { agents: "agents: { main: { schedules: [{ cron: 'at eight', prompt: x }] } }" },
+    "agents.main.schedules[0].cron",
+    /cron expression/,
+  ],
+  [
+    "an agent on a node that is none",
+    { agents: "agents: { main: { node: node-9 } }", deployment: "deployment: { nodes: [{ name: node-1 }] }" },
+    "agents.main.node",
+    /deployment.nodes: node-1/,
+  ],
+  [
+    "a chat channel without a token",
+    { channels: "channels: { telegram: { owner_id: 1 } }" },
+    "channels.telegram.token",
+    /TELEGRAM_TOKEN/,
+  ],
+  [
+    "two channels with one token",
+    { channels: `channels: { ${TELEGRAM}, second: { kind: telegram, token: "\${TG}", owner_id: 1 } }` },
+    "channels.second.token",
+    /same token/,
+  ],
+  [
+    "a channel with a token on several nodes",
+    { channels: `channels: { ${TELEGRAM} }`, deployment: "deployment: { nodes: [{ name: a }, { name: b }] }" },
+    "channels.telegram",
+    /memory.postgres/,
+  ],
+  [
+    "a voice channel without its routes",
+    { channels: "channels: { voice: {} }" },
+    "channels.voice",
+    /transcription and speech/,
+  ],
+  [
+    "a first delay longer than the longest",
+    { channels: "channels: { agent: { reconnect: { initial_delay: 5m } } }" },
+    "channels.agent.reconnect.initial_delay",
+    /max_delay/,
+  ],
+  [
+    "both memory backends",
+    { memory: "memory: { postgres: {}, embedded: {} }" },
+    "memory.embedded",
+    /exclude each other/,
+  ],
+  [
+    "an embedding provider without a model",
+    { memory: "memory: { embedding: { provider: ollama } }" },
+    "memory.embedding.model",
+    /name of the embedding model/,
+  ],
+  [
+    "an embedding provider without an address",
+    { memory: "memory: { embedding: { provider: openai-compatible, model: m } }" },
+    "memory.embedding.base_url",
+    /address/,
+  ],
+  [
+    "a summarizer without a model",
+    { memory: "memory: { summarizer: { base_url: 'http://h' } }" },
+    "memory.summarizer.model",
+    /summarizes/,
+  ],
+  [
+    "a compatible provider without an address",
+    {
+      providers: "providers: { offline: {}, mine: { kind: openai-compatible, model: m } }",
+      agents: "agents: { main: { provider: mine } }",
+    },
+    "providers.mine.base_url",
+    /address/,
+  ],
+  [
+    "a kill before the drain is over",
+    { deployment: "deployment: { stop_timeout: 70s }" },
+    "deployment.stop_timeout",
+    /more than 70s/,
+  ],
+  [
+    "a mesh without TLS",
+    { runtime: "runtime: { tls: off }", mesh: "mesh: { enabled: true, advertise: 'h:1' }" },
+    "runtime.tls",
+    /TLS/,
+  ],
+  [
+    "a search backend without its key",
+    { tools: "tools: { web_search: { backend: brave } }" },
+    "tools.web_search.api_key",
+    /BRAVE_API_KEY/,
+  ],
+  [
+    "an MCP server that is two",
+    { mcp: "mcp: { servers: { x: { command: a, url: 'http://h' } } }" },
+    "mcp.servers.x",
+    /one of command and url/,
+  ],
+  ["an MCP server that is nothing", { mcp: "mcp: { servers: { x: {} } }" }, "mcp.servers.x", /neither/],
+  [
+    "two nodes of one name",
+    { deployment: "deployment: { nodes: [{ name: a }, { name: a }] }" },
+    "deployment.nodes[1].name",
+    /no other node/,
+  ],
+  ["proxmox without its section", { deployment: "deployment: { target: proxmox }" }, "deployment.proxmox", /host_key/],
+  [
+    "an image that is neither built nor pulled",
+    { deployment: "deployment: { target: docker, image: { build_from_source: false } }" },
+    "deployment.image.registry",
+    /repository/,
+  ],
+];
+
+const warnings: [string, Record<string, string>, string, RegExp][] = [
+  [
+    "a chat channel without an owner",
+    { channels: 'channels: { telegram: { token: "${TG}" } }' },
+    "channels.telegram.owner_id",
+    /nobody/,
+  ],
+  ["SERVICE_PG_URL without memory.postgres", {}, "memory", /embedded store/],
+  [
+    "a drain longer than any turn",
+    { runtime: "runtime: { turn_timeout: 10s }" },
+    "runtime.drain_deadline",
+    /turn_timeout/,
+  ],
+  [
+    "several nodes without one database",
+    { deployment: "deployment: { nodes: [{ name: a }, { name: b }] }" },
+    "deployment.nodes",
+    /update --mesh/,
+  ],
+  ["a mesh that nobody can reach", { mesh: "mesh: { enabled: true }" }, "mesh.advertise", /loopback/],
+  [
+    "a deployed database that nothing uses",
+    { deployment: "deployment: { datahub: { postgres: true } }" },
+    "deployment.datahub.postgres",
+    /nothing uses it/,
+  ],
+  [
+    "an agent on a node that is not this one",
+    { agents: "agents: { main: { node: elsewhere } }" },
+    "agents.main.node",
+    /called box/,
+  ],
+];
+
+describe("settings that do not fit together", () => {
+  test.each(errors)("%s is an error", async (_what, parts, path, words) => {
+    const inspection = await inspectText(file(parts), { env: ENV });
+    const issue = inspection.errors.find((candidate) => candidate.path === path);
+    expect(inspection.errors.map((candidate) => candidate.path)).toEqual([path]);
+    expect(issue?.message).toMatch(words);
+    expect(inspection.loaded).toBeNull();
+  });
+
+  test.each(warnings)("%s is a warning", async (_what, parts, path, words) => {
+    const inspection = await inspectText(file(parts), { env: ENV });
+    expect(inspection.errors).toEqual([]);
+    expect(inspection.warnings.find((candidate) => candidate.path === path)?.message).toMatch(words);
+  });
+
+  test("a channel with a token on several nodes is allowed with one database for all", async () => {
+    const parts = {
+      channels: `channels: { ${TELEGRAM} }`,
+      deployment: "deployment: { nodes: [{ name: a }, { name: b }] }",
+      memory: "memory: { postgres: {} }",
+    };
+    expect(await inspectText(file(parts), { env: ENV })).toMatchObject({ errors: [], warnings: [] });
+  });
+});

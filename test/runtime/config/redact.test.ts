@@ -1,0 +1,70 @@
+import fc from "fast-check";
+import { pino } from "pino";
+import { describe, expect, test } from "vitest";
+import { createRedactor, REDACT_PATHS } from "../../../runtime/config/redact.ts";
+
+describe("the redactor", () => {
+  test("leaves no known secret in any text", () => {
+    const secret = fc
+      .string({ minLength: 6 })
+      .filter((text) => text.trim().length >= 6 && !"[redacted]".includes(text));
+    fc.assert(
+      fc.property(
+        fc.array(secret, { minLength: 1, maxLength: 4 }),
+        fc.string(),
+        fc.string(),
+        (secrets, before, after) => {
+          const redact = createRedactor(secrets);
+          for (const value of secrets) {
+            // What the replacement and its surroundings form together may only by chance be the secret once more.
+            const redacted = redact(`${before}${value}${after}`).replaceAll("[redacted]", "\u0000");
+            expect(redacted).not.toContain(value);
+          }
+        },
+      ),
+    );
+  });
+
+  test("finds a secret that is escaped in JSON or percent-encoded in an address", () => {
+    const redact = createRedactor(['quo"te\\slash', "p@ss/word?"]);
+    expect(redact(JSON.stringify({ message: 'it was quo"te\\slash' }))).toBe('{"message":"it was [redacted]"}');
+    expect(redact("postgres://u:p%40ss%2Fword%3F@h/d")).not.toContain("p%40ss");
+  });
+
+  test("replaces the longer secret where one contains another", () => {
+    expect(createRedactor(["secret", "secret-and-more"])("x secret-and-more y secret")).toBe(
+      "x [redacted] y [redacted]",
+    );
+  });
+
+  test("does not touch ordinary text for the sake of a very short secret", () => {
+    expect(createRedactor(["a", ""])("a day at the beach")).toBe("a day at the beach");
+  });
+
+  test.each([
+    ["Authorization: Bearer abcdefghijkl", "Authorization: Bearer [redacted]"],
+    ["key sk-ant-REDACTED-abcdefghij", "key [redacted]"],
+    [
+      "connect to postgres://cairn:hunter2@db:5432/cairn failed",
+      "connect to postgres://cairn:[redacted]@db:5432/cairn failed",
+    ],
+    ["token cairn_abcdefghijklmnopqrstuvwxyz", "token [redacted]"],
+    ["http://127.0.0.1:7433/health", "http://127.0.0.1:7433/health"],
+    ["mail me@example.org at 10:30", "mail me@example.org at 10:30"],
+  ])("knows %s by its shape", (text, expected) => {
+    expect(createRedactor([])(text)).toBe(expected);
+  });
+
+  test("the log's paths are ones that the logger accepts, and they cover headers and nested settings", () => {
+    const lines: string[] = [];
+    const logger = pino({ redact: [...REDACT_PATHS] }, { write: (line: string) => void lines.push(line) });
+    logger.info({
+      headers: { authorization: "S1", "x-api-key": "S2" },
+      provider: { api_key: "S3", id: "openai" },
+      token: "S4",
+      a: { b: { password: "S5" } },
+    });
+    expect(lines.join("")).not.toMatch(/S\d/);
+    expect(lines.join("")).toContain("openai");
+  });
+});

@@ -1,0 +1,173 @@
+import { readFile } from "node:fs/promises";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { configJsonSchema } from "../../../runtime/config/schema.ts";
+import { inspectText, MINIMAL } from "../../support/deployment.ts";
+
+/** Every key that the specification and the design name, with a value that is allowed. */
+const EVERYTHING = `
+version: 1
+runtime:
+  listen: 0.0.0.0:7433
+  workspace: workspace
+  default_agent: main
+  max_tool_iterations: 75
+  timezone: Europe/Berlin
+  turn_timeout: 900s
+  drain_deadline: 60s
+  tls: { cert: tls/cert.pem, key: tls/key.pem }
+  safety:
+    shell_danger: true
+    workspace_fence: true
+    audit: true
+    rules:
+      - { name: no-push, tools: [shell], pattern: "git push", action: refuse, message: Ask first. }
+  auto_actions: { format: npm run format, lint: off, test: off, git_check: off }
+agents:
+  main:
+    provider: anthropic
+    model: claude
+    default_thinking: high
+    fallbacks: ["openai:gpt-5.5", "ollama:qwen3:8b"]
+    node: node-1
+    workspace: ~/agents/main
+    tools: { include: [shell, file_read], exclude: [shell] }
+    schedules: [{ cron: "0 8 * * 1-5", prompt: Good morning., channel: telegram, conversation: "1" }]
+    budget: { daily_tokens: 100000, daily_usd: 2.5 }
+providers:
+  anthropic:
+    model: claude
+    api_key: \${ANTHROPIC_API_KEY}
+    max_tokens: 8192
+    temperature: 0.7
+    context_window: 200k
+    prices: { input: 3, output: 15 }
+  openai: { kind: openai-compatible, model: gpt-5.5, base_url: "https://proxy.example.org/v1", api_key: op://vault/openai/key }
+  ollama: { model: "qwen3:8b" }
+channels:
+  agent: {}
+  telegram:
+    kind: telegram
+    token: \${TELEGRAM_TOKEN}
+    owner_id: 123456789
+    channel_bindings: { "-100123": main }
+    reconnect: { max_retries: 5 }
+    pairing: true
+memory:
+  postgres: { connection_string: "\${SERVICE_PG_URL}", pool: 10 }
+  embedding: { provider: ollama, base_url: "http://127.0.0.1:11434", model: minilm, dimensions: 384, batch: 32, interval: 10s }
+  summarizer: { base_url: "http://127.0.0.1:11434/v1", model: qwen3, interval: 5m, context_window: 128k }
+  search: { weights: { fts: 0.6, semantic: 0.3, temporal: 0.05, importance: 0.05 } }
+mesh: { enabled: true, name: node-1, advertise: node-1.example.org:7433, seeds: [node-2.example.org:7433], mdns: false }
+tools:
+  web_search: { backend: searxng, base_url: "http://127.0.0.1:8888" }
+  shell: { sandbox: none }
+mcp:
+  servers:
+    files: { command: npx, args: [some-server] }
+    remote: { url: "https://mcp.example.org", headers: { Authorization: "Bearer \${MCP_TOKEN}" } }
+plugin_dirs: [plugins]
+skill_dirs: [skills]
+deployment:
+  target: proxmox
+  nodes:
+    - { name: node-1, host: "ssh://deploy@host-1.example.org:2222", memory: 1Gi }
+    - { name: node-2, host: local, vmid: 701, address: 192.168.1.40/24 }
+  datahub: { postgres: true, shared_storage: false, image: "pgvector/pgvector:0.8.1-pg17" }
+  image: { build_from_source: false, registry: registry.example.org/cairn, tag: "1.2.3" }
+  docker: { network: cairn }
+  proxmox: { host: 192.168.1.2, host_key: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA", storage: local-lvm }
+  kubernetes: { namespace: cairn, storage_class: fast }
+telemetry: { otlp: on }
+`;
+
+const ENV = {
+  ANTHROPIC_API_KEY: "k",
+  TELEGRAM_TOKEN: "t",
+  SERVICE_PG_URL: "postgres://cairn@db/cairn",
+  MCP_TOKEN: "m",
+};
+
+describe("the schema of cairn.yaml", () => {
+  test("knows every documented key", async () => {
+    const { errors, warnings, loaded } = await inspectText(EVERYTHING, {
+      env: ENV,
+      readSecret: async () => "from the manager",
+    });
+    expect(errors).toEqual([]);
+    expect(warnings).toEqual([]);
+    expect(loaded?.config).toMatchObject({
+      runtime: {
+        turn_timeout: 900_000,
+        drain_deadline: 60_000,
+        auto_actions: { format: "npm run format", lint: false },
+      },
+      providers: {
+        anthropic: { kind: "anthropic", context_window: 200_000 },
+        openai: { api_key: "from the manager", base_url: "https://proxy.example.org/v1" },
+        ollama: { kind: "ollama" },
+      },
+      channels: { telegram: { owner_id: "123456789", reconnect: { max_retries: 5 } } },
+      memory: { backend: "postgres", summarizer: { interval: 300_000, context_window: 128_000 } },
+      mcp: { servers: { remote: { headers: { Authorization: "Bearer m" } } } },
+      deployment: { nodes: [{ memory: 1_073_741_824 }, { vmid: 701 }] },
+      telemetry: { otlp: true },
+    });
+  });
+
+  test("fills in the documented defaults", async () => {
+    const { loaded } = await inspectText(MINIMAL);
+    expect(loaded?.config).toMatchObject({
+      version: 1,
+      runtime: {
+        listen: "127.0.0.1:7433",
+        default_agent: "main",
+        timezone: "UTC",
+        max_tool_iterations: 75,
+        turn_timeout: 900_000,
+        drain_deadline: 60_000,
+        tls: "off",
+        safety: { shell_danger: true, workspace_fence: true, audit: true, rules: [] },
+        auto_actions: { format: false, lint: false, test: false, git_check: false },
+      },
+      agents: {
+        main: { provider: "offline", default_thinking: "off", fallbacks: [], tools: { exclude: [] }, schedules: [] },
+      },
+      providers: { offline: { kind: "offline", model: "offline", context_window: 128_000 } },
+      channels: { agent: { kind: "agent", channel_bindings: {}, pairing: false } },
+      memory: {
+        backend: "embedded",
+        embedding: { provider: "off", batch: 32, interval: 10_000 },
+        summarizer: { interval: 300_000, context_window: 128_000 },
+      },
+      mesh: { enabled: false, name: "box", seeds: [], mdns: false },
+      plugin_dirs: [],
+      skill_dirs: [],
+      deployment: {
+        target: "manual",
+        nodes: [],
+        datahub: { postgres: false, shared_storage: false },
+        image: { build_from_source: true },
+      },
+      telemetry: { otlp: false },
+    });
+    expect(loaded?.config.memory.postgres).toBeUndefined();
+    expect(loaded?.config.memory.summarizer.base_url).toBeUndefined();
+  });
+
+  test("becomes a JSON Schema that accepts what the loader accepts and refuses what it refuses", () => {
+    const validate = new Ajv2020({ strict: false, validateFormats: false }).compile(configJsonSchema());
+    expect(validate(parse(EVERYTHING))).toBe(true);
+    expect(validate(parse(MINIMAL.replace("offline: {}", "offline: { model: none }")))).toBe(true);
+    expect(validate(parse("agents: []"))).toBe(false);
+    expect(validate(parse("runtime: { listen: 7433 }"))).toBe(false);
+    expect(validate(parse("deployment: { nodes: [{ name: 'a; rm -rf /' }] }"))).toBe(false);
+    expect(validate(parse("agents: { main: { provider: x, default_thinking: sometimes } }"))).toBe(false);
+  });
+
+  test("accepts the template that a setup starts from", async () => {
+    const template = await readFile(new URL("../../../templates/cairn.yaml", import.meta.url), "utf8");
+    expect(await inspectText(template)).toMatchObject({ errors: [], warnings: [] });
+  });
+});
