@@ -5,20 +5,11 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { RuntimeError } from "../contracts/errors.ts";
 
 /**
- * Answers with the bytes. Waits for the first of them, so that a failure before that is an error like any other; a later
- * one cuts the connection, which the client sees as an incomplete answer.
+ * Answers with the bytes. A failure before the first of them is an error like any other; a later one cuts the
+ * connection, which the client sees as an incomplete answer.
  */
-export async function sendBytes(reply: FastifyReply, bytes: AsyncIterable<Uint8Array>): Promise<FastifyReply> {
-  const iterator = bytes[Symbol.asyncIterator]();
-  const first = await iterator.next();
-  async function* all() {
-    try {
-      for (let step = first; !step.done; step = await iterator.next()) yield step.value;
-    } finally {
-      await iterator.return?.();
-    }
-  }
-  return reply.send(Readable.from(all(), { objectMode: false }));
+export function sendBytes(reply: FastifyReply, bytes: AsyncIterable<Uint8Array>): FastifyReply {
+  return reply.send(Readable.from(bytes, { objectMode: false }));
 }
 
 /**
@@ -33,12 +24,14 @@ export async function* uploadOf(
   const body = request.body;
   if (!(body instanceof Readable)) throw new RuntimeError("RUNTIME_INVALID_REQUEST", "The body is missing.");
   const chunks = body.iterator({ destroyOnReturn: false });
+  let stalled = false;
   try {
     for (;;) {
       const step = await nextWithin(chunks, stallMs);
       if (step === null) {
         // It sends nothing any more, so that closing loses it nothing.
         reply.header("connection", "close");
+        stalled = true;
         throw new RuntimeError("RUNTIME_INVALID_REQUEST", "The upload has stalled.");
       }
       if (step.done) return;
@@ -48,6 +41,8 @@ export async function* uploadOf(
     if (error instanceof RuntimeError) throw error;
     throw new RuntimeError("RUNTIME_INVALID_REQUEST", "The upload was cut off.", { cause: error });
   } finally {
+    // The iterator lets go of the body first; one that still waits for a chunk never would.
+    if (!stalled) await chunks.return?.();
     body.resume();
   }
 }

@@ -1,5 +1,9 @@
 /** The HTTP server over a fake application, for suites that go through its routes. */
 
+import { once } from "node:events";
+import { type Agent, request as httpRequest, type IncomingMessage } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import { onTestFinished } from "vitest";
@@ -37,6 +41,21 @@ export function startServer(overrides: Partial<ServerDeps> & { readonly ownerId?
   });
   onTestFinished(() => server.close());
   return { app, server, log };
+}
+
+/**
+ * Sends all of a body before it looks at the answer, as simple clients do; the connection is kept for the next one where
+ * the server allows it. Rejects when the connection breaks.
+ */
+export async function sendWhole(agent: Agent, url: string, headers: Readonly<Record<string, string>>, body: Buffer) {
+  const request = httpRequest(url, { method: "POST", agent, headers: { ...headers, "content-length": body.length } });
+  const answered = once(request, "response");
+  answered.catch(() => undefined);
+  await pipeline(Readable.from([body]), request);
+  const [response] = (await answered) as [IncomingMessage];
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk);
+  return { status: response.statusCode, body: JSON.parse(Buffer.concat(chunks).toString()) };
 }
 
 /** Listens on a free port of the loopback and tells its URL. */

@@ -109,6 +109,36 @@ describeEachDatabase("tokens", (open) => {
     expect((await here.tokens.list()).find((one) => one.id === id)?.revoked_at).toEqual(expect.any(String));
   });
 
+  test("a token revoked while the tokens are being read is not let in by what was read", async () => {
+    const database = await open();
+    const read = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    let slow = false;
+    const { tokens, advance } = await node({
+      database: {
+        transaction: (work, options) => database.transaction(work, options),
+        query: async <Row>(text: string, values?: readonly unknown[]) => {
+          const result = await database.query<Row>(text, values);
+          if (slow && text.startsWith("select name, hash")) {
+            read.resolve();
+            await goOn.promise;
+          }
+          return result;
+        },
+      },
+    });
+    const { id, token } = await tokens.create(uniqueName(), ["agent"]);
+    expect(await tokens.authenticate(token)).not.toBeNull();
+    advance(3_001);
+    slow = true;
+    const asked = tokens.authenticate(token);
+    await read.promise;
+    await tokens.revoke(id);
+    const askedAfterwards = tokens.authenticate(token);
+    goOn.resolve();
+    expect(await Promise.all([asked, askedAfterwards])).toEqual([null, null]);
+  });
+
   test("a token created on another node works here within a second", async () => {
     const here = await node();
     const there = await node();

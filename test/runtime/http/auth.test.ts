@@ -65,6 +65,15 @@ describe("tokens", () => {
     }
   });
 
+  test("a route that names no scope is for admin", async () => {
+    const { app, server } = startServer();
+    app.authenticate = async (token) => principal(token, [token as "memory"]);
+    server.get("/forgotten", async () => "secret");
+    const ask = async (token: string) =>
+      (await server.inject({ url: "/forgotten", headers: { authorization: `Bearer ${token}` } })).statusCode;
+    expect([await ask("memory"), await ask("agent"), await ask("admin")]).toEqual([403, 403, 200]);
+  });
+
   test("a token makes no token that may do more than itself", async () => {
     const { app, server } = startServer();
     app.authenticate = async () => principal("ops", ["admin"]);

@@ -1,6 +1,7 @@
-import { describe, expect, test } from "vitest";
+import { Agent } from "node:http";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { MemoryError, RuntimeError } from "../../../runtime/contracts/errors.ts";
-import { listening, OWNER, startServer } from "../../support/http-server.ts";
+import { listening, OWNER, sendWhole, startServer } from "../../support/http-server.ts";
 
 const json = { ...OWNER, "content-type": "application/json" };
 
@@ -199,6 +200,18 @@ describe("bodies that are too large", () => {
     }
     expect((await fetch(`${url}/health/live`)).status).toBe(200);
     expect(started.app.memoryCalls).toEqual([]);
+  });
+
+  test("33 MiB is 413 for a sender that reads nothing before it has sent all", async () => {
+    const started = startServer();
+    const url = await listening(started);
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    onTestFinished(() => agent.destroy());
+    for (const path of ["/api/memory/tool/memory_search", "/api/admin/drain", "/nowhere"]) {
+      const answer = await sendWhole(agent, url + path, json, Buffer.alloc(33 * 1024 * 1024, "x"));
+      expect(answer.status).toBe(path === "/nowhere" ? 404 : 413);
+      expect(answer.body.ok).toBe(false);
+    }
   });
 
   test("a chunked body is measured as it comes", async () => {

@@ -72,6 +72,14 @@ describe("the openai SDK, unchanged", () => {
     expect(chunks.slice(0, -1).every(({ usage }) => usage === null)).toBe(true);
   });
 
+  test("ends a stream as OpenAI does", async () => {
+    const { server } = startServer();
+    const payload = { ...hello, stream: true };
+    const answer = await server.inject({ method: "POST", url: "/v1/chat/completions", headers: OWNER, payload });
+    expect(answer.headers["content-type"]).toContain("text/event-stream");
+    expect(answer.body.endsWith("\n\ndata: [DONE]\n\n")).toBe(true);
+  });
+
   test("its stream helper puts the message together", async () => {
     const openai = await client(startServer());
     const stream = openai.chat.completions.stream(hello);

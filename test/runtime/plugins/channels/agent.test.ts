@@ -64,11 +64,12 @@ describe("the agent channel", () => {
     await made.post({ ...post, idempotencyKey: "a:k" });
     await made.post({ ...post, user: "a", idempotencyKey: "k" });
     await made.post({ ...post, user: "a:", idempotencyKey: "k" });
+    await made.post({ ...post, user: "a", idempotencyKey: ":k" });
     await made.post({ ...post, caller: stranger, idempotencyKey: "k" });
     await made.post({ ...post, caller: { ...stranger, name: "other" }, idempotencyKey: "k" });
-    expect(new Set(messages.map(({ externalId }) => externalId)).size).toBe(5);
+    expect(new Set(messages.map(({ externalId }) => externalId)).size).toBe(6);
     await made.post({ ...post, user: "me", idempotencyKey: "a:k" });
-    expect(messages[5]?.externalId).toBe(messages[0]?.externalId);
+    expect(messages[6]?.externalId).toBe(messages[0]?.externalId);
   });
 
   test("gives commands the sender's own conversation", async () => {
