@@ -97,11 +97,12 @@ describe("a server that refuses a parameter", () => {
     expect(fake.requests.map((request) => "reasoning_effort" in Object(request.body))).toEqual([true, false, true]);
   });
 
-  it("is asked once more only", async () => {
-    fake.setScript(() => refusal("reasoning_effort is not supported"));
-    expect(await failure(chunks(provider, says("hi"), { thinking: "high" }))).toMatchObject({
-      code: "PROVIDER_REJECTED_REQUEST",
-    });
+  it.each([
+    [{ thinking: "high" }, "reasoning_effort is not supported"],
+    [{ maxTokens: 9 }, "max_tokens is not supported, neither is max_completion_tokens"],
+  ] as const)("is asked once more only: %o", async (options, message) => {
+    fake.setScript(() => refusal(message));
+    expect(await failure(chunks(provider, says("hi"), options))).toMatchObject({ code: "PROVIDER_REJECTED_REQUEST" });
     expect(fake.counters().requests).toBe(2);
   });
 

@@ -174,6 +174,16 @@ describe("tool calls and results", () => {
     expect(entries[4]).toMatchObject({ results: [{ id: "call_0_2", text: "two" }] });
   });
 
+  it("tells calls of one reply apart that share an id, by their order", () => {
+    const entries = shape([{ role: "user", content: "go" }, ask("", ""), result("", "one"), result("", "two")]);
+    expect(entries[2]).toMatchObject({
+      results: [
+        { id: "call", text: "one" },
+        { id: "call_2", text: "two" },
+      ],
+    });
+  });
+
   it("drops a result that belongs to no call", () => {
     expect(shape([result("gone", "lost"), { role: "user", content: "go" }]).map((entry) => entry.kind)).toEqual([
       "user",
