@@ -1,7 +1,8 @@
 /**
  * Puts all files of a setup into a directory, or none. They are written into a staging directory, which is then renamed:
  * that rename is the decision. What is decided is carried out file by file, and by the next setup if this one is killed
- * in between. Existing files are never overwritten; cairn.yaml comes last, so that it is there only when all is.
+ * in between. Existing files are never overwritten; cairn.yaml comes last, so that it is there only when all is. Of two
+ * setups at the same moment each places what the other has not; whoever places cairn.yaml is the one that counts.
  */
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
@@ -29,8 +30,8 @@ export interface InstallOptions {
   readonly onStep?: (step: InstallStep, path?: string) => void;
 }
 
-const DECIDED = ".cairn-init";
-const STAGING = /^\.cairn-init-(\d+)-[0-9a-f-]+$/;
+/** `.cairn-init-<pid>-<start of that process>-<id>.<state>`, in the directory itself: renames must stay on one file system. */
+const WORK_DIRECTORY = /^\.cairn-init-(\d+)-(\d+)-[0-9a-f-]+\.(staged|decided)$/;
 const PLAN_FILE = "plan.json";
 const FILES = "files";
 
@@ -38,34 +39,53 @@ const FILES = "files";
 export async function install(dir: string, plan: SetupPlan, options: InstallOptions = {}): Promise<FileOutcome[]> {
   return translated(dir, async () => {
     await mkdir(dir, { recursive: true, mode: 0o700 });
-    const staging = join(dir, `${DECIDED}-${process.pid}-${randomUUID()}`);
+    const staged = workDirectory(dir, "staged");
+    const decided = workDirectory(dir, "decided");
     try {
-      await stage(staging, plan);
-      await options.check?.(join(staging, FILES));
+      await stage(staged, plan);
+      await options.check?.(join(staged, FILES));
       options.onStep?.("staged");
-      await rename(staging, join(dir, DECIDED));
+      await rename(staged, decided);
     } catch (error) {
-      await rm(staging, { recursive: true, force: true });
-      if (codeOf(error) !== "ENOTEMPTY" && codeOf(error) !== "EEXIST") throw error;
-      // Another process has just decided on a setup of its own: it is carried out together, and stands.
-      await carryOut(dir, {});
-      throw new ConfigError("CONFIG_EXISTS", `Another setup of ${dir} was made at the same moment; it was kept.`);
+      await rm(staged, { recursive: true, force: true });
+      throw error;
     }
     await syncDirectory(dir);
     options.onStep?.("decided");
-    return carryOut(dir, options);
+    return carryOut(dir, decided, options.onStep);
   });
 }
 
-/** Finishes a setup that was decided and then interrupted, and removes what undecided ones have left. True if it did. */
+/** Finishes setups that were decided and then interrupted, and removes what undecided ones have left. True if it did finish one. */
 export async function recoverInstall(dir: string): Promise<boolean> {
-  if (!(await exists(dir))) return false;
   return translated(dir, async () => {
-    await removeAbandoned(dir);
-    if (!(await exists(join(dir, DECIDED)))) return false;
-    await carryOut(dir, {});
-    return true;
+    if (!(await exists(dir))) return false;
+    let finished = false;
+    for (const name of await readdir(dir)) {
+      const [, pid, started, state] = WORK_DIRECTORY.exec(name) ?? [];
+      if (state === undefined || isAlive(Number(pid), Number(started))) continue;
+      if (state === "staged") await rm(join(dir, name), { recursive: true, force: true });
+      else finished = (await takeOver(dir, join(dir, name))) || finished;
+    }
+    return finished;
   });
+}
+
+/** Makes the abandoned directory its own first: of several processes that see it, one carries it out. */
+async function takeOver(dir: string, abandoned: string): Promise<boolean> {
+  const own = workDirectory(dir, "decided");
+  try {
+    await rename(abandoned, own);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return false;
+    throw error;
+  }
+  await carryOut(dir, own);
+  return true;
+}
+
+function workDirectory(dir: string, state: "staged" | "decided"): string {
+  return join(dir, `.cairn-init-${process.pid}-${processStart()}-${randomUUID()}.${state}`);
 }
 
 async function stage(staging: string, plan: SetupPlan): Promise<void> {
@@ -86,19 +106,8 @@ async function stage(staging: string, plan: SetupPlan): Promise<void> {
   for (const directory of directories) await syncDirectory(directory);
 }
 
-/** Each step may have been done before, by an interrupted setup or by another process that does the same right now. */
-async function carryOut(dir: string, options: InstallOptions): Promise<FileOutcome[]> {
-  try {
-    return await placeAll(dir, options);
-  } catch (error) {
-    // The other process was faster and has already cleared away what was decided.
-    if (codeOf(error) === "ENOENT" && !(await exists(join(dir, DECIDED)))) return [];
-    throw error;
-  }
-}
-
-async function placeAll(dir: string, { onStep }: InstallOptions): Promise<FileOutcome[]> {
-  const decided = join(dir, DECIDED);
+/** Each step may have been done before, by the process that was interrupted. */
+async function carryOut(dir: string, decided: string, onStep?: InstallOptions["onStep"]): Promise<FileOutcome[]> {
   const plan = decidedPlan.parse(JSON.parse(await readFile(join(decided, PLAN_FILE), "utf8")));
   const outcomes: FileOutcome[] = [{ path: SECRETS_FILE, action: await placeSecrets(dir, plan) }];
   const directories = new Set([dir]);
@@ -136,8 +145,6 @@ async function place(staged: string, target: string, mode: PlannedFile["mode"]):
   } catch (error) {
     const code = codeOf(error);
     if (code === "EEXIST") return (await isSameFile(staged, target)) ? "created" : "kept";
-    // Another process carries out the same setup and has done this step.
-    if (code === "ENOENT" && (await exists(target))) return "created";
     // A file system without hard links.
     if (code === "EPERM" || code === "ENOTSUP" || code === "EOPNOTSUPP" || code === "ENOSYS" || code === "EMLINK")
       return copyInPlace(staged, target);
@@ -191,21 +198,20 @@ async function writeDurably(path: string, content: string, mode: number): Promis
   }
 }
 
-/** Staging directories of processes that are gone. */
-async function removeAbandoned(dir: string): Promise<void> {
-  for (const name of await readdir(dir)) {
-    const pid = Number(STAGING.exec(name)?.[1] ?? 0);
-    if (pid > 0 && !isAlive(pid)) await rm(join(dir, name), { recursive: true, force: true });
-  }
-}
-
-function isAlive(pid: number): boolean {
+/** A process with our own number that started at another time is a former one: numbers come again, in containers at once. */
+function isAlive(pid: number, started: number): boolean {
+  if (pid === process.pid) return started === processStart();
   try {
     process.kill(pid, 0);
     return true;
   } catch (error) {
     return codeOf(error) === "EPERM";
   }
+}
+
+/** Milliseconds since the epoch. */
+function processStart(): number {
+  return Math.round(performance.timeOrigin);
 }
 
 async function translated<T>(dir: string, work: () => Promise<T>): Promise<T> {

@@ -1,0 +1,98 @@
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { localServer } from "../../../control/wizard/catalogue.ts";
+import { detectProvider } from "../../../control/wizard/detect.ts";
+
+/** A server on a free port; its origin. */
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  // A server that listens on a port has an address with one.
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const answering =
+  (body: unknown, status = 200): RequestListener =>
+  (_request, response) => {
+    response
+      .writeHead(status, { "content-type": "application/json" })
+      .end(typeof body === "string" ? body : JSON.stringify(body));
+  };
+
+const ollama = async (listener: RequestListener) => localServer("ollama", "Ollama", await serve(listener), "ollama");
+const lmstudio = async (listener: RequestListener) =>
+  localServer("lmstudio", "LM Studio", await serve(listener), "openai");
+const models = (...names: string[]) => answering({ models: names.map((name) => ({ name })) });
+
+describe("the provider of a fresh machine", () => {
+  test.each([
+    [{ ANTHROPIC_API_KEY: "k" }, { id: "anthropic", kind: "anthropic", keyVariable: "ANTHROPIC_API_KEY" }],
+    [{ OPENAI_API_KEY: "k" }, { id: "openai", kind: "openai-compatible", baseUrl: "https://api.openai.com/v1" }],
+    [{ GOOGLE_API_KEY: "k" }, { id: "gemini", keyVariable: "GOOGLE_API_KEY" }],
+    [{ XAI_API_KEY: "k" }, { id: "xai", kind: "openai-compatible" }],
+    [{ OPENAI_API_KEY: "k", ANTHROPIC_API_KEY: "k" }, { id: "anthropic" }],
+    [{ ANTHROPIC_API_KEY: "", OPENAI_API_KEY: "k" }, { id: "openai" }],
+  ])("with %j in the environment", async (env, expected) => {
+    const choice = await detectProvider({ env, localServers: [] });
+    expect(choice).toMatchObject({ ...expected, source: "environment" });
+    expect(choice.model).toBeTruthy();
+  });
+
+  test("is the local server's first model that can talk", async () => {
+    const server = await ollama(models("nomic-embed-text:latest", "all-minilm", "qwen3:8b", "llama3"));
+    const choice = await detectProvider({ env: {}, localServers: [server] });
+    expect(choice).toMatchObject({
+      id: "ollama",
+      kind: "openai-compatible",
+      model: "qwen3:8b",
+      baseUrl: server.baseUrl,
+      source: "local",
+    });
+    expect(choice.baseUrl).toMatch(/\/v1$/);
+  });
+
+  test("is found on a server that lists its models the other way", async () => {
+    const server = await lmstudio(answering({ data: [{ id: "text-embedding-x" }, { id: "qwen/qwen3-8b" }] }));
+    expect(await detectProvider({ env: {}, localServers: [server] })).toMatchObject({
+      id: "lmstudio",
+      model: "qwen/qwen3-8b",
+    });
+  });
+
+  test("is the first server in the list, however fast the others answer", async () => {
+    const servers = [await ollama(models("first")), await lmstudio(answering({ data: [{ id: "second" }] }))];
+    expect(await detectProvider({ env: {}, localServers: servers })).toMatchObject({ model: "first" });
+  });
+
+  test.each<[string, RequestListener]>([
+    ["has no models", models()],
+    ["has only models that cannot talk", models("nomic-embed-text")],
+    ["answers with an error", answering({ models: [{ name: "x" }] }, 500)],
+    ["answers with something else", answering({ hello: "world" })],
+    ["answers with no JSON", answering("<html>")],
+    ["answers with a name that is none", models("a\nb: c")],
+    [
+      "sends the caller elsewhere",
+      (_request, response) => response.writeHead(302, { location: "http://192.0.2.1/" }).end(),
+    ],
+    ["never answers", () => {}],
+    ["never ends its answer", (_request, response) => response.writeHead(200).write("{")],
+  ])("is `offline` when what listens there %s", async (_what, listener) => {
+    const choice = await detectProvider({ env: {}, localServers: [await ollama(listener)], timeoutMs: 100 });
+    expect(choice).toMatchObject({ id: "offline", kind: "offline", source: "offline" });
+  });
+
+  test("is `offline` when nothing listens there", async () => {
+    expect(
+      await detectProvider({
+        env: {},
+        localServers: [localServer("ollama", "Ollama", "http://127.0.0.1:1", "ollama")],
+      }),
+    ).toMatchObject({ id: "offline" });
+  });
+});
