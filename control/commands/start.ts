@@ -29,10 +29,9 @@ export default class Start extends BaseCommand<StartResult> {
     detach: Flags.boolean({ char: "d", description: "Run in the background; return once the node is ready" }),
     timeout: Flags.integer({
       min: 1,
-      default: DEFAULT_TIMEOUT_S,
       helpValue: "SECONDS",
       dependsOn: ["detach"],
-      description: "How long to wait until the node is ready",
+      description: `How long to wait until the node is ready (default: ${DEFAULT_TIMEOUT_S})`,
     }),
   };
 
@@ -50,7 +49,7 @@ export default class Start extends BaseCommand<StartResult> {
     const progress = startProgress(this.terminal);
     progress.update("Starting the node");
     try {
-      return await launch(prepared, { deadlineMs: flags.timeout * 1_000, signal });
+      return await launch(prepared, { deadlineMs: (flags.timeout ?? DEFAULT_TIMEOUT_S) * 1_000, signal });
     } finally {
       await progress.end();
     }

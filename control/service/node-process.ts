@@ -5,9 +5,9 @@ import { open, readFile } from "node:fs/promises";
 import { constants } from "node:os";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { errorFromBody } from "../output/failure.ts";
+import { runtimeEntry } from "./runtime-entry.ts";
 
 export interface NodeSpawn {
   /** The deployment directory. */
@@ -33,12 +33,6 @@ export interface SpawnedNode {
 const KEPT_WORDS = 8_192;
 const POLL_MS = 50;
 const LAST_WORDS_MS = 1_000;
-
-/** `runtime/main`, as source or compiled, whichever this file is. */
-export function runtimeEntry(): string {
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  return fileURLToPath(new URL(`../../runtime/main.${extension}`, import.meta.url));
-}
 
 export function runtimeArgs(options: Pick<NodeSpawn, "dir" | "maintenance" | "entry">): string[] {
   const entry = options.entry ?? runtimeEntry();

@@ -1,0 +1,239 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { createCli, outcomeOf, untilPrinted } from "../../support/cli.ts";
+
+describe("a node in the background", () => {
+  it("starts once it is ready, is seen, and stops", async () => {
+    const cli = await createCli();
+    const started = await cli.run(["start", "--detach", "--json"]);
+    expect(started).toMatchObject({ code: 0 });
+    const { pid, url } = JSON.parse(started.stdout);
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(started.stdout).not.toContain(cli.env["SERVICE_API_TOKEN"]);
+
+    const status = await cli.run(["status", "--json"]);
+    expect(status.code).toBe(0);
+    expect(JSON.parse(status.stdout)).toMatchObject({ running: true, pid, url, health: { status: "healthy" } });
+
+    const stopped = await cli.run(["stop", "--json"]);
+    expect(stopped.code).toBe(0);
+    expect(JSON.parse(stopped.stdout)).toEqual({ was_running: true, pid, killed: false });
+
+    const after = await cli.run(["status", "--json"]);
+    expect(after.code).toBe(1);
+    expect(JSON.parse(after.stdout)).toMatchObject({ running: false, state: "stopped" });
+  });
+
+  it("sets up what is missing before the first start, and says where to talk to it", async () => {
+    const cli = await createCli({ configured: false });
+    const { code, stdout } = await cli.run(["start", "--detach"], { env: { SERVICE_LISTEN: "127.0.0.1:0" } });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/http:\/\/127\.0\.0\.1:\d+/);
+    expect(stdout).toContain("SERVICE_API_TOKEN");
+    expect(stdout).toContain("cairn chat main");
+    expect(await readFile(join(cli.home, "cairn.yaml"), "utf8")).toContain("version: 1");
+  });
+
+  it("refuses to start beside a running one, naming it", async () => {
+    const cli = await createCli();
+    const node = await cli.node();
+    const { code, stdout } = await cli.run(["start", "--detach", "--json"]);
+    expect(code).toBe(1);
+    const { error } = JSON.parse(stdout);
+    expect(error.code).toBe("RUNTIME_ALREADY_RUNNING");
+    expect(error.message).toContain(String(node.pid));
+    expect(error.message).toMatch(/http:\/\/127\.0\.0\.1:\d+/);
+  });
+
+  it("tells the error that the runtime reports", async () => {
+    const cli = await createCli();
+    const { code, stderr } = await cli.run(["start", "--detach"], { standIn: "fail" });
+    expect(code).toBe(1);
+    expect(stderr).toContain("The store is in use.");
+    expect(stderr).toContain("Stop the other process.");
+    expect(stderr).toContain("MEMORY_STORE_LOCKED");
+  });
+
+  it("tells what the runtime said last when it ended without a report", async () => {
+    const cli = await createCli();
+    const { code, stdout } = await cli.run(["start", "--detach", "--json"], { standIn: "crash" });
+    expect(code).toBe(1);
+    const { error } = JSON.parse(stdout);
+    expect(error.code).toBe("RUNTIME_START_FAILED");
+    expect(error.message).toContain("the stand-in crashed before it was ready");
+  });
+
+  it("leaves no process behind when it is not ready in time", async () => {
+    const cli = await createCli();
+    const { code, stderr } = await cli.run(["start", "--detach", "--timeout", "1"], { standIn: "hang" });
+    expect(code).toBe(1);
+    expect(stderr).toContain("not ready after 1 s");
+    expect(JSON.parse((await cli.run(["status", "--json"])).stdout)).toMatchObject({ state: "stopped" });
+  });
+
+  it("leaves no process behind when the start is interrupted, and exits 130", async () => {
+    const cli = await createCli();
+    const child = cli.start(["start", "--detach"], { standIn: "hang" });
+    await untilThere(join(cli.home, "run", "node.json"));
+    child.kill("SIGINT");
+    expect((await outcomeOf(child)).code).toBe(130);
+    expect(JSON.parse((await cli.run(["status", "--json"])).stdout)).toMatchObject({ state: "stopped" });
+  });
+
+  it("is restarted as another process", async () => {
+    const cli = await createCli();
+    const before = JSON.parse((await cli.run(["start", "--detach", "--json"])).stdout);
+    const { code, stdout } = await cli.run(["restart", "--json"]);
+    expect(code).toBe(0);
+    const after = JSON.parse(stdout);
+    expect(after.stopped).toEqual({ was_running: true, pid: before.pid, killed: false });
+    expect(after.pid).not.toBe(before.pid);
+  });
+
+  it("goes on running when a changed configuration is invalid", async () => {
+    const cli = await createCli();
+    const { pid } = await cli.node();
+    await writeFile(join(cli.home, "cairn.yaml"), "version: 1\nagents: 7\n");
+    const { code, stderr } = await cli.run(["restart"]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("CONFIG_INVALID");
+    expect(JSON.parse((await cli.run(["status", "--json"])).stdout)).toMatchObject({ running: true, pid });
+  });
+});
+
+describe("a node in the foreground", () => {
+  it("takes the place of the command: its process, its signals, its exit code", async () => {
+    const cli = await createCli();
+    const child = cli.start(["start"]);
+    await untilThere(join(cli.home, "run", "node.json"));
+    const status = JSON.parse((await cli.run(["status", "--json"])).stdout);
+    expect(status).toMatchObject({ running: true, pid: child.pid });
+    child.kill("SIGTERM");
+    expect(await outcomeOf(child)).toEqual({ code: 0, stdout: "", stderr: "" });
+  });
+
+  it("has no result to print as JSON", async () => {
+    const cli = await createCli();
+    const { code, stdout } = await cli.run(["start", "--json"]);
+    expect(code).toBe(2);
+    expect(JSON.parse(stdout).error.hint).toContain("--detach");
+  });
+
+  it("reports an invalid configuration before anything is started", async () => {
+    const cli = await createCli();
+    await writeFile(join(cli.home, "cairn.yaml"), "version: 1\nruntime:\n  listen: nowhere\n");
+    const { code, stderr } = await cli.run(["start"]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("runtime.listen");
+  });
+});
+
+describe("stopping", () => {
+  it("is no error when nothing runs", async () => {
+    const cli = await createCli();
+    expect(await cli.run(["stop"])).toEqual({ code: 0, stdout: "No node is running.\n", stderr: "" });
+  });
+
+  it("never signals another process that has got the number of a node that is gone", async () => {
+    const cli = await createCli();
+    const innocent = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
+    onTestFinished(() => void innocent.kill("SIGKILL"));
+    await writeNodeFile(cli.home, innocent.pid);
+
+    expect(await cli.run(["stop", "--timeout", "0", "--force"])).toMatchObject({
+      code: 0,
+      stdout: "No node is running.\n",
+    });
+    expect(innocent.exitCode).toBeNull();
+    expect(innocent.signalCode).toBeNull();
+  });
+
+  it("never signals a process that only has the number, while a starting node holds the lock", async () => {
+    const cli = await createCli();
+    await cli.node();
+    const innocent = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
+    onTestFinished(() => void innocent.kill("SIGKILL"));
+    const announced = await readFile(join(cli.home, "run", "node.json"), "utf8");
+    await writeNodeFile(cli.home, innocent.pid);
+
+    const { code, stdout } = await cli.run(["stop", "--force", "--json"]);
+    await writeFile(join(cli.home, "run", "node.json"), announced);
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout).error.code).toBe("RUNTIME_CONFLICT");
+    expect(innocent.signalCode).toBeNull();
+  });
+
+  it("leaves the short-lived process of another command alone", async () => {
+    const cli = await createCli();
+    const maintenance = await cli.node({ maintenance: true });
+    expect((await cli.run(["stop"])).code).toBe(1);
+    expect(maintenance.signalCode).toBeNull();
+    expect(maintenance.exitCode).toBeNull();
+  });
+
+  it("waits for a node that takes its time", async () => {
+    const cli = await createCli();
+    const { pid } = await cli.node({ standIn: "slow-stop" });
+    const { code, stdout, stderr } = await cli.run(["stop"]);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `The node (process ${pid}) has stopped.\n` });
+    expect(stderr).toContain("Waiting for the node to end");
+  });
+
+  it("gives up after --timeout, and kills only with --force", async () => {
+    const cli = await createCli();
+    const node = await cli.node({ standIn: "ignore-term" });
+    const exited = once(node, "exit");
+    const patient = await cli.run(["stop", "--timeout", "1", "--json"]);
+    expect(patient.code).toBe(1);
+    expect(JSON.parse(patient.stdout).error).toMatchObject({ code: "RUNTIME_STOP_TIMEOUT" });
+    expect(node.signalCode).toBeNull();
+
+    const forced = await cli.run(["stop", "--timeout", "1", "--force", "--json"]);
+    expect(forced.code).toBe(0);
+    expect(JSON.parse(forced.stdout)).toEqual({ was_running: true, pid: node.pid, killed: true });
+    expect(await exited).toEqual([null, "SIGKILL"]);
+  });
+
+  it("exits 130 when it is interrupted while it waits", async () => {
+    const cli = await createCli();
+    await cli.node({ standIn: "ignore-term" });
+    const child = cli.start(["stop"]);
+    child.stderr?.once("data", () => child.kill("SIGINT"));
+    expect((await outcomeOf(child)).code).toBe(130);
+  });
+});
+
+describe("the output of a command", () => {
+  it("may be closed early by its reader without a word", async () => {
+    const cli = await createCli();
+    await mkdir(join(cli.home, "logs"));
+    const line = `${JSON.stringify({ level: "info", time: "2030-01-31T00:00:00Z", msg: "x".repeat(200) })}\n`;
+    await writeFile(join(cli.home, "logs", "cairn.1.log"), line.repeat(20_000));
+    const child = cli.start(["logs", "--lines", "20000"]);
+    await untilPrinted(child, "xxx");
+    child.stdout?.destroy();
+    const errors: Buffer[] = [];
+    child.stderr?.on("data", (piece: Buffer) => errors.push(piece));
+    const [code] = await once(child, "close");
+    expect(Buffer.concat(errors).toString()).toBe("");
+    expect(code).toBe(0);
+  });
+});
+
+async function writeNodeFile(home: string, pid: number | undefined): Promise<void> {
+  await mkdir(join(home, "run"), { recursive: true });
+  await writeFile(join(home, "run", "node.lock"), "", { flag: "a" });
+  const started_at = new Date(Date.now() - 60_000).toISOString();
+  await writeFile(
+    join(home, "run", "node.json"),
+    JSON.stringify({ pid, url: "http://127.0.0.1:9", started_at, dir: home }),
+  );
+}
+
+async function untilThere(path: string): Promise<void> {
+  while ((await stat(path).catch(() => null)) === null) await new Promise((resolve) => setTimeout(resolve, 20));
+}

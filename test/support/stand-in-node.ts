@@ -1,0 +1,209 @@
+/**
+ * Plays the node for tests of the command line: its lock, `run/node.json`, its messages to a parent and the routes that
+ * commands use, without a store. Started like the real one: `node stand-in-node.ts --dir DIR [--maintenance]`.
+ *
+ * STAND_IN holds what it does otherwise, separated by commas: `fail` reports an error, `crash` ends with a stack trace,
+ * `hang` never becomes ready, `ignore-term` does not end on SIGTERM, `slow-stop` takes 1.5 s for it.
+ */
+
+import { mkdirSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import process from "node:process";
+import { json } from "node:stream/consumers";
+import { parseArgs } from "node:util";
+import { tryLock } from "fs-native-extensions";
+import { ProviderError } from "../../runtime/contracts/errors.ts";
+import type { StreamEvent, TurnResult } from "../../runtime/contracts/stream.ts";
+
+const { values } = parseArgs({
+  options: { dir: { type: "string" }, maintenance: { type: "boolean", default: false } },
+});
+const oddities = new Set((process.env.STAND_IN ?? "").split(","));
+const home = process.env.SERVICE_HOME ?? "";
+const run = join(home, "run");
+const turns = new Map<string, { readonly session: string; readonly text: string }>();
+const tokens: Record<string, unknown>[] = [];
+
+if (oddities.has("crash")) throw new Error("the stand-in crashed before it was ready");
+if (oddities.has("fail")) {
+  const error = { code: "MEMORY_STORE_LOCKED", message: "The store is in use.", severity: "fatal", retryable: false };
+  process.send?.({ type: "failed", error: { ...error, hint: "Stop the other process." } }, () => process.exit(1));
+} else {
+  start();
+}
+
+function start(): void {
+  mkdirSync(run, { recursive: true });
+  if (!tryLock(openSync(join(run, "node.lock"), "a+", 0o600))) throw new Error("the home directory is held");
+  const server = createServer((request, response) => void answer(request, response));
+  process.on("SIGTERM", () => {
+    if (oddities.has("ignore-term")) return;
+    setTimeout(end, oddities.has("slow-stop") ? 1_500 : 0);
+  });
+  process.on("SIGINT", end);
+  server.listen(0, "127.0.0.1", () => {
+    const { port } = server.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}`;
+    const node = {
+      pid: process.pid,
+      boot: "b",
+      listen: `127.0.0.1:${port}`,
+      url,
+      started_at: new Date().toISOString(),
+    };
+    writeFileSync(
+      join(run, "node.json"),
+      JSON.stringify({ ...node, dir: values.dir, version: "0.0.0-stand-in", maintenance: values.maintenance }),
+    );
+    if (!oddities.has("hang")) process.send?.({ type: "ready", url });
+  });
+}
+
+function end(): void {
+  rmSync(join(run, "node.json"), { force: true });
+  process.exit(0);
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { pathname } = new URL(request.url ?? "/", "http://node");
+  const route = `${request.method} ${pathname}`;
+  if (pathname !== "/health/ready" && request.headers.authorization !== `Bearer ${process.env.SERVICE_API_TOKEN}`) {
+    refuse(response, 401, "RUNTIME_UNAUTHORIZED", "The token is wrong.");
+  } else if (route === "GET /health") ok(response, health());
+  else if (route === "GET /health/ready") ok(response, { ready: true });
+  else if (/^POST \/api\/agents\/[^/]+\/messages$/.test(route)) await message(request, response);
+  else if (/^POST \/api\/agents\/[^/]+\/commands$/.test(route)) await command(request, response);
+  else if (/^GET \/api\/agents\/[^/]+\/turns\//.test(route))
+    follow(pathname.split("/").at(-1) ?? "", request, response);
+  else if (route === "GET /api/admin/memory/backup") backup(response);
+  else if (route === "GET /api/admin/memory/export") response.end('{"role":"user"}\n{"role":"assistant"}\n');
+  else if (route === "POST /api/admin/memory/restore") ok(response, { counts: { bytes: await size(request) } });
+  else if (route === "POST /api/admin/memory/import") ok(response, { imported: await size(request), skipped: 1 });
+  else if (route === "GET /api/admin/tokens") ok(response, { tokens });
+  else if (route === "POST /api/admin/tokens") await createToken(request, response);
+  else if (request.method === "DELETE") ok(response, { id: pathname.split("/").at(-1), revoked: true });
+  else refuse(response, 404, "RUNTIME_NOT_FOUND", `There is no route ${route}.`);
+}
+
+function health(): object {
+  return {
+    status: "healthy",
+    version: "0.0.0-stand-in",
+    node: { id: "n", name: "stand-in" },
+    uptime_s: 65,
+    started_at: new Date().toISOString(),
+    draining: false,
+    agents: { main: { provider: "offline", model: "", active_turns: 0, queued: 0 } },
+    providers: { offline: { available: true, model: "" } },
+    channels: { agent: { platform: "agent", state: "up" } },
+    memory: { backend: "embedded", reachable: true },
+    queues: [],
+    mesh: { enabled: false },
+    schema_version: 4,
+  };
+}
+
+async function message(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { text, session } = (await json(request)) as { text: string; session: string };
+  const id = `t${turns.size + 1}`;
+  turns.set(id, { text, session });
+  response.setHeader("x-turn-id", id);
+  response.setHeader("content-type", "text/event-stream");
+  if (text === "fail") {
+    const error = new ProviderError("PROVIDER_OVERLOADED", "The provider is busy.").toBody();
+    event(response, 1, { type: "turn.failed", turn_id: id, session, error });
+    response.end();
+    return;
+  }
+  event(response, 1, { type: "turn.started", turn_id: id, session, agent: "main", attempt: 1 });
+  if (text === "cut") {
+    event(response, 2, { type: "text.delta", turn_id: id, text: "first half, " });
+    setTimeout(() => response.destroy(), 50);
+    return;
+  }
+  // A long turn says its first words and goes on until it is stopped.
+  if (text === "long") {
+    event(response, 2, { type: "text.delta", turn_id: id, text: "working" });
+    stopLong = () =>
+      finish(response, 3, id, session, { text: "working", interrupted: true, notice: "Stopped by you." });
+    return;
+  }
+  event(response, 2, {
+    type: "tool.started",
+    turn_id: id,
+    tool_call_id: "c",
+    name: "shell",
+    arguments: { command: "ls" },
+  });
+  event(response, 3, { type: "tool.finished", turn_id: id, tool_call_id: "c", name: "shell", ok: true, result: "a b" });
+  event(response, 4, { type: "text.delta", turn_id: id, text: `you said: ${text}` });
+  finish(response, 5, id, session, { text: `you said: ${text}`, interrupted: false });
+}
+
+let stopLong: (() => void) | undefined;
+
+/** The rest of a turn whose connection was cut. */
+function follow(id: string, request: IncomingMessage, response: ServerResponse): void {
+  const turn = turns.get(id);
+  if (!turn) {
+    refuse(response, 404, "RUNTIME_TURN_UNKNOWN", "There is no such turn.");
+    return;
+  }
+  response.setHeader("content-type", "text/event-stream");
+  if (request.headers["last-event-id"] !== "2") event(response, 2, { type: "text.delta", turn_id: id, text: "AGAIN" });
+  event(response, 3, { type: "text.delta", turn_id: id, text: "second half" });
+  finish(response, 4, id, turn.session, { text: "first half, second half", interrupted: false });
+}
+
+async function command(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { command: line } = (await json(request)) as { command: string };
+  if (line === "/stop") {
+    stopLong?.();
+    ok(response, { text: stopLong ? "Stopped." : "No turn is running." });
+    stopLong = undefined;
+  } else if (line === "/status") ok(response, { text: "Idle.", data: { turn_id: null } });
+  else refuse(response, 400, "RUNTIME_COMMAND_UNKNOWN", `There is no command "${line}".`);
+}
+
+/** `cut-backup` sends half of it. */
+function backup(response: ServerResponse): void {
+  response.write("archive");
+  if (oddities.has("cut-backup")) setTimeout(() => response.destroy(), 20);
+  else response.end("-end");
+}
+
+async function createToken(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { name, scopes } = (await json(request)) as { name: string; scopes: string[] };
+  tokens.push({ id: "id-1", name, scopes, created_at: "2030-01-31T00:00:00Z", revoked_at: null });
+  ok(response, { id: "id-1", token: "cairn_secret" });
+}
+
+async function size(request: IncomingMessage): Promise<number> {
+  let total = 0;
+  for await (const chunk of request) total += (chunk as Buffer).byteLength;
+  return total;
+}
+
+type Rest = Pick<TurnResult, "text" | "interrupted" | "notice">;
+
+function finish(response: ServerResponse, id: number, turnId: string, session: string, rest: Rest): void {
+  const usage = { inputTokens: 1, outputTokens: 2 };
+  event(response, id, { type: "turn.finished", turn_id: turnId, session, usage, ...rest });
+  response.end();
+}
+
+function event(response: ServerResponse, id: number, data: StreamEvent): void {
+  response.write(`id: ${id}\nevent: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`);
+}
+
+function ok(response: ServerResponse, result: unknown): void {
+  response.setHeader("content-type", "application/json");
+  response.end(JSON.stringify({ ok: true, result }));
+}
+
+function refuse(response: ServerResponse, status: number, code: string, text: string): void {
+  response.statusCode = status;
+  response.end(JSON.stringify({ ok: false, error: { code, message: text, severity: "error", retryable: false } }));
+}
