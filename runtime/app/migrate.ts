@@ -120,10 +120,11 @@ async function prepare(tx: Queryable): Promise<void> {
 
 /** Oldest first; empty where the table does not exist yet. */
 async function readApplied(database: Queryable): Promise<readonly AppliedRow[]> {
-  const { rows } = await database.query<{ there: boolean }>(
-    "select to_regclass('schema_migrations') is not null as there",
+  // Not to_regclass: inside a transaction it may still answer what it answered before the wait for the advisory lock.
+  const { rows } = await database.query(
+    "select from pg_tables where schemaname = current_schema() and tablename = 'schema_migrations'",
   );
-  if (!rows[0]?.there) return [];
+  if (rows.length === 0) return [];
   const applied = await database.query<AppliedRow>(
     "select version, name, checksum, compatible_from from schema_migrations order by version",
   );

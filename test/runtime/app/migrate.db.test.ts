@@ -1,0 +1,141 @@
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { migrate, schemaVersion } from "../../../runtime/app/migrate.ts";
+import type { Database } from "../../../runtime/contracts/database.ts";
+import { describeEachDatabase, MIGRATIONS } from "../../support/databases.ts";
+
+describeEachDatabase("migrations", (open) => {
+  let database: Database;
+  const directories: string[] = [];
+
+  beforeAll(async () => {
+    database = await open();
+  }, 60_000);
+
+  afterAll(async () => {
+    for (const directory of directories) await rm(directory, { recursive: true, force: true });
+  });
+
+  /** The real migrations, and others beside or instead of them. */
+  async function files(extra: Readonly<Record<string, string>> = {}, real = true): Promise<string> {
+    const directory = await mkdtemp(join(tmpdir(), "cairn-test-migrations-"));
+    directories.push(directory);
+    if (real) await cp(MIGRATIONS, directory, { recursive: true });
+    for (const [name, sql] of Object.entries(extra)) await writeFile(join(directory, name), sql);
+    return directory;
+  }
+
+  /** Empties the database, so that it is as before the first migration. */
+  async function empty(): Promise<void> {
+    await database.script("drop schema public cascade; create schema public");
+  }
+
+  const number = (n: number): string => String(n).padStart(3, "0");
+  const tables = async (): Promise<string[]> =>
+    (
+      await database.query<{ name: string }>("select tablename as name from pg_tables where schemaname = 'public'")
+    ).rows.map(({ name }) => name);
+
+  it("brings an empty database up to date once, and finds nothing to do afterwards", async () => {
+    await empty();
+    expect(await schemaVersion(database)).toBeNull();
+    const first = await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+    expect(first.version).toBe(first.applied.length);
+    expect(first.applied[0]).toBe("001_transcript.sql");
+    expect(await migrate(database, { directory: MIGRATIONS, mode: "apply" })).toEqual({
+      version: first.version,
+      applied: [],
+    });
+    expect(await migrate(database, { directory: MIGRATIONS, mode: "verify" })).toEqual({
+      version: first.version,
+      applied: [],
+    });
+    expect(await schemaVersion(database)).toBe(first.version);
+    expect(await tables()).toEqual(expect.arrayContaining(["messages", "conversations", "inbox", "schema_migrations"]));
+    expect((await database.query("select 1 from pg_extension where extname in ('vector', 'pg_trgm')")).count).toBe(2);
+  });
+
+  it("applies each file once when several start at the same time", async () => {
+    await empty();
+    const reports = await Promise.all([1, 2, 3].map(() => migrate(database, { directory: MIGRATIONS, mode: "apply" })));
+    const applied = reports.flatMap((report) => report.applied);
+    expect(new Set(applied).size).toBe(applied.length);
+    expect(applied.length).toBe(reports[0]?.version);
+  });
+
+  it("applies what is new and keeps what is there", async () => {
+    const { version } = await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+    const next = `${number(version + 1)}_later.sql`;
+    const directory = await files({ [next]: "create table later (n int); insert into later values (1);" });
+    await expect(migrate(database, { directory, mode: "verify" })).rejects.toMatchObject({
+      code: "MEMORY_SCHEMA_MISMATCH",
+      message: expect.stringContaining(next),
+    });
+    expect(await tables()).not.toContain("later");
+    expect(await migrate(database, { directory, mode: "apply" })).toEqual({ version: version + 1, applied: [next] });
+    expect((await database.query("select n from later")).rows).toEqual([{ n: 1 }]);
+  });
+
+  it("refuses a database that is newer than it knows, unless that says that it is compatible", async () => {
+    await empty();
+    const { version } = await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+    const expands = {
+      [`${number(version + 1)}_expands.sql`]: `-- compatible-from: ${version}\ncreate table expanded ();`,
+    };
+    await migrate(database, { directory: await files(expands), mode: "apply" });
+    const older = await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+    expect(older).toEqual({ version: version + 1, applied: [] });
+
+    const breaks = { ...expands, [`${number(version + 2)}_breaks.sql`]: "drop table expanded;" };
+    await migrate(database, { directory: await files(breaks), mode: "apply" });
+    for (const mode of ["apply", "verify"] as const) {
+      await expect(migrate(database, { directory: MIGRATIONS, mode })).rejects.toMatchObject({
+        code: "MEMORY_SCHEMA_MISMATCH",
+        message: expect.stringContaining("newer"),
+      });
+    }
+  });
+
+  it("refuses a file that was changed after it was applied, but not for its line endings", async () => {
+    await empty();
+    const sql = "create table one (n int);\ncreate table two (n int);\n";
+    await migrate(database, { directory: await files({ "001_first.sql": sql }, false), mode: "apply" });
+    const crlf = await files({ "001_first.sql": sql.replaceAll("\n", "\r\n") }, false);
+    expect(await migrate(database, { directory: crlf, mode: "apply" })).toEqual({ version: 1, applied: [] });
+    const changed = await files({ "001_first.sql": `${sql}create table three ();` }, false);
+    await expect(migrate(database, { directory: changed, mode: "apply" })).rejects.toMatchObject({
+      code: "MEMORY_SCHEMA_MISMATCH",
+      message: expect.stringContaining("001_first.sql"),
+    });
+  });
+
+  it("leaves nothing of a file that fails, and says which it was", async () => {
+    await empty();
+    const good = { "001_good.sql": "create table good (n int);" };
+    const bad = await files({ ...good, "002_bad.sql": "create table half (n int); select 1/0;" }, false);
+    await expect(migrate(database, { directory: bad, mode: "apply" })).rejects.toMatchObject({
+      code: "MEMORY_QUERY_FAILED",
+      message: expect.stringContaining("002_bad.sql"),
+    });
+    expect(await tables()).toContain("good");
+    expect(await tables()).not.toContain("half");
+    const mended = await files({ ...good, "002_bad.sql": "create table half (n int);" }, false);
+    expect(await migrate(database, { directory: mended, mode: "apply" })).toEqual({
+      version: 2,
+      applied: ["002_bad.sql"],
+    });
+  });
+
+  it.each([
+    [{ "001_a.sql": "", "003_c.sql": "" }, "003_c.sql"],
+    [{ "001_a.sql": "", "001_b.sql": "" }, "001_b.sql"],
+    [{ "first.sql": "" }, "first.sql"],
+  ])("refuses files that are misnamed or out of order: %j", async (extra, culprit) => {
+    await expect(migrate(database, { directory: await files(extra, false), mode: "apply" })).rejects.toMatchObject({
+      code: "MEMORY_SCHEMA_MISMATCH",
+      message: expect.stringContaining(culprit),
+    });
+  });
+});
