@@ -1,5 +1,8 @@
 /** The HTTP client of a node: for the command line, and for other programs as `cairn/client`. */
 
+export type { CommandReply } from "../contracts/channel.ts";
+export { CairnError, type ErrorBody, type ErrorCode } from "../contracts/errors.ts";
+export type { StreamEvent, TurnResult } from "../contracts/stream.ts";
 export { type Client, type ClientOptions, createClient } from "./client.ts";
 export type {
   Health,

@@ -20,9 +20,14 @@ export interface TestServer {
   readonly log: string[];
 }
 
-export function startServer(overrides: Partial<ServerDeps> & { readonly ownerId?: string } = {}): TestServer {
+export interface Overrides extends Partial<Omit<ServerDeps, "app">> {
+  readonly app?: FakeApplication;
+  readonly ownerId?: string;
+}
+
+export function startServer(overrides: Overrides = {}): TestServer {
   const { ownerId, ...deps } = overrides;
-  const app = createFakeApplication();
+  const app = overrides.app ?? createFakeApplication();
   let ids = 0;
   const newId = () => `id-${++ids}`;
   const agentChannel = createAgentChannel({ id: "agent", newId, ...(ownerId === undefined ? {} : { ownerId }) });
