@@ -4,10 +4,9 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { enableCompileCache } from "node:module";
-import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const argv = process.argv.slice(2);
@@ -20,9 +19,11 @@ if (argv.length === 1 && (argv[0] === "version" || argv[0] === "--version")) {
 } else if (existsSync(entry)) {
   // Half of the time of a short command goes into compiling JavaScript that was compiled at the last one, too. The service
   // that a command starts finds the same folder by the variable; the default one would lie where others may write.
-  process.env.NODE_COMPILE_CACHE ??= join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "cairn");
-  enableCompileCache();
-  const { main } = await import("../dist/control/main.js");
+  const { XDG_CACHE_HOME, HOME } = process.env;
+  const caches = XDG_CACHE_HOME || (HOME && join(HOME, ".cache"));
+  if (caches) process.env.NODE_COMPILE_CACHE ??= join(caches, "cairn");
+  if (process.env.NODE_COMPILE_CACHE) enableCompileCache();
+  const { main } = await import(pathToFileURL(entry).href);
   await main(argv, root);
 } else {
   process.stderr.write("cairn is not built yet: run `npm run build` first\n");
