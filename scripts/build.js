@@ -12,25 +12,34 @@ import { isBuilt, SOURCES, STAMP, sourceFiles, sourceHash } from "./lib/build-st
 import { alone } from "./lib/lock.js";
 import { CACHE, ROOT } from "./lib/paths.js";
 
-if (!isBuilt()) await alone("build", build);
+try {
+  if (!isBuilt()) await alone("build", build);
+} catch (error) {
+  // What went wrong stands above, in the words of the tool that failed.
+  process.stderr.write(`The build failed: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}
 
 function build() {
   if (isBuilt()) return;
   const hash = sourceHash();
   const fresh = join(CACHE, `dist-${process.pid}`);
   const old = join(CACHE, `dist-old-${process.pid}`);
+  const manifest = join(CACHE, `manifest-${process.pid}.json`);
   mkdirSync(CACHE, { recursive: true });
   try {
     compile(fresh);
     copyAssets(fresh);
+    run([join(ROOT, "scripts", "manifest.js"), fresh, manifest]);
     moveAside(join(ROOT, "dist"), old);
     renameSync(fresh, join(ROOT, "dist"));
-    writeManifest();
+    renameSync(manifest, join(ROOT, "oclif.manifest.json"));
     // Last, so that an interrupted build is done again.
     writeFileSync(join(ROOT, "dist", STAMP), hash);
   } finally {
     rmSync(fresh, { recursive: true, force: true });
     rmSync(old, { recursive: true, force: true });
+    rmSync(manifest, { force: true });
   }
 }
 
@@ -48,10 +57,6 @@ function copyAssets(folder) {
   }
 }
 
-function writeManifest() {
-  run([join(ROOT, "scripts", "manifest.js")]);
-}
-
 /** @param {string} from @param {string} to */
 function moveAside(from, to) {
   try {
@@ -64,8 +69,5 @@ function moveAside(from, to) {
 /** @param {readonly string[]} args */
 function run(args) {
   const result = spawnSync(process.execPath, args, { cwd: ROOT, stdio: "inherit" });
-  if (result.status !== 0) {
-    process.exitCode = 1;
-    throw new Error(`${args[0]} failed`);
-  }
+  if (result.status !== 0) throw new Error(`${args[0]} ended with ${result.status ?? result.signal}`);
 }

@@ -13,7 +13,7 @@ export const SOURCES = ["runtime", "control", "infra"];
 /** Below `dist`: the hash of the sources that it was built from. */
 export const STAMP = ".sources";
 
-const SETTINGS = ["package.json", "tsconfig.json", "tsconfig.build.json", "scripts/build.js"];
+const SETTINGS = ["package.json", "tsconfig.json", "tsconfig.build.json", "scripts/build.js", "scripts/manifest.js"];
 
 /**
  * Builds when a source differs from those of the last build.
@@ -22,7 +22,7 @@ const SETTINGS = ["package.json", "tsconfig.json", "tsconfig.build.json", "scrip
  */
 export async function ensureBuilt(node) {
   if (isBuilt()) return;
-  const code = await runToEnd(node, ["scripts/build.js"]);
+  const code = await runToEnd(node, ["scripts/build.js", "scripts/manifest.js"]);
   if (code !== 0) throw new Error("The build failed");
 }
 
