@@ -1,7 +1,8 @@
-export { type ApiToken, apiTokenSecret, ensureApiToken, generateApiToken } from "./api-token.ts";
 /** The configuration's public door. */
+export { type ApiToken, type ApiTokenOptions, apiTokenSecret, ensureApiToken, generateApiToken } from "./api-token.ts";
 export { type AgentConfig, agentWorkspace, type ChannelConfig, type Config, type ProviderConfig } from "./config.ts";
 export { CONFIG_FILE, type Directories, type DirectoryOptions, resolveDirectories } from "./directories.ts";
+export { mergeEnvironments } from "./environment.ts";
 export { formatListen, isLoopback, type ListenAddress, parseListen } from "./listen.ts";
 export {
   type Inspection,
@@ -9,7 +10,6 @@ export {
   type LoadedConfig,
   type LoadOptions,
   loadConfig,
-  mergeEnvironments,
 } from "./load.ts";
 export { createRedactor, REDACT_PATHS, REDACTED, type Redactor } from "./redact.ts";
 export type { Environment, SecretReader } from "./references.ts";

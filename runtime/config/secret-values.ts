@@ -5,7 +5,7 @@ const SECRET_KEY =
   /(?:^|[_-])(?:api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|token|password|passwd|passphrase|secret|credentials?)$/i;
 const SECRET_URL_KEY = /^(?:connection_string|direct_url)$/i;
 const SECRET_HEADER = /^(?:authorization|cookie|x-api-key|proxy-authorization)$/i;
-const SECRET_VARIABLE = /(?:KEY|TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)?|PWD|CREDENTIALS?|AUTH)$/i;
+const SECRET_VARIABLE = /(?:^|_|API)(?:KEY|TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)?|PWD|CREDENTIALS?|AUTH)$/i;
 
 /** Shapes of well-known secrets, each long enough not to be met in ordinary text. */
 export const SECRET_PATTERNS: readonly RegExp[] = [

@@ -22,9 +22,12 @@ const tls = z
 const safetyRule = section({
   name: text().describe("Shown when the rule refuses a call."),
   tools: list(text()).optional().describe("Tools that the rule looks at; all when absent."),
+  argument: text()
+    .optional()
+    .describe("Argument that the pattern is matched against; all of them, as JSON, when absent."),
   pattern: text()
     .refine(isPattern, { error: "a JavaScript regular expression" })
-    .describe("Regular expression, matched against the call's arguments as JSON."),
+    .describe("JavaScript regular expression."),
   action: choice(["refuse", "warn"]).default("refuse").describe("Refuse the call, or let it run and log a warning."),
   message: text().optional().describe("What the agent is told when its call is refused."),
 });

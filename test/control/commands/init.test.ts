@@ -1,0 +1,146 @@
+import { access, mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { createCli } from "../../support/cli.ts";
+
+/** Detection looks at local ports of this machine: a key in the environment decides before it gets there. */
+const env = { ANTHROPIC_API_KEY: "sk-ant-of-this-test-only" };
+
+describe("cairn init", () => {
+  test("--yes --json prints exactly one document, without a secret in it", async () => {
+    const cli = await createCli({ configured: false });
+    const { code, stdout, stderr } = await cli.run(["init", "--yes", "--json"], { env });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(JSON.parse(stdout)).toMatchObject({
+      dir: cli.home,
+      agent: "main",
+      provider: { id: "anthropic" },
+      recovered: false,
+    });
+    expect(stdout).not.toMatch(/cairn_|sk-ant/);
+    await access(join(cli.home, "cairn.yaml"));
+  });
+
+  test("--yes says in words what it found and what comes next", async () => {
+    const cli = await createCli({ configured: false });
+    const { code, stdout } = await cli.run(["init", "--yes", "--dir", "sub"], { env });
+    expect(code).toBe(0);
+    expect(stdout).toContain(join(cli.home, "sub"));
+    expect(stdout).toContain("ANTHROPIC_API_KEY is set");
+    expect(stdout).toContain("cairn start");
+    expect(stdout).not.toMatch(/cairn_|sk-ant/);
+  });
+
+  test("takes answers from a file, and flags over them", async () => {
+    const cli = await createCli({ configured: false });
+    await writeFile(join(cli.home, "answers.yaml"), "agent: nova\ntimezone: UTC\nprovider: { id: offline }\n");
+    const { code } = await cli.run(["init", "--answers", "answers.yaml", "--agent", "iris"]);
+    expect(code).toBe(0);
+    const yaml = await readFile(join(cli.home, "cairn.yaml"), "utf8");
+    expect(yaml).toContain("default_agent: iris");
+    expect(yaml).toContain("timezone: UTC");
+    expect(yaml).toContain("kind: offline");
+  });
+
+  test("a second time fails with exit code 1 and one document", async () => {
+    const cli = await createCli();
+    const before = await readFile(join(cli.home, "cairn.yaml"), "utf8");
+    const { code, stdout } = await cli.run(["init", "--yes", "--json"], { env });
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ ok: false, error: { code: "CONFIG_EXISTS" } });
+    expect(await readFile(join(cli.home, "cairn.yaml"), "utf8")).toBe(before);
+  });
+
+  test.each([
+    [["init"], /--yes/],
+    [["init", "--yes", "--model", "x"], /--provider/],
+    [["init", "--yes", "--memory", "mysql"], /embedded/],
+    [["init", "--yes", "--what"], /--what/],
+  ])("%j is a wrong use: exit code 2, and the flag is named", async (argv, words) => {
+    const cli = await createCli({ configured: false });
+    const { code, stdout, stderr } = await cli.run(argv, { env });
+    expect(code).toBe(2);
+    expect(stdout).toBe("");
+    expect(stderr).toMatch(words);
+    await expect(access(join(cli.home, "cairn.yaml"))).rejects.toThrow();
+  });
+
+  test.each([
+    ["there is none", undefined, "CONFIG_UNREADABLE"],
+    ["it is broken", "a: [", "CONFIG_UNREADABLE"],
+    ["it has an unknown answer", "agnet: x", "CONFIG_INVALID"],
+  ])("an answers file fails when %s", async (_when, content, expected) => {
+    const cli = await createCli({ configured: false });
+    if (content !== undefined) await writeFile(join(cli.home, "answers.yaml"), content);
+    const { code, stdout } = await cli.run(["init", "--answers", "answers.yaml", "--json"], { env });
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ error: { code: expected } });
+  });
+});
+
+describe("cairn config validate", () => {
+  test("says that a valid configuration is valid", async () => {
+    const cli = await createCli();
+    expect(await cli.run(["config", "validate"])).toMatchObject({
+      code: 0,
+      stdout: `Valid: ${cli.home}/cairn.yaml\n`,
+      stderr: "",
+    });
+    const { stdout } = await cli.run(["config", "validate", "--json"]);
+    expect(JSON.parse(stdout)).toEqual({ valid: true, file: join(cli.home, "cairn.yaml"), errors: [], warnings: [] });
+  });
+
+  test("reports errors with exit code 1, as one document with --json", async () => {
+    const cli = await createCli();
+    await writeFile(
+      join(cli.home, "cairn.yaml"),
+      "version: 1\nagents: { main: { provider: ofline } }\nproviders: { offline: {} }\nmehs: {}\n",
+    );
+    const words = await cli.run(["config", "validate"]);
+    expect(words.code).toBe(1);
+    expect(words.stdout).toContain("agents.main.provider (line 2, column 19)");
+    expect(words.stdout).toContain("did you mean offline?");
+    expect(words.stdout).toContain("did you mean mesh?");
+    const json = await cli.run(["config", "validate", "--json"]);
+    expect(json.code).toBe(1);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      valid: false,
+      errors: [{ path: "agents.main.provider", line: 2 }],
+      warnings: [{ path: "mehs", hint: "did you mean mesh?" }],
+    });
+  });
+
+  test("prints warnings and still succeeds, unless it is strict", async () => {
+    const cli = await createCli();
+    await writeFile(join(cli.home, ".env"), "A=1\n", { mode: 0o644 });
+    const first = await cli.run(["config", "validate"]);
+    expect(first).toMatchObject({ code: 0 });
+    expect(first.stdout).toContain("1 warning");
+    await writeFile(join(cli.home, "cairn.yaml"), "agents: { main: {} }\nproviders: { offline: {} }\n");
+    expect(await cli.run(["config", "validate", "--strict"])).toMatchObject({ code: 1 });
+  });
+
+  test.each([
+    ["broken YAML", "a: [\n", "CONFIG_INVALID"],
+    ["a newer version", "version: 2\n", "CONFIG_VERSION_UNSUPPORTED"],
+    ["no file", undefined, "CONFIG_UNREADABLE"],
+  ])("fails on %s with its code", async (_what, yaml, expected) => {
+    const cli = await createCli({ configured: false });
+    if (yaml !== undefined) await writeFile(join(cli.home, "cairn.yaml"), yaml);
+    const { code, stdout } = await cli.run(["config", "validate", "--json"]);
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ ok: false, error: { code: expected } });
+  });
+
+  test("never prints a secret", async () => {
+    const cli = await createCli();
+    await mkdir(join(cli.home, "x"));
+    await writeFile(
+      join(cli.home, "cairn.yaml"),
+      "agents: { main: {} }\nproviders: { anthropic: { model: m, api_key: my-hard-coded-secret, kind: [] } }\n",
+    );
+    const { stdout, stderr } = await cli.run(["config", "validate"]);
+    expect(stdout + stderr).not.toContain("my-hard-coded-secret");
+    expect(stdout).toContain("a secret stands in the file itself");
+  });
+});
