@@ -51,7 +51,10 @@ function view(body: unknown): RequestView {
   return {
     model: String(request["model"] ?? ""),
     stream: request["stream"] === true,
-    system: contentText(request["system"]),
+    system: [request["system"], ...messages.filter((message) => message["role"] === "system").map((m) => m["content"])]
+      .map(contentText)
+      .filter((text) => text !== "")
+      .join("\n\n"),
     lastUser: contentText(messages[newest]?.["content"]),
     step: after.filter((message) => message["role"] === "assistant").length,
     results: after
@@ -90,7 +93,7 @@ function checkMessages(
 ): WireError | undefined {
   const refuse = (message: string): WireError => ({ status: 400, message });
   if (messages[0]?.["role"] !== "user") return refuse('messages: first message must use the "user" role');
-  if (messages.at(-1)?.["role"] !== "user") {
+  if (messages.at(-1)?.["role"] === "assistant") {
     return refuse(
       "This model does not support assistant message prefill. The conversation must end with a user message.",
     );
@@ -101,6 +104,12 @@ function checkMessages(
       message["role"] === "user" && !blocks(message["content"]).some((block) => block["type"] === "tool_result"),
   );
   for (const [index, message] of messages.entries()) {
+    const [before, behind] = [messages[index - 1]?.["role"], messages[index + 1]?.["role"]];
+    if (message["role"] === "system" && (before !== "user" || (behind !== undefined && behind !== "assistant"))) {
+      return refuse(
+        `messages.${index}: system messages must follow a user message and be last or followed by an assistant message.`,
+      );
+    }
     const parts = blocks(message["content"]);
     if (parts.length === 0) return refuse(`messages.${index}: all messages must have non-empty content`);
     for (const part of parts) {

@@ -12,6 +12,8 @@ export type Quirk =
   | "no-thinking"
   | "no-effort"
   | "no-temperature"
+  /** System text among the messages. */
+  | "no-system-role"
   /** Thinking of earlier replies is no longer accepted: its signature is old, or the conversation before it changed. */
   | "no-replay";
 
@@ -25,6 +27,7 @@ export function quirkFor(failure: Failure, params: RequestParams): Quirk | undef
   );
   if (replays && /signature|redacted_thinking|thinking.{0,3} (or|blocks?)|cannot be modified/i.test(text))
     return "no-replay";
+  if (params.messages.some(({ role }) => role === "system") && /system/i.test(text)) return "no-system-role";
   if (params.temperature !== undefined && /temperature/i.test(text)) return "no-temperature";
   if (params.output_config !== undefined && /effort|output_config/i.test(text) && !/thinking\.type/i.test(text))
     return "no-effort";

@@ -11,6 +11,7 @@ import type { ContentPart, ImagePart, Message } from "../../../contracts/message
 import type { ChatOptions } from "../../../contracts/provider.ts";
 import { type Entry, type History, isBlank, shapeHistory } from "../shared/history.ts";
 import { isRecord } from "../shared/tool-arguments.ts";
+import { generationOf } from "./models.ts";
 import { isThinking, type Quirk, type RequestParams } from "./quirks.ts";
 import { planThinking } from "./thinking.ts";
 
@@ -34,15 +35,21 @@ const CONTINUE = "Please continue.";
 export function toRequest(messages: readonly Message[], options: ChatOptions, context: RequestContext): RequestParams {
   const { model, quirks } = context;
   const history = shapeHistory(messages, { ...context, longestId: LONGEST_ID });
-  const replay = !quirks.has("no-replay");
+  const inline = generationOf(model).systemRole && !quirks.has("no-system-role");
+  const retrieved = isBlank(options.context ?? "") ? undefined : (options.context ?? "").toWellFormed();
+  const besideUser = inline && history.entries.some((entry) => entry.kind === "user" && entry.newest);
+  const sent = toMessages(history, {
+    replay: !quirks.has("no-replay"),
+    inline,
+    retrieved: besideUser ? retrieved : undefined,
+  });
+  const system = toSystem(options, history, besideUser ? undefined : retrieved);
   const level = quirks.has("no-thinking") ? undefined : options.thinking;
-  const sent = toMessages(history, replay);
   const plan = planThinking(level, model, options.maxTokens ?? context.maxTokens, keepsThinking(sent));
   const { thinking, output_config } = plan.params;
   const temperature = options.temperature ?? context.temperature;
-  const system = toSystem(options, history);
   const tools = toTools(options, history);
-  if (system.length === 0 || isBlank(options.system ?? "")) markEnd(tools);
+  if (isBlank(options.system ?? "")) markEnd(tools);
   return {
     model,
     max_tokens: plan.maxTokens,
@@ -52,7 +59,7 @@ export function toRequest(messages: readonly Message[], options: ChatOptions, co
     ...(tools.length === 0 ? {} : { tools }),
     // Definitions that stand there only because old calls need them are not for use.
     ...(tools.length > 0 && (options.tools ?? []).length === 0 ? { tool_choice: { type: "none" } } : {}),
-    ...(thinking === undefined || quirks.has("no-thinking") ? {} : { thinking }),
+    ...(thinking === undefined ? {} : { thinking }),
     ...(output_config === undefined || quirks.has("no-effort") ? {} : { output_config }),
     ...(temperature === undefined || !plan.takesTemperature || quirks.has("no-temperature")
       ? {}
@@ -61,14 +68,12 @@ export function toRequest(messages: readonly Message[], options: ChatOptions, co
 }
 
 /** Stable text first, with the cache's breakpoint (it covers the tools too); what changes with each turn behind it. */
-function toSystem(options: ChatOptions, history: History): TextBlockParam[] {
-  const blocks: TextBlockParam[] = [];
-  if (!isBlank(options.system ?? ""))
-    blocks.push({ type: "text", text: (options.system ?? "").toWellFormed(), ...CACHED });
-  for (const text of [...history.preamble, options.context ?? ""]) {
-    if (!isBlank(text)) blocks.push({ type: "text", text: text.toWellFormed() });
-  }
-  return blocks;
+function toSystem(options: ChatOptions, history: History, retrieved: string | undefined): TextBlockParam[] {
+  const stable = options.system ?? "";
+  return [
+    ...(isBlank(stable) ? [] : [{ type: "text" as const, text: stable.toWellFormed(), ...CACHED }]),
+    ...[...history.preamble, ...(retrieved === undefined ? [] : [retrieved])].map(textBlock),
+  ];
 }
 
 function toTools(options: ChatOptions, history: History): Tool[] {
@@ -86,13 +91,33 @@ function toTools(options: ChatOptions, history: History): Tool[] {
   return [...new Set(names)].map((name) => ({ name, input_schema: { type: "object" } }));
 }
 
-function toMessages(history: History, replay: boolean): MessageParam[] {
+interface Placement {
+  /** Whether signed thinking goes back. */
+  readonly replay: boolean;
+  /** Whether system text may stand among the messages: directly behind a user message, and in front of a reply or last. */
+  readonly inline: boolean;
+  /** What memory found, if its place is beside the newest message. */
+  readonly retrieved: string | undefined;
+}
+
+function toMessages(history: History, placement: Placement): MessageParam[] {
+  const { entries } = history;
   const messages: MessageParam[] = [];
   let newest: ContentBlockParam[] | undefined;
-  if (history.entries[0]?.kind !== "user") addBlocks(messages, "user", [{ type: "text", text: OPENING }]);
-  for (const entry of history.entries) {
-    const blocks = addBlocks(messages, entry.kind === "assistant" ? "assistant" : "user", toBlocks(entry, replay));
-    if (entry.kind === "user" && entry.newest) newest = blocks;
+  if (entries[0]?.kind !== "user") addBlocks(messages, "user", [{ type: "text", text: OPENING }]);
+  for (const [index, entry] of entries.entries()) {
+    const behindUser = messages.at(-1)?.role !== "assistant";
+    if (entry.kind === "note" && placement.inline && behindUser && nextSpeaker(entries, index) !== "user") {
+      addBlocks(messages, "system", [textBlock(entry.text)]);
+      continue;
+    }
+    const role = entry.kind === "assistant" ? "assistant" : "user";
+    const blocks = addBlocks(messages, role, toBlocks(entry, placement.replay));
+    if (entry.kind === "user" && entry.newest) {
+      newest = blocks;
+      // Behind the message, which stays as it is: the next turn's request begins with the same bytes up to its end.
+      if (placement.retrieved !== undefined) addBlocks(messages, "system", [textBlock(placement.retrieved)]);
+    }
   }
   if (messages.at(-1)?.role === "assistant") addBlocks(messages, "user", [{ type: "text", text: CONTINUE }]);
   // Two breakpoints: the turn's start stays in reach of the cache, however many blocks its tool loop adds.
@@ -102,19 +127,32 @@ function toMessages(history: History, replay: boolean): MessageParam[] {
   return messages;
 }
 
+/** Whose message follows an entry, notes aside. */
+function nextSpeaker(entries: readonly Entry[], index: number): "user" | "assistant" | "nobody" {
+  const next = entries.slice(index + 1).find((entry) => entry.kind !== "note");
+  if (next === undefined) return "nobody";
+  return next.kind === "assistant" ? "assistant" : "user";
+}
+
 /** Adds to a message of the same role that stands last: the results of parallel calls must share one user message. */
 function addBlocks(
   messages: MessageParam[],
-  role: "user" | "assistant",
+  role: MessageParam["role"],
   blocks: ContentBlockParam[],
 ): ContentBlockParam[] {
   const last = messages.at(-1);
   if (last?.role === role && typeof last.content !== "string") {
-    last.content.push(...blocks);
-    return last.content;
+    const content: ContentBlockParam[] = last.content;
+    content.push(...blocks);
+    return content;
   }
-  messages.push({ role, content: blocks });
+  // Each role's content type admits the blocks that its callers make.
+  messages.push({ role, content: blocks } as MessageParam);
   return blocks;
+}
+
+function textBlock(text: string): TextBlockParam {
+  return { type: "text", text };
 }
 
 function toBlocks(entry: Entry, replay: boolean): ContentBlockParam[] {

@@ -1,5 +1,6 @@
 import type { MessageCreateParamsStreaming } from "@anthropic-ai/sdk/resources/messages";
 import type { ThinkingLevel } from "../../../contracts/provider.ts";
+import { type Generation, generationOf } from "./models.ts";
 
 /**
  * Thinking levels as the parameters that each generation of models takes; docs/providers.md has the table. A model that
@@ -12,16 +13,6 @@ export interface ThinkingPlan {
   readonly maxTokens: number;
   /** Whether the model takes a temperature beside these parameters. */
   readonly takesTemperature: boolean;
-}
-
-interface Generation {
-  readonly kind: "none" | "budget" | "adaptive";
-  /** How thinking is kept off: by saying nothing, by a parameter, or not at all. */
-  readonly off: "silence" | "disabled" | "between_tools" | "never";
-  readonly samples: boolean;
-  /** Room for the answer when nothing is configured, and the most that a reply may take, both in tokens. */
-  readonly answer: number;
-  readonly most: number;
 }
 
 type Depth = Exclude<ThinkingLevel, "off">;
@@ -83,32 +74,4 @@ function planOff(
 /** Models that think unless told otherwise need the room for it. */
 function extraByDefault(generation: Generation): number {
   return generation.kind === "adaptive" && generation.off !== "silence" ? BUDGET.medium : 0;
-}
-
-/** Generations by version. Names that are no Claude's belong to servers that imitate the API: the older form is safest. */
-function generationOf(model: string): Generation {
-  const claude = /claude[-.]?(?:([a-z]+)[-.])?(\d+)?(?:[-.](\d{1,2}))?(?!\d)/.exec(model.toLowerCase());
-  if (claude === null) return { kind: "budget", off: "silence", samples: true, answer: 8_192, most: 32_000 };
-  const family = claude[1] ?? "";
-  const alwaysThinks = family === "fable" || family === "mythos";
-  // A Claude without a number is a preview: newer than all numbers known here.
-  const version = claude[2] === undefined ? Number.POSITIVE_INFINITY : Number(claude[2]) + Number(claude[3] ?? 0) / 100;
-
-  if (version < 3.05) return { kind: "none", off: "silence", samples: true, answer: 4_096, most: 4_096 };
-  if (version < 3.07) return { kind: "none", off: "silence", samples: true, answer: 8_192, most: 8_192 };
-  if (version < 4.06 && !alwaysThinks) {
-    const most = family === "opus" && version < 4.05 ? 32_000 : 64_000;
-    return { kind: "budget", off: "silence", samples: true, answer: 16_384, most };
-  }
-  const adaptive = {
-    kind: "adaptive",
-    samples: version < 4.07 && !alwaysThinks,
-    answer: 16_384,
-    most: 64_000,
-  } as const;
-  if (alwaysThinks) return { ...adaptive, off: "never" };
-  if (version < 5) return { ...adaptive, off: "silence" };
-  if (version >= 5.05 && family === "opus") return { ...adaptive, off: "never" };
-  if (version >= 5.05 && family === "sonnet") return { ...adaptive, off: "between_tools" };
-  return { ...adaptive, off: "disabled" };
 }

@@ -67,7 +67,7 @@ export class OpenAiCompatibleProvider implements Provider {
       explain: (error, watch) => this.#explain(error, sdk, watch, timeoutMs, model),
       adapt: (error, quirks, watch) => quirkFor(readError(error, sdk, watch, timeoutMs), build(quirks)),
       onAdapted: (quirk) => {
-        known.add(quirk);
+        if (quirk !== "no-token-limit") known.add(quirk);
         this.#settings.logger.info({ provider: this.id, model, quirk }, "request adapted to what the server accepts");
       },
     });

@@ -3,7 +3,8 @@ import { type Failure, isContextTooLong } from "../shared/failure.ts";
 
 /**
  * Where servers that speak chat-completions differ. A request starts out as the API documents it; when a server refuses a
- * part of it by name, the request is sent once more without that part, and the model's quirk is remembered.
+ * part of it by name, the request is sent once more without that part, and the model's quirk is remembered; all but
+ * `no-token-limit`, which depends on the length of the conversation.
  */
 export type Quirk =
   | "no-reasoning-effort"
@@ -11,6 +12,8 @@ export type Quirk =
   | "no-stream-options"
   /** The other name for the limit of the answer: `max_tokens` or `max_completion_tokens`. */
   | "other-token-limit"
+  /** Prompt and limit together exceed the model's window: the prompt alone may not. */
+  | "no-token-limit"
   /** The chat template takes a system message in first place only. */
   | "system-first"
   /** Reasoning must not be sent back. */
@@ -19,8 +22,10 @@ export type Quirk =
 /** What the server's complaint points to, if the request holds it. */
 export function quirkFor(failure: Failure, params: ChatCompletionCreateParamsStreaming): Quirk | undefined {
   if (failure.kind !== "status" || ![400, 422, 500].includes(failure.status)) return undefined;
-  if (isContextTooLong(failure)) return undefined;
   const text = `${failure.param ?? ""} ${failure.message ?? ""}`;
+  const limited = params.max_tokens !== undefined || params.max_completion_tokens !== undefined;
+  if (isContextTooLong(failure))
+    return limited && /completion|max_tokens|output/i.test(text) ? "no-token-limit" : undefined;
   const laterSystem = params.messages.some((message, index) => index > 0 && message.role === "system");
   if (laterSystem && /system|roles? must alternate|template|jinja/i.test(text)) return "system-first";
   if (failure.status === 500) return undefined;
@@ -30,7 +35,6 @@ export function quirkFor(failure: Failure, params: ChatCompletionCreateParamsStr
   if (params.reasoning_effort !== undefined && /reasoning|think/i.test(text)) return "no-reasoning-effort";
   if (params.temperature !== undefined && /temperature/i.test(text)) return "no-temperature";
   if (params.stream_options !== undefined && /stream_options|include_usage/i.test(text)) return "no-stream-options";
-  const limited = params.max_tokens !== undefined || params.max_completion_tokens !== undefined;
   if (
     limited &&
     /max_(completion_)?tokens/i.test(text) &&

@@ -9,7 +9,7 @@ import type { ChatOptions } from "../../../contracts/provider.ts";
 import { type CallResult, type Entry, isBlank, shapeHistory } from "../shared/history.ts";
 import { isRecord } from "../shared/tool-arguments.ts";
 import type { Quirk } from "./quirks.ts";
-import { reasoningEffort, takesTemperature } from "./thinking.ts";
+import { reasoningEffort, reasoningRoom, takesTemperature } from "./thinking.ts";
 
 /** Our messages and options as the parameters of a chat-completions request: a pure mapping. */
 
@@ -34,7 +34,7 @@ export function toRequest(
   const { model, quirks } = context;
   const effort = quirks.has("no-reasoning-effort") ? undefined : reasoningEffort(options.thinking, model);
   const temperature = options.temperature ?? context.temperature;
-  const limit = options.maxTokens ?? context.maxTokens;
+  const answer = quirks.has("no-token-limit") ? undefined : (options.maxTokens ?? context.maxTokens);
   const tools = (options.tools ?? []).map((tool) => ({
     type: "function" as const,
     function: { name: tool.name, description: tool.description, parameters: { type: "object", ...tool.parameters } },
@@ -49,7 +49,7 @@ export function toRequest(
     ...(temperature === undefined || quirks.has("no-temperature") || !takesTemperature(model, effort)
       ? {}
       : { temperature }),
-    ...(limit === undefined ? {} : { [tokenLimit(context)]: limit }),
+    ...(answer === undefined ? {} : { [tokenLimit(context)]: answer + reasoningRoom(model, effort) }),
   };
 }
 

@@ -29,6 +29,16 @@ export function takesTemperature(model: string, effort: Effort | undefined): boo
   return line === "plain" || line === "unknown" || (line === "gpt-5.1" && effort === "none");
 }
 
+/** Room for reasoning, in tokens, beside the answer's: the servers count both against one limit. */
+export function reasoningRoom(model: string, effort: Effort | undefined): number {
+  const line = lineOf(model);
+  if (line === "plain" || effort === "none") return 0;
+  // Without a wish of ours OpenAI's models reason with medium effort.
+  return ROOM[effort ?? (line === "unknown" ? "none" : "medium")];
+}
+
+const ROOM: Readonly<Record<Effort, number>> = { none: 0, minimal: 1_024, low: 4_096, medium: 16_384, high: 32_768 };
+
 type Line =
   /** OpenAI models without reasoning. */
   | "plain"

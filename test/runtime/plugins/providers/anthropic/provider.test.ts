@@ -122,6 +122,15 @@ describe("a model that refuses a parameter", () => {
     expect(fake.requests.map((request) => name in Object(request.body))).toEqual([true, false, false]);
   });
 
+  it("gets system text in the system prompt when it takes none among the messages", async () => {
+    fake.enqueue(refusal("role 'system' is not supported on this model"));
+    const options = { model: "claude-opus-4-8", context: "Tea." };
+    await chunks(provider, says("hi"), options);
+    await chunks(provider, says("hi"), options);
+    expect(fake.requests.map((request) => "system" in Object(request.body))).toEqual([false, true, true]);
+    expect(fake.requests.map((request) => request.system)).toEqual(["Tea.", "Tea.", "Tea."]);
+  });
+
   it("is asked once more only", async () => {
     const message = '"thinking.type.enabled" is not supported for this model.';
     fake.setScript(() => refusal(message));

@@ -118,6 +118,79 @@ describe("the conversation", () => {
   });
 });
 
+describe("system text among the messages, for models that take it", () => {
+  const model = "claude-opus-4-8";
+  const before: Message[] = [user("one"), { role: "assistant", content: "two" }];
+  const loop: Message[] = [
+    { role: "assistant", content: "", toolCalls: [{ id: "t1", name: "shell", arguments: {} }] },
+    { role: "tool", toolCallId: "t1", content: "noon" },
+  ];
+
+  it("holds the retrieved context, directly behind the newest message", () => {
+    const { system, messages } = request(
+      [...before, user("three"), ...loop],
+      { system: "s", context: "Tea." },
+      { model },
+    );
+    expect(system).toEqual([{ type: "text", text: "s", ...CACHED }]);
+    expect(messages.map((message) => message.role)).toEqual([
+      "user",
+      "assistant",
+      "user",
+      "system",
+      "assistant",
+      "user",
+    ]);
+    expect(messages[2]).toEqual({ role: "user", content: [{ type: "text", text: "three", ...CACHED }] });
+    expect(messages[3]).toEqual({ role: "system", content: [{ type: "text", text: "Tea." }] });
+  });
+
+  it("lets the next turn begin with the same bytes, up to the end of this turn's message", () => {
+    const plain = (params: ReturnType<typeof request>) =>
+      JSON.stringify([params.tools, params.system, params.messages]).replaceAll(/,"cache_control":\{[^}]*\}/g, "");
+    const now = request([...before, user("three")], { system: "s", context: "at noon" }, { model });
+    const next = request(
+      [...before, user("three"), { role: "assistant", content: "four" }, user("five")],
+      { system: "s", context: "at one" },
+      { model },
+    );
+    const shared = plain(now).indexOf('{"role":"system"');
+    expect(shared).toBeGreaterThan(0);
+    expect(plain(next).slice(0, shared)).toBe(plain(now).slice(0, shared));
+  });
+
+  it("holds what the system says in between, where that may stand", () => {
+    const note: Message = { role: "system", content: "Hurry." };
+    const roles = (messages: readonly Message[]) =>
+      request(messages, {}, { model }).messages.map((message) => message.role);
+    expect(roles([user("go"), ...loop, note])).toEqual(["user", "assistant", "user", "system"]);
+    expect(roles([user("go"), ...loop, note, note, { role: "assistant", content: "ok" }, user("next")])).toEqual([
+      ...["user", "assistant", "user", "system", "assistant", "user"],
+    ]);
+    expect(roles([user("go"), ...loop, note, user("next")])).toEqual(["user", "assistant", "user"]);
+  });
+
+  it("goes back into the system prompt when the model refuses it, and where nobody has spoken", () => {
+    const quirks = new Set(["no-system-role"] as const);
+    const context = { system: "s", context: "Tea." };
+    expect(request([user("go")], context, { model, quirks }).system).toHaveLength(2);
+    expect(request([{ role: "assistant", content: "hi" }], context, { model }).system).toHaveLength(2);
+  });
+
+  it.each([
+    ["claude-opus-5", true],
+    ["claude-sonnet-5-5", true],
+    ["claude-fable-5", true],
+    ["claude-opus-4-7", false],
+    ["claude-sonnet-5", false],
+    ["claude-mythos-preview", false],
+    ["minimax-m2", false],
+  ])("is for %s: %s", (name, expected) => {
+    const { messages } = request([user("go")], { context: "Tea." }, { model: name });
+    expect(messages.some((message) => message.role === "system")).toBe(expected);
+  });
+});
+
 describe("signed thinking", () => {
   const content = [
     { type: "thinking", thinking: "Hm.", signature: "c2ln" },

@@ -106,6 +106,22 @@ describe("a server that refuses a parameter", () => {
     expect(fake.counters().requests).toBe(2);
   });
 
+  it("is asked without a limit when prompt and limit together exceed its window, each time anew", async () => {
+    const message =
+      "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (808 in the messages, 8192 in the completion).";
+    fake.enqueue(refusal(message));
+    await chunks(provider, says("hi"), { maxTokens: 8_192 });
+    await chunks(provider, says("hi"), { maxTokens: 8_192 });
+    expect(fake.requests.map((request) => "max_tokens" in Object(request.body))).toEqual([true, false, true]);
+    fake.setScript(() =>
+      refusal("This model's maximum context length is 8192 tokens, your prompt alone has 9000 output"),
+    );
+    expect(await failure(chunks(provider, says("hi"), { maxTokens: 1 }))).toMatchObject({
+      code: "PROVIDER_CONTEXT_TOO_LONG",
+    });
+    expect(fake.counters().requests).toBe(5);
+  });
+
   it.each([400, 500])("gets its system text in one place when its chat template insists (HTTP %i)", async (status) => {
     fake.enqueue(refusal("Value is not callable: raise_exception('System message must be at the beginning.')", status));
     const messages: Message[] = [...says("one"), { role: "assistant", content: "two" }, ...says("three")];

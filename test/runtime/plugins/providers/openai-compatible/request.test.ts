@@ -114,6 +114,13 @@ describe("the parameters", () => {
     });
   });
 
+  it("leave room for reasoning beside the answer, since servers count both", () => {
+    const limit = (model: string, thinking?: "off" | "high") =>
+      request([user("hi")], { maxTokens: 100, ...(thinking ? { thinking } : {}) }, { model }).max_tokens;
+    expect([limit("qwen3-8b"), limit("qwen3-8b", "high"), limit("gpt-4o", "high")]).toEqual([100, 32_868, 100]);
+    expect([limit("gpt-5.1", "off"), limit("gpt-5", "off"), limit("gpt-5")]).toEqual([100, 1_124, 16_484]);
+  });
+
   it.each([
     ["gpt-4o", { off: undefined, high: undefined }],
     ["o3-mini", { off: "low", high: "high" }],

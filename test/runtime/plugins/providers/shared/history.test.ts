@@ -87,7 +87,7 @@ describe("a history of any shape", () => {
         expect(anthropicWire.check(params, { "anthropic-version": "2023-06-01" })).toBeUndefined();
         expect(JSON.stringify(params).isWellFormed()).toBe(true);
       }),
-      { numRuns: 600 },
+      { numRuns: 1_000 },
     );
   });
 
@@ -108,7 +108,7 @@ describe("a history of any shape", () => {
           if (first) expect(roles.lastIndexOf("system")).toBeLessThanOrEqual(0);
         },
       ),
-      { numRuns: 600 },
+      { numRuns: 1_000 },
     );
   });
 
