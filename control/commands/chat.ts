@@ -32,7 +32,7 @@ export default class Chat extends BaseCommand<ChatResult> {
   ];
 
   static override args = {
-    agent: Args.string({ description: "Name of the agent (default: the configured default agent)" }),
+    agent: Args.string({ ignoreStdin: true, description: "Name of the agent (default: the configured default agent)" }),
   };
 
   static override flags = {

@@ -28,7 +28,7 @@ export async function listLogFiles(directory: string): Promise<LogFile[]> {
     // Rotation may take it away between the listing and here.
     const stats = await stat(path).catch(() => null);
     if (!stats?.isFile()) continue;
-    const id = `${stats.dev}:${stats.ino}`;
+    const id = idOf(stats);
     if (!files.has(id)) files.set(id, { path, id, size: stats.size, modifiedMs: stats.mtimeMs });
   }
   return [...files.values()].sort(
@@ -38,13 +38,14 @@ export async function listLogFiles(directory: string): Promise<LogFile[]> {
 
 /**
  * Lines of bytes `from` to `to` in their order, without their newlines. The generator's return value is the offset behind
- * the last whole line; the unfinished one at the end is left out unless `unfinished` asks for it.
+ * the last whole line; the unfinished one at the end is left out unless `unfinished` asks for it. Nothing is read when the
+ * path leads to another file than that of the id by now.
  */
 export async function* linesForward(
   path: string,
-  { from = 0, to, unfinished = false }: { from?: number; to?: number; unfinished?: boolean } = {},
+  { from = 0, to, unfinished = false, id }: { from?: number; to?: number; unfinished?: boolean; id?: string } = {},
 ): AsyncGenerator<string, number> {
-  const handle = await openIfThere(path);
+  const handle = await openIfThere(path, id);
   if (handle === null) return from;
   try {
     const end = to ?? (await handle.stat()).size;
@@ -93,17 +94,23 @@ export async function* linesBackward(path: string, to: number): AsyncGenerator<s
         end = cut;
       }
       rest = block.subarray(0, end);
-      if (end > 0) atEnd = false;
     }
-    if (rest.length > 0) yield rest.toString("utf8");
+    if (to > 0) yield rest.toString("utf8");
   } finally {
     await handle.close();
   }
 }
 
-async function openIfThere(path: string): Promise<FileHandle | null> {
-  return open(path, "r").catch((error: unknown) => {
+async function openIfThere(path: string, id?: string): Promise<FileHandle | null> {
+  const handle = await open(path, "r").catch((error: unknown) => {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
     throw error;
   });
+  if (handle === null || id === undefined || idOf(await handle.stat()) === id) return handle;
+  await handle.close();
+  return null;
+}
+
+function idOf({ dev, ino }: { readonly dev: number; readonly ino: number }): string {
+  return `${dev}:${ino}`;
 }

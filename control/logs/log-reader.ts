@@ -6,6 +6,9 @@ import { isBefore, isWanted, type LogFilter, type LogLine, parseLine } from "./l
 
 const POLL_MS = 200;
 
+/** A file that is renamed while the directory is read may be missing once: only after this many polls it is gone. */
+const POLLS_MISSED = 5;
+
 /** How far each file has been read, by the file's id. */
 export type Positions = ReadonlyMap<string, number>;
 
@@ -31,28 +34,32 @@ export async function* follow(
   from: Positions,
   signal: AbortSignal,
 ): AsyncGenerator<LogLine> {
-  let positions = from;
+  const positions = new Map(from);
+  const missed = new Map<string, number>();
   while (!signal.aborted) {
-    const next = new Map<string, number>();
+    for (const id of positions.keys()) missed.set(id, (missed.get(id) ?? 0) + 1);
     // Oldest first: the end of a file that was rotated away comes before the beginning of the new one.
     for (const file of await listLogFiles(directory)) {
+      missed.delete(file.id);
       const known = positions.get(file.id) ?? 0;
       // Shorter than before: it was emptied, or its number was given to a new file.
       const start = file.size < known ? 0 : known;
-      if (file.size === start) {
-        next.set(file.id, start);
-        continue;
-      }
-      const lines = linesForward(file.path, { from: start, to: file.size });
+      positions.set(file.id, start);
+      if (file.size === start) continue;
+      const lines = linesForward(file.path, { from: start, to: file.size, id: file.id });
       let step = await lines.next();
       for (; !step.done; step = await lines.next()) {
         const line = parseLine(step.value);
         if (isWanted(line, filter)) yield line;
         if (signal.aborted) return;
       }
-      next.set(file.id, step.value);
+      positions.set(file.id, step.value);
     }
-    positions = next;
+    for (const [id, polls] of missed) {
+      if (polls < POLLS_MISSED) continue;
+      missed.delete(id);
+      positions.delete(id);
+    }
     await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
   }
 }

@@ -58,7 +58,7 @@ export function describeFailure(error: unknown, command?: string): Failure {
   if (error instanceof UsageError) {
     return { exitCode: EXIT.usage, body: body("RUNTIME_INVALID_REQUEST", error.message, error.hint) };
   }
-  if (error instanceof CairnError) return { exitCode: EXIT.failed, body: error.toBody() };
+  if (error instanceof CairnError) return { exitCode: EXIT.failed, body: withHint(error.toBody()) };
   if (isUsageOfFramework(error)) {
     const hint = `See \`cairn ${command ? `${command} ` : ""}--help\`.`;
     return { exitCode: EXIT.usage, body: body("RUNTIME_INVALID_REQUEST", tidy(error.message), hint) };
@@ -91,6 +91,17 @@ export function errorFromBody(value: unknown): CairnError | null {
   if (typeof value.code !== "string" || typeof value.message !== "string") return null;
   // The other side is of the same package: what has a code and a message is an ErrorBody.
   return fromErrorBody(value as ErrorBody);
+}
+
+/** What helps on this side, where the other side did not know. */
+const HINTS: { readonly [Code in ErrorCode]?: string } = {
+  RUNTIME_NOT_RUNNING: "Start a node with `cairn start --detach`.",
+  RUNTIME_UNAUTHORIZED: "The token is SERVICE_API_TOKEN of the environment, else of .env in the deployment directory.",
+};
+
+function withHint(given: ErrorBody): ErrorBody {
+  const hint = given.hint ?? HINTS[given.code];
+  return hint === undefined ? given : { ...given, hint };
 }
 
 function body(code: ErrorCode, message: string, hint?: string): ErrorBody {

@@ -72,8 +72,6 @@ async function readSecret(reference: string): Promise<string> {
   return reference;
 }
 
-export function notRunning(): RuntimeError {
-  return new RuntimeError("RUNTIME_NOT_RUNNING", "No node is running.", {
-    hint: "Start one with `cairn start --detach`.",
-  });
+function notRunning(): RuntimeError {
+  return new RuntimeError("RUNTIME_NOT_RUNNING", "No node is running.");
 }

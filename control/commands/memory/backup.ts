@@ -17,7 +17,7 @@ export default class MemoryBackup extends BaseCommand<Written> {
   ];
 
   static override args = {
-    file: Args.string({ required: true, description: "Where to; - is standard output" }),
+    file: Args.string({ ignoreStdin: true, required: true, description: "Where to; - is standard output" }),
   };
 
   static override flags = { force: Flags.boolean({ description: "Replace the file if it is there" }) };

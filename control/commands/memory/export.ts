@@ -16,7 +16,7 @@ export default class MemoryExport extends BaseCommand<Written> {
   ];
 
   static override args = {
-    file: Args.string({ default: "-", description: "Where to; - is standard output" }),
+    file: Args.string({ ignoreStdin: true, default: "-", description: "Where to; - is standard output" }),
   };
 
   static override flags = {

@@ -22,7 +22,7 @@ export default class MemoryImport extends BaseCommand<ImportResult> {
   ];
 
   static override args = {
-    file: Args.string({ required: true, description: "File with JSON lines; - is standard input" }),
+    file: Args.string({ ignoreStdin: true, required: true, description: "File with JSON lines; - is standard input" }),
   };
 
   protected async work({ signal }: Interruption): Promise<ImportResult> {

@@ -23,7 +23,11 @@ export default class MemoryRestore extends BaseCommand<RestoreResult> {
   ];
 
   static override args = {
-    file: Args.string({ required: true, description: "Archive of `memory backup`; - is standard input" }),
+    file: Args.string({
+      ignoreStdin: true,
+      required: true,
+      description: "Archive of `memory backup`; - is standard input",
+    }),
   };
 
   protected async work({ signal }: Interruption): Promise<RestoreResult> {

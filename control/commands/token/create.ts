@@ -26,7 +26,9 @@ export default class TokenCreate extends BaseCommand<TokenCreateResult> {
     "<%= config.bin %> token create website --scope agent --scope memory --json",
   ];
 
-  static override args = { name: Args.string({ required: true, description: "What the token is for" }) };
+  static override args = {
+    name: Args.string({ ignoreStdin: true, required: true, description: "What the token is for" }),
+  };
 
   static override flags = {
     scope: Flags.option({

@@ -16,7 +16,7 @@ export default class TokenRevoke extends BaseCommand<TokenRevokeResult> {
   static override examples = ["<%= config.bin %> token revoke 0199b6a2-7f4e-7c53-9d55-2b2f5d3c1a10"];
 
   static override args = {
-    id: Args.string({ required: true, description: "Id of the token, as `token list` shows it" }),
+    id: Args.string({ ignoreStdin: true, required: true, description: "Id of the token, as `token list` shows it" }),
   };
 
   protected async work({ signal }: Interruption): Promise<TokenRevokeResult> {

@@ -1,0 +1,91 @@
+import { describe, expect, it } from "vitest";
+import { createChatView } from "../../../control/chat/chat-view.ts";
+import type { Mark } from "../../../control/output/terminal.ts";
+import { RuntimeError } from "../../../runtime/contracts/errors.ts";
+import type { StreamEvent, TurnResult } from "../../../runtime/contracts/stream.ts";
+
+const same = (text: string): string => text;
+const PLAIN: Mark = {
+  title: same,
+  good: same,
+  warn: same,
+  error: same,
+  name: same,
+  dim: (text) => (text === "" ? "" : `<${text}>`),
+};
+const turn_id = "t";
+const session = "s";
+
+describe("a turn on the terminal", () => {
+  it("is its text, ended with a newline", () => {
+    expect(show(started(), delta("Hello"), delta(" you"), finished({ text: "Hello you" }))).toBe("Hello you\n");
+  });
+
+  it("shows what was not streamed: all, or the rest", () => {
+    expect(show(finished({ text: "Hello" }))).toBe("Hello\n");
+    expect(show(started(), delta("Hel"), finished({ text: "Hello" }))).toBe("Hello\n");
+  });
+
+  it("does not repeat a reply that came after other text", () => {
+    const events = [started(), delta("Let me look.\n"), delta("It is 7."), finished({ text: "It is 7." })];
+    expect(show(...events)).toBe("Let me look.\nIt is 7.\n");
+  });
+
+  it("shows the whole reply when another one was streamed", () => {
+    expect(show(started(), delta("Half a"), finished({ text: "Something else" }))).toBe("Half a\nSomething else\n");
+  });
+
+  it("puts tools on lines of their own, cut to one line", () => {
+    const call = { turn_id, tool_call_id: "c", name: "shell" };
+    const text = show(
+      delta("I look"),
+      { type: "tool.started", ...call, arguments: { command: "ls" } },
+      { type: "tool.finished", ...call, ok: false, result: `no\nsuch ${"x".repeat(200)}` },
+    );
+    expect(text).toMatch(/^I look\n<· shell \{"command":"ls"\}>\n✗ <shell: no such x+…>\n$/);
+  });
+
+  it("shows the notice of an interruption", () => {
+    const text = show(delta("Half"), finished({ text: "Half", interrupted: true, notice: "You stopped it." }));
+    expect(text).toBe("Half\n! You stopped it.\n");
+  });
+
+  it("says that a turn goes on after an interruption, and begins the reply again", () => {
+    const text = show(started(), delta("Half"), started(2), delta("Whole"), finished({ text: "Whole" }));
+    expect(text).toBe("Half\n<(the turn was interrupted and goes on)>\nWhole\n");
+  });
+
+  it("sets reasoning apart", () => {
+    const thought: StreamEvent = { type: "reasoning.delta", turn_id, text: "Hm." };
+    expect(show(thought, delta("Yes."), finished({ text: "Yes." }))).toBe("<Hm.>\nYes.\n");
+  });
+
+  it("lets nobody steer the terminal", () => {
+    expect(show(delta("a\u001b[2Jb\r\nc"), finished({ text: "a\u001b[2Jb\r\nc" }))).toBe("a\\u001b[2Jb\nc\n");
+    expect(show(finished({ text: "x", interrupted: true, notice: "\u001b]0;title\u0007" }))).not.toContain("\u001b");
+  });
+
+  it("shows an error on a line of its own", () => {
+    const error = new RuntimeError("RUNTIME_TURN_TIMEOUT", "It took too long.").toBody();
+    const text = show(delta("Half"), { type: "turn.failed", turn_id, session, error });
+    expect(text).toBe("Half\nError: It took too long.\n<Code: RUNTIME_TURN_TIMEOUT>\n");
+  });
+});
+
+function show(...events: readonly StreamEvent[]): string {
+  const view = createChatView(PLAIN);
+  return events.map((event) => view.show(event)).join("");
+}
+
+function started(attempt = 1): StreamEvent {
+  return { type: "turn.started", turn_id, session, agent: "main", attempt };
+}
+
+function delta(text: string): StreamEvent {
+  return { type: "text.delta", turn_id, text };
+}
+
+function finished(rest: Pick<TurnResult, "text"> & Partial<TurnResult>): StreamEvent {
+  const usage = { inputTokens: 1, outputTokens: 1 };
+  return { type: "turn.finished", turn_id, session, usage, interrupted: false, ...rest };
+}

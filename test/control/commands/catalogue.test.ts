@@ -1,0 +1,116 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Command } from "@oclif/core";
+import { beforeAll, describe, expect, it } from "vitest";
+import { createCli } from "../../support/cli.ts";
+
+const FOLDER = fileURLToPath(new URL("../../../control/commands", import.meta.url));
+
+/** Commands that print a result of their own making, not through the one place for results, may be named here. */
+const WITHOUT_JSON: readonly string[] = [];
+
+describe("every command", async () => {
+  const files = (await readdir(FOLDER, { recursive: true })).filter((name) => name.endsWith(".ts")).sort();
+  const commands = new Map<string, typeof Command>();
+
+  beforeAll(async () => {
+    for (const file of files) {
+      const module: { default: typeof Command } = await import(join(FOLDER, file));
+      commands.set(file, module.default);
+    }
+  });
+
+  it.each(files)("%s says what it does, shows examples and has --json", (file) => {
+    const command = commands.get(file);
+    expect(command?.description ?? "").not.toBe("");
+    expect(command?.examples ?? []).not.toHaveLength(0);
+    expect(command?.enableJsonFlag).toBe(!WITHOUT_JSON.includes(file));
+    for (const [name, flag] of Object.entries(command?.flags ?? {})) {
+      expect(flag.description ?? "", `--${name}`).not.toBe("");
+    }
+    for (const [name, arg] of Object.entries(command?.args ?? {})) {
+      expect(arg.description ?? "", name).not.toBe("");
+      // Otherwise the framework takes what is piped in for an argument that was not given.
+      expect(arg.ignoreStdin, name).toBe(true);
+    }
+  });
+
+  it.each(files)("%s prints exactly one JSON document when it is used wrongly, and exits 2", async (file) => {
+    const cli = await createCli();
+    const words = file.replace(/\.ts$/, "").split("/");
+    const { code, stdout, stderr } = await cli.run([...words, "--json", "--no-such-flag"]);
+    expect(code).toBe(2);
+    expect(JSON.parse(stdout)).toMatchObject({ ok: false, error: { code: "RUNTIME_INVALID_REQUEST" } });
+    expect(stderr).toBe("");
+  });
+});
+
+describe("results as JSON", () => {
+  it.each([
+    ["version"],
+    ["status"],
+    ["stop"],
+    ["logs"],
+    ["config", "validate"],
+    ["chat", "--message", "hello"],
+    ["chat", "--message", "/status"],
+    ["token", "list"],
+    ["token", "create", "laptop", "--scope", "capture"],
+    ["token", "revoke", "id-1"],
+    ["memory", "backup", "a.backup"],
+    ["memory", "export", "a.jsonl"],
+  ])("%s %s is exactly one document", async (...argv) => {
+    const cli = await createCli();
+    await cli.node();
+    const { code, stdout } = await cli.run([...argv, "--json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toBeTypeOf("object");
+  });
+
+  it("are not coloured, and errors are one document too", async () => {
+    const cli = await createCli();
+    const { code, stdout } = await cli.run(["chat", "--message", "hello", "--json"], { env: { FORCE_COLOR: "1" } });
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout).error.code).toBe("RUNTIME_NOT_RUNNING");
+  });
+});
+
+describe("wrong usage", () => {
+  it("of a name is answered with the nearest one", async () => {
+    const cli = await createCli();
+    const { code, stderr } = await cli.run(["memory", "bakcup"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("There is no command `memory bakcup`");
+    expect(stderr).toContain("`cairn memory backup`");
+  });
+
+  it("of a name is one document with --json", async () => {
+    const cli = await createCli();
+    const { code, stdout } = await cli.run(["strat", "--json"]);
+    expect(code).toBe(2);
+    expect(JSON.parse(stdout)).toMatchObject({ ok: false, error: { hint: expect.stringContaining("`cairn start`") } });
+  });
+
+  it("of a required flag names it", async () => {
+    const cli = await createCli();
+    const { code, stderr } = await cli.run(["token", "create", "x"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("scope");
+  });
+});
+
+describe("help", () => {
+  it.each([["--help"], ["help"], ["chat", "--help"], ["help", "memory", "backup"]])("%s %s", async (...argv) => {
+    const cli = await createCli();
+    const { code, stdout, stderr } = await cli.run(argv);
+    expect(code).toBe(0);
+    expect(stdout).toContain("USAGE");
+    expect(stderr).toBe("");
+  });
+
+  it("has no colours without a terminal", async () => {
+    const cli = await createCli();
+    expect((await cli.run(["--help"])).stdout).not.toContain("\u001b[");
+  });
+});

@@ -1,0 +1,177 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type Cli, createCli, untilPrinted } from "../../support/cli.ts";
+
+const PROGRAM = fileURLToPath(new URL("../../support/cairn.ts", import.meta.url));
+/** util-linux's `script` gives a program a terminal. */
+const HAS_SCRIPT = spawnSync("script", ["--version"]).status === 0;
+
+describe("one message", () => {
+  it("prints the reply and nothing else", async () => {
+    const cli = await createCli();
+    await cli.node();
+    expect(await cli.run(["chat", "--message", "hello"])).toEqual({ code: 0, stdout: "you said: hello\n", stderr: "" });
+  });
+
+  it("comes from standard input, whole", async () => {
+    const cli = await createCli();
+    await cli.node();
+    const { stdout } = await cli.run(["chat"], { input: "first line\nsecond line\n" });
+    expect(stdout).toBe("you said: first line\nsecond line\n\n");
+  });
+
+  it("is needed without a terminal: the flag is named, exit 2", async () => {
+    const cli = await createCli();
+    const { code, stderr } = await cli.run(["chat"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("--message");
+  });
+
+  it("may be a command", async () => {
+    const cli = await createCli();
+    await cli.node();
+    expect(await cli.run(["chat", "--message", "/status"])).toMatchObject({ code: 0, stdout: "Idle.\n" });
+    expect(await cli.run(["chat", "--message", "/nonsense"])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("RUNTIME_COMMAND_UNKNOWN"),
+    });
+  });
+
+  it("whose turn fails ends with the turn's error, naming the turn", async () => {
+    const cli = await createCli();
+    await cli.node();
+    const { code, stdout } = await cli.run(["chat", "--message", "fail", "--json"]);
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout).error).toMatchObject({ code: "PROVIDER_OVERLOADED", retryable: true, turn_id: "t1" });
+  });
+
+  it("gets the rest of its reply when the connection breaks in the middle", async () => {
+    const cli = await createCli();
+    await cli.node();
+    const { code, stdout } = await cli.run(["chat", "--message", "cut"]);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "first half, second half\n" });
+  });
+
+  it("says that no node runs", async () => {
+    const cli = await createCli();
+    const { code, stderr } = await cli.run(["chat", "--message", "hello"]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("cairn start");
+  });
+
+  it("says that the token is wrong", async () => {
+    const cli = await createCli();
+    await cli.node();
+    const { code, stderr } = await cli.run(["chat", "-m", "hello"], { env: { SERVICE_API_TOKEN: "another" } });
+    expect(code).toBe(1);
+    expect(stderr).toContain("RUNTIME_UNAUTHORIZED");
+  });
+});
+
+describe.skipIf(!HAS_SCRIPT)("a conversation on a terminal", () => {
+  it("streams the reply, shows tools, and ends with /exit", async () => {
+    const chat = await openChat();
+    await chat.type("hello\r");
+    await chat.until("you said: hello");
+    expect(chat.screen()).toContain('· shell {"command":"ls"}');
+    expect(chat.screen()).toContain("✓ shell: a b");
+    await chat.type("/exit\r");
+    expect(await chat.code()).toBe(0);
+  });
+
+  it("gives commands at once, also in the middle of a turn, and shows why the turn ended", async () => {
+    const chat = await openChat();
+    await chat.type("long\r");
+    await chat.until("working");
+    await chat.type("/stop\r");
+    await chat.until("Stopped by you.");
+    await chat.until("Stopped.");
+    await chat.type("\u0004");
+    expect(await chat.code()).toBe(0);
+  });
+
+  it("stops the turn with Ctrl-C and goes on", async () => {
+    const chat = await openChat();
+    await chat.type("long\r");
+    await chat.until("working");
+    await chat.type("\u0003");
+    await chat.until("Stopped by you.");
+    await chat.type("again\r");
+    await chat.until("you said: again");
+    await chat.type("/quit\r");
+    expect(await chat.code()).toBe(0);
+  });
+
+  it("is left with a second Ctrl-C, exit 130", async () => {
+    const chat = await openChat();
+    await chat.type("\u0003");
+    await chat.until("Ctrl-C again leaves");
+    await chat.type("\u0003");
+    expect(await chat.code()).toBe(130);
+  });
+
+  it("survives what the node refuses", async () => {
+    const chat = await openChat();
+    await chat.type("/nonsense\r");
+    await chat.until("RUNTIME_COMMAND_UNKNOWN");
+    await chat.type("fail\r");
+    await chat.until("The provider is busy.");
+    await chat.type("still here\r");
+    await chat.until("you said: still here");
+    await chat.type("/exit\r");
+    expect(await chat.code()).toBe(0);
+  });
+
+  it("holds the agent's words back while somebody types", async () => {
+    const chat = await openChat();
+    await chat.type("half a li");
+    await chat.type("ne\r");
+    await chat.until("you said: half a line");
+    await chat.type("/exit\r");
+    expect(await chat.code()).toBe(0);
+  });
+});
+
+interface OpenChat {
+  type(keys: string): Promise<void>;
+  until(text: string): Promise<void>;
+  /** Everything that was printed, without its colours. */
+  screen(): string;
+  code(): Promise<number | null>;
+}
+
+async function openChat(): Promise<OpenChat> {
+  const cli: Cli = await createCli();
+  await cli.node();
+  const command = `${process.execPath} ${PROGRAM} chat`;
+  const child: ChildProcess = spawn("script", ["-qfec", command, "/dev/null"], {
+    env: { ...cli.env, TERM: "xterm", NO_COLOR: "1" },
+    cwd: cli.home,
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  let printed = "";
+  child.stdout?.on("data", (piece: Buffer) => {
+    printed += piece.toString("utf8");
+  });
+  const closed = once(child, "close");
+  await untilPrinted(child, "main >");
+  return {
+    async type(keys) {
+      child.stdin?.write(keys);
+    },
+    async until(text) {
+      while (!printed.includes(text)) {
+        if (child.exitCode !== null) throw new Error(`the chat ended: ${printed}`);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    },
+    screen: () => printed,
+    async code() {
+      await closed;
+      return child.exitCode;
+    },
+  };
+}

@@ -1,0 +1,96 @@
+import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { createCli } from "../../support/cli.ts";
+
+describe("memory backup", () => {
+  it("writes the archive of the running node, readable by its owner only", async () => {
+    const cli = await createCli();
+    await cli.node();
+    const { code, stdout } = await cli.run(["memory", "backup", "a.backup"]);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "Wrote a.backup, 11 B.\n" });
+    expect(await readFile(join(cli.home, "a.backup"), "utf8")).toBe("archive-end");
+    expect((await stat(join(cli.home, "a.backup"))).mode & 0o777).toBe(0o600);
+  });
+
+  it("starts a node for its time when none runs, and leaves none behind", async () => {
+    const cli = await createCli();
+    expect((await cli.run(["memory", "backup", "a.backup"])).code).toBe(0);
+    expect(await readFile(join(cli.home, "a.backup"), "utf8")).toBe("archive-end");
+    expect(JSON.parse((await cli.run(["status", "--json"])).stdout)).toMatchObject({ state: "stopped" });
+  });
+
+  it("leaves nothing behind when the connection breaks", async () => {
+    const cli = await createCli();
+    await cli.node({ standIn: "cut-backup" });
+    const { code, stdout } = await cli.run(["memory", "backup", "a.backup", "--json"]);
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout).error.code).toBe("CHANNEL_CONNECTION_LOST");
+    expect((await readdir(cli.home)).filter((name) => name.includes("backup"))).toEqual([]);
+  });
+
+  it("replaces a file only with --force", async () => {
+    const cli = await createCli();
+    await cli.node();
+    await writeFile(join(cli.home, "a.backup"), "precious");
+    const { code, stderr } = await cli.run(["memory", "backup", "a.backup"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("--force");
+    expect(await readFile(join(cli.home, "a.backup"), "utf8")).toBe("precious");
+
+    expect((await cli.run(["memory", "backup", "a.backup", "--force"])).code).toBe(0);
+    expect(await readFile(join(cli.home, "a.backup"), "utf8")).toBe("archive-end");
+  });
+
+  it("goes to standard output for -, and not together with --json", async () => {
+    const cli = await createCli();
+    await cli.node();
+    expect(await cli.run(["memory", "backup", "-"])).toMatchObject({ code: 0, stdout: "archive-end" });
+    expect((await cli.run(["memory", "backup", "-", "--json"])).code).toBe(2);
+  });
+});
+
+describe("memory export and import", () => {
+  it("passes lines through", async () => {
+    const cli = await createCli();
+    await cli.node();
+    const { stdout } = await cli.run(["memory", "export"]);
+    expect(stdout).toBe('{"role":"user"}\n{"role":"assistant"}\n');
+    const imported = await cli.run(["memory", "import", "-", "--json"], { input: stdout });
+    expect(JSON.parse(imported.stdout)).toEqual({ file: "-", imported: Buffer.byteLength(stdout), skipped: 1 });
+  });
+
+  it("names a file that is not there", async () => {
+    const cli = await createCli();
+    const { code, stderr } = await cli.run(["memory", "import", "missing.jsonl"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("There is no file missing.jsonl");
+  });
+});
+
+describe("memory restore", () => {
+  it("sends the archive to a node of its own", async () => {
+    const cli = await createCli();
+    await writeFile(join(cli.home, "a.backup"), "12345");
+    const { code, stdout } = await cli.run(["memory", "restore", "a.backup", "--json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({ file: "a.backup", counts: { bytes: 5 } });
+  });
+
+  it("refuses while the node is running", async () => {
+    const cli = await createCli();
+    await cli.node();
+    await writeFile(join(cli.home, "a.backup"), "12345");
+    const { code, stderr } = await cli.run(["memory", "restore", "a.backup"]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("cairn stop");
+  });
+
+  it("needs a configuration, and says how to get one", async () => {
+    const cli = await createCli({ configured: false });
+    await writeFile(join(cli.home, "a.backup"), "12345");
+    const { code, stderr } = await cli.run(["memory", "restore", "a.backup"]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("cairn init");
+  });
+});
