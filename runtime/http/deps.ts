@@ -49,6 +49,8 @@ export interface ServerDeps {
   readonly newId: NewId;
   /** Host names, beside loopback and IP addresses, under which browsers may reach this node: listen host, public name. */
   readonly hostNames?: readonly string[];
+  /** PEM; with it the server speaks TLS and nothing else. */
+  readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer };
   readonly limits?: Partial<ServerLimits>;
 }
 

@@ -1,6 +1,7 @@
 /** Where the server listens, and the rule that it never does so openly without a token. */
 
 import { isIP } from "node:net";
+import { Server as TlsServer } from "node:tls";
 import type { FastifyInstance } from "fastify";
 import { ConfigError, RuntimeError } from "../contracts/errors.ts";
 
@@ -45,13 +46,13 @@ export async function listenOn(
   }
   const bound = server.server.address();
   const port = bound !== null && typeof bound === "object" ? bound.port : address.port;
-  return { url: urlOf(address.host, port), host: address.host, port };
+  return { url: urlOf(address.host, port, server.server instanceof TlsServer), host: address.host, port };
 }
 
 /** The URL under which this machine reaches a server that listens there. */
-export function urlOf(host: string, port: number): string {
+export function urlOf(host: string, port: number, tls = false): string {
   const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  return `http://${isIP(reachable) === 6 ? `[${reachable}]` : reachable}:${port}`;
+  return `${tls ? "https" : "http"}://${isIP(reachable) === 6 ? `[${reachable}]` : reachable}:${port}`;
 }
 
 function listenError(error: unknown, { host, port }: ListenAddress): unknown {

@@ -1,6 +1,6 @@
 /** The one HTTP server: what holds for every route stands here, the routes in a file a group. */
 
-import Fastify, { LogController } from "fastify";
+import Fastify, { type FastifyServerOptions, LogController } from "fastify";
 import { validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
 import { registerAdmin } from "./admin.ts";
 import { registerAgents } from "./agents.ts";
@@ -22,20 +22,23 @@ const REQUEST_TIMEOUT_MS = 4 * 60 * 60_000;
 /** Not yet listening: see listenOn. `close()` ends event streams in order, answers who waits, then closes connections. */
 export function createServer(deps: ServerDeps): Server {
   const limits = { ...DEFAULT_LIMITS, ...deps.limits };
-  const server: Server = Fastify({
-    loggerInstance: deps.logger,
-    // One line a request, from our own hook below.
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "request_id" }),
-    bodyLimit: limits.smallBodyBytes,
-    genReqId: ({ headers }) => usableId(headers["x-request-id"]) ?? deps.newId(),
-    // Of a whole request, an archive on a slow line included: nobody holds a connection for ever with half of one.
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    routerOptions: { maxParamLength: 512 },
-    frameworkErrors: frameworkError,
-    clientErrorHandler: clientError,
-    // Ours, with the envelope: see connections.ts.
-    return503OnClosing: false,
-  }).withTypeProvider<ZodTypeProvider>();
+  const server = build(
+    {
+      loggerInstance: deps.logger,
+      // One line a request, from our own hook below.
+      logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "request_id" }),
+      bodyLimit: limits.smallBodyBytes,
+      genReqId: ({ headers }) => usableId(headers["x-request-id"]) ?? deps.newId(),
+      // Of a whole request, an archive on a slow line included: nobody holds a connection for ever with half of one.
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      routerOptions: { maxParamLength: 512 },
+      frameworkErrors: frameworkError,
+      clientErrorHandler: clientError,
+      // Ours, with the envelope: see connections.ts.
+      return503OnClosing: false,
+    },
+    deps.tls,
+  );
   server.setValidatorCompiler(validatorCompiler);
   // A form of another web page can send plain text without asking first; JSON it cannot.
   server.removeContentTypeParser("text/plain");
@@ -80,6 +83,13 @@ export function createServer(deps: ServerDeps): Server {
   });
   server.register(async () => refuseOtherMethods());
   return server;
+}
+
+function build(options: FastifyServerOptions, tls: ServerDeps["tls"]): Server {
+  const https = tls && { cert: tls.cert, key: tls.key, minVersion: "TLSv1.2" };
+  // The types take `https` only with another class of server; behind the same interface, no route asks which.
+  const all = (https ? { ...options, https } : options) as FastifyServerOptions;
+  return Fastify(all).withTypeProvider<ZodTypeProvider>();
 }
 
 /** A caller's own request id, where it can stand in a header and a log line. */
