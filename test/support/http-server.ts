@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { type Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { serializerCompiler } from "fastify-type-provider-zod";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import { onTestFinished } from "vitest";
@@ -45,6 +46,8 @@ export function startServer(overrides: Overrides = {}): TestServer {
     ...deps,
   });
   onTestFinished(() => server.close());
+  // In tests every answer is held against the schema that describes it: what does not fit is a 500.
+  server.setSerializerCompiler(serializerCompiler);
   return { app, server, log };
 }
 
