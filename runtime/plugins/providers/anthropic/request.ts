@@ -9,7 +9,7 @@ import type {
 } from "@anthropic-ai/sdk/resources/messages";
 import type { ContentPart, ImagePart, Message } from "../../../contracts/message.ts";
 import type { ChatOptions } from "../../../contracts/provider.ts";
-import { type Entry, type History, isBlank, shapeHistory } from "../shared/history.ts";
+import { type Entry, type History, type IdRules, isBlank, shapeHistory } from "../shared/history.ts";
 import { isRecord } from "../shared/tool-arguments.ts";
 import { generationOf } from "./models.ts";
 import { isThinking, type Quirk, type RequestParams } from "./quirks.ts";
@@ -26,7 +26,7 @@ export interface RequestContext {
 }
 
 const CACHED = { cache_control: { type: "ephemeral" } } as const;
-const LONGEST_ID = 64;
+const IDS: IdRules = { longest: 64, illegal: /[^\w-]/g };
 const IMAGE_TYPES = ["image/jpeg", "image/png", "image/gif", "image/webp"] as const;
 /** The API wants the user to speak first and last. */
 const OPENING = "(The conversation begins in the middle.)";
@@ -34,7 +34,7 @@ const CONTINUE = "Please continue.";
 
 export function toRequest(messages: readonly Message[], options: ChatOptions, context: RequestContext): RequestParams {
   const { model, quirks } = context;
-  const history = shapeHistory(messages, { ...context, longestId: LONGEST_ID });
+  const history = shapeHistory(messages, { ...context, ids: IDS });
   const inline = generationOf(model).systemRole && !quirks.has("no-system-role");
   const retrieved = isBlank(options.context ?? "") ? undefined : (options.context ?? "").toWellFormed();
   const besideUser = inline && history.entries.some((entry) => entry.kind === "user" && entry.newest);

@@ -5,13 +5,21 @@ import type { MemoryHit } from "../../../contracts/memory.ts";
 export interface AnswerOptions {
   /** IANA time zone of the dates. */
   readonly timezone: string;
+  /** The agent that answers. */
+  readonly agent: string;
 }
 
 /** Said at the end of every answer; it is also how an answer of ours is known when memory finds it again. */
 export const NO_MODEL = "No language model is configured, so all I can do is look things up.";
-export const HOW_TO =
-  "To give me one, put a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY into .env, or start a local model server, " +
-  "name it under providers in cairn.yaml, set it as the agent's provider, and run `cairn restart`.";
+
+/** How to get a model, for the agent's owner. */
+export function howTo(agent: string): string {
+  return (
+    "To give me one, name it under `providers` in cairn.yaml with its model, put its key into .env " +
+    `(ANTHROPIC_API_KEY or OPENAI_API_KEY, for example), set \`agents.${agent}.provider\` to it, and run \`cairn restart\`. ` +
+    "A local model server such as Ollama needs no key."
+  );
+}
 
 const MOST_FINDS = 5;
 const LONGEST_FIND = 240;
@@ -22,7 +30,7 @@ export function compose(question: string, hits: readonly MemoryHit[], options: A
     finds.length > 0
       ? `Here is what I remember:\n${finds.map((hit) => toLine(hit, question, options)).join("\n")}`
       : emptyHanded(question);
-  return `${found}\n\n${NO_MODEL} ${HOW_TO}`;
+  return `${found}\n\n${NO_MODEL} ${howTo(options.agent)}`;
 }
 
 /**

@@ -36,7 +36,10 @@ export class OfflineProvider implements Provider {
     options.signal?.throwIfAborted();
     const lookup = toLookup(messages, options);
     const hits = await this.#search(lookup, options.signal);
-    const text = compose(lookup.question, hits, { timezone: this.#settings.timezone ?? "UTC" });
+    const text = compose(lookup.question, hits, {
+      timezone: this.#settings.timezone ?? "UTC",
+      agent: options.caller?.agent ?? "main",
+    });
     for (const chunk of toChunks(text, this.#model)) {
       options.signal?.throwIfAborted();
       yield chunk;

@@ -6,9 +6,9 @@ import type {
 } from "openai/resources/chat/completions";
 import type { ContentPart, ImagePart, Message } from "../../../contracts/message.ts";
 import type { ChatOptions } from "../../../contracts/provider.ts";
-import { type CallResult, type Entry, isBlank, shapeHistory } from "../shared/history.ts";
-import { isRecord } from "../shared/tool-arguments.ts";
+import { type CallResult, type Entry, type IdRules, isBlank, shapeHistory } from "../shared/history.ts";
 import type { Quirk } from "./quirks.ts";
+import { readState } from "./state.ts";
 import { reasoningEffort, reasoningRoom, takesTemperature } from "./thinking.ts";
 
 /** Our messages and options as the parameters of a chat-completions request: a pure mapping. */
@@ -23,8 +23,8 @@ export interface RequestContext {
   readonly quirks: ReadonlySet<Quirk>;
 }
 
-/** Longest tool call id that OpenAI takes. */
-const LONGEST_ID = 40;
+/** OpenAI's longest id. Characters stay: some models write ids that mean something to them. */
+const IDS: IdRules = { longest: 40 };
 
 export function toRequest(
   messages: readonly Message[],
@@ -63,7 +63,7 @@ function toMessages(
   options: ChatOptions,
   context: RequestContext,
 ): ChatCompletionMessageParam[] {
-  const { preamble, entries } = shapeHistory(messages, { ...context, longestId: LONGEST_ID });
+  const { preamble, entries } = shapeHistory(messages, { ...context, ids: IDS });
   const systemFirst = context.quirks.has("system-first");
   const retrieved = isBlank(options.context ?? "") ? [] : [options.context ?? ""];
   const system = [options.system ?? "", ...preamble, ...(systemFirst ? retrieved : [])].filter(
@@ -109,24 +109,22 @@ function assistantMessage(
   entry: Extract<Entry, { kind: "assistant" }>,
   context: RequestContext,
 ): ChatCompletionAssistantMessageParam {
-  const calls = entry.calls.map((call) => ({
+  const state = readState(entry.state);
+  const calls = entry.calls.map((call, index) => ({
     id: call.id,
     type: "function" as const,
     function: { name: call.name, arguments: JSON.stringify(call.arguments) },
+    ...(state.extras[index] === undefined ? {} : { extra_content: state.extras[index] }),
   }));
   return {
     role: "assistant",
     content: isBlank(entry.text) ? null : entry.text,
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
-    ...(context.quirks.has("no-reasoning-echo") ? {} : reasoningOf(entry.state)),
+    // Some models lose their thread in a tool loop without what they thought.
+    ...(state.reasoning === undefined || context.quirks.has("no-reasoning-echo")
+      ? {}
+      : { [state.reasoning.field]: state.reasoning.text }),
   };
-}
-
-/** The reasoning of a reply as the server named it; some models lose their thread in a tool loop without it. */
-function reasoningOf(state: unknown): Record<string, string> {
-  if (!isRecord(state) || typeof state["text"] !== "string") return {};
-  const { field, text } = state;
-  return field === "reasoning_content" || field === "reasoning" ? { [field]: text } : {};
 }
 
 /** Appends to a user message that stands last, since some chat templates refuse two in a row. */

@@ -4,6 +4,7 @@ import type { ChatChunk, StopReason } from "../../../contracts/provider.ts";
 import { endedEarly } from "../shared/stream-fault.ts";
 import { isRecord, parseArguments } from "../shared/tool-arguments.ts";
 import type { Watch } from "../shared/watch.ts";
+import { REASONING_FIELDS, type ReasoningField, type ReplyState } from "./state.ts";
 
 /** Chunks of a chat-completions stream as our chunks. Complete once a choice has its finish reason. */
 
@@ -20,10 +21,11 @@ interface OpenCall {
   id: string;
   name: string;
   text: string;
+  /** What the server adds to a call beyond the API. */
+  extra: unknown;
 }
 
 type Delta = ChatCompletionChunk.Choice.Delta;
-type ReasoningField = "reasoning_content" | "reasoning";
 
 export async function* readStream(
   stream: AsyncIterable<ChatCompletionChunk>,
@@ -68,7 +70,7 @@ export async function* readStream(
       call: { id: call.id || `call_${index}`, name: call.name, arguments: parseArguments(call.text) },
     };
   }
-  const state = calls.length > 0 && thought.text !== "" ? stateOf(thought, context) : undefined;
+  const state = stateOf(thought, calls, context);
   const stopReason = toStopReason(finish, calls.length > 0);
   yield { type: "end", stopReason, usage, model, ...(state === undefined ? {} : { state }) };
 }
@@ -77,7 +79,7 @@ export async function* readStream(
 function reasoningOf(delta: Delta): { readonly field: ReasoningField; readonly text: string } | undefined {
   const fields: object = delta;
   if (!isRecord(fields)) return undefined;
-  for (const field of ["reasoning_content", "reasoning"] as const) {
+  for (const field of REASONING_FIELDS) {
     const text = fields[field];
     if (typeof text === "string" && text !== "") return { field, text };
   }
@@ -93,18 +95,30 @@ function addFragment(calls: OpenCall[], part: ChatCompletionChunk.Choice.Delta.T
     calls.findLast((call) => call.index === part.index) ?? (part.index === undefined ? calls.at(-1) : undefined);
   const begins =
     same === undefined || (part.id !== undefined && part.id !== "" && same.id !== "" && part.id !== same.id);
-  const call: OpenCall = begins ? { index: part.index, id: "", name: "", text: "" } : same;
+  const call: OpenCall = begins ? { index: part.index, id: "", name: "", text: "", extra: undefined } : same;
   if (begins) calls.push(call);
   if (part.id) call.id = part.id;
   if (part.function?.name && call.name === "") call.name = part.function.name;
+  if ("extra_content" in part) call.extra = part.extra_content;
   const text: unknown = part.function?.arguments;
   if (typeof text === "string") call.text += text;
   // An object instead of its text: not the API, but unambiguous.
   else if (isRecord(text)) call.text = JSON.stringify(text);
 }
 
-function stateOf(thought: { readonly field: string; readonly text: string }, context: StreamContext): ProviderState {
-  return { provider: context.provider, model: context.model, data: { field: thought.field, text: thought.text } };
+/** Kept only with calls: it is for going on after their results. */
+function stateOf(
+  thought: NonNullable<ReplyState["reasoning"]>,
+  calls: readonly OpenCall[],
+  context: StreamContext,
+): ProviderState | undefined {
+  const signed = calls.some((call) => call.extra !== undefined);
+  if (calls.length === 0 || (thought.text === "" && !signed)) return undefined;
+  const data: ReplyState = {
+    ...(thought.text === "" ? {} : { reasoning: { ...thought } }),
+    extras: signed ? calls.map((call) => call.extra ?? null) : [],
+  };
+  return { provider: context.provider, model: context.model, data };
 }
 
 /** Some servers say "stop" although they ask for tools; what they ask for counts. */

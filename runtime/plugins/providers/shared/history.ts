@@ -10,8 +10,14 @@ export interface HistoryOptions {
   /** Whose state may be sent back: that of this provider and this model, to nobody else. */
   readonly provider: string;
   readonly model: string;
-  /** Longest call id that the API takes. */
-  readonly longestId: number;
+  /** Call ids that the API takes. */
+  readonly ids: IdRules;
+}
+
+export interface IdRules {
+  readonly longest: number;
+  /** Characters that are replaced; all are taken when absent. */
+  readonly illegal?: RegExp;
 }
 
 export interface CallResult {
@@ -43,7 +49,7 @@ export function shapeHistory(messages: readonly Message[], options: HistoryOptio
   const start = first === -1 ? messages.length : first;
   const preamble = messages.slice(0, start).map((message) => plainText(message.content));
   const newest = messages.findLastIndex((message) => message.role === "user");
-  const ids = createIds(options.longestId);
+  const ids = createIds(options.ids);
   const entries: Entry[] = [];
 
   for (let index = start; index < messages.length; index += 1) {
@@ -144,11 +150,12 @@ function ownState(state: ProviderState | undefined, options: HistoryOptions): un
   return state?.provider === options.provider && state.model === options.model ? state.data : undefined;
 }
 
-/** Ids that all APIs accept, each given out once; an id that fits and is new stays what it is. */
-function createIds(longest: number): (id: string) => string {
+/** Ids that the API accepts, each given out once; an id that fits and is new stays what it is. */
+function createIds({ longest, illegal }: IdRules): (id: string) => string {
   const used = new Set<string>();
   return (id) => {
-    const base = id.replace(/[^\w-]/g, "_").slice(0, longest) || "call";
+    const legal = illegal === undefined ? id.toWellFormed() : id.replace(illegal, "_");
+    const base = legal.slice(0, longest) || "call";
     let candidate = base;
     for (let n = 2; used.has(candidate); n += 1) {
       const suffix = `_${n}`;

@@ -139,7 +139,14 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
         ],
         stopReason: "tool_calls",
         model: "moonshotai/kimi-k2",
-        state: { provider: "main", model: "fake-model", data: { field: "reasoning", text: "Hm, two things." } },
+        state: {
+          provider: "main",
+          model: "fake-model",
+          data: {
+            reasoning: { field: "reasoning", text: "Hm, two things." },
+            extras: [{ vendor: { signature: "c2ln" } }, null],
+          },
+        },
       },
     },
   ],

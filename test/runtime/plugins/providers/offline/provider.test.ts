@@ -59,7 +59,7 @@ describe("an answer without a model", () => {
       "- 2026-10-02: I said: Miso likes tuna.",
     ]);
     expect(text).toContain("No language model is configured");
-    expect(text).toContain("cairn.yaml");
+    expect(text).toContain("`agents.main.provider`");
     expect(text).toContain("cairn restart");
   });
 

@@ -51,7 +51,11 @@ describe("a reply", () => {
         stopReason: "tool_calls",
         usage: { inputTokens: 100, outputTokens: 7, cachedInputTokens: 90 },
         model: "qwen3-8b",
-        state: { provider: "main", model: "qwen3-8b", data: { field: "reasoning_content", text: "I should look." } },
+        state: {
+          provider: "main",
+          model: "qwen3-8b",
+          data: { reasoning: { field: "reasoning_content", text: "I should look." }, extras: [] },
+        },
       },
     ]);
   });

@@ -83,7 +83,7 @@ describe("the messages", () => {
         role: "assistant",
         content: "",
         toolCalls: [{ id: "c1", name: "shell", arguments: {} }],
-        providerState: { provider: "main", model: "qwen3-8b", data: { field, text: "Hm." } },
+        providerState: { provider: "main", model: "qwen3-8b", data: { reasoning: { field, text: "Hm." }, extras: [] } },
       },
       { role: "tool", toolCallId: "c1", content: "ok" },
     ];
@@ -92,6 +92,40 @@ describe("the messages", () => {
     expect(request(loop("__proto__")).messages[1]).not.toHaveProperty("text");
     const quiet = request(loop("reasoning"), {}, { quirks: new Set(["no-reasoning-echo"]) });
     expect(quiet.messages[1]).not.toHaveProperty("reasoning");
+  });
+});
+
+describe("tool calls", () => {
+  const loop = (id: string, extras: unknown[]): Message[] => [
+    user("go"),
+    {
+      role: "assistant",
+      content: "",
+      toolCalls: [
+        { id, name: "shell", arguments: {} },
+        { id: "c2", name: "shell", arguments: {} },
+      ],
+      providerState: { provider: "main", model: "qwen3-8b", data: { extras } },
+    },
+    { role: "tool", toolCallId: id, content: "ok" },
+    { role: "tool", toolCallId: "c2", content: "ok" },
+  ];
+
+  it("keep the ids that the model gave them, up to OpenAI's longest", () => {
+    const ids = (id: string) => {
+      const [, assistant, result] = request(loop(id, [])).messages;
+      const call = assistant?.role === "assistant" ? assistant.tool_calls?.[0]?.id : undefined;
+      return [call, result?.role === "tool" ? result.tool_call_id : undefined];
+    };
+    expect(ids("functions.read:0")).toEqual(["functions.read:0", "functions.read:0"]);
+    expect(ids("x".repeat(50))).toEqual(["x".repeat(40), "x".repeat(40)]);
+  });
+
+  it("carry back what the server signed them with", () => {
+    const extra = { google: { thought_signature: "c2ln" } };
+    const [, assistant] = request(loop("c1", [extra, null])).messages;
+    expect(assistant).toMatchObject({ tool_calls: [{ id: "c1", extra_content: extra }, { id: "c2" }] });
+    expect(JSON.stringify(assistant).match(/extra_content/g)).toHaveLength(1);
   });
 });
 

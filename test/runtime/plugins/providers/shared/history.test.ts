@@ -37,7 +37,7 @@ const state = fc.record({
     "broken",
     { content: "broken" },
     { content: [{ type: "thinking", thinking: "Hm.", signature: "c2ln" }] },
-    { field: "reasoning_content", text: "Hm." },
+    { reasoning: { field: "reasoning_content", text: "Hm." }, extras: [{ signature: "c2ln" }] },
   ),
 });
 const message: fc.Arbitrary<Message> = fc.oneof(
@@ -118,7 +118,7 @@ describe("a history of any shape", () => {
     );
     fc.assert(
       fc.property(said, (messages) => {
-        const { entries } = shapeHistory(messages, { provider: "main", model: "m", longestId: 40 });
+        const { entries } = shapeHistory(messages, { provider: "main", model: "m", ids: { longest: 40 } });
         const kept = JSON.stringify(entries);
         const places = messages.map((one) => kept.indexOf(one.content));
         expect(places).not.toContain(-1);
@@ -130,7 +130,7 @@ describe("a history of any shape", () => {
 
 describe("tool calls and results", () => {
   const shape = (messages: readonly Message[]) =>
-    shapeHistory(messages, { provider: "main", model: "m", longestId: 40 }).entries;
+    shapeHistory(messages, { provider: "main", model: "m", ids: { longest: 40 } }).entries;
   const ask = (...ids: string[]): Message => ({
     role: "assistant",
     content: "",
@@ -198,7 +198,7 @@ describe("provider state", () => {
     providerState: { provider, model: name, data: { mine: true } },
   });
   const stateOf = (messages: readonly Message[]) => {
-    const entry = shapeHistory(messages, { provider: "main", model: "m", longestId: 40 }).entries.find(
+    const entry = shapeHistory(messages, { provider: "main", model: "m", ids: { longest: 40 } }).entries.find(
       (one) => one.kind === "assistant",
     );
     return entry?.state;
