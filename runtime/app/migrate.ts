@@ -100,6 +100,7 @@ async function apply(database: Database, migration: Migration, migrations: reado
 async function prepare(tx: Queryable): Promise<void> {
   for (const extension of ["vector", "pg_trgm"]) {
     await tx.query(`create extension if not exists ${extension}`).catch((error: unknown) => {
+      if (error instanceof MemoryError && error.code !== "MEMORY_QUERY_FAILED") throw error;
       throw mismatch(
         `The extension ${extension} cannot be created in this database.`,
         `Let a superuser run \`create extension ${extension}\` in it once.`,

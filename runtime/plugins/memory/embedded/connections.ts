@@ -1,13 +1,14 @@
 import type { Notification } from "pg";
 import { MemoryError } from "../../../contracts/errors.ts";
 import type { Logger } from "../../../contracts/ports.ts";
-import type { Connections, Lease } from "../wire/connection.ts";
+import { CLOSE_TIMEOUT_MS, type Connections, type Lease } from "../wire/connection.ts";
 import { toMemoryError } from "../wire/errors.ts";
 import { Engine } from "./engine.ts";
 
 /** The one connection there is, handed out in the order of asking; its thread is started again when it was ended. */
 
 const ACQUIRE_TIMEOUT_MS = 30_000;
+const CLOCK_TOLERANCE_MS = 2_000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 10_000;
 
@@ -28,6 +29,8 @@ export class EmbeddedConnections implements Connections {
   readonly graceMs = 0;
   readonly #logger: Logger;
   #directory = "";
+  /** When the first opening began: it has brought everything older to the disk. */
+  #opened: Instant | undefined;
   #events: EmbeddedEvents = { onNotification: () => {}, onReopened: () => {} };
   readonly #waiting: Waiter[] = [];
   #engine: Engine | undefined;
@@ -38,6 +41,7 @@ export class EmbeddedConnections implements Connections {
   #failures = 0;
   #uses = 0;
   #busy = false;
+  #onIdle: (() => void) | undefined;
   #closed = false;
 
   constructor(logger: Logger) {
@@ -59,7 +63,9 @@ export class EmbeddedConnections implements Connections {
   async open(directory: string, events: EmbeddedEvents): Promise<void> {
     this.#directory = directory;
     this.#events = events;
+    const opening = new Instant();
     this.#engine = await this.#start(directory);
+    this.#opened = opening;
   }
 
   acquire(): Promise<Lease> {
@@ -78,11 +84,22 @@ export class EmbeddedConnections implements Connections {
     });
   }
 
+  alive(): boolean {
+    return this.#engine !== undefined;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#reopenTimer);
     this.#refuseAll(new MemoryError("MEMORY_UNAVAILABLE", "The database is closed."));
     await this.#opening;
+    if (this.#busy) {
+      const idle = Promise.withResolvers<void>();
+      this.#onIdle = idle.resolve;
+      const deadline = setTimeout(idle.resolve, CLOSE_TIMEOUT_MS);
+      await idle.promise;
+      clearTimeout(deadline);
+    }
     await this.#engine?.close();
     this.#engine = undefined;
   }
@@ -112,13 +129,15 @@ export class EmbeddedConnections implements Connections {
         engine.relaxed = false;
         if (broken) engine.end(new Error("Connection terminated: a transaction could not be ended"));
         this.#busy = false;
+        this.#onIdle?.();
         this.#next();
       },
     });
   }
 
   #start(directory: string): Promise<Engine> {
-    const engine = Engine.start({ directory }, this.#logger, {
+    const syncedBefore = this.#opened?.wallClockMs;
+    const engine = Engine.start({ directory, ...(syncedBefore === undefined ? {} : { syncedBefore }) }, this.#logger, {
       onNotification: (notification) => this.#events.onNotification(notification),
       onLost: (error) => this.#onLost(error),
     });
@@ -128,15 +147,16 @@ export class EmbeddedConnections implements Connections {
   }
 
   #onLost(error: Error): void {
-    if (!this.#engine) return;
+    const engine = this.#engine;
+    if (!engine) return;
     this.#engine = undefined;
     this.#logger.warn({ err: error }, "the embedded store's thread was ended; opening the store again");
-    this.#reopen();
+    this.#opening = engine.exited.then(() => this.#reopen());
   }
 
-  #reopen(): void {
+  async #reopen(): Promise<void> {
     if (this.#closed) return;
-    this.#opening = this.#start(this.#directory).then(
+    await this.#start(this.#directory).then(
       (engine) => {
         this.#failures = 0;
         this.#unopenable = undefined;
@@ -151,8 +171,22 @@ export class EmbeddedConnections implements Connections {
         this.#refuseAll(this.#unopenable);
         if (this.#closed) return;
         const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#failures, 10));
-        this.#reopenTimer = setTimeout(() => this.#reopen(), pause);
+        this.#reopenTimer = setTimeout(() => {
+          this.#opening = this.#reopen();
+        }, pause);
       },
     );
+  }
+}
+
+/** A moment on the wall clock, as long as that has not been turned back since. */
+class Instant {
+  readonly #wall = Date.now();
+  readonly #monotonic = performance.now();
+
+  /** Undefined when the wall clock cannot be trusted to order what was before and what after. */
+  get wallClockMs(): number | undefined {
+    const turned = Date.now() - this.#wall - (performance.now() - this.#monotonic);
+    return Math.abs(turned) < CLOCK_TOLERANCE_MS ? this.#wall - CLOCK_TOLERANCE_MS : undefined;
   }
 }

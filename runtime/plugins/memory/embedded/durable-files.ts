@@ -1,4 +1,4 @@
-import { fsyncSync } from "node:fs";
+import { fstatSync, fsyncSync } from "node:fs";
 import { NodeFS } from "@electric-sql/pglite/nodefs";
 
 /**
@@ -6,12 +6,23 @@ import { NodeFS } from "@electric-sql/pglite/nodefs";
  * from the end of the process, but not from a power cut.
  */
 export class DurableFiles extends NodeFS {
-  readonly #syncs = new Syncs();
+  readonly #syncs: Syncs;
+
+  /** `syncedBefore`: files that were last changed before this moment are on the disk; until `started`. */
+  constructor(directory: string, syncedBefore?: number) {
+    super(directory);
+    this.#syncs = new Syncs(syncedBefore);
+  }
 
   override async init(...args: Parameters<NodeFS["init"]>): ReturnType<NodeFS["init"]> {
     const { emscriptenOpts } = await super.init(...args);
     const install = (module: Module): void => this.#syncs.install(module);
     return { emscriptenOpts: { ...emscriptenOpts, preRun: [...(emscriptenOpts.preRun ?? []), install] } };
+  }
+
+  /** The engine is open. Before it was, its recovery asked for an fsync of every file there is. */
+  started(): void {
+    this.#syncs.syncedBefore = undefined;
   }
 
   /** While relaxed, files are written but their fsync is put off: until the next one that is not, or until `flush`. */
@@ -49,7 +60,12 @@ const ENOSPC = 51;
 
 class Syncs {
   relaxed = false;
+  syncedBefore: number | undefined;
   readonly #pending = new Set<number>();
+
+  constructor(syncedBefore: number | undefined) {
+    this.syncedBefore = syncedBefore;
+  }
 
   get pending(): boolean {
     return this.#pending.size > 0;
@@ -87,6 +103,7 @@ class Syncs {
       return;
     }
     this.flush();
+    if (this.syncedBefore !== undefined && fstatSync(nfd).mtimeMs < this.syncedBefore) return;
     fsyncSync(nfd);
   }
 }

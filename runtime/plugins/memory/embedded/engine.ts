@@ -70,10 +70,16 @@ export class Engine {
       return engine;
     } catch (error) {
       engine.end(error instanceof Error ? error : new Error(String(error)));
+      await engine.exited;
       throw engine.#lost ?? error;
     } finally {
       clearTimeout(deadline);
     }
+  }
+
+  /** Resolves when the thread has ended and writes nothing any more: only then may another open its files. */
+  get exited(): Promise<void> {
+    return this.#exited.promise;
   }
 
   /** Whether what the client sends from now on may be lost in a power cut. */

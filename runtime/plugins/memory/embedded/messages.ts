@@ -3,6 +3,8 @@
 export interface ThreadSettings {
   /** Directory of the database's files; made, with an empty database, when missing. */
   readonly directory: string;
+  /** Files that were last changed before this (milliseconds since 1970) are known to be on the disk. */
+  readonly syncedBefore?: number;
 }
 
 export type ToThread =

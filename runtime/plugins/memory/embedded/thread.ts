@@ -13,9 +13,9 @@ const FLUSH_MS = 200;
 /** What the engine said last, for the error that tells why it ended. */
 const KEPT_LINES = 20;
 
-async function serve(port: MessagePort, { directory }: ThreadSettings): Promise<void> {
+async function serve(port: MessagePort, { directory, syncedBefore }: ThreadSettings): Promise<void> {
   const send = (message: FromThread): void => port.postMessage(message);
-  const files = new DurableFiles(directory);
+  const files = new DurableFiles(directory, syncedBefore);
   const said: string[] = [];
   const database = await PGlite.create({
     fs: files,
@@ -62,6 +62,7 @@ async function serve(port: MessagePort, { directory }: ThreadSettings): Promise<
       (error: unknown) => fail(port, error, said),
     );
   });
+  files.started();
   send({ type: "ready" });
 }
 

@@ -1,6 +1,6 @@
 import { Pool, type PoolClient } from "pg";
 import type { Logger } from "../../../contracts/ports.ts";
-import type { Connections, Lease } from "../wire/connection.ts";
+import { CLOSE_TIMEOUT_MS, type Connections, type Lease } from "../wire/connection.ts";
 import { toMemoryError } from "../wire/errors.ts";
 import { checkServer } from "./server.ts";
 import { directSettings, pooledSettings } from "./settings.ts";
@@ -11,6 +11,8 @@ const ACQUIRE_TIMEOUT_MS = 5_000;
 /** The server ends a statement at its deadline; when even its answer is missing by then, the connection is dead. */
 const GRACE_MS = 2_000;
 const IDLE_MS = 60_000;
+/** A server that answered so recently is there, even when all connections are in use. */
+const ALIVE_MS = 10_000;
 
 export interface PoolSettings {
   readonly connectionString: string;
@@ -25,6 +27,8 @@ export class PostgresConnections implements Connections {
   readonly sessions: boolean;
   readonly graceMs = GRACE_MS;
   readonly #pool: Pool;
+  readonly #lent = new Set<PoolClient>();
+  #answeredAt = Number.NEGATIVE_INFINITY;
 
   constructor({ connectionString, pooled, max, logger }: PoolSettings) {
     this.sessions = !pooled;
@@ -44,21 +48,34 @@ export class PostgresConnections implements Connections {
 
   async acquire(): Promise<Lease> {
     try {
-      return leaseOf(await this.#pool.connect());
+      return this.#lease(await this.#pool.connect());
     } catch (error) {
       throw toMemoryError(error);
     }
   }
 
-  async close(): Promise<void> {
-    await this.#pool.end();
+  alive(): boolean {
+    return performance.now() - this.#answeredAt < ALIVE_MS;
   }
-}
 
-function leaseOf(client: PoolClient): Lease {
-  return {
-    client,
-    abandon: () => client.connection.stream.destroy(),
-    release: (broken = false) => client.release(broken),
-  };
+  async close(): Promise<void> {
+    const deadline = setTimeout(() => {
+      for (const client of this.#lent) client.connection.stream.destroy();
+    }, CLOSE_TIMEOUT_MS);
+    await this.#pool.end();
+    clearTimeout(deadline);
+  }
+
+  #lease(client: PoolClient): Lease {
+    this.#lent.add(client);
+    return {
+      client,
+      abandon: () => client.connection.stream.destroy(),
+      release: (broken = false) => {
+        if (!broken) this.#answeredAt = performance.now();
+        this.#lent.delete(client);
+        client.release(broken);
+      },
+    };
+  }
 }

@@ -30,8 +30,14 @@ export interface Connections {
    * zero where nobody else enforces the deadline.
    */
   readonly graceMs: number;
+  /** Whether the database is known to be there, without asking it: it may be busy. */
+  alive(): boolean;
+  /** Waits for the connections that are in use, for a while; then ends them. */
   close(): Promise<void>;
 }
+
+/** How long `close` waits for the work that is under way. */
+export const CLOSE_TIMEOUT_MS = 10_000;
 
 /** SQL and values as the driver takes them, with the answer in the contract's form. */
 export function resultOf<Row>(answer: Answer): QueryResult<Row> {

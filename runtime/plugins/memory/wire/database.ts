@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import type {
   Database,
   DatabaseStatus,
@@ -10,6 +11,8 @@ import type { Connections } from "./connection.ts";
 import { PreparedStatements } from "./prepared.ts";
 import type { TransactionScope } from "./scope.ts";
 import { Session, type SessionSettings } from "./session.ts";
+
+const STATUS_TIMEOUT_MS = 2_000;
 
 /** LISTEN, kept up across lost connections. */
 export interface Listener {
@@ -35,6 +38,7 @@ export class WireDatabase implements Database {
   readonly #parts: WireDatabaseParts;
   readonly #settings: SessionSettings;
   #closing: Promise<void> | undefined;
+  #version: string | undefined;
 
   constructor(parts: WireDatabaseParts) {
     this.backend = parts.backend;
@@ -81,16 +85,21 @@ export class WireDatabase implements Database {
     return this.#parts.scope.outside(() => this.#parts.listener.listen(channel, handler));
   }
 
+  /** Never waits long: a database that is only busy is reachable. */
   async status(): Promise<DatabaseStatus> {
     const { backend } = this;
+    const patience = new AbortController();
+    const late = setTimeout(STATUS_TIMEOUT_MS, "late", { signal: patience.signal }).catch(() => "late" as const);
     try {
-      const { rows } = await this.#parts.scope.outside(() =>
-        this.query<{ version: string }>("select current_setting('server_version') as version"),
-      );
-      const version = rows[0]?.version.split(" ", 1)[0];
-      return { backend, reachable: true, ...(version ? { version } : {}) };
+      const answer = await Promise.race([this.#parts.scope.outside(() => this.#askVersion()), late]);
+      if (answer === "late" && !this.#parts.connections.alive()) {
+        return { backend, reachable: false, error: "The database does not answer." };
+      }
+      return { backend, reachable: true, ...(this.#version ? { version: this.#version } : {}) };
     } catch (error) {
       return { backend, reachable: false, error: error instanceof Error ? error.message : String(error) };
+    } finally {
+      patience.abort();
     }
   }
 
@@ -105,6 +114,11 @@ export class WireDatabase implements Database {
     await this.#parts.direct?.close();
     await this.#parts.connections.close();
     await this.#parts.onClosed?.();
+  }
+
+  async #askVersion(): Promise<void> {
+    const { rows } = await this.query<{ version: string }>("select current_setting('server_version') as version");
+    this.#version = rows[0]?.version.split(" ", 1)[0];
   }
 
   async #with<T>(

@@ -104,6 +104,33 @@ describeEachDatabase("failures", (open, backend) => {
     });
   });
 
+  it("reports itself as reachable while it is only busy", async () => {
+    const other = await open({ fresh: true });
+    await other.status();
+    const statements = Array.from({ length: 12 }, () =>
+      other.transaction((tx) => tx.query(ENDLESS), { statementTimeoutMs: 3_500 }).catch((error: unknown) => error),
+    );
+    await expect(other.status()).resolves.toMatchObject({ backend, reachable: true, version: expect.any(String) });
+    await Promise.race(statements);
+    await other.close();
+    await Promise.all(statements);
+  });
+
+  it("closes only after the transaction that is under way", async () => {
+    const other = await open({ fresh: true });
+    const entered = Promise.withResolvers<void>();
+    const order: string[] = [];
+    const run = other.transaction(async (tx) => {
+      await tx.query("create table under_way (n int)");
+      entered.resolve();
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      await tx.query("insert into under_way values (1)");
+    });
+    await entered.promise;
+    await Promise.all([run.then(() => order.push("committed")), other.close().then(() => order.push("closed"))]);
+    expect(order).toEqual(["committed", "closed"]);
+  });
+
   it("refuses everything after close, which may be called twice", async () => {
     const other = await open({ fresh: true });
     await Promise.all([other.close(), other.close()]);
