@@ -87,7 +87,7 @@ export default class Logs extends BaseCommand<LogsResult> {
     const pretty = prettyFactory({
       colorize: this.terminal.outColours,
       translateTime: "SYS:standard",
-      ignore: "pid,hostname",
+      ignore: "pid,hostname,version",
       singleLine: true,
     });
     return ({ text, fields }) => this.terminal.out(fields ? pretty(visibleJson(fields)) : `${visible(text)}\n`);

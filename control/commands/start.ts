@@ -7,9 +7,8 @@ import type { Mark } from "../output/terminal.ts";
 import { findDeployment } from "../service/deployment.ts";
 import { launch, type Prepared, prepare, type StartResult, tokenPlace } from "../service/launch.ts";
 import { becomeNode } from "../service/node-process.ts";
-import { renderStarted } from "../service/render-started.ts";
+import { renderFirstSetup, renderStarted } from "../service/render-started.ts";
 import { refuseSecondNode } from "../service/start-node.ts";
-import { renderInit } from "../wizard/render.ts";
 
 const DEFAULT_TIMEOUT_S = 60;
 
@@ -43,7 +42,7 @@ export default class Start extends BaseCommand<StartResult> {
     const deployment = findDeployment(flags);
     await refuseSecondNode(deployment.home);
     const prepared = await prepare(deployment, signal);
-    if (prepared.init) await this.note(`${renderInit(prepared.init, this.terminal.errMark)}\n`);
+    if (prepared.init) await this.note(`${renderFirstSetup(prepared.init, this.terminal.errMark)}\n`);
     if (!flags.detach) return this.#foreground(prepared);
 
     const progress = startProgress(this.terminal);
@@ -64,8 +63,10 @@ export default class Start extends BaseCommand<StartResult> {
     const mark = this.terminal.errMark;
     if (init || this.terminal.errIsTerminal) {
       const { listen, default_agent: agent } = config.config.runtime;
-      const url = `http://${config.env["SERVICE_LISTEN"] ?? listen}`;
-      await this.note(`Starting at ${mark.name(url)}, token: ${tokenPlace(config)}`);
+      const address = config.env["SERVICE_LISTEN"] ?? listen;
+      // A port that is yet to be found is in the log.
+      const at = address.endsWith(":0") ? "" : ` at ${mark.name(`http://${address}`)}`;
+      await this.note(`Starting${at}, token: ${tokenPlace(config)}`);
       await this.note(`Talk to ${mark.name(agent)} from another terminal: ${mark.title("cairn chat")}\n`);
     }
     return becomeNode(deployment);

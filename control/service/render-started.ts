@@ -1,6 +1,7 @@
-/** How a node that has been started is announced. */
+/** How a node that is started is announced. */
 
 import { columns, type Mark } from "../output/terminal.ts";
+import type { InitResult } from "../wizard/init.ts";
 import type { StartResult } from "./launch.ts";
 
 export function renderStarted({ pid, url, token, agent, home }: StartResult, mark: Mark): string {
@@ -12,4 +13,14 @@ export function renderStarted({ pid, url, token, agent, home }: StartResult, mar
     ["stop", "cairn stop"],
   ].map(([name = "", text = ""]) => [mark.dim(name), text]);
   return `${mark.good("The node is ready")} (process ${pid}).\n${columns(rows)}`;
+}
+
+/** What the first start has set up; the rest follows when the node is there. */
+export function renderFirstSetup({ dir, provider, notes }: InitResult, mark: Mark): string {
+  const model = provider.model === undefined ? "" : `, model ${provider.model}`;
+  return [
+    `There was no configuration: one was written to ${mark.name(dir)}.`,
+    `The provider is ${mark.title(provider.id)}${model}: ${provider.reason}.`,
+    ...notes.map((note) => `${mark.warn("Note:")} ${note}`),
+  ].join("\n");
 }
