@@ -12,6 +12,7 @@ import {
   DEFAULT_MAX_RETRIES,
   DEFAULT_TIMEOUT_MS,
   hostOf,
+  keyProblem,
   NO_SDK_TIMEOUT_MS,
   type ProviderSettings,
 } from "../shared/settings.ts";
@@ -38,7 +39,8 @@ export class OpenAiCompatibleProvider implements Provider {
 
   constructor(settings: ProviderSettings) {
     this.id = settings.id;
-    this.#settings = settings;
+    // Keys come out of files with line ends.
+    this.#settings = { ...settings, apiKey: settings.apiKey?.trim() };
     this.#model = settings.model;
     this.#baseUrl = (settings.baseUrl ?? OPENAI_URL).replace(/\/+$/, "");
   }
@@ -49,8 +51,8 @@ export class OpenAiCompatibleProvider implements Provider {
   ): AsyncGenerator<ChatChunk, void, undefined> {
     options.signal?.throwIfAborted();
     const model = options.model ?? this.#model;
-    if (!this.#settings.apiKey && this.#baseUrl === OPENAI_URL)
-      throw toProviderError(this.#party(model), { kind: "keyless" });
+    const problem = keyProblem(this.#settings.apiKey, this.#baseUrl === OPENAI_URL);
+    if (problem !== undefined) throw toProviderError(this.#party(model), { kind: "key", problem });
     // Loaded at the first call: a process that never makes one does not carry the SDK.
     const { default: sdk } = await import("openai");
     const known = this.#quirksOf(model);

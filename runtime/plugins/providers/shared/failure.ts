@@ -27,8 +27,8 @@ export interface Complaint {
 }
 
 export type Failure =
-  /** Nothing was sent: there is no key for an API that needs one. */
-  | { readonly kind: "keyless" }
+  /** Nothing was sent: there is no key for an API that needs one, or none that could be a key. */
+  | { readonly kind: "key"; readonly problem: "missing" | "malformed" }
   | ({ readonly kind: "status"; readonly status: number; readonly retryAfterS?: number | undefined } & Complaint)
   /** An error event inside a stream that had begun well. */
   | ({ readonly kind: "event"; readonly status?: number | undefined } & Complaint)
@@ -67,7 +67,7 @@ export function isContextTooLong(complaint: Complaint): boolean {
 
 export function codeOf(failure: Failure): Code {
   switch (failure.kind) {
-    case "keyless":
+    case "key":
       return "PROVIDER_UNAUTHORIZED";
     case "silent":
       return "PROVIDER_TIMEOUT";
@@ -121,8 +121,10 @@ export function toProviderError(party: Party, failure: Failure, cause?: unknown)
 
 function describe(code: Code, failure: Failure, party: Party): string {
   switch (failure.kind) {
-    case "keyless":
-      return "no API key is configured.";
+    case "key":
+      return failure.problem === "missing"
+        ? "no API key is configured."
+        : "the API key holds characters that no key can hold.";
     case "silent": {
       const seconds = Math.round(failure.timeoutMs / 100) / 10;
       return failure.begun
@@ -193,7 +195,10 @@ function scrub(text: string, party: Party): string {
 
 function withoutSecret(text: string, party: Party): string {
   const bare = party.secret ? text.replaceAll(party.secret, "[key]") : text;
-  return bare.replace(/\b(sk|pk|key|xai|gsk)-[\w*-]{6,}/gi, "[key]").replace(/\bBearer\s+\S+/gi, "Bearer [key]");
+  return bare
+    .replace(/\/\/[^\s/@]+@/g, "//")
+    .replace(/\b(sk|pk|key|xai|gsk)-[\w*-]{6,}/gi, "[key]")
+    .replace(/\bBearer\s+\S+/gi, "Bearer [key]");
 }
 
 /** SDK errors carry bodies and headers that a logger would print: only name and message go on. */

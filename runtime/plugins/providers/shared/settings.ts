@@ -30,3 +30,9 @@ export const NO_SDK_TIMEOUT_MS = 2_147_483_647;
 export function hostOf(address: string): string {
   return URL.canParse(address) ? new URL(address).origin : "an invalid address";
 }
+
+/** What is wrong with a key, if anything: a header holds visible ASCII only. */
+export function keyProblem(key: string | undefined, needed: boolean): "missing" | "malformed" | undefined {
+  if (!key) return needed ? "missing" : undefined;
+  return /^[\x21-\x7e]+$/.test(key) ? undefined : "malformed";
+}

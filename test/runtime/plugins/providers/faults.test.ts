@@ -79,6 +79,23 @@ describe.each(APIS)("$name, when the provider fails", (api) => {
     },
   );
 
+  it("sends no key that cannot be one, and does not print it", async () => {
+    for (const apiKey of ["two\nlines-0123456789", "schlüssel-0123456789"]) {
+      const error = await fail(ANSWER, { apiKey });
+      expect(error.code).toBe("PROVIDER_UNAUTHORIZED");
+      expect(String(error)).not.toContain("0123456789");
+    }
+    expect(fake.counters().requests).toBe(0);
+    await chunks(api.create({ baseUrl: fake.baseUrl, apiKey: `${KEY}\n` }), says("hello"));
+    expect(fake.requests[0]?.headers["authorization"]).toBe(`Bearer ${KEY}`);
+  });
+
+  it("does not print the password of an address", async () => {
+    const error = await failure(chunks(api.create({ baseUrl: "http://ada:lovelace@127.0.0.1:1/v1" }), says("hello")));
+    expect(error).toMatchObject({ code: "PROVIDER_UNREACHABLE" });
+    expect(`${error} ${error instanceof Error ? error.cause : ""}`).not.toContain("lovelace");
+  });
+
   it("reports a page instead of a stream as a bad response, with its type", async () => {
     const error = await fail({ fault: { kind: "garbage" } });
     expect(error.code).toBe("PROVIDER_BAD_RESPONSE");
