@@ -1,6 +1,8 @@
 import type { Database } from "../../../contracts/database.ts";
+import { MemoryError } from "../../../contracts/errors.ts";
 import type { Logger } from "../../../contracts/ports.ts";
 import { WireDatabase } from "../wire/database.ts";
+import { toMemoryError } from "../wire/errors.ts";
 import { TransactionScope } from "../wire/scope.ts";
 import { EmbeddedConnections } from "./connections.ts";
 import { databaseFiles } from "./files.ts";
@@ -20,7 +22,9 @@ export interface EmbeddedSettings {
  * for files that are incomplete or another version's. The lock is held until `close()`, or until the process ends.
  */
 export async function openEmbedded({ path, logger, now = () => new Date() }: EmbeddedSettings): Promise<Database> {
-  const lock = await lockStore(path, now());
+  const lock = await lockStore(path, now()).catch((error: unknown) => {
+    throw openError(path, error);
+  });
   const scope = new TransactionScope();
   const connections = new EmbeddedConnections(logger);
   const listener = new EmbeddedListener(connections, logger);
@@ -35,7 +39,7 @@ export async function openEmbedded({ path, logger, now = () => new Date() }: Emb
   } catch (error) {
     await connections.close();
     await lock.release();
-    throw error;
+    throw openError(path, error);
   }
   const database: WireDatabase = new WireDatabase({
     backend: "embedded",
@@ -53,4 +57,13 @@ export async function openEmbedded({ path, logger, now = () => new Date() }: Emb
   });
   scope.outside(() => upkeep.start());
   return database;
+}
+
+/** What the file system refuses, in words: it names the path and the reason. */
+function openError(path: string, error: unknown): MemoryError {
+  const known = toMemoryError(error);
+  if (known.code !== "MEMORY_QUERY_FAILED" && known.code !== "MEMORY_UNAVAILABLE") return known;
+  if (error instanceof MemoryError) return error;
+  const reason = error instanceof Error ? error.message : String(error);
+  return new MemoryError("MEMORY_UNAVAILABLE", `The store ${path} cannot be opened: ${reason}`, { cause: error });
 }
