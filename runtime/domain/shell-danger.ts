@@ -1,0 +1,29 @@
+/**
+ * Decides whether a shell command may run: a guard rail against mistakes and the plainer attacks, in front of the sandbox,
+ * which is the wall. The command is parsed by a shell parser and followed through variables, pipes, substitutions,
+ * functions, wrappers and interpreters (domain/shell); nothing is decided by looking at the raw text.
+ */
+
+import { readScript } from "./shell/reader.ts";
+import { initialState } from "./shell/state.ts";
+
+export type SafetyDecision =
+  | { readonly action: "allow" }
+  /** Known to be dangerous. */
+  | { readonly action: "refuse"; readonly reason: string }
+  /** Cannot be judged without a person. */
+  | { readonly action: "ask"; readonly reason: string };
+
+export interface ShellPlace {
+  /** Absolute path of the workspace. */
+  readonly workspace: string;
+  /** Absolute path of the directory in which the command starts. */
+  readonly directory: string;
+}
+
+/** Pure, and bounded in time for a command of any length. A refusal outweighs a question. */
+export function judgeShellCommand(command: string, place: ShellPlace): SafetyDecision {
+  const findings = readScript(command, initialState(place.directory), place.workspace);
+  const worst = findings.find(({ action }) => action === "refuse") ?? findings[0];
+  return worst ? { action: worst.action, reason: worst.reason } : { action: "allow" };
+}

@@ -1,0 +1,316 @@
+/**
+ * What a word of a script may become when the shell expands it: braces, tilde, variables, substitutions, quotes and
+ * splitting, as far as that can be told without running anything. Globs stay as they are written.
+ */
+
+import {
+  forEachChild,
+  type ParameterExpansionPart,
+  type ParsedScript,
+  parse,
+  type SyntaxNode,
+  type Word,
+  type WordPart,
+} from "unbash";
+import { bounded, HOME, MAX_ALTERNATIVES, PROCESS, type ShellState, UNKNOWN, valuesOf } from "./state.ts";
+
+/** One possible outcome: the fields (arguments) that the word becomes, none included. */
+export type Fields = readonly string[];
+
+export interface Expander {
+  /** Every possible outcome; at least one. */
+  fields(word: Word, state: ShellState): readonly Fields[];
+  /** Every possible text where the shell does not split: assignments, redirections, here-strings. */
+  texts(word: Word, state: ShellState): readonly string[];
+  /** The same for parts alone, as in the body of a here-document. */
+  partTexts(parts: readonly WordPart[], state: ShellState): readonly string[];
+}
+
+const MAX_BRACE_WORDS = 256;
+
+interface Piece {
+  /** Possible texts. */
+  readonly texts: readonly string[];
+  /** An unquoted expansion: split into fields, and nothing at all when it is empty. */
+  readonly split: boolean;
+}
+
+/**
+ * `outputsOf` tells what a substituted script may print (UNKNOWN where it cannot be told), and inspects it. `onTooMany` is
+ * called for a word that becomes more words than can be followed.
+ */
+export function createExpander(
+  outputsOf: (script: ParsedScript, state: ShellState) => readonly string[],
+  onTooMany: () => void,
+): Expander {
+  function fields(word: Word, state: ShellState): readonly Fields[] {
+    const braced = expandBraces(word);
+    if (braced === "too many") {
+      onTooMany();
+      return [[UNKNOWN]];
+    }
+    if (braced) return [braced.flatMap((part) => fields(part, state).flat())];
+    const separators = separatorsOf(state);
+    return combine(pieces(word, state)).map((chosen) => join(chosen, separators));
+  }
+
+  function texts(word: Word, state: ShellState): readonly string[] {
+    return bounded(combine(pieces(word, state)).map((chosen) => chosen.map(({ text }) => text).join("")));
+  }
+
+  function pieces(word: Word, state: ShellState): Piece[] {
+    const parts = word.parts;
+    if (!parts) return [literal(word.text.startsWith("~") ? expandTilde(word.value, state) : word.value)];
+    return parts.map((part, index) => {
+      const atStart = index === 0 && part.type === "Literal" && part.text.startsWith("~");
+      return atStart ? literal(expandTilde(part.value, state)) : piece(part, state, false);
+    });
+  }
+
+  function piece(part: WordPart, state: ShellState, quoted: boolean): Piece {
+    switch (part.type) {
+      case "Literal":
+      case "SingleQuoted":
+      case "AnsiCQuoted":
+        return literal(part.value);
+      case "Glob":
+        return literal(part.text);
+      case "ExtendedGlob":
+        return literal("*");
+      case "BraceExpansion":
+        return literal(part.text);
+      case "DoubleQuoted":
+      case "LocaleString":
+        return { texts: partTexts(part.parts, state), split: part.parts.some(isList) };
+      case "SimpleExpansion":
+        return expansion(valuesOf(state, part.text.slice(1)), !quoted);
+      case "ParameterExpansion": {
+        return expansion(parameterValues(part, state), !quoted);
+      }
+      case "CommandExpansion":
+        return expansion(part.script ? outputsOf(part.script, state).map(trimEnd) : [UNKNOWN], !quoted);
+      case "ProcessSubstitution":
+        return {
+          texts: (part.script ? outputsOf(part.script, state) : [UNKNOWN]).map((text) => PROCESS + text),
+          split: false,
+        };
+      case "ArithmeticExpansion":
+        nestedScripts(part, state);
+        return literal(UNKNOWN);
+    }
+  }
+
+  function partTexts(parts: readonly WordPart[], state: ShellState): readonly string[] {
+    const inner = parts.map((part) => piece(part, state, true));
+    return bounded(combine(inner).map((chosen) => chosen.map(({ text }) => text).join("")));
+  }
+
+  function nestedScripts(node: SyntaxNode, state: ShellState): void {
+    forEachChild(node, (child) => {
+      if (child.type === "Script") outputsOf(child, state);
+      else nestedScripts(child, state);
+    });
+  }
+
+  function parameterValues(part: ParameterExpansionPart, state: ShellState): readonly string[] {
+    if (part.prefix === "#") return [UNKNOWN];
+    const direct = part.index ? elementValues(part.parameter, part.index, state) : valuesOf(state, part.parameter);
+    const values =
+      part.prefix === "!"
+        ? direct.flatMap((name) => (name.includes(UNKNOWN) ? [UNKNOWN] : valuesOf(state, name)))
+        : direct;
+    const { operation } = part;
+    if (!operation) return values;
+    const operand = (word: Word | undefined) => (word ? texts(word, state) : [""]);
+    switch (operation.type) {
+      case "Default": {
+        const set = values.filter((value) => value !== "");
+        if (operation.operator.endsWith("?")) return set.length > 0 ? set : [UNKNOWN];
+        const other = operand(operation.operand);
+        return bounded(
+          operation.operator.endsWith("+") ? ["", ...other] : set.length === values.length ? set : [...set, ...other],
+        );
+      }
+      case "Slice":
+        return slice(values, operand(operation.offset), operation.length ? operand(operation.length) : null);
+      case "CaseModification":
+        return values.map((value) => (operation.operator.startsWith("^") ? value.toUpperCase() : value.toLowerCase()));
+      case "Replace":
+        return replace(values, operand(operation.pattern), operand(operation.replacement), operation.operator === "//");
+      case "Remove":
+        return remove(values, operand(operation.operand), operation.operator.startsWith("#"));
+      case "Transform":
+      case "Names":
+      case "Unknown":
+        return [UNKNOWN];
+    }
+  }
+
+  function elementValues(name: string, index: Word, state: ShellState): readonly string[] {
+    const elements = state.arrays.get(name);
+    if (!elements) return valuesOf(state, name);
+    if (index.text === "@" || index.text === "*") return [elements.join(" ")];
+    return /^\d+$/.test(index.text) ? [elements[Number(index.text)] ?? ""] : bounded(elements);
+  }
+
+  return { fields, texts, partTexts };
+}
+
+/** `"$@"` and `"${list[@]}"` become several fields in spite of their quotes. */
+function isList(part: WordPart): boolean {
+  if (part.type === "SimpleExpansion") return part.text === "$@";
+  return part.type === "ParameterExpansion" && (part.index?.text === "@" || part.parameter === "@");
+}
+
+function literal(text: string): Piece {
+  return { texts: [text], split: false };
+}
+
+function expansion(values: readonly string[], split: boolean): Piece {
+  return { texts: bounded(values), split };
+}
+
+type Chosen = readonly { readonly text: string; readonly split: boolean }[];
+
+/** Every choice of one text a piece; when there are too many, pieces with several texts count as unknown. */
+function combine(pieces: readonly Piece[]): readonly Chosen[] {
+  const count = pieces.reduce((product, { texts }) => product * texts.length, 1);
+  const bounded =
+    count <= MAX_ALTERNATIVES
+      ? pieces
+      : pieces.map((piece) => (piece.texts.length > 1 ? { ...piece, texts: [UNKNOWN] } : piece));
+  return bounded.reduce<readonly Chosen[]>(
+    (chosen, { texts, split }) => chosen.flatMap((before) => texts.map((text) => [...before, { text, split }])),
+    [[]],
+  );
+}
+
+/** Puts the pieces of a word together; unquoted expansions are split on the way. */
+function join(chosen: Chosen, separators: ReadonlySet<string>): Fields {
+  const result: string[] = [];
+  let current: string | null = null;
+  for (const { text, split } of chosen) {
+    if (!split) {
+      current = (current ?? "") + text;
+      continue;
+    }
+    for (const character of text) {
+      if (!separators.has(character)) current = (current ?? "") + character;
+      else if (current !== null) {
+        result.push(current);
+        current = null;
+      }
+    }
+  }
+  if (current !== null) result.push(current);
+  return result;
+}
+
+function separatorsOf(state: ShellState): ReadonlySet<string> {
+  return new Set(
+    [" ", "\t", "\n", ...(state.variables.get("IFS") ?? []).join("")].filter((character) => character !== UNKNOWN),
+  );
+}
+
+function expandTilde(text: string, state: ShellState): string {
+  const [prefix = "", ...rest] = text.split("/");
+  const tail = rest.length > 0 ? `/${rest.join("/")}` : "";
+  if (prefix === "~") return HOME + tail;
+  if (prefix === "~+") return (state.directories[0] ?? UNKNOWN) + tail;
+  if (prefix === "~-") return UNKNOWN + tail;
+  return prefix === "~root" ? `/root${tail}` : `/home/${prefix.slice(1)}${tail}`;
+}
+
+/** The words that the brace expansions of a word make, to be expanded further; null when it has none, or when they are too many. */
+function expandBraces(word: Word): readonly Word[] | "too many" | null {
+  if (!braceOf(word)) return null;
+  const done: Word[] = [];
+  const open = [word];
+  for (let next = open.pop(); next; next = open.pop()) {
+    const brace = braceOf(next);
+    if (!brace) done.unshift(next);
+    else open.push(...braceItems(brace.text).flatMap(substitute(next, brace.pos - next.pos, brace.text.length)));
+    if (done.length + open.length > MAX_BRACE_WORDS) return "too many";
+  }
+  return done;
+}
+
+function braceOf(word: Word) {
+  return word.parts?.find((part) => part.type === "BraceExpansion");
+}
+
+/** The word again with other text in the place of a part. */
+function substitute(word: Word, start: number, length: number): (item: string) => readonly Word[] {
+  return (item) => {
+    const text = word.text.slice(0, start) + item + word.text.slice(start + length);
+    const command = parse(`: ${text}`).commands[0]?.command;
+    const made = command?.type === "Command" ? command.args[0] : undefined;
+    return made?.type === "Word" ? [made] : [];
+  };
+}
+
+/** `{a,b{c,d}}` into `a` and `b{c,d}`; a sequence (`{1..9}`) into something unknown. */
+function braceItems(text: string): readonly string[] {
+  const inner = text.slice(1, -1);
+  const items: string[] = [];
+  let depth = 0;
+  let quote = "";
+  let current = "";
+  for (let at = 0; at < inner.length; at += 1) {
+    const character = inner[at] ?? "";
+    if (character === "\\") {
+      current += character + (inner[at + 1] ?? "");
+      at += 1;
+      continue;
+    }
+    if (quote !== "") quote = character === quote ? "" : quote;
+    else if (character === "'" || character === '"') quote = character;
+    else if (character === "{") depth += 1;
+    else if (character === "}") depth -= 1;
+    else if (character === "," && depth === 0) {
+      items.push(current);
+      current = "";
+      continue;
+    }
+    current += character;
+  }
+  return items.length === 0 ? [UNKNOWN] : [...items, current];
+}
+
+function slice(
+  values: readonly string[],
+  offsets: readonly string[],
+  lengths: readonly string[] | null,
+): readonly string[] {
+  const [offset, length] = [Number(offsets[0]), lengths === null ? undefined : Number(lengths[0])];
+  if (!Number.isInteger(offset) || (length !== undefined && !Number.isInteger(length))) return [UNKNOWN];
+  return values.map((value) => {
+    if (value.includes(UNKNOWN)) return UNKNOWN;
+    const start = offset < 0 ? Math.max(0, value.length + offset) : offset;
+    return value.slice(start, length === undefined ? undefined : length < 0 ? length : start + length);
+  });
+}
+
+function replace(
+  values: readonly string[],
+  patterns: readonly string[],
+  texts: readonly string[],
+  all: boolean,
+): readonly string[] {
+  const [pattern = "", text = ""] = [patterns[0], texts[0]];
+  if (pattern === "" || /[*?[\u{e000}]/u.test(pattern)) return [UNKNOWN];
+  return values.map((value) => (all ? value.split(pattern).join(text) : value.replace(pattern, () => text)));
+}
+
+function remove(values: readonly string[], patterns: readonly string[], front: boolean): readonly string[] {
+  const pattern = patterns[0] ?? "";
+  if (/[*?[\u{e000}]/u.test(pattern)) return [UNKNOWN];
+  return values.map((value) => {
+    if (front) return value.startsWith(pattern) ? value.slice(pattern.length) : value;
+    return value.endsWith(pattern) ? value.slice(0, value.length - pattern.length) : value;
+  });
+}
+
+function trimEnd(text: string): string {
+  return text.replace(/\n+$/, "");
+}

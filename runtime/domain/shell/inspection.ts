@@ -1,0 +1,65 @@
+/** What passes between the reader of a script and the rules for single programs. */
+
+import type { ShellState } from "./state.ts";
+import type { Stream } from "./stream.ts";
+
+export interface Finding {
+  /** `refuse`: known to be dangerous. `ask`: cannot be judged; a person could. */
+  readonly action: "refuse" | "ask";
+  readonly reason: string;
+}
+
+/** One command with its words expanded, in one of its possible forms. */
+export interface Invocation {
+  /** Base name in lower case. */
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly input: Stream;
+  readonly state: ShellState;
+}
+
+/** What a rule can ask of the reader. */
+export interface Inspector {
+  readonly workspace: string;
+  refuse(reason: string): void;
+  ask(reason: string): void;
+  /** What `work` finds counts only where it is known to be dangerous, not where it cannot be judged. */
+  certain(work: () => void): void;
+  /** Reads `text` as a script, by the shell whose state this is; what it prints. */
+  script(text: string, state: ShellState, input: Stream): Stream;
+  /** Reads one command given as its words; what it prints. */
+  command(words: readonly string[], state: ShellState, input: Stream): Stream;
+}
+
+/** Operands: what is no option. After `--` everything is one; options in `valued` take the next word with them. */
+export function operandsOf(args: readonly string[], valued: readonly string[] = []): readonly string[] {
+  const operands: string[] = [];
+  for (let at = 0; at < args.length; at += 1) {
+    const arg = args[at] ?? "";
+    if (arg === "--") return [...operands, ...args.slice(at + 1)];
+    if (valued.includes(arg)) at += 1;
+    else if (arg === "-" || !arg.startsWith("-")) operands.push(arg);
+  }
+  return operands;
+}
+
+/** Whether a single-letter option stands there, alone or among others (`-rf`), or a long one by its name. */
+export function hasOption(args: readonly string[], letters: string, ...long: readonly string[]): boolean {
+  const end = args.indexOf("--");
+  return (end === -1 ? args : args.slice(0, end)).some((arg) => {
+    if (arg.startsWith("--")) return long.some((name) => arg === name || arg.startsWith(`${name}=`));
+    return arg.startsWith("-") && [...letters].some((letter) => arg.slice(1).includes(letter));
+  });
+}
+
+/** The value of `-o value`, `-ovalue` or `--option=value`; undefined when it is not there. */
+export function optionValue(args: readonly string[], ...names: readonly string[]): string | undefined {
+  for (const [at, arg] of args.entries()) {
+    for (const name of names) {
+      if (arg === name) return args[at + 1];
+      if (name.startsWith("--") && arg.startsWith(`${name}=`)) return arg.slice(name.length + 1);
+      if (!name.startsWith("--") && name.length === 2 && arg.startsWith(name)) return arg.slice(2);
+    }
+  }
+  return undefined;
+}

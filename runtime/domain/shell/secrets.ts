@@ -1,0 +1,64 @@
+/** Which paths hold secrets by convention. Pure; a glob counts when it was evidently written to match one of them. */
+
+import { posix } from "node:path";
+import { HOME } from "./state.ts";
+
+const SECRET_NAMES = [
+  ".env",
+  ".envrc",
+  "id_rsa",
+  "id_dsa",
+  "id_ecdsa",
+  "id_ed25519",
+  "id_ecdsa_sk",
+  "id_ed25519_sk",
+  ".netrc",
+  "_netrc",
+  ".pgpass",
+  ".my.cnf",
+  ".git-credentials",
+  ".pypirc",
+  ".vault-token",
+  "node.key",
+];
+/** `.env.production` holds secrets, `.env.example` is made to be read. */
+const ENVIRONMENT_FILE = /^\.env\.(?!(example|sample|template|dist|defaults?|schema|test|md|d\.ts)$)[\w.-]+$/;
+const SECRET_PLACES: readonly RegExp[] = [
+  /(^|\/)\.ssh\/(?!known_hosts|config$|.*\.pub$).+/,
+  /(^|\/)\.aws\/credentials$/,
+  /(^|\/)\.docker\/config\.json$/,
+  /(^|\/)\.kube\/config$/,
+  /(^|\/)\.gnupg\/.+/,
+  /(^|\/)\.config\/(gh\/hosts\.yml|gcloud\/.*(credentials|\.json).*|op\/.*)$/,
+  new RegExp(`^${HOME}/\\.npmrc$`),
+  /^\/etc\/(g?shadow|sudoers)/,
+  /^\/etc\/ssl\/private\/.+/,
+  /^\/proc\/(?!self\/)[^/]+\/environ$/,
+  /^\/run\/secrets\/.+/,
+  /^\/dev\/mem$/,
+];
+
+/** `path` as it stands in a command; relative ones are judged by their name alone. */
+export function isSecretPath(path: string): boolean {
+  const normal = posix.normalize(path);
+  if (SECRET_PLACES.some((place) => place.test(normal))) return true;
+  const name = posix.basename(normal).toLowerCase();
+  if (SECRET_NAMES.includes(name) || ENVIRONMENT_FILE.test(name)) return true;
+  return isTelling(name) && SECRET_NAMES.some((secret) => matches(name, secret));
+}
+
+/** `*` matches anything and says nothing; `.e*` and `id_*` were written for something. */
+function isTelling(glob: string): boolean {
+  const literal = glob.split(/[*?[]/)[0] ?? "";
+  return literal !== glob && (literal.startsWith(".") || literal.length >= 3);
+}
+
+function matches(glob: string, name: string): boolean {
+  const pattern = glob.replace(/\[[^\]]*\]|[*?]|[^*?[]+|\[/g, (token) => {
+    if (token === "*") return ".*";
+    if (token === "?") return ".";
+    if (token.startsWith("[") && token.length > 1) return ".";
+    return token.replace(/[.+^${}()|\\[\]]/g, "\\$&");
+  });
+  return new RegExp(`^${pattern}$`, "u").test(name);
+}

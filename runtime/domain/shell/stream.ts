@@ -1,0 +1,18 @@
+/** What flows between commands. */
+
+/** What a command reads or prints. */
+export type Stream =
+  | { readonly kind: "none" }
+  /** Possible texts; The mark of unknown text in them where only a run could tell. */
+  | { readonly kind: "text"; readonly texts: readonly string[] }
+  /** The content of a file that was there before. */
+  | { readonly kind: "file" }
+  /** What a program prints, of which nothing is known. */
+  | { readonly kind: "program"; readonly program: string };
+
+export const NOTHING: Stream = { kind: "none" };
+export const SILENCE: Stream = { kind: "text", texts: [""] };
+
+export function textStream(...texts: readonly string[]): Stream {
+  return { kind: "text", texts };
+}

@@ -1,0 +1,21 @@
+/** Priority 10: dangerous shell commands do not run. */
+
+import { resolve } from "node:path";
+import type { Hook } from "../../../contracts/hooks.ts";
+import { judgeShellCommand } from "../../../domain/shell-danger.ts";
+import { type Approve, enforce } from "./approval.ts";
+
+export function createShellDangerHook(deps: { readonly approve?: Approve | undefined }): Hook<"tool:before"> {
+  return {
+    name: "shell_danger",
+    event: "tool:before",
+    priority: 10,
+    async run(context, signal) {
+      const { call, workspace } = context;
+      const { command, cwd } = call.arguments;
+      if (call.name !== "shell" || typeof command !== "string") return;
+      const directory = resolve(workspace, typeof cwd === "string" ? cwd : ".");
+      await enforce(judgeShellCommand(command, { workspace, directory }), context, deps.approve, signal);
+    },
+  };
+}
