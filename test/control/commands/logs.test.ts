@@ -1,0 +1,77 @@
+import { once } from "node:events";
+import { appendFile, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { type Cli, createCli, outcomeOf, untilPrinted } from "../../support/cli.ts";
+
+const ENTRY = { level: "warn", time: "2030-01-31T12:00:00.000Z", pid: 7, agent: "main", msg: "the turn failed" };
+
+describe("logs", () => {
+  it("shows entries as text, without colours where there is no terminal", async () => {
+    const cli = await withLog(ENTRY);
+    const { code, stdout } = await cli.run(["logs"], { env: { TZ: "UTC" } });
+    expect(code).toBe(0);
+    expect(stdout).toBe('[2030-01-31 12:00:00.000 +0000] WARN: the turn failed {"agent":"main"}\n');
+  });
+
+  it("lets no entry steer the terminal", async () => {
+    const cli = await withLog({ ...ENTRY, msg: "\u001b[2Jgone", text: "\u0007" });
+    const { stdout } = await cli.run(["logs"]);
+    expect(stdout).toContain("\\u001b[2Jgone");
+    expect(stdout).not.toContain("\u001b");
+  });
+
+  it("is one document with --json", async () => {
+    const cli = await withLog(ENTRY, "no json");
+    const { stdout } = await cli.run(["logs", "--json"]);
+    expect(JSON.parse(stdout)).toEqual({ directory: join(cli.home, "logs"), entries: [ENTRY, { raw: "no json" }] });
+  });
+
+  it("follows as JSON lines until it is interrupted, exit 130", async () => {
+    const cli = await withLog(ENTRY);
+    const child = cli.start(["logs", "--follow", "--json", "--lines", "1"]);
+    const ended = outcomeOf(child);
+    await untilPrinted(child, "the turn failed");
+    await appendFile(join(cli.home, "logs", "cairn.1.log"), '{"msg":"next"}\n');
+    await untilPrinted(child, '"next"');
+    child.kill("SIGINT");
+    const { code, stdout, stderr } = await ended;
+    expect({ code, stderr }).toEqual({ code: 130, stderr: "" });
+    expect(
+      stdout
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line)),
+    ).toEqual([ENTRY, { msg: "next" }]);
+  });
+
+  it("stops following without a word when its reader has gone", async () => {
+    const cli = await withLog(ENTRY);
+    const child = cli.start(["logs", "--follow"]);
+    const ended = once(child, "close");
+    await untilPrinted(child, "the turn failed");
+    child.stdout?.destroy();
+    await appendFile(join(cli.home, "logs", "cairn.1.log"), '{"msg":"next"}\n');
+    child.stderr?.resume();
+    expect(await ended).toEqual([0, null]);
+  });
+
+  it.each([
+    [["--since", "yesterday"], "--since"],
+    [["--grep", "("], "--grep"],
+    [["--level", "loud"], "--level"],
+  ])("refuses %j, exit 2", async (argv, named) => {
+    const cli = await withLog();
+    const { code, stderr } = await cli.run(["logs", ...argv]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(named);
+  });
+});
+
+async function withLog(...entries: readonly (object | string)[]): Promise<Cli> {
+  const cli = await createCli();
+  await mkdir(join(cli.home, "logs"));
+  const lines = entries.map((entry) => `${typeof entry === "string" ? entry : JSON.stringify(entry)}\n`);
+  await writeFile(join(cli.home, "logs", "cairn.1.log"), lines.join(""));
+  return cli;
+}
