@@ -1,0 +1,133 @@
+/** How the node is: what it hosts, what it can reach, and whether it accepts messages. */
+
+import type { Channel } from "../contracts/channel.ts";
+import type { Database } from "../contracts/database.ts";
+import type { JobQueue } from "../contracts/jobs.ts";
+import type { Clock } from "../contracts/ports.ts";
+import type { Provider } from "../contracts/provider.ts";
+import type { Health, HealthReport, HealthStatus } from "./api.ts";
+import type { Agent } from "./turn/agents.ts";
+import type { Dispatcher } from "./turn/dispatcher.ts";
+import type { TurnStore } from "./turn/turn-store.ts";
+
+export interface HealthDeps {
+  readonly version: string;
+  readonly node: { readonly id: string; readonly name: string };
+  readonly database: Database;
+  readonly store: TurnStore;
+  readonly dispatcher: Dispatcher;
+  readonly jobs: JobQueue;
+  readonly agents: ReadonlyMap<string, Agent>;
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly channels: ReadonlyMap<string, Channel>;
+  readonly meshEnabled: boolean;
+  readonly clock: Clock;
+  readonly startedAt: Date;
+  state(): NodeState;
+  schemaVersion(): number | null;
+}
+
+export type NodeState = "starting" | "running" | "draining" | "stopped";
+
+/** A provider is asked anew only this often: health is polled, providers are slow. */
+const PROVIDER_ANSWER_MS = 30_000;
+const PROVIDER_DEADLINE_MS = 2_000;
+
+export function createHealth(deps: HealthDeps): Health {
+  const { clock, database } = deps;
+  const answers = new Map<string, { readonly at: number; readonly available: Promise<boolean> }>();
+
+  function isAvailable(id: string, provider: Provider): Promise<boolean> {
+    const known = answers.get(id);
+    if (known && clock.monotonic() - known.at < PROVIDER_ANSWER_MS) return known.available;
+    const available = withDeadline(
+      provider.isAvailable().catch(() => false),
+      PROVIDER_DEADLINE_MS,
+      false,
+    );
+    answers.set(id, { at: clock.monotonic(), available });
+    return available;
+  }
+
+  async function providers(): Promise<HealthReport["providers"]> {
+    const entries = [...deps.providers].map(async ([id, provider]) => {
+      const available = await isAvailable(id, provider);
+      return [id, { available, model: provider.getModel() }] as const;
+    });
+    return Object.fromEntries(await Promise.all(entries));
+  }
+
+  async function agents(): Promise<HealthReport["agents"]> {
+    const open = await deps.store.open().catch(() => []);
+    return Object.fromEntries(
+      [...deps.agents.values()].map((agent) => {
+        const turns = open.find((row) => row.agent === agent.name);
+        const model = agent.model ?? deps.providers.get(agent.provider)?.getModel() ?? "";
+        return [
+          agent.name,
+          {
+            provider: agent.provider,
+            model,
+            active_turns: deps.dispatcher.activeByAgent(agent.name),
+            queued: turns?.queued ?? 0,
+          },
+        ];
+      }),
+    );
+  }
+
+  function statusOf(state: NodeState, reachable: boolean, available: HealthReport["providers"]): HealthStatus {
+    if (!reachable || state === "stopped") return "unhealthy";
+    const inUse = [...deps.agents.values()].map((agent) => agent.provider);
+    const down = inUse.some((id) => available[id]?.available === false);
+    return state === "running" && !down ? "healthy" : "degraded";
+  }
+
+  return {
+    async report() {
+      const [memory, available, agentStates, queues] = await Promise.all([
+        database.status(),
+        providers(),
+        agents(),
+        deps.jobs.states().catch(() => []),
+      ]);
+      const state = deps.state();
+      return {
+        status: statusOf(state, memory.reachable, available),
+        version: deps.version,
+        node: deps.node,
+        uptime_s: Math.floor((clock.now().getTime() - deps.startedAt.getTime()) / 1000),
+        started_at: deps.startedAt.toISOString(),
+        draining: state === "draining",
+        agents: agentStates,
+        providers: available,
+        channels: Object.fromEntries(
+          [...deps.channels].map(([id, { platform }]) => [
+            id,
+            { platform, state: state === "running" ? "up" : "down" },
+          ]),
+        ),
+        memory: { ...memory },
+        queues,
+        mesh: { enabled: deps.meshEnabled },
+        schema_version: deps.schemaVersion(),
+      };
+    },
+    async ready() {
+      const state = deps.state();
+      if (state !== "running") return { ready: false, reason: `the node is ${state}` };
+      const { reachable } = await database.status();
+      return reachable ? { ready: true } : { ready: false, reason: "the database cannot be reached" };
+    },
+  };
+}
+
+async function withDeadline<T>(work: Promise<T>, ms: number, fallback: T): Promise<T> {
+  const { promise, resolve } = Promise.withResolvers<T>();
+  const timer = setTimeout(() => resolve(fallback), ms);
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,297 @@
+/**
+ * The composition root: the one place that knows which plugins exist. Builds the node of a configuration, starts it
+ * (also while its database is still away) and ends it in order: drain, reply, close.
+ */
+
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { collectDefaultMetrics, Registry } from "prom-client";
+import { v7 as newId } from "uuid";
+import type { Application } from "./app/api.ts";
+import { createArchives } from "./app/archive/archives.ts";
+import { createAttachmentStore } from "./app/attachments.ts";
+import { createHealth, type NodeState } from "./app/health.ts";
+import { createHookPipeline } from "./app/hooks.ts";
+import { createMemoryTools } from "./app/memory-tools.ts";
+import { createMemory } from "./app/recall/memory.ts";
+import { createTokens } from "./app/tokens.ts";
+import { createSynthesisQueue } from "./app/transcript/synthesis-queue.ts";
+import { createWriter } from "./app/transcript/writer.ts";
+import type { LoadedConfig } from "./config/index.ts";
+import type { Channel } from "./contracts/channel.ts";
+import type { Database } from "./contracts/database.ts";
+import type { Clock } from "./contracts/ports.ts";
+import { createTokenizer } from "./domain/tokens.ts";
+import { createAgents } from "./host/agents.ts";
+import { bringUp } from "./host/bring-up.ts";
+import { type HeldHome, holdHome } from "./host/home.ts";
+import { loadIdentity } from "./host/identity.ts";
+import type { ServiceLog } from "./host/logger.ts";
+import { createProviders } from "./host/providers.ts";
+import {
+  certificate,
+  isDisabled,
+  listenAddress,
+  ownerId,
+  searchWeights,
+  shellSettings,
+  turnLimits,
+} from "./host/settings.ts";
+import { composeTurns } from "./host/turns.ts";
+import { createServer, listenOn } from "./http/index.ts";
+import { createAgentChannel } from "./plugins/channels/agent/index.ts";
+import { createSafetyHooks, rotateAudit } from "./plugins/hooks/safety/index.ts";
+import { openEmbedded } from "./plugins/memory/embedded/index.ts";
+import { openPostgres } from "./plugins/memory/postgres/index.ts";
+import { createBuiltinTools, createWorkspaceGate } from "./plugins/tools/index.ts";
+import { createHousekeeping } from "./workers/housekeeping.ts";
+import { createJobQueue } from "./workers/queue.ts";
+
+export interface HostOptions {
+  readonly loaded: LoadedConfig;
+  readonly version: string;
+  /** One start of the process. */
+  readonly boot: string;
+  readonly log: ServiceLog;
+  /** Takes secrets out of texts that leave the process elsewhere than by the log. */
+  readonly redact: (text: string) => string;
+  /** Short-lived, for commands that need the store: loopback on a free port; no channels, no turns, no workers. */
+  readonly maintenance: boolean;
+}
+
+export interface Host {
+  readonly url: string;
+  /** Resolves once messages are accepted; rejects when that can never be (a schema that does not fit, for instance). */
+  readonly ready: Promise<void>;
+  /** Drains and closes everything, in order. */
+  stop(): Promise<void>;
+}
+
+const systemClock: Clock = { now: () => new Date(), monotonic: () => performance.now() };
+const MIGRATIONS = fileURLToPath(
+  new URL(import.meta.url.endsWith(".ts") ? "../migrations" : "../../migrations", import.meta.url),
+);
+/** Jobs that run get this long to end when the node stops. */
+const JOBS_DEADLINE_MS = 5_000;
+
+/** Holds the home directory, opens the store and listens; the rest comes up behind `ready`. */
+export async function startHost(options: HostOptions): Promise<Host> {
+  const home = await holdHome(options.loaded.home);
+  let database: Database | null = null;
+  try {
+    database = await openDatabase(options);
+    return await compose(options, home, database);
+  } catch (error) {
+    await database?.close();
+    await home.release();
+    throw error;
+  }
+}
+
+async function compose(options: HostOptions, home: HeldHome, database: Database): Promise<Host> {
+  const { loaded, version, boot, log, maintenance } = options;
+  const { config, dir, env } = loaded;
+  const { logger } = log;
+  const { paths } = home;
+  const clock = systemClock;
+  const startedAt = clock.now();
+  const identity = await loadIdentity(paths.nodeKey, config.mesh.name);
+  const node = { id: identity.id, name: identity.name };
+  let state: NodeState = "starting";
+  let schemaVersion: number | null = null;
+
+  // Memory: the store, its one writer, and what reads it.
+  const singleNode = config.deployment.nodes.length <= 1;
+  const jobs = createJobQueue({ database, logger, newId, migrate: singleNode });
+  const synthesis = createSynthesisQueue({ database, jobs, logger });
+  const writer = createWriter({ database, newId, clock, onWritten: ({ toolCalls }) => synthesis.add(toolCalls) });
+  const countTokens = createTokenizer();
+  const memory = createMemory({
+    database,
+    writer,
+    timezone: config.runtime.timezone,
+    ...searchWeights(loaded),
+    clock,
+    logger,
+    countTokens,
+  });
+  const attachments = createAttachmentStore(paths.attachments, newId);
+  const memoryTools = createMemoryTools({ database, memory, jobs, clock, timezone: config.runtime.timezone });
+  const archives = createArchives({ database, writer, attachments: paths.attachments, clock, version });
+
+  // Agents: providers, tools, hooks.
+  const providers = createProviders(config, { memory, timezone: config.runtime.timezone, logger });
+  const protectedPaths = [loaded.home, join(dir, ".env"), config.memory.embedded.path];
+  const gate = createWorkspaceGate({ protectedPaths });
+  const tools = createBuiltinTools({
+    memoryTools,
+    gate,
+    shell: shellSettings(loaded),
+    container: env["SERVICE_CONTAINER"] === "1",
+    protectedPaths,
+    hostEnv: env,
+    newId,
+    logger,
+  }).filter((tool) => !isDisabled(loaded, tool.name));
+  const hooks = createHookPipeline(
+    createSafetyHooks({
+      settings: config.runtime.safety,
+      gate,
+      tools,
+      auditDirectory: paths.audit,
+      redact: options.redact,
+      clock,
+      logger,
+    }),
+    logger,
+  );
+  const agents = createAgents(config, tools, logger);
+
+  // Turns: inbox to outbox.
+  const agentChannel = createAgentChannel({ id: "agent", newId, ...ownerId(loaded) });
+  const channels = new Map<string, Channel>([[agentChannel.id, agentChannel]]);
+  const { store, turns, commands, dispatcher, ...turnWork } = composeTurns({
+    database,
+    writer,
+    memory,
+    attachments,
+    agents,
+    providers,
+    channels,
+    hooks,
+    limits: turnLimits(loaded),
+    node,
+    boot,
+    countTokens,
+    clock,
+    logger,
+    newId,
+    isDraining: () => state === "draining" || state === "stopped",
+  });
+  agentChannel.onMessage((message) => turns.accept(message));
+  agentChannel.onCommand((command) => commands.run(command));
+  const housekeeping = createHousekeeping({
+    database,
+    jobs,
+    logger,
+    tasks: {
+      audit: () => rotateAudit(paths.audit, clock.now(), config.runtime.safety, logger),
+      synthesis: (signal) => synthesis.sweep(signal),
+    },
+  });
+
+  const metrics = new Registry();
+  collectDefaultMetrics({ register: metrics });
+  const ownerToken = env["SERVICE_API_TOKEN"];
+  const app: Application = {
+    version,
+    node,
+    agents: () =>
+      [...agents.values()].map(({ name, provider, model }) => ({
+        name,
+        model: model ?? providers.get(provider)?.getModel() ?? "",
+      })),
+    turns,
+    commands,
+    memoryTools,
+    health: createHealth({
+      version,
+      node,
+      database,
+      store,
+      dispatcher,
+      jobs,
+      agents,
+      providers,
+      channels,
+      meshEnabled: config.mesh.enabled,
+      clock,
+      startedAt,
+      state: () => state,
+      schemaVersion: () => schemaVersion,
+    }),
+    tokens: createTokens({ database, newId, clock, randomBytes, ...(ownerToken ? { ownerToken } : {}) }),
+    archives,
+    lifecycle: {
+      get draining() {
+        return state === "draining";
+      },
+      drain,
+      async resume() {
+        if (state !== "draining") return;
+        state = "running";
+        dispatcher.resume();
+      },
+    },
+  };
+
+  const tls = await certificate(loaded);
+  const hostNames = [listenAddress(loaded).host, advertisedHost(loaded)].filter((name) => name !== "");
+  const server = createServer({ app, agentChannel, logger, metrics, clock, newId, hostNames, ...(tls ? { tls } : {}) });
+  const listen = maintenance ? { host: "127.0.0.1", port: 0 } : listenAddress(loaded);
+  const { url, host, port } = await listenOn(server, listen, ownerToken);
+  await home.announce({
+    pid: process.pid,
+    boot,
+    listen: `${host}:${port}`,
+    url,
+    started_at: startedAt.toISOString(),
+    dir,
+    version,
+    maintenance,
+  });
+
+  const stopping = new AbortController();
+  const ready = bringUp({
+    database,
+    migrations: MIGRATIONS,
+    migrate: singleNode,
+    logger,
+    signal: stopping.signal,
+  }).then(async (found) => {
+    schemaVersion = found;
+    if (!maintenance) {
+      await jobs.start();
+      await housekeeping.start();
+      await turnWork.start();
+      await agentChannel.start();
+    }
+    state = "running";
+    logger.info({ url, node: node.id, backend: database.backend, agents: [...agents.keys()] }, "the node is ready");
+  });
+
+  async function drain(deadlineMs = config.runtime.drain_deadline): Promise<void> {
+    if (state === "draining" || state === "stopped") return;
+    state = "draining";
+    logger.info({ active: dispatcher.activeTurns, deadline_ms: deadlineMs }, "draining");
+    await dispatcher.drain(deadlineMs);
+  }
+
+  return {
+    url,
+    ready,
+    async stop() {
+      stopping.abort();
+      await ready.catch(() => undefined);
+      await drain();
+      state = "stopped";
+      await agentChannel.stop();
+      await server.close();
+      housekeeping.stop();
+      await turnWork.stop();
+      await Promise.all([memory.settled(), synthesis.settled()]);
+      await jobs.stop(JOBS_DEADLINE_MS);
+      await database.close();
+      await home.release();
+      logger.info({}, "stopped");
+    },
+  };
+}
+
+function openDatabase({ loaded: { config }, log: { logger } }: HostOptions): Promise<Database> {
+  const { postgres, embedded } = config.memory;
+  if (!postgres) return openEmbedded({ path: embedded.path, logger });
+  const { connection_string: connectionString, direct_url: directUrl, pool } = postgres;
+  return openPostgres({ connectionString, pool, logger, ...(directUrl ? { directUrl } : {}) });
+}

@@ -1,0 +1,95 @@
+/**
+ * The home directory of a node: made private, held by one process at a time, and told to others by `run/node.json`.
+ * The lock is the operating system's: whoever holds it knows that every earlier process of this home has ended.
+ */
+
+import { mkdir, open, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { tryLock } from "fs-native-extensions";
+import writeFileAtomic from "write-file-atomic";
+import { RuntimeError } from "../contracts/errors.ts";
+
+export interface HomePaths {
+  readonly home: string;
+  readonly store: string;
+  readonly logs: string;
+  readonly audit: string;
+  readonly attachments: string;
+  readonly nodeKey: string;
+  readonly nodeFile: string;
+  readonly lockFile: string;
+}
+
+/** What `run/node.json` says of the running node; commands find it by this. */
+export interface NodeFile {
+  readonly pid: number;
+  readonly boot: string;
+  readonly listen: string;
+  readonly url: string;
+  readonly started_at: string;
+  /** Deployment directory. */
+  readonly dir: string;
+  readonly version: string;
+  readonly maintenance: boolean;
+}
+
+export interface HeldHome {
+  readonly paths: HomePaths;
+  announce(node: NodeFile): Promise<void>;
+  release(): Promise<void>;
+}
+
+export function homePaths(home: string): HomePaths {
+  return {
+    home,
+    store: join(home, "store"),
+    logs: join(home, "logs"),
+    audit: join(home, "logs", "audit"),
+    attachments: join(home, "attachments"),
+    nodeKey: join(home, "node.key"),
+    nodeFile: join(home, "run", "node.json"),
+    lockFile: join(home, "run", "node.lock"),
+  };
+}
+
+/** Makes the directories of a home that are missing, readable by their owner alone. */
+export async function prepareHome(home: string): Promise<HomePaths> {
+  const paths = homePaths(home);
+  for (const directory of [home, join(home, "run"), paths.logs, paths.attachments]) {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+  }
+  return paths;
+}
+
+/** Prepares the home and takes its lock; RUNTIME_ALREADY_RUNNING names the process that has it. */
+export async function holdHome(home: string): Promise<HeldHome> {
+  const paths = await prepareHome(home);
+  const lock = await open(paths.lockFile, "a+", 0o600);
+  if (!tryLock(lock.fd)) {
+    await lock.close();
+    throw new RuntimeError("RUNTIME_ALREADY_RUNNING", `A node is running already: ${await describeHolder(paths)}.`, {
+      hint: "Use it, or stop it with `cairn stop`.",
+    });
+  }
+  // Whoever wrote it has ended.
+  await rm(paths.nodeFile, { force: true });
+  return {
+    paths,
+    async announce(node) {
+      await writeFileAtomic(paths.nodeFile, `${JSON.stringify(node, null, 2)}\n`, { mode: 0o600 });
+    },
+    async release() {
+      await rm(paths.nodeFile, { force: true });
+      await lock.close();
+    },
+  };
+}
+
+async function describeHolder(paths: HomePaths): Promise<string> {
+  try {
+    const node: Partial<NodeFile> = JSON.parse(await readFile(paths.nodeFile, "utf8"));
+    return `process ${node.pid} at ${node.url}, since ${node.started_at}`;
+  } catch {
+    return `a process that is starting or stopping, with the home directory ${paths.home}`;
+  }
+}

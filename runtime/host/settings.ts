@@ -1,0 +1,79 @@
+/** What the parts of a node take from its configuration, in the words of those parts. */
+
+import { readFile } from "node:fs/promises";
+import type { TurnLimits } from "../app/turn/agents.ts";
+import { type LoadedConfig, parseListen } from "../config/index.ts";
+import { ConfigError } from "../contracts/errors.ts";
+import { SEARCH_WEIGHTS, type SearchWeights } from "../domain/scoring.ts";
+import type { ShellSettings } from "../plugins/tools/index.ts";
+
+const CONTEXT_TOKENS = 4_000;
+const MAX_ACTIVE_TURNS = 64;
+
+export function turnLimits({ config: { runtime } }: LoadedConfig): TurnLimits {
+  return {
+    maxToolIterations: runtime.max_tool_iterations,
+    turnTimeoutMs: runtime.turn_timeout,
+    leaseMs: runtime.lease,
+    contextTokens: CONTEXT_TOKENS,
+    timezone: runtime.timezone,
+    maxActiveTurns: MAX_ACTIVE_TURNS,
+  };
+}
+
+export function listenAddress({ config, env }: LoadedConfig): { readonly host: string; readonly port: number } {
+  // Both were checked when the configuration was read.
+  return parseListen(env["SERVICE_LISTEN"] || config.runtime.listen) ?? { host: "127.0.0.1", port: 7433 };
+}
+
+/** The name under which others reach this node; empty when none is configured. */
+export function advertisedHost({ config: { mesh } }: LoadedConfig): string {
+  if (mesh.advertise === undefined) return "";
+  const url = /^https?:\/\//.test(mesh.advertise) ? mesh.advertise : `https://${mesh.advertise}`;
+  return URL.parse(url)?.hostname ?? "";
+}
+
+/** The certificate that `runtime.tls` names; null where the node speaks plain HTTP. CONFIG_UNREADABLE when it is not there. */
+export async function certificate({
+  config,
+}: LoadedConfig): Promise<{ readonly cert: Buffer; readonly key: Buffer } | null> {
+  const { tls } = config.runtime;
+  if (typeof tls === "string") return null;
+  try {
+    const [cert, key] = await Promise.all([readFile(tls.cert), readFile(tls.key)]);
+    return { cert, key };
+  } catch (cause) {
+    throw new ConfigError("CONFIG_UNREADABLE", "The certificate of runtime.tls cannot be read.", { cause });
+  }
+}
+
+export function ownerId({ config }: LoadedConfig): { readonly ownerId?: string } {
+  const owner = config.channels["agent"]?.owner_id;
+  return owner === undefined ? {} : { ownerId: owner };
+}
+
+export function shellSettings({ config, env }: LoadedConfig): Partial<ShellSettings> {
+  const { sandbox, timeout, max_output, network, env: names } = config.tools.shell;
+  const given = names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]] as const]));
+  return { sandbox, timeoutMs: timeout, maxOutputBytes: max_output, network, env: Object.fromEntries(given) };
+}
+
+export function isDisabled({ config }: LoadedConfig, tool: string): boolean {
+  const settings: Readonly<Record<string, { readonly enabled: boolean } | undefined>> = config.tools;
+  return settings[tool]?.enabled === false;
+}
+
+/** What the configuration leaves out has the tuned weight. */
+export function searchWeights({ config }: LoadedConfig): { readonly weights?: SearchWeights } {
+  const { weights } = config.memory.search;
+  if (!weights) return {};
+  const { fts, semantic, temporal, importance } = weights;
+  return {
+    weights: {
+      fts: fts ?? SEARCH_WEIGHTS.fts,
+      semantic: semantic ?? SEARCH_WEIGHTS.semantic,
+      temporal: temporal ?? SEARCH_WEIGHTS.temporal,
+      importance: importance ?? SEARCH_WEIGHTS.importance,
+    },
+  };
+}

@@ -1,0 +1,114 @@
+/** Puts the turn code together: inbox, dispatcher, runner, outbox, and the two use cases that channels call. */
+
+import type { AttachmentStore } from "../app/attachments.ts";
+import { createConversations } from "../app/conversations.ts";
+import type { HookPipeline } from "../app/hooks.ts";
+import { createLeaseTable } from "../app/leases.ts";
+import type { Writer } from "../app/transcript/writer.ts";
+import type { Agent, TurnLimits } from "../app/turn/agents.ts";
+import { createCommands } from "../app/turn/commands.ts";
+import { Dispatcher, TURN_CHANNEL } from "../app/turn/dispatcher.ts";
+import { createInbox } from "../app/turn/inbox.ts";
+import { createModelCaller } from "../app/turn/model-caller.ts";
+import { createOutbox } from "../app/turn/outbox.ts";
+import { createPlacement } from "../app/turn/placement.ts";
+import { createPromptBuilder } from "../app/turn/prompt.ts";
+import { StreamHub } from "../app/turn/stream-hub.ts";
+import { createToolRunner } from "../app/turn/tool-runner.ts";
+import { createTurnRunner } from "../app/turn/turn-runner.ts";
+import { TurnStore } from "../app/turn/turn-store.ts";
+import { createTurns } from "../app/turn/turns.ts";
+import type { Channel } from "../contracts/channel.ts";
+import type { Database } from "../contracts/database.ts";
+import type { Memory } from "../contracts/memory.ts";
+import type { Clock, Logger, NewId } from "../contracts/ports.ts";
+import type { Provider } from "../contracts/provider.ts";
+
+export interface TurnParts {
+  readonly database: Database;
+  readonly writer: Writer;
+  readonly memory: Required<Memory>;
+  readonly attachments: AttachmentStore;
+  readonly agents: ReadonlyMap<string, Agent>;
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly channels: ReadonlyMap<string, Channel>;
+  readonly hooks: HookPipeline;
+  readonly limits: TurnLimits;
+  readonly node: { readonly id: string; readonly name: string };
+  /** One start of the process. */
+  readonly boot: string;
+  readonly countTokens: (text: string) => number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly newId: NewId;
+  isDraining(): boolean;
+}
+
+export function composeTurns(parts: TurnParts) {
+  const { database, memory, agents, providers, channels, hooks, limits, node, clock, logger, newId, isDraining } =
+    parts;
+  const store = new TurnStore({ database, owner: { node: node.id, boot: parts.boot }, leaseMs: limits.leaseMs, newId });
+  const hub = new StreamHub(clock.monotonic);
+  const inbox = createInbox({ database, attachments: parts.attachments, newId });
+  const outbox = createOutbox({ database, channels, logger });
+  const placement = createPlacement({
+    agents,
+    leases: createLeaseTable(database),
+    node,
+    leaseMs: limits.leaseMs,
+    clock,
+    logger,
+    onGained: () => dispatcher.kick(),
+  });
+  const run = createTurnRunner({
+    ...parts,
+    providerIds: new Set(providers.keys()),
+    store,
+    prompts: createPromptBuilder(),
+    callModel: createModelCaller({ providers, hooks, logger }),
+    toolRunner: createToolRunner({ hooks, clock, logger }),
+    onEnded: () => outbox.kick(),
+  });
+  const dispatcher = new Dispatcher({ database, store, placement, run, hub, limits, clock, logger });
+  const turns = createTurns({
+    database,
+    agents: new Set(agents.keys()),
+    inbox,
+    store,
+    hub,
+    dispatcher,
+    placement,
+    isDraining,
+  });
+  const commands = createCommands({
+    agents,
+    providers,
+    store,
+    inbox,
+    dispatcher,
+    memory,
+    conversations: createConversations({ database, hooks }),
+    newId,
+    announceAbort: async (turnId) => {
+      await database.query("select pg_notify($1, $2)", [TURN_CHANNEL, `abort:${turnId}`]);
+    },
+    isDraining,
+  });
+  return {
+    store,
+    turns,
+    commands,
+    dispatcher,
+    async start() {
+      await placement.start();
+      await dispatcher.start();
+      outbox.start();
+    },
+    /** After the dispatcher has drained. */
+    async stop() {
+      await outbox.stop();
+      await dispatcher.stop();
+      await placement.stop();
+    },
+  };
+}

@@ -1,0 +1,71 @@
+/** What a node tidies once an hour: accepted messages whose turns ended long ago, and audit logs past their time. */
+
+import type { Database } from "../contracts/database.ts";
+import { type JobQueue, QUEUES } from "../contracts/jobs.ts";
+import type { Logger } from "../contracts/ports.ts";
+
+export interface HousekeepingDeps {
+  readonly database: Database;
+  readonly jobs: JobQueue;
+  readonly logger: Logger;
+  /** Further work of the same pace, each by its name. */
+  readonly tasks: Readonly<Record<string, (signal: AbortSignal) => Promise<unknown>>>;
+}
+
+export interface Housekeeping {
+  start(): Promise<void>;
+  stop(): void;
+}
+
+const INTERVAL_MS = 3_600_000;
+/** Ended messages are kept this long, so that a repeated delivery is still recognised. */
+const KEEP_INBOX = "7 days";
+const BATCH = 1_000;
+
+export function createHousekeeping({ database, jobs, logger, tasks }: HousekeepingDeps): Housekeeping {
+  let timer: NodeJS.Timeout | null = null;
+
+  /** One job for all nodes that share the store. */
+  async function enqueue(): Promise<void> {
+    await jobs.enqueue(QUEUES.housekeeping, {}, { key: "hourly" }).catch((error: unknown) => {
+      logger.warn({ err: error }, "housekeeping could not be queued");
+    });
+  }
+
+  /** Turns, steps and sent replies of an inbox row go with it; the transcript is never touched. */
+  async function pruneInbox(signal: AbortSignal): Promise<number> {
+    let pruned = 0;
+    for (;;) {
+      signal.throwIfAborted();
+      const { count } = await database.query(
+        `/* housekeeping:inbox */ delete from inbox where id in (
+           select i.id from inbox i join turns t on t.inbox_id = i.id
+           where i.done_at < now() - interval '${KEEP_INBOX}'
+             and not exists (select 1 from outbox o where o.turn_id = t.id and o.state = 'pending')
+           limit ${BATCH})`,
+      );
+      pruned += count;
+      if (count < BATCH) return pruned;
+    }
+  }
+
+  return {
+    async start() {
+      await jobs.work(QUEUES.housekeeping, async ({ signal }) => {
+        for (const [name, task] of Object.entries({ inbox: pruneInbox, ...tasks })) {
+          signal.throwIfAborted();
+          try {
+            await task(signal);
+          } catch (error) {
+            logger.warn({ err: error, task: name }, "a housekeeping task failed; the next round tries again");
+          }
+        }
+      });
+      timer = setInterval(() => void enqueue(), INTERVAL_MS);
+      await enqueue();
+    },
+    stop() {
+      if (timer) clearInterval(timer);
+    },
+  };
+}
