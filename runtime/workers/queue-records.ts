@@ -97,6 +97,16 @@ export async function restoreJobs(database: Database, ids: readonly string[]): P
   );
 }
 
+/** Jobs of a process that has ended, and that only the caller can know to have ended: tried again, or given up. */
+export async function reclaimJobs(database: Database): Promise<void> {
+  await database.query(
+    `update pgboss.job set state = case when retry_count < retry_limit then 'retry' else 'failed' end::pgboss.job_state,
+            completed_on = case when retry_count < retry_limit then null else now() end, start_after = now(),
+            output = jsonb_build_object('message', 'the process ended while the job was running')
+      where state = 'active'`,
+  );
+}
+
 /** Deletes what was completed long ago, a part at a time. */
 export async function sweepCompleted(database: Database): Promise<number> {
   const { rows } = await database.query<{ swept: number }>(

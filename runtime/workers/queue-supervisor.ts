@@ -3,7 +3,7 @@ import type { Database } from "../contracts/database.ts";
 import type { QueueName } from "../contracts/jobs.ts";
 import type { Logger } from "../contracts/ports.ts";
 import { QUEUE_NAMES, settingsOf } from "./queue-policy.ts";
-import { sweepCompleted } from "./queue-records.ts";
+import { reclaimJobs, sweepCompleted } from "./queue-records.ts";
 
 /** Keeps pg-boss running: starts it, starts it again when it or one of its workers has stopped, sweeps old jobs. */
 
@@ -38,6 +38,7 @@ export class QueueSupervisor {
   #checkTimer: NodeJS.Timeout | undefined;
   #sweepTimer: NodeJS.Timeout | undefined;
   #failures = 0;
+  #reclaimed = false;
   #active = false;
 
   constructor(settings: SupervisorSettings) {
@@ -105,6 +106,9 @@ export class QueueSupervisor {
       await boss.start();
       if (migrate) await ensureQueues(boss);
       await warmQueues(boss);
+      // Nobody else can have this store open: what is marked as running was running when the last process ended.
+      if (embedded && !this.#reclaimed) await reclaimJobs(database);
+      this.#reclaimed = true;
       for (const worker of this.#workers) await employ(boss, worker);
     } catch (error) {
       await boss.stop({ graceful: false }).catch(() => {});

@@ -182,7 +182,7 @@ describeEachDatabase("job queue", (open) => {
   });
 });
 
-describeEachDatabase("a job queue that stops", (open) => {
+describeEachDatabase("a job queue that stops", (open, backend) => {
   it(
     "gives running jobs until the deadline, then aborts them and lets them run again without a lost attempt",
     async () => {
@@ -216,6 +216,34 @@ describeEachDatabase("a job queue that stops", (open) => {
       await second.start();
       await expect(again.promise).resolves.toEqual(expect.any(String));
       await second.stop(2_000);
+    },
+    TIMEOUT,
+  );
+
+  it.runIf(backend === "embedded")(
+    "takes up at once what the last process was doing when it ended, and counts that as an attempt",
+    async () => {
+      const database = await open({ fresh: true });
+      const first = createJobQueue({ database, logger: silent, newId: randomUUID });
+      await first.start();
+      for (const key of ["again", "hopeless"]) await first.enqueue(QUEUES.embed, {}, { key });
+      await first.stop(1);
+      await database.query("update pgboss.job set state = 'active', started_on = now(), heartbeat_on = now()");
+      await database.query("update pgboss.job set retry_count = retry_limit where singleton_key = 'hopeless'");
+
+      const second = createJobQueue({ database, logger: silent, newId: randomUUID });
+      const again = Promise.withResolvers<void>();
+      await second.work(QUEUES.embed, async () => again.resolve());
+      await second.start();
+      await again.promise;
+      await second.stop(2_000);
+      const { rows } = await database.query(
+        "select singleton_key as key, state::text, retry_count < retry_limit as hope from pgboss.job order by key",
+      );
+      expect(rows).toEqual([
+        { key: "again", state: "completed", hope: true },
+        { key: "hopeless", state: "failed", hope: false },
+      ]);
     },
     TIMEOUT,
   );
