@@ -30,6 +30,7 @@ import { loadIdentity } from "./host/identity.ts";
 import type { ServiceLog } from "./host/logger.ts";
 import { createProviders } from "./host/providers.ts";
 import {
+  advertisedHost,
   certificate,
   isDisabled,
   listenAddress,
