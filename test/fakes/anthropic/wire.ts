@@ -38,6 +38,11 @@ function blocks(content: unknown): Record<string, unknown>[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : records(content);
 }
 
+/** Text of the user. Messages of the user that follow each other are blocks of one; marked system text is not the user's. */
+function isSpoken(block: Record<string, unknown>): boolean {
+  return block["type"] === "text" && !String(block["text"]).startsWith("[System message]");
+}
+
 function view(body: unknown): RequestView {
   const request = isRecord(body) ? body : {};
   const messages = records(request["messages"]);
@@ -55,7 +60,7 @@ function view(body: unknown): RequestView {
       .map(contentText)
       .filter((text) => text !== "")
       .join("\n\n"),
-    lastUser: contentText(messages[newest]?.["content"]),
+    lastUser: contentText(blocks(messages[newest]?.["content"]).filter(isSpoken).slice(-1)),
     step: after.filter((message) => message["role"] === "assistant").length,
     results: after
       .flatMap((message) => blocks(message["content"]))

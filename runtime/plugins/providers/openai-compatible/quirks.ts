@@ -14,8 +14,8 @@ export type Quirk =
   | "other-token-limit"
   /** Prompt and limit together exceed the model's window: the prompt alone may not. */
   | "no-token-limit"
-  /** The chat template takes a system message in first place only. */
-  | "system-first"
+  /** The chat template takes a system message in first place only, and after it user and assistant in turns. */
+  | "strict-roles"
   /** Reasoning must not be sent back. */
   | "no-reasoning-echo";
 
@@ -26,8 +26,8 @@ export function quirkFor(failure: Failure, params: ChatCompletionCreateParamsStr
   const limited = params.max_tokens !== undefined || params.max_completion_tokens !== undefined;
   if (isContextTooLong(failure))
     return limited && /completion|max_tokens|output/i.test(text) ? "no-token-limit" : undefined;
-  const laterSystem = params.messages.some((message, index) => index > 0 && message.role === "system");
-  if (laterSystem && /system|roles? must alternate|template|jinja/i.test(text)) return "system-first";
+  if (!hasStrictRoles(params.messages) && /system|roles? must alternate|template|jinja/i.test(text))
+    return "strict-roles";
   if (failure.status === 500) return undefined;
 
   const echoed = params.messages.some((message) => "reasoning_content" in message || "reasoning" in message);
@@ -43,4 +43,12 @@ export function quirkFor(failure: Failure, params: ChatCompletionCreateParamsStr
     return "other-token-limit";
   }
   return undefined;
+}
+
+/** Whether system text stands in first place only, and no two messages of the user in a row. */
+function hasStrictRoles(messages: ChatCompletionCreateParamsStreaming["messages"]): boolean {
+  return messages.every(
+    ({ role }, index) =>
+      index === 0 || (role !== "system" && !(role === "user" && messages[index - 1]?.role === "user")),
+  );
 }

@@ -64,16 +64,14 @@ function toMessages(
   context: RequestContext,
 ): ChatCompletionMessageParam[] {
   const { preamble, entries } = shapeHistory(messages, { ...context, ids: IDS });
-  const systemFirst = context.quirks.has("system-first");
+  const strict = context.quirks.has("strict-roles");
   const retrieved = isBlank(options.context ?? "") ? [] : [options.context ?? ""];
-  const system = [options.system ?? "", ...preamble, ...(systemFirst ? retrieved : [])].filter(
-    (text) => !isBlank(text),
-  );
+  const system = [options.system ?? "", ...preamble, ...(strict ? retrieved : [])].filter((text) => !isBlank(text));
 
   const result: ChatCompletionMessageParam[] = [];
   if (system.length > 0) result.push({ role: "system", content: system.join("\n\n").toWellFormed() });
   for (const entry of entries) {
-    if (entry.kind === "user" && entry.newest && !systemFirst) {
+    if (entry.kind === "user" && entry.newest && !strict) {
       // Directly before the newest message: everything in front of it stays as it was, so prompt caches hold.
       for (const text of retrieved) result.push({ role: "system", content: text.toWellFormed() });
     }
@@ -83,13 +81,13 @@ function toMessages(
 }
 
 function addEntry(result: ChatCompletionMessageParam[], entry: Entry, context: RequestContext): void {
+  const strict = context.quirks.has("strict-roles");
   switch (entry.kind) {
     case "user":
-      addUser(result, entry.parts);
+      addUser(result, entry.parts, strict);
       break;
     case "note":
-      if (context.quirks.has("system-first"))
-        addUser(result, [{ type: "text", text: `[System message]\n${entry.text}` }]);
+      if (strict) addUser(result, [{ type: "text", text: `[System message]\n${entry.text}` }], strict);
       else result.push({ role: "system", content: entry.text });
       break;
     case "assistant":
@@ -100,7 +98,7 @@ function addEntry(result: ChatCompletionMessageParam[], entry: Entry, context: R
         const content = isBlank(text) ? `(${images.length} image(s), shown below)` : text;
         result.push({ role: "tool", tool_call_id: id, content: isError ? `Error: ${content}` : content });
       }
-      addUser(result, imagesOf(entry.results));
+      addUser(result, imagesOf(entry.results), strict);
       break;
   }
 }
@@ -127,11 +125,11 @@ function assistantMessage(
   };
 }
 
-/** Appends to a user message that stands last, since some chat templates refuse two in a row. */
-function addUser(result: ChatCompletionMessageParam[], parts: readonly ContentPart[]): void {
+/** Where two messages of the user in a row are refused, the second goes into the first. */
+function addUser(result: ChatCompletionMessageParam[], parts: readonly ContentPart[], strict: boolean): void {
   if (parts.length === 0) return;
   const last = result.at(-1);
-  if (last?.role !== "user") {
+  if (!strict || last?.role !== "user") {
     result.push({ role: "user", content: toContent(parts.map(toContentPart)) });
     return;
   }

@@ -2,8 +2,8 @@ import type { ContentPart, ImagePart, Message, ProviderState, ToolCall } from ".
 
 /**
  * Brings a conversation into the shape that every chat API accepts, whatever happened to it before: each tool call has
- * exactly one result, directly after it; no result without its call; no empty message; no two user messages in a row;
- * call ids that are unique. A stored history can break each of these: it may be cut, resumed, or from another provider.
+ * exactly one result, directly after it; no result without its call; no empty message; call ids that are unique. A stored
+ * history can break each of these: it may be cut, resumed, or from another provider.
  */
 
 export interface HistoryOptions {
@@ -89,10 +89,7 @@ export function isBlank(text: string): boolean {
 }
 
 function addUser(entries: Entry[], parts: readonly ContentPart[], newest: boolean): void {
-  if (parts.length === 0) return;
-  const last = entries.at(-1);
-  if (last?.kind === "user") entries[entries.length - 1] = { kind: "user", parts: [...last.parts, ...parts], newest };
-  else entries.push({ kind: "user", parts, newest });
+  if (parts.length > 0) entries.push({ kind: "user", parts, newest });
 }
 
 function addAssistant(entries: Entry[], text: string, calls: readonly ToolCall[], state: unknown): void {

@@ -139,6 +139,15 @@ describe("a server that refuses a parameter", () => {
     ]);
     expect(fake.requests[1]?.system).toBe("You are Cairn.\n\nTea.");
   });
+
+  it("gets messages of the user that follow each other as one when its chat template insists", async () => {
+    fake.enqueue(refusal("Conversation roles must alternate user/assistant/user/assistant/..."));
+    await chunks(provider, [...says("one"), ...says("two")]);
+    const sent = fake.requests.map((request) =>
+      Object(request.body).messages.map((one: { content: string }) => one.content),
+    );
+    expect(sent).toEqual([["one", "two"], ["one\n\ntwo"]]);
+  });
 });
 
 describe("error bodies of other servers", () => {

@@ -51,7 +51,7 @@ describe("the messages", () => {
     const { messages } = request(
       [user("go"), { role: "assistant", content: "ok" }, { role: "system", content: "Hurry." }, user("now")],
       { system: "You are Cairn.", context: "The user likes tea." },
-      { quirks: new Set(["system-first"]) },
+      { quirks: new Set(["strict-roles"]) },
     );
     expect(messages).toEqual([
       { role: "system", content: "You are Cairn.\n\nThe user likes tea." },
