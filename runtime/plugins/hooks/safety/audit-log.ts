@@ -8,13 +8,12 @@ import type { Clock, Logger } from "../../../contracts/ports.ts";
 import type { ToolCallContext } from "./approval.ts";
 import { auditable } from "./auditable.ts";
 
+/** What is known beside the call itself; `result` is shortened. */
+export type AuditDetails = Readonly<Record<string, unknown>> & { readonly result?: string };
+
 export interface AuditLog {
   /** Never rejects: a log that cannot be written is reported to the service's own log and stops nothing. */
-  record(
-    event: "call" | "result" | "refused",
-    context: ToolCallContext,
-    more?: Readonly<Record<string, unknown>>,
-  ): Promise<void>;
+  record(event: "call" | "result" | "refused", context: ToolCallContext, more?: AuditDetails): Promise<void>;
 }
 
 export interface AuditDeps {
@@ -46,11 +45,15 @@ export function createAuditLog(deps: AuditDeps): AuditLog {
         tool_call_id: toolCallId,
         tool: call.name,
         arguments: call.arguments,
+        result: undefined,
         ...more,
       };
       try {
         await mkdir(deps.directory, { recursive: true, mode: 0o700 });
-        const line = `${JSON.stringify(auditable(entry, deps.redact))}\n`;
+        // Only the beginning of a result: what a call did is in its arguments, and results can be large.
+        const { result, ...rest } = entry;
+        const kept = [auditable(rest, deps.redact), { result: auditable(result, deps.redact, RESULT_CHARS) }];
+        const line = `${JSON.stringify(Object.assign({}, ...kept))}\n`;
         await appendFile(join(deps.directory, `${at.slice(0, 10)}.jsonl`), line, { mode: 0o600 });
       } catch (error) {
         deps.logger.error({ err: error, tool: call.name, turnId }, "the audit log could not be written");
@@ -78,7 +81,7 @@ export function createAuditHooks(log: AuditLog): AnyHook[] {
           ok: result.isError !== true,
           duration_ms: Math.round(durationMs),
           result_chars: result.content.length,
-          result: result.content.slice(0, RESULT_CHARS),
+          result: result.content,
         });
       },
     },

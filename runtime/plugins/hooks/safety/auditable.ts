@@ -7,12 +7,12 @@ const MAX_DEPTH = 6;
 const SECRET_FIELD = /pass(word|phrase)?$|secret|token$|api_?key|authorization|credential|private_?key|cookie/i;
 
 /** A copy: texts redacted first and cut after, so that no part of a secret is left; long lists and deep values cut. */
-export function auditable(value: unknown, redact: (text: string) => string, depth = 0): unknown {
-  if (typeof value === "string") return shorten(redact(value));
+export function auditable(value: unknown, redact: (text: string) => string, maxChars = MAX_CHARS, depth = 0): unknown {
+  if (typeof value === "string") return shorten(redact(value), maxChars);
   if (typeof value !== "object" || value === null) return value;
   if (depth >= MAX_DEPTH) return "...";
   if (Array.isArray(value)) {
-    const kept = value.slice(0, MAX_ITEMS).map((item) => auditable(item, redact, depth + 1));
+    const kept = value.slice(0, MAX_ITEMS).map((item) => auditable(item, redact, maxChars, depth + 1));
     return value.length > MAX_ITEMS ? [...kept, `... (${value.length - MAX_ITEMS} more)`] : kept;
   }
   const entries = Object.entries(value).slice(0, MAX_ITEMS);
@@ -21,12 +21,12 @@ export function auditable(value: unknown, redact: (text: string) => string, dept
       name,
       SECRET_FIELD.test(name) && typeof child === "string" && child !== ""
         ? "[redacted]"
-        : auditable(child, redact, depth + 1),
+        : auditable(child, redact, maxChars, depth + 1),
     ]),
   );
 }
 
-function shorten(text: string): string {
-  if (text.length <= MAX_CHARS) return text;
-  return `${text.slice(0, MAX_CHARS).toWellFormed()}... (${text.length - MAX_CHARS} more characters)`;
+function shorten(text: string, maxChars: number): string {
+  if (text.length <= maxChars) return text;
+  return `${text.slice(0, maxChars).toWellFormed()}... (${text.length - maxChars} more characters)`;
 }
