@@ -22,8 +22,8 @@ const SETTINGS = ["package.json", "tsconfig.json", "tsconfig.build.json", "scrip
  */
 export async function ensureBuilt(node) {
   if (isBuilt()) return;
-  const code = await runToEnd(node, ["scripts/build.js", "scripts/manifest.js"]);
-  if (code !== 0) throw new Error("The build failed");
+  const code = await runToEnd(node, ["scripts/build.js"]);
+  if (code !== 0) throw new Error("Nothing was started.");
 }
 
 export function isBuilt() {

@@ -57,6 +57,7 @@ async function fetchNode(home) {
       "--no-package-lock",
       "--no-audit",
       "--no-fund",
+      "--no-update-notifier",
       "--ignore-scripts",
       "--loglevel=error",
       `${FETCHED_PACKAGE}@${FETCHED_VERSION}`,
