@@ -142,6 +142,31 @@ describe("the embedded store", { timeout: TIMEOUT }, () => {
     });
   });
 
+  it("is whole after its thread was ended in the middle of writing, again and again", async () => {
+    const database = await open(await copiedStore());
+    await database.script("create table torn (n int primary key, text text not null)");
+    for (let round = 1; round <= 3; round += 1) {
+      await database.query("insert into torn values ($1, 'kept')", [round]);
+      const endless = database.transaction(
+        (tx) =>
+          tx.query("insert into torn select g, repeat(md5(g::text), 20) from generate_series(1000, 2000000000) g"),
+        { statementTimeoutMs: 300 },
+      );
+      await expect(endless).rejects.toMatchObject({ code: "MEMORY_TIMEOUT" });
+    }
+    const byTable = "select n from torn where text <> '' order by n";
+    const expected = [1, 2, 3].map((n) => ({ n }));
+    expect((await database.query(byTable)).rows).toEqual(expected);
+    const byIndex = await database.transaction(async (tx) => {
+      await tx.query("set local enable_seqscan = off");
+      return tx.query("select n from torn where n > 0 order by n");
+    });
+    expect(byIndex.rows).toEqual(expected);
+    await database.script("vacuum torn");
+    await database.script("reindex table torn");
+    expect((await database.query(byTable)).rows).toEqual(expected);
+  });
+
   it("writes checkpoints and vacuums tables, since nothing else in its one thread does", async () => {
     const database = await open(await copiedStore());
     let now = 0;
