@@ -3,10 +3,12 @@
 // @ts-check
 
 import { existsSync, readFileSync } from "node:fs";
-import { enableCompileCache } from "node:module";
+import module from "node:module";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
+
+const OLDEST_NODE = 24;
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const argv = process.argv.slice(2);
@@ -16,13 +18,19 @@ if (argv.length === 1 && (argv[0] === "version" || argv[0] === "--version")) {
   // Asked often, by scripts and health checks: no reason to load the rest. The same line as the command `version`.
   const { name, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   process.stdout.write(`${name} ${version} (node ${process.versions.node}, ${process.platform}-${process.arch})\n`);
+} else if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
+  const here = existsSync(join(root, "scripts", "run.js"))
+    ? `: \`npm run -s cairn -- ${argv.join(" ")}\` brings it`
+    : "";
+  process.stderr.write(`cairn needs Node ${OLDEST_NODE} or newer, and this is ${process.versions.node}${here}\n`);
+  process.exitCode = 1;
 } else if (existsSync(entry)) {
   // Half of the time of a short command goes into compiling JavaScript that was compiled at the last one, too. The service
   // that a command starts finds the same folder by the variable; the default one would lie where others may write.
   const { XDG_CACHE_HOME, HOME } = process.env;
   const caches = XDG_CACHE_HOME || (HOME && join(HOME, ".cache"));
   if (caches) process.env.NODE_COMPILE_CACHE ??= join(caches, "cairn");
-  if (process.env.NODE_COMPILE_CACHE) enableCompileCache();
+  if (process.env.NODE_COMPILE_CACHE) module.enableCompileCache();
   const { main } = await import(pathToFileURL(entry).href);
   await main(argv, root);
 } else {

@@ -15,6 +15,7 @@ import { ROOT } from "./paths.js";
 /** @type {Readonly<Record<string, Task>>} */
 export const TASKS = {
   start: { command: ["bin/cairn.js", "start"], built: true },
+  cairn: { command: ["bin/cairn.js"], built: true },
   test: { command: ["scripts/test.ts"] },
   bench: { command: ["bench/run.ts"], built: true },
   build: { command: ["scripts/build.js"] },
