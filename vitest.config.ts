@@ -9,13 +9,15 @@ export default defineConfig({
     maxWorkers: 2,
     passWithNoTests: true,
     teardownTimeout: 30_000,
-    projects: LANES.map((lane) => ({
+    projects: LANES.map((lane, order) => ({
       test: {
         name: lane.name,
         include: [...lane.include],
         exclude: ["**/node_modules/**", "**/dist/**", ...lane.exclude],
         testTimeout: lane.timeoutMs,
         hookTimeout: lane.timeoutMs,
+        // One lane after the other: those that start whole processes are not disturbed by the quick ones.
+        sequence: { groupOrder: order },
         unstubEnvs: true,
         restoreMocks: true,
         ...(lane.postgres ? { globalSetup: ["test/lanes/postgres-setup.ts"] } : {}),
