@@ -7,11 +7,12 @@ import {
   forEachChild,
   type ParameterExpansionPart,
   type ParsedScript,
-  parse,
   type SyntaxNode,
   type Word,
   type WordPart,
 } from "unbash";
+import { expandBraces } from "./braces.ts";
+import { remove, replace, slice } from "./parameter-operations.ts";
 import { bounded, HOME, MAX_ALTERNATIVES, PROCESS, type ShellState, UNKNOWN, valuesOf } from "./state.ts";
 
 /** One possible outcome: the fields (arguments) that the word becomes, none included. */
@@ -25,8 +26,6 @@ export interface Expander {
   /** The same for parts alone, as in the body of a here-document. */
   partTexts(parts: readonly WordPart[], state: ShellState): readonly string[];
 }
-
-const MAX_BRACE_WORDS = 256;
 
 interface Piece {
   /** Possible texts. */
@@ -219,96 +218,6 @@ function expandTilde(text: string, state: ShellState): string {
   if (prefix === "~+") return (state.directories[0] ?? UNKNOWN) + tail;
   if (prefix === "~-") return UNKNOWN + tail;
   return prefix === "~root" ? `/root${tail}` : `/home/${prefix.slice(1)}${tail}`;
-}
-
-/** The words that the brace expansions of a word make, to be expanded further; null when it has none, or when they are too many. */
-function expandBraces(word: Word): readonly Word[] | "too many" | null {
-  if (!braceOf(word)) return null;
-  const done: Word[] = [];
-  const open = [word];
-  for (let next = open.pop(); next; next = open.pop()) {
-    const brace = braceOf(next);
-    if (!brace) done.unshift(next);
-    else open.push(...braceItems(brace.text).flatMap(substitute(next, brace.pos - next.pos, brace.text.length)));
-    if (done.length + open.length > MAX_BRACE_WORDS) return "too many";
-  }
-  return done;
-}
-
-function braceOf(word: Word) {
-  return word.parts?.find((part) => part.type === "BraceExpansion");
-}
-
-/** The word again with other text in the place of a part. */
-function substitute(word: Word, start: number, length: number): (item: string) => readonly Word[] {
-  return (item) => {
-    const text = word.text.slice(0, start) + item + word.text.slice(start + length);
-    const command = parse(`: ${text}`).commands[0]?.command;
-    const made = command?.type === "Command" ? command.args[0] : undefined;
-    return made?.type === "Word" ? [made] : [];
-  };
-}
-
-/** `{a,b{c,d}}` into `a` and `b{c,d}`; a sequence (`{1..9}`) into something unknown. */
-function braceItems(text: string): readonly string[] {
-  const inner = text.slice(1, -1);
-  const items: string[] = [];
-  let depth = 0;
-  let quote = "";
-  let current = "";
-  for (let at = 0; at < inner.length; at += 1) {
-    const character = inner[at] ?? "";
-    if (character === "\\") {
-      current += character + (inner[at + 1] ?? "");
-      at += 1;
-      continue;
-    }
-    if (quote !== "") quote = character === quote ? "" : quote;
-    else if (character === "'" || character === '"') quote = character;
-    else if (character === "{") depth += 1;
-    else if (character === "}") depth -= 1;
-    else if (character === "," && depth === 0) {
-      items.push(current);
-      current = "";
-      continue;
-    }
-    current += character;
-  }
-  return items.length === 0 ? [UNKNOWN] : [...items, current];
-}
-
-function slice(
-  values: readonly string[],
-  offsets: readonly string[],
-  lengths: readonly string[] | null,
-): readonly string[] {
-  const [offset, length] = [Number(offsets[0]), lengths === null ? undefined : Number(lengths[0])];
-  if (!Number.isInteger(offset) || (length !== undefined && !Number.isInteger(length))) return [UNKNOWN];
-  return values.map((value) => {
-    if (value.includes(UNKNOWN)) return UNKNOWN;
-    const start = offset < 0 ? Math.max(0, value.length + offset) : offset;
-    return value.slice(start, length === undefined ? undefined : length < 0 ? length : start + length);
-  });
-}
-
-function replace(
-  values: readonly string[],
-  patterns: readonly string[],
-  texts: readonly string[],
-  all: boolean,
-): readonly string[] {
-  const [pattern = "", text = ""] = [patterns[0], texts[0]];
-  if (pattern === "" || /[*?[\u{e000}]/u.test(pattern)) return [UNKNOWN];
-  return values.map((value) => (all ? value.split(pattern).join(text) : value.replace(pattern, () => text)));
-}
-
-function remove(values: readonly string[], patterns: readonly string[], front: boolean): readonly string[] {
-  const pattern = patterns[0] ?? "";
-  if (/[*?[\u{e000}]/u.test(pattern)) return [UNKNOWN];
-  return values.map((value) => {
-    if (front) return value.startsWith(pattern) ? value.slice(pattern.length) : value;
-    return value.endsWith(pattern) ? value.slice(0, value.length - pattern.length) : value;
-  });
 }
 
 function trimEnd(text: string): string {

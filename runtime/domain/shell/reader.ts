@@ -10,19 +10,17 @@ import {
   forEachChild,
   type ParsedScript,
   parse,
-  type Redirection,
   type SyntaxNode,
   type Word,
 } from "unbash";
 import { readBuiltin } from "./builtins.ts";
 import { createExpander, type Fields } from "./expand.ts";
-import { absolutePath, readable, readingOf } from "./files.ts";
+import { createFindings } from "./findings.ts";
 import type { Finding, Inspector } from "./inspection.ts";
-import { writeReason } from "./paths.ts";
 import { judge, outputOf } from "./programs.ts";
-import { isSecretPath } from "./secrets.ts";
+import { createRedirections } from "./redirections.ts";
 import { callsItself, spawnsItself } from "./self-starting.ts";
-import { assign, bounded, fork, MAX_ALTERNATIVES, PROCESS, type ShellState, UNKNOWN } from "./state.ts";
+import { assign, bounded, fork, MAX_ALTERNATIVES, type ShellState, UNKNOWN } from "./state.ts";
 import { NOTHING, SILENCE, type Stream } from "./stream.ts";
 import { concatenate, either, textsOf } from "./streams.ts";
 import { calledProgram } from "./words.ts";
@@ -39,27 +37,15 @@ const COMMAND_VARIABLES = new Set(
 
 /** All findings, the first of each reason only. */
 export function readScript(text: string, start: ShellState, workspace: string): readonly Finding[] {
-  const findings = new Map<string, Finding>();
+  const findings = createFindings();
   const calls: string[] = [];
   let commands = 0;
   let depth = 0;
-  let certainOnly = 0;
-  const note = (action: Finding["action"], reason: string) => {
-    if (action === "ask" && certainOnly > 0) return;
-    if (!findings.has(reason)) findings.set(reason, { action, reason });
-  };
   const inspector: Inspector = {
     workspace,
-    refuse: (reason) => note("refuse", reason),
-    ask: (reason) => note("ask", reason),
-    certain(work) {
-      certainOnly += 1;
-      try {
-        work();
-      } finally {
-        certainOnly -= 1;
-      }
-    },
+    refuse: (reason) => findings.note("refuse", reason),
+    ask: (reason) => findings.note("ask", reason),
+    certain: findings.certain,
     script: (source, state, input) => script(parse(source), state, input),
     command: run,
   };
@@ -67,6 +53,8 @@ export function readScript(text: string, start: ShellState, workspace: string): 
     (substituted, state) => textsOf(script(substituted, fork(state), NOTHING)),
     () => inspector.ask("a word of the command becomes too many words"),
   );
+
+  const redirections = createRedirections(expander, inspector);
 
   function script(parsed: ParsedScript, state: ShellState, input: Stream): Stream {
     if (parsed.errors?.length) inspector.ask("the shell syntax could not be understood");
@@ -115,7 +103,7 @@ export function readScript(text: string, start: ShellState, workspace: string): 
       case "Command":
         return simpleCommand(node, state, input);
       case "Redirected":
-        return visit(node.command, state, redirect(node.redirects, state, input));
+        return visit(node.command, state, redirections.apply(node.redirects, state, input));
       case "If":
         return perhaps(state, () =>
           [
@@ -172,13 +160,13 @@ export function readScript(text: string, start: ShellState, workspace: string): 
   }
 
   function simpleCommand(node: Command, state: ShellState, input: Stream): Stream {
-    const from = redirect(node.redirects, state, input);
+    const from = redirections.apply(node.redirects, state, input);
     for (const entry of node.prefix) if (entry.type === "Assignment") assignment(entry, state, node.name === undefined);
     if (!node.name) return node.redirects.some(({ operator }) => operator === "<") ? from : SILENCE;
     const forms = wordForms([node.name, ...node.args], state);
     const outputs = forms.map((words) => run(words, state, from));
     const output = outputs.reduce(either, outputs[0] ?? SILENCE);
-    remember(node.redirects, state, output);
+    redirections.remember(node.redirects, state, output);
     return output;
   }
 
@@ -224,48 +212,6 @@ export function readScript(text: string, start: ShellState, workspace: string): 
       return [[node.name]];
     }
     return expander.texts(node.value, state).map((value) => [`${node.name}=${value}`]);
-  }
-
-  /** Judges the redirections; what the command reads after them. */
-  function redirect(redirects: readonly Redirection[], state: ShellState, input: Stream): Stream {
-    let from = input;
-    for (const entry of redirects) {
-      const descriptor = entry.descriptor?.type === "FileDescriptor" ? entry.descriptor.value : undefined;
-      if (entry.type === "HereDoc") {
-        const texts = entry.body.parts ? expander.partTexts(entry.body.parts, state) : [entry.body.text];
-        if ((descriptor ?? 0) === 0) from = { kind: "text", texts };
-        continue;
-      }
-      const targets = entry.target ? expander.texts(entry.target, state) : [];
-      if (entry.type === "HereString") {
-        if ((descriptor ?? 0) === 0) from = { kind: "text", texts: targets.map((text) => `${text}\n`) };
-        continue;
-      }
-      const file = targets.filter((target) => !/^(\d+-?|-)$/.test(target));
-      if (entry.operator === "<" || entry.operator === "<&" || entry.operator === "<>") {
-        for (const target of file)
-          if (isSecretPath(target)) inspector.refuse(`it reads ${readable(target)}, which holds secrets`);
-        if ((descriptor ?? 0) === 0 && file[0] !== undefined) from = readingOf(file[0], state);
-      }
-      if (entry.operator === "<") continue;
-      for (const target of file) {
-        const reason = target.startsWith(PROCESS) ? null : writeReason(target, state.directories, workspace);
-        if (reason) inspector.refuse(reason);
-      }
-    }
-    return from;
-  }
-
-  /** What the script writes to a file is known when it runs that file later. */
-  function remember(redirects: readonly Redirection[], state: ShellState, output: Stream): void {
-    for (const entry of redirects) {
-      if (entry.type !== "Redirect" || !entry.operator.includes(">") || !entry.target || entry.descriptor) continue;
-      for (const target of expander.texts(entry.target, state)) {
-        const path = absolutePath(target, state);
-        const before = entry.operator.endsWith(">>") ? state.files.get(path) : undefined;
-        state.files.set(path, before ? concatenate(before, output) : output);
-      }
-    }
   }
 
   function run(words: readonly string[], state: ShellState, input: Stream): Stream {
@@ -329,5 +275,5 @@ export function readScript(text: string, start: ShellState, workspace: string): 
   }
 
   script(parse(text), start, NOTHING);
-  return [...findings.values()];
+  return findings.list();
 }
