@@ -1,0 +1,370 @@
+/** What goes wrong around a node, seen from outside: each fault ends in a clear error with a code, and the node lives on. */
+
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { type FakeServer, startAnthropicFake } from "../fakes/anthropic/index.ts";
+import { startOpenAiFake } from "../fakes/openai/index.ts";
+import type { FakeReply } from "../fakes/shared/script.ts";
+import { createPostgresCopy } from "../support/databases.ts";
+import { type DatabaseProxy, startDatabaseProxy } from "../support/faults/database-proxy.ts";
+import {
+  createDeployment,
+  type Deployment,
+  type NodeProcess,
+  type StartFailed,
+  startNode,
+} from "../support/node-process.ts";
+
+const defer: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of defer.splice(0).reverse()) await end();
+});
+
+async function deploy(config: object): Promise<Deployment> {
+  const deployment = await createDeployment({ config });
+  defer.push(deployment.remove);
+  return deployment;
+}
+
+async function run(deployment: Deployment, options?: Parameters<typeof startNode>[1]): Promise<NodeProcess> {
+  const node = await startNode(deployment, options);
+  defer.push(async () => {
+    node.signal("SIGCONT");
+    node.signal("SIGTERM");
+    await node.exited;
+  });
+  return node;
+}
+
+async function proxied(): Promise<DatabaseProxy> {
+  const copy = await createPostgresCopy(process.env.CAIRN_TEST_PG_URL ?? "");
+  defer.push(copy.remove);
+  const proxy = await startDatabaseProxy(copy.url);
+  defer.push(proxy.close);
+  return proxy;
+}
+
+const OFFLINE = { providers: { offline: {} }, agents: { main: { provider: "offline" } } };
+const ask = (node: NodeProcess, text: string, init?: RequestInit, session = "s") =>
+  node.call<{ text: string; interrupted: boolean; notice?: string; turn_id: string }>(
+    "/api/agents/main/messages",
+    { session, text },
+    init,
+  );
+
+describe("bad requests", () => {
+  let deployment: Deployment;
+  let node: NodeProcess;
+  beforeAll(async () => {
+    deployment = await createDeployment({ config: OFFLINE });
+    node = await startNode(deployment);
+  });
+  afterAll(async () => {
+    node.signal("SIGTERM");
+    expect(await node.exited).toBe(0);
+    await deployment.remove();
+  });
+
+  const cases: readonly [name: string, path: string, init: RequestInit, status: number, code: string][] = [
+    [
+      "a wrong token",
+      "/api/agents/main/messages",
+      { method: "POST", headers: { authorization: "Bearer nope" } },
+      401,
+      "RUNTIME_UNAUTHORIZED",
+    ],
+    [
+      "a body that is not JSON",
+      "/api/agents/main/messages",
+      { method: "POST", body: "{", headers: { "content-type": "application/json" } },
+      400,
+      "RUNTIME_INVALID_REQUEST",
+    ],
+    [
+      "an unknown agent",
+      "/api/agents/nobody/messages",
+      { method: "POST", body: '{"session":"s","text":"hi"}', headers: { "content-type": "application/json" } },
+      404,
+      "RUNTIME_AGENT_UNKNOWN",
+    ],
+    [
+      "an unknown memory tool",
+      "/api/memory/tool/memory_forget",
+      { method: "POST", body: "{}", headers: { "content-type": "application/json" } },
+      404,
+      "MEMORY_TOOL_UNKNOWN",
+    ],
+    [
+      "a body of 33 MiB",
+      "/api/agents/main/messages",
+      {
+        method: "POST",
+        body: JSON.stringify({ session: "s", text: "x".repeat(33 * 1024 ** 2) }),
+        headers: { "content-type": "application/json" },
+      },
+      413,
+      "RUNTIME_BODY_TOO_LARGE",
+    ],
+    ["an unknown route", "/api/nothing", {}, 404, "RUNTIME_NOT_FOUND"],
+  ];
+  it.each(cases)("answers %s with its code and goes on", async (_name, path, init, status, code) => {
+    const response = await node.request(path, init);
+    expect(response.status).toBe(status);
+    expect(await response.json()).toMatchObject({ ok: false, error: { code } });
+    expect((await ask(node, "still there?")).text).not.toBe("");
+  });
+
+  it("refuses a second process on the same home, and on the same store from another home, naming the first", async () => {
+    await expect(startNode(deployment)).rejects.toSatisfy(
+      (error: StartFailed) =>
+        error.error.code === "RUNTIME_ALREADY_RUNNING" && error.message.includes(String(node.pid)),
+    );
+    const other = await deploy({ ...OFFLINE, memory: { embedded: { path: join(deployment.home, "store") } } });
+    await expect(startNode(other)).rejects.toSatisfy(
+      (error: StartFailed) => error.error.code === "MEMORY_STORE_LOCKED" && error.message.includes(String(node.pid)),
+    );
+    expect((await ask(node, "still there?")).text).not.toBe("");
+  });
+
+  it("answers health while a statement of the embedded store runs away, and ends it at its deadline", async () => {
+    await ask(node, `${"a".repeat(20_001)}!`, undefined, "long");
+    const search = node.request("/api/memory/tool/memory_search", {
+      json: { query: "^(a+)(a+)\\1\\2!$", mode: "regex" },
+    });
+    let answered = 0;
+    const done = search.then((response) => response.json() as Promise<{ ok: boolean; error?: { code: string } }>);
+    let result: Awaited<typeof done> | null = null;
+    void done.then((body) => (result = body));
+    while (result === null) {
+      const live = await node.request("/health/live", { signal: AbortSignal.timeout(2_000) });
+      if (live.ok) answered++;
+      await sleep(100);
+    }
+    expect(answered).toBeGreaterThan(2);
+    expect(await done).toMatchObject({ ok: false, error: { code: "MEMORY_TIMEOUT", retryable: true } });
+    expect((await ask(node, "still there?")).text).not.toBe("");
+  });
+});
+
+describe.each(["openai", "anthropic"] as const)("a provider that misbehaves (%s)", (wire) => {
+  let fake: FakeServer;
+  let deployment: Deployment;
+  let node: NodeProcess;
+  beforeAll(async () => {
+    fake = await (wire === "openai" ? startOpenAiFake() : startAnthropicFake());
+    deployment = await createDeployment({
+      config: {
+        providers: {
+          model: {
+            kind: wire === "openai" ? "openai-compatible" : "anthropic",
+            base_url: fake.baseUrl,
+            model: "fake",
+            api_key: "none-of-yours",
+            max_retries: 0,
+            timeout: "1s",
+          },
+        },
+        agents: { main: { provider: "model" } },
+      },
+    });
+    node = await startNode(deployment);
+  });
+  afterAll(async () => {
+    node.signal("SIGTERM");
+    await node.exited;
+    await fake.close();
+    await deployment.remove();
+  });
+
+  const faults: readonly [name: string, reply: FakeReply, code: string, retryable: boolean][] = [
+    ["401", { fault: { kind: "status", status: 401 } }, "PROVIDER_UNAUTHORIZED", false],
+    ["429", { fault: { kind: "status", status: 429 } }, "PROVIDER_RATE_LIMITED", true],
+    ["500", { fault: { kind: "status", status: 500 } }, "PROVIDER_SERVER_ERROR", true],
+    ["garbage", { fault: { kind: "garbage" } }, "PROVIDER_BAD_RESPONSE", true],
+    [
+      "half a stream",
+      { text: ["one ", "two ", "three"], fault: { kind: "cut", after: 3, how: "end" } },
+      "PROVIDER_STREAM_TRUNCATED",
+      true,
+    ],
+    ["nothing at all", { fault: { kind: "hang" } }, "PROVIDER_TIMEOUT", true],
+  ];
+  it.each(faults)(
+    "%s: the turn ends with its code, the message is kept, the next one is answered",
+    async (name, reply, code, retryable) => {
+      fake.enqueue(reply);
+      const session = `fault ${name}`;
+      await expect(ask(node, "please", undefined, session)).rejects.toMatchObject({
+        code,
+        retryable,
+        turn_id: expect.any(String),
+      });
+      fake.enqueue({ text: "better now" });
+      expect((await ask(node, "again", undefined, session)).text).toBe("better now");
+      const texts = fake.requests.at(-1)?.texts.join("\n");
+      expect(texts).toContain("please");
+      expect(node.output()).not.toContain("none-of-yours");
+    },
+  );
+});
+
+describe("a database that comes and goes", () => {
+  it("waits for one that is down at start, says so, and is ready once it is back", async () => {
+    const proxy = await proxied();
+    proxy.away();
+    const deployment = await deploy({ ...OFFLINE, memory: { postgres: { connection_string: proxy.url } } });
+    const node = await run(deployment, { until: "listening" });
+    expect((await node.request("/health/live")).status).toBe(200);
+    expect((await node.request("/health/ready")).status).toBe(503);
+    const refused = await node.request("/api/agents/main/messages", { json: { session: "s", text: "hi" } });
+    expect(refused.status).toBe(503);
+    expect(await refused.json()).toMatchObject({ error: { retryable: true } });
+    proxy.back();
+    await expect.poll(async () => (await node.request("/health/ready")).status, { timeout: 20_000 }).toBe(200);
+    expect((await ask(node, "hi")).text).not.toBe("");
+  });
+
+  it("finishes a turn whose database went away in the middle and came back", async () => {
+    const proxy = await proxied();
+    const fake = await startOpenAiFake();
+    defer.push(fake.close);
+    const deployment = await deploy({
+      providers: { model: { kind: "openai-compatible", base_url: fake.baseUrl, model: "fake", api_key: "none" } },
+      agents: { main: { provider: "model" } },
+      memory: { postgres: { connection_string: proxy.url } },
+    });
+    const node = await run(deployment);
+    fake.enqueue({ text: "held", hold: { gate: "g" } });
+    const answer = ask(node, "question", { headers: { "idempotency-key": "k" } });
+    await fake.waitForRequests(1);
+    proxy.away();
+    fake.release("g");
+    await sleep(1_500);
+    expect((await node.request("/health/live")).status).toBe(200);
+    proxy.back();
+    expect(await answer).toMatchObject({ text: "held", interrupted: false });
+    expect(fake.counters().requests).toBe(1);
+  });
+});
+
+describe("a runner that is stopped past its lease", () => {
+  it("writes nothing when it goes on: the other node has answered, once", async () => {
+    const copy = await createPostgresCopy(process.env.CAIRN_TEST_PG_URL ?? "");
+    defer.push(copy.remove);
+    const fake = await startOpenAiFake({
+      script: ({ lastUser, step }) =>
+        lastUser !== "work"
+          ? { text: "hello" }
+          : step === 0
+            ? { toolCalls: [{ id: "c1", name: "shell", arguments: { command: "echo c1 >> effects.txt" } }] }
+            : { text: "Done." },
+    });
+    defer.push(fake.close);
+    const config = {
+      runtime: { lease: "2s" },
+      providers: { model: { kind: "openai-compatible", base_url: fake.baseUrl, model: "fake", api_key: "none" } },
+      agents: { main: { provider: "model" } },
+      tools: { shell: { sandbox: "none" } },
+      memory: { postgres: { connection_string: copy.url } },
+    };
+    const [one, two] = [await deploy(config), await deploy(config)];
+    const first = await run(one);
+    fake.enqueue({
+      toolCalls: [{ id: "c1", name: "shell", arguments: { command: "echo c1 >> effects.txt; sleep 3" } }],
+    });
+    const body = { session: "s", text: "work" };
+    const key = { headers: { "idempotency-key": "k" } };
+    void first.call("/api/agents/main/messages", body, key).catch(() => undefined);
+    const effects = (deployment: Deployment) =>
+      readFile(join(deployment.workspace, "effects.txt"), "utf8").catch(() => "");
+    await expect.poll(() => effects(one)).toBe("c1\n");
+    first.signal("SIGSTOP");
+
+    const second = await run(two);
+    const result = await second.call<{ text: string; interrupted: boolean }>("/api/agents/main/messages", body, key);
+    expect(result).toMatchObject({ text: "Done.", interrupted: true });
+    const rows = () => second.call<{ messages: object[] }>("/api/memory/tool/memory_browse", { order: "asc" });
+    const before = await rows();
+    const requests = fake.counters().requests;
+    first.signal("SIGCONT");
+    await sleep(4_000);
+    expect(await rows()).toEqual(before);
+    expect(before.messages).toHaveLength(3);
+    expect(fake.counters().requests).toBe(requests);
+    expect([await effects(one), await effects(two)]).toEqual(["c1\n", ""]);
+    expect(await first.call("/api/agents/main/messages", body, key)).toMatchObject({ text: "Done." });
+  });
+});
+
+describe("SIGTERM", () => {
+  it("finishes the active turn, refuses new messages, and exits 0", async () => {
+    const fake = await startOpenAiFake();
+    defer.push(fake.close);
+    const deployment = await deploy({
+      providers: { model: { kind: "openai-compatible", base_url: fake.baseUrl, model: "fake", api_key: "none" } },
+      agents: { main: { provider: "model" } },
+    });
+    const node = await run(deployment);
+    fake.enqueue({ text: "held to the end", hold: { gate: "g" } });
+    const answer = ask(node, "question");
+    await fake.waitForRequests(1);
+    node.signal("SIGTERM");
+    await expect.poll(async () => (await node.request("/health/ready")).status).toBe(503);
+    await expect(ask(node, "late", undefined, "other")).rejects.toMatchObject({
+      code: "RUNTIME_DRAINING",
+      retryable: true,
+    });
+    fake.release("g");
+    expect((await answer).text).toBe("held to the end");
+    expect(await node.exited).toBe(0);
+  });
+
+  it("leaves a turn that is longer than the deadline to the next start, which finishes it", async () => {
+    const fake = await startOpenAiFake();
+    defer.push(fake.close);
+    const deployment = await deploy({
+      runtime: { drain_deadline: "500ms" },
+      providers: { model: { kind: "openai-compatible", base_url: fake.baseUrl, model: "fake", api_key: "none" } },
+      agents: { main: { provider: "model" } },
+    });
+    const node = await run(deployment);
+    fake.enqueue({ text: "never", hold: { gate: "g" } });
+    const answer = ask(node, "question", { headers: { "idempotency-key": "k" } });
+    answer.catch(() => undefined);
+    await fake.waitForRequests(1);
+    node.signal("SIGTERM");
+    await expect(answer).rejects.toMatchObject({ code: "RUNTIME_TURN_INTERRUPTED", retryable: true });
+    expect(await node.exited).toBe(0);
+    fake.enqueue({ text: "after the restart" });
+    const next = await run(deployment);
+    const result = await ask(next, "question", { headers: { "idempotency-key": "k" } });
+    expect(result).toMatchObject({ text: "after the restart", interrupted: true });
+  });
+});
+
+describe("secrets", () => {
+  it("appear neither in the process list nor in the log", async () => {
+    const fake = await startOpenAiFake();
+    defer.push(fake.close);
+    const deployment = await deploy({
+      providers: {
+        model: { kind: "openai-compatible", base_url: fake.baseUrl, model: "fake", api_key: "very-secret-key-123" },
+      },
+      agents: { main: { provider: "model" } },
+    });
+    const node = await run(deployment, { env: { SERVICE_LOG_LEVEL: "debug" } });
+    fake.enqueue({
+      fault: { kind: "status", status: 401, message: "Incorrect API key provided: very-secret-key-123" },
+    });
+    await expect(ask(node, "hi")).rejects.toMatchObject({ code: "PROVIDER_UNAUTHORIZED" });
+    const { stdout } = await promisify(execFile)("ps", ["-o", "args=", "-p", String(node.pid)]);
+    for (const text of [node.output(), stdout]) {
+      expect(text).not.toContain("very-secret-key-123");
+      expect(text).not.toContain("cairn_test_0123456789");
+    }
+  });
+});
