@@ -95,6 +95,7 @@ export function errorFromBody(value: unknown): CairnError | null {
 
 /** What helps on this side, where the other side did not know. */
 const HINTS: { readonly [Code in ErrorCode]?: string } = {
+  RUNTIME_INTERNAL: "See `cairn logs`.",
   RUNTIME_NOT_RUNNING: "Start a node with `cairn start --detach`.",
   RUNTIME_UNAUTHORIZED: "The token is SERVICE_API_TOKEN of the environment, else of .env in the deployment directory.",
 };

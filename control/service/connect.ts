@@ -1,11 +1,10 @@
 /** The way from a command to the node: the one that runs, or a short-lived one where only the store is needed. */
 
-import process from "node:process";
 import { type Client, createClient } from "../../runtime/client/index.ts";
-import { ensureApiToken, inspectConfig, parseListen } from "../../runtime/config/index.ts";
+import { parseListen } from "../../runtime/config/listen.ts";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { UsageError } from "../output/failure.ts";
-import { type Deployment, readToken } from "./deployment.ts";
+import { type Deployment, inspectWithoutSecrets, readToken, tokenFor } from "./deployment.ts";
 import { endChild, spawnNode, untilReady } from "./node-process.ts";
 import { inspectNode } from "./node-state.ts";
 import { unknownHolder } from "./stop-node.ts";
@@ -34,8 +33,8 @@ export async function withNode<T>(
   if (state.state === "busy") throw unknownHolder(deployment.home);
   if (state.state === "running") return work(await connect(deployment), { shortLived: false });
   // Without a configuration there is no store to speak of; its own error says what to do.
-  if (!deployment.exists) await inspectConfig({ dir: deployment.dir, home: deployment.home });
-  const { token } = await ensureApiToken(deployment.dir, process.env);
+  if (!deployment.exists) await inspectWithoutSecrets(deployment);
+  const token = await tokenFor(deployment);
   const node = await spawnNode({ dir: deployment.dir, maintenance: true });
   try {
     const baseUrl = await untilReady(node, { deadlineMs: READY_MS, signal });
@@ -46,8 +45,8 @@ export async function withNode<T>(
 }
 
 /** The agent that is talked to when none is named. UsageError, naming them, when there is a choice. */
-export async function defaultAgent({ dir, home }: Deployment, client: Client): Promise<string> {
-  const inspection = await inspectConfig({ dir, home, readSecret }).catch(() => null);
+export async function defaultAgent(deployment: Deployment, client: Client): Promise<string> {
+  const inspection = await inspectWithoutSecrets(deployment).catch(() => null);
   if (inspection?.loaded) return inspection.loaded.config.runtime.default_agent;
   const agents = Object.keys((await client.health()).agents);
   const [only] = agents;
@@ -55,9 +54,9 @@ export async function defaultAgent({ dir, home }: Deployment, client: Client): P
   throw new UsageError("There is no default agent.", `Name one: ${agents.join(", ")}.`);
 }
 
-async function configuredUrl({ dir, home, exists }: Deployment): Promise<string | null> {
-  if (!exists) return null;
-  const inspection = await inspectConfig({ dir, home, readSecret }).catch(() => null);
+async function configuredUrl(deployment: Deployment): Promise<string | null> {
+  if (!deployment.exists) return null;
+  const inspection = await inspectWithoutSecrets(deployment).catch(() => null);
   const text =
     inspection?.loaded && (inspection.loaded.env["SERVICE_LISTEN"] ?? inspection.loaded.config.runtime.listen);
   const address = text ? parseListen(text) : null;
@@ -65,11 +64,6 @@ async function configuredUrl({ dir, home, exists }: Deployment): Promise<string 
   if (address === null || address.port === 0) return null;
   const host = address.host === "0.0.0.0" ? "127.0.0.1" : address.host === "::" ? "::1" : address.host;
   return `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`;
-}
-
-/** Only addresses and names are wanted here: the password manager need not be asked. */
-async function readSecret(reference: string): Promise<string> {
-  return reference;
 }
 
 function notRunning(): RuntimeError {

@@ -1,9 +1,9 @@
 /** Everything that `start` does before there is a node: a first configuration, the owner's token, and a look at both. */
 
 import process from "node:process";
-import { ensureApiToken, inspectConfig, type LoadedConfig } from "../../runtime/config/index.ts";
-import { type InitResult, initYes } from "../wizard/init.ts";
-import { type Deployment, findDeployment } from "./deployment.ts";
+import type { LoadedConfig } from "../../runtime/config/index.ts";
+import type { InitResult } from "../wizard/init.ts";
+import { type Deployment, findDeployment, inspectWithoutSecrets, tokenFor, writtenToken } from "./deployment.ts";
 import { startDetached } from "./start-node.ts";
 
 export interface Prepared {
@@ -26,10 +26,10 @@ export interface StartResult {
 
 /** ConfigValidationError and the other errors of `loadConfig`, except for secrets: those are read by the node itself. */
 export async function prepare(deployment: Deployment, signal: AbortSignal): Promise<Prepared> {
-  const { dir, home, file } = deployment;
-  const init = deployment.exists ? null : await initYes({ directories: { dir, home, file }, env: process.env, signal });
-  await ensureApiToken(dir, process.env);
-  const inspection = await inspectConfig({ dir, home, readSecret: async (reference) => reference, signal });
+  const { dir, file } = deployment;
+  const init = deployment.exists ? null : await setUp(deployment, signal);
+  if ((await writtenToken(deployment)) === undefined) await tokenFor(deployment);
+  const inspection = await inspectWithoutSecrets(deployment, signal);
   if (inspection.loaded === null) throw inspection.error ?? new Error(`${file} could not be read`);
   return { deployment: init ? findDeployment({ dir }) : deployment, config: inspection.loaded, init };
 }
@@ -41,6 +41,11 @@ export async function launch(
   const { dir, home } = deployment;
   const { pid, url } = await startDetached(deployment, options);
   return { pid, url, dir, home, token: tokenPlace(config), agent: config.config.runtime.default_agent, init };
+}
+
+async function setUp({ dir, home, file }: Deployment, signal: AbortSignal): Promise<InitResult> {
+  const { initYes } = await import("../wizard/init.ts");
+  return initYes({ directories: { dir, home, file }, env: process.env, signal });
 }
 
 /** The process environment wins over the file. */

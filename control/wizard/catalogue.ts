@@ -1,4 +1,5 @@
 /** The services and local servers that a setup knows by name: where they are, whose key they want, what to ask them for. */
+import type { Environment } from "../../runtime/config/index.ts";
 
 export interface CatalogueEntry {
   readonly id: string;
@@ -73,12 +74,27 @@ export interface LocalServer {
   readonly baseUrl: string;
 }
 
-export const LOCAL_SERVERS: readonly LocalServer[] = [
-  localServer("ollama", "Ollama", "http://127.0.0.1:11434", "ollama"),
-  localServer("lmstudio", "LM Studio", "http://127.0.0.1:1234", "openai"),
-];
+/** Local model servers on their usual ports; OLLAMA_HOST says where Ollama is instead, as it does for Ollama itself. */
+export function localServers(env: Environment): LocalServer[] {
+  return [
+    localServer("ollama", "Ollama", ollamaOrigin(env["OLLAMA_HOST"]), "ollama"),
+    localServer("lmstudio", "LM Studio", "http://127.0.0.1:1234", "openai"),
+  ];
+}
 
 export function localServer(id: string, name: string, origin: string, list: LocalServer["list"]): LocalServer {
   const modelsUrl = list === "ollama" ? `${origin}/api/tags` : `${origin}/v1/models`;
   return { id, name, modelsUrl, list, baseUrl: `${origin}/v1` };
+}
+
+function ollamaOrigin(host: string | undefined): string {
+  const usual = "http://127.0.0.1:11434";
+  if (!host) return usual;
+  const parsed = URL.parse(/^https?:\/\//.test(host) ? host : `http://${host}`);
+  if (!parsed) return usual;
+  // For the server the variable is where it listens: on all addresses means on this machine's own, too.
+  if (parsed.hostname === "0.0.0.0" || parsed.hostname === "[::]") parsed.hostname = "127.0.0.1";
+  const written = /:\d+\/?$/.test(host);
+  if (parsed.port === "" && !written && !/^https?:/.test(host)) parsed.port = "11434";
+  return parsed.origin;
 }

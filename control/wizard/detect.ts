@@ -1,7 +1,7 @@
 /** Phase 1 of a setup: which provider this machine can use. Looks at the environment, then at local ports, changes nothing. */
 import { z } from "zod";
 import type { Environment } from "../../runtime/config/index.ts";
-import { LOCAL_SERVERS, type LocalServer, SERVICES } from "./catalogue.ts";
+import { type LocalServer, localServers, SERVICES } from "./catalogue.ts";
 
 /** A provider as it will stand in cairn.yaml. */
 export interface ProviderChoice {
@@ -54,7 +54,7 @@ function fromEnvironment(env: Environment): ProviderChoice | null {
 }
 
 async function fromLocalServers(options: DetectOptions): Promise<ProviderChoice | null> {
-  const servers = options.localServers ?? LOCAL_SERVERS;
+  const servers = options.localServers ?? localServers(options.env);
   const found = await Promise.all(servers.map((server) => askServer(server, options)));
   return found.find((choice) => choice !== null) ?? null;
 }
