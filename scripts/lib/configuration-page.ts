@@ -40,6 +40,7 @@ tokens as \`128k\`.
 | \`SERVICE_MCP_ENABLE_MEMORY_WRITE\` | \`1\` offers the memory's write tools |
 | \`TOOL_SYNTH_ENDPOINT\`, \`TOOL_SYNTH_MODEL\` | model for sentences about tool calls; the summarizer's when absent |
 | \`ANTHROPIC_API_KEY\`, \`OPENAI_API_KEY\` and the like | default of \`api_key\` for providers at the service's own address |
+| \`OLLAMA_HOST\` | where \`init\` looks for Ollama |
 `;
 
 interface Row {

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { localServer } from "../../../control/wizard/catalogue.ts";
+import { localServer, localServers } from "../../../control/wizard/catalogue.ts";
 import { detectProvider } from "../../../control/wizard/detect.ts";
 
 /** A server on a free port; its origin. */
@@ -76,15 +76,33 @@ describe("the provider of a fresh machine", () => {
     ["answers with something else", answering({ hello: "world" })],
     ["answers with no JSON", answering("<html>")],
     ["answers with a name that is none", models("a\nb: c")],
-    [
-      "sends the caller elsewhere",
-      (_request, response) => response.writeHead(302, { location: "http://192.0.2.1/" }).end(),
-    ],
     ["never answers", () => {}],
     ["never ends its answer", (_request, response) => response.writeHead(200).write("{")],
   ])("is `offline` when what listens there %s", async (_what, listener) => {
     const choice = await detectProvider({ env: {}, localServers: [await ollama(listener)], timeoutMs: 100 });
     expect(choice).toMatchObject({ id: "offline", kind: "offline", source: "offline" });
+  });
+
+  test("is never looked for where the local server sends the caller to", async () => {
+    const elsewhere = await serve(models("stranger"));
+    const server = await ollama((_request, response) => {
+      response.writeHead(302, { location: `${elsewhere}/api/tags` }).end();
+    });
+    expect(await detectProvider({ env: {}, localServers: [server] })).toMatchObject({ id: "offline" });
+  });
+
+  test.each([
+    [undefined, "http://127.0.0.1:11434"],
+    ["", "http://127.0.0.1:11434"],
+    ["0.0.0.0", "http://127.0.0.1:11434"],
+    ["0.0.0.0:11500", "http://127.0.0.1:11500"],
+    ["127.0.0.1:80", "http://127.0.0.1"],
+    ["gpu-box", "http://gpu-box:11434"],
+    ["https://models.example.org", "https://models.example.org"],
+    [":::", "http://127.0.0.1:11434"],
+  ])("with OLLAMA_HOST %s is looked for at %s", (host, origin) => {
+    const [first] = localServers(host === undefined ? {} : { OLLAMA_HOST: host });
+    expect(first).toMatchObject({ modelsUrl: `${origin}/api/tags`, baseUrl: `${origin}/v1` });
   });
 
   test("is `offline` when nothing listens there", async () => {
