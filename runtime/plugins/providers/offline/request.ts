@@ -1,6 +1,7 @@
 import type { Visibility } from "../../../contracts/memory.ts";
 import { type Message, textOf } from "../../../contracts/message.ts";
 import type { ChatOptions } from "../../../contracts/provider.ts";
+import { NO_MODEL } from "./answer.ts";
 
 /** What to look for, and whose memory to look in: a pure mapping. */
 
@@ -9,6 +10,8 @@ export interface Lookup {
   readonly question: string;
   /** Undefined when nobody is known to ask: then there is nothing that may be shown. */
   readonly visibility: Visibility | undefined;
+  /** Whether an answer of ours stands in the conversation already. */
+  readonly told: boolean;
 }
 
 export function toLookup(messages: readonly Message[], options: ChatOptions): Lookup {
@@ -16,6 +19,7 @@ export function toLookup(messages: readonly Message[], options: ChatOptions): Lo
   return {
     question: newest === undefined ? "" : textOf(newest.content).trim(),
     visibility: visibilityOf(options.caller),
+    told: messages.some(({ role, content }) => role === "assistant" && textOf(content).includes(NO_MODEL)),
   };
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { MemoryError } from "../../../../../runtime/contracts/errors.ts";
 import type { Memory, MemoryHit, SearchOptions } from "../../../../../runtime/contracts/memory.ts";
+import type { Message } from "../../../../../runtime/contracts/message.ts";
 import type { ChatOptions } from "../../../../../runtime/contracts/provider.ts";
 import { createOfflineProvider } from "../../../../../runtime/plugins/providers/offline/index.ts";
 import { chunks, failure, says, textIn } from "../support.ts";
@@ -61,6 +62,20 @@ describe("an answer without a model", () => {
     expect(text).toContain("No language model is configured");
     expect(text).toContain("`agents.main.provider`");
     expect(text).toContain("cairn restart");
+  });
+
+  it("says how to get a model once in a conversation, and that there is none each time", async () => {
+    const first = await answer("My cat is called Miso.", []);
+    const provider = createOfflineProvider({ id: "offline", memory: memoryOf([]) });
+    const talk: Message[] = [
+      ...says("My cat is called Miso."),
+      { role: "assistant", content: first },
+      ...says("And now?"),
+    ];
+    const second = textIn(await chunks(provider, talk, { caller: CALLER }));
+    expect(first).toContain("cairn restart");
+    expect(second).toContain("No language model is configured");
+    expect(second).not.toContain("cairn restart");
   });
 
   it("never shows the question itself, nor anything twice, nor its own earlier answers", async () => {
