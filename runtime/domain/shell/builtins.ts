@@ -37,7 +37,7 @@ export function readBuiltin(invocation: Invocation, inspector: Inspector): Strea
       return sourceFile(invocation, inspector);
     case "trap": {
       const code = operandsOf(args)[0];
-      if (code !== undefined && code !== "-") inspector.script(code, fork(state), input);
+      if (code !== undefined && code !== "-") inspector.later(() => inspector.script(code, fork(state), input));
       return SILENCE;
     }
     case "alias":

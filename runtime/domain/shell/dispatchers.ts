@@ -5,7 +5,7 @@ import { runText } from "./builtins.ts";
 import { type Inspector, type Invocation, operandsOf, optionValue } from "./inspection.ts";
 import { deletionReason, writeReason } from "./paths.ts";
 import { fork, UNKNOWN } from "./state.ts";
-import { NOTHING, type Stream, textStream } from "./stream.ts";
+import { NOTHING, type Stream } from "./stream.ts";
 import { textsOf } from "./streams.ts";
 
 /** What the program prints, or null when it is none of these. */
@@ -140,7 +140,7 @@ function judgeFind(invocation: Invocation, inspector: Inspector): Stream {
       if (reason) inspector.refuse(reason);
     }
   }
-  return textStream(found.map((path) => `${path}\n`).join(""));
+  return { kind: "program", program: "find", names: found.map((path) => `${path}\n`).join("") };
 }
 
 const XARGS_VALUED = [

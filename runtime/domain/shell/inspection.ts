@@ -23,6 +23,8 @@ export interface Inspector {
   readonly workspace: string;
   refuse(reason: string): void;
   ask(reason: string): void;
+  /** Does `work` when the rest of the script has been read: what a trap runs, it runs last. */
+  later(work: () => void): void;
   /** What `work` finds counts only where it is known to be dangerous, not where it cannot be judged. */
   certain(work: () => void): void;
   /** Reads `text` as a script, by the shell whose state this is; what it prints. */

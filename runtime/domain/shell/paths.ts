@@ -31,6 +31,8 @@ const CACHES = [".cache", ".npm/_cacache", ".gradle/caches", ".cargo/registry"].
  * that ends in a glob for everything stands for the directory that it empties.
  */
 export function territoriesOf(path: string, directories: readonly string[], workspace: string): readonly Territory[] {
+  // An empty operand names nothing: programs fail on it.
+  if (path === "") return [];
   const absolute = path.startsWith("/") ? [path] : directories.map((directory) => posix.join(directory, path));
   return absolute.map((candidate) => territoryOf(withoutCatchAll(candidate), workspace));
 }
@@ -52,8 +54,8 @@ function territoryOf(path: string, workspace: string): Territory {
 
 /** `/x/*` (and `/x/.*`, `/x/?*`) is everything in `/x`. */
 function withoutCatchAll(path: string): string {
-  const parent = path.replace(/\/+(\.?[*?]+|\.\[[^\]]*\]\*|\*\.\*)$/, "");
-  return parent === path ? path : parent === "" ? "/" : parent;
+  const parent = path.replace(/\/+$/, "").replace(/\/+(\.?[*?]+|\.\[[^\]]*\]\*|\*\.\*)$/, "");
+  return parent === path.replace(/\/+$/, "") ? path : parent === "" ? "/" : parent;
 }
 
 /** Why deleting this must not happen; null where it may. Deleting is judged as if it were recursive. */

@@ -126,7 +126,8 @@ const RULES: Readonly<Record<string, Rule>> = {
 export function judge(invocation: Invocation, inspector: Inspector): Stream | null {
   const { program, args, state, input } = invocation;
   const forbidden = /^(mkfs|newfs)(\.|$)/.test(program) ? "it would destroy or change a disk" : FORBIDDEN[program];
-  if (forbidden) inspector.refuse(`${program}: ${forbidden}`);
+  const asksForHelp = args.length === 1 && /^--(help|version)$/.test(args[0] ?? "");
+  if (forbidden && !asksForHelp) inspector.refuse(`${program}: ${forbidden}`);
 
   const split = splitStringOf(program, args);
   if (split !== null) return inspector.script(split, fork(state), input);
@@ -146,6 +147,11 @@ export function outputOf(invocation: Invocation): Stream {
       return textStream(echoOutput(args));
     case "printf":
       return textStream(printfOutput(args));
+    case "ls": {
+      // The names of what is there: everything, or what the operands name.
+      const named = operandsOf(args, ["-I", "-w", "-T"]).filter((path) => path !== "." && path !== "./");
+      return { kind: "program", program, names: `${(named.length > 0 ? named : ["*"]).join("\n")}\n` };
+    }
     case "which":
     case "command":
       return textStream(lookupOutput(args));
@@ -170,6 +176,13 @@ export function outputOf(invocation: Invocation): Stream {
     case "curl":
     case "wget":
       rememberDownload(invocation);
+      break;
+    case "head":
+    case "tail":
+    case "sort":
+    case "uniq":
+      // Some of the same names, or all of them.
+      if (input.kind === "program" && input.names !== undefined) return { ...input, program };
       break;
     case "tee":
       for (const file of operandsOf(args)) state.files.set(absolutePath(file, state), input);

@@ -39,6 +39,7 @@ const COMMAND_VARIABLES = new Set(
 export function readScript(text: string, start: ShellState, workspace: string): readonly Finding[] {
   const findings = createFindings();
   const calls: string[] = [];
+  const postponed: (() => void)[] = [];
   let commands = 0;
   let depth = 0;
   const inspector: Inspector = {
@@ -46,6 +47,7 @@ export function readScript(text: string, start: ShellState, workspace: string): 
     refuse: (reason) => findings.note("refuse", reason),
     ask: (reason) => findings.note("ask", reason),
     certain: findings.certain,
+    later: (work) => postponed.push(work),
     script: (source, state, input) => script(parse(source), state, input),
     command: run,
   };
@@ -163,7 +165,7 @@ export function readScript(text: string, start: ShellState, workspace: string): 
     const from = redirections.apply(node.redirects, state, input);
     for (const entry of node.prefix) if (entry.type === "Assignment") assignment(entry, state, node.name === undefined);
     if (!node.name) return node.redirects.some(({ operator }) => operator === "<") ? from : SILENCE;
-    const forms = wordForms([node.name, ...node.args], state);
+    const forms = wordForms([node.name, ...node.args], state, isNeverSet(node.name, state));
     const outputs = forms.map((words) => run(words, state, from));
     const output = outputs.reduce(either, outputs[0] ?? SILENCE);
     redirections.remember(node.redirects, state, output);
@@ -190,10 +192,13 @@ export function readScript(text: string, start: ShellState, workspace: string): 
   }
 
   /** The possible forms of a command's words. Too many forms become one that holds every possible word. */
-  function wordForms(words: readonly (Word | Assignment)[], state: ShellState): readonly Fields[] {
-    const expanded = words.map((word) =>
-      word.type === "Word" ? expander.fields(word, state) : assignmentFields(word, state),
-    );
+  function wordForms(words: readonly (Word | Assignment)[], state: ShellState, bareName: boolean): readonly Fields[] {
+    const expanded = words.map((word, index) => {
+      if (word.type === "Assignment") return assignmentFields(word, state);
+      const alternatives = expander.fields(word, state);
+      // A variable that nothing sets is empty, and a command's name then the next word.
+      return bareName && index === 0 ? alternatives.filter((fields) => !fields[0]?.includes(UNKNOWN)) : alternatives;
+    });
     const count = expanded.reduce((product, alternatives) => product * alternatives.length, 1);
     if (count <= MAX_ALTERNATIVES) {
       return expanded.reduce<readonly Fields[]>(
@@ -204,6 +209,11 @@ export function readScript(text: string, start: ShellState, workspace: string): 
     const [names = [[]], ...rest] = expanded;
     const args = rest.flatMap((alternatives) => [...new Set(alternatives.flat())]);
     return names.map((name) => [...name, ...args]);
+  }
+
+  function isNeverSet(word: Word, state: ShellState): boolean {
+    const variable = /^"?\$\{?([A-Za-z_]\w*)\}?"?$/.exec(word.text)?.[1];
+    return variable !== undefined && !state.variables.has(variable) && !state.sourced;
   }
 
   function assignmentFields(node: Assignment, state: ShellState): readonly Fields[] {
@@ -221,7 +231,7 @@ export function readScript(text: string, start: ShellState, workspace: string): 
       return SILENCE;
     }
     const name = words[0];
-    if (name === undefined) return SILENCE;
+    if (name === undefined || name === "") return SILENCE;
     const body = state.functions.get(name);
     if (body && !calls.includes(name)) {
       calls.push(name);
@@ -275,5 +285,6 @@ export function readScript(text: string, start: ShellState, workspace: string): 
   }
 
   script(parse(text), start, NOTHING);
+  for (let work = postponed.shift(); work; work = postponed.shift()) work();
   return findings.list();
 }

@@ -22,7 +22,8 @@ const SECRET_NAMES = [
   "node.key",
 ];
 /** `.env.production` holds secrets, `.env.example` is made to be read. */
-const ENVIRONMENT_FILE = /^\.env\.(?!(example|sample|template|dist|defaults?|schema|test|md|d\.ts)$)[\w.-]+$/;
+const ENVIRONMENT_FILE =
+  /^\.env\.(?!(example|sample|template|dist|defaults?|schema|test|md|ts|d\.ts|[cm]?js|py|go|rs)$)[\w.-]+$/;
 const SECRET_PLACES: readonly RegExp[] = [
   /(^|\/)\.ssh\/(?!known_hosts|config$|.*\.pub$).+/,
   /(^|\/)\.aws\/credentials$/,

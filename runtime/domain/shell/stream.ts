@@ -7,8 +7,8 @@ export type Stream =
   | { readonly kind: "text"; readonly texts: readonly string[] }
   /** The content of a file that was there before. */
   | { readonly kind: "file" }
-  /** What a program prints, of which nothing is known. */
-  | { readonly kind: "program"; readonly program: string };
+  /** What a program prints, of which nothing is known, or only what the names in it may look like (`find`, `ls`). */
+  | { readonly kind: "program"; readonly program: string; readonly names?: string };
 
 export const NOTHING: Stream = { kind: "none" };
 export const SILENCE: Stream = { kind: "text", texts: [""] };

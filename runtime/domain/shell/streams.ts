@@ -29,6 +29,7 @@ export function either(first: Stream, second: Stream): Stream {
 /** The possible texts; one that is unknown where there is more to it. */
 export function textsOf(stream: Stream): readonly string[] {
   if (stream.kind === "text") return stream.texts;
+  if (stream.kind === "program" && stream.names !== undefined) return [stream.names];
   return stream.kind === "none" ? [""] : [UNKNOWN];
 }
 
