@@ -21,6 +21,8 @@ export interface BenchContext {
   time(figure: TimedFigure, once: (n: number) => Promise<void>): Promise<Stats>;
   /** Compares two variants in one run, interleaved (A B A B): reports both, and the ratio of their medians. */
   compare(figure: TimedFigure, variants: Variants): Promise<void>;
+  /** The load of the next figure counts from here; without a call, from the figure before. */
+  begin(): void;
   /** Reports samples that the bench took itself. */
   samples(figure: Figure, values: readonly number[]): Stats;
   /** Reports a single number: a rate, a size, a count. */

@@ -91,6 +91,10 @@ export class Context implements BenchContext {
     });
   }
 
+  begin(): void {
+    this.#report.begin();
+  }
+
   samples(...args: Parameters<BenchContext["samples"]>) {
     return this.#report.samples(...args);
   }

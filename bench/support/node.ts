@@ -1,0 +1,93 @@
+/** A real node for benches: the built service as a process of its own, and a client of the route that streams. */
+
+import { Agent, request } from "node:http";
+import {
+  createDeployment,
+  type Deployment,
+  type NodeProcess,
+  startNode,
+  TOKEN,
+} from "../../test/support/node-process.ts";
+import type { BenchContext } from "./bench.ts";
+
+export type Backend = "postgres" | "embedded";
+
+export const BACKENDS: readonly Backend[] = ["postgres", "embedded"];
+
+/** A deployment directory with one agent, `main`, over the model server, and a new, empty store of this backend. */
+export async function deploy(context: BenchContext, backend: Backend, modelUrl: string): Promise<Deployment> {
+  const memory = backend === "postgres" ? { postgres: { connection_string: await context.postgres() } } : {};
+  const deployment = await createDeployment({
+    config: {
+      providers: { model: { kind: "openai-compatible", base_url: modelUrl, model: "fake", api_key: "none" } },
+      agents: { main: { provider: "model" } },
+      memory,
+    },
+  });
+  context.defer(() => deployment.remove());
+  return deployment;
+}
+
+/** Runs work with a node that is ready, and ends the node. */
+export async function withNode<T>(deployment: Deployment, work: (node: NodeProcess) => Promise<T>): Promise<T> {
+  const node = await startNode(deployment);
+  try {
+    return await work(node);
+  } finally {
+    node.signal("SIGTERM");
+    await node.exited;
+  }
+}
+
+/** One connection for each turn that is under way, kept for the next. */
+export class TurnClient {
+  readonly #agent = new Agent({ keepAlive: true });
+  readonly #url: URL;
+  readonly #signal: AbortSignal;
+
+  constructor(node: NodeProcess, signal: AbortSignal) {
+    this.#url = new URL("/api/agents/main/messages", node.url);
+    this.#signal = signal;
+  }
+
+  /** Sends a message and reads the stream to its end; milliseconds from sending to the first text of the reply. */
+  firstText(session: string, text: string): Promise<number> {
+    const body = JSON.stringify({ session, text });
+    const headers = {
+      authorization: `Bearer ${TOKEN}`,
+      accept: "text/event-stream",
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body),
+    };
+    return new Promise((resolve, reject) => {
+      const sent = performance.now();
+      const options = { method: "POST", agent: this.#agent, signal: this.#signal, headers };
+      const outgoing = request(this.#url, options, (response) => {
+        let seen = "";
+        let first: number | undefined;
+        response.setEncoding("utf8");
+        response.on("data", (chunk: string) => {
+          seen += chunk;
+          if (first === undefined && seen.includes("event: text.delta\n")) first = performance.now() - sent;
+        });
+        response.once("error", reject);
+        response.once("end", () => {
+          if (first !== undefined && seen.includes("event: turn.finished\n")) resolve(first);
+          else reject(new Error(`The turn has no reply:\n${seen}`));
+        });
+      });
+      outgoing.once("error", reject);
+      outgoing.end(body);
+    });
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+/** Words that also stand in earlier messages, so that memory has something to find. */
+export function messageText(n: number): string {
+  const things = ["the backup of the harbour office", "the pump in the cellar", "the order of new valves", "the rota"];
+  return `Please note for later: ${things[n % things.length]}, entry number ${n}, was checked on Tuesday.`;
+}
