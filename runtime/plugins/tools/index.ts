@@ -35,7 +35,9 @@ export interface BuiltinToolDeps {
 export function createBuiltinTools(deps: BuiltinToolDeps): Tool[] {
   const { memoryTools, newId, logger, hostEnv, container, protectedPaths } = deps;
   const gate = deps.gate ?? createWorkspaceGate({ protectedPaths });
-  const settings = { ...SHELL_DEFAULTS, ...deps.shell };
+  const chosen = { ...SHELL_DEFAULTS, ...deps.shell };
+  // A default deadline above the longest one raises that, too.
+  const settings = { ...chosen, maxTimeoutMs: Math.max(chosen.maxTimeoutMs, chosen.timeoutMs) };
   return [
     createFileReadTool({ gate }),
     createFileWriteTool({ gate, newId }),

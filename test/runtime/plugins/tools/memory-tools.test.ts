@@ -1,0 +1,143 @@
+import { expect, it } from "vitest";
+import type { MemoryCaller, MemoryTools } from "../../../../runtime/app/api.ts";
+import { MEMORY_TOOL_DEFINITIONS } from "../../../../runtime/app/memory-tools.ts";
+import { MemoryError, ToolError } from "../../../../runtime/contracts/errors.ts";
+import { createMemoryBrowseTool } from "../../../../runtime/plugins/tools/memory-browse/index.ts";
+import { createMemorySearchTool } from "../../../../runtime/plugins/tools/memory-search/index.ts";
+import { contextFor } from "./support.ts";
+
+interface Call {
+  readonly name: string;
+  readonly args: unknown;
+  readonly caller: MemoryCaller;
+}
+
+/** Memory tools that answer with `answer` and note how they were called. */
+function memoryTools(answer: unknown): MemoryTools & { readonly calls: Call[] } {
+  const calls: Call[] = [];
+  return {
+    calls,
+    names: () => [],
+    async call(name, args, caller) {
+      calls.push({ name, args, caller });
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+  };
+}
+
+const hit = (content: string, more: object = {}) => ({
+  kind: "message",
+  id: "m1",
+  conversation_id: "c1",
+  agent: "main",
+  channel: "agent",
+  role: "user",
+  content,
+  created_at: "2026-01-01T00:00:00.000Z",
+  score: 0.123456,
+  scores: { fts: 1, semantic: 0, temporal: 0, importance: 0 },
+  access_count: 3,
+  ...more,
+});
+
+it("offers the tools with the arguments that they have everywhere", () => {
+  const memory = memoryTools({});
+  for (const tool of [
+    createMemorySearchTool({ memoryTools: memory }),
+    createMemoryBrowseTool({ memoryTools: memory }),
+  ]) {
+    expect(tool).toMatchObject(MEMORY_TOOL_DEFINITIONS.find(({ name }) => name === tool.name) ?? {});
+    expect(tool.parallel).toBe(true);
+  }
+});
+
+it("lets the owner see everything, and everyone else what the same user said on the same channel", async () => {
+  const memory = memoryTools({ results: [] });
+  const tool = createMemorySearchTool({ memoryTools: memory });
+  const controller = new AbortController();
+  await tool.execute({ query: "x" }, controller.signal, contextFor("/ws", { channel: "telegram", user: "bob" }));
+  await tool.execute({ query: "y" }, undefined, contextFor("/ws", { owner: true }));
+  expect(memory.calls).toEqual([
+    {
+      name: "memory_search",
+      args: { query: "x" },
+      caller: { visibility: { channel: "telegram", user: "bob" }, signal: controller.signal },
+    },
+    { name: "memory_search", args: { query: "y" }, caller: { visibility: { all: true } } },
+  ]);
+  await expect(tool.execute({ query: "x" })).rejects.toThrow(ToolError);
+});
+
+it("shows hits without what only programs need", async () => {
+  const answer = {
+    query: "x",
+    mode: "hybrid",
+    took_ms: 4,
+    results: [hit("hello", { kind: "summary", role: null, children: [hit("child")] })],
+    answer: { text: "yes", citations: ["m1"] },
+  };
+  const { content } = await createMemorySearchTool({ memoryTools: memoryTools(answer) }).execute(
+    { query: "x" },
+    undefined,
+    contextFor("/ws"),
+  );
+  const slim = {
+    id: "m1",
+    conversation_id: "c1",
+    agent: "main",
+    channel: "agent",
+    created_at: "2026-01-01T00:00:00.000Z",
+    score: 0.123,
+  };
+  expect(JSON.parse(content)).toEqual({
+    query: "x",
+    results: [
+      {
+        ...slim,
+        kind: "summary",
+        content: "hello",
+        children: [{ ...slim, kind: "message", role: "user", content: "child" }],
+      },
+    ],
+    answer: { text: "yes", citations: ["m1"] },
+  });
+});
+
+it("bounds a result of any size and stays valid JSON", async () => {
+  const long = { results: Array.from({ length: 50 }, (_, n) => hit(`${n} ${"é😀".repeat(20_000)}`)) };
+  const search = createMemorySearchTool({ memoryTools: memoryTools(long) });
+  const { content } = await search.execute({ query: "x" }, undefined, contextFor("/ws"));
+  expect(content.length).toBeLessThanOrEqual(24_000);
+  expect(content.isWellFormed()).toBe(true);
+  const { results } = JSON.parse(content);
+  expect(results).toHaveLength(50);
+  expect(results[0].content).toMatch(/^0 é😀.*\(\d+ more characters\)$/);
+
+  const many = {
+    messages: Array.from({ length: 2_000 }, () => hit("x".repeat(100), { metadata: { a: 1 } })),
+    next_cursor: "n",
+  };
+  const browse = createMemoryBrowseTool({ memoryTools: memoryTools(many) });
+  const page = JSON.parse((await browse.execute({}, undefined, contextFor("/ws"))).content);
+  expect(page.next_cursor).toBe("n");
+  expect(page.messages.length).toBeGreaterThan(10);
+  expect(page.messages.at(-1)).toMatch(/^\.\.\. \(\d+ more: ask for fewer at once\)$/);
+  expect(page.messages[0].metadata).toBeUndefined();
+});
+
+it("tells the model what is wrong with its arguments, and passes other failures on", async () => {
+  const issues = [{ path: "limit", message: "too big" }];
+  const invalid = createMemorySearchTool({
+    memoryTools: memoryTools(
+      new MemoryError("MEMORY_INVALID_ARGUMENT", "The arguments are not valid: limit: too big.", { issues }),
+    ),
+  });
+  await expect(invalid.execute({}, undefined, contextFor("/ws"))).rejects.toMatchObject({
+    code: "TOOL_INVALID_ARGUMENTS",
+    message: "The arguments are not valid: limit: too big.",
+    details: { issues },
+  });
+  const down = createMemorySearchTool({ memoryTools: memoryTools(new MemoryError("MEMORY_UNAVAILABLE", "gone")) });
+  await expect(down.execute({}, undefined, contextFor("/ws"))).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+});
