@@ -44,6 +44,8 @@ export function fitBudget<Item>(items: Iterable<Item>, budget: number, cost: (it
 
 /** The text, or its head followed by an ellipsis, so that it costs at most `budget` tokens; empty when nothing fits. */
 export function fitText(text: string, budget: number, count: CountTokens): string {
+  // A token is at least one byte, and a unit at most three: what is short need not be counted.
+  if (text.length * 3 <= budget) return text;
   // No token is longer than 128 units, so that a longer text never fits and need not be counted whole.
   const bounded = text.length > budget * 128 ? text.slice(0, budget * 128) : text;
   if (bounded === text && count(text) <= budget) return text;

@@ -91,18 +91,18 @@ async function related(deps: ContextDeps, request: ContextRequest): Promise<Cand
 function fill(candidates: readonly Candidate[], budget: number, count: CountTokens): string {
   const lines: string[] = [];
   const seen = new Set<string>();
-  let text = "";
+  let spent = 0;
   for (const candidate of candidates) {
     const line = fitText(lineOf(candidate), Math.floor(budget * SHARE_OF_ONE), count);
     const said = candidate.head.trim();
     if (line === "" || said === "" || seen.has(said)) continue;
-    const longer = lines.length === 0 ? line : `${text}\n${line}`;
-    if (count(longer) > budget) break;
+    // Line by line, each with its break: counting the growing whole again and again took most of a turn's time.
+    spent += count(`${line}\n`);
+    if (spent > budget) break;
     seen.add(said);
     lines.push(line);
-    text = longer;
   }
-  return text;
+  return lines.join("\n");
 }
 
 /** `[2026-03-01T09:05Z main/user] text`; further lines of the text are indented, so that none can pass for a row. */
