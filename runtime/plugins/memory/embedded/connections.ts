@@ -53,12 +53,6 @@ export class EmbeddedConnections implements Connections {
     return this.#uses;
   }
 
-  /** Fills an empty directory with a new database. */
-  async create(directory: string): Promise<void> {
-    const engine = await this.#start(directory);
-    await engine.close();
-  }
-
   /** First opening: rejects when the store cannot be opened, where later ones are tried again. */
   async open(directory: string, events: EmbeddedEvents): Promise<void> {
     this.#directory = directory;

@@ -1,5 +1,9 @@
-import { chmod, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdtemp, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { extname, join } from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
 import { MemoryError } from "../../../contracts/errors.ts";
 
 /** The directory of the database's files: made whole or not at all, and never mistaken for a new one. */
@@ -7,13 +11,15 @@ import { MemoryError } from "../../../contracts/errors.ts";
 /** Major version of the PostgreSQL that PGlite is built from: it reads no other's files. */
 const MAJOR = "18";
 const COMPLETE = "data";
-const UNFINISHED = "data.unfinished";
+const UNFINISHED = "data.unfinished-";
+const CREATE_TIMEOUT_MS = 120_000;
+const SYNCS_AT_ONCE = 8;
 
 /**
- * The directory with the database's files. When there is none, `create` fills a new one, which gets its name only
- * when everything in it has reached the disk: a first start that is cut short is simply done again.
+ * The directory with the database's files. When there is none, a new one is filled, which gets its name only when
+ * everything in it has reached the disk: a first start that is cut short is simply done again.
  */
-export async function databaseFiles(store: string, create: (directory: string) => Promise<void>): Promise<string> {
+export async function databaseFiles(store: string): Promise<string> {
   const directory = join(store, COMPLETE);
   const version = await readFile(join(directory, "PG_VERSION"), "utf8").catch((error: unknown) => {
     if (isMissing(error)) return undefined;
@@ -32,15 +38,31 @@ export async function databaseFiles(store: string, create: (directory: string) =
       hint: "Restore it from a backup, or move it away to start with an empty store.",
     });
   }
-  const unfinished = join(store, UNFINISHED);
-  await rm(unfinished, { recursive: true, force: true });
-  await mkdir(unfinished, { mode: 0o700 });
+  for (const name of await readdir(store)) {
+    if (name.startsWith(UNFINISHED)) await rm(join(store, name), { recursive: true, force: true });
+  }
+  // A name of its own each time: a process that was cut short may have left one behind that still writes.
+  const unfinished = await mkdtemp(join(store, UNFINISHED));
   await create(unfinished);
   await syncTree(unfinished);
   await chmod(unfinished, 0o700);
   await rename(unfinished, directory);
   await sync(store);
   return directory;
+}
+
+async function create(directory: string): Promise<void> {
+  const program = fileURLToPath(new URL(`./create${extname(import.meta.url)}`, import.meta.url));
+  const child = fork(program, [directory], { stdio: ["ignore", "ignore", "pipe", "ipc"], timeout: CREATE_TIMEOUT_MS });
+  const said = child.stderr ? text(child.stderr) : Promise.resolve("");
+  const [code, signal] = await once(child, "close");
+  if (code === 0) return;
+  const details = { cause: new Error(await said) };
+  if ((await said).includes("No space left on device")) {
+    throw new MemoryError("MEMORY_STORE_FULL", "The disk of the store is full.", details);
+  }
+  const end = signal === null ? `exit code ${code}` : String(signal);
+  throw new MemoryError("MEMORY_UNAVAILABLE", `The new store ${directory} could not be made (${end}).`, details);
 }
 
 async function exists(path: string): Promise<boolean> {
@@ -51,9 +73,14 @@ async function exists(path: string): Promise<boolean> {
 }
 
 async function syncTree(directory: string): Promise<void> {
-  for (const entry of await readdir(directory, { withFileTypes: true, recursive: true })) {
-    if (entry.isFile() || entry.isDirectory()) await sync(join(entry.parentPath, entry.name));
-  }
+  const entries = await readdir(directory, { withFileTypes: true, recursive: true });
+  const paths = entries
+    .filter((entry) => entry.isFile() || entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name));
+  const syncRest = async (): Promise<void> => {
+    for (let path = paths.pop(); path !== undefined; path = paths.pop()) await sync(path);
+  };
+  await Promise.all(Array.from({ length: SYNCS_AT_ONCE }, syncRest));
   await sync(directory);
 }
 

@@ -30,7 +30,7 @@ export async function openEmbedded({ path, logger, now = () => new Date() }: Emb
   const listener = new EmbeddedListener(connections, logger);
   try {
     await scope.outside(async () => {
-      const directory = await databaseFiles(path, (unfinished) => connections.create(unfinished));
+      const directory = await databaseFiles(path);
       await connections.open(directory, {
         onNotification: (notification) => listener.deliver(notification),
         onReopened: () => void listener.renew(),

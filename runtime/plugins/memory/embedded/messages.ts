@@ -1,7 +1,7 @@
 /** What passes between the main thread and the store's thread. */
 
 export interface ThreadSettings {
-  /** Directory of the database's files; made, with an empty database, when missing. */
+  /** Directory of the database's files. */
   readonly directory: string;
   /** Files that were last changed before this (milliseconds since 1970) are known to be on the disk. */
   readonly syncedBefore?: number;

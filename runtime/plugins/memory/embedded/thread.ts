@@ -4,7 +4,7 @@ import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
 import { vector } from "@electric-sql/pglite-pgvector";
 import { DurableFiles } from "./durable-files.ts";
 import type { FromThread, ThreadSettings, ToThread } from "./messages.ts";
-import { CREATE_PARAMETERS, START_PARAMETERS } from "./settings.ts";
+import { START_PARAMETERS } from "./settings.ts";
 
 /** The store's thread: PostgreSQL's protocol in, PostgreSQL's protocol out. It blocks while a statement runs. */
 
@@ -28,7 +28,6 @@ async function serve(port: MessagePort, { directory, syncedBefore }: ThreadSetti
     },
     extensions: { vector, pg_trgm },
     startParams: START_PARAMETERS,
-    initDbStartParams: CREATE_PARAMETERS,
   }).catch((error: unknown) => fail(port, error, said));
   if (!database) return;
   let flushing: NodeJS.Timeout | undefined;
