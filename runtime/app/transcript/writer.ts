@@ -38,7 +38,7 @@ export interface WrittenNotice {
 
 /** Bounds of one statement, so that the largest batch stays within the statement deadline. */
 const ROWS_PER_STATEMENT = 200;
-const UNITS_PER_STATEMENT = 2_000_000;
+const UNITS_PER_STATEMENT = 250_000;
 
 export function createWriter(options: WriterOptions): Writer {
   const { database, newId, clock, onWritten } = options;

@@ -1,0 +1,90 @@
+import { once } from "node:events";
+import { createGzip, type Gzip } from "node:zlib";
+import type { Database } from "../../contracts/database.ts";
+import type { Clock } from "../../contracts/ports.ts";
+import { attachmentLines } from "./attachment-files.ts";
+import { ArchiveLines, FORMAT } from "./format.ts";
+import { type Snapshot, withSnapshot } from "./snapshot.ts";
+
+/** Writes the archive as a stream of bytes, in constant memory: a slow reader slows the reading of the store. */
+
+export interface BackupDeps {
+  readonly database: Database;
+  readonly attachments: string;
+  /** A directory on the same file system as the attachments, for temporary files. */
+  readonly staging: string;
+  readonly clock: Clock;
+  readonly version: string;
+}
+
+/** A transaction that does nothing for 30 s is ended. */
+const KEEP_ALIVE_MS = 8_000;
+
+export async function* backup(deps: BackupDeps, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+  signal?.throwIfAborted();
+  const gzip = createGzip();
+  const stop = () => gzip.destroy(signal?.reason instanceof Error ? signal.reason : new Error("aborted"));
+  signal?.addEventListener("abort", stop, { once: true });
+  const written = withSnapshot(deps.database, deps.staging, (snapshot) => writeArchive(deps, snapshot, gzip)).then(
+    () => void gzip.end(),
+    (error: unknown) => void gzip.destroy(error instanceof Error ? error : new Error(String(error))),
+  );
+  try {
+    for await (const chunk of gzip) yield chunk;
+  } finally {
+    signal?.removeEventListener("abort", stop);
+    // A reader that has left ends the snapshot.
+    gzip.destroy();
+    await written;
+  }
+}
+
+async function writeArchive(deps: BackupDeps, snapshot: Snapshot, gzip: Gzip): Promise<void> {
+  const lines = new ArchiveLines();
+  const put = (text: string) => write(gzip, text, snapshot);
+  const { version, clock } = deps;
+  const created_at = clock.now().toISOString();
+  await put(`${lines.header({ format: FORMAT, version, schema_version: snapshot.schemaVersion, created_at })}\n`);
+  for (const section of snapshot.sections) {
+    await put(`${lines.start(section.name, section.columns)}\n`);
+    for await (const page of section.pages()) await put(page.map((row) => `${lines.line(row)}\n`).join(""));
+    await put(`${lines.end()}\n`);
+  }
+  // Files are written before the rows that name them: what the snapshot names is there.
+  await put(`${lines.start("attachments")}\n`);
+  for await (const { line, counts } of attachmentLines(deps.attachments)) await put(`${lines.line(line, counts)}\n`);
+  await put(`${lines.end()}\n`);
+  await put(`${lines.manifest()}\n`);
+}
+
+async function write(gzip: Gzip, text: string, snapshot: Snapshot): Promise<void> {
+  if (gzip.destroyed) throw gzip.errored ?? new Error("The reader of the backup has left.");
+  if (gzip.write(text)) return;
+  const left = new AbortController();
+  try {
+    const drained = once(gzip, "drain", { signal: left.signal }).then(() => true);
+    const closed = once(gzip, "close", { signal: left.signal }).then(() => {
+      throw gzip.errored ?? new Error("The reader of the backup has left.");
+    });
+    drained.catch(() => {});
+    closed.catch(() => {});
+    while (!(await Promise.race([drained, closed, after(KEEP_ALIVE_MS, left.signal)]))) await snapshot.keepAlive();
+  } finally {
+    left.abort();
+  }
+}
+
+/** Resolves to false after the time, or when the signal comes. */
+function after(milliseconds: number, signal: AbortSignal): Promise<false> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds, false);
+    signal.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        resolve(false);
+      },
+      { once: true },
+    );
+  });
+}

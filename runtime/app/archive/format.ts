@@ -1,0 +1,178 @@
+import { createHash, type Hash } from "node:crypto";
+import { MemoryError } from "../../contracts/errors.ts";
+
+/**
+ * The archive: gzipped JSON lines. A header, then sections of rows, each closed by its count and hash, then the manifest
+ * that lists them all. Structural lines begin with a member whose name begins with `$`; rows never do.
+ */
+
+export const FORMAT = 1;
+
+export interface ArchiveHeader {
+  readonly format: number;
+  /** Version of the service that wrote it. */
+  readonly version: string;
+  readonly schema_version: number;
+  readonly created_at: string;
+}
+
+export interface SectionEnd {
+  readonly name: string;
+  /** Rows, or files in the section `attachments`. */
+  readonly count: number;
+  /** SHA-256 over the section's lines, each with its line feed. */
+  readonly sha256: string;
+}
+
+/** What a reader meets, in order: header, then for each section its start, its lines and its end. */
+export type ArchivePart =
+  | { readonly part: "header"; readonly header: ArchiveHeader }
+  | { readonly part: "section"; readonly name: string; readonly columns: readonly string[] }
+  | { readonly part: "line"; readonly line: string }
+  | { readonly part: "end"; readonly end: SectionEnd };
+
+/** Makes the lines of an archive, without their line feeds, and keeps the manifest. */
+export class ArchiveLines {
+  readonly #ends: SectionEnd[] = [];
+  #open: { readonly name: string; readonly hash: Hash; count: number } | undefined;
+
+  header(header: ArchiveHeader): string {
+    return JSON.stringify({ $archive: "cairn", ...header });
+  }
+
+  start(name: string, columns: readonly string[] = []): string {
+    this.#open = { name, hash: createHash("sha256"), count: 0 };
+    return JSON.stringify({ $section: name, columns });
+  }
+
+  /** A line of the open section; `counts` is false for a line that continues the one before. */
+  line(line: string, counts = true): string {
+    if (this.#open === undefined) throw new Error("no section is open");
+    this.#open.hash.update(line).update("\n");
+    if (counts) this.#open.count += 1;
+    return line;
+  }
+
+  end(): string {
+    if (this.#open === undefined) throw new Error("no section is open");
+    const { name, hash, count } = this.#open;
+    const end = { name, count, sha256: hash.digest("hex") };
+    this.#ends.push(end);
+    this.#open = undefined;
+    return JSON.stringify({ $end: end });
+  }
+
+  manifest(): string {
+    return JSON.stringify({ $manifest: this.#ends, sha256: manifestHash(this.#ends) });
+  }
+}
+
+/**
+ * Reads and verifies. MEMORY_ARCHIVE_INVALID when a count or hash does not match, when anything is missing, out of
+ * place, or follows the manifest: an archive that was read to its end is the one that was written.
+ */
+export async function* readArchive(lines: AsyncIterable<string>): AsyncGenerator<ArchivePart> {
+  const ends: SectionEnd[] = [];
+  let open: { readonly name: string; readonly hash: Hash; count: number } | undefined;
+  let headerSeen = false;
+  let complete = false;
+  for await (const line of lines) {
+    if (complete) throw invalid("something follows its manifest");
+    if (!headerSeen) {
+      yield { part: "header", header: headerOf(structure(line)) };
+      headerSeen = true;
+    } else if (open !== undefined && !line.startsWith('{"$end"')) {
+      open.hash.update(line).update("\n");
+      if (open.name !== "attachments" || !line.startsWith('{"data"')) open.count += 1;
+      yield { part: "line", line };
+    } else if (open !== undefined) {
+      const end = endOf(structure(line));
+      if (end.name !== open.name || end.count !== open.count || end.sha256 !== open.hash.digest("hex")) {
+        throw invalid(`its section ${open.name} was altered`);
+      }
+      ends.push(end);
+      open = undefined;
+      yield { part: "end", end };
+    } else {
+      const found = structure(line);
+      if ("$manifest" in found) {
+        const same = JSON.stringify(found.$manifest) === JSON.stringify(ends) && found.sha256 === manifestHash(ends);
+        if (!same) throw invalid("its manifest does not match its sections");
+        complete = true;
+        continue;
+      }
+      const section = sectionOf(found);
+      open = { name: section.name, hash: createHash("sha256"), count: 0 };
+      yield section;
+    }
+  }
+  if (!complete) throw invalid("it ends before its manifest");
+}
+
+/** Lines of a byte stream in UTF-8, without their line feeds; only a line feed ends a line. */
+export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  let rest: Uint8Array[] = [];
+  for await (const chunk of bytes) {
+    let start = 0;
+    for (;;) {
+      const end = chunk.indexOf(10, start);
+      if (end < 0) break;
+      yield decoder.decode(Buffer.concat([...rest, chunk.subarray(start, end)]));
+      rest = [];
+      start = end + 1;
+    }
+    if (start < chunk.length) rest.push(chunk.subarray(start));
+  }
+  if (rest.length > 0) yield decoder.decode(Buffer.concat(rest));
+}
+
+export function invalid(why: string, cause?: unknown): MemoryError {
+  return new MemoryError("MEMORY_ARCHIVE_INVALID", `The archive cannot be used: ${why}.`, { cause });
+}
+
+function manifestHash(ends: readonly SectionEnd[]): string {
+  return createHash("sha256").update(JSON.stringify(ends)).digest("hex");
+}
+
+type Structure = Readonly<Record<string, unknown>>;
+
+function structure(line: string): Structure {
+  try {
+    const value: unknown = JSON.parse(line);
+    if (isStructure(value)) return value;
+  } catch {
+    // Falls through to the error that says so.
+  }
+  throw invalid("it is not an archive of Cairn, or was altered");
+}
+
+function isStructure(value: unknown): value is Structure {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function headerOf({ $archive, format, version, schema_version, created_at }: Structure): ArchiveHeader {
+  if ($archive !== "cairn" || typeof format !== "number") throw invalid("it is not an archive of Cairn");
+  if (format !== FORMAT) throw invalid(`its format ${format} is not known here`);
+  if (typeof version !== "string" || typeof schema_version !== "number" || typeof created_at !== "string") {
+    throw invalid("its header is not complete");
+  }
+  return { format, version, schema_version, created_at };
+}
+
+function sectionOf({ $section: name, columns }: Structure): ArchivePart & { part: "section" } {
+  if (typeof name === "string" && Array.isArray(columns) && columns.every((column) => typeof column === "string")) {
+    return { part: "section", name, columns };
+  }
+  throw invalid("a section of it was altered");
+}
+
+function endOf({ $end: end }: Structure): SectionEnd {
+  if (isStructure(end)) {
+    const { name, count, sha256 } = end;
+    if (typeof name === "string" && typeof count === "number" && typeof sha256 === "string") {
+      return { name, count, sha256 };
+    }
+  }
+  throw invalid("the end of a section was altered");
+}

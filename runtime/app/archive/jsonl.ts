@@ -1,0 +1,230 @@
+import { z } from "zod";
+import type { Database, Transaction } from "../../contracts/database.ts";
+import { MemoryError } from "../../contracts/errors.ts";
+import { sanitize } from "../../domain/cap.ts";
+import { dedupeKey } from "../../domain/dedupe.ts";
+import type { WriteEntry } from "../transcript/batch.ts";
+import { lockSession, type Writer } from "../transcript/writer.ts";
+import { linesOf } from "./format.ts";
+
+/** Messages as JSON lines, one each, oldest first: to read elsewhere, and to take in through the writer. */
+
+const PAGE = 200;
+const ENTRIES = 200;
+const UNITS = 2_000_000;
+
+interface Line {
+  readonly line: string;
+  readonly position: string;
+  readonly seq: number;
+}
+
+const PAGE_SQL = `
+select m.seq, to_char(m.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as position,
+  row_to_json(r)::text as line
+from messages m
+join conversations c on c.id = m.conversation_id
+cross join lateral (
+  select m.id, c.session_key, c.user_id as user, c.channel_id, c.bot_identity, c.title, m.conversation_id, c.active,
+    m.agent, m.channel, m.role, m.content, m.tool_name, m.tool_args, m.tool_result, m.metadata, m.created_at,
+    (select min(key) from message_keys k where k.message_id = m.id) as key,
+    (select row_to_json(kept) from (select p.content, p.tool_args, p.tool_result
+      from payloads p where p.message_id = m.id) as kept) as payload
+) as r
+where m.seq <= $1 and (m.created_at, m.seq) > ($2::timestamptz, $3::bigint)
+order by m.created_at, m.seq limit ${PAGE}`;
+
+/** Messages that are written while it runs stay out. */
+export async function* exportJsonl(database: Database, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+  const reach = await database.query<{ readonly seq: number }>("select coalesce(max(seq), 0) as seq from messages");
+  let position = "-infinity";
+  let seq = 0;
+  for (;;) {
+    signal?.throwIfAborted();
+    const { rows } = await database.query<Line>(PAGE_SQL, [reach.rows[0]?.seq ?? 0, position, seq]);
+    if (rows.length > 0) yield Buffer.from(rows.map(({ line }) => `${line}\n`).join(""));
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PAGE) return;
+    ({ position, seq } = last);
+  }
+}
+
+/** A line of an export; of lines from elsewhere only session_key and role are needed. */
+const lineSchema = z.object({
+  session_key: z.string().min(1),
+  role: z.enum(["user", "assistant", "system", "tool"]),
+  content: z.string().default(""),
+  agent: z.string().min(1).default("import"),
+  channel: z.string().min(1).default("import"),
+  id: z.guid().optional(),
+  conversation_id: z.guid().optional(),
+  active: z.boolean().default(true),
+  user: z.string().nullish(),
+  channel_id: z.string().nullish(),
+  bot_identity: z.string().nullish(),
+  title: z.string().nullish(),
+  tool_name: z.string().nullish(),
+  tool_args: z.unknown().optional(),
+  tool_result: z.string().nullish(),
+  metadata: z.record(z.string(), z.unknown()).nullish(),
+  created_at: z.string().optional(),
+  key: z.string().min(1).nullish(),
+  event_id: z.string().nullish(),
+  payload: z
+    .object({ content: z.string().nullish(), tool_args: z.unknown().optional(), tool_result: z.string().nullish() })
+    .nullish(),
+});
+type MessageLine = z.output<typeof lineSchema>;
+
+interface Run {
+  readonly first: MessageLine;
+  readonly firstLine: number;
+  readonly entries: WriteEntry[];
+  units: number;
+}
+
+/**
+ * Stores what is not there yet: rows keep their ids, times and conversations. Lines are committed some hundred at a time,
+ * and a repeat after a failure skips those. MEMORY_INVALID_ARGUMENT names the line that cannot be read.
+ */
+export async function importJsonl(
+  deps: { readonly database: Database; readonly writer: Writer },
+  bytes: AsyncIterable<Uint8Array>,
+): Promise<{ readonly imported: number; readonly skipped: number }> {
+  const ordinals = new Map<string, number>();
+  let run: Run | undefined;
+  let number = 0;
+  let imported = 0;
+  let skipped = 0;
+  const flush = async () => {
+    if (run === undefined) return;
+    const inserted = await store(deps, run);
+    imported += inserted;
+    skipped += run.entries.length - inserted;
+    run = undefined;
+  };
+  for await (const text of linesOf(bytes)) {
+    number += 1;
+    if (text.trim() === "") continue;
+    const line = parse(text, number);
+    const ordinal = ordinals.get(line.session_key) ?? 0;
+    ordinals.set(line.session_key, ordinal + 1);
+    if (run !== undefined && (!together(run.first, line) || run.entries.length >= ENTRIES || run.units >= UNITS)) {
+      await flush();
+    }
+    run ??= { first: line, firstLine: number, entries: [], units: 0 };
+    run.entries.push(entryOf(line, ordinal));
+    run.units += text.length;
+  }
+  await flush();
+  return { imported, skipped };
+}
+
+async function store(
+  { database, writer }: { readonly database: Database; readonly writer: Writer },
+  { first, firstLine, entries }: Run,
+): Promise<number> {
+  try {
+    const report = await database.transaction(async (tx) => {
+      await lockSession(tx, first.session_key);
+      if (first.conversation_id !== undefined) await ensureConversation(tx, first, first.conversation_id);
+      return writer.writeIn(tx, {
+        sessionKey: first.session_key,
+        conversationId: first.conversation_id,
+        agent: first.agent,
+        channel: first.channel,
+        channelId: first.channel_id ?? undefined,
+        botIdentity: first.bot_identity ?? undefined,
+        user: first.user ?? undefined,
+        title: first.title ?? undefined,
+        entries: await withFreeIds(tx, entries),
+      });
+    });
+    report.afterCommit();
+    return report.rows.filter(({ inserted }) => inserted).length;
+  } catch (error) {
+    if (!(error instanceof MemoryError) || !["MEMORY_INVALID_ARGUMENT", "MEMORY_NOT_FOUND"].includes(error.code)) {
+      throw error;
+    }
+    const message = `The lines from ${firstLine} on cannot be imported: ${error.message}`;
+    throw new MemoryError("MEMORY_INVALID_ARGUMENT", message, {
+      cause: error,
+      ...(error.details.issues ? { issues: error.details.issues } : {}),
+    });
+  }
+}
+
+/** The conversation of the lines, active only if it was and its session has no other active one. */
+async function ensureConversation(tx: Transaction, line: MessageLine, id: string): Promise<void> {
+  await tx.query(
+    `insert into conversations (id, session_key, agent, channel, channel_id, bot_identity, user_id, title, active, created_at)
+     values ($1, $2, $3, $4, $5, $6, coalesce($7, ''), $8,
+       $9 and not exists (select 1 from conversations where session_key = $2 and active), coalesce($10::timestamptz, now()))
+     on conflict (id) do nothing`,
+    [
+      id,
+      ...[line.session_key, line.agent, line.channel].map(sanitize),
+      ...[line.channel_id, line.bot_identity, line.user, line.title].map((text) => (text ? sanitize(text) : null)),
+      line.active,
+      line.created_at ?? null,
+    ],
+  );
+}
+
+/** An id that another row has already is left to that row. */
+async function withFreeIds(tx: Transaction, entries: readonly WriteEntry[]): Promise<WriteEntry[]> {
+  const ids = entries.flatMap(({ id }) => (id === undefined ? [] : [id]));
+  if (ids.length === 0) return [...entries];
+  const { rows } = await tx.query<{ readonly id: string }>("select id from messages where id = any($1::uuid[])", [ids]);
+  const taken = new Set(rows.map(({ id }) => id));
+  return entries.map(({ id, ...entry }) => {
+    if (id === undefined || taken.has(id.toLowerCase())) return entry;
+    taken.add(id.toLowerCase());
+    return { ...entry, id };
+  });
+}
+
+function together(a: MessageLine, b: MessageLine): boolean {
+  return (
+    a.session_key === b.session_key &&
+    a.conversation_id === b.conversation_id &&
+    a.agent === b.agent &&
+    a.channel === b.channel
+  );
+}
+
+function entryOf(line: MessageLine, ordinal: number): WriteEntry {
+  const { role, content, tool_name, tool_args, tool_result, payload } = line;
+  const said = { role, content, toolName: tool_name, toolArgs: tool_args, toolResult: tool_result };
+  return {
+    ...said,
+    ...(line.id === undefined ? {} : { id: line.id }),
+    metadata: line.metadata ?? undefined,
+    createdAt: line.created_at,
+    key: line.key ?? dedupeKey(said, { domain: "ingest", ordinal, eventId: line.event_id }),
+    cap: false,
+    ...(payload
+      ? {
+          payload: {
+            content: payload.content ?? undefined,
+            toolArgs: payload.tool_args,
+            toolResult: payload.tool_result ?? undefined,
+          },
+        }
+      : {}),
+  };
+}
+
+function parse(text: string, number: number): MessageLine {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new MemoryError("MEMORY_INVALID_ARGUMENT", `Line ${number} is not JSON.`, { cause });
+  }
+  const parsed = lineSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.map(({ path, message }) => ({ path: path.map(String).join("."), message }));
+  const first = issues.map(({ path, message }) => `${path}: ${message}`).join("; ");
+  throw new MemoryError("MEMORY_INVALID_ARGUMENT", `Line ${number} is not a message (${first}).`, { issues });
+}

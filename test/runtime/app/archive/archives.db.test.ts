@@ -1,0 +1,368 @@
+import { createHash } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { v7 } from "uuid";
+import { afterAll, describe, expect, it } from "vitest";
+import { createArchives } from "../../../../runtime/app/archive/archives.ts";
+import { sectionsOf } from "../../../../runtime/app/archive/sections.ts";
+import { createEmbeddingTable } from "../../../../runtime/app/recall/embedding-tables.ts";
+import type { Database } from "../../../../runtime/contracts/database.ts";
+import { openEmbedded } from "../../../../runtime/plugins/memory/embedded/index.ts";
+import { openPostgres } from "../../../../runtime/plugins/memory/postgres/index.ts";
+import { createEmbeddedCopy, createPostgresCopy, describeEachDatabase, silent } from "../../../support/databases.ts";
+import { said, systemClock, write, writerOf } from "../../../support/memory.ts";
+
+const cleanups: (() => Promise<unknown>)[] = [];
+afterAll(async () => {
+  for (const cleanup of cleanups.reverse()) await cleanup();
+});
+
+async function home(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "cairn-archive-"));
+  cleanups.push(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+async function archivesOf(database: Database) {
+  const folder = await home();
+  const attachments = join(folder, "attachments");
+  const archives = createArchives({
+    database,
+    writer: writerOf(database),
+    attachments,
+    clock: systemClock,
+    version: "0.0.0-test",
+  });
+  return { archives, attachments, folder };
+}
+
+async function bytesOf(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** In odd pieces, as a network would. */
+async function* streamOf(bytes: Buffer, size = 1_000): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+async function saveAttachment(directory: string, bytes: Buffer): Promise<string> {
+  const { mkdir, writeFile } = await import("node:fs/promises");
+  const name = createHash("sha256").update(bytes).digest("hex");
+  await mkdir(join(directory, name.slice(0, 2)), { recursive: true });
+  await writeFile(join(directory, name.slice(0, 2), name), bytes);
+  return name;
+}
+
+/** Text that fills the buffers of the stream, so that the reader is waited for. */
+function incompressible(words: number): string {
+  return Array.from({ length: words }, () => v7()).join(" ");
+}
+
+/** A store in which every table has rows, of every state that matters. */
+async function fill(database: Database): Promise<void> {
+  const writer = writerOf(database);
+  const long = `${"\u2028x😀\n".repeat(8_000)}`;
+  const createdAt = "2024-05-06T07:08:09.123Z";
+  await write(writer, "main:agent:c1:ada", [
+    said("hello", { createdAt, toolArgs: { n: 1e21, deep: [null, true, "\\\"'"] } }),
+    said("same time", { createdAt }),
+    said(long, { key: "event:long", metadata: { note: "ünïcödé\u2029" } }),
+    said("", { key: "tool", role: "assistant", toolName: "shell", toolResult: long, payload: { toolResult: long } }),
+  ]);
+  await database.query("update conversations set active = false where session_key = 'main:agent:c1:ada'");
+  const { conversationId, rows } = await write(
+    writer,
+    "main:agent:c1:ada",
+    Array.from({ length: 450 }, (_, index) => said(`message ${index}`)),
+  );
+  const [leaf, branch] = [v7(), v7()];
+  await database.query(
+    `insert into summaries (id, conversation_id, depth, kind, content, message_count, earliest_at, latest_at, model)
+     values ($1, $3, 0, 'leaf', 'a leaf', 2, now(), now(), 'm'), ($2, $3, 1, 'branch', 'a branch', 1, null, null, null)`,
+    [leaf, branch, conversationId],
+  );
+  // The parent is younger than its child.
+  await database.query("update summaries set parent_id = $2 where id = $1", [leaf, branch]);
+  for (const [ordinal, row] of rows.slice(0, 2).entries()) {
+    await database.query("insert into summary_sources (summary_id, message_id, ordinal) values ($1, $2, $3)", [
+      leaf,
+      row.id,
+      ordinal,
+    ]);
+  }
+  await database.query("insert into access (kind, id, access_count) values ('message', $1, 7), ('summary', $2, 1)", [
+    rows[0]?.id,
+    leaf,
+  ]);
+  const model = await database.query<{ id: number; dimensions: number }>(
+    "insert into embedding_models (name, dimensions, current) values ('tiny', 3, true) returning id, dimensions",
+  );
+  for (const { id, dimensions } of model.rows) {
+    await createEmbeddingTable(database, { id, dimensions });
+    await database.query(
+      `insert into embeddings_${id} (kind, id, embedding) values ('message', $1, '[0.5,-1,2.25]'), ('summary', $2, '[1,0,0]')`,
+      [rows[0]?.id, leaf],
+    );
+  }
+  for (const state of ["done", "running", "queued", "failed"]) {
+    const [inbox, turn] = [v7(), v7()];
+    const { rows: numbered } = await database.query<{ seq: number }>(
+      `insert into inbox (id, channel, agent, conversation, external_id, body_hash, session_key, text, done_at)
+       values ($1, 'agent', 'main', 'c1', $2, 'h', 'main:agent:c1:ada', 'hi', $3) returning seq`,
+      [inbox, state, state === "done" || state === "failed" ? new Date() : null],
+    );
+    await database.query(
+      `insert into turns (id, inbox_id, seq, session_key, agent, conversation_id, state, epoch, lease_node, lease_until)
+       values ($1, $2, $3, 'main:agent:c1:ada', 'main', $4, $5, 4, 'n', now() + interval '1 minute')`,
+      [turn, inbox, numbered[0]?.seq, conversationId, state],
+    );
+    await database.query(
+      `insert into turn_steps (turn_id, n, epoch, kind, tool_call_id, state, request)
+       values ($1, 1, 4, 'tool', 'call', $2, '{"a": 1}')`,
+      [turn, state === "running" ? "intended" : "done"],
+    );
+    await database.query("insert into turn_steers (id, turn_id, text) values ($1, $2, 'left')", [v7(), turn]);
+    await database.query(
+      "insert into outbox (id, turn_id, channel, agent, payload, state) values ($1, $2, 'agent', 'main', '{}', $3)",
+      [v7(), turn, state === "running" ? "pending" : "sent"],
+    );
+  }
+  await database.query("insert into leases (name, holder, epoch, expires_at) values ('agent:main', 'node', 9, now())");
+  await database.query("insert into api_tokens (id, name, hash, scopes) values ($1, 't', 'hash', '{memory,agent}')", [
+    v7(),
+  ]);
+}
+
+type Content = Record<string, unknown[]>;
+
+/** Every row of every table of ours, as text. */
+async function contentOf(database: Database): Promise<Content> {
+  const tables = await database.query<{ name: string }>(
+    `select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'schema_migrations' order by 1`,
+  );
+  const content: Content = {};
+  for (const { name } of tables.rows) {
+    const { rows } = await database.query<{ row: unknown }>(
+      `select to_jsonb(t) - 'content_tsv' as row from ${name} as t order by t::text collate "C"`,
+    );
+    content[name] = rows.map(({ row }) => row);
+  }
+  return content;
+}
+
+const INTERRUPTED = ["inbox", "turns", "turn_steps", "outbox", "leases"];
+
+function without(content: Content, tables: readonly string[]): Content {
+  return Object.fromEntries(Object.entries(content).filter(([name]) => !tables.includes(name)));
+}
+
+const clusterUrl = process.env.CAIRN_TEST_PG_URL;
+
+describe.skipIf(clusterUrl === undefined)("an archive", () => {
+  it("goes from PostgreSQL to the embedded store and back, row for row", async () => {
+    const stores: Database[] = [];
+    for (const backend of ["postgres", "embedded", "postgres"] as const) {
+      if (backend === "postgres") {
+        const { url, remove } = await createPostgresCopy(clusterUrl ?? "");
+        const database = await openPostgres({ connectionString: url, pool: 4, logger: silent });
+        cleanups.push(remove, () => database.close());
+        stores.push(database);
+      } else {
+        const { path, remove } = await createEmbeddedCopy();
+        const database = await openEmbedded({ path, logger: silent });
+        cleanups.push(remove, () => database.close());
+        stores.push(database);
+      }
+    }
+    const [first, second, third] = stores;
+    if (!first || !second || !third) throw new Error("three stores");
+    await fill(first);
+    const [one, two, three] = [await archivesOf(first), await archivesOf(second), await archivesOf(third)];
+    const file = await saveAttachment(one.attachments, Buffer.alloc(100_000, "attachment"));
+
+    const report = await two.archives.restore(streamOf(await bytesOf(one.archives.backup())));
+    expect(report.counts).toMatchObject({ messages: 454, conversations: 2, summary_parents: 1, attachments: 1 });
+    await three.archives.restore(streamOf(await bytesOf(two.archives.backup())));
+
+    const [before, between, after] = [await contentOf(first), await contentOf(second), await contentOf(third)];
+    expect(without(between, INTERRUPTED)).toEqual(without(before, INTERRUPTED));
+    expect(without(after, INTERRUPTED)).toEqual(without(before, INTERRUPTED));
+    const restored = join(three.attachments, file.slice(0, 2), file);
+    expect(await readFile(restored)).toEqual(Buffer.alloc(100_000, "attachment"));
+
+    // Insertion goes on after the last restored row.
+    const next = await write(writerOf(third), "main:agent:c1:ada", [said("after the restore")]);
+    const { rows } = await third.query(
+      "select seq = (select max(seq) from messages) as last from messages where id = $1",
+      [next.rows[0]?.id],
+    );
+    expect(rows).toEqual([{ last: true }]);
+  });
+});
+
+describeEachDatabase("backup and restore", (open) => {
+  it("brings open turns back as interrupted, without leases and with raised epochs", async () => {
+    const [source, target] = [await open({ fresh: true }), await open({ fresh: true })];
+    await fill(source);
+    const bytes = await bytesOf((await archivesOf(source)).archives.backup());
+    await (await archivesOf(target)).archives.restore(streamOf(bytes));
+    const { rows } = await target.query(
+      `select i.external_id as was, t.state, t.interrupted, t.notice is not null as told, t.epoch, t.lease_node,
+         t.finished_at is not null as finished, i.done_at is not null as done, s.state as step, o.state as reply
+       from turns t join inbox i on i.id = t.inbox_id join turn_steps s on s.turn_id = t.id join outbox o on o.turn_id = t.id
+       order by i.seq`,
+    );
+    const ended = { interrupted: false, told: false, epoch: 5, lease_node: null, finished: false, done: true };
+    const cut = { ...ended, state: "failed", interrupted: true, told: true, finished: true };
+    expect(rows).toEqual([
+      { ...ended, was: "done", state: "done", step: "done", reply: "sent" },
+      { ...cut, was: "running", step: "unknown", reply: "failed" },
+      { ...cut, was: "queued", step: "done", reply: "sent" },
+      { ...ended, was: "failed", state: "failed", step: "done", reply: "sent" },
+    ]);
+    const leases = await target.query("select name, holder, epoch, expires_at < now() as over from leases");
+    expect(leases.rows).toEqual([{ name: "agent:main", holder: "", epoch: 10, over: true }]);
+  });
+
+  it("refuses a store that is not empty", async () => {
+    const database = await open({ fresh: true });
+    await write(writerOf(database), "s", [said("there")]);
+    const { archives } = await archivesOf(database);
+    const bytes = await bytesOf(archives.backup());
+    await expect(archives.restore(streamOf(bytes))).rejects.toMatchObject({ code: "MEMORY_STORE_NOT_EMPTY" });
+  });
+
+  it("refuses what is cut off, altered or something else, and leaves the store empty", async () => {
+    const [source, target] = [await open({ fresh: true }), await open({ fresh: true })];
+    await write(writerOf(source), "s", [said("one"), said("two"), said("three")]);
+    const from = await archivesOf(source);
+    await saveAttachment(from.attachments, Buffer.from("attached"));
+    const bytes = await bytesOf(from.archives.backup());
+    const text = gunzipSync(bytes).toString("utf8");
+    const lines = text.trimEnd().split("\n");
+    const repacked = (changed: string) => gzipSync(Buffer.from(changed));
+    const cases: Record<string, Buffer> = {
+      "cut off": bytes.subarray(0, bytes.length - 20),
+      "cut off between lines": repacked(`${lines.slice(0, -1).join("\n")}\n`),
+      "one word changed": repacked(text.replace("three", "trhee")),
+      "one row left out": repacked(lines.filter((line) => !line.includes('"two"')).join("\n")),
+      "an attachment changed": repacked(text.replace(Buffer.from("attached").toString("base64"), "YXR0YWNoZWs=")),
+      "something added": repacked(`${text}{}\n`),
+      "of a newer schema": repacked(text.replace(/"schema_version":\d+/, '"schema_version":999')),
+      "not gzip": Buffer.from("hello"),
+      "not an archive": gzipSync(Buffer.from("{}\n")),
+      empty: Buffer.alloc(0),
+    };
+    const { archives, attachments, folder } = await archivesOf(target);
+    for (const [name, archive] of Object.entries(cases)) {
+      await expect(archives.restore(streamOf(archive)), name).rejects.toMatchObject({ code: "MEMORY_ARCHIVE_INVALID" });
+    }
+    const content = await contentOf(target);
+    expect(Object.values(content).flat()).toEqual([]);
+    await expect(readdir(attachments)).rejects.toThrow("ENOENT");
+    expect(await readdir(folder)).toEqual([]);
+    // The unchanged one still goes in.
+    expect((await archives.restore(streamOf(repacked(text)))).counts.messages).toBe(3);
+  });
+
+  it("holds every table of the schema", async () => {
+    const database = await open();
+    const { rows } = await database.query<{ name: string }>(
+      `select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'schema_migrations'`,
+    );
+    const held = new Set(sectionsOf([]).map(({ table }) => table));
+    expect(rows.map(({ name }) => name).filter((name) => !held.has(name) && !name.startsWith("embeddings_"))).toEqual(
+      [],
+    );
+  });
+
+  it("is a snapshot: what is written while it runs stays out, and writers do not wait for it", async () => {
+    const database = await open({ fresh: true });
+    const writer = writerOf(database);
+    const entries = Array.from({ length: 600 }, (_, index) =>
+      said(`before ${index} ${incompressible(30)}`, { key: `${index}` }),
+    );
+    await write(writer, "s", entries);
+    const { archives } = await archivesOf(database);
+    const stream = archives.backup()[Symbol.asyncIterator]();
+    const first = await stream.next();
+    await write(writer, "s", [said("during")]);
+    await write(writer, "another session", [said("during")]);
+    const rest = await bytesOf({ [Symbol.asyncIterator]: () => stream });
+    const text = gunzipSync(Buffer.concat([first.value ?? Buffer.alloc(0), rest])).toString("utf8");
+    expect(text.match(/"content":"before/g)).toHaveLength(600);
+    expect(text).not.toContain("during");
+    expect(text).not.toContain("another session");
+  });
+
+  it("ends its transaction when the reader leaves or aborts", async () => {
+    const database = await open({ fresh: true });
+    await write(
+      writerOf(database),
+      "s",
+      Array.from({ length: 400 }, (_, n) => said(incompressible(50), { key: `k${n}` })),
+    );
+    const { archives, folder } = await archivesOf(database);
+    for await (const _chunk of archives.backup()) break;
+    const abort = new AbortController();
+    const aborted = async () => {
+      for await (const _chunk of archives.backup(abort.signal)) abort.abort(new Error("enough"));
+    };
+    await expect(aborted()).rejects.toThrow("enough");
+    if (database.backend === "postgres") {
+      const { rows } = await database.query(
+        "select 1 from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'",
+      );
+      expect(rows).toEqual([]);
+    }
+    expect(await readdir(folder)).toEqual([]);
+  });
+});
+
+describeEachDatabase("export and import", (open) => {
+  it("takes messages over with their ids, times and conversations, and skips them the second time", async () => {
+    const [source, target] = [await open({ fresh: true }), await open({ fresh: true })];
+    await fill(source);
+    const lines = await bytesOf((await archivesOf(source)).archives.exportJsonl());
+    const { archives } = await archivesOf(target);
+    expect(await archives.importJsonl(streamOf(lines))).toEqual({ imported: 454, skipped: 0 });
+    expect(await archives.importJsonl(streamOf(lines))).toEqual({ imported: 0, skipped: 454 });
+    const select = `select m.id, m.conversation_id, m.role, m.content, m.tool_name, m.tool_args, m.tool_result, m.metadata,
+        m.created_at, k.key, p.tool_result as full, c.session_key, c.active
+      from messages m join conversations c on c.id = m.conversation_id join message_keys k on k.message_id = m.id
+      left join payloads p on p.message_id = m.id order by m.created_at, m.seq`;
+    expect((await target.query(select)).rows).toEqual((await source.query(select)).rows);
+    // Its own store skips all of it too.
+    const own = await archivesOf(source);
+    expect(await own.archives.importJsonl(streamOf(lines))).toEqual({ imported: 0, skipped: 454 });
+  });
+
+  it("takes plain lines from elsewhere, repeats and all, once", async () => {
+    const database = await open({ fresh: true });
+    const { archives } = await archivesOf(database);
+    const lines = Buffer.from(
+      ['{"session_key":"s","role":"user","content":"hi"}', "", '{"session_key":"s","role":"user","content":"hi"}'].join(
+        "\n",
+      ),
+    );
+    expect(await archives.importJsonl(streamOf(lines, 7))).toEqual({ imported: 2, skipped: 0 });
+    expect(await archives.importJsonl(streamOf(lines, 7))).toEqual({ imported: 0, skipped: 2 });
+  });
+
+  it.each([
+    ["{", "Line 2 is not JSON"],
+    ['{"session_key":"s"}', "Line 2 is not a message (role"],
+    ['{"session_key":"s","role":"user"}', "content"],
+  ])("names the line that it cannot take: %s", async (line, message) => {
+    const { archives } = await archivesOf(await open());
+    const lines = Buffer.from(`{"session_key":"bad","role":"user","content":"hi"}\n${line}\n`);
+    await expect(archives.importJsonl(streamOf(lines))).rejects.toMatchObject({
+      code: "MEMORY_INVALID_ARGUMENT",
+      message: expect.stringContaining(message),
+    });
+  });
+});
