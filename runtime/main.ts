@@ -1,16 +1,17 @@
 /**
- * The process of a node: `node runtime/main.js --dir DIR [--maintenance]`. Reads the configuration, runs the host until
- * SIGTERM or SIGINT, then drains and exits 0. A parent with an IPC channel is told `{ type: "ready", url }` or
- * `{ type: "failed", error }`.
+ * The process of a node: `node runtime/main.js --dir DIR [--maintenance]`. Reads the configuration and runs the host until
+ * SIGTERM or SIGINT, then drains and exits 0; SIGHUP drains and starts anew with the changed configuration, unless that is
+ * invalid. A parent with an IPC channel is told `{ type: "ready", url }` or `{ type: "failed", error }`.
  */
 
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { createRedactor, loadConfig, REDACT_PATHS } from "./config/index.ts";
+import { createRedactor, type LoadedConfig, loadConfig, REDACT_PATHS } from "./config/index.ts";
 import { toCairnError } from "./contracts/errors.ts";
 import { prepareHome } from "./host/home.ts";
 import { openLog, type ServiceLog } from "./host/logger.ts";
+import { SignalQueue } from "./host/signal-queue.ts";
 import { type Host, startHost } from "./host.ts";
 
 /** Between the drain deadline and the supervisor's kill. */
@@ -22,51 +23,82 @@ async function main(): Promise<void> {
   const { values } = parseArgs({
     options: { dir: { type: "string" }, home: { type: "string" }, maintenance: { type: "boolean", default: false } },
   });
-  const stop = Promise.withResolvers<NodeJS.Signals>();
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stop.resolve(signal));
-
-  let log: ServiceLog | null = null;
-  let host: Host | null = null;
+  const { dir, home, maintenance } = values;
+  const load = () => loadConfig({ ...(dir === undefined ? {} : { dir }), ...(home === undefined ? {} : { home }) });
+  const signals = new SignalQueue(["SIGTERM", "SIGINT", "SIGHUP"]);
   try {
-    const loaded = await loadConfig({
-      ...(values.dir === undefined ? {} : { dir: values.dir }),
-      ...(values.home === undefined ? {} : { home: values.home }),
-    });
-    const paths = await prepareHome(loaded.home);
-    const redact = createRedactor(loaded.secrets);
-    log = await openLog({
-      directory: paths.logs,
-      level: loaded.env["SERVICE_LOG_LEVEL"] ?? "info",
-      version: version(),
-      redact,
-      redactPaths: REDACT_PATHS,
-    });
-    const { logger } = log;
-    for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
-    process.on("uncaughtException", (error) => {
-      logger.fatal({ err: error }, "an unexpected error ended the process");
-      process.exit(1);
-    });
-    const started = await startHost({
-      loaded,
-      version: version(),
-      boot: randomUUID(),
-      log,
-      redact,
-      maintenance: values.maintenance,
-    });
-    host = started;
-    started.ready.then(
-      () => void tell({ type: "ready", url: started.url }),
-      (error: unknown) => stop.reject(error),
-    );
-    const signal = await stop.promise;
-    logger.info({ signal }, "stopping");
-    await end(started, loaded.config.runtime.drain_deadline);
-    await log.close();
+    let loaded: LoadedConfig | null = await load();
+    while (loaded) loaded = await serve(loaded, maintenance, signals, load);
     process.exit(0);
   } catch (error) {
-    await fail(error, log, host);
+    const known = toCairnError(error);
+    // Where the log could be opened it has said so already; a person at a terminal reads it here.
+    process.stderr.write(`${known.message}${known.details.hint ? `\n${known.details.hint}` : ""}\n`);
+    await tell({ type: "failed", error: known.toBody() });
+    process.exit(1);
+  }
+}
+
+/** Runs the node; resolves with the configuration to go on with after SIGHUP, or null at the end. */
+async function serve(
+  loaded: LoadedConfig,
+  maintenance: boolean,
+  signals: SignalQueue,
+  load: () => Promise<LoadedConfig>,
+): Promise<LoadedConfig | null> {
+  const { logs } = await prepareHome(loaded.home);
+  const redact = createRedactor(loaded.secrets);
+  const level = loaded.env["SERVICE_LOG_LEVEL"] ?? "info";
+  const log = await openLog({ directory: logs, level, version: version(), redact, redactPaths: REDACT_PATHS });
+  const { logger } = log;
+  const onUnexpected = (error: Error) => {
+    logger.fatal({ err: error }, "an unexpected error ended the process");
+    process.exit(1);
+  };
+  process.on("uncaughtException", onUnexpected);
+  let host: Host | null = null;
+  try {
+    for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
+    host = await startHost({ loaded, version: version(), boot: randomUUID(), log, redact, maintenance });
+    const { url } = host;
+    const broken = host.ready.then(
+      () => tell({ type: "ready", url }).then(() => new Promise<never>(() => {})),
+      (error: unknown) => Promise.reject(error),
+    );
+    const next = await Promise.race([broken, untilAsked(signals, load, log)]);
+    await end(host, loaded.config.runtime.drain_deadline);
+    return next;
+  } catch (error) {
+    const known = toCairnError(error);
+    logger.fatal({ err: error, code: known.code }, known.message);
+    if (host) await end(host, 0).catch(() => undefined);
+    throw error;
+  } finally {
+    process.off("uncaughtException", onUnexpected);
+    await log.close();
+  }
+}
+
+/** Waits for the signal that ends this run. An invalid configuration is told and changes nothing. */
+async function untilAsked(
+  signals: SignalQueue,
+  load: () => Promise<LoadedConfig>,
+  { logger }: ServiceLog,
+): Promise<LoadedConfig | null> {
+  for (;;) {
+    const signal = await signals.next();
+    if (signal !== "SIGHUP") {
+      logger.info({ signal }, "stopping");
+      return null;
+    }
+    try {
+      const loaded = await load();
+      logger.info({ signal }, "starting anew with the changed configuration");
+      return loaded;
+    } catch (error) {
+      const { code, message } = toCairnError(error);
+      logger.error({ code }, `the configuration was not reloaded, the running one stays: ${message}`);
+    }
   }
 }
 
@@ -75,16 +107,6 @@ async function end(host: Host, drainDeadlineMs: number): Promise<void> {
   watchdog.unref();
   await host.stop();
   clearTimeout(watchdog);
-}
-
-async function fail(error: unknown, log: ServiceLog | null, host: Host | null): Promise<void> {
-  const known = toCairnError(error);
-  if (log) log.logger.fatal({ err: error, code: known.code }, known.message);
-  else process.stderr.write(`${known.message}${known.details.hint ? `\n${known.details.hint}` : ""}\n`);
-  await tell({ type: "failed", error: known.toBody() });
-  if (host) await end(host, 0).catch(() => undefined);
-  await log?.close();
-  process.exit(1);
 }
 
 /** Resolves when the parent has been told, or has gone. */

@@ -31,7 +31,7 @@ export function createAgents(config: Config, tools: readonly Tool[], logger: Log
           workspace: agentWorkspace(config, name),
           tools: new Map(selection.tools.map((tool) => [tool.name, tool])),
           contextWindow: provider?.context_window ?? 128_000,
-          maxTokens: provider?.max_tokens ?? REPLY_TOKENS,
+          replyTokens: provider?.max_tokens ?? REPLY_TOKENS,
           ...(agent.node === undefined ? {} : { node: agent.node }),
         },
       ];

@@ -5,9 +5,13 @@
 
 import { mkdir, open, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { tryLock } from "fs-native-extensions";
 import writeFileAtomic from "write-file-atomic";
 import { RuntimeError } from "../contracts/errors.ts";
+
+const LOCK_TRIES = 3;
+const LOCK_PAUSE_MS = 20;
 
 export interface HomePaths {
   readonly home: string;
@@ -65,7 +69,7 @@ export async function prepareHome(home: string): Promise<HomePaths> {
 export async function holdHome(home: string): Promise<HeldHome> {
   const paths = await prepareHome(home);
   const lock = await open(paths.lockFile, "a+", 0o600);
-  if (!tryLock(lock.fd)) {
+  if (!(await takeLock(lock.fd))) {
     await lock.close();
     throw new RuntimeError("RUNTIME_ALREADY_RUNNING", `A node is running already: ${await describeHolder(paths)}.`, {
       hint: "Use it, or stop it with `cairn stop`.",
@@ -83,6 +87,15 @@ export async function holdHome(home: string): Promise<HeldHome> {
       await lock.close();
     },
   };
+}
+
+/** A command that looks whether a node runs holds the lock for an instant: that is no reason to refuse. */
+async function takeLock(fd: number): Promise<boolean> {
+  for (let tries = 1; !tryLock(fd); tries++) {
+    if (tries === LOCK_TRIES) return false;
+    await sleep(LOCK_PAUSE_MS);
+  }
+  return true;
 }
 
 async function describeHolder(paths: HomePaths): Promise<string> {

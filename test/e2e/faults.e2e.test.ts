@@ -1,7 +1,9 @@
 /** What goes wrong around a node, seen from outside: each fault ends in a clear error with a code, and the node lives on. */
 
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -46,6 +48,14 @@ async function proxied(): Promise<DatabaseProxy> {
   const proxy = await startDatabaseProxy(copy.url);
   defer.push(proxy.close);
   return proxy;
+}
+
+async function freePort(): Promise<string> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return `127.0.0.1:${port}`;
 }
 
 const OFFLINE = { providers: { offline: {} }, agents: { main: { provider: "offline" } } };
@@ -343,6 +353,24 @@ describe("SIGTERM", () => {
     const next = await run(deployment);
     const result = await ask(next, "question", { headers: { "idempotency-key": "k" } });
     expect(result).toMatchObject({ text: "after the restart", interrupted: true });
+  });
+});
+
+describe("SIGHUP", () => {
+  it("takes a changed configuration over, and keeps the running one when the change is invalid", async () => {
+    const deployment = await deploy(OFFLINE);
+    const node = await run(deployment, { env: { SERVICE_LISTEN: await freePort() } });
+    const file = join(deployment.dir, "cairn.yaml");
+    const agents = async () => Object.keys((await node.call<{ agents: object }>("/health")).agents);
+    await writeFile(file, "version: 1\nagents: [broken\n");
+    node.signal("SIGHUP");
+    await expect.poll(() => node.output()).toContain("the running one stays");
+    expect(await agents()).toEqual(["main"]);
+    await writeFile(file, "version: 1\nproviders: { offline: {} }\nagents: { main: {}, second: {} }\n");
+    node.signal("SIGHUP");
+    await expect.poll(() => agents().catch(() => []), { timeout: 20_000 }).toEqual(["main", "second"]);
+    await expect.poll(async () => (await node.request("/health/ready")).status).toBe(200);
+    expect((await ask(node, "still there?")).text).not.toBe("");
   });
 });
 

@@ -101,7 +101,7 @@ export async function startHarness(options: HarnessOptions) {
     workspace: tmpdir(),
     tools: new Map((options.tools ?? []).map((tool) => [tool.name, tool])),
     contextWindow: 128_000,
-    maxTokens: 1_000,
+    replyTokens: 1_000,
     ...options.agent,
   };
   const agents = new Map([[agentName, agent]]);
@@ -117,7 +117,6 @@ export async function startHarness(options: HarnessOptions) {
   const memory = createMemory({
     database,
     writer,
-    config: { timezone: "UTC" },
     clock,
     logger: silent,
     countTokens: (value) => Math.ceil(value.length / 4),

@@ -15,8 +15,8 @@ export interface Agent {
   readonly tools: ReadonlyMap<string, Tool>;
   /** Tokens that the model's window holds. */
   readonly contextWindow: number;
-  /** Tokens kept free for the reply. */
-  readonly maxTokens: number;
+  /** Tokens of the window that are kept free for the reply; thinking has its own room on top. */
+  readonly replyTokens: number;
   readonly temperature?: number;
   /** The one node that hosts it; absent: whichever holds the agent's lease. */
   readonly node?: string;

@@ -25,6 +25,8 @@ const FALLBACK_CODES: ReadonlySet<string> = new Set([
   "PROVIDER_TIMEOUT",
   "PROVIDER_UNREACHABLE",
   "PROVIDER_SERVER_ERROR",
+  "PROVIDER_BAD_RESPONSE",
+  "PROVIDER_STREAM_TRUNCATED",
 ]);
 
 export type ModelCaller = (call: ModelCall) => Promise<ChatReply>;

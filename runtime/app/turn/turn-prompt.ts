@@ -7,7 +7,7 @@ import type { TurnInfo } from "../../contracts/hooks.ts";
 import type { Memory } from "../../contracts/memory.ts";
 import type { ContentPart, Message } from "../../contracts/message.ts";
 import type { Clock, Logger } from "../../contracts/ports.ts";
-import type { ChatOptions } from "../../contracts/provider.ts";
+import type { ChatOptions, ThinkingLevel } from "../../contracts/provider.ts";
 import type { SessionSettings } from "../../contracts/records.ts";
 import { fitHistory, toMessages } from "../../domain/history.ts";
 import { type ModelRef, modelChain } from "../../domain/model-ref.ts";
@@ -43,6 +43,8 @@ export interface TurnPrompt {
 const HISTORY_ROWS = 1_000;
 /** However small the configured window is: less than this is no conversation. */
 const LEAST_WINDOW = 1_000;
+/** Room that thinking takes beside the reply, about as much as providers are allowed to spend on it. */
+const THINKING_TOKENS: Readonly<Record<ThinkingLevel, number>> = { off: 0, low: 2_048, medium: 8_192, high: 24_576 };
 
 export async function assemblePrompt(
   deps: TurnPromptDeps,
@@ -63,14 +65,17 @@ export async function assemblePrompt(
   const earlier = history.filter((row) => row.metadata.turn_id !== turn.turnId || row.metadata.imported === true);
   const context = await retrieve(deps, turn, agent, text, new Set(history.map((row) => row.id)), signal);
 
+  const thinking = settings.thinking ?? agent.thinking;
+  // Half of a small window at most, so that there is always a conversation.
+  const reserve = Math.min(agent.replyTokens + THINKING_TOKENS[thinking], agent.contextWindow / 2);
+
   return {
     messages: [...toMessages(earlier), { role: "user", content }],
-    options: chatOptions(turn, agent, settings, system, context),
+    options: chatOptions(turn, agent, thinking, system, context),
     chain: modelChain(agent, settings.model, deps.providerIds),
     showReasoning: settings.reasoning === true,
     async fit(messages) {
-      const room = (promptTokens: number) =>
-        Math.max(LEAST_WINDOW, agent.contextWindow - agent.maxTokens - promptTokens);
+      const room = (promptTokens: number) => Math.max(LEAST_WINDOW, agent.contextWindow - reserve - promptTokens);
       // A token is at least one byte: most conversations fit by that bound, and nothing need be counted.
       const bound = room(Buffer.byteLength(system) + Buffer.byteLength(context));
       if (fitHistory(messages, bound, byteLength).messages === messages) return messages;
@@ -143,7 +148,7 @@ async function retrieve(
 function chatOptions(
   turn: ClaimedTurn,
   agent: Agent,
-  settings: SessionSettings,
+  thinking: ThinkingLevel,
   system: string,
   context: string,
 ): ChatOptions {
@@ -152,8 +157,7 @@ function chatOptions(
     system,
     context,
     tools: [...agent.tools.values()].map(({ name, description, parameters }) => ({ name, description, parameters })),
-    thinking: settings.thinking ?? agent.thinking,
-    maxTokens: agent.maxTokens,
+    thinking,
     ...(agent.temperature === undefined ? {} : { temperature: agent.temperature }),
     caller: { agent: agent.name, sessionKey, user, channel, owner },
   };
