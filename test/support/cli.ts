@@ -75,7 +75,8 @@ export async function createCli(files: { readonly configured?: boolean } = {}): 
       });
       onTestFinished(() => void child.kill("SIGKILL"));
       await once(child, "message");
-      child.disconnect();
+      // A short-lived node ends with its parent's channel.
+      if (!maintenance) child.disconnect();
       return child;
     },
   };

@@ -43,6 +43,7 @@ function start(): void {
     setTimeout(end, oddities.has("slow-stop") ? 1_500 : 0);
   });
   process.on("SIGINT", end);
+  if (values.maintenance) process.once("disconnect", end);
   server.listen(0, "127.0.0.1", () => {
     const { port } = server.address() as AddressInfo;
     const url = `http://127.0.0.1:${port}`;
