@@ -8,6 +8,7 @@ import { afterAll, describe } from "vitest";
 import { migrate } from "../../runtime/app/migrate.ts";
 import type { Database } from "../../runtime/contracts/database.ts";
 import { openEmbedded } from "../../runtime/plugins/memory/embedded/index.ts";
+import { CREATE_PARAMETERS } from "../../runtime/plugins/memory/embedded/settings.ts";
 import { openPostgres } from "../../runtime/plugins/memory/postgres/index.ts";
 import { silent } from "./silent.ts";
 
@@ -155,7 +156,7 @@ async function openEmbeddedCopy(): Promise<Opened> {
 /** Made under a name of its own and renamed when complete: whoever comes second finds it, or throws its own away. */
 async function embeddedTemplate(): Promise<string> {
   const root = join(tmpdir(), "cairn-test-templates");
-  const template = join(root, await migrationsHash());
+  const template = join(root, await migrationsHash(await engineOfEmbedded()));
   if (await stat(template).catch(() => undefined)) return template;
   await mkdir(root, { recursive: true });
   const unfinished = await mkdtemp(join(root, "unfinished-"));
@@ -172,8 +173,15 @@ async function embeddedTemplate(): Promise<string> {
   return template;
 }
 
-async function migrationsHash(): Promise<string> {
-  const hash = createHash("sha256");
+/** What else the files depend on: the engine's version and how it makes them. */
+async function engineOfEmbedded(): Promise<string> {
+  const manifest: unknown = JSON.parse(await readFile(join(MIGRATIONS, "..", "package.json"), "utf8"));
+  const dependencies: unknown = Reflect.get(Object(manifest), "dependencies");
+  return JSON.stringify([Reflect.get(Object(dependencies), "@electric-sql/pglite"), CREATE_PARAMETERS]);
+}
+
+async function migrationsHash(salt = ""): Promise<string> {
+  const hash = createHash("sha256").update(salt);
   for (const name of (await readdir(MIGRATIONS)).sort()) {
     hash
       .update(name)

@@ -27,6 +27,8 @@ export class Session {
   #savepoints = 0;
   /** The driver rejects a statement before it knows what state that left the session in. */
   #failed = false;
+  /** A statement got no answer in time, so the connection was given up, with all that was sent on it. */
+  #abandoned = false;
 
   constructor(lease: Lease, settings: SessionSettings, options: TransactionOptions = {}) {
     this.#lease = lease;
@@ -128,10 +130,9 @@ export class Session {
   }
 
   async #run(statement: Statement): Promise<Answer> {
-    let abandoned = false;
     this.#idle.pause();
     const watchdog = setTimeout(() => {
-      abandoned = true;
+      this.#abandoned = true;
       this.#lease.abandon();
     }, this.#statementTimeoutMs + this.#settings.graceMs);
     try {
@@ -140,7 +141,7 @@ export class Session {
       return answer;
     } catch (error) {
       this.#failed = true;
-      if (abandoned) {
+      if (this.#abandoned) {
         throw new MemoryError("MEMORY_TIMEOUT", "The statement ran into its deadline and was ended.", { cause: error });
       }
       throw this.#stale(error) ?? toMemoryError(error);

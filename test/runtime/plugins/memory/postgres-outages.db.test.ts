@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
 import { inspect } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { migrate } from "../../../../runtime/app/migrate.ts";
@@ -116,6 +118,23 @@ describe.skipIf(!findPostgres().ok)("PostgreSQL that goes away", { timeout: TIME
     await vi.waitFor(() => expect(heard).toContain(""), 30_000);
   });
 
+  it("gives up on a server that does not answer any more, soon after the statement's deadline", async () => {
+    const link = await startLink(server.url);
+    cleanups.push(() => link.close());
+    const database = await open(link.url);
+    await database.query("select 1");
+    link.stall();
+    const ticks = vi.fn();
+    const ticking = setInterval(ticks, 50);
+    const slow = database.transaction((tx) => tx.query("select 1"), { statementTimeoutMs: 300 });
+    await expect(slow).rejects.toMatchObject({ code: "MEMORY_TIMEOUT", retryable: true });
+    clearInterval(ticking);
+    expect(ticks.mock.calls.length).toBeGreaterThan(3);
+    await expect(database.query("select 1")).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+    link.resume();
+    await vi.waitFor(() => database.query("select 1"), 20_000);
+  });
+
   it("tells nobody the password", async () => {
     const logged: unknown[] = [];
     const note = (...entry: unknown[]): void => void logged.push(entry);
@@ -173,3 +192,45 @@ describe.skipIf(!findPostgres().ok)("PostgreSQL that goes away", { timeout: TIME
     await expect(database.query("select 1")).resolves.toBeDefined();
   });
 });
+
+/** A way to the server that can stop to carry anything, without closing. */
+async function startLink(
+  target: string,
+): Promise<{ url: string; stall(): void; resume(): void; close(): Promise<void> }> {
+  const { hostname, port } = new URL(target);
+  const sockets = new Set<Socket>();
+  let stalled = false;
+  const carry = (from: Socket, to: Socket): void => {
+    sockets.add(from);
+    from.on("data", (bytes) => {
+      if (!stalled) to.write(bytes);
+    });
+    from.on("error", () => to.destroy());
+    from.on("close", () => to.destroy());
+  };
+  const link = createServer((inbound) => {
+    const outbound = connect(Number(port), hostname);
+    carry(inbound, outbound);
+    carry(outbound, inbound);
+  });
+  link.listen(0, "127.0.0.1");
+  await once(link, "listening");
+  const address = link.address();
+  if (address === null || typeof address === "string") throw new Error("no port");
+  const url = new URL(target);
+  url.port = String(address.port);
+  return {
+    url: url.href,
+    stall: () => {
+      stalled = true;
+    },
+    resume: () => {
+      stalled = false;
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      link.close();
+      await once(link, "close");
+    },
+  };
+}

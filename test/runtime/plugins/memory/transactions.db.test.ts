@@ -2,7 +2,7 @@ import { beforeAll, expect, it, vi } from "vitest";
 import type { Database, Transaction } from "../../../../runtime/contracts/database.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 
-describeEachDatabase("transactions", (open) => {
+describeEachDatabase("transactions", (open, backend) => {
   let database: Database;
 
   beforeAll(async () => {
@@ -110,6 +110,44 @@ describeEachDatabase("transactions", (open) => {
       vi.useRealTimers();
     }
   });
+
+  it.runIf(backend === "embedded")(
+    "serves callers in the order in which they came, each until its deadline",
+    async () => {
+      const order: number[] = [];
+      await Promise.all(
+        Array.from({ length: 10 }, async (_, n) => {
+          await (n % 2 === 0 ? database.query("select 1") : database.transaction((tx) => tx.query("select 1")));
+          order.push(n);
+        }),
+      );
+      expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      try {
+        const release = Promise.withResolvers<void>();
+        const entered = Promise.withResolvers<Transaction>();
+        const holder = database.transaction(async (tx) => {
+          await tx.query("select 1");
+          entered.resolve(tx);
+          await release.promise;
+        });
+        const tx = await entered.promise;
+        const waiter = expect(database.query("select 1")).rejects.toMatchObject({
+          code: "MEMORY_UNAVAILABLE",
+          retryable: true,
+        });
+        await vi.advanceTimersByTimeAsync(20_000);
+        await tx.query("select 1");
+        await vi.advanceTimersByTimeAsync(10_000);
+        await waiter;
+        release.resolve();
+        await holder;
+      } finally {
+        vi.useRealTimers();
+      }
+    },
+  );
 
   it("shows nothing of an open transaction outside of it, and serves callers in turn", async () => {
     await Promise.all(
