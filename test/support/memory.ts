@@ -4,6 +4,7 @@ import type { WriteBatch, WriteEntry, WriteReport } from "../../runtime/app/tran
 import { createWriter, type Writer, type WriterOptions } from "../../runtime/app/transcript/writer.ts";
 import type { Database } from "../../runtime/contracts/database.ts";
 import type { Clock } from "../../runtime/contracts/ports.ts";
+import { contentKey } from "../../runtime/domain/dedupe.ts";
 import { createTokenizer } from "../../runtime/domain/tokens.ts";
 import { silent } from "./databases.ts";
 
@@ -31,9 +32,9 @@ export function memoryOf(database: Database, options: Partial<MemoryDeps> = {}):
   });
 }
 
-/** An entry of a user's message, unless said otherwise; its key is its content. */
+/** An entry of a user's message, unless said otherwise; equal contents have equal keys. */
 export function said(content: string, entry: Partial<WriteEntry> = {}): WriteEntry {
-  return { role: "user", content, key: `test:${content}`, cap: false, ...entry };
+  return { role: "user", content, key: contentKey({ role: "user", content }, "append"), cap: false, ...entry };
 }
 
 /** Writes entries to a session of the agent `main` on the channel `agent`. */

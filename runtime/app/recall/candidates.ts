@@ -119,7 +119,7 @@ best as (
   order by fts * ${values.add(request.weights.fts)}::float8
     + coalesce(semantic, 0) * ${values.add(request.weights.semantic)}::float8
     + exp(-0.05 * extract(epoch from now() - coalesce(last_accessed_at, happened_at)) / 86400.0)
-      * (1 + 0.02 * coalesce(access_count, 0)) * ${values.add(request.weights.temporal)}::float8 desc, created_at desc, id
+      * (1 + 0.02 * coalesce(access_count, 0)) * ${values.add(request.weights.temporal)}::float8 desc, created_at desc, id desc
   limit ${values.add(request.top)}
 )
 select best.kind, best.id, best.conversation_id, best.agent, best.channel, best.role, best.created_at, best.happened_at,
@@ -145,11 +145,11 @@ function candidateBranches(query: AnalyzedQuery, request: CandidateRequest, valu
   const messages = scope === "summaries" ? null : messageConditions(filters, values);
   const summaries = scope === "messages" ? null : summaryConditions(filters, values);
   const selective = anyOf(query.selective);
-  const limit = `limit ${values.add(pool)}`;
   if (selective !== null) {
     const matches = `${values.add(selective)}::tsquery`;
     // The fence keeps the planner from walking the whole table by age in search of a few matches.
     const fence = query.few ? "offset 0" : "";
+    const limit = `limit ${values.add(pool)}`;
     if (messages !== null) {
       branches.push(`(select ${MESSAGE_COLUMNS}, null::float8 as similarity
     from (select * from messages m where m.content_tsv @@ ${matches}${messages} ${fence}) as m ${NEWEST_MESSAGES} ${limit})`);

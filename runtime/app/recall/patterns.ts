@@ -17,6 +17,8 @@ export interface PatternRequest {
   readonly number: number;
 }
 
+/** Share of the letters' groups of three: two letters that changed places leave half of a word of ten. */
+const LEAST_LIKENESS = "0.45";
 /** A regular expression may go on for as long as it likes; the embedded store does nothing else meanwhile. */
 const REGEX_DEADLINE_MS = 2_000;
 const MAX_REGEX_UNITS = 1_000;
@@ -41,8 +43,11 @@ export async function findAlike(
     from unnest(${wanted}::text[]) as wanted (word) cross join lateral (
       select ${alias}.* from ${table} ${alias} where ${alias}.content %> wanted.word${conditions} ${newest}) as ${alias}`;
   });
-  const { rows } = await database.query<Candidate>(plannedForItsValues(sql, request.number), values.list);
-  return rows;
+  return database.transaction(async (tx) => {
+    await tx.query("select set_config('pg_trgm.word_similarity_threshold', $1, true)", [LEAST_LIKENESS]);
+    const { rows } = await tx.query<Candidate>(plannedForItsValues(sql, request.number), values.list);
+    return rows;
+  });
 }
 
 /**
@@ -98,7 +103,7 @@ select found.kind, found.id, conversation_id, agent, channel, role, created_at, 
   left(content, ${units}) as head, length(content) <= ${units} as whole
 from (${parts.join("\n  union all\n  ")}) as found
 left join access on access.kind = found.kind and access.id = found.id
-order by fts desc, created_at desc, found.id
+order by fts desc, created_at desc, found.id desc
 limit ${values.add(top)}`;
 }
 

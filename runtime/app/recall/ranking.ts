@@ -21,7 +21,7 @@ export interface Ranked {
   readonly score: number;
 }
 
-/** Best first; equal scores by age, the newer first, then by id, so that the order is always the same. */
+/** Best first; of equal scores the newer one, of equal times the greater id, which was given later. */
 export function rank(candidates: readonly Candidate[], now: Date, score: (parts: ScoreParts) => number): Ranked[] {
   return candidates
     .map((candidate) => {
@@ -32,7 +32,7 @@ export function rank(candidates: readonly Candidate[], now: Date, score: (parts:
       (a, b) =>
         b.score - a.score ||
         b.candidate.created_at.getTime() - a.candidate.created_at.getTime() ||
-        (a.candidate.id < b.candidate.id ? -1 : 1),
+        (a.candidate.id < b.candidate.id ? 1 : -1),
     );
 }
 

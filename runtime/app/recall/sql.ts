@@ -7,13 +7,18 @@ export class Values {
   readonly #values: unknown[] = [];
 
   add(value: unknown): string {
-    this.#values.push(typeof value === "string" ? sanitize(value) : value);
+    this.#values.push(storable(value));
     return `$${this.#values.length}`;
   }
 
   get list(): readonly unknown[] {
     return this.#values;
   }
+}
+
+function storable(value: unknown): unknown {
+  if (typeof value === "string") return sanitize(value);
+  return Array.isArray(value) ? value.map(storable) : value;
 }
 
 /** One tsquery that matches any of the lexemes, or null when there is none. */
