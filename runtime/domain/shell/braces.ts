@@ -42,12 +42,14 @@ function braceItems(text: string): readonly string[] {
   let current = "";
   for (let at = 0; at < inner.length; at += 1) {
     const character = inner[at] ?? "";
-    if (character === "\\") {
+    // Between single quotes a backslash is a letter, but not in $'...'.
+    if (character === "\\" && quote !== "'") {
       current += character + (inner[at + 1] ?? "");
       at += 1;
       continue;
     }
-    if (quote !== "") quote = character === quote ? "" : quote;
+    if (quote !== "") quote = character === quote.at(-1) ? "" : quote;
+    else if (character === "'" && inner[at - 1] === "$") quote = "$'";
     else if (character === "'" || character === '"') quote = character;
     else if (character === "{") depth += 1;
     else if (character === "}") depth -= 1;

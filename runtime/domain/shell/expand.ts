@@ -12,8 +12,8 @@ import {
   type WordPart,
 } from "unbash";
 import { expandBraces } from "./braces.ts";
-import { remove, replace, slice } from "./parameter-operations.ts";
-import { bounded, HOME, MAX_ALTERNATIVES, PROCESS, type ShellState, UNKNOWN, valuesOf } from "./state.ts";
+import { remove, replace, slice, withDefault } from "./parameter-operations.ts";
+import { assign, bounded, HOME, MAX_ALTERNATIVES, PROCESS, type ShellState, UNKNOWN, valuesOf } from "./state.ts";
 
 /** One possible outcome: the fields (arguments) that the word becomes, none included. */
 export type Fields = readonly string[];
@@ -123,12 +123,10 @@ export function createExpander(
     const operand = (word: Word | undefined) => (word ? texts(word, state) : [""]);
     switch (operation.type) {
       case "Default": {
-        const set = values.filter((value) => value !== "");
-        if (operation.operator.endsWith("?")) return set.length > 0 ? set : [UNKNOWN];
-        const other = operand(operation.operand);
-        return bounded(
-          operation.operator.endsWith("+") ? ["", ...other] : set.length === values.length ? set : [...set, ...other],
-        );
+        const isSet = state.variables.has(part.parameter) || state.arrays.has(part.parameter);
+        const chosen = withDefault(operation.operator, values, isSet, () => operand(operation.operand));
+        if (operation.operator.endsWith("=")) assign(state, part.parameter, chosen);
+        return chosen;
       }
       case "Slice":
         return slice(values, operand(operation.offset), operation.length ? operand(operation.length) : null);

@@ -1,6 +1,27 @@
 /** What the operators of `${...}` make of values; UNKNOWN where a pattern would have to be matched. */
 
-import { UNKNOWN } from "./state.ts";
+import { bounded, UNKNOWN } from "./state.ts";
+
+/**
+ * `${x:-other}` and its like. With a colon an empty value counts as none; `isSet` tells whether the variable is known to be
+ * set.
+ */
+export function withDefault(
+  operator: string,
+  values: readonly string[],
+  isSet: boolean,
+  other: () => readonly string[],
+): readonly string[] {
+  const colon = operator.startsWith(":");
+  const filled = values.filter((value) => value !== "");
+  const maySet = colon ? filled.length > 0 : true;
+  const mayLack = colon ? filled.length < values.length || values.includes(UNKNOWN) : !isSet;
+  if (operator.endsWith("+")) return bounded([...(mayLack ? [""] : []), ...(maySet ? other() : [])]);
+  const own = colon || !isSet ? filled : values;
+  // `${x:?}` ends the shell where there is no value: what follows does not run.
+  if (operator.endsWith("?")) return own.length > 0 ? own : [UNKNOWN];
+  return bounded([...own, ...(mayLack ? other() : [])]);
+}
 
 /** `${x:offset:length}` */
 export function slice(
