@@ -26,6 +26,8 @@ async function main(): Promise<void> {
   const { dir, home, maintenance } = values;
   const load = () => loadConfig({ ...(dir === undefined ? {} : { dir }), ...(home === undefined ? {} : { home }) });
   const signals = new SignalQueue(["SIGTERM", "SIGINT", "SIGHUP"]);
+  // A short-lived node works for one command and ends with it, however that ends.
+  if (maintenance) process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
   try {
     let loaded: LoadedConfig | null = await load();
     while (loaded) loaded = await serve(loaded, maintenance, signals, load);
