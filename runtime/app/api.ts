@@ -1,8 +1,8 @@
 /** The use cases as their callers (HTTP routes, channels, commands) see them. The composition root builds them. */
 
 import type { AcceptedMessage, CommandReply, CommandRequest, InboundMessage } from "../contracts/channel.ts";
-import type { StreamEvent, TurnResult } from "../contracts/stream.ts";
 import type { Visibility } from "../contracts/memory.ts";
+import type { StreamEvent, TurnResult } from "../contracts/stream.ts";
 
 export interface NumberedEvent {
   /** 1 for the first event of an attempt, then counting up: the `id:` of the server-sent event. */
@@ -12,7 +12,12 @@ export interface NumberedEvent {
 
 export type TurnState =
   | { readonly state: "queued" | "running"; readonly turnId: string; readonly agent: string }
-  | { readonly state: "finished"; readonly turnId: string; readonly agent: string; readonly final: StreamEvent & { type: "turn.finished" | "turn.failed" } };
+  | {
+      readonly state: "finished";
+      readonly turnId: string;
+      readonly agent: string;
+      readonly final: StreamEvent & { type: "turn.finished" | "turn.failed" };
+    };
 
 export interface Turns {
   /** Durable when it resolves. RUNTIME_CONFLICT for the same key with another body, RUNTIME_DRAINING, RUNTIME_AGENT_UNKNOWN. */
@@ -55,7 +60,12 @@ export interface HealthReport {
   readonly uptime_s: number;
   readonly started_at: string;
   readonly draining: boolean;
-  readonly agents: Readonly<Record<string, { readonly provider: string; readonly model: string; readonly active_turns: number; readonly queued: number }>>;
+  readonly agents: Readonly<
+    Record<
+      string,
+      { readonly provider: string; readonly model: string; readonly active_turns: number; readonly queued: number }
+    >
+  >;
   readonly providers: Readonly<Record<string, { readonly available: boolean; readonly model: string }>>;
   readonly channels: Readonly<Record<string, { readonly platform: string; readonly state: string }>>;
   readonly memory: Readonly<Record<string, unknown>>;
@@ -84,7 +94,15 @@ export interface Tokens {
   /** Constant-time comparison; null when the token is unknown or revoked. */
   authenticate(token: string): Promise<Principal | null>;
   create(name: string, scopes: readonly Scope[]): Promise<{ readonly id: string; readonly token: string }>;
-  list(): Promise<readonly { readonly id: string; readonly name: string; readonly scopes: readonly Scope[]; readonly created_at: string; readonly revoked_at: string | null }[]>;
+  list(): Promise<
+    readonly {
+      readonly id: string;
+      readonly name: string;
+      readonly scopes: readonly Scope[];
+      readonly created_at: string;
+      readonly revoked_at: string | null;
+    }[]
+  >;
   revoke(id: string): Promise<void>;
 }
 

@@ -87,7 +87,12 @@ export interface Channel {
   stop(): Promise<void>;
   /** The platform's message id, or null where it gives none. */
   send(message: OutboundMessage): Promise<string | null>;
-  edit?(channelId: string, messageId: string, text: string, overflowIds?: readonly string[]): Promise<EditResult | null>;
+  edit?(
+    channelId: string,
+    messageId: string,
+    text: string,
+    overflowIds?: readonly string[],
+  ): Promise<EditResult | null>;
   react?(messageId: string, emoji: string, channelId: string): Promise<void>;
   startTyping?(channelId: string): Promise<void>;
   stopTyping?(channelId: string): Promise<void>;

@@ -1,5 +1,5 @@
-import type { Metadata, SessionSettings, SummaryKind } from "./records.ts";
 import type { Role } from "./message.ts";
+import type { Metadata, SessionSettings, SummaryKind } from "./records.ts";
 
 /** The memory as plugins and tools see it (specification, "Plugin contracts"); implemented once, in app/recall. */
 

@@ -58,5 +58,8 @@ export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 };
 
 export function textOf(content: Message["content"]): string {
   if (typeof content === "string") return content;
-  return content.filter((part) => part.type === "text").map((part) => part.text).join("");
+  return content
+    .filter((part) => part.type === "text")
+    .map((part) => part.text)
+    .join("");
 }

@@ -19,11 +19,30 @@ export interface TurnResult {
 }
 
 export type StreamEvent =
-  | { readonly type: "turn.started"; readonly turn_id: string; readonly session: string; readonly agent: string; readonly attempt: number }
+  | {
+      readonly type: "turn.started";
+      readonly turn_id: string;
+      readonly session: string;
+      readonly agent: string;
+      readonly attempt: number;
+    }
   | { readonly type: "text.delta"; readonly turn_id: string; readonly text: string }
   | { readonly type: "reasoning.delta"; readonly turn_id: string; readonly text: string }
-  | { readonly type: "tool.started"; readonly turn_id: string; readonly tool_call_id: string; readonly name: string; readonly arguments: Readonly<Record<string, unknown>> }
-  | { readonly type: "tool.finished"; readonly turn_id: string; readonly tool_call_id: string; readonly name: string; readonly ok: boolean; readonly result: string }
+  | {
+      readonly type: "tool.started";
+      readonly turn_id: string;
+      readonly tool_call_id: string;
+      readonly name: string;
+      readonly arguments: Readonly<Record<string, unknown>>;
+    }
+  | {
+      readonly type: "tool.finished";
+      readonly turn_id: string;
+      readonly tool_call_id: string;
+      readonly name: string;
+      readonly ok: boolean;
+      readonly result: string;
+    }
   | ({ readonly type: "turn.finished" } & TurnResult)
   | { readonly type: "turn.failed"; readonly turn_id: string; readonly session: string; readonly error: ErrorBody };
 
