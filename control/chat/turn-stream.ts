@@ -19,8 +19,9 @@ export type TurnStart = { readonly text: string; readonly key: string } | { read
 const PAUSES_MS = [250, 1_000, 3_000];
 
 /**
- * Ends after `turn.finished` or `turn.failed`; the client takes up a connection that breaks in between. A message whose
- * acceptance is unknown, because the connection broke before the node answered, is sent again under its key.
+ * Ends after `turn.finished` or `turn.failed`; the client takes up a connection that breaks in between. A message that was
+ * not accepted because the node is restarting, or of which that is not known because the connection broke before the node
+ * answered, is sent again under its key.
  */
 export async function* streamTurn(
   node: ChatNode,
@@ -46,13 +47,16 @@ export async function* streamTurn(
       return;
     } catch (error) {
       const pause = PAUSES_MS[attempt];
-      if (heard || pause === undefined || !isUnknownOutcome(error)) throw error;
+      if (heard || pause === undefined || !mayBeSentAgain(error)) throw error;
       await sleep(pause, undefined, { signal }).catch(() => signal.throwIfAborted());
     }
   }
 }
 
 /** With a turn's id the message was accepted: then the client has tried long enough. */
-function isUnknownOutcome(error: unknown): boolean {
-  return error instanceof CairnError && error.code === "CHANNEL_CONNECTION_LOST" && error.details.turnId === undefined;
+function mayBeSentAgain(error: unknown): boolean {
+  if (!(error instanceof CairnError) || error.details.turnId !== undefined) return false;
+  return (
+    error.code === "CHANNEL_CONNECTION_LOST" || error.code === "RUNTIME_DRAINING" || error.code === "RUNTIME_NOT_READY"
+  );
 }

@@ -1,14 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { isAlive } from "../../control/service/node-state.ts";
 import { type Cli, createCli } from "../support/cli.ts";
 
 /** The real service; no stand-in. No key and no local model server, so that it is the offline provider which answers. */
 const REAL = { CAIRN_STAND_IN: "", SERVICE_API_TOKEN: "", SERVICE_LISTEN: "127.0.0.1:0" };
 
 describe("a fresh machine", () => {
-  it("runs an agent after one command, which remembers through kill -9 and in a restored backup", async () => {
+  it("runs an agent after one command, which remembers through kill -9", async () => {
     const cli = await createCli({ configured: false });
     const first = await start(cli);
     expect(first.init?.files).not.toHaveLength(0);
@@ -16,14 +18,21 @@ describe("a fresh machine", () => {
     await say(cli, "My cat is called Mitzi.");
 
     process.kill(first.pid, "SIGKILL");
+    await untilGone(first.pid);
     expect(await run(cli, ["status"], 1)).toMatchObject({ running: false });
 
     const second = await start(cli);
     expect(second.init).toBeNull();
     expect(await say(cli, "What is my cat called?")).toContain("Mitzi");
-
-    await run(cli, ["memory", "backup", "a.backup"]);
     expect(await run(cli, ["stop"])).toMatchObject({ was_running: true, pid: second.pid, killed: false });
+  });
+
+  it("remembers what a backup of another one holds", async () => {
+    const cli = await createCli({ configured: false });
+    await start(cli);
+    await say(cli, "My cat is called Mitzi.");
+    await run(cli, ["memory", "backup", "a.backup"]);
+    await run(cli, ["stop"]);
 
     const other = await createCli({ configured: false });
     await run(other, ["init", "--yes"]);
@@ -31,7 +40,17 @@ describe("a fresh machine", () => {
     expect(restored["counts"]).toMatchObject({ messages: expect.any(Number) });
     await start(other);
     expect(await say(other, "What is my cat called?")).toContain("Mitzi");
-    await run(other, ["stop"]);
+  });
+
+  it("is not left held by the short-lived process of a command that was killed", async () => {
+    const cli = await createCli({ configured: false });
+    await run(cli, ["init", "--yes"]);
+    const child = cli.start(["memory", "import", "-"], { env: REAL });
+    const { pid, maintenance } = await untilAnnounced(cli.home);
+    expect(maintenance).toBe(true);
+    child.kill("SIGKILL");
+    await untilGone(pid);
+    expect(await run(cli, ["status"], 1)).toMatchObject({ state: "stopped" });
   });
 
   it("moves messages between two memories as JSON lines, skipping what is there", async () => {
@@ -59,13 +78,21 @@ async function start(cli: Cli): Promise<Started> {
   const started = await run(cli, ["start", "--detach"]);
   const pid = Number(started["pid"]);
   onTestFinished(() => {
-    try {
-      process.kill(pid, "SIGKILL");
-    } catch {
-      // It was stopped by the test.
-    }
+    if (isAlive(pid)) process.kill(pid, "SIGKILL");
   });
   return { pid, init: started["init"] as Started["init"] };
+}
+
+async function untilAnnounced(home: string): Promise<{ readonly pid: number; readonly maintenance: boolean }> {
+  for (;;) {
+    const text = await readFile(join(home, "run", "node.json"), "utf8").catch(() => null);
+    if (text !== null) return JSON.parse(text);
+    await sleep(50);
+  }
+}
+
+async function untilGone(pid: number): Promise<void> {
+  while (isAlive(pid)) await sleep(50);
 }
 
 async function say(cli: Cli, text: string): Promise<string> {

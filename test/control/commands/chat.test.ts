@@ -127,15 +127,23 @@ describe.skipIf(!HAS_SCRIPT)("a conversation on a terminal", () => {
 
   it("holds the agent's words back while somebody types", async () => {
     const chat = await openChat();
-    await chat.type("half a li");
-    await chat.type("ne\r");
+    await chat.type("long\r");
+    await chat.until("working");
+    await chat.type("half");
+    await chat.until("main > \u001b[8Gh");
+    // Somebody else stops the turn: its notice comes while the line is unfinished.
+    expect((await chat.cli.run(["chat", "--message", "/stop"])).stdout).toContain("Stopped.");
+    await chat.type(" a line\r");
     await chat.until("you said: half a line");
+    const screen = chat.screen();
+    expect(screen.indexOf("Stopped by you.")).toBeGreaterThan(screen.indexOf(" a line"));
     await chat.type("/exit\r");
     expect(await chat.code()).toBe(0);
   });
 });
 
 interface OpenChat {
+  readonly cli: Cli;
   type(keys: string): Promise<void>;
   until(text: string): Promise<void>;
   /** Everything that was printed, without its colours. */
@@ -159,6 +167,7 @@ async function openChat(): Promise<OpenChat> {
   const closed = once(child, "close");
   await untilPrinted(child, "main >");
   return {
+    cli,
     async type(keys) {
       child.stdin?.write(keys);
     },
