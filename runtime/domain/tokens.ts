@@ -46,6 +46,8 @@ export function fitBudget<Item>(items: Iterable<Item>, budget: number, cost: (it
 export function fitText(text: string, budget: number, count: CountTokens): string {
   // A token is at least one byte, and a unit at most three: what is short need not be counted.
   if (text.length * 3 <= budget) return text;
+  // A token is at least one byte.
+  if (Buffer.byteLength(text) <= budget) return text;
   // No token is longer than 128 units, so that a longer text never fits and need not be counted whole.
   const bounded = text.length > budget * 128 ? text.slice(0, budget * 128) : text;
   if (bounded === text && count(text) <= budget) return text;

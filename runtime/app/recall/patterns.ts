@@ -17,8 +17,15 @@ export interface PatternRequest {
   readonly number: number;
 }
 
-/** Share of the letters' groups of three: two letters that changed places leave half of a word of ten. */
-const LEAST_LIKENESS = "0.45";
+/** How trigram search goes about it. */
+export interface AlikeOptions {
+  /** Share of a word's groups of three letters that a row has to have, 0 to 1. */
+  readonly likeness: number;
+  /** Whether the newest matches are scored, for which all are read; else the first that are found. */
+  readonly newest: boolean;
+  readonly deadlineMs: number;
+}
+
 /** A regular expression may go on for as long as it likes; the embedded store does nothing else meanwhile. */
 const REGEX_DEADLINE_MS = 2_000;
 const MAX_REGEX_UNITS = 1_000;
@@ -29,7 +36,7 @@ export async function findAlike(
   database: Database,
   query: string,
   words: readonly string[],
-  request: PatternRequest,
+  request: PatternRequest & AlikeOptions,
 ): Promise<Candidate[]> {
   const values = new Values();
   const wanted = values.add([...new Set([query, ...words])]);
@@ -38,16 +45,20 @@ export async function findAlike(
   const likeness = (content: string) => `greatest(word_similarity(${whole}, ${content}),
       (select avg(word_similarity(part, ${content})) from unnest(${parts}::text[]) as part))::float8`;
   const sql = statement(request, values, (table, alias, conditions) => {
-    const newest = `order by ${alias}.created_at desc, ${alias}.seq desc limit ${values.add(request.pool)}`;
+    const order = request.newest ? `order by ${alias}.created_at desc, ${alias}.seq desc` : "";
     return `select distinct on (${alias}.id) ${alias}.*, ${likeness(`${alias}.content`)} as fts
     from unnest(${wanted}::text[]) as wanted (word) cross join lateral (
-      select ${alias}.* from ${table} ${alias} where ${alias}.content %> wanted.word${conditions} ${newest}) as ${alias}`;
+      select ${alias}.* from ${table} ${alias} where ${alias}.content %> wanted.word${conditions} ${order} limit ${values.add(request.pool)}) as ${alias}`;
   });
-  return database.transaction(async (tx) => {
-    await tx.query("select set_config('pg_trgm.word_similarity_threshold', $1, true)", [LEAST_LIKENESS]);
-    const { rows } = await tx.query<Candidate>(plannedForItsValues(sql, request.number), values.list);
-    return rows;
-  });
+  return database.transaction(
+    async (tx) => {
+      const likeness = String(request.likeness);
+      await tx.query("select set_config('pg_trgm.word_similarity_threshold', $1, true)", [likeness]);
+      const { rows } = await tx.query<Candidate>(plannedForItsValues(sql, request.number), values.list);
+      return rows;
+    },
+    { statementTimeoutMs: request.deadlineMs },
+  );
 }
 
 /**

@@ -34,6 +34,8 @@ const MAX_QUERY_UNITS = 4_000;
 const MAX_TERMS = 48;
 /** Matches that one search is willing to fetch through the index. */
 const MATCHES_WANTED = 3_000;
+/** So many rows are read and ranked in little time. */
+const FEW = 2 * MATCHES_WANTED;
 
 interface Row {
   readonly lexeme: string | null;
@@ -72,7 +74,7 @@ export async function analyzeQuery(database: Queryable, query: string): Promise<
   return {
     terms,
     selective,
-    few: statistics && expected <= 2 * MATCHES_WANTED,
+    few: messages <= FEW || (statistics && expected <= FEW),
     messages,
     statistics,
     model:

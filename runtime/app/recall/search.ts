@@ -37,8 +37,14 @@ const POOL = 800;
 const HEAD = 4_000;
 const EXPANDED_SUMMARIES = 3;
 const NEIGHBOURS = 100;
-/** Fewer finds than this, and the query's words are looked up as possibly misspelled ones. */
-const FEW = 3;
+/**
+ * When nothing is found, the query's words are looked up as possibly misspelled ones: two letters that changed places
+ * leave 0.45 of a word of ten. That is a guess, so it is a quick one.
+ */
+const MISSPELLED = { likeness: 0.45, newest: false, deadlineMs: 1_500 };
+const MISSPELLED_WORDS = 3;
+const ALIKE = { likeness: 0.45, newest: true, deadlineMs: 5_000 };
+const ALIKE_WORDS = 4;
 /** What looks like a word of the query is worth half of what is one. */
 const ALIKE_WORTH = 0.5;
 
@@ -88,8 +94,8 @@ async function candidatesOf(deps: SearchDeps, request: SearchRequest): Promise<F
       return { candidates, computed: { fts: true, semantic: false } };
     }
     case "trigram": {
-      const request = { ...pattern, pool: POOL / 2, number: deps.nextNumber() };
-      const candidates = await findAlike(database, query, spellableWords(query), request);
+      const request = { ...pattern, ...ALIKE, pool: POOL / 2, number: deps.nextNumber() };
+      const candidates = await findAlike(database, query, spellableWords(query).slice(0, ALIKE_WORDS), request);
       return { candidates, computed: { fts: true, semantic: false } };
     }
     default:
@@ -128,8 +134,8 @@ async function byWordsAndVectors(deps: SearchDeps, request: SearchRequest): Prom
     number: deps.nextNumber(),
   });
   const computed = { fts: mode !== "vector", semantic: vector !== null };
-  if (mode !== "hybrid" || candidates.length >= FEW) return { candidates, computed };
-  return { candidates: await withAlike(deps, request, candidates), computed };
+  if (mode !== "hybrid" || candidates.length > 0) return { candidates, computed };
+  return { candidates: await misspelled(deps, request), computed };
 }
 
 async function queryVector(deps: SearchDeps, { model }: AnalyzedQuery, request: SearchRequest): Promise<string | null> {
@@ -138,18 +144,18 @@ async function queryVector(deps: SearchDeps, { model }: AnalyzedQuery, request: 
   return vector === null ? null : vectorText(vector, model.dimensions);
 }
 
-async function withAlike(
-  deps: SearchDeps,
-  { query, scope, filters }: SearchRequest,
-  candidates: readonly Candidate[],
-): Promise<Candidate[]> {
-  const words = spellableWords(query);
-  if (words.length === 0 && query.length < 3) return [...candidates];
-  const request = { scope, filters, pool: POOL / 4, top: 50, head: HEAD, number: deps.nextNumber() };
-  const alike = await findAlike(deps.database, query, words, request);
-  const known = new Set(candidates.map(({ id }) => id));
-  const fresh = alike.filter(({ id }) => !known.has(id));
-  return [...candidates, ...fresh.map((one) => ({ ...one, fts: one.fts * ALIKE_WORTH }))];
+async function misspelled(deps: SearchDeps, { query, scope, filters }: SearchRequest): Promise<Candidate[]> {
+  const words = spellableWords(query).slice(0, MISSPELLED_WORDS);
+  const [longest] = words;
+  if (longest === undefined) return [];
+  const request = { scope, filters, ...MISSPELLED, pool: 50, top: 50, head: HEAD, number: deps.nextNumber() };
+  try {
+    const alike = await findAlike(deps.database, longest, words, request);
+    return alike.map((one) => ({ ...one, fts: one.fts * ALIKE_WORTH }));
+  } catch (error) {
+    if (error instanceof MemoryError && error.code === "MEMORY_TIMEOUT") return [];
+    throw error;
+  }
 }
 
 export function noVectors(why: string): MemoryError {

@@ -96,12 +96,13 @@ function fill(candidates: readonly Candidate[], budget: number, count: CountToke
     const line = fitText(lineOf(candidate), Math.floor(budget * SHARE_OF_ONE), count);
     const said = candidate.head.trim();
     if (line === "" || said === "" || seen.has(said)) continue;
-    // Line by line, each with its break: counting the growing whole again and again took most of a turn's time.
-    spent += count(`${line}\n`);
+    spent += count(line) + 1;
     if (spent > budget) break;
     seen.add(said);
     lines.push(line);
   }
+  // Counted line by line, which is quick, and once as a whole, because tokens may join differently there.
+  while (lines.length > 0 && count(lines.join("\n")) > budget) lines.pop();
   return lines.join("\n");
 }
 
