@@ -6,7 +6,6 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { collectDefaultMetrics, Registry } from "prom-client";
 import { v7 as newId } from "uuid";
 import type { Application } from "./app/api.ts";
 import { createArchives } from "./app/archive/archives.ts";
@@ -28,10 +27,12 @@ import { bringUp } from "./host/bring-up.ts";
 import { type HeldHome, holdHome } from "./host/home.ts";
 import { loadIdentity } from "./host/identity.ts";
 import type { ServiceLog } from "./host/logger.ts";
+import { createMetrics } from "./host/metrics.ts";
 import { createProviders } from "./host/providers.ts";
 import {
   advertisedHost,
   certificate,
+  channelRouting,
   isDisabled,
   listenAddress,
   ownerId,
@@ -152,6 +153,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   // Turns: inbox to outbox.
   const agentChannel = createAgentChannel({ id: "agent", newId, ...ownerId(loaded) });
   const channels = new Map<string, Channel>([[agentChannel.id, agentChannel]]);
+  const metrics = createMetrics({ openTurns: () => store.open(), jobs });
   const { store, turns, commands, dispatcher, ...turnWork } = composeTurns({
     database,
     writer,
@@ -168,7 +170,9 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     clock,
     logger,
     newId,
+    routing: channelRouting(loaded),
     isDraining: () => state === "draining" || state === "stopped",
+    onEnded: (agent, turnState, durationS) => metrics.turnEnded(agent, turnState, durationS),
   });
   agentChannel.onMessage((message) => turns.accept(message));
   agentChannel.onCommand((command) => commands.run(command));
@@ -182,8 +186,6 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     },
   });
 
-  const metrics = new Registry();
-  collectDefaultMetrics({ register: metrics });
   const ownerToken = env["SERVICE_API_TOKEN"];
   const app: Application = {
     version,
@@ -229,7 +231,16 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
 
   const tls = await certificate(loaded);
   const hostNames = [listenAddress(loaded).host, advertisedHost(loaded)].filter((name) => name !== "");
-  const server = createServer({ app, agentChannel, logger, metrics, clock, newId, hostNames, ...(tls ? { tls } : {}) });
+  const server = createServer({
+    app,
+    agentChannel,
+    logger,
+    metrics: metrics.registry,
+    clock,
+    newId,
+    hostNames,
+    ...(tls ? { tls } : {}),
+  });
   const listen = maintenance ? { host: "127.0.0.1", port: 0 } : listenAddress(loaded);
   const { url, host, port } = await listenOn(server, listen, ownerToken);
   await home.announce({

@@ -25,7 +25,10 @@ export interface HistoryMessage {
 
 export interface InboundMessage {
   readonly address: Address;
-  /** Which bot or agent the platform delivered it to; with channel, conversation and externalId it is the inbox key. */
+  /**
+   * Which agent it is for; with channel, conversation and externalId it is the inbox key. Empty where the platform's
+   * message names none: the router then takes the agent that the conversation is bound to, else the default agent.
+   */
   readonly agent: string;
   /** The platform's own id of the message, or the Idempotency-Key. */
   readonly externalId: string;

@@ -19,7 +19,7 @@ export interface TurnInfo {
   readonly workspace: string;
 }
 
-/** One entry per event: what its hooks receive. Documentation of the events is generated from HOOK_EVENTS. */
+/** One entry per event: what its hooks receive. */
 export interface HookContexts {
   "provider:before": TurnInfo & {
     readonly provider: string;

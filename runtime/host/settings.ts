@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import type { TurnLimits } from "../app/turn/agents.ts";
 import { type LoadedConfig, parseListen } from "../config/index.ts";
 import { ConfigError } from "../contracts/errors.ts";
+import type { ChannelRouting } from "../domain/routing.ts";
 import { SEARCH_WEIGHTS, type SearchWeights } from "../domain/scoring.ts";
 import type { ShellSettings } from "../plugins/tools/index.ts";
 
@@ -61,6 +62,14 @@ export function shellSettings({ config, env }: LoadedConfig): Partial<ShellSetti
 export function isDisabled({ config }: LoadedConfig, tool: string): boolean {
   const settings: Readonly<Record<string, { readonly enabled: boolean } | undefined>> = config.tools;
   return settings[tool]?.enabled === false;
+}
+
+/** The static bindings of a channel (specification, "Message lifecycle"). */
+export function channelRouting({ config }: LoadedConfig): (channel: string) => ChannelRouting {
+  return (channel) => ({
+    channelBindings: config.channels[channel]?.channel_bindings ?? {},
+    defaultAgent: config.runtime.default_agent,
+  });
 }
 
 /** What the configuration leaves out has the tuned weight. */

@@ -15,7 +15,7 @@ import { createPlacement } from "../app/turn/placement.ts";
 import { createPromptBuilder } from "../app/turn/prompt.ts";
 import { StreamHub } from "../app/turn/stream-hub.ts";
 import { createToolRunner } from "../app/turn/tool-runner.ts";
-import { createTurnRunner } from "../app/turn/turn-runner.ts";
+import { createTurnRunner, type TurnRunnerDeps } from "../app/turn/turn-runner.ts";
 import { TurnStore } from "../app/turn/turn-store.ts";
 import { createTurns } from "../app/turn/turns.ts";
 import type { Channel } from "../contracts/channel.ts";
@@ -23,6 +23,7 @@ import type { Database } from "../contracts/database.ts";
 import type { Memory } from "../contracts/memory.ts";
 import type { Clock, Logger, NewId } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
+import type { ChannelRouting } from "../domain/routing.ts";
 
 export interface TurnParts {
   readonly database: Database;
@@ -41,7 +42,10 @@ export interface TurnParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly newId: NewId;
+  readonly routing: (channel: string) => ChannelRouting;
   isDraining(): boolean;
+  /** For metrics. */
+  onEnded: TurnRunnerDeps["onEnded"];
 }
 
 export function composeTurns(parts: TurnParts) {
@@ -67,7 +71,10 @@ export function composeTurns(parts: TurnParts) {
     prompts: createPromptBuilder(),
     callModel: createModelCaller({ providers, hooks, logger }),
     toolRunner: createToolRunner({ hooks, clock, logger }),
-    onEnded: () => outbox.kick(),
+    onEnded: (agent, state, durationS) => {
+      outbox.kick();
+      parts.onEnded(agent, state, durationS);
+    },
   });
   const dispatcher = new Dispatcher({ database, store, placement, run, hub, limits, clock, logger });
   const turns = createTurns({
@@ -78,6 +85,7 @@ export function composeTurns(parts: TurnParts) {
     hub,
     dispatcher,
     placement,
+    routing: parts.routing,
     isDraining,
   });
   const commands = createCommands({

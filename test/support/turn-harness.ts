@@ -183,6 +183,7 @@ export async function startHarness(options: HarnessOptions) {
     hub,
     dispatcher,
     placement,
+    routing: () => ({ channelBindings: { bound: agentName }, defaultAgent: "nobody" }),
     isDraining,
   });
   const commands = createCommands({

@@ -133,10 +133,11 @@ export class Dispatcher {
       while (this.#accepting && this.#active.size < this.#deps.limits.maxActiveTurns) {
         const agents = this.#deps.placement.hosted();
         if (agents.length === 0) return;
+        const room = this.#deps.limits.maxActiveTurns - this.#active.size;
         const claimedAt = this.#deps.clock.monotonic();
-        const turn = await this.#deps.store.claim(agents);
-        if (!turn) return;
-        this.#begin(turn, claimedAt);
+        const turns = await this.#deps.store.claim(agents, room);
+        for (const turn of turns) this.#begin(turn, claimedAt);
+        if (turns.length < room) return;
       }
     } catch (error) {
       // The next poll tries again; health tells that the database is away.

@@ -42,15 +42,12 @@ export function createOutbox({ database, channels, logger }: OutboxDeps): Outbox
   let stopping = false;
 
   async function take(): Promise<readonly OutboxRow[]> {
-    const { rows } = await database.transaction(
-      (tx) =>
-        tx.query<OutboxRow>(
-          `/* outbox:take */ update outbox set attempts = attempts + 1, next_attempt_at = now() + $2 * interval '1 millisecond'
-           where id in (select id from outbox where state = 'pending' and next_attempt_at <= now() and channel = any($1::text[])
-                        order by next_attempt_at, seq limit $3 for update skip locked)
-           returning id, turn_id, channel, agent, payload, attempts`,
-          [[...channels.keys()], SENDING_MS, BATCH],
-        ),
+    const { rows } = await database.query<OutboxRow>(
+      `/* outbox:take */ update outbox set attempts = attempts + 1, next_attempt_at = now() + $2 * interval '1 millisecond'
+       where id in (select id from outbox where state = 'pending' and next_attempt_at <= now() and channel = any($1::text[])
+                    order by next_attempt_at, seq limit $3 for update skip locked)
+       returning id, turn_id, channel, agent, payload, attempts`,
+      [[...channels.keys()], SENDING_MS, BATCH],
       // Sending twice after a crash is allowed; the send itself is what must not be forgotten.
       { durable: false },
     );
@@ -67,12 +64,9 @@ export function createOutbox({ database, channels, logger }: OutboxDeps): Outbox
         text,
         ...(notice === null ? {} : { notice }),
       });
-      await database.transaction(
-        (tx) =>
-          tx.query(
-            "/* outbox:sent */ update outbox set state = 'sent', sent_at = now(), platform_id = $2 where id = $1",
-            [row.id, platformId ?? null],
-          ),
+      await database.query(
+        "/* outbox:sent */ update outbox set state = 'sent', sent_at = now(), platform_id = $2 where id = $1",
+        [row.id, platformId ?? null],
         { durable: false },
       );
     } catch (error) {

@@ -59,8 +59,12 @@ export class TurnJournal {
       ...(turn.sentAt === null ? {} : { createdAt: turn.sentAt }),
     };
     const report = await this.#fenced(async (tx) => {
-      const written = await this.#write(tx, [...brought.filter((entry) => entry.content !== ""), own]);
-      await this.#store.setConversation(tx, turn, written.conversationId);
+      const writing = this.#write(tx, [...brought.filter((entry) => entry.content !== ""), own]);
+      // Sent behind the rows without waiting for them; when they fail, so does this.
+      const setting = turn.conversationId === null ? this.#store.setConversation(tx, turn) : Promise.resolve();
+      setting.catch(() => undefined);
+      const written = await writing;
+      await setting;
       return written;
     });
     this.#conversationId = report.conversationId;

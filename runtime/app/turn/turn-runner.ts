@@ -21,8 +21,8 @@ export interface TurnRunnerDeps extends TurnPromptDeps {
   readonly writer: Writer;
   readonly callModel: ModelCaller;
   readonly toolRunner: ToolRunner;
-  /** A turn has ended and its reply stands in the outbox. */
-  onEnded(): void;
+  /** A turn has ended and its reply stands in the outbox; `durationS` counts from its claim. */
+  onEnded(agent: string, state: TurnEnd["state"], durationS: number): void;
 }
 
 export interface TurnSignals {
@@ -55,12 +55,14 @@ class TurnRun {
   readonly #emit: (event: StreamEvent) => void;
   readonly #journal: TurnJournal;
   readonly #progress = new LoopProgress();
+  readonly #startedAt: number;
 
   constructor(deps: TurnRunnerDeps, turn: ClaimedTurn, signals: TurnSignals, emit: (event: StreamEvent) => void) {
     this.#deps = deps;
     this.#turn = turn;
     this.#signals = signals;
     this.#emit = emit;
+    this.#startedAt = deps.clock.monotonic();
     this.#journal = new TurnJournal({ turn, store: deps.store, writer: deps.writer, lease: signals.lease });
   }
 
@@ -160,7 +162,8 @@ class TurnRun {
     const ended = await this.#journal.finish(end, { ...last, cut });
     if (ended) {
       this.#emit(finalEvent(this.#turn, end));
-      this.#deps.onEnded();
+      const { clock, onEnded } = this.#deps;
+      onEnded(this.#turn.agent, end.state, (clock.monotonic() - this.#startedAt) / 1_000);
     }
     return ended;
   }

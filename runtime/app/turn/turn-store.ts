@@ -45,49 +45,49 @@ export class TurnStore {
   }
 
   /**
-   * The next turn that may run: queued, or left behind by a runner whose lease has ended or whose process was an earlier
-   * start of this node. Within a session only the first in line, and none while another one of it runs. Raises the epoch.
+   * The next turns that may run, `limit` at most: queued, or left behind by a runner whose lease has ended or whose process
+   * was an earlier start of this node. Within a session only the first in line, and none while another one of it runs.
+   * Raises the epoch.
    */
-  async claim(agents: readonly string[]): Promise<ClaimedTurn | null> {
-    const result = await this.#database.transaction(
-      (tx) => tx.query<ClaimRow>(CLAIM, [agents, this.#owner.node, this.#owner.boot, this.#leaseMs]),
+  async claim(agents: readonly string[], limit: number): Promise<readonly ClaimedTurn[]> {
+    const { rows } = await this.#database.query<ClaimRow>(
+      CLAIM,
+      [agents, this.#owner.node, this.#owner.boot, this.#leaseMs, limit],
       // A lost claim is claimed again; later writes of the turn make it durable with them.
       { durable: false },
     );
-    const row = result.rows[0];
-    return row ? toClaimed(row) : null;
+    return rows.map(toClaimed);
   }
 
   /** Extends the leases of running turns; those not returned are lost. `abort` tells that /stop was asked for elsewhere. */
   async renew(
     turnIds: readonly string[],
   ): Promise<ReadonlyMap<string, { readonly epoch: number; readonly abort: boolean }>> {
-    const { rows } = await this.#database.transaction(
-      (tx) =>
-        tx.query<{ id: string; epoch: number; abort_requested: boolean }>(
-          `/* turn:renew */ update turns set lease_until = now() + $4 * interval '1 millisecond'
-           where id = any($1::uuid[]) and state = 'running' and lease_node = $2 and lease_boot = $3
-           returning id, epoch, abort_requested`,
-          [turnIds, this.#owner.node, this.#owner.boot, this.#leaseMs],
-        ),
+    const { rows } = await this.#database.query<{ id: string; epoch: number; abort_requested: boolean }>(
+      `/* turn:renew */ update turns set lease_until = now() + $4 * interval '1 millisecond'
+       where id = any($1::uuid[]) and state = 'running' and lease_node = $2 and lease_boot = $3
+       returning id, epoch, abort_requested`,
+      [turnIds, this.#owner.node, this.#owner.boot, this.#leaseMs],
       { durable: false },
     );
     return new Map(rows.map((row) => [row.id, { epoch: Number(row.epoch), abort: row.abort_requested }]));
   }
 
-  /** Runs work in a transaction that has read the turn's row at its epoch; RUNTIME_LEASE_LOST when it has moved on. */
+  /**
+   * Runs work in a transaction that reads the turn's row at its epoch first; RUNTIME_LEASE_LOST, and nothing is written, when
+   * it has moved on. The work's first statements follow without waiting for that answer: work must only write to `tx`.
+   */
   async fenced<T>(fence: Fence, work: (tx: Transaction) => Promise<T>): Promise<T> {
-    return this.#database.transaction(async (tx) => {
-      await assertFence(tx, fence);
-      return work(tx);
-    });
+    return this.#database.transaction((tx) => inOrder([assertFence(tx, fence)], work(tx)));
   }
 
-  async setConversation(tx: Queryable, fence: Fence, conversationId: string): Promise<void> {
-    await tx.query("/* turn:conversation */ update turns set conversation_id = $2 where id = $1", [
-      fence.turnId,
-      conversationId,
-    ]);
+  /** The conversation that is the session's active one now is the turn's, whatever becomes of it. */
+  async setConversation(tx: Queryable, turn: Pick<ClaimedTurn, "turnId" | "sessionKey">): Promise<void> {
+    await tx.query(
+      `/* turn:conversation */ update turns set conversation_id = (select id from conversations where session_key = $2 and active)
+       where id = $1`,
+      [turn.turnId, turn.sessionKey],
+    );
   }
 
   async recordReply(tx: Queryable, fence: Fence, n: number, reply: StoredReply): Promise<void> {
@@ -170,7 +170,7 @@ export class TurnStore {
   async finish(turn: ClaimedTurn, end: TurnEnd, write: (tx: Transaction) => Promise<void>): Promise<boolean> {
     return this.#database
       .transaction(async (tx) => {
-        const updated = await tx.query(
+        const updating = tx.query(
           `/* turn:finish */ update turns set state = $3, reply = $4, usage = $5, interrupted = $6, notice = $7, error = $8,
            finished_at = now(), lease_until = null
          where id = $1 and epoch = $2 and state = 'running'`,
@@ -185,24 +185,20 @@ export class TurnStore {
             end.error && JSON.stringify(end.error),
           ],
         );
-        if (updated.count === 0) {
+        const ended = updating.then(async ({ count }) => {
+          if (count > 0) return;
           // The commit of an earlier try may have gone through although its answer was lost.
           const again = await tx.query("select 1 from turns where id = $1 and epoch = $2 and state = $3", [
             turn.turnId,
             turn.epoch,
             end.state,
           ]);
-          if (again.count > 0) return true;
-          throw leaseLost(turn);
-        }
-        if (end.state === "done") {
-          const { count } = await tx.query("select 1 from turn_steers where turn_id = $1 and step is null limit 1", [
-            turn.turnId,
-          ]);
-          if (count > 0) throw new SteerWaiting();
-        }
-        await write(tx);
-        await tx.query(
+          throw again.count > 0 ? new EndedBefore() : leaseLost(turn);
+        });
+        // Sent without waiting for each other's answers: whatever one of them says against it, all of it is rolled back.
+        const unseen = end.state === "done" ? assertNoSteer(tx, turn.turnId) : Promise.resolve();
+        const written = write(tx);
+        const queued = tx.query(
           `/* turn:outbox */ with done as (update inbox set done_at = now() where id = $1)
          insert into outbox (id, turn_id, channel, agent, payload) values ($2, $3, $4, $5, $6)`,
           [
@@ -214,10 +210,12 @@ export class TurnStore {
             JSON.stringify(outboxPayload(turn, end)),
           ],
         );
+        await inOrder([ended, unseen, written], queued);
         return true;
       })
       .catch((error: unknown) => {
         if (error instanceof SteerWaiting) return false;
+        if (error instanceof EndedBefore) return true;
         throw error;
       });
   }
@@ -305,7 +303,20 @@ async function assertFence(tx: Queryable, fence: Fence): Promise<void> {
   if (count === 0) throw leaseLost(fence);
 }
 
+async function assertNoSteer(tx: Queryable, turnId: string): Promise<void> {
+  const { count } = await tx.query("select 1 from turn_steers where turn_id = $1 and step is null limit 1", [turnId]);
+  if (count > 0) throw new SteerWaiting();
+}
+
+/** The last one's value; of several failures the first in this order, which may have brought about the others. */
+async function inOrder<T>(before: readonly Promise<unknown>[], last: Promise<T>): Promise<T> {
+  for (const step of [...before, last]) step.catch(() => undefined);
+  for (const step of before) await step;
+  return last;
+}
+
 class SteerWaiting extends Error {}
+class EndedBefore extends Error {}
 
 const CLAIM = `/* turn:claim */ with next as (
     select t.id from turns t
@@ -318,7 +329,7 @@ const CLAIM = `/* turn:claim */ with next as (
           and (o.state = 'running'
                or (o.state = 'queued' and t.state = 'queued' and (o.priority > t.priority or (o.priority = t.priority and o.seq < t.seq)))))
     order by t.priority desc, t.seq
-    limit 1
+    limit $5
     for update skip locked),
   claimed as (
     update turns t set state = 'running', epoch = epoch + 1, attempt = attempt + 1, abort_requested = false,

@@ -1,9 +1,9 @@
 /** Turns as channels and routes see them: accept a message, wait for its reply, follow its events. */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "../../contracts/database.ts";
 import { CairnError, RuntimeError } from "../../contracts/errors.ts";
 import { isFinal } from "../../contracts/stream.ts";
+import { type ChannelRouting, routeToAgent } from "../../domain/routing.ts";
 import type { NumberedEvent, TurnState, Turns } from "../api.ts";
 import { type Dispatcher, TURN_CHANNEL } from "./dispatcher.ts";
 import type { Inbox } from "./inbox.ts";
@@ -20,17 +20,30 @@ export interface TurnsDeps {
   readonly hub: StreamHub;
   readonly dispatcher: Dispatcher;
   readonly placement: Placement;
+  /** The bindings of a channel, for messages that name no agent. */
+  readonly routing: (channel: string) => ChannelRouting;
   /** Messages are refused while this is true. */
   isDraining(): boolean;
 }
 
 /** How often the row of a turn is looked at that another process may end. */
 const LOOK_MS = 500;
+/** Whoever follows a turn from its beginning asks for its events at once. */
+const MAX_FRESH = 1_000;
 /** Errors after which a look at the row is simply repeated. */
 const AWAY: ReadonlySet<string> = new Set(["MEMORY_UNAVAILABLE", "MEMORY_TIMEOUT", "MEMORY_LOCK_TIMEOUT"]);
 
 export function createTurns(deps: TurnsDeps): Turns {
   const { store, hub } = deps;
+
+  /** Turns that this process has just accepted, with their agents: nobody need ask whether they are there. */
+  const fresh = new Map<string, string>();
+
+  function remember(turnId: string, agent: string): void {
+    fresh.set(turnId, agent);
+    const [oldest] = fresh.size > MAX_FRESH ? fresh.keys() : [];
+    if (oldest !== undefined) fresh.delete(oldest);
+  }
 
   async function look(agent: string, turnId: string): Promise<TurnState & { readonly attempt: number }> {
     const row = await store.look(agent, turnId);
@@ -46,11 +59,12 @@ export function createTurns(deps: TurnsDeps): Turns {
     signal?: AbortSignal,
   ): AsyncGenerator<NumberedEvent> {
     let last = lastEventId;
-    let state = await look(agent, turnId);
+    const known = fresh.get(turnId) === agent && fresh.delete(turnId);
+    let state = known ? ({ state: "queued" } as const) : await look(agent, turnId);
     for (;;) {
       signal?.throwIfAborted();
       const wait = hub.next(turnId);
-      const slept = new AbortController();
+      let timer: NodeJS.Timeout | undefined;
       try {
         for (const numbered of hub.since(turnId, last)) {
           last = numbered.id;
@@ -62,19 +76,25 @@ export function createTurns(deps: TurnsDeps): Turns {
           yield { id: Math.max(last + 1, finalIdOf(state.attempt)), event: state.final };
           return;
         }
-        const timer = sleep(LOOK_MS, undefined, { signal: slept.signal }).catch(() => undefined);
-        await Promise.race([wait.promise, timer, ended(signal, slept.signal)]);
+        timer = setTimeout(wait.cancel, LOOK_MS);
+        signal?.addEventListener("abort", wait.cancel);
+        await wait.promise;
       } finally {
-        slept.abort();
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", wait.cancel);
         wait.cancel();
       }
+      signal?.throwIfAborted();
       // Events that are here already tell more than the row does.
       if (hub.since(turnId, last).length === 0) state = (await look(agent, turnId).catch(ignoreAway)) ?? state;
     }
   }
 
   return {
-    async accept(message) {
+    async accept(inbound) {
+      const { channel, conversation } = inbound.address;
+      const agent = inbound.agent || routeToAgent(deps.routing(channel), conversation);
+      const message = { ...inbound, agent };
       if (!deps.agents.has(message.agent)) {
         throw new RuntimeError("RUNTIME_AGENT_UNKNOWN", `There is no agent "${message.agent}".`, {
           hint: `Agents: ${[...deps.agents].join(", ")}.`,
@@ -88,6 +108,7 @@ export function createTurns(deps: TurnsDeps): Turns {
         );
       const accepted = await deps.inbox.accept(message);
       if (accepted.fresh) {
+        remember(accepted.turnId, message.agent);
         if (deps.placement.hosted().includes(message.agent)) deps.dispatcher.kick();
         else await deps.database.query("select pg_notify($1, 'queued')", [TURN_CHANNEL]).catch(() => undefined);
       }
@@ -118,12 +139,4 @@ export function createTurns(deps: TurnsDeps): Turns {
 function ignoreAway(error: unknown): undefined {
   if (error instanceof CairnError && AWAY.has(error.code)) return undefined;
   throw error;
-}
-
-function ended(signal: AbortSignal | undefined, unless: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (!signal) return;
-    if (signal.aborted) return resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true, signal: unless });
-  });
 }

@@ -76,6 +76,17 @@ describeEachDatabase("turns", (open) => {
     await expect(second).rejects.toMatchObject({ code: "RUNTIME_CONFLICT", details: { turnId } });
   });
 
+  it("routes a message that names no agent by its channel's bindings, else to the default agent", async () => {
+    const harness = await start({ script: echo });
+    const { turnId } = await harness.turns.accept(harness.message("hi", { agent: "", session: "bound" }));
+    expect((await harness.turns.wait(harness.agentName, turnId)).text).toBe("you said: hi");
+    const elsewhere = harness.turns.accept(harness.message("hi", { agent: "", session: "not bound" }));
+    await expect(elsewhere).rejects.toMatchObject({
+      code: "RUNTIME_AGENT_UNKNOWN",
+      message: expect.stringContaining("nobody"),
+    });
+  });
+
   it("refuses an unknown agent before anything is stored", async () => {
     const harness = await start({ script: echo });
     const refused = harness.turns.accept(harness.message("hi", { agent: "nobody" }));

@@ -1,0 +1,68 @@
+/** What a node counts beside the process's and the server's own metrics: turns, and jobs by queue and state. */
+
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { TurnEnd } from "../app/turn/turn-rows.ts";
+import type { JobQueue } from "../contracts/jobs.ts";
+
+export interface NodeMetrics {
+  readonly registry: Registry;
+  turnEnded(agent: string, state: TurnEnd["state"], durationS: number): void;
+}
+
+export interface MetricSources {
+  openTurns(): Promise<readonly { readonly agent: string; readonly running: number; readonly queued: number }[]>;
+  readonly jobs: Pick<JobQueue, "states">;
+}
+
+/** Gauges are read from the store when they are asked for; a store that is away leaves them out. */
+export function createMetrics({ openTurns, jobs }: MetricSources): NodeMetrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const ended = new Counter({
+    name: "cairn_turns_total",
+    help: "Turns that have ended on this node.",
+    labelNames: ["agent", "state"],
+    registers: [registry],
+  });
+  const duration = new Histogram({
+    name: "cairn_turn_duration_seconds",
+    help: "From the claim of a turn to its end.",
+    labelNames: ["agent"],
+    buckets: [0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 900],
+    registers: [registry],
+  });
+  new Gauge({
+    name: "cairn_turns_open",
+    help: "Turns that wait or run, in the whole store.",
+    labelNames: ["agent", "state"],
+    registers: [registry],
+    async collect() {
+      this.reset();
+      for (const { agent, running, queued } of await openTurns().catch(() => [])) {
+        this.set({ agent, state: "running" }, running);
+        this.set({ agent, state: "queued" }, queued);
+      }
+    },
+  });
+  new Gauge({
+    name: "cairn_jobs",
+    help: "Background jobs by queue and state.",
+    labelNames: ["queue", "state"],
+    registers: [registry],
+    async collect() {
+      this.reset();
+      for (const { queue, waiting, active, failed } of await jobs.states().catch(() => [])) {
+        this.set({ queue, state: "waiting" }, waiting);
+        this.set({ queue, state: "active" }, active);
+        this.set({ queue, state: "failed" }, failed);
+      }
+    },
+  });
+  return {
+    registry,
+    turnEnded(agent, state, durationS) {
+      ended.inc({ agent, state });
+      duration.observe({ agent }, durationS);
+    },
+  };
+}
