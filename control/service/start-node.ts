@@ -3,6 +3,8 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
+import { readPast } from "../logs/log-reader.ts";
+import { visible } from "../output/visible.ts";
 import type { Deployment } from "./deployment.ts";
 import { endChild, letGo, spawnNode, untilReady } from "./node-process.ts";
 import { inspectNode } from "./node-state.ts";
@@ -39,6 +41,7 @@ export async function startDetached(
 ): Promise<Started> {
   const logs = join(home, "logs");
   await mkdir(logs, { recursive: true, mode: 0o700 });
+  const since = new Date();
   const node = await spawnNode({
     dir,
     detached: true,
@@ -51,6 +54,17 @@ export async function startDetached(
     return { pid: node.pid, url };
   } catch (error) {
     await endChild(node.child, END_MS);
-    throw error;
+    throw await withReason(error, logs, since);
   }
+}
+
+/** A node that was not ready in time may have said in its log what it was waiting for. */
+async function withReason(error: unknown, logs: string, since: Date): Promise<unknown> {
+  if (!(error instanceof RuntimeError) || error.code !== "RUNTIME_START_FAILED") return error;
+  const { lines } = await readPast(logs, { level: "warn", since }, 1);
+  for await (const { fields } of lines) {
+    const said = [fields?.["msg"], fields?.["reason"]].filter((part) => typeof part === "string").join(": ");
+    return new RuntimeError("RUNTIME_START_FAILED", `${error.message} Its log says: ${visible(said)}`, error.details);
+  }
+  return error;
 }

@@ -58,8 +58,20 @@ function start(): void {
       join(run, "node.json"),
       JSON.stringify({ ...node, dir: values.dir, version: "0.0.0-stand-in", maintenance: values.maintenance }),
     );
-    if (!oddities.has("hang")) process.send?.({ type: "ready", url });
+    if (oddities.has("hang")) complain();
+    else process.send?.({ type: "ready", url });
   });
+}
+
+function complain(): void {
+  mkdirSync(join(home, "logs"), { recursive: true });
+  const entry = {
+    level: "warn",
+    time: new Date().toISOString(),
+    msg: "waiting for the database",
+    reason: "nobody there",
+  };
+  writeFileSync(join(home, "logs", "cairn.1.log"), `${JSON.stringify(entry)}\n`);
 }
 
 function end(): void {

@@ -1,5 +1,7 @@
+import { spawnSync } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import process from "node:process";
 import { fileURLToPath } from "node:url";
 import type { Command } from "@oclif/core";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -73,6 +75,16 @@ describe("results as JSON", () => {
     const { code, stdout } = await cli.run(["chat", "--message", "hello", "--json"], { env: { FORCE_COLOR: "1" } });
     expect(code).toBe(1);
     expect(JSON.parse(stdout).error.code).toBe("RUNTIME_NOT_RUNNING");
+  });
+});
+
+describe("version", () => {
+  it("is the same whether the program answers at once or the command does", async () => {
+    const program = fileURLToPath(new URL("../../../bin/cairn.js", import.meta.url));
+    const cli = await createCli();
+    const { stdout } = await cli.run(["version"]);
+    const atOnce = spawnSync(process.execPath, [program, "version"], { encoding: "utf8" });
+    expect(atOnce).toMatchObject({ status: 0, stdout, stderr: "" });
   });
 });
 

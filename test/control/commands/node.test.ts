@@ -69,9 +69,10 @@ describe("a node in the background", () => {
 
   it("leaves no process behind when it is not ready in time", async () => {
     const cli = await createCli();
-    const { code, stderr } = await cli.run(["start", "--detach", "--timeout", "1"], { standIn: "hang" });
+    const { code, stderr } = await cli.run(["start", "--detach", "--timeout", "3"], { standIn: "hang" });
     expect(code).toBe(1);
-    expect(stderr).toContain("not ready after 1 s");
+    expect(stderr).toContain("not ready after 3 s");
+    expect(stderr).toContain("waiting for the database: nobody there");
     expect(JSON.parse((await cli.run(["status", "--json"])).stdout)).toMatchObject({ state: "stopped" });
   });
 
