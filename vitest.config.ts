@@ -16,6 +16,8 @@ export default defineConfig({
         exclude: ["**/node_modules/**", "**/dist/**", ...lane.exclude],
         testTimeout: lane.timeoutMs,
         hookTimeout: lane.timeoutMs,
+        // A busy machine is slow, not broken: what is polled for may take as long as its test.
+        expect: { poll: { timeout: lane.timeoutMs / 2 } },
         // One lane after the other: those that start whole processes are not disturbed by the quick ones.
         sequence: { groupOrder: order },
         unstubEnvs: true,
