@@ -4,6 +4,7 @@
  * functions, wrappers and interpreters (domain/shell); nothing is decided by looking at the raw text.
  */
 
+import type { Finding } from "./shell/inspection.ts";
 import { readScript } from "./shell/reader.ts";
 import { initialState } from "./shell/state.ts";
 
@@ -23,7 +24,17 @@ export interface ShellPlace {
 
 /** Pure, and bounded in time for a command of any length. A refusal outweighs a question. */
 export function judgeShellCommand(command: string, place: ShellPlace): SafetyDecision {
-  const findings = readScript(command, initialState(place.directory), place.workspace);
+  const findings = findingsOf(command, place);
   const worst = findings.find(({ action }) => action === "refuse") ?? findings[0];
   return worst ? { action: worst.action, reason: worst.reason } : { action: "allow" };
+}
+
+function findingsOf(command: string, place: ShellPlace): readonly Finding[] {
+  try {
+    return readScript(command, initialState(place.directory), place.workspace);
+  } catch (error) {
+    // The stack has an end, and a command can be made to reach it.
+    if (error instanceof RangeError) return [{ action: "ask", reason: "the command is too intricate to be judged" }];
+    throw error;
+  }
 }

@@ -22,7 +22,13 @@ const RUNS_TEXT =
 const FORKS_FOREVER =
   /\bfork\b[\s()]*(while|until)\b[\s()]*\w*fork|(while|until|loop|for)\b[^\n]{0,40}[\s{:(]+(os\.|Process\.)?fork\b/;
 
+const MAX_CHARS = 20_000;
+
 export function inspectCode(code: string, state: ShellState, inspector: Inspector): void {
+  if (code.length > MAX_CHARS) {
+    inspector.ask("the code on the command line is too long to be judged");
+    return;
+  }
   const literals = literalsOf(code);
   if (FORKS_FOREVER.test(code)) inspector.refuse("it starts itself over and over (fork bomb)");
   if (DECODES.test(code) && RUNS_TEXT.test(code)) inspector.refuse("it runs text that is decoded while it runs");

@@ -176,10 +176,14 @@ function combine(pieces: readonly Piece[]): readonly Chosen[] {
     count <= MAX_ALTERNATIVES
       ? pieces
       : pieces.map((piece) => (piece.texts.length > 1 ? { ...piece, texts: [UNKNOWN] } : piece));
-  return bounded.reduce<readonly Chosen[]>(
-    (chosen, { texts, split }) => chosen.flatMap((before) => texts.map((text) => [...before, { text, split }])),
-    [[]],
-  );
+  let chosen: { text: string; split: boolean }[][] = [[]];
+  for (const { texts, split } of bounded) {
+    const [only] = texts;
+    // Most pieces have one text: appended in place, a word of very many pieces does not take quadratic time.
+    if (texts.length === 1 && only !== undefined) for (const before of chosen) before.push({ text: only, split });
+    else chosen = chosen.flatMap((before) => texts.map((text) => [...before, { text, split }]));
+  }
+  return chosen;
 }
 
 /** Puts the pieces of a word together; unquoted expansions are split on the way. */
@@ -218,6 +222,9 @@ function expandTilde(text: string, state: ShellState): string {
   return prefix === "~root" ? `/root${tail}` : `/home/${prefix.slice(1)}${tail}`;
 }
 
+/** As the shell does with what a substitution printed. (A regular expression takes quadratic time for many line ends.) */
 function trimEnd(text: string): string {
-  return text.replace(/\n+$/, "");
+  let end = text.length;
+  while (text[end - 1] === "\n") end -= 1;
+  return text.slice(0, end);
 }

@@ -2,7 +2,7 @@
 
 import { posix } from "node:path";
 import { isWithin } from "../workspace-path.ts";
-import { HOME, UNKNOWN } from "./state.ts";
+import { HOME, MAX_PATH_CHARS, UNKNOWN } from "./state.ts";
 
 export type Territory =
   | "root"
@@ -31,14 +31,14 @@ const CACHES = [".cache", ".npm/_cacache", ".gradle/caches", ".cargo/registry"].
  * that ends in a glob for everything stands for the directory that it empties.
  */
 export function territoriesOf(path: string, directories: readonly string[], workspace: string): readonly Territory[] {
-  // An empty operand names nothing: programs fail on it.
-  if (path === "") return [];
+  // An empty operand names nothing, as one that is too long: programs fail on it.
+  if (path === "" || path.length > MAX_PATH_CHARS) return [];
   const absolute = path.startsWith("/") ? [path] : directories.map((directory) => posix.join(directory, path));
   return absolute.map((candidate) => territoryOf(withoutCatchAll(candidate), workspace));
 }
 
 function territoryOf(path: string, workspace: string): Territory {
-  const normal = posix.normalize(path).replace(/(?<=.)\/+$/, "");
+  const normal = posix.normalize(path);
   if (normal.startsWith(UNKNOWN)) return "unknown";
   if (normal === workspace) return "workspace";
   if (isWithin(workspace, normal)) return "inside";
@@ -52,10 +52,11 @@ function territoryOf(path: string, workspace: string): Territory {
   return "outside";
 }
 
-/** `/x/*` (and `/x/.*`, `/x/?*`) is everything in `/x`. */
+/** `/x/*` (and `/x/.*`, `/x/?*`) is everything in `/x`. The path is normalised on the way. */
 function withoutCatchAll(path: string): string {
-  const parent = path.replace(/\/+$/, "").replace(/\/+(\.?[*?]+|\.\[[^\]]*\]\*|\*\.\*)$/, "");
-  return parent === path.replace(/\/+$/, "") ? path : parent === "" ? "/" : parent;
+  const normal = posix.normalize(path).replace(/(?<=.)\/$/, "");
+  const parent = normal.replace(/\/(\.?[*?]+|\.\[[^\]/]*\]\*|\*\.\*)$/, "");
+  return parent === "" ? "/" : parent;
 }
 
 /** Why deleting this must not happen; null where it may. Deleting is judged as if it were recursive. */
@@ -72,7 +73,8 @@ export function deletionReason(path: string, directories: readonly string[], wor
 
 /** Why this must not be written to; null where it may. */
 export function writeReason(path: string, directories: readonly string[], workspace: string): string | null {
-  if (STARTUP_FILES.test(path.replace(/\/+/g, "/"))) return "it would change what runs at the next login";
+  if (path.length <= MAX_PATH_CHARS && STARTUP_FILES.test(posix.normalize(path)))
+    return "it would change what runs at the next login";
   return firstReason(territoriesOf(path, directories, workspace), {
     root: "it would write to the root directory",
     system: "it would overwrite files of the system",

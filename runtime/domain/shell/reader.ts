@@ -27,6 +27,7 @@ import { calledProgram } from "./words.ts";
 
 /** A script that needs more than this to be followed is not judged but asked about. */
 const MAX_COMMANDS = 3_000;
+const MAX_STEPS = 30_000;
 const MAX_DEPTH = 40;
 /** Variables whose value is run as a command by the program that gets them. */
 const COMMAND_VARIABLES = new Set(
@@ -41,6 +42,7 @@ export function readScript(text: string, start: ShellState, workspace: string): 
   const calls: string[] = [];
   const postponed: (() => void)[] = [];
   let commands = 0;
+  let steps = 0;
   let depth = 0;
   const inspector: Inspector = {
     workspace,
@@ -68,8 +70,9 @@ export function readScript(text: string, start: ShellState, workspace: string): 
   }
 
   function visit(node: SyntaxNode, state: ShellState, input: Stream): Stream {
-    if (depth >= MAX_DEPTH) {
-      inspector.ask("the command is nested too deeply to be judged");
+    steps += 1;
+    if (depth >= MAX_DEPTH || steps > MAX_STEPS) {
+      inspector.ask("the command is too long or too intricate to be judged");
       return SILENCE;
     }
     depth += 1;
@@ -201,10 +204,13 @@ export function readScript(text: string, start: ShellState, workspace: string): 
     });
     const count = expanded.reduce((product, alternatives) => product * alternatives.length, 1);
     if (count <= MAX_ALTERNATIVES) {
-      return expanded.reduce<readonly Fields[]>(
-        (forms, alternatives) => forms.flatMap((form) => alternatives.map((fields) => [...form, ...fields])),
-        [[]],
-      );
+      let forms: string[][] = [[]];
+      for (const alternatives of expanded) {
+        const [only] = alternatives;
+        if (alternatives.length === 1 && only) for (const form of forms) for (const field of only) form.push(field);
+        else forms = forms.flatMap((form) => alternatives.map((fields) => [...form, ...fields]));
+      }
+      return forms;
     }
     const [names = [[]], ...rest] = expanded;
     const args = rest.flatMap((alternatives) => [...new Set(alternatives.flat())]);

@@ -1,7 +1,8 @@
 /** Which paths hold secrets by convention. Pure; a glob counts when it was evidently written to match one of them. */
 
 import { posix } from "node:path";
-import { HOME } from "./state.ts";
+import { matchesGlob } from "./glob.ts";
+import { HOME, MAX_PATH_CHARS } from "./state.ts";
 
 const SECRET_NAMES = [
   ".env",
@@ -41,25 +42,16 @@ const SECRET_PLACES: readonly RegExp[] = [
 
 /** `path` as it stands in a command; relative ones are judged by their name alone. */
 export function isSecretPath(path: string): boolean {
+  if (path.length > MAX_PATH_CHARS) return false;
   const normal = posix.normalize(path);
   if (SECRET_PLACES.some((place) => place.test(normal))) return true;
   const name = posix.basename(normal).toLowerCase();
   if (SECRET_NAMES.includes(name) || ENVIRONMENT_FILE.test(name)) return true;
-  return isTelling(name) && SECRET_NAMES.some((secret) => matches(name, secret));
+  return isTelling(name) && SECRET_NAMES.some((secret) => matchesGlob(name, secret));
 }
 
 /** `*` matches anything and says nothing; `.e*` and `id_*` were written for something. */
 function isTelling(glob: string): boolean {
   const literal = glob.split(/[*?[]/)[0] ?? "";
   return literal !== glob && (literal.startsWith(".") || literal.length >= 3);
-}
-
-function matches(glob: string, name: string): boolean {
-  const pattern = glob.replace(/\[[^\]]*\]|[*?]|[^*?[]+|\[/g, (token) => {
-    if (token === "*") return ".*";
-    if (token === "?") return ".";
-    if (token.startsWith("[") && token.length > 1) return ".";
-    return token.replace(/[.+^${}()|\\[\]]/g, "\\$&");
-  });
-  return new RegExp(`^${pattern}$`, "u").test(name);
 }

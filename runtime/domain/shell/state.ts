@@ -15,7 +15,9 @@ export const HOME = "/\u{e002}";
 
 /** More possible values than this are not told apart. */
 export const MAX_ALTERNATIVES = 16;
-const MAX_CHARS = 100_000;
+const MAX_CHARS = 20_000;
+/** A longer path names nothing: every program fails on it. */
+export const MAX_PATH_CHARS = 4_096;
 
 export interface ShellState {
   readonly variables: Map<string, readonly string[]>;

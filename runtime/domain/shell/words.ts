@@ -3,7 +3,8 @@
 import { posix } from "node:path";
 import { isWithin } from "../workspace-path.ts";
 import { absolutePath } from "./files.ts";
-import { HOME, PROCESS, type ShellState, UNKNOWN } from "./state.ts";
+import { isGlob, matchesGlob } from "./glob.ts";
+import { HOME, MAX_PATH_CHARS, PROCESS, type ShellState, UNKNOWN } from "./state.ts";
 
 export type CalledProgram =
   | { readonly kind: "known"; readonly name: string }
@@ -20,10 +21,9 @@ const GUESSED =
 export function calledProgram(word: string, state: ShellState, workspace: string): CalledProgram {
   if (word.startsWith(PROCESS)) return { kind: "unknown" };
   const base = posix.basename(word);
-  if (base.includes(UNKNOWN) || base === "") return { kind: "unknown" };
-  if (/[*?]|\[.+\]/.test(base)) {
-    const pattern = new RegExp(`^${base.replace(/\[[^\]]*\]|\?|\*|[.+^${}()|\\[\]]/g, asPattern)}$`);
-    const guess = GUESSED.find((name) => pattern.test(name));
+  if (base.includes(UNKNOWN) || base === "" || base.length > MAX_PATH_CHARS) return { kind: "unknown" };
+  if (isGlob(base)) {
+    const guess = GUESSED.find((name) => matchesGlob(base, name));
     return guess === undefined ? { kind: "unknown" } : { kind: "known", name: guess };
   }
   if (word.includes("/")) {
@@ -32,10 +32,4 @@ export function calledProgram(word: string, state: ShellState, workspace: string
     if (own && !path.includes(UNKNOWN)) return { kind: "own", path };
   }
   return { kind: "known", name: base.toLowerCase() };
-}
-
-function asPattern(token: string): string {
-  if (token === "*") return ".*";
-  if (token === "?") return ".";
-  return token.startsWith("[") && token.length > 1 ? "." : `\\${token}`;
 }

@@ -443,12 +443,18 @@ it.each([
   ["deep nesting", `${"$(".repeat(500)}rm${")".repeat(500)}`],
   ["braces that multiply", `echo ${"{a,b}".repeat(30)}`],
   ["very many commands", "echo a; ".repeat(5_000)],
+  ["redirections that multiply", `${"x > $(".repeat(30)}x${")".repeat(30)}`],
+  ["endless code", `python3 -c '${'"\\"'.repeat(30_000)}'`],
 ])("asks instead of following %s to the end", (_, command) => {
   expect(judge(command).action).toBe("ask");
 });
 
 it.each([
   ["functions that call each other", "f() { f; g; }; g() { f; g; h; }; h() { f; g; h; }; h"],
+  ["very many line ends", `x=$(printf '${"\n".repeat(90_000)}x'); echo $x`],
+  ["very many slashes", `ls ${"/".repeat(90_000)}x; touch ${"/*".repeat(40_000)}`],
+  ["very many stars", `cat .e${"*?".repeat(40_000)}x`],
+  ["very many words", `echo ${"a ".repeat(40_000)}`],
   ["a text that doubles with each assignment", `x=a; ${"x=$x$x; ".repeat(40)} echo $x`],
 ])("comes to an end for %s", (_, command) => {
   expect(judge(command)).toEqual({ action: "allow" });

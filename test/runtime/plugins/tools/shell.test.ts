@@ -241,6 +241,26 @@ describe.runIf(bubblewrapWorks)("the walls of the sandbox", () => {
     expect((await open.run(interfaces)).content).toBe(`exit code: 0\n${host}`);
   });
 
+  it("stand around a workspace that is named by a link, under both of its names", async () => {
+    const { place } = await setUp();
+    const named = join(place.base, "a workspace's name");
+    await symlink(place.workspace, named);
+    await writeFile(place.path("file"), "here");
+    const tool = createShellTool({
+      gate: createWorkspaceGate({ protectedPaths: [] }),
+      settings: SHELL_DEFAULTS,
+      container: false,
+      protectedPaths: [],
+      hostEnv: {},
+      newId,
+      logger: silentLogger,
+    });
+    const command = `cat "${named}/file" ${place.workspace}/file; ls ${place.outside}`;
+    expect((await call(tool, { workspace: named }, { command })).content).toMatch(
+      /^exit code: 2\nherehere.*No such file/,
+    );
+  });
+
   it("show further directories read-only when they are configured", async () => {
     const { place } = await setUp();
     const { run } = await setUp({ readOnlyPaths: [place.outside] });

@@ -1,0 +1,38 @@
+/** Matches names against shell globs, in time proportional to both: patterns come from commands and may be made to be slow. */
+
+/** `*`, `?` and `[...]` (which counts as any one character); everything else stands for itself. */
+export function matchesGlob(pattern: string, name: string): boolean {
+  const tokens = tokensOf(pattern);
+  let token = 0;
+  let letter = 0;
+  let star = -1;
+  let resume = 0;
+  while (letter < name.length) {
+    const current = tokens[token];
+    if (current === "*") {
+      star = token;
+      resume = letter;
+      token += 1;
+    } else if (current !== undefined && (current === "?" || current === name[letter])) {
+      token += 1;
+      letter += 1;
+    } else if (star !== -1) {
+      // The last star takes one letter more.
+      resume += 1;
+      letter = resume;
+      token = star + 1;
+    } else {
+      return false;
+    }
+  }
+  return tokens.slice(token).every((rest) => rest === "*");
+}
+
+export function isGlob(text: string): boolean {
+  return /[*?]|\[[^\]]+\]/.test(text);
+}
+
+function tokensOf(pattern: string): readonly string[] {
+  const parts = pattern.match(/\*+|\[[^\]]+\]|[\s\S]/g) ?? [];
+  return parts.map((part) => (part.startsWith("*") ? "*" : part.length > 1 ? "?" : part));
+}
