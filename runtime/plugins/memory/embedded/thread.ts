@@ -5,6 +5,7 @@ import { vector } from "@electric-sql/pglite-pgvector";
 import { DurableFiles } from "./durable-files.ts";
 import type { FromThread, ThreadSettings, ToThread } from "./messages.ts";
 import { START_PARAMETERS } from "./settings.ts";
+import { unitsOf } from "./units.ts";
 
 /** The store's thread: PostgreSQL's protocol in, PostgreSQL's protocol out. It blocks while a statement runs. */
 
@@ -42,8 +43,10 @@ async function serve(port: MessagePort, { directory, syncedBefore }: ThreadSetti
   const run = (bytes: Uint8Array, relaxed: boolean): void => {
     try {
       files.relaxed = relaxed;
-      const answer = database.execProtocolRawSync(bytes);
-      if (answer.length > 0) send({ type: "bytes", bytes: answer });
+      for (const unit of unitsOf(bytes)) {
+        const answer = database.execProtocolRawSync(unit);
+        if (answer.length > 0) send({ type: "bytes", bytes: answer });
+      }
     } catch (error) {
       fail(port, error, said);
     }

@@ -71,7 +71,7 @@ describeEachDatabase("notifications", (open, backend) => {
     await expect(database.transaction((tx) => tx.query(endless), { statementTimeoutMs: 200 })).rejects.toMatchObject({
       code: "MEMORY_TIMEOUT",
     });
-    await vi.waitFor(() => expect(heard).toEqual([""]), 10_000);
+    await vi.waitFor(() => expect(heard).toEqual([""]), 30_000);
     await notify("reopened", "again");
     await vi.waitFor(() => expect(heard).toEqual(["", "again"]), 10_000);
     await stop();
