@@ -129,10 +129,10 @@ describe.each(modes)("shell %s", (_, settings) => {
     const { run } = await setUp(settings);
     const mark = uniqueSleep();
     const result = await run(`echo started; sleep ${mark} & (setsid sleep ${mark} &) ; sh -c 'sleep ${mark}; :'`, {
-      timeout_s: 1,
+      timeout_s: 2,
     });
     expect(result).toEqual({
-      content: "The command did not end within 1 s and was killed with all its children.\nstarted",
+      content: "The command did not end within 2 s and was killed with all its children.\nstarted",
       isError: true,
     });
     await expectGone(mark);
@@ -147,9 +147,15 @@ describe.each(modes)("shell %s", (_, settings) => {
 
   it("lets a program that minds SIGTERM clean up", async () => {
     const { place, run } = await setUp({ ...settings, killGraceMs: 5_000 });
-    await run("trap 'echo tidy > cleaned; exit' TERM; echo ready > ready; while :; do sleep 0.05; done", {
-      timeout_s: 1,
-    });
+    const controller = new AbortController();
+    const running = run(
+      "trap 'echo tidy > cleaned; exit' TERM; echo ready > ready; while :; do sleep 0.05; done",
+      {},
+      controller.signal,
+    );
+    while (!(await readdir(place.workspace)).includes("ready")) await delay(10);
+    controller.abort();
+    await running;
     expect(await readFile(place.path("cleaned"), "utf8")).toBe("tidy\n");
   });
 
