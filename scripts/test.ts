@@ -97,28 +97,40 @@ async function vitest(projects: readonly string[], args: readonly string[]): Pro
   }
 }
 
+/** Runs Node with `args`. The child leads a process group of its own, which ends with it: tests start processes, too. */
 function run(
   args: readonly string[],
   { capture = false, env = process.env }: { capture?: boolean; env?: NodeJS.ProcessEnv } = {},
 ): Promise<{ code: number; output: string }> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, {
-      cwd: ROOT,
-      env,
-      stdio: ["ignore", capture ? "pipe" : "inherit", capture ? "pipe" : "inherit"],
-      timeout: STEP_DEADLINE_MS,
-    });
+    const stdio = capture ? "pipe" : "inherit";
+    const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: ["ignore", stdio, stdio], detached: true });
     let output = "";
     child.stdout?.on("data", (chunk: Buffer) => (output += chunk.toString()));
     child.stderr?.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    const end = (): void => void child.kill("SIGTERM");
+    const end = (): void => signalGroup(child.pid, "SIGTERM");
+    const late = setTimeout(() => {
+      say(`${args[0]}: ended after ${STEP_DEADLINE_MS / 60_000} minutes`);
+      signalGroup(child.pid, "SIGKILL");
+    }, STEP_DEADLINE_MS);
     stop.signal.addEventListener("abort", end, { once: true });
     child.once("error", reject);
     child.once("close", (code) => {
+      clearTimeout(late);
       stop.signal.removeEventListener("abort", end);
+      signalGroup(child.pid, "SIGTERM");
       resolve({ code: code ?? 1, output });
     });
   });
+}
+
+function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // Nobody is left in it.
+  }
 }
 
 async function inOrder(steps: readonly (() => Promise<Counts>)[]): Promise<Counts[]> {

@@ -25,7 +25,7 @@ export interface LaneChoice {
 
 /** A test file named `x.<suffix>.test.ts` belongs to the lane of that suffix; `x.test.ts` is a unit test. */
 export const LANES: readonly Lane[] = [
-  lane("unit", "test/**/*.test.ts", { exclude: ["**/*.*.test.ts"], timeoutMs: 15_000 }),
+  lane("unit", "test/**/*.test.ts", { exclude: ["**/*.*.test.ts"], timeoutMs: 30_000 }),
   lane("database", "test/**/*.db.test.ts", { needs: ["postgres"], postgres: true, timeoutMs: 60_000 }),
   lane("blackbox", "test/**/*.e2e.test.ts", { needs: ["postgres"], postgres: true, timeoutMs: 120_000 }),
   lane("engine", "test/**/*.engine.test.ts", { needs: ["pulumi"], timeoutMs: 180_000 }),
