@@ -25,6 +25,8 @@ export class Session {
   readonly #lockTimeoutMs: number;
   readonly #idle: IdleWatch;
   #savepoints = 0;
+  #unanswered = 0;
+  #watchdog: NodeJS.Timeout | undefined;
   /** The driver rejects a statement before it knows what state that left the session in. */
   #failed = false;
   /** A statement got no answer in time, so the connection was given up, with all that was sent on it. */
@@ -131,10 +133,8 @@ export class Session {
 
   async #run(statement: Statement): Promise<Answer> {
     this.#idle.pause();
-    const watchdog = setTimeout(() => {
-      this.#abandoned = true;
-      this.#lease.abandon();
-    }, this.#statementTimeoutMs + this.#settings.graceMs);
+    this.#unanswered += 1;
+    if (this.#unanswered === 1) this.#watch();
     try {
       const answer = await this.#lease.client.query(statement);
       this.#failed = false;
@@ -146,9 +146,19 @@ export class Session {
       }
       throw this.#stale(error) ?? toMemoryError(error);
     } finally {
-      clearTimeout(watchdog);
+      this.#unanswered -= 1;
+      clearTimeout(this.#watchdog);
+      if (this.#unanswered > 0) this.#watch();
       this.#idle.resume();
     }
+  }
+
+  /** Answers come in the order of sending: the time of a statement runs from the answer to the one before it. */
+  #watch(): void {
+    this.#watchdog = setTimeout(() => {
+      this.#abandoned = true;
+      this.#lease.abandon();
+    }, this.#statementTimeoutMs + this.#settings.graceMs);
   }
 
   /** A plan that a schema change has outdated: the same statement works when it is sent again. */

@@ -96,6 +96,16 @@ describeEachDatabase("failures", (open, backend) => {
     expect((await waiting).map(({ rows }) => rows[0]?.n)).toEqual([1, 2, 3]);
   });
 
+  it("gives each of the statements that are sent together a deadline of its own", async () => {
+    const together = database.transaction(
+      (tx) => Promise.all([1, 2, 3, 4].map(() => tx.query("select pg_sleep(0.9)"))),
+      {
+        statementTimeoutMs: 1_200,
+      },
+    );
+    await expect(together).resolves.toHaveLength(4);
+  });
+
   it("reports itself", async () => {
     await expect(database.status()).resolves.toEqual({
       backend,
