@@ -27,6 +27,7 @@ export interface SandboxLayout {
   /** Working directory, as a path inside. */
   readonly cwd: string;
   readonly network: boolean;
+  readonly hardening: Hardening;
 }
 
 /** Where HOME points inside: on the private /tmp, gone after the command. */
@@ -34,12 +35,25 @@ export const SANDBOX_HOME = "/tmp/home";
 
 const TMP_BYTES = 1024 ** 3;
 
-/** Flags that every sandbox has, and the probe with it. */
-export const ISOLATION: readonly string[] = [
+/** What not every bubblewrap can do: 0.8 does all of it, older and setuid ones do without. */
+export interface Hardening {
+  /** No further user namespaces inside. */
+  readonly noNamespaces: boolean;
+  /** A bound on the size of /tmp. */
+  readonly boundedTmp: boolean;
+}
+
+/** From the strictest to what any bubblewrap can do: the first one that works is used. */
+export const HARDENINGS: readonly Hardening[] = [
+  { noNamespaces: true, boundedTmp: true },
+  { noNamespaces: false, boundedTmp: true },
+  { noNamespaces: false, boundedTmp: false },
+];
+
+const ISOLATION: readonly string[] = [
   "--die-with-parent",
   "--new-session",
   "--unshare-user",
-  "--disable-userns",
   "--unshare-ipc",
   "--unshare-pid",
   "--unshare-uts",
@@ -58,14 +72,14 @@ export function bubblewrapArguments(layout: SandboxLayout, command: readonly str
   const shown = [...layout.system.map(({ path }) => path), ...layout.readOnly];
   return [
     ...ISOLATION,
+    ...(layout.hardening.noNamespaces ? ["--disable-userns"] : []),
     ...(layout.network ? [] : ["--unshare-net"]),
     ...layout.system.flatMap(systemMount),
     "--proc",
     "/proc",
     "--dev",
     "/dev",
-    "--size",
-    String(TMP_BYTES),
+    ...(layout.hardening.boundedTmp ? ["--size", String(TMP_BYTES)] : []),
     "--tmpfs",
     "/tmp",
     "--dir",
@@ -92,7 +106,7 @@ export function bubblewrapArguments(layout: SandboxLayout, command: readonly str
 
 /** A device that cannot be opened (bubblewrap mounts without devices) in the place of a file, nothing in that of a directory. */
 function cover(path: string, kind: ProtectedPath["kind"]): string[] {
-  return kind === "file" ? ["--ro-bind", "/dev/null", path] : ["--perms", "0500", "--tmpfs", path];
+  return kind === "file" ? ["--ro-bind", "/dev/null", path] : ["--tmpfs", path];
 }
 
 function systemMount(mount: SystemMount): string[] {

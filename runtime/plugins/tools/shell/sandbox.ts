@@ -5,7 +5,14 @@ import { access, constants, lstat, readlink, realpath } from "node:fs/promises";
 import { promisify } from "node:util";
 import { ToolError } from "../../../contracts/errors.ts";
 import type { Logger } from "../../../contracts/ports.ts";
-import { bubblewrapArguments, ISOLATION, type ProtectedPath, SANDBOX_HOME, type SystemMount } from "./bubblewrap.ts";
+import {
+  bubblewrapArguments,
+  HARDENINGS,
+  type Hardening,
+  type ProtectedPath,
+  SANDBOX_HOME,
+  type SystemMount,
+} from "./bubblewrap.ts";
 import { commandEnvironment } from "./environment.ts";
 import type { ShellSettings } from "./settings.ts";
 
@@ -64,7 +71,7 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
 
   /** Asked once; a failure is asked again, so that installing the package is enough. */
   async function machine(): Promise<Machine> {
-    probed ??= inspectMachine(settings.bubblewrapPaths);
+    probed ??= inspectMachine(settings.bubblewrapPaths, deps.logger);
     const current = probed;
     const found = await current;
     if (found.bubblewrap.problem !== undefined && probed === current) probed = undefined;
@@ -90,6 +97,7 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
               protectedPaths: await resolveProtected(deps.protectedPaths),
               cwd: place.cwd,
               network: settings.network,
+              hardening: bubblewrap.hardening,
             },
             inner,
           ),
@@ -126,38 +134,39 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
 interface Machine {
   readonly shell: string;
   readonly system: readonly SystemMount[];
-  readonly bubblewrap: { readonly file: string; readonly problem?: undefined } | { readonly problem: string };
+  readonly bubblewrap:
+    | { readonly file: string; readonly hardening: Hardening; readonly problem?: undefined }
+    | { readonly problem: string };
 }
 
-async function inspectMachine(bubblewrapPaths: readonly string[]): Promise<Machine> {
+async function inspectMachine(bubblewrapPaths: readonly string[], logger: Logger): Promise<Machine> {
   const shell = (await firstExecutable(SHELLS)) ?? "/bin/sh";
   const system = await systemMounts();
   const file = await firstExecutable(bubblewrapPaths);
   if (!file) return { shell, system, bubblewrap: { problem: "bubblewrap (bwrap) is not installed" } };
-  const problem = await probe(file, system);
-  return { shell, system, bubblewrap: problem === null ? { file } : { problem } };
+  let problem = "bubblewrap does not work";
+  for (const hardening of HARDENINGS) {
+    const said = await probe(file, system, hardening);
+    if (said === null) {
+      if (hardening !== HARDENINGS[0])
+        logger.info({ file, problem, ...hardening }, "bubblewrap cannot do all of the sandbox");
+      return { shell, system, bubblewrap: { file, hardening } };
+    }
+    problem = said;
+  }
+  return { shell, system, bubblewrap: { problem } };
 }
 
-/** Null when a sandbox can really be made here; else what bubblewrap says. */
-async function probe(file: string, system: readonly SystemMount[]): Promise<string | null> {
-  const layout = {
-    system,
-    readOnly: [],
-    workspace: { source: "/", mountedAt: [] },
-    protectedPaths: [],
-    cwd: "/",
-    network: false,
-  };
+/** Null when such a sandbox can really be made here; else what bubblewrap says. */
+async function probe(file: string, system: readonly SystemMount[], hardening: Hardening): Promise<string | null> {
+  const nothing = { readOnly: [], workspace: { source: "/", mountedAt: [] }, protectedPaths: [], cwd: "/" };
+  const args = bubblewrapArguments({ ...nothing, system, hardening, network: false }, ["/bin/sh", "-c", "exit 0"]);
   try {
-    await run(file, bubblewrapArguments(layout, ["/bin/sh", "-c", "exit 0"]), {
-      timeout: PROBE_TIMEOUT_MS,
-      killSignal: "SIGKILL",
-      env: {},
-    });
+    await run(file, args, { timeout: PROBE_TIMEOUT_MS, killSignal: "SIGKILL", env: {} });
     return null;
   } catch (error) {
     const said = error instanceof Error && "stderr" in error ? String(error.stderr).trim().split("\n").at(-1) : "";
-    return said || `bubblewrap could not be started with ${ISOLATION[0]}`;
+    return said || "bubblewrap could not be started";
   }
 }
 

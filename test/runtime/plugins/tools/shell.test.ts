@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -267,6 +267,15 @@ describe.runIf(bubblewrapWorks)("the walls of the sandbox", () => {
     );
   });
 
+  it("are built with a bubblewrap that cannot do everything, too", async () => {
+    const { place } = await setUp();
+    const old = join(place.base, "bwrap");
+    const script = `#!/bin/sh\nfor arg; do case $arg in --disable-userns|--size) echo "Unknown option $arg" >&2; exit 1;; esac; done\nexec bwrap "$@"\n`;
+    await writeFile(old, script, { mode: 0o755 });
+    const { run } = await setUp({ sandbox: "bubblewrap", bubblewrapPaths: [old] });
+    expect((await run(`ls ${place.home}; echo ran`)).content).toMatch(/No such file[\s\S]*ran$/);
+  });
+
   it("show further directories read-only when they are configured", async () => {
     const { place } = await setUp();
     const { run } = await setUp({ readOnlyPaths: [place.outside] });
@@ -277,6 +286,21 @@ describe.runIf(bubblewrapWorks)("the walls of the sandbox", () => {
 
 describe("a machine without bubblewrap", () => {
   const bubblewrapPaths = ["/nowhere/bwrap"];
+
+  it("says what bubblewrap said", async () => {
+    const { place } = await setUp();
+    const broken = join(place.base, "bwrap");
+    await writeFile(broken, "#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2; exit 1\n", {
+      mode: 0o755,
+    });
+    const { run } = await setUp({ bubblewrapPaths: [broken] });
+    expect((await run("true")).content).toBe(
+      "TOOL_SANDBOX_MISSING: Commands cannot be run safely here: bwrap: setting up uid map: Permission denied.",
+    );
+    await rm(broken);
+    await symlink("/usr/bin/bwrap", broken);
+    if (bubblewrapWorks) expect((await run("echo works now")).content).toContain("works now");
+  });
 
   it.each<{ settings: Partial<ShellSettings>; container: boolean }>([
     { settings: { sandbox: "auto" }, container: false },
