@@ -57,8 +57,9 @@ export async function runCommand(launch: Launch, options: RunOptions): Promise<C
       await askToEnd(family, launch.confined);
       await Promise.race([exited, delay(options.killGraceMs)]);
     }
-    // Also after an orderly end: what a command left in the background ends with it (a sandbox's namespace does so by itself).
-    await kill(family, child.exitCode === null && child.signalCode === null);
+    // Also after an orderly end: what a command left in the background ends with it. A sandbox's namespace does so by itself.
+    if (first !== "exited" || !launch.confined)
+      await kill(family, child.exitCode === null && child.signalCode === null);
     const { code, signal } = await exited;
     await Promise.race([closed, delay(PIPE_CLOSE_MS)]);
     return { end: first, exitCode: code, signal, output: output.render(), launcherError: launcherError.render() };
