@@ -86,8 +86,25 @@ export class TurnClient {
   }
 }
 
-/** Words that also stand in earlier messages, so that memory has something to find. */
+/** What a person might write: a few words of many, so that memory finds some of the earlier messages and not all of them. */
 export function messageText(n: number): string {
-  const things = ["the backup of the harbour office", "the pump in the cellar", "the order of new valves", "the rota"];
-  return `Please note for later: ${things[n % things.length]}, entry number ${n}, was checked on Tuesday.`;
+  const pick = (list: readonly string[], salt: number) =>
+    list[(n * 7919 + salt * 104_729 + (n >> 3) * salt) % list.length];
+  return (
+    `${pick(OPENINGS, 1)} the ${pick(THINGS, 2)} near the ${pick(PLACES, 3)}, it was ${pick(STATES, 4)} on ${pick(DAYS, 5)}; ` +
+    `${pick(PEOPLE, 6)} thinks of the ${pick(THINGS, 7)} and of number ${n}.`
+  );
 }
+
+const OPENINGS = ["Please note", "Do you remember", "I have looked at", "Can somebody repair", "We should talk about"];
+const THINGS = (
+  "backup pump valve rota invoice router kitchen ladder boiler printer contract garden engine filter battery curtain " +
+  "antenna bicycle freezer keyboard lantern mirror notebook oven painting quilt radio saddle table umbrella violin wagon"
+).split(" ");
+const PLACES = (
+  "harbour cellar office bridge station market library church orchard workshop balcony corridor quarry lighthouse " +
+  "meadow barn attic pharmacy bakery theatre"
+).split(" ");
+const STATES = "checked broken painted moved sold cleaned borrowed measured replaced delivered".split(" ");
+const DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split(" ");
+const PEOPLE = "Ada Boris Chandra Dolores Emil Farida Gustav Hanna Igor Jelena Kofi Lucia Mehmet Nadia".split(" ");

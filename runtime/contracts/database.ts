@@ -21,16 +21,19 @@ export interface Transaction extends Queryable {
   savepoint<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
 }
 
-export interface TransactionOptions {
-  /** Deadline of each statement, in milliseconds; default 5,000. Long work (migrations, restore) asks for more. */
-  readonly statementTimeoutMs?: number;
-  /** Milliseconds to wait for a lock; default 2,000. */
-  readonly lockTimeoutMs?: number;
+export interface QueryOptions {
   /**
    * False for a commit that may be lost in a power cut (it is never reordered before an earlier one): claims, counters.
    * Default true.
    */
   readonly durable?: boolean;
+}
+
+export interface TransactionOptions extends QueryOptions {
+  /** Deadline of each statement, in milliseconds; default 5,000. Long work (migrations, restore) asks for more. */
+  readonly statementTimeoutMs?: number;
+  /** Milliseconds to wait for a lock; default 2,000. */
+  readonly lockTimeoutMs?: number;
 }
 
 export interface DatabaseStatus {
@@ -43,6 +46,12 @@ export interface DatabaseStatus {
 
 export interface Database extends Queryable {
   readonly backend: "postgres" | "embedded";
+  /** One statement, committed when it resolves. */
+  query<Row = Record<string, unknown>>(
+    text: string,
+    values?: readonly unknown[],
+    options?: QueryOptions,
+  ): Promise<QueryResult<Row>>;
   /** READ COMMITTED. Commits when work resolves, rolls back when it rejects; only the handle given to work is in it. */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /**

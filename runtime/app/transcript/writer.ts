@@ -48,11 +48,17 @@ export function createWriter(options: WriterOptions): Writer {
     const now = clock.now();
     const prepared = batch.entries.map((entry) => toRow(entry, newId, now));
     const unique = firstOfEachKey(prepared.map(({ row }) => row));
-    await lockSession(tx, batch.sessionKey);
+    // The first insert follows on the wire, without waiting for the answer: it begins once the lock is held all the same.
+    const locked = lockSession(tx, batch.sessionKey);
+    locked.catch(() => undefined);
     const stored = new Map<string, { readonly id: string; readonly inserted: boolean }>();
     let conversation: { readonly id: string; readonly created: boolean } | undefined;
     for (const rows of statements(unique)) {
-      const outcome = await insert(tx, batch, rows, newId(), now);
+      const inserted = insert(tx, batch, rows, newId(), now);
+      inserted.catch(() => undefined);
+      // Its failure brings about the insert's.
+      await locked;
+      const outcome = await inserted;
       conversation ??= { id: outcome.conversationId, created: outcome.created };
       for (const { key, id, inserted } of outcome.rows) stored.set(key, { id, inserted });
     }

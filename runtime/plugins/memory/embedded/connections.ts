@@ -116,6 +116,7 @@ export class EmbeddedConnections implements Connections {
     waiter.resolve({
       client: engine.client,
       abandon: () => engine.end(new Error("Connection terminated: a statement ran into its deadline")),
+      gather: () => engine.gather(),
       relax: () => {
         engine.relaxed = true;
       },

@@ -87,6 +87,12 @@ export class Engine {
     this.#stream.relaxed = value;
   }
 
+  /** What the client sends until the running callback has ended goes to the thread as one message. */
+  gather(): void {
+    this.#stream.cork();
+    process.nextTick(() => this.#stream.uncork());
+  }
+
   /** Ends the thread now, whatever it does; its statements reject with the reason. */
   end(reason: Error): void {
     this.#fail(reason);

@@ -71,6 +71,11 @@ export class PostgresConnections implements Connections {
     return {
       client,
       abandon: () => client.connection.stream.destroy(),
+      gather: () => {
+        const { stream } = client.connection;
+        stream.cork();
+        process.nextTick(() => stream.uncork());
+      },
       release: (broken = false) => {
         if (!broken) this.#answeredAt = performance.now();
         this.#lent.delete(client);

@@ -16,6 +16,8 @@ export interface Lease {
    * committed when it ends unexpectedly; without its own process there is nobody to write it later).
    */
   relax?(): void;
+  /** What is sent until the running callback has ended leaves as one packet. */
+  gather(): void;
   /** Gives the connection back; `broken` when its session must not be used again. */
   release(broken?: boolean): void;
 }

@@ -2,6 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import type {
   Database,
   DatabaseStatus,
+  QueryOptions,
   QueryResult,
   Transaction,
   TransactionOptions,
@@ -47,10 +48,16 @@ export class WireDatabase implements Database {
     this.#settings = { prepared: sessions ? new PreparedStatements() : undefined, preset: sessions, graceMs };
   }
 
-  async query<Row = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<QueryResult<Row>> {
+  async query<Row = Record<string, unknown>>(
+    text: string,
+    values?: readonly unknown[],
+    options: QueryOptions = {},
+  ): Promise<QueryResult<Row>> {
     this.#parts.scope.assertOutside("query");
-    if (!this.#settings.preset) return this.transaction((tx) => tx.query<Row>(text, values));
-    return this.#with(this.#parts.connections, {}, (session) => session.query<Row>(text, values));
+    const alone = this.#settings.preset && options.durable !== false;
+    return this.#with(this.#parts.connections, {}, (session) =>
+      alone ? session.query<Row>(text, values) : session.single<Row>(text, values, options),
+    );
   }
 
   async transaction<T>(work: (tx: Transaction) => Promise<T>, options: TransactionOptions = {}): Promise<T> {

@@ -82,6 +82,21 @@ export class Session {
     return value;
   }
 
+  /** A transaction of one statement, in one round trip. */
+  async single<Row>(
+    text: string,
+    values: readonly unknown[] | undefined,
+    options: TransactionOptions,
+  ): Promise<QueryResult<Row>> {
+    const begun = this.simple(this.#begin(options));
+    const answer = this.query<Row>(text, values);
+    const ended = this.simple("COMMIT");
+    // The first failure brings about the others.
+    const [failed] = (await Promise.allSettled([begun, answer, ended])).filter(({ status }) => status === "rejected");
+    if (failed?.status === "rejected") throw failed.reason;
+    return answer;
+  }
+
   /** `SAVEPOINT`, work, `RELEASE`; back to the savepoint when work rejects or left a failed statement behind. */
   async savepoint<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     this.#savepoints += 1;
@@ -136,6 +151,7 @@ export class Session {
     this.#unanswered += 1;
     if (this.#unanswered === 1) this.#watch();
     try {
+      this.#lease.gather();
       const answer = await this.#lease.client.query(statement);
       this.#failed = false;
       return answer;
