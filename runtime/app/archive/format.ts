@@ -20,7 +20,7 @@ export interface SectionEnd {
   readonly name: string;
   /** Rows, or files in the section `attachments`. */
   readonly count: number;
-  /** SHA-256 over the section's lines, each with its line feed. */
+  /** SHA-256 over the section's lines from its start on, each with its line feed. */
   readonly sha256: string;
 }
 
@@ -34,15 +34,18 @@ export type ArchivePart =
 /** Makes the lines of an archive, without their line feeds, and keeps the manifest. */
 export class ArchiveLines {
   readonly #ends: SectionEnd[] = [];
+  #header = "";
   #open: { readonly name: string; readonly hash: Hash; count: number } | undefined;
 
   header(header: ArchiveHeader): string {
-    return JSON.stringify({ $archive: "cairn", ...header });
+    this.#header = JSON.stringify({ $archive: "cairn", ...header });
+    return this.#header;
   }
 
   start(name: string, columns: readonly string[] = []): string {
-    this.#open = { name, hash: createHash("sha256"), count: 0 };
-    return JSON.stringify({ $section: name, columns });
+    const line = JSON.stringify({ $section: name, columns });
+    this.#open = { name, hash: startedHash(line), count: 0 };
+    return line;
   }
 
   /** A line of the open section; `counts` is false for a line that continues the one before. */
@@ -63,7 +66,7 @@ export class ArchiveLines {
   }
 
   manifest(): string {
-    return JSON.stringify({ $manifest: this.#ends, sha256: manifestHash(this.#ends) });
+    return JSON.stringify({ $manifest: this.#ends, sha256: manifestHash(this.#header, this.#ends) });
   }
 }
 
@@ -74,13 +77,13 @@ export class ArchiveLines {
 export async function* readArchive(lines: AsyncIterable<string>): AsyncGenerator<ArchivePart> {
   const ends: SectionEnd[] = [];
   let open: { readonly name: string; readonly hash: Hash; count: number } | undefined;
-  let headerSeen = false;
+  let header: string | undefined;
   let complete = false;
   for await (const line of lines) {
     if (complete) throw invalid("something follows its manifest");
-    if (!headerSeen) {
+    if (header === undefined) {
+      header = line;
       yield { part: "header", header: headerOf(structure(line)) };
-      headerSeen = true;
     } else if (open !== undefined && !line.startsWith('{"$end"')) {
       open.hash.update(line).update("\n");
       if (open.name !== "attachments" || !line.startsWith('{"data"')) open.count += 1;
@@ -96,13 +99,14 @@ export async function* readArchive(lines: AsyncIterable<string>): AsyncGenerator
     } else {
       const found = structure(line);
       if ("$manifest" in found) {
-        const same = JSON.stringify(found.$manifest) === JSON.stringify(ends) && found.sha256 === manifestHash(ends);
+        const same =
+          JSON.stringify(found.$manifest) === JSON.stringify(ends) && found.sha256 === manifestHash(header, ends);
         if (!same) throw invalid("its manifest does not match its sections");
         complete = true;
         continue;
       }
       const section = sectionOf(found);
-      open = { name: section.name, hash: createHash("sha256"), count: 0 };
+      open = { name: section.name, hash: startedHash(line), count: 0 };
       yield section;
     }
   }
@@ -131,8 +135,13 @@ export function invalid(why: string, cause?: unknown): MemoryError {
   return new MemoryError("MEMORY_ARCHIVE_INVALID", `The archive cannot be used: ${why}.`, { cause });
 }
 
-function manifestHash(ends: readonly SectionEnd[]): string {
-  return createHash("sha256").update(JSON.stringify(ends)).digest("hex");
+function startedHash(line: string): Hash {
+  return createHash("sha256").update(line).update("\n");
+}
+
+/** Over the header and the ends of all sections: what no section's own hash covers. */
+function manifestHash(header: string, ends: readonly SectionEnd[]): string {
+  return createHash("sha256").update(header).update("\n").update(JSON.stringify(ends)).digest("hex");
 }
 
 type Structure = Readonly<Record<string, unknown>>;

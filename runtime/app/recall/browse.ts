@@ -30,6 +30,8 @@ interface Row extends Omit<MessageRecord, "created_at"> {
   readonly seq: number;
 }
 
+const POSITION = /^\d{4}-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}Z$/;
+
 /** Ordered by created_at and then by insertion. MEMORY_INVALID_ARGUMENT for a cursor that no page gave out. */
 export async function browse(database: Queryable, request: BrowseRequest): Promise<BrowsePage> {
   const values = new Values();
@@ -77,7 +79,7 @@ function encodeCursor({ position, seq }: { readonly position: string; readonly s
 function decodeCursor(cursor: string): { readonly position: string; readonly seq: number } {
   try {
     const [position, seq] = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8")) as [unknown, unknown];
-    if (typeof position === "string" && !Number.isNaN(Date.parse(position)) && Number.isSafeInteger(seq)) {
+    if (typeof position === "string" && POSITION.test(position) && Number.isSafeInteger(seq)) {
       return { position, seq: Number(seq) };
     }
   } catch {

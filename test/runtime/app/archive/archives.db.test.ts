@@ -293,10 +293,15 @@ describeEachDatabase("backup and restore", (open) => {
     await write(writer, "s", [said("during")]);
     await write(writer, "another session", [said("during")]);
     const rest = await bytesOf({ [Symbol.asyncIterator]: () => stream });
-    const text = gunzipSync(Buffer.concat([first.value ?? Buffer.alloc(0), rest])).toString("utf8");
+    const bytes = Buffer.concat([first.value ?? Buffer.alloc(0), rest]);
+    const text = gunzipSync(bytes).toString("utf8");
     expect(text.match(/"content":"before/g)).toHaveLength(600);
     expect(text).not.toContain("during");
     expect(text).not.toContain("another session");
+    // Keys without their messages could not be restored.
+    const target = await archivesOf(await open({ fresh: true }));
+    const { counts } = await target.archives.restore(streamOf(bytes));
+    expect(counts).toMatchObject({ conversations: 1, messages: 600, message_keys: 600 });
   });
 
   it("ends its transaction when the reader leaves or aborts", async () => {
