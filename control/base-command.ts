@@ -62,8 +62,6 @@ export abstract class BaseCommand<Result> extends Command {
     await reportFailure(error, { json, terminal: this.terminal, command: this.id });
   }
 
-  protected override async finally(): Promise<void> {}
-
   protected override logJson(json: unknown): void {
     void this.terminal.out(`${JSON.stringify(json, null, 2)}\n`);
   }

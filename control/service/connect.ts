@@ -35,7 +35,7 @@ export async function withNode<T>(
   // Without a configuration there is no store to speak of; its own error says what to do.
   if (!deployment.exists) await inspectWithoutSecrets(deployment);
   const token = await tokenFor(deployment);
-  const node = await spawnNode({ dir: deployment.dir, maintenance: true });
+  const node = await spawnNode({ dir: deployment.dir, home: deployment.home, maintenance: true });
   try {
     const baseUrl = await untilReady(node, { deadlineMs: READY_MS, signal });
     return await work(createClient({ baseUrl, token }), { shortLived: true });

@@ -10,8 +10,9 @@ import { errorFromBody } from "../output/failure.ts";
 import { runtimeEntry } from "./runtime-entry.ts";
 
 export interface NodeSpawn {
-  /** The deployment directory. */
+  /** The deployment directory and the home directory, absolute: the service finds them where the command has found them. */
   readonly dir: string;
+  readonly home: string;
   /** Short-lived: on loopback, without channels, workers and turns. */
   readonly maintenance?: boolean;
   /** Lives on when this process ends. */
@@ -34,13 +35,13 @@ const KEPT_WORDS = 8_192;
 const POLL_MS = 50;
 const LAST_WORDS_MS = 1_000;
 
-export function runtimeArgs(options: Pick<NodeSpawn, "dir" | "maintenance" | "entry">): string[] {
-  const entry = options.entry ?? runtimeEntry();
-  return [entry, "--dir", options.dir, ...(options.maintenance ? ["--maintenance"] : [])];
+export function runtimeArgs(options: Pick<NodeSpawn, "dir" | "home" | "maintenance" | "entry">): string[] {
+  const { dir, home, maintenance, entry = runtimeEntry() } = options;
+  return [entry, "--dir", dir, "--home", home, ...(maintenance ? ["--maintenance"] : [])];
 }
 
 /** Never returns: this process becomes the service, with the same number, terminal and signals. */
-export function becomeNode(options: Pick<NodeSpawn, "dir" | "entry">): never {
+export function becomeNode(options: Pick<NodeSpawn, "dir" | "home" | "entry">): never {
   if (!process.execve) {
     throw new RuntimeError("RUNTIME_INTERNAL", "This platform cannot run the service in the foreground.", {
       hint: "Use `cairn start --detach`.",
@@ -54,6 +55,8 @@ export async function spawnNode(options: NodeSpawn): Promise<SpawnedNode> {
   try {
     const child = spawn(process.execPath, runtimeArgs(options), {
       detached: options.detached ?? false,
+      // The directory in which the command was typed may be removed while the node lives.
+      cwd: options.dir,
       stdio: ["ignore", "ignore", file?.fd ?? "pipe", "ipc"],
       env: options.env ?? process.env,
     });

@@ -44,6 +44,7 @@ export async function startDetached(
   const since = new Date();
   const node = await spawnNode({
     dir,
+    home,
     detached: true,
     stderrFile: join(logs, "stderr.log"),
     ...(options.entry === undefined ? {} : { entry: options.entry }),

@@ -68,7 +68,7 @@ export async function createCli(files: { readonly configured?: boolean } = {}): 
       return outcomeOf(child);
     },
     async node({ standIn = "", maintenance = false } = {}) {
-      const args = [runtimeEntry(), "--dir", home, ...(maintenance ? ["--maintenance"] : [])];
+      const args = [runtimeEntry(), "--dir", home, "--home", home, ...(maintenance ? ["--maintenance"] : [])];
       const child = spawn(process.execPath, args, {
         env: { ...env, STAND_IN: standIn },
         stdio: ["ignore", "ignore", "inherit", "ipc"],

@@ -1,6 +1,6 @@
 /**
  * Plays the node for tests of the command line: its lock, `run/node.json`, its messages to a parent and the routes that
- * commands use, without a store. Started like the real one: `node stand-in-node.ts --dir DIR [--maintenance]`.
+ * commands use, without a store. Started like the real one: `node stand-in-node.ts --dir DIR --home HOME [--maintenance]`.
  *
  * STAND_IN holds what it does otherwise, separated by commas: `fail` reports an error, `crash` ends with a stack trace,
  * `hang` never becomes ready, `ignore-term` does not end on SIGTERM, `slow-stop` takes 1.5 s for it.
@@ -18,10 +18,10 @@ import { ProviderError } from "../../runtime/contracts/errors.ts";
 import type { StreamEvent, TurnResult } from "../../runtime/contracts/stream.ts";
 
 const { values } = parseArgs({
-  options: { dir: { type: "string" }, maintenance: { type: "boolean", default: false } },
+  options: { dir: { type: "string" }, home: { type: "string" }, maintenance: { type: "boolean", default: false } },
 });
 const oddities = new Set((process.env.STAND_IN ?? "").split(","));
-const home = process.env.SERVICE_HOME ?? "";
+const home = values.home ?? "";
 const run = join(home, "run");
 const turns = new Map<string, { readonly session: string; readonly text: string }>();
 const tokens: Record<string, unknown>[] = [];

@@ -41,6 +41,15 @@ describe("a node in the background", () => {
     expect(await readFile(join(cli.home, "cairn.yaml"), "utf8")).toContain("version: 1");
   });
 
+  it("is of the home directory that the command was given, also where that is relative", async () => {
+    const cli = await createCli();
+    const relative = { env: { SERVICE_HOME: "elsewhere" } };
+    expect((await cli.run(["start", "--detach", "--dir", "."], relative)).code).toBe(0);
+    const status = JSON.parse((await cli.run(["status", "--json", "--dir", "."], relative)).stdout);
+    expect(status).toMatchObject({ running: true, dir: cli.home, home: join(cli.home, "elsewhere") });
+    expect((await cli.run(["stop"], relative)).code).toBe(0);
+  });
+
   it("refuses to start beside a running one, naming it", async () => {
     const cli = await createCli();
     const node = await cli.node();
