@@ -222,7 +222,8 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
       },
       drain,
       async resume() {
-        if (state !== "draining") return;
+        // Once the process is on its way out there is no way back.
+        if (state !== "draining" || stopping.signal.aborted) return;
         state = "running";
         dispatcher.resume();
       },
@@ -274,7 +275,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   });
 
   async function drain(deadlineMs = config.runtime.drain_deadline): Promise<void> {
-    if (state === "draining" || state === "stopped") return;
+    if (state === "stopped") return;
     state = "draining";
     logger.info({ active: dispatcher.activeTurns, deadline_ms: deadlineMs }, "draining");
     await dispatcher.drain(deadlineMs);

@@ -8,6 +8,7 @@ import type { Message, ToolCall, Usage } from "../../contracts/message.ts";
 import { NO_USAGE } from "../../contracts/message.ts";
 import type { ChatReply } from "../../contracts/provider.ts";
 import type { ToolResult } from "../../contracts/tool.ts";
+import { sanitize, sanitizeJson } from "../../domain/cap.ts";
 import type { Steer, StoredReply, StoredStep } from "./turn-rows.ts";
 
 export interface LoopPorts {
@@ -104,7 +105,9 @@ export async function runAgentLoop(
 
   async function ask(): Promise<ChatReply> {
     progress.partial = "";
-    const reply = await ports.ask(messages, (text) => {
+    const reply = await ports.ask(messages, (said) => {
+      // NUL cannot be stored; what is stored is what was streamed.
+      const text = said.replaceAll("\0", "\uFFFD");
       if (text === "") return;
       if (progress.partial === "") separate();
       progress.partial += text;
@@ -132,9 +135,10 @@ export async function runAgentLoop(
   /** Ids name calls within the whole turn; some servers number them anew in every reply. */
   function uniqueCalls(calls: readonly ToolCall[], step: number): ToolCall[] {
     return calls.map((call, index) => {
-      const id = call.id === "" || usedCallIds.has(call.id) ? `${call.id || "call"}-${step}-${index}` : call.id;
+      const given = call.id.length <= LONGEST_NAME ? sanitize(call.id) : "";
+      const id = given === "" || usedCallIds.has(given) ? `${given || "call"}-${step}-${index}` : given;
       usedCallIds.add(id);
-      return { ...call, id };
+      return { id, name: sanitize(call.name.slice(0, LONGEST_NAME)), arguments: storableArguments(call.arguments) };
     });
   }
 
@@ -168,6 +172,19 @@ export async function runAgentLoop(
       if (unbegun.length > 0) open = { calls: unbegun, step: step.n };
     }
     return open;
+  }
+}
+
+/** Ids stand in an index, names in messages; no tool of ours has a longer one. */
+const LONGEST_NAME = 256;
+
+/** Arguments as they can be stored; what nests too deeply for that counts as malformed. */
+function storableArguments(given: ToolCall["arguments"]): ToolCall["arguments"] {
+  try {
+    // Stays an object, as it was one.
+    return sanitizeJson(given) as Record<string, unknown>;
+  } catch {
+    return { __invalid_json: "nested too deeply" };
   }
 }
 

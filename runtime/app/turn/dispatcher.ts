@@ -1,5 +1,6 @@
 /** Claims turns and runs them: one at a time within a session, many side by side, each under a lease that is kept alive. */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "../../contracts/database.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
 import type { Clock, Logger } from "../../contracts/ports.ts";
@@ -43,6 +44,9 @@ export class Dispatcher {
   #pumping: Promise<void> | null = null;
   #again = false;
   #accepting = false;
+  #started = false;
+  /** Ends the wait of a drain before its deadline: nothing is aborted then. */
+  #calledOff = new AbortController();
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps;
@@ -53,6 +57,7 @@ export class Dispatcher {
       if (payload.startsWith("abort:")) this.#abortTurn(payload.slice("abort:".length), stopped());
       else this.kick();
     });
+    this.#started = true;
     this.#accepting = true;
     this.#timers = [
       setInterval(() => this.kick(), POLL_MS),
@@ -99,15 +104,18 @@ export class Dispatcher {
     return [...this.#active.values()].find((candidate) => candidate.turn.sessionKey === sessionKey)?.turn ?? null;
   }
 
-  /** Claims no more; active turns run to the deadline and are then checkpointed. */
+  /** Claims no more; active turns run to the deadline and are then checkpointed. Asked twice, the nearer deadline counts. */
   async drain(deadlineMs: number): Promise<void> {
     this.#accepting = false;
+    if (this.#calledOff.signal.aborted) this.#calledOff = new AbortController();
+    const calledOff = this.#calledOff.signal;
     await this.#pumping;
     const ended = Promise.allSettled([...this.#active.values()].map((active) => active.done));
-    const { promise: overdue, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, deadlineMs);
-    await Promise.race([ended, overdue]);
-    clearTimeout(timer);
+    const over = new AbortController();
+    const signal = AbortSignal.any([calledOff, over.signal]);
+    await Promise.race([ended, sleep(deadlineMs, undefined, { signal }).catch(() => undefined)]);
+    over.abort();
+    if (calledOff.aborted) return;
     for (const active of this.#active.values()) {
       active.abort.abort(
         new RuntimeError("RUNTIME_DRAINING", "The service is shutting down.", { turnId: active.turn.turnId }),
@@ -116,12 +124,16 @@ export class Dispatcher {
     await ended;
   }
 
+  /** Claims again; a drain that still waits for its deadline aborts nothing any more. */
   resume(): void {
+    if (!this.#started) return;
+    this.#calledOff.abort();
     this.#accepting = true;
     this.kick();
   }
 
   async stop(): Promise<void> {
+    this.#started = false;
     this.#accepting = false;
     for (const timer of this.#timers) clearInterval(timer);
     await this.#pumping;

@@ -5,6 +5,7 @@ import type { AcceptedMessage, InboundMessage } from "../../contracts/channel.ts
 import type { Database } from "../../contracts/database.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
 import type { NewId } from "../../contracts/ports.ts";
+import { sanitize } from "../../domain/cap.ts";
 import { sessionKey } from "../../domain/session-key.ts";
 import type { AttachmentRef, AttachmentStore } from "../attachments.ts";
 
@@ -16,7 +17,8 @@ export interface Inbox {
 export function createInbox(deps: { database: Database; attachments: AttachmentStore; newId: NewId }): Inbox {
   const { database, attachments, newId } = deps;
   return {
-    async accept(message, priority = 0) {
+    async accept(inbound, priority = 0) {
+      const message = storable(inbound);
       const refs = await Promise.all((message.attachments ?? []).map((attachment) => attachments.save(attachment)));
       const bodyHash = hashBody(message, refs);
       const values = [
@@ -67,6 +69,23 @@ const ACCEPT = `/* inbox:accept */ with fresh as (
   union all
   select t.id, i.body_hash, false from inbox i join turns t on t.inbox_id = i.id
   where i.channel = $3 and i.agent = $4 and i.conversation = $5 and i.external_id = $7`;
+
+/** What PostgreSQL does not store is replaced: never a reason to refuse a message, or to lose it later. */
+function storable(message: InboundMessage): InboundMessage {
+  const { channel, conversation, user } = message.address;
+  return {
+    ...message,
+    address: { channel, conversation: sanitize(conversation), user: sanitize(user) },
+    externalId: sanitize(message.externalId),
+    text: sanitize(message.text),
+    ...(message.attachments
+      ? { attachments: message.attachments.map((file) => ({ ...file, name: sanitize(file.name) })) }
+      : {}),
+    ...(message.history
+      ? { history: message.history.map((said) => ({ ...said, content: sanitize(said.content) })) }
+      : {}),
+  };
+}
 
 /** Text, attachments, sender and what was said before: the same key with the same hash is the same message. */
 function hashBody(message: InboundMessage, attachments: readonly AttachmentRef[]): string {

@@ -1,6 +1,6 @@
 /** Runs one claimed turn from its message to its end: prompt, agent loop, reply. */
 
-import { type CairnError, RuntimeError, toCairnError } from "../../contracts/errors.ts";
+import { CairnError, RuntimeError, toCairnError } from "../../contracts/errors.ts";
 import type { TurnInfo } from "../../contracts/hooks.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
 import type { Writer } from "../transcript/writer.ts";
@@ -151,7 +151,13 @@ class TurnRun {
         logger.error({ err: reason, cause: reason.details.cause, turnId, code: reason.code }, "a turn failed");
       }
       const { nextStep, partial } = this.#progress;
-      await this.#finish(broken(turnId, reason, this.#progress), { n: nextStep, text: partial }, true);
+      const end = broken(turnId, reason, this.#progress);
+      await this.#finish(end, { n: nextStep, text: partial }, true).catch((failure: unknown) => {
+        if (failure instanceof CairnError && failure.code === "RUNTIME_LEASE_LOST") throw failure;
+        // What it said cannot be stored, whatever the cause: the turn ends all the same, and its session goes on.
+        logger.error({ err: failure, turnId }, "a turn ends without what it had said");
+        return this.#finish({ ...end, reply: "" }, { n: nextStep, text: "" }, true);
+      });
     } catch (failure) {
       // The row stays as it is: the next claim resumes it.
       logger.error({ err: failure, turnId }, "the end of a turn could not be stored");

@@ -9,6 +9,7 @@ import { RuntimeError } from "../../contracts/errors.ts";
 import type { ToolCall } from "../../contracts/message.ts";
 import type { NewId } from "../../contracts/ports.ts";
 import type { ToolResult } from "../../contracts/tool.ts";
+import { sanitize, sanitizeJson } from "../../domain/cap.ts";
 import {
   type ClaimedTurn,
   type ClaimRow,
@@ -95,7 +96,7 @@ export class TurnStore {
       `/* turn:reply */ insert into turn_steps (turn_id, n, epoch, kind, state, result, finished_at)
        values ($1, $2, $3, 'reply', 'done', $4, now())
        on conflict (turn_id, n) do nothing`,
-      [fence.turnId, n, fence.epoch, JSON.stringify(reply)],
+      [fence.turnId, n, fence.epoch, json(reply)],
     );
   }
 
@@ -108,7 +109,7 @@ export class TurnStore {
        on conflict (turn_id, n) do update set epoch = excluded.epoch
          where turn_steps.epoch = excluded.epoch and turn_steps.tool_call_id = excluded.tool_call_id
        returning n`,
-      [fence.turnId, fence.epoch, n, call.id, JSON.stringify(call)],
+      [fence.turnId, fence.epoch, n, call.id, json(call)],
     );
     if (count === 0) throw leaseLost(fence);
   }
@@ -123,7 +124,7 @@ export class TurnStore {
     await tx.query(
       `/* turn:result */ update turn_steps set state = $3, result = $4, finished_at = now()
        where turn_id = $1 and n = $2 and state = 'intended'`,
-      [fence.turnId, n, state, JSON.stringify(result)],
+      [fence.turnId, n, state, json(result)],
     );
   }
 
@@ -133,7 +134,7 @@ export class TurnStore {
          insert into turn_steps (turn_id, n, epoch, kind, state, request, finished_at)
          values ($1, $2, $3, 'steer', 'done', $4, now()) on conflict (turn_id, n) do nothing)
        update turn_steers set step = $2 where id = $5`,
-      [fence.turnId, n, fence.epoch, JSON.stringify({ steer_id: steer.id, text: steer.text }), steer.id],
+      [fence.turnId, n, fence.epoch, json({ steer_id: steer.id, text: steer.text }), steer.id],
     );
   }
 
@@ -150,7 +151,7 @@ export class TurnStore {
     const { count } = await this.#database.query(
       `/* turn:add-steer */ with fence as (select id from turns where id = $1 and state = 'running' for share)
        insert into turn_steers (id, turn_id, text) select $2, id, $3 from fence`,
-      [turnId, this.#newId(), text],
+      [turnId, this.#newId(), sanitize(text)],
     );
     return count > 0;
   }
@@ -178,11 +179,11 @@ export class TurnStore {
             turn.turnId,
             turn.epoch,
             end.state,
-            end.reply,
-            JSON.stringify(end.usage),
+            sanitize(end.reply),
+            json(end.usage),
             end.interrupted,
-            end.notice,
-            end.error && JSON.stringify(end.error),
+            end.notice && sanitize(end.notice),
+            end.error && json(end.error),
           ],
         );
         const ended = updating.then(async ({ count }) => {
@@ -201,14 +202,7 @@ export class TurnStore {
         const queued = tx.query(
           `/* turn:outbox */ with done as (update inbox set done_at = now() where id = $1)
          insert into outbox (id, turn_id, channel, agent, payload) values ($2, $3, $4, $5, $6)`,
-          [
-            turn.inboxId,
-            this.#newId(),
-            turn.turnId,
-            turn.channel,
-            turn.agent,
-            JSON.stringify(outboxPayload(turn, end)),
-          ],
+          [turn.inboxId, this.#newId(), turn.turnId, turn.channel, turn.agent, json(outboxPayload(turn, end))],
         );
         await inOrder([ended, unseen, written], queued);
         return true;
@@ -289,6 +283,11 @@ export class TurnStore {
     );
     return rows;
   }
+}
+
+/** What a model or a tool says may hold what PostgreSQL does not store: a turn must not fail to end because of it. */
+function json(value: unknown): string {
+  return JSON.stringify(sanitizeJson(value));
 }
 
 export function leaseLost(fence: Fence): RuntimeError {

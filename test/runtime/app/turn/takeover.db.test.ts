@@ -200,6 +200,26 @@ describeEachDatabase("takeover of turns", (open) => {
     expect(counts).toEqual({ first: 1 });
   });
 
+  it("aborts nothing at the deadline of a drain that was called off, and drains again when it is asked again", async () => {
+    const gate = Promise.withResolvers<void>();
+    const harness = await start({
+      script: async () => {
+        await gate.promise;
+        return [text("whole"), end()];
+      },
+    });
+    const { turnId } = await harness.turns.accept(harness.message("go"));
+    await expect.poll(() => harness.requests.length).toBe(1);
+    const drained = harness.dispatcher.drain(200);
+    harness.dispatcher.resume();
+    await drained;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const again = harness.dispatcher.drain(10_000);
+    gate.resolve();
+    await again;
+    expect(await harness.turns.wait(harness.agentName, turnId)).toMatchObject({ text: "whole", interrupted: false });
+  });
+
   it("hands its agent over at once when it stops, and only one of two nodes runs its turns", async () => {
     const script: HarnessOptions["script"] = ({ messages }) => [text(`re: ${String(messages.at(-1)?.content)}`), end()];
     const one = await start({ script, node: "one" });

@@ -506,6 +506,42 @@ describeEachDatabase("turns", (open) => {
     expect(rows.map(({ content }) => content)).toEqual(["hi", "you said: hi early late -- C."]);
   });
 
+  it("ends every turn whatever is said in it: NUL, halves of characters, long names, deep arguments", async () => {
+    const poison = "a\0b\ud800c";
+    const deep = JSON.parse(`${'{"a":'.repeat(600)}1${"}".repeat(600)}`) as Record<string, unknown>;
+    const harness = await start({
+      script: (_request, call) =>
+        call === 1
+          ? [
+              text(poison),
+              toolCall(poison, "say", { text: poison }),
+              toolCall("x".repeat(5_000), "n".repeat(10_000)),
+              toolCall("c3", "say", deep),
+              end("tool_calls"),
+            ]
+          : [text(poison), end()],
+      tools: [tool("say", async () => ({ content: poison }))],
+    });
+    const result = await harness.say(poison, {
+      externalId: poison,
+      session: poison,
+      history: [{ role: "user", content: poison }],
+    });
+    expect(result.text).toContain("a\ufffdb");
+    const rows = await harness.transcript();
+    expect(rows.map(({ role, tool_name }) => tool_name?.slice(0, 5) ?? role)).toEqual([
+      "user",
+      "user",
+      "assistant",
+      "say",
+      "nnnnn",
+      "say",
+      "assistant",
+    ]);
+    expect(JSON.stringify(rows)).not.toContain("\\u0000");
+    expect((await harness.say("next", { session: poison })).interrupted).toBe(false);
+  });
+
   it("tells of a turn that does not exist", async () => {
     const harness = await start({ script: echo });
     const unknown = "018f0000-0000-7000-8000-000000000000";
