@@ -180,10 +180,8 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     database,
     jobs,
     logger,
-    tasks: {
-      audit: () => rotateAudit(paths.audit, clock.now(), config.runtime.safety, logger),
-      synthesis: (signal) => synthesis.sweep(signal),
-    },
+    tasks: { synthesis: (signal) => synthesis.sweep(signal) },
+    local: () => rotateAudit(paths.audit, clock.now(), config.runtime.safety, logger),
   });
 
   const ownerToken = env["SERVICE_API_TOKEN"];

@@ -8,8 +8,10 @@ export interface HousekeepingDeps {
   readonly database: Database;
   readonly jobs: JobQueue;
   readonly logger: Logger;
-  /** Further work of the same pace, each by its name. */
+  /** Further work on the store, each by its name: once an hour for all nodes that share it. */
   readonly tasks: Readonly<Record<string, (signal: AbortSignal) => Promise<unknown>>>;
+  /** Work on this node's own files: once an hour on every node. */
+  readonly local: () => Promise<unknown>;
 }
 
 export interface Housekeeping {
@@ -22,7 +24,7 @@ const INTERVAL_MS = 3_600_000;
 const KEEP_INBOX = "7 days";
 const BATCH = 1_000;
 
-export function createHousekeeping({ database, jobs, logger, tasks }: HousekeepingDeps): Housekeeping {
+export function createHousekeeping({ database, jobs, logger, tasks, local }: HousekeepingDeps): Housekeeping {
   let timer: NodeJS.Timeout | null = null;
 
   /** One job for all nodes that share the store. */
@@ -30,6 +32,10 @@ export function createHousekeeping({ database, jobs, logger, tasks }: Housekeepi
     await jobs.enqueue(QUEUES.housekeeping, {}, { key: "hourly" }).catch((error: unknown) => {
       logger.warn({ err: error }, "housekeeping could not be queued");
     });
+  }
+
+  async function tidyFiles(): Promise<void> {
+    await local().catch((error: unknown) => logger.warn({ err: error }, "this node's files could not be tidied"));
   }
 
   /** Turns, steps and sent replies of an inbox row go with it; the transcript is never touched. */
@@ -61,8 +67,10 @@ export function createHousekeeping({ database, jobs, logger, tasks }: Housekeepi
           }
         }
       });
-      timer = setInterval(() => void enqueue(), INTERVAL_MS);
+      timer = setInterval(() => void Promise.all([enqueue(), tidyFiles()]), INTERVAL_MS);
       await enqueue();
+      // Off the way to readiness.
+      void tidyFiles();
     },
     stop() {
       if (timer) clearInterval(timer);
