@@ -1,0 +1,55 @@
+/** Housekeeping forgets what was delivered long ago, and nothing that was said. */
+
+import { randomUUID } from "node:crypto";
+import { expect, it, onTestFinished } from "vitest";
+import { createHousekeeping } from "../../../runtime/workers/housekeeping.ts";
+import { createJobQueue } from "../../../runtime/workers/queue.ts";
+import { describeEachDatabase, silent } from "../../support/databases.ts";
+import { end, startHarness, text } from "../../support/turn-harness.ts";
+
+describeEachDatabase("housekeeping", (open) => {
+  it("removes accepted messages seven days after their end, with their turns, and keeps the transcript", async () => {
+    const database = await open({ fresh: true });
+    const harness = await startHarness({ database, script: () => [text("ok"), end()] });
+    const [old, unsent, recent] = [await harness.say("old"), await harness.say("unsent"), await harness.say("recent")];
+    await harness.stop();
+    const age = (turnId: string) =>
+      database.query(
+        "update inbox set done_at = now() - interval '8 days' where id = (select inbox_id from turns where id = $1)",
+        [turnId],
+      );
+    await age(old.turn_id);
+    await age(unsent.turn_id);
+    await database.query("update outbox set state = 'pending' where turn_id = $1", [unsent.turn_id]);
+
+    const jobs = createJobQueue({ database, logger: silent, newId: randomUUID });
+    await jobs.start();
+    let tidied = 0;
+    const swept = Promise.withResolvers<void>();
+    const housekeeping = createHousekeeping({
+      database,
+      jobs,
+      logger: silent,
+      tasks: {
+        broken: async () => Promise.reject(new Error("a task that fails")),
+        last: async () => swept.resolve(),
+      },
+      local: async () => void tidied++,
+    });
+    onTestFinished(async () => {
+      housekeeping.stop();
+      await jobs.stop(5_000);
+    });
+    await housekeeping.start();
+    await swept.promise;
+
+    const { rows } = await database.query<{ id: string }>("select id from turns order by seq");
+    expect(rows.map(({ id }) => id)).toEqual([unsent.turn_id, recent.turn_id]);
+    expect((await harness.transcript()).filter(({ role }) => role === "user").map(({ content }) => content)).toEqual([
+      "old",
+      "unsent",
+      "recent",
+    ]);
+    expect(tidied).toBe(1);
+  });
+});
