@@ -96,6 +96,8 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   else if (route === "POST /api/admin/memory/import") ok(response, { imported: await size(request), skipped: 1 });
   else if (route === "GET /api/admin/tokens") ok(response, { tokens });
   else if (route === "POST /api/admin/tokens") await createToken(request, response);
+  else if (route === "POST /api/memory/tool/memory_search") await search(request, response);
+  else if (route === "POST /api/memory/tool/memory_stats") ok(response, stats());
   else if (request.method === "DELETE") ok(response, { id: pathname.split("/").at(-1), revoked: true });
   else refuse(response, 404, "RUNTIME_NOT_FOUND", `There is no route ${route}.`);
 }
@@ -191,6 +193,33 @@ async function createToken(request: IncomingMessage, response: ServerResponse): 
   const { name, scopes } = (await json(request)) as { name: string; scopes: string[] };
   tokens.push({ id: "id-1", name, scopes, created_at: "2030-01-31T00:00:00Z", revoked_at: null });
   ok(response, { id: "id-1", token: "cairn_secret" });
+}
+
+/** One hit, which tells the arguments. */
+async function search(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const content = JSON.stringify(await json(request));
+  const hit = {
+    kind: "message",
+    id: "m1",
+    agent: "main",
+    role: "user",
+    content,
+    score: 0.5,
+    created_at: "2030-01-31T12:00:00.000Z",
+  };
+  ok(response, { query: "", mode: "hybrid", results: content.includes("nothing") ? [] : [hit], took_ms: 1 });
+}
+
+function stats(): object {
+  return {
+    messages: { total: 7, embedded: 0, coverage: 0.25 },
+    embedding_queue_depth: 3,
+    unsummarized: { total: 7, conversations_over_threshold: 0 },
+    summaries: { leaf: 2, branch: 1, root: 0, max_depth: 1 },
+    compaction: { last_run_at: null, last_error: null },
+    queues: [{ queue: "embed", waiting: 2, active: 0, failed: 1, completed: 4 }],
+    database: { backend: "embedded", schema_version: 4, size_bytes: 9_756_795 },
+  };
 }
 
 async function size(request: IncomingMessage): Promise<number> {

@@ -65,6 +65,8 @@ describe("results as JSON", () => {
     ["token", "revoke", "id-1"],
     ["memory", "backup", "a.backup"],
     ["memory", "export", "a.jsonl"],
+    ["memory", "search", "x"],
+    ["memory", "stats"],
   ])("%s %s is exactly one document", async (...argv) => {
     const cli = await createCli();
     await cli.node();

@@ -97,3 +97,35 @@ describe("memory restore", () => {
     expect(stderr).toContain("cairn init");
   });
 });
+
+describe("memory search", () => {
+  it("passes on what was asked for, and shows where each hit comes from", async () => {
+    const cli = await createCli();
+    await cli.node();
+    const { code, stdout } = await cli.run(["memory", "search", "which port", "--limit", "3", "--window", "last_7d"]);
+    expect(code).toBe(0);
+    expect(stdout).toBe(
+      "main/user 2030-01-31 12:00 score 0.500, m1\n" + '  {"query":"which port","limit":3,"window":"last_7d"}\n',
+    );
+  });
+
+  it("says that nothing was found", async () => {
+    const cli = await createCli();
+    await cli.node();
+    expect(await cli.run(["memory", "search", "nothing"])).toMatchObject({ code: 0, stdout: "Nothing was found.\n" });
+  });
+
+  it("refuses a window together with dates", async () => {
+    const cli = await createCli();
+    expect((await cli.run(["memory", "search", "x", "--window", "today", "--since", "2030-01-01"])).code).toBe(2);
+  });
+});
+
+it("memory stats tells how much there is", async () => {
+  const cli = await createCli();
+  await cli.node();
+  const { stdout } = await cli.run(["memory", "stats"]);
+  expect(stdout).toContain("25 %, 3 waiting");
+  expect(stdout).toContain("embedded, schema 4, 9.8 MB");
+  expect(stdout).toContain("embed: 2 waiting, 1 failed");
+});

@@ -1,0 +1,66 @@
+import { Args, Flags } from "@oclif/core";
+import type { MemoryHit } from "../../../runtime/contracts/memory.ts";
+import { BaseCommand } from "../../base-command.ts";
+import { renderHits } from "../../memory/render-hits.ts";
+import type { Interruption } from "../../output/interruption.ts";
+import type { Mark } from "../../output/terminal.ts";
+import { withNode } from "../../service/connect.ts";
+import { findDeployment } from "../../service/deployment.ts";
+
+/** What the tool `memory_search` returns. */
+export interface SearchResult {
+  readonly query: string;
+  readonly mode: string;
+  readonly results: readonly MemoryHit[];
+  readonly took_ms: number;
+}
+
+export default class MemorySearch extends BaseCommand<SearchResult> {
+  static override description =
+    "Search everything that was said\n\n" +
+    "Messages and summaries of all conversations, best first. Each hit of --json carries the parts of its score.";
+
+  static override examples = [
+    "<%= config.bin %> memory search 'which port did we choose'",
+    "<%= config.bin %> memory search node-3 --mode trigram --window last_7d",
+    "<%= config.bin %> memory search 'deploy(ed|ing)' --mode regex --limit 50 --json",
+  ];
+
+  static override args = {
+    query: Args.string({ ignoreStdin: true, required: true, description: "What to look for" }),
+  };
+
+  static override flags = {
+    mode: Flags.option({
+      options: ["hybrid", "fts", "trigram", "regex", "vector"] as const,
+      description: "How to look (default: hybrid)",
+    })(),
+    scope: Flags.option({
+      options: ["both", "messages", "summaries"] as const,
+      description: "Where to look (default: both)",
+    })(),
+    limit: Flags.integer({ char: "n", min: 1, max: 50, description: "Number of hits (default: 10)" }),
+    agent: Flags.string({ helpValue: "NAME", description: "Only conversations with this agent" }),
+    since: Flags.string({ helpValue: "TIME", description: "From this ISO 8601 date or time on" }),
+    before: Flags.string({ helpValue: "TIME", description: "Before this ISO 8601 date or time" }),
+    window: Flags.option({
+      options: ["today", "yesterday", "this_morning", "this_week", "last_24h", "last_7d", "last_14d"] as const,
+      exclusive: ["since", "before"],
+      description: "Only this time",
+    })(),
+  };
+
+  protected async work({ signal }: Interruption): Promise<SearchResult> {
+    const { args, flags } = await this.parse(MemorySearch);
+    const { mode, scope, limit, agent, since, before, window } = flags;
+    const given = { query: args.query, mode, scope, limit, agent, since, before, window };
+    const wanted = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+    return withNode(findDeployment(flags), signal, (client) =>
+      client.memoryTool<SearchResult>("memory_search", wanted, { signal }),
+    );
+  }
+
+  protected render({ results }: SearchResult, mark: Mark): string {
+    return results.length === 0 ? "Nothing was found." : renderHits(results, mark);
+  }
+}
