@@ -23,6 +23,8 @@ export interface BenchContext {
   compare(figure: TimedFigure, variants: Variants): Promise<void>;
   /** The load of the next figure counts from here; without a call, from the figure before. */
   begin(): void;
+  /** Figures that are reported inside share the load since the last `begin`: they were measured in turns. */
+  together(report: () => void): void;
   /** Reports samples that the bench took itself. */
   samples(figure: Figure, values: readonly number[]): Stats;
   /** Reports a single number: a rate, a size, a count. */
@@ -56,5 +58,6 @@ export interface Variants {
 
 export interface Variant {
   readonly name: string;
+  readonly goal?: Goal;
   once(n: number): Promise<void>;
 }

@@ -84,8 +84,13 @@ export class Context implements BenchContext {
     }
     // The load was the same for all three: they were measured together.
     this.#report.together(() => {
-      this.#report.samples({ name: `${name}: ${a.name}`, unit: "ms" }, values.a);
-      this.#report.samples({ name: `${name}: ${b.name}`, unit: "ms" }, values.b);
+      for (const [variant, times] of [
+        [a, values.a],
+        [b, values.b],
+      ] as const) {
+        const { goal } = variant;
+        this.#report.samples({ name: `${name}: ${variant.name}`, unit: "ms", ...(goal ? { goal } : {}) }, times);
+      }
       const ratio = stats(values.b).p50 / stats(values.a).p50;
       this.#report.value({ name: `${name}: ${b.name} / ${a.name}, medians`, unit: "x" }, ratio);
     });
@@ -93,6 +98,10 @@ export class Context implements BenchContext {
 
   begin(): void {
     this.#report.begin();
+  }
+
+  together(report: () => void): void {
+    this.#report.together(report);
   }
 
   samples(...args: Parameters<BenchContext["samples"]>) {

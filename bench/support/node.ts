@@ -34,9 +34,13 @@ export async function withNode<T>(deployment: Deployment, work: (node: NodeProce
   try {
     return await work(node);
   } finally {
-    node.signal("SIGTERM");
-    await node.exited;
+    await endNode(node);
   }
+}
+
+export async function endNode(node: NodeProcess): Promise<void> {
+  node.signal("SIGTERM");
+  await node.exited;
 }
 
 /** One connection for each turn that is under way, kept for the next. */
