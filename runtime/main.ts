@@ -1,7 +1,7 @@
 /**
  * The process of a node: `node runtime/main.js --dir DIR [--maintenance]`. Reads the configuration and runs the host until
  * SIGTERM or SIGINT, then drains and exits 0; SIGHUP drains and starts anew with the changed configuration, unless that is
- * invalid. A parent with an IPC channel is told `{ type: "ready", url }` or `{ type: "failed", error }`.
+ * invalid, or ends like SIGTERM when it is the terminal's that was closed. A parent with an IPC channel is told `{ type: "ready", url }` or `{ type: "failed", error }`.
  */
 
 import { randomUUID } from "node:crypto";
@@ -12,6 +12,7 @@ import { toCairnError } from "./contracts/errors.ts";
 import { prepareHome } from "./host/home.ts";
 import { openLog, type ServiceLog } from "./host/logger.ts";
 import { SignalQueue } from "./host/signal-queue.ts";
+import { watchTerminal } from "./host/terminal.ts";
 import { type Host, startHost } from "./host.ts";
 
 /** Between the drain deadline and the supervisor's kill. */
@@ -87,9 +88,10 @@ async function untilAsked(
   load: () => Promise<LoadedConfig>,
   { logger }: ServiceLog,
 ): Promise<LoadedConfig | null> {
+  const terminalIsGone = watchTerminal();
   for (;;) {
     const signal = await signals.next();
-    if (signal !== "SIGHUP") {
+    if (signal !== "SIGHUP" || terminalIsGone()) {
       logger.info({ signal }, "stopping");
       return null;
     }
