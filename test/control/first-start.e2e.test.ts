@@ -1,11 +1,16 @@
+import { spawn, spawnSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { isAlive } from "../../control/service/node-state.ts";
 import { type Cli, createCli } from "../support/cli.ts";
 
+const PROGRAM = fileURLToPath(new URL("../support/cairn.ts", import.meta.url));
+/** util-linux's `script` gives a program a terminal. */
+const HAS_SCRIPT = spawnSync("script", ["--version"]).status === 0;
 /** The real service; no stand-in. No key and no local model server, so that it is the offline provider which answers. */
 const REAL = { CAIRN_STAND_IN: "", SERVICE_API_TOKEN: "", SERVICE_LISTEN: "127.0.0.1:0" };
 
@@ -40,6 +45,21 @@ describe("a fresh machine", () => {
     expect(restored["counts"]).toMatchObject({ messages: expect.any(Number) });
     await start(other);
     expect(await say(other, "What is my cat called?")).toContain("Mitzi");
+  });
+
+  it.skipIf(!HAS_SCRIPT)("ends a node in the foreground, in order, when its terminal is closed", async () => {
+    const cli = await createCli({ configured: false });
+    const command = `${process.execPath} ${PROGRAM} start`;
+    const terminal = spawn("script", ["-qfec", command, "/dev/null"], {
+      env: { ...cli.env, ...REAL },
+      stdio: "ignore",
+    });
+    onTestFinished(() => void terminal.kill("SIGKILL"));
+    const { pid } = await untilAnnounced(cli.home);
+    terminal.kill("SIGKILL");
+    await untilGone(pid);
+    const { entries } = await run(cli, ["logs", "--lines", "1"]);
+    expect(entries).toMatchObject([{ msg: "stopped" }]);
   });
 
   it("is not left held by the short-lived process of a command that was killed", async () => {
