@@ -148,11 +148,10 @@ function candidateBranches(query: AnalyzedQuery, request: CandidateRequest, valu
   const branches: string[] = [];
   const messages = scope === "summaries" ? null : messageConditions(filters, values);
   const summaries = scope === "messages" ? null : summaryConditions(filters, values);
-  const selective = anyOf(query.selective);
-  if (selective !== null) {
-    const matches = `${values.add(selective)}::tsquery`;
+  const byWords = (lexemes: readonly string[], all: boolean, pool: number) => {
+    const matches = `${values.add(anyOf(lexemes))}::tsquery`;
     // The fence keeps the planner from walking the whole table by age in search of a few matches.
-    const fence = query.few ? "offset 0" : "";
+    const fence = all ? "offset 0" : "";
     const limit = `limit ${values.add(pool)}`;
     if (messages !== null) {
       branches.push(`(select ${MESSAGE_COLUMNS}, null::float8 as similarity
@@ -163,7 +162,9 @@ function candidateBranches(query: AnalyzedQuery, request: CandidateRequest, valu
     from (select * from summaries s where s.content_tsv @@ ${matches}${summaries} ${fence}) as s
     left join conversations c on c.id = s.conversation_id ${NEWEST_SUMMARIES} ${limit})`);
     }
-  }
+  };
+  if (query.selective.length > 0) byWords(query.selective, query.few, pool);
+  if (query.common !== null) byWords([query.common], false, Math.ceil(pool / 2));
   if (request.identifiers.length > 0) {
     const wanted = `unnest(${values.add(request.identifiers)}::text[]) as wanted (word)`;
     const few = `limit ${values.add(Math.ceil(pool / 4))}`;

@@ -21,8 +21,6 @@ export interface PatternRequest {
 export interface AlikeOptions {
   /** Share of a word's groups of three letters that a row has to have, 0 to 1. */
   readonly likeness: number;
-  /** Whether the newest matches are scored, for which all are read; else the first that are found. */
-  readonly newest: boolean;
   readonly deadlineMs: number;
 }
 
@@ -39,16 +37,22 @@ export async function findAlike(
   request: PatternRequest & AlikeOptions,
 ): Promise<Candidate[]> {
   const values = new Values();
-  const wanted = values.add([...new Set([query, ...words])]);
+  const all = [...new Set([query, ...words])];
+  const wanted = values.add(all);
+  const patterns = values.add(all.map((word) => `%${word.replaceAll(/[\\%_]/g, "\\$&")}%`));
   const whole = values.add(query);
   const parts = values.add(words.length > 0 ? words : [query]);
   const likeness = (content: string) => `greatest(word_similarity(${whole}, ${content}),
       (select avg(word_similarity(part, ${content})) from unnest(${parts}::text[]) as part))::float8`;
   const sql = statement(request, values, (table, alias, conditions) => {
-    const order = request.newest ? `order by ${alias}.created_at desc, ${alias}.seq desc` : "";
+    const pool = values.add(request.pool);
+    const newest = `order by ${alias}.created_at desc, ${alias}.seq desc`;
+    const rows = (condition: string, order: string) =>
+      `(select ${alias}.* from ${table} ${alias} where ${alias}.content ${condition}${conditions} ${order} limit ${pool})`;
+    // What holds the word itself is told quickly, of all rows; what is only like it takes long, so the first ones do.
     return `select distinct on (${alias}.id) ${alias}.*, ${likeness(`${alias}.content`)} as fts
-    from unnest(${wanted}::text[]) as wanted (word) cross join lateral (
-      select ${alias}.* from ${table} ${alias} where ${alias}.content %> wanted.word${conditions} ${order} limit ${values.add(request.pool)}) as ${alias}`;
+    from unnest(${wanted}::text[], ${patterns}::text[]) as wanted (word, pattern) cross join lateral (
+      ${rows("ilike wanted.pattern", newest)} union all ${rows("%> wanted.word", "")}) as ${alias}`;
   });
   return database.transaction(
     async (tx) => {

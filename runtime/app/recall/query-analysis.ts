@@ -18,8 +18,10 @@ export interface EmbeddingModel {
 export interface AnalyzedQuery {
   /** Rarest first. */
   readonly terms: readonly QueryTerm[];
-  /** The terms that fetch candidates; the others are so common that they only score. */
+  /** The terms whose matches are all candidates. */
   readonly selective: readonly string[];
+  /** The rarest of the other terms, which are common: its newest matches are candidates too. The rest only score. */
+  readonly common: string | null;
   /** Whether the selective terms are known to match few rows, so that reading all of their matches is cheapest. */
   readonly few: boolean;
   /** How many messages there are, about. */
@@ -70,10 +72,11 @@ export async function analyzeQuery(database: Queryable, query: string): Promise<
     .slice(0, MAX_TERMS);
   const messages = first?.messages ?? 0;
   const statistics = first?.statistics ?? false;
-  const { selective, expected } = selectiveTerms(terms, messages);
+  const { selective, common, expected } = selectiveTerms(terms, messages);
   return {
     terms,
     selective,
+    common,
     few: messages <= FEW || (statistics && expected <= FEW),
     messages,
     statistics,
@@ -84,18 +87,21 @@ export async function analyzeQuery(database: Queryable, query: string): Promise<
   };
 }
 
-/** The rarest terms, until they are expected to match enough; never none of them. */
+/**
+ * The rarest terms, until they are expected to match enough, never none of them; and the one that would be too much. A
+ * term that the statistics do not know may well match nothing.
+ */
 export function selectiveTerms(
   terms: readonly QueryTerm[],
   messages: number,
-): { readonly selective: string[]; readonly expected: number } {
+): { readonly selective: string[]; readonly common: string | null; readonly expected: number } {
   const selective: string[] = [];
   let expected = 0;
   for (const { lexeme, frequency } of terms) {
     const more = (frequency ?? 0) * messages;
-    if (selective.length > 0 && expected + more > MATCHES_WANTED) break;
+    if (selective.length > 0 && expected + more > MATCHES_WANTED) return { selective, common: lexeme, expected };
     selective.push(lexeme);
     expected += more;
   }
-  return { selective, expected };
+  return { selective, common: null, expected };
 }

@@ -41,10 +41,10 @@ const NEIGHBOURS = 100;
  * When nothing is found, the query's words are looked up as possibly misspelled ones: two letters that changed places
  * leave 0.45 of a word of ten. That is a guess, so it is a quick one.
  */
-const MISSPELLED = { likeness: 0.45, newest: false, deadlineMs: 1_500 };
+const MISSPELLED = { likeness: 0.45, deadlineMs: 1_500 };
 const MISSPELLED_WORDS = 3;
-const ALIKE = { likeness: 0.45, newest: true, deadlineMs: 5_000 };
-const ALIKE_WORDS = 4;
+const ALIKE = { likeness: 0.45, deadlineMs: 5_000 };
+const ALIKE_WORDS = 3;
 /** What looks like a word of the query is worth half of what is one. */
 const ALIKE_WORTH = 0.5;
 
@@ -94,7 +94,7 @@ async function candidatesOf(deps: SearchDeps, request: SearchRequest): Promise<F
       return { candidates, computed: { fts: true, semantic: false } };
     }
     case "trigram": {
-      const request = { ...pattern, ...ALIKE, pool: POOL / 2, number: deps.nextNumber() };
+      const request = { ...pattern, ...ALIKE, pool: 80, number: deps.nextNumber() };
       const candidates = await findAlike(database, query, spellableWords(query).slice(0, ALIKE_WORDS), request);
       return { candidates, computed: { fts: true, semantic: false } };
     }
@@ -120,7 +120,7 @@ async function byWordsAndVectors(deps: SearchDeps, request: SearchRequest): Prom
           limit: NEIGHBOURS,
           number: deps.nextNumber(),
         });
-  const byWords = mode === "vector" ? { ...analyzed, selective: [] } : analyzed;
+  const byWords = mode === "vector" ? { ...analyzed, selective: [], common: null } : analyzed;
   const candidates = await findCandidates(database, byWords, {
     scope,
     filters,

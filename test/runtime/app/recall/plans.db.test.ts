@@ -105,6 +105,9 @@ describeEachDatabase("plans", (open, backend) => {
         uses: /messages_agent_created|messages_created/,
       },
     };
+    // A word that nobody said does not hide what the common ones find.
+    expect((await memory.search("zanzibar straw")).length).toBeGreaterThan(0);
+    expect(await memory.getContextForTurn("zanzibar straw", "main")).not.toBe("");
     for (const [name, { run, uses }] of Object.entries(cases)) {
       sent.length = 0;
       await run();

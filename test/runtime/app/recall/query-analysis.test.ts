@@ -5,17 +5,18 @@ import { anyOf, Values } from "../../../../runtime/app/recall/sql.ts";
 
 const term = (lexeme: string, frequency: number | null) => ({ lexeme, frequency });
 
-it("fetches candidates by the rare terms and leaves the common ones to scoring", () => {
+it("fetches candidates by the rare terms and the rarest of the common ones, and leaves the others to scoring", () => {
   const terms = [term("zanzibar", null), term("harbour", 0.001), term("ship", 0.2), term("day", 0.6)];
-  expect(selectiveTerms(terms, 1_000_000).selective).toEqual(["zanzibar", "harbour"]);
-  expect(selectiveTerms(terms, 1_000).selective).toEqual(["zanzibar", "harbour", "ship", "day"]);
+  expect(selectiveTerms(terms, 1_000_000)).toMatchObject({ selective: ["zanzibar", "harbour"], common: "ship" });
+  expect(selectiveTerms(terms, 1_000)).toMatchObject({
+    selective: ["zanzibar", "harbour", "ship", "day"],
+    common: null,
+  });
 });
 
 it("takes the rarest term when all are common", () => {
-  expect(selectiveTerms([term("ship", 0.2), term("day", 0.6)], 1_000_000)).toEqual({
-    selective: ["ship"],
-    expected: 200_000,
-  });
+  const terms = [term("ship", 0.2), term("day", 0.6)];
+  expect(selectiveTerms(terms, 1_000_000)).toEqual({ selective: ["ship"], common: "day", expected: 200_000 });
 });
 
 it("quotes any lexeme so that it stays one operand", () => {
