@@ -19,7 +19,9 @@ const provider = section({
   max_tokens: integer().optional().describe("Longest reply, in tokens."),
   temperature: decimal().optional(),
   context_window: tokens().prefault(128_000).describe("Tokens that the model can read."),
-  timeout: duration({ min: 1_000 }).prefault("5m").describe("Longest silence of a request, before the first byte and between bytes."),
+  timeout: duration({ min: 1_000 })
+    .prefault("5m")
+    .describe("Longest silence of a request, before the first byte and between bytes."),
   max_retries: integer({ min: 0, max: 10 }).prefault(2).describe("Retries of one request before the fallbacks."),
   prices: prices.optional().describe("US dollars per million tokens."),
 });
