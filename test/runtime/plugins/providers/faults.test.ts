@@ -158,8 +158,8 @@ describe.each(APIS)("$name, when the provider fails", (api) => {
   it("does not take a slow reader for a silent server", async () => {
     fake.setScript(() => ({ ...ANSWER, paceMs: 2 }));
     let text = "";
-    for await (const chunk of api.create({ baseUrl: fake.baseUrl, timeoutMs: 100 }).chatStream(says("hello"))) {
-      if (text === "") await new Promise((resolve) => setTimeout(resolve, 250));
+    for await (const chunk of api.create({ baseUrl: fake.baseUrl, timeoutMs: 1_000 }).chatStream(says("hello"))) {
+      if (text === "") await new Promise((resolve) => setTimeout(resolve, 2_000));
       if (chunk.type === "text") text += chunk.text;
     }
     expect(text).toBe(ANSWER.text);
