@@ -166,6 +166,8 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     limits: turnLimits(loaded),
     node,
     boot,
+    // Nobody else can have an embedded store open.
+    place: database.backend === "embedded" ? "store" : home.place,
     countTokens,
     clock,
     logger,

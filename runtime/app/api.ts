@@ -11,11 +11,18 @@ export interface NumberedEvent {
 }
 
 export type TurnState =
-  | { readonly state: "queued" | "running"; readonly turnId: string; readonly agent: string }
+  | {
+      readonly state: "queued" | "running";
+      readonly turnId: string;
+      readonly agent: string;
+      /** Channel-side user whose message it answers. */
+      readonly user: string;
+    }
   | {
       readonly state: "finished";
       readonly turnId: string;
       readonly agent: string;
+      readonly user: string;
       readonly final: StreamEvent & { type: "turn.finished" | "turn.failed" };
     };
 

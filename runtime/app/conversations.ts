@@ -1,16 +1,48 @@
 /** A session's conversations: /new closes the active one, the next message opens another with the same settings. */
 
 import type { Database } from "../contracts/database.ts";
+import { MemoryError } from "../contracts/errors.ts";
+import type { SessionSettings } from "../contracts/records.ts";
+import { sanitizeJson } from "../domain/cap.ts";
+import { parseSessionKey } from "../domain/session-key.ts";
 import type { HookPipeline } from "./hooks.ts";
-import { lockSession } from "./transcript/writer.ts";
+import { lockSession, type Writer } from "./transcript/writer.ts";
 
 export interface Conversations {
+  /** Changes the session's settings in one step, so that of two commands at once none is lost; opens a conversation if need be. */
+  changeSettings(sessionKey: string, change: (settings: SessionSettings) => SessionSettings): Promise<SessionSettings>;
   /** The id of the conversation that was closed, or null when the session had none open. Its messages stay as they are. */
   close(sessionKey: string, agent: string): Promise<string | null>;
 }
 
-export function createConversations(deps: { database: Database; hooks: HookPipeline }): Conversations {
+export interface ConversationsDeps {
+  readonly database: Database;
+  readonly hooks: HookPipeline;
+  readonly writer: Writer;
+}
+
+export function createConversations(deps: ConversationsDeps): Conversations {
   return {
+    async changeSettings(sessionKey, change) {
+      const parts = parseSessionKey(sessionKey);
+      if (parts === null) throw new MemoryError("MEMORY_NOT_FOUND", "There is no such session.");
+      const { agent, channel, conversation, user } = parts;
+      return deps.database.transaction(async (tx) => {
+        // Opens the conversation where there is none, and holds the session's lock from here on.
+        const opened = { sessionKey, agent, channel, channelId: conversation, user, entries: [] };
+        const { conversationId } = await deps.writer.writeIn(tx, opened);
+        const { rows } = await tx.query<{ settings: SessionSettings }>(
+          "/* conversation:settings */ select settings from conversations where id = $1",
+          [conversationId],
+        );
+        const settings = change(rows[0]?.settings ?? {});
+        await tx.query("update conversations set settings = $2, updated_at = now() where id = $1", [
+          conversationId,
+          JSON.stringify(sanitizeJson(settings)),
+        ]);
+        return settings;
+      });
+    },
     async close(sessionKey, agent) {
       const id = await deps.database.transaction(async (tx) => {
         await lockSession(tx, sessionKey);

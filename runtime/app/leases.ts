@@ -4,21 +4,26 @@ import type { Database } from "../contracts/database.ts";
 
 export interface LeaseTable {
   /** The lease's epoch when it is ours now (taken, renewed or taken over after it ran out); null while another holds it. */
-  acquire(name: string, holder: string, ttlMs: number): Promise<number | null>;
+  /**
+   * With a `place`, a lease of the same place is taken over at once: it says that only one holder can be alive there.
+   */
+  acquire(name: string, holder: string, ttlMs: number, place?: string): Promise<number | null>;
   /** Ends the lease at once, so that the next holder need not wait for it to run out. */
   release(name: string, holder: string): Promise<void>;
 }
 
 export function createLeaseTable(database: Database): LeaseTable {
   return {
-    async acquire(name, holder, ttlMs) {
+    async acquire(name, holder, ttlMs, place = "") {
       const { rows } = await database.query<{ epoch: number }>(
-        `/* lease:acquire */ insert into leases (name, holder, expires_at) values ($1, $2, now() + $3 * interval '1 millisecond')
-         on conflict (name) do update set holder = excluded.holder, expires_at = excluded.expires_at,
+        `/* lease:acquire */ insert into leases (name, holder, expires_at, data)
+         values ($1, $2, now() + $3 * interval '1 millisecond', jsonb_build_object('place', $4::text))
+         on conflict (name) do update set holder = excluded.holder, expires_at = excluded.expires_at, data = excluded.data,
            epoch = leases.epoch + (case when leases.holder = excluded.holder then 0 else 1 end)
          where leases.holder = excluded.holder or leases.expires_at < now()
+           or ($4 <> '' and leases.data->>'place' = $4)
          returning epoch`,
-        [name, holder, ttlMs],
+        [name, holder, ttlMs, place],
       );
       return rows[0] ? Number(rows[0].epoch) : null;
     },

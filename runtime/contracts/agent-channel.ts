@@ -37,4 +37,6 @@ export interface AgentChannel extends Channel {
   /** Resolves once the message is durable. RUNTIME_NOT_READY before start, RUNTIME_DRAINING after stop, else as the handler. */
   post(message: AgentPost): Promise<AcceptedMessage>;
   command(command: AgentCommand): Promise<CommandReply>;
+  /** Whether a turn of this channel-side user is the caller's to see: the owner's token sees all, others their own. */
+  mayFollow(caller: AgentCaller, user: string): boolean;
 }

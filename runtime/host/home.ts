@@ -3,6 +3,7 @@
  * The lock is the operating system's: whoever holds it knows that every earlier process of this home has ended.
  */
 
+import { randomUUID } from "node:crypto";
 import { mkdir, open, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -39,6 +40,8 @@ export interface NodeFile {
 
 export interface HeldHome {
   readonly paths: HomePaths;
+  /** Names this lock on this running machine: whoever held it before has ended. A copy of the home is another place. */
+  readonly place: string;
   announce(node: NodeFile): Promise<void>;
   release(): Promise<void>;
 }
@@ -77,8 +80,10 @@ export async function holdHome(home: string): Promise<HeldHome> {
   }
   // Whoever wrote it has ended.
   await rm(paths.nodeFile, { force: true });
+  const { dev, ino } = await lock.stat();
   return {
     paths,
+    place: `${await machineBoot()}:${dev}:${ino}`,
     async announce(node) {
       await writeFileAtomic(paths.nodeFile, `${JSON.stringify(node, null, 2)}\n`, { mode: 0o600 });
     },
@@ -96,6 +101,12 @@ async function takeLock(fd: number): Promise<boolean> {
     await sleep(LOCK_PAUSE_MS);
   }
   return true;
+}
+
+/** The kernel's name of this boot. Where it has none, a name of this start: an earlier one's leases are then waited for. */
+async function machineBoot(): Promise<string> {
+  const id = await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => randomUUID());
+  return id.trim();
 }
 
 async function describeHolder(paths: HomePaths): Promise<string> {

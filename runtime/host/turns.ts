@@ -38,6 +38,8 @@ export interface TurnParts {
   readonly node: { readonly id: string; readonly name: string };
   /** One start of the process. */
   readonly boot: string;
+  /** Where at most one process of this node can be alive. */
+  readonly place: string;
   readonly countTokens: (text: string) => number;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -59,6 +61,8 @@ export function composeTurns(parts: TurnParts) {
     agents,
     leases: createLeaseTable(database),
     node,
+    boot: parts.boot,
+    place: parts.place,
     leaseMs: limits.leaseMs,
     clock,
     logger,
@@ -95,7 +99,7 @@ export function composeTurns(parts: TurnParts) {
     inbox,
     dispatcher,
     memory,
-    conversations: createConversations({ database, hooks }),
+    conversations: createConversations({ database, hooks, writer: parts.writer }),
     newId,
     announceAbort: async (turnId) => {
       await database.query("select pg_notify($1, $2)", [TURN_CHANNEL, `abort:${turnId}`]);

@@ -2,7 +2,7 @@
 
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
-import { fromErrorBody } from "../contracts/errors.ts";
+import { fromErrorBody, RuntimeError } from "../contracts/errors.ts";
 import type { TurnResult } from "../contracts/stream.ts";
 import { callerOf } from "./auth.ts";
 import type { RouteDeps, Server } from "./deps.ts";
@@ -157,6 +157,9 @@ export function registerAgents(server: Server, deps: RouteDeps): void {
       const { name: agent, turn_id: turnId } = request.params;
       requireAgent(app, agent);
       const turn = await app.turns.look(agent, turnId);
+      if (!agentChannel.mayFollow(agentCaller(callerOf(request)), turn.user)) {
+        throw new RuntimeError("RUNTIME_TURN_UNKNOWN", `The agent "${agent}" has no such turn.`);
+      }
       nameTurn(reply, turnId);
       if (wantsEvents(request.headers.accept)) {
         const after = request.headers["last-event-id"];

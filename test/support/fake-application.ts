@@ -153,9 +153,10 @@ export function createFakeApplication(): FakeApplication {
       },
       async look(agent, turnId) {
         const turn = find(agent, turnId);
+        const { user } = turn.message.address;
         return turn.final
-          ? { state: "finished", turnId, agent, final: turn.final }
-          : { state: "running", turnId, agent };
+          ? { state: "finished", turnId, agent, user, final: turn.final }
+          : { state: "running", turnId, agent, user };
       },
       async wait(agent, turnId, signal) {
         const turn = find(agent, turnId);

@@ -53,6 +53,8 @@ export interface HarnessOptions {
   readonly agent?: Partial<Agent>;
   readonly limits?: Partial<TurnLimits>;
   readonly node?: string;
+  /** Another one with the same node is a copy of its home directory. */
+  readonly place?: string;
   readonly clock?: Clock;
   readonly send?: (message: OutboundMessage) => Promise<string | null>;
 }
@@ -84,6 +86,7 @@ export async function startHarness(options: HarnessOptions) {
   const { database, clock = realClock } = options;
   const agentName = options.agent?.name ?? `agent-${randomUUID().slice(0, 8)}`;
   const node = { id: options.node ?? `node-${agentName}`, name: "test" };
+  const boot = randomUUID();
   const limits: TurnLimits = {
     maxToolIterations: 5,
     turnTimeoutMs: 30_000,
@@ -123,7 +126,7 @@ export async function startHarness(options: HarnessOptions) {
   });
   const store = new TurnStore({
     database,
-    owner: { node: node.id, boot: randomUUID() },
+    owner: { node: node.id, boot },
     leaseMs: limits.leaseMs,
     newId,
   });
@@ -150,6 +153,8 @@ export async function startHarness(options: HarnessOptions) {
     agents,
     leases: { ...leases, acquire: async (...args) => (dead ? null : leases.acquire(...args)) },
     node,
+    boot,
+    place: options.place ?? `place of ${node.id}`,
     leaseMs: limits.leaseMs,
     clock,
     logger: silent,
@@ -193,7 +198,7 @@ export async function startHarness(options: HarnessOptions) {
     inbox,
     dispatcher,
     memory,
-    conversations: createConversations({ database, hooks }),
+    conversations: createConversations({ database, hooks, writer }),
     newId,
     announceAbort: async (turnId) => {
       await database.query("select pg_notify($1, $2)", [TURN_CHANNEL, `abort:${turnId}`]);

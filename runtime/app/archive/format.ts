@@ -113,10 +113,14 @@ export async function* readArchive(lines: AsyncIterable<string>): AsyncGenerator
   if (!complete) throw invalid("it ends before its manifest");
 }
 
+/** A line is one row. Longer ones are nobody's: a small compressed file must not fill the memory. */
+const LONGEST_LINE = 128 * 1024 ** 2;
+
 /** Lines of a byte stream in UTF-8, without their line feeds; only a line feed ends a line. */
 export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   let rest: Uint8Array[] = [];
+  let held = 0;
   for await (const chunk of bytes) {
     let start = 0;
     for (;;) {
@@ -124,9 +128,12 @@ export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
       if (end < 0) break;
       yield decoder.decode(Buffer.concat([...rest, chunk.subarray(start, end)]));
       rest = [];
+      held = 0;
       start = end + 1;
     }
     if (start < chunk.length) rest.push(chunk.subarray(start));
+    held += chunk.length - start;
+    if (held > LONGEST_LINE) throw invalid(`a line of it is longer than ${LONGEST_LINE} bytes`);
   }
   if (rest.length > 0) yield decoder.decode(Buffer.concat(rest));
 }

@@ -22,7 +22,7 @@ export interface CommandsDeps {
   readonly store: TurnStore;
   readonly inbox: Inbox;
   readonly dispatcher: Dispatcher;
-  readonly memory: Pick<Required<Memory>, "loadSessionSettings" | "saveSessionSettings">;
+  readonly memory: Pick<Required<Memory>, "loadSessionSettings">;
   readonly conversations: Conversations;
   readonly newId: NewId;
   /** Tells the other nodes to abort a turn that runs there. */
@@ -54,10 +54,6 @@ export function createCommands(deps: CommandsDeps): Commands {
 
   async function settingsOf(key: string): Promise<SessionSettings> {
     return (await memory.loadSessionSettings(key)) ?? {};
-  }
-
-  async function change(key: string, change: (settings: SessionSettings) => SessionSettings): Promise<void> {
-    await memory.saveSessionSettings(key, change(await settingsOf(key)));
   }
 
   function modelOf(agent: Agent, settings: SessionSettings): string {
@@ -117,11 +113,11 @@ export function createCommands(deps: CommandsDeps): Commands {
       return { text: `The model is ${current}.`, data: { model: current } };
     }
     if (wanted === "default") {
-      await change(key, ({ model: _model, ...rest }) => rest);
+      await conversations.changeSettings(key, ({ model: _model, ...rest }) => rest);
     } else {
       const ref = parseModelRef(wanted, providerIds, agent.provider);
       if (!ref.model) throw misused("model");
-      await change(key, (settings) => ({ ...settings, model: `${ref.provider}:${ref.model}` }));
+      await conversations.changeSettings(key, (settings) => ({ ...settings, model: `${ref.provider}:${ref.model}` }));
     }
     const current = modelOf(agent, await settingsOf(key));
     return { text: `The model is now ${current}.`, data: { model: current } };
@@ -152,7 +148,7 @@ export function createCommands(deps: CommandsDeps): Commands {
         return model(subject, line.model);
       case "think": {
         const { level } = line;
-        if (level !== null) await change(key, (settings) => ({ ...settings, thinking: level }));
+        if (level !== null) await conversations.changeSettings(key, (settings) => ({ ...settings, thinking: level }));
         const current = level ?? (await settingsOf(key)).thinking ?? agent.thinking;
         return {
           text: level === null ? `The thinking level is ${current}.` : `The thinking level is now ${current}.`,
@@ -161,7 +157,7 @@ export function createCommands(deps: CommandsDeps): Commands {
       }
       case "reasoning": {
         const { on } = line;
-        if (on !== null) await change(key, (settings) => ({ ...settings, reasoning: on }));
+        if (on !== null) await conversations.changeSettings(key, (settings) => ({ ...settings, reasoning: on }));
         const current = on ?? (await settingsOf(key)).reasoning === true;
         return { text: `Reasoning is ${current ? "shown" : "hidden"}.`, data: { reasoning: current } };
       }

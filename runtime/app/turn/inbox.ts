@@ -19,6 +19,7 @@ export function createInbox(deps: { database: Database; attachments: AttachmentS
   return {
     async accept(inbound, priority = 0) {
       const message = storable(inbound);
+      assertNames(message);
       const refs = await Promise.all((message.attachments ?? []).map((attachment) => attachments.save(attachment)));
       const bodyHash = hashBody(message, refs);
       const values = [
@@ -69,6 +70,18 @@ const ACCEPT = `/* inbox:accept */ with fresh as (
   union all
   select t.id, i.body_hash, false from inbox i join turns t on t.inbox_id = i.id
   where i.channel = $3 and i.agent = $4 and i.conversation = $5 and i.external_id = $7`;
+
+/** The names of a message stand in index entries, which hold 2,700 bytes; percent-encoding makes them longer. */
+const LONGEST_KEY = 2_000;
+
+function assertNames({ agent, address, externalId }: InboundMessage): void {
+  const key = sessionKey({ agent, ...address });
+  const names = Buffer.byteLength(address.channel + agent + address.conversation + externalId);
+  if (Buffer.byteLength(key) <= LONGEST_KEY && names <= LONGEST_KEY && Buffer.byteLength(address.user) <= 1_000) return;
+  throw new RuntimeError("RUNTIME_INVALID_REQUEST", "The names of session, user and message are too long together.", {
+    hint: "Use shorter names; letters outside ASCII count nine times in a session's key.",
+  });
+}
 
 /** What PostgreSQL does not store is replaced: never a reason to refuse a message, or to lose it later. */
 function storable(message: InboundMessage): InboundMessage {

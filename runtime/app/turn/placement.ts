@@ -1,11 +1,19 @@
-/** Which agents this node hosts: those that are pinned to it or to none, and whose lease it holds. */
+/**
+ * Which agents this node hosts: those that are pinned to it or to none, and whose lease it holds. Before that it holds the
+ * lease of its own identity: a copied home directory makes two nodes of one name, which would take each other's turns.
+ */
 
+import { setTimeout as sleep } from "node:timers/promises";
+import { RuntimeError } from "../../contracts/errors.ts";
 import type { Clock, Logger } from "../../contracts/ports.ts";
 import type { LeaseTable } from "../leases.ts";
 import type { Agent } from "./agents.ts";
 
 export interface Placement {
-  /** Takes what can be taken now and keeps trying for the rest. */
+  /**
+   * Takes what can be taken now and keeps trying for the rest. RUNTIME_ALREADY_RUNNING when another process keeps renewing
+   * the lease of this node's identity.
+   */
   start(): Promise<void>;
   hosted(): readonly string[];
   /** Gives every lease back. */
@@ -16,6 +24,10 @@ export interface PlacementDeps {
   readonly agents: ReadonlyMap<string, Agent>;
   readonly leases: LeaseTable;
   readonly node: { readonly id: string; readonly name: string };
+  /** One start of the process. */
+  readonly boot: string;
+  /** Where at most one process of this node can be alive: an earlier start that held it has ended. */
+  readonly place: string;
   readonly leaseMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -32,8 +44,29 @@ export function createPlacement(deps: PlacementDeps): Placement {
   const held = new Map<string, number>();
   let timer: NodeJS.Timeout | null = null;
   let round: Promise<void> = Promise.resolve();
+  const stopping = new AbortController();
+  const identity = `node:${node.id}`;
+
+  const takeIdentity = () => leases.acquire(identity, deps.boot, leaseMs, deps.place);
+
+  /** A holder that has died is waited for; one that lives renews its lease meanwhile. */
+  async function becomeTheNode(): Promise<void> {
+    const until = clock.monotonic() + leaseMs * 1.5;
+    while ((await takeIdentity()) === null) {
+      if (clock.monotonic() >= until) throw twice(node.id);
+      logger.warn({ node: node.id }, "another process has this node's identity; waiting for its lease to end");
+      await sleep(leaseMs / 4, undefined, { signal: stopping.signal });
+    }
+  }
 
   async function refresh(): Promise<void> {
+    const mine = await takeIdentity().catch(() => undefined);
+    if (mine === null) {
+      held.clear();
+      logger.error({ node: node.id }, "another process has taken this node's identity: nothing is hosted here");
+    }
+    // Unknown or lost: what is held runs out by itself.
+    if (mine == null) return;
     let gained = false;
     for (const agent of candidates) {
       // Counted from before the request: the database's lease ends no earlier.
@@ -58,6 +91,7 @@ export function createPlacement(deps: PlacementDeps): Placement {
 
   return {
     async start() {
+      await becomeTheNode();
       await refresh();
       timer = setInterval(() => {
         round = round.then(refresh);
@@ -66,10 +100,18 @@ export function createPlacement(deps: PlacementDeps): Placement {
     },
     hosted: () => candidates.filter(isHeld),
     async stop() {
+      stopping.abort();
       if (timer) clearInterval(timer);
       await round;
       await Promise.allSettled([...held.keys()].map((agent) => leases.release(`agent:${agent}`, node.id)));
       held.clear();
+      await leases.release(identity, deps.boot).catch(() => undefined);
     },
   };
+}
+
+function twice(id: string): RuntimeError {
+  return new RuntimeError("RUNTIME_ALREADY_RUNNING", `Another running node has the identity ${id} of this one.`, {
+    hint: "If this home directory is a copy, delete node.key in it: the node then gets an identity of its own.",
+  });
 }

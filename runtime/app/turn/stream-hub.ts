@@ -11,9 +11,14 @@ const IDS_PER_ATTEMPT = 1_000_000;
 const MAX_EVENTS_PER_TURN = 20_000;
 const MAX_ENDED_TURNS = 1_000;
 const KEEP_ENDED_MS = 5 * 60_000;
+/** UTF-16 code units of all events together, about; the events of the longest ended turns go first. */
+const MAX_UNITS = 16 * 1024 ** 2;
+/** What an event costs beside its text. */
+const EVENT_UNITS = 100;
 
 interface Feed {
   readonly events: NumberedEvent[];
+  units: number;
   endedAt: number | null;
 }
 
@@ -22,6 +27,7 @@ export class StreamHub {
   /** Readers that wait for a turn's next event; also for a turn that has not begun, or begins again. */
   readonly #waiting = new Map<string, Set<() => void>>();
   readonly #monotonic: () => number;
+  #units = 0;
 
   constructor(monotonic: () => number) {
     this.#monotonic = monotonic;
@@ -30,19 +36,50 @@ export class StreamHub {
   /** Starts the feed of an attempt, in place of an earlier attempt's: readers that wait go on with the new one. */
   open(turnId: string, attempt: number): (event: StreamEvent) => void {
     this.#forgetOld();
-    const feed: Feed = { events: [], endedAt: null };
-    this.#feeds.delete(turnId);
+    const feed: Feed = { events: [], units: 0, endedAt: null };
+    this.#forget(turnId);
     this.#feeds.set(turnId, feed);
     let nextId = firstIdOf(attempt);
     return (event) => {
       feed.events.push({ id: nextId++, event });
-      if (feed.events.length > MAX_EVENTS_PER_TURN) {
-        feed.events.splice(0, MAX_EVENTS_PER_TURN / 10);
+      this.#count(feed, unitsOf(event));
+      if (feed.events.length > MAX_EVENTS_PER_TURN) this.#drop(feed, MAX_EVENTS_PER_TURN / 10);
+      if (isFinal(event)) {
+        feed.endedAt = this.#monotonic();
+        this.#forgetOld();
       }
-      if (isFinal(event)) feed.endedAt = this.#monotonic();
+      if (this.#units > MAX_UNITS) this.#makeRoom(feed);
       for (const wake of this.#waiting.get(turnId) ?? []) wake();
       this.#waiting.delete(turnId);
     };
+  }
+
+  #count(feed: Feed, units: number): void {
+    feed.units += units;
+    this.#units += units;
+  }
+
+  /** The oldest events of a feed: the final one holds the whole text. */
+  #drop(feed: Feed, count: number): void {
+    for (const { event } of feed.events.splice(0, count)) this.#count(feed, -unitsOf(event));
+  }
+
+  #forget(turnId: string): void {
+    const feed = this.#feeds.get(turnId);
+    if (feed) this.#count(feed, -feed.units);
+    this.#feeds.delete(turnId);
+  }
+
+  /** Ended turns are read from their rows; of running ones the oldest half of the events goes. */
+  #makeRoom(current: Feed): void {
+    for (const [turnId, feed] of this.#feeds) {
+      if (this.#units <= MAX_UNITS / 2) return;
+      if (feed !== current && feed.endedAt !== null) this.#forget(turnId);
+    }
+    for (const feed of this.#feeds.values()) {
+      if (this.#units <= MAX_UNITS) return;
+      this.#drop(feed, Math.floor(feed.events.length / 2));
+    }
   }
 
   /** The events after `lastEventId` that are held now. */
@@ -76,9 +113,17 @@ export class StreamHub {
     for (const [turnId, feed] of [...this.#feeds].reverse()) {
       if (feed.endedAt === null) continue;
       ended++;
-      if (feed.endedAt < limit || ended > MAX_ENDED_TURNS) this.#feeds.delete(turnId);
+      if (feed.endedAt < limit || ended > MAX_ENDED_TURNS) this.#forget(turnId);
     }
   }
+}
+
+function unitsOf(event: StreamEvent): number {
+  if (event.type === "text.delta" || event.type === "reasoning.delta" || event.type === "turn.finished") {
+    return EVENT_UNITS + event.text.length;
+  }
+  if (event.type === "tool.finished") return EVENT_UNITS + event.result.length;
+  return event.type === "tool.started" ? EVENT_UNITS + JSON.stringify(event.arguments).length : EVENT_UNITS;
 }
 
 /** The id under which the final event of an attempt is shown when its feed is no longer held. */

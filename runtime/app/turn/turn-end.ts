@@ -35,8 +35,14 @@ export function broken(turnId: string, reason: CairnError, progress: LoopProgres
     usage: progress.usage,
     interrupted: true,
     notice: stopped ? reason.message : null,
-    error: stopped ? null : { ...reason.toBody(), turn_id: turnId },
+    error: stopped ? null : { ...tellable(reason).toBody(), turn_id: turnId },
   };
+}
+
+/** What a database says of its tables is for the log, not for whoever asked. */
+function tellable(reason: CairnError): CairnError {
+  if (reason.code !== "MEMORY_QUERY_FAILED") return reason;
+  return new RuntimeError("RUNTIME_INTERNAL", "An internal error occurred; the log has the details.");
 }
 
 /** A turn whose runner has crashed twice is not tried a third time; its replies so far stay readable. */

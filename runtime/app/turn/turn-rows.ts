@@ -61,8 +61,8 @@ export interface FinishedTurn extends TurnEnd {
 
 /** The turn's row as seen from outside. */
 export type TurnRow =
-  | { readonly state: "queued" | "running"; readonly attempt: number }
-  | { readonly state: "ended"; readonly turn: FinishedTurn };
+  | { readonly state: "queued" | "running"; readonly attempt: number; readonly user: string }
+  | { readonly state: "ended"; readonly user: string; readonly turn: FinishedTurn };
 
 export type Fence = Pick<ClaimedTurn, "turnId" | "epoch">;
 
@@ -156,4 +156,5 @@ export interface EndRow {
   notice: string | null;
   error: ErrorBody | null;
   conversation: string;
+  user_id: string;
 }

@@ -250,16 +250,19 @@ export class TurnStore {
 
   /** Null for a turn that is not the agent's. */
   async look(agent: string, turnId: string): Promise<TurnRow | null> {
+    if (!UUID.test(turnId)) return null;
     const { rows } = await this.#database.query<EndRow>(
-      `/* turn:look */ select t.state, t.attempt, t.reply, t.usage, t.interrupted, t.notice, t.error, i.conversation
+      `/* turn:look */ select t.state, t.attempt, t.reply, t.usage, t.interrupted, t.notice, t.error, i.conversation, i.user_id
        from turns t join inbox i on i.id = t.inbox_id where t.id = $1 and t.agent = $2`,
       [turnId, agent],
     );
     const row = rows[0];
     if (!row) return null;
-    if (row.state === "queued" || row.state === "running") return { state: row.state, attempt: row.attempt };
+    if (row.state === "queued" || row.state === "running")
+      return { state: row.state, attempt: row.attempt, user: row.user_id };
     return {
       state: "ended",
+      user: row.user_id,
       turn: {
         turnId,
         agent,
@@ -289,6 +292,8 @@ export class TurnStore {
 function json(value: unknown): string {
   return JSON.stringify(sanitizeJson(value));
 }
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export function leaseLost(fence: Fence): RuntimeError {
   return new RuntimeError("RUNTIME_LEASE_LOST", "Another runner has taken this turn over.", { turnId: fence.turnId });

@@ -48,8 +48,15 @@ export function createTurns(deps: TurnsDeps): Turns {
   async function look(agent: string, turnId: string): Promise<TurnState & { readonly attempt: number }> {
     const row = await store.look(agent, turnId);
     if (!row) throw new RuntimeError("RUNTIME_TURN_UNKNOWN", `The agent "${agent}" has no such turn.`);
-    if (row.state !== "ended") return { state: row.state, turnId, agent, attempt: row.attempt };
-    return { state: "finished", turnId, agent, attempt: row.turn.attempt, final: finalEvent(row.turn, row.turn) };
+    if (row.state !== "ended") return { state: row.state, turnId, agent, user: row.user, attempt: row.attempt };
+    return {
+      state: "finished",
+      turnId,
+      agent,
+      user: row.user,
+      attempt: row.turn.attempt,
+      final: finalEvent(row.turn, row.turn),
+    };
   }
 
   async function* events(

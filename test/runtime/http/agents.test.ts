@@ -142,8 +142,9 @@ describe("who speaks", () => {
 
   test.each([
     [undefined, "token:bridge"],
-    ["me", "me"],
-    ["ann", "ann"],
+    ["me", "token:bridge/me"],
+    ["ann", "token:bridge/ann"],
+    ["token:other", "token:bridge/token:other"],
   ])("another token with user %s is never the owner", async (user, recorded) => {
     const { app, server } = startServer({ ownerId: "me" });
     app.authenticate = async () => principal("bridge", ["agent"]);
@@ -153,6 +154,29 @@ describe("who speaks", () => {
     const payload = { session: "s", command: "/status", user };
     await server.inject({ method: "POST", url: "/api/agents/main/commands", headers, payload });
     expect(app.commandsSeen[0]).toMatchObject({ owner: false, address: { user: recorded } });
+  });
+});
+
+describe("a turn of somebody else", () => {
+  test("is not to be found, whether it is fetched or followed; the owner sees every turn", async () => {
+    const { app, server } = startServer({ ownerId: "me" });
+    app.authenticate = async (token) => (token === "ann" ? principal("ann", ["agent"]) : principal("bob", ["agent"]));
+    const of = (token: string) => ({ authorization: `Bearer ${token}` });
+    const said = await server.inject({
+      method: "POST",
+      url,
+      headers: of("ann"),
+      payload: { session: "s", text: "hi" },
+    });
+    const path = `/api/agents/main/turns/${said.json().result.turn_id}`;
+    expect((await server.inject({ url: path, headers: of("ann") })).statusCode).toBe(200);
+    for (const headers of [of("bob"), { ...of("bob"), accept: "text/event-stream" }]) {
+      const answer = await server.inject({ url: path, headers });
+      expect(answer.statusCode).toBe(404);
+      expect(answer.json()).toMatchObject({ error: { code: "RUNTIME_TURN_UNKNOWN" } });
+    }
+    app.authenticate = async () => ({ ...principal("owner", ["agent"]), owner: true });
+    expect((await server.inject({ url: path, headers: of("owner") })).statusCode).toBe(200);
   });
 });
 

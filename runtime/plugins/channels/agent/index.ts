@@ -61,6 +61,9 @@ export function createAgentChannel(settings: AgentChannelSettings): AgentChannel
         ...(message.history?.length ? { history: message.history } : {}),
       });
     },
+    mayFollow(caller, user) {
+      return caller.owner || user === own(caller) || user.startsWith(`${own(caller)}/`);
+    },
     async command(command) {
       const run = open(onCommand);
       return run({ ...addressOf(settings, command), agent: command.agent, line: command.line });
@@ -81,11 +84,18 @@ function addressOf(settings: AgentChannelSettings, sender: Sender): { owner: boo
 
 /**
  * Who speaks. The owner's user is empty, whatever `owner_id` says today, so that a changed configuration keeps their
- * sessions. Any other token never speaks as the owner: without a user it speaks for itself, under a name of its own.
+ * sessions. Any other token never speaks as the owner, nor as another token's users: it speaks for itself, and the users
+ * that it names are its own.
  */
 function identify({ user, caller }: Sender, ownerId: string | undefined): { owner: boolean; user: string } {
-  if (caller.owner && (user === undefined || user === ownerId)) return { owner: true, user: "" };
-  return { owner: false, user: user ?? `token:${caller.name}` };
+  if (!caller.owner) return { owner: false, user: user === undefined ? own(caller) : `${own(caller)}/${user}` };
+  if (user === undefined || user === ownerId) return { owner: true, user: "" };
+  return { owner: false, user };
+}
+
+/** A token's own user. Encoded, so that no token's name can begin with another one's and a slash. */
+function own(caller: AgentCaller): string {
+  return `token:${encodeURIComponent(caller.name.toWellFormed())}`;
 }
 
 /** The key belongs to its sender: another user's equal key in a session of the same name is another message. */

@@ -220,6 +220,24 @@ describeEachDatabase("takeover of turns", (open) => {
     expect(await harness.turns.wait(harness.agentName, turnId)).toMatchObject({ text: "whole", interrupted: false });
   });
 
+  it("refuses to be a second node of the same identity while the first lives, and takes over when that has ended", async () => {
+    const script: HarnessOptions["script"] = ({ messages }) => [text(`re: ${String(messages.at(-1)?.content)}`), end()];
+    const limits = { leaseMs: 1_000 };
+    const one = await start({ script, limits, place: "here" });
+    const copy = { script, limits, place: "a copy", agent: { name: one.agentName }, node: one.node.id };
+    const refused = start(copy);
+    const said: string[] = [];
+    for (let n = 0; n < 8; n++) {
+      said.push((await one.say(`m${n}`)).text);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    await expect(refused).rejects.toMatchObject({ code: "RUNTIME_ALREADY_RUNNING" });
+    expect(said).toEqual(said.map((_text, n) => `re: m${n}`));
+    await one.die();
+    const two = await start(copy);
+    expect(await two.say("after")).toMatchObject({ text: "re: after", interrupted: false });
+  });
+
   it("hands its agent over at once when it stops, and only one of two nodes runs its turns", async () => {
     const script: HarnessOptions["script"] = ({ messages }) => [text(`re: ${String(messages.at(-1)?.content)}`), end()];
     const one = await start({ script, node: "one" });

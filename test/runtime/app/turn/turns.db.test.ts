@@ -401,6 +401,23 @@ describeEachDatabase("turns", (open) => {
     expect(await harness.command("/steer hello")).toMatchObject({ data: { steered: false } });
   });
 
+  it("keeps every setting of commands that are given at once", async () => {
+    const harness = await start({ script: echo });
+    for (let round = 0; round < 5; round++) {
+      const session = `settings ${round}`;
+      await Promise.all(["/think high", "/reasoning on", "/model other"].map((line) => harness.command(line, session)));
+      expect(await harness.command("/status", session)).toMatchObject({
+        data: { thinking: "high", reasoning: true, model: "scripted:other" },
+      });
+    }
+  });
+
+  it("refuses names that no index holds, before anything is accepted", async () => {
+    const harness = await start({ script: echo });
+    const accepted = harness.turns.accept(harness.message("hi", { session: "\u5b57".repeat(256) }));
+    await expect(accepted).rejects.toMatchObject({ code: "RUNTIME_INVALID_REQUEST" });
+  });
+
   it("tries the next provider of the chain when the first is overloaded, and not when it refuses the key", async () => {
     const fail = (code: "PROVIDER_RATE_LIMITED" | "PROVIDER_UNAUTHORIZED") => (): never => {
       throw new ProviderError(code, code);
