@@ -25,12 +25,12 @@ if (argv.length === 1 && (argv[0] === "version" || argv[0] === "--version")) {
   process.stderr.write(`cairn needs Node ${OLDEST_NODE} or newer, and this is ${process.versions.node}${here}\n`);
   process.exitCode = 1;
 } else if (existsSync(entry)) {
-  // Half of the time of a short command goes into compiling JavaScript that was compiled at the last one, too. The service
-  // that a command starts finds the same folder by the variable; the default one would lie where others may write.
-  const { XDG_CACHE_HOME, HOME } = process.env;
+  // Half of the time of a short command goes into compiling JavaScript that was compiled at the last one, too. Only here and
+  // not by the variable, which the service would find: it starts 5 % faster with a cache, and keeps 90 MB more in memory.
+  const { NODE_COMPILE_CACHE, XDG_CACHE_HOME, HOME } = process.env;
   const caches = XDG_CACHE_HOME || (HOME && join(HOME, ".cache"));
-  if (caches) process.env.NODE_COMPILE_CACHE ??= join(caches, "cairn");
-  if (process.env.NODE_COMPILE_CACHE) module.enableCompileCache();
+  const cache = NODE_COMPILE_CACHE || (caches && join(caches, "cairn"));
+  if (cache) module.enableCompileCache(cache);
   const { main } = await import(pathToFileURL(entry).href);
   await main(argv, root);
 } else {
