@@ -110,9 +110,8 @@ scored as (
   join average on average.kind = matched.kind
   left join access on access.kind = matched.kind and access.id = matched.id
   cross join lateral (
-    select sum(idf * ${TERM_SCORE}) / nullif(sum(idf), 0) as fts
-    from (select idf, ts_rank('{1,1,1,1}', matched.tsv, query) / 0.6079271 as tf,
-      0.3 + 0.9 * matched.size / average.size as k from weighted) as part
+    select sum(idf * ${TERM_SCORE}) / (select nullif(sum(idf), 0) from weighted) as fts
+    from weighted where matched.tsv @@ query
   ) as text
 ),
 best as (
@@ -138,10 +137,12 @@ left join summaries s on best.kind = 'summary' and s.id = best.id`;
 }
 
 /**
- * BM25's saturation (k1 1.2, b 0.75) over its own maximum, so that a term scores 0 to 1. `tf` comes from ts_rank of the
- * single term: 1 for one occurrence, and never above 1.645.
+ * BM25's saturation (k1 1.2, b 0.75) over its own maximum, so that a term scores 0 to 1: tf * 2.2 / (tf + k) / 1.8607, with
+ * tf in one place, because each mention is computed anew. tf comes from ts_rank of the single term, which the row contains:
+ * 1 for one occurrence, and never above 1.645.
  */
-const TERM_SCORE = "(tf * 2.2 / (tf + k) / 1.8607)";
+const TERM_SCORE =
+  "2.2 / 1.8607 / (1 + (0.3 + 0.9 * matched.size / average.size) * 0.6079271 / ts_rank('{1,1,1,1}', matched.tsv, query))";
 
 function candidateBranches(query: AnalyzedQuery, request: CandidateRequest, values: Values): string[] {
   const { scope, filters, pool } = request;
