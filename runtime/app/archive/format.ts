@@ -119,6 +119,13 @@ const LONGEST_LINE = 128 * 1024 ** 2;
 /** Lines of a byte stream in UTF-8, without their line feeds; only a line feed ends a line. */
 export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  const decode = (pieces: readonly Uint8Array[]): string => {
+    try {
+      return decoder.decode(Buffer.concat(pieces));
+    } catch (cause) {
+      throw invalid("it is not text in UTF-8", cause);
+    }
+  };
   let rest: Uint8Array[] = [];
   let held = 0;
   for await (const chunk of bytes) {
@@ -126,7 +133,7 @@ export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
     for (;;) {
       const end = chunk.indexOf(10, start);
       if (end < 0) break;
-      yield decoder.decode(Buffer.concat([...rest, chunk.subarray(start, end)]));
+      yield decode([...rest, chunk.subarray(start, end)]);
       rest = [];
       held = 0;
       start = end + 1;
@@ -135,7 +142,16 @@ export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
     held += chunk.length - start;
     if (held > LONGEST_LINE) throw invalid(`a line of it is longer than ${LONGEST_LINE} bytes`);
   }
-  if (rest.length > 0) yield decoder.decode(Buffer.concat(rest));
+  if (rest.length > 0) yield decode(rest);
+}
+
+/** Whether the database refused a value or a row as such: it is the archive that is wrong, not the store. */
+export function isBadData(error: unknown): boolean {
+  if (!(error instanceof MemoryError) || error.code !== "MEMORY_QUERY_FAILED") return false;
+  const { cause } = error;
+  const state = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  // Data exceptions, broken constraints, limits of the server.
+  return ["22", "23", "54"].includes(state.slice(0, 2));
 }
 
 export function invalid(why: string, cause?: unknown): MemoryError {

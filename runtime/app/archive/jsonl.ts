@@ -5,7 +5,7 @@ import { sanitize } from "../../domain/cap.ts";
 import { dedupeKey } from "../../domain/dedupe.ts";
 import type { WriteEntry } from "../transcript/batch.ts";
 import { lockSession, type Writer } from "../transcript/writer.ts";
-import { linesOf } from "./format.ts";
+import { isBadData, linesOf } from "./format.ts";
 
 /** Messages as JSON lines, one each, oldest first: to read elsewhere, and to take in through the writer. */
 
@@ -143,10 +143,15 @@ async function store(
     report.afterCommit();
     return report.rows.filter(({ inserted }) => inserted).length;
   } catch (error) {
-    if (!(error instanceof MemoryError) || !["MEMORY_INVALID_ARGUMENT", "MEMORY_NOT_FOUND"].includes(error.code)) {
+    const bad = isBadData(error);
+    if (
+      !(error instanceof MemoryError) ||
+      !(bad || ["MEMORY_INVALID_ARGUMENT", "MEMORY_NOT_FOUND"].includes(error.code))
+    ) {
       throw error;
     }
-    const message = `The lines from ${firstLine} on cannot be imported: ${error.message}`;
+    const why = bad ? "one of them holds a value that cannot be stored" : error.message;
+    const message = `The lines from ${firstLine} on cannot be imported: ${why}`;
     throw new MemoryError("MEMORY_INVALID_ARGUMENT", message, {
       cause: error,
       ...(error.details.issues ? { issues: error.details.issues } : {}),

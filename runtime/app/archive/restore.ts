@@ -9,7 +9,7 @@ import type { RestoreReport } from "../api.ts";
 import { schemaVersion } from "../migrate.ts";
 import { createEmbeddingTable, embeddingTable } from "../recall/embedding-tables.ts";
 import { AttachmentRestore } from "./attachment-files.ts";
-import { type ArchiveHeader, type ArchivePart, invalid, linesOf, readArchive } from "./format.ts";
+import { type ArchiveHeader, type ArchivePart, invalid, isBadData, linesOf, readArchive } from "./format.ts";
 import { columnsOf, type Section, sectionNamed } from "./sections.ts";
 
 /**
@@ -62,7 +62,7 @@ export async function restore(deps: RestoreDeps, archive: AsyncIterable<Uint8Arr
     return { counts };
   } catch (error) {
     await files.discard();
-    throw error;
+    throw isBadData(error) ? invalid("one of its rows is not one that a store can hold", error) : error;
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

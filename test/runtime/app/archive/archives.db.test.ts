@@ -358,10 +358,21 @@ describeEachDatabase("export and import", (open) => {
     expect(await archives.importJsonl(streamOf(lines, 7))).toEqual({ imported: 0, skipped: 2 });
   });
 
+  it("refuses lines that are not UTF-8", async () => {
+    const { archives } = await archivesOf(await open());
+    await expect(archives.importJsonl(streamOf(Buffer.from([0xff, 0xfe, 0x0a])))).rejects.toMatchObject({
+      code: "MEMORY_ARCHIVE_INVALID",
+    });
+  });
+
   it.each([
     ["{", "Line 2 is not JSON"],
     ['{"session_key":"s"}', "Line 2 is not a message (role"],
     ['{"session_key":"s","role":"user"}', "content"],
+    [
+      '{"session_key":"s","role":"user","content":"x","conversation_id":"018f0000-0000-7000-8000-000000000000","created_at":"no time"}',
+      "cannot be imported",
+    ],
   ])("names the line that it cannot take: %s", async (line, message) => {
     const { archives } = await archivesOf(await open());
     const lines = Buffer.from(`{"session_key":"bad","role":"user","content":"hi"}\n${line}\n`);
