@@ -41,7 +41,8 @@ async function build(place: Place, entries: readonly { at: string; kind: string;
     // An entry that does not fit what is there already (or would go through a link) is left out.
     const fits = await pathIsPlain(place, at);
     if (!fits) continue;
-    if (kind === "file") await writeFile(where, "inside\n").catch(() => undefined);
+    // Never through a link that stands there already.
+    if (kind === "file") await writeFile(where, "inside\n", { flag: "wx" }).catch(() => undefined);
     else if (kind === "directory") await mkdir(where).catch(() => undefined);
     else
       await symlink(target.replace("$OUTSIDE", place.outside).replace("$WS", place.workspace), where).catch(
