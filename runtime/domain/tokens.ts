@@ -15,17 +15,33 @@ interface Encoding {
 /** Longest run that goes to the tokenizer at once: its time grows with the square of an unbroken run of letters. */
 const PIECE = 2_000;
 
+/** The same rows of memory are counted turn after turn: counts of so many texts up to this length are kept. */
+const KEPT = 4_000;
+const KEPT_UNITS = 400;
+
 /** A tokenizer that loads its table at its first call. Text that looks like a special token counts as the text it is. */
 export function createTokenizer(): CountTokens {
   const require = createRequire(import.meta.url);
   const options = { disallowedSpecial: new Set<string>() };
+  const known = new Map<string, number>();
   let encoding: Encoding | undefined;
-  return (text) => {
-    if (text === "") return 0;
+
+  function count(text: string): number {
     // The package declares exactly this function for this entry.
     encoding ??= require("gpt-tokenizer/encoding/o200k_base") as Encoding;
     let tokens = 0;
     for (const piece of pieces(text)) tokens += encoding.countTokens(piece, options);
+    return tokens;
+  }
+
+  return (text) => {
+    if (text === "") return 0;
+    if (text.length > KEPT_UNITS) return count(text);
+    const before = known.get(text);
+    if (before !== undefined) return before;
+    if (known.size >= KEPT) known.clear();
+    const tokens = count(text);
+    known.set(text, tokens);
     return tokens;
   };
 }
