@@ -1,5 +1,6 @@
 /** What a turn costs beside the model: the whole way in and out, with the message and the turn's rows on disk. */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Bench, BenchContext } from "./support/bench.ts";
 import { startModel } from "./support/model.ts";
 import { BACKENDS, type Backend, deploy, messageText, TurnClient, withNode } from "./support/node.ts";
@@ -11,6 +12,9 @@ const LENGTH = 20;
 const SESSIONS = 20;
 const ROUNDS = 20;
 const WARM_UP_ROUNDS = 4;
+const MESSAGES_EACH = 15;
+/** Between a reply and the session's next message: from half of it to one and a half. */
+const PAUSE_MS = 1_000;
 
 export const bench: Bench = {
   about: "from sending a message to the first text over server-sent events, with a model that answers at once",
@@ -23,6 +27,7 @@ export const bench: Bench = {
         try {
           await oneByOne(context, backend, client);
           await sideBySide(context, backend, client);
+          await conversing(context, backend, client);
         } finally {
           client.close();
         }
@@ -55,4 +60,19 @@ async function sideBySide(context: BenchContext, backend: Backend, client: TurnC
   const goal = { of: "p95", atMost: 40 } as const;
   const name = `first text, ${SESSIONS} sessions at once, ${backend}`;
   context.samples({ name, unit: "ms", ...(backend === "postgres" ? { goal } : {}) }, times);
+}
+
+/** All sessions are in the middle of a conversation, each at its own pace: some twenty messages a second. */
+async function conversing(context: BenchContext, backend: Backend, client: TurnClient): Promise<void> {
+  const times: number[] = [];
+  const converse = async (session: number): Promise<void> => {
+    for (let n = 0; n < MESSAGES_EACH; n += 1) {
+      const share = ((session * 31 + n * 17) % 100) / 100;
+      await sleep(PAUSE_MS * (0.5 + share), undefined, { signal: context.signal });
+      times.push(await client.firstText(`session-${session}`, messageText(session + n)));
+    }
+  };
+  context.begin();
+  await Promise.all(Array.from({ length: SESSIONS }, (_, session) => converse(session)));
+  context.samples({ name: `first text, ${SESSIONS} sessions, a message a second each, ${backend}`, unit: "ms" }, times);
 }
