@@ -267,7 +267,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     if (!maintenance) {
       await jobs.start();
       await housekeeping.start();
-      await turnWork.start();
+      await turnWork.start(stopping.signal);
       await agentChannel.start();
     }
     state = "running";

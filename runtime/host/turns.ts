@@ -111,8 +111,8 @@ export function composeTurns(parts: TurnParts) {
     turns,
     commands,
     dispatcher,
-    async start() {
-      await placement.start();
+    async start(signal: AbortSignal) {
+      await placement.start(signal);
       await dispatcher.start();
       outbox.start();
     },

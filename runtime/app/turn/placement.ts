@@ -12,9 +12,9 @@ import type { Agent } from "./agents.ts";
 export interface Placement {
   /**
    * Takes what can be taken now and keeps trying for the rest. RUNTIME_ALREADY_RUNNING when another process keeps renewing
-   * the lease of this node's identity.
+   * the lease of this node's identity. The signal ends the wait for that lease.
    */
-  start(): Promise<void>;
+  start(signal?: AbortSignal): Promise<void>;
   hosted(): readonly string[];
   /** Gives every lease back. */
   stop(): Promise<void>;
@@ -50,12 +50,12 @@ export function createPlacement(deps: PlacementDeps): Placement {
   const takeIdentity = () => leases.acquire(identity, deps.boot, leaseMs, deps.place);
 
   /** A holder that has died is waited for; one that lives renews its lease meanwhile. */
-  async function becomeTheNode(): Promise<void> {
+  async function becomeTheNode(signal: AbortSignal): Promise<void> {
     const until = clock.monotonic() + leaseMs * 1.5;
     while ((await takeIdentity()) === null) {
       if (clock.monotonic() >= until) throw twice(node.id);
       logger.warn({ node: node.id }, "another process has this node's identity; waiting for its lease to end");
-      await sleep(leaseMs / 4, undefined, { signal: stopping.signal });
+      await sleep(leaseMs / 4, undefined, { signal });
     }
   }
 
@@ -90,8 +90,8 @@ export function createPlacement(deps: PlacementDeps): Placement {
   }
 
   return {
-    async start() {
-      await becomeTheNode();
+    async start(signal) {
+      await becomeTheNode(signal ? AbortSignal.any([signal, stopping.signal]) : stopping.signal);
       await refresh();
       timer = setInterval(() => {
         round = round.then(refresh);
