@@ -333,6 +333,26 @@ describe("SIGTERM", () => {
     expect(await node.exited).toBe(0);
   });
 
+  it("finishes the active turn also when a drain had been asked for before", async () => {
+    const fake = await startOpenAiFake();
+    defer.push(fake.close);
+    const deployment = await deploy({
+      providers: { model: { kind: "openai-compatible", base_url: fake.baseUrl, model: "fake", api_key: "none" } },
+      agents: { main: { provider: "model" } },
+    });
+    const node = await run(deployment);
+    fake.enqueue({ text: "held to the end", hold: { gate: "g" } });
+    const answer = ask(node, "question");
+    await fake.waitForRequests(1);
+    await node.call("/api/admin/drain", {});
+    node.signal("SIGTERM");
+    await expect.poll(() => node.output()).toContain("stopping");
+    await sleep(500);
+    fake.release("g");
+    expect(await answer).toMatchObject({ text: "held to the end", interrupted: false });
+    expect(await node.exited).toBe(0);
+  });
+
   it("leaves a turn that is longer than the deadline to the next start, which finishes it", async () => {
     const fake = await startOpenAiFake();
     defer.push(fake.close);

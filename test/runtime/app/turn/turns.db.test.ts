@@ -562,6 +562,10 @@ describeEachDatabase("turns", (open) => {
   it("tells of a turn that does not exist", async () => {
     const harness = await start({ script: echo });
     const unknown = "018f0000-0000-7000-8000-000000000000";
+    for (const malformed of ["x", "'", "%00"]) {
+      const look = harness.turns.look(harness.agentName, malformed);
+      await expect(look).rejects.toMatchObject({ code: "RUNTIME_TURN_UNKNOWN" });
+    }
     await expect(harness.turns.look(harness.agentName, unknown)).rejects.toMatchObject({
       code: "RUNTIME_TURN_UNKNOWN",
     });
