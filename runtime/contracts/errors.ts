@@ -96,6 +96,25 @@ export const ERROR_CODES = {
   PROVIDER_STREAM_TRUNCATED: traits("transient", true, 502),
   PROVIDER_REJECTED_REQUEST: traits("error", false, 502),
   PROVIDER_CONTEXT_TOO_LONG: traits("error", false, 502),
+
+  INFRA_TARGET_MANUAL: traits("error", false, 400),
+  INFRA_PLAN_INVALID: traits("error", false, 400),
+  INFRA_TOOL_MISSING: traits("error", false, 503),
+  INFRA_HOST_UNREACHABLE: traits("transient", true, 502),
+  INFRA_HOST_KEY_MISMATCH: traits("fatal", false, 502),
+  INFRA_CONTEXT_UNKNOWN: traits("error", false, 400),
+  INFRA_PORT_IN_USE: traits("error", false, 409),
+  INFRA_DISK_FULL: traits("error", true, 507),
+  INFRA_IMAGE_MISSING: traits("error", false, 409),
+  INFRA_BUILD_FAILED: traits("error", false, 500),
+  INFRA_LOCKED: traits("error", true, 409),
+  INFRA_INTERRUPTED: traits("error", false, 409),
+  INFRA_STATE_UNREADABLE: traits("fatal", false, 500),
+  INFRA_PASSPHRASE_LOST: traits("fatal", false, 500),
+  INFRA_DATA_EXISTS: traits("error", false, 409),
+  INFRA_DATA_PROTECTED: traits("error", false, 409),
+  INFRA_UP_REFUSED: traits("error", false, 409),
+  INFRA_FAILED: traits("error", true, 500),
 } as const satisfies Record<string, ErrorTraits>;
 
 export type ErrorCode = keyof typeof ERROR_CODES;
@@ -222,6 +241,13 @@ export class ProviderError extends CairnError {
   }
 }
 
+export class InfraError extends CairnError {
+  declare readonly code: CodeOf<"INFRA">;
+  constructor(code: CodeOf<"INFRA">, message: string, details?: ErrorDetails) {
+    super(code, message, details);
+  }
+}
+
 /** Anything thrown, as a CairnError: a foreign error becomes RUNTIME_INTERNAL with a message that gives nothing away. */
 export function toCairnError(error: unknown): CairnError {
   if (error instanceof CairnError) return error;
@@ -254,4 +280,5 @@ const CLASSES: { readonly [prefix: string]: new (code: never, message: string, d
     DELEGATION: DelegationError,
     RUNTIME: RuntimeError,
     PROVIDER: ProviderError,
+    INFRA: InfraError,
   };

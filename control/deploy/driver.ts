@@ -1,0 +1,74 @@
+/**
+ * What the commands need of a target outside the resource graph: is it there, what stands on it, how is an image brought
+ * to it, how is a node reached. One implementation a target under `drivers/`.
+ */
+
+import type { ImageIdentity } from "../../infra/plan/types.ts";
+
+/** One thing that is wrong before anything was changed. */
+export interface Finding {
+  readonly severity: "error" | "warning";
+  /** One of the INFRA_ error codes. */
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string;
+}
+
+/** Data that stands on the target under a name of the plan. */
+export interface ExistingData {
+  /** The volume's or claim's own name. */
+  readonly name: string;
+  readonly place: string;
+  /** Stack that made it, as its labels say; null when nothing does. */
+  readonly stack: string | null;
+}
+
+export interface ObservedNode {
+  readonly name: string;
+  readonly workload: string;
+  readonly place: string;
+  readonly state: "running" | "stopped" | "missing" | "unknown";
+  readonly health: "healthy" | "starting" | "unhealthy" | "unknown";
+  /** As the target names it. */
+  readonly image: string | null;
+}
+
+/** A setting that differs from what was recorded. */
+export interface Drift {
+  readonly resource: string;
+  readonly setting: string;
+  readonly expected: string;
+  readonly observed: string;
+}
+
+/** A way to a node's HTTP interface that lasts until it is closed. */
+export interface NodeConnection {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** A file, shown to the user while it works. */
+export type Report = (text: string) => void;
+
+export interface TargetDriver {
+  /** Looks and changes nothing: tools, hosts, keys, contexts, ports, disk. `deployed`: names of nodes that run already. */
+  preflight(signal: AbortSignal): Promise<readonly Finding[]>;
+  /** Every place that images run on. */
+  imagePlaces(): readonly string[];
+  hasImage(image: ImageIdentity | string, place: string, signal: AbortSignal): Promise<boolean>;
+  /** Brings an image from this machine's engine, or lets the place pull it; INFRA_IMAGE_MISSING when neither works. */
+  deliverImage(image: ImageIdentity | string, place: string, report: Report, signal: AbortSignal): Promise<void>;
+  /** Data under the plan's names, whoever made it. */
+  existingData(signal: AbortSignal): Promise<readonly ExistingData[]>;
+  observe(signal: AbortSignal): Promise<readonly ObservedNode[]>;
+  /** What Pulumi's own refresh cannot see; empty where it sees all. */
+  drift(signal: AbortSignal): Promise<readonly Drift[]>;
+  /**
+   * Provider's id of a resource whose creation was interrupted, if it exists on the target (`type` is the Pulumi type,
+   * `name` the resource's own name there); null when it does not.
+   */
+  findInterrupted(type: string, name: string, signal: AbortSignal): Promise<string | null>;
+  /** Removes data volumes for good. Called after the backup and the typed name alone. */
+  deleteData(names: readonly ExistingData[], signal: AbortSignal): Promise<void>;
+  connect(node: string, signal: AbortSignal): Promise<NodeConnection>;
+}

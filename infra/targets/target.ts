@@ -1,0 +1,16 @@
+/** What every target is to the program: a function from its plan to resources, run inside a Pulumi program. */
+
+import type { Input, Output } from "@pulumi/pulumi";
+import type { DeploymentPlan, SecretValues, StackOutputs } from "../plan/types.ts";
+
+export interface TargetInput<Plan extends DeploymentPlan = DeploymentPlan> {
+  readonly plan: Plan;
+  readonly secrets: SecretValues;
+  /** Generated once a stack and kept in its encrypted configuration. Null without datahub.postgres. */
+  readonly postgresPassword: Output<string> | null;
+  /** Data that exists already and is taken over instead of made: the volume's or claim's own name. */
+  readonly adopt: ReadonlySet<string>;
+}
+
+/** Declares the resources. Data resources are protected and retained. */
+export type Target<Plan extends DeploymentPlan> = (input: TargetInput<Plan>) => Input<StackOutputs>;
