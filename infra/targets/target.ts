@@ -1,6 +1,9 @@
-/** What every target is to the program: a function from its plan to resources, run inside a Pulumi program. */
+/**
+ * What every target is to the program: a function from its plan to resources, run inside a Pulumi program. The file
+ * `targets/<name>.ts` exports it as `target`.
+ */
 
-import type { Input, Output } from "@pulumi/pulumi";
+import type { Input, Output, Resource } from "@pulumi/pulumi";
 import type { DeploymentPlan, SecretValues, StackOutputs } from "../plan/types.ts";
 
 export interface TargetInput<Plan extends DeploymentPlan = DeploymentPlan> {
@@ -10,6 +13,8 @@ export interface TargetInput<Plan extends DeploymentPlan = DeploymentPlan> {
   readonly postgresPassword: Output<string> | null;
   /** Data that exists already and is taken over instead of made: the volume's or claim's own name. */
   readonly adopt: ReadonlySet<string>;
+  /** The stack's root component: what a target declares at its top hangs below it. */
+  readonly parent?: Resource;
 }
 
 /** Declares the resources. Data resources are protected and retained. */
