@@ -58,6 +58,13 @@ export interface TargetDriver {
   hasImage(image: ImageIdentity | string, place: string, signal: AbortSignal): Promise<boolean>;
   /** Brings an image from this machine's engine, or lets the place pull it; INFRA_IMAGE_MISSING when neither works. */
   deliverImage(image: ImageIdentity | string, place: string, report: Report, signal: AbortSignal): Promise<void>;
+  /** After preflight, before the graph is applied: makes what is no resource of it, such as a namespace. Repeatable. */
+  prepare?(report: Report, signal: AbortSignal): Promise<void>;
+  /**
+   * After the graph was applied, where the target's resources do not wait for themselves: brings what runs to what was
+   * applied, one node after the other, and returns when all of it is ready; INFRA_FAILED names what is not, and why.
+   */
+  settle?(report: Report, signal: AbortSignal): Promise<void>;
   /** Data under the plan's names, whoever made it. */
   existingData(signal: AbortSignal): Promise<readonly ExistingData[]>;
   observe(signal: AbortSignal): Promise<readonly ObservedNode[]>;
