@@ -31,6 +31,7 @@ export interface Places {
 
 export function finishConfig(parsed: ParsedConfig, places: Places): Config {
   const absolute = (path: string): string => resolve(places.dir, expandTilde(path, places.userHome));
+  const pem = (value: string): string => (isPem(value) ? value : absolute(value));
   const { runtime, memory, deployment } = parsed;
   const tls = runtime.tls ?? (parsed.mesh.enabled ? "auto" : "off");
   return {
@@ -39,7 +40,7 @@ export function finishConfig(parsed: ParsedConfig, places: Places): Config {
       ...runtime,
       workspace: absolute(runtime.workspace),
       default_agent: runtime.default_agent ?? "main",
-      tls: typeof tls === "string" ? tls : { ...tls, cert: absolute(tls.cert), key: absolute(tls.key) },
+      tls: typeof tls === "string" ? tls : { ...tls, cert: pem(tls.cert), key: pem(tls.key) },
     },
     agents: mapValues(parsed.agents, (agent) =>
       agent.workspace === undefined ? agent : { ...agent, workspace: absolute(agent.workspace) },
@@ -72,6 +73,11 @@ export function finishConfig(parsed: ParsedConfig, places: Places): Config {
           : { ...deployment.kubernetes, kubeconfig: absolute(deployment.kubernetes.kubeconfig) },
     },
   };
+}
+
+/** Whether a value of `runtime.tls` is the text itself and no path. */
+export function isPem(value: string): boolean {
+  return value.trimStart().startsWith("-----BEGIN ");
 }
 
 /** Absolute path of an agent's workspace. */

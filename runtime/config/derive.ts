@@ -3,6 +3,9 @@ import { keyVariable, knownChannelKind, knownProvider } from "./known-ids.ts";
 import type { Environment } from "./references.ts";
 import { isMap, mapAt, type Tree, type TreeMap, withValue } from "./tree.ts";
 
+/** A name that the schema may accept; any other is reported there. */
+const STACK_NAME = /^[a-z0-9-]+$/;
+
 export interface DeriveInput {
   readonly env: Environment;
   /** Name of this machine. */
@@ -70,13 +73,34 @@ function deriveAgents(tree: TreeMap): TreeMap {
 }
 
 function deriveMemory(tree: TreeMap, { env }: DeriveInput): TreeMap {
-  const postgres = mapAt(tree, "memory")["postgres"];
-  if (!isMap(postgres)) return tree;
+  const deployed = deployedDatabase(tree);
+  const postgres = mapAt(tree, "memory")["postgres"] ?? (deployed === null || usesEmbedded(tree) ? undefined : {});
+  if (!isMap(postgres) || !canFill(tree, "memory")) return tree;
+  const url = deployed === null || env["SERVICE_PG_URL"] ? "${SERVICE_PG_URL}" : deployed;
   return withValue(tree, ["memory", "postgres"], {
-    connection_string: "${SERVICE_PG_URL}",
+    connection_string: url,
     ...(env["SERVICE_PG_DIRECT_URL"] ? { direct_url: "${SERVICE_PG_DIRECT_URL}" } : {}),
     ...postgres,
+    // Nodes are told the address by their deployment; elsewhere nobody has the variable, and needs it only to open the store.
+    ...(deployed !== null && postgres["connection_string"] === "${SERVICE_PG_URL}" ? { connection_string: url } : {}),
   });
+}
+
+/** Address of the database that `infra up` makes, within its network and without its password; null without one. */
+function deployedDatabase(tree: TreeMap): string | null {
+  const { target, name } = mapAt(tree, "deployment");
+  const asked = mapAt(tree, "deployment", "datahub")["postgres"];
+  if (target === undefined || target === "manual" || !isOn(asked)) return null;
+  const stack = typeof name === "string" && STACK_NAME.test(name) ? name : "cairn";
+  return `postgresql://cairn@${stack}-postgres:5432/cairn`;
+}
+
+function usesEmbedded(tree: TreeMap): boolean {
+  return mapAt(tree, "memory")["embedded"] !== undefined;
+}
+
+function isOn(value: Tree | undefined): boolean {
+  return value === true || (typeof value === "string" && /^(true|on|yes)$/i.test(value));
 }
 
 function deriveNode(tree: TreeMap, { env, hostname }: DeriveInput): TreeMap {

@@ -1,6 +1,13 @@
 /** The configuration's public door. */
 export { type ApiToken, type ApiTokenOptions, apiTokenSecret, ensureApiToken, generateApiToken } from "./api-token.ts";
-export { type AgentConfig, agentWorkspace, type ChannelConfig, type Config, type ProviderConfig } from "./config.ts";
+export {
+  type AgentConfig,
+  agentWorkspace,
+  type ChannelConfig,
+  type Config,
+  isPem,
+  type ProviderConfig,
+} from "./config.ts";
 export { CONFIG_FILE, type Directories, type DirectoryOptions, resolveDirectories } from "./directories.ts";
 export { mergeEnvironments } from "./environment.ts";
 export { formatListen, isLoopback, type ListenAddress, parseListen } from "./listen.ts";

@@ -2,7 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import type { TurnLimits } from "../app/turn/agents.ts";
-import { type LoadedConfig, parseListen } from "../config/index.ts";
+import { isPem, type LoadedConfig, parseListen } from "../config/index.ts";
 import { ConfigError } from "../contracts/errors.ts";
 import type { ChannelRouting } from "../domain/routing.ts";
 import { SEARCH_WEIGHTS, type SearchWeights } from "../domain/scoring.ts";
@@ -34,18 +34,22 @@ export function advertisedHost({ config: { mesh } }: LoadedConfig): string {
   return URL.parse(url)?.hostname ?? "";
 }
 
-/** The certificate that `runtime.tls` names; null where the node speaks plain HTTP. CONFIG_UNREADABLE when it is not there. */
+/** The certificate that `runtime.tls` names or holds; null where the node speaks plain HTTP. CONFIG_UNREADABLE when it is not there. */
 export async function certificate({
   config,
 }: LoadedConfig): Promise<{ readonly cert: Buffer; readonly key: Buffer } | null> {
   const { tls } = config.runtime;
   if (typeof tls === "string") return null;
   try {
-    const [cert, key] = await Promise.all([readFile(tls.cert), readFile(tls.key)]);
+    const [cert, key] = await Promise.all([readPem(tls.cert), readPem(tls.key)]);
     return { cert, key };
   } catch (cause) {
     throw new ConfigError("CONFIG_UNREADABLE", "The certificate of runtime.tls cannot be read.", { cause });
   }
+}
+
+async function readPem(value: string): Promise<Buffer> {
+  return isPem(value) ? Buffer.from(value) : readFile(value);
 }
 
 export function ownerId({ config }: LoadedConfig): { readonly ownerId?: string } {

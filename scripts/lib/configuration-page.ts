@@ -36,7 +36,8 @@ tokens as \`128k\`.
 | \`SERVICE_HOME\` | home directory, \`~/.cairn\` when absent |
 | \`SERVICE_LISTEN\` | overrides \`runtime.listen\` |
 | \`SERVICE_API_TOKEN\` | the owner's token; made by \`init\` and by the first start, in \`.env\` |
-| \`SERVICE_PG_URL\`, \`SERVICE_PG_DIRECT_URL\` | defaults of \`memory.postgres.connection_string\` and \`direct_url\` |
+| \`SERVICE_PG_URL\`, \`SERVICE_PG_DIRECT_URL\` | defaults of \`memory.postgres.connection_string\` and \`direct_url\`; nodes of a deployment with \`datahub.postgres\` get their own |
+| \`SERVICE_WORKSPACE_SEED\`, \`SERVICE_WORKSPACE_ROOT\` | in containers: where workspace files come from, and where they are kept |
 | \`SERVICE_MCP_ENABLE_MEMORY_WRITE\` | \`1\` offers the memory's write tools |
 | \`TOOL_SYNTH_ENDPOINT\`, \`TOOL_SYNTH_MODEL\` | model for sentences about tool calls; the summarizer's when absent |
 | \`ANTHROPIC_API_KEY\`, \`OPENAI_API_KEY\` and the like | default of \`api_key\` for providers at the service's own address |

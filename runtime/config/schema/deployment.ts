@@ -1,4 +1,6 @@
 /** `deployment`: what `infra` and `update` make of the configuration (one section a target). */
+import { isIP } from "node:net";
+import { parseListen } from "../listen.ts";
 import {
   bytes,
   choice,
@@ -20,6 +22,8 @@ export const DEPLOYMENT_TARGETS = ["docker", "proxmox", "kubernetes", "manual"] 
 const HOST = "a host name or an IP address";
 const DOCKER_HOST = "local, or ssh://user@host[:port]";
 const IMAGE = "an image reference, such as registry.example.org/team/cairn";
+const PUBLISH = "address:port, such as 10.0.0.5:5432 or [fd00::5]:5432";
+const DATA_DIR = "an absolute path of letters, digits, ., _ and -";
 const MAC_OR_CIDR = "dhcp, or an address with its prefix, such as 192.168.1.40/24";
 
 const host = () =>
@@ -34,6 +38,10 @@ const dockerHost = () =>
 const imageName = () =>
   text(IMAGE).regex(/^[a-z0-9]+(?:[._:/-]+[a-z0-9]+)*(?:@sha256:[0-9a-f]{64})?$/i, { error: IMAGE });
 const userName = () => text("a user name").regex(/^[a-z_][a-z0-9_-]{0,31}$/, { error: "a user name" });
+const publishAddress = () => text(PUBLISH).refine((value) => isPublishable(value), { error: PUBLISH });
+/** Stands in command lines of the Proxmox host: no `..`, nothing that a shell would read. */
+const hostPath = () => text(DATA_DIR).regex(/^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]+)+$/, { error: DATA_DIR });
+const containerAddress = () => text(MAC_OR_CIDR).regex(/^(?:dhcp|[0-9A-Fa-f.:]+\/\d{1,3})$/, { error: MAC_OR_CIDR });
 /** Names of storages, bridges and the like: they stand in command lines of the target. */
 const word = (allowed: string) => text(allowed).regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/, { error: allowed });
 
@@ -47,16 +55,15 @@ const node = section({
   host: dockerHost().optional().describe("docker: where the node runs; deployment.docker.host when absent."),
   port: integer({ min: 1, max: 65_535 })
     .optional()
-    .describe("docker, proxmox: published port; runtime.listen's when absent."),
+    .describe(
+      "docker, proxmox: published port; runtime.listen's when absent, on docker the next one for each further node of a host.",
+    ),
   ...resources,
   vmid: integer({ min: 100, max: 999_999_999 }).optional().describe("proxmox: the container's number."),
   pve_node: word("a Proxmox node's name")
     .optional()
     .describe("proxmox: member of the cluster that runs the container."),
-  address: text(MAC_OR_CIDR)
-    .regex(/^(?:dhcp|[0-9A-Fa-f.:]+\/\d{1,3})$/, { error: MAC_OR_CIDR })
-    .optional()
-    .describe("proxmox: the container's address; dhcp when absent."),
+  address: containerAddress().optional().describe("proxmox: the container's address; dhcp when absent."),
   labels: mapping(text(), text()).optional().describe("kubernetes: node selector."),
 });
 
@@ -81,8 +88,14 @@ const proxmox = section({
   vlan: integer({ min: 1, max: 4094 }).optional(),
   gateway: host().optional().describe("For nodes with a fixed address."),
   nameserver: host().optional(),
-  vmid_start: integer({ min: 100, max: 999_999_999 }).prefault(700).describe("First number for nodes without a vmid."),
+  vmid_start: integer({ min: 100, max: 999_999_999 })
+    .prefault(700)
+    .describe("Number of the database's container; nodes without a vmid have the ones after it, in their order."),
   unprivileged: flag().prefault(true),
+  data_dir: hostPath()
+    .default("/var/lib/cairn")
+    .describe("Directory of the Proxmox host for data: mounted into the containers, it outlives them."),
+  postgres_address: containerAddress().default("dhcp").describe("The database's container, with datahub.postgres."),
 });
 
 const kubernetes = section({
@@ -112,6 +125,11 @@ export const deploymentSection = section({
     image: imageName()
       .default("pgvector/pgvector:0.8.1-pg17")
       .describe("Image of that PostgreSQL; its major version is pinned."),
+    publish: publishAddress()
+      .optional()
+      .describe(
+        "Where that PostgreSQL listens for nodes on other docker hosts; the deployment's network alone when absent.",
+      ),
     shared_storage: flag().prefault(false).describe("A volume that all nodes share."),
   }).prefault({}),
   image: section({
@@ -135,3 +153,8 @@ export const deploymentSection = section({
   proxmox: proxmox.optional(),
   kubernetes: kubernetes.prefault({}),
 });
+
+function isPublishable(value: string): boolean {
+  const address = parseListen(value);
+  return address !== null && address.port > 0 && isIP(address.host) !== 0;
+}

@@ -11,8 +11,8 @@ const tls = z
       choice(["auto", "off"]),
       z.literal(false),
       section({
-        cert: path().describe("Certificate chain, PEM."),
-        key: path().describe("Private key, PEM."),
+        cert: path().describe("Certificate chain, PEM: a path, or by reference the text itself."),
+        key: path().describe("Private key, PEM: a path, or by reference the text itself."),
       }),
     ],
     { error: "auto, off, or a mapping with cert and key" },

@@ -372,6 +372,45 @@ providers:
     });
   });
 
+  describe("with a database that the deployment brings", () => {
+    const deployed = (memory: string, name = "") =>
+      `${MINIMAL}deployment: { target: docker, ${name}datahub: { postgres: true } }\n${memory}`;
+
+    test.each([
+      ["nothing", ""],
+      ["an empty memory.postgres", "memory: { postgres: {} }\n"],
+      ["the usual variable", 'memory: { postgres: { connection_string: "${SERVICE_PG_URL}" } }\n'],
+    ])("%s is enough, on a machine that has no SERVICE_PG_URL", async (_what, memory) => {
+      const { errors, loaded } = await inspectText(deployed(memory, "name: fleet, "), { deployment: true });
+      expect(errors).toEqual([]);
+      expect(loaded?.config.memory).toMatchObject({
+        backend: "postgres",
+        postgres: { connection_string: "postgresql://cairn@fleet-postgres:5432/cairn", pool: 10 },
+      });
+    });
+
+    test("SERVICE_PG_URL counts where it is set: on the nodes themselves", async () => {
+      const { loaded } = await inspectText(deployed(""), { env: { SERVICE_PG_URL: "postgres://h/d" } });
+      expect(loaded?.config.memory.postgres?.connection_string).toBe("postgres://h/d");
+    });
+
+    test("an address of one's own and the embedded store stay what they are", async () => {
+      const own = await inspectText(deployed('memory: { postgres: { connection_string: "postgres://own/d" } }\n'));
+      expect(own.loaded?.config.memory.postgres?.connection_string).toBe("postgres://own/d");
+      const embedded = await inspectText(deployed("memory: { embedded: {} }\n"));
+      expect(embedded.loaded?.config.memory.backend).toBe("embedded");
+    });
+
+    test("the manual target still needs the variable, and a bad name is reported once", async () => {
+      const manual = await inspectText(
+        `${MINIMAL}deployment: { datahub: { postgres: true } }\nmemory: { postgres: {} }\n`,
+      );
+      expect(manual.errors).toMatchObject([{ path: "memory.postgres.connection_string" }]);
+      const bad = await inspectText(deployed("", 'name: "a; rm -rf /", '));
+      expect(bad.errors.map(({ path }) => path)).toEqual(["deployment.name"]);
+    });
+  });
+
   test("identifiers longer than a number can hold keep all their digits", async () => {
     const yaml = `${MINIMAL}channels:\n  discord:\n    token: \${T}\n    owner_id: 1234567890123456789\n    channel_bindings: { 9876543210987654321: main }\n`;
     const { loaded } = await inspectText(yaml, { env: { T: "t" } });

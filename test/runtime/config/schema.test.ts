@@ -74,10 +74,10 @@ deployment:
   nodes:
     - { name: node-1, host: "ssh://deploy@host-1.example.org:2222", memory: 1Gi }
     - { name: node-2, host: local, vmid: 701, address: 192.168.1.40/24 }
-  datahub: { postgres: true, shared_storage: false, image: "pgvector/pgvector:0.8.1-pg17" }
+  datahub: { postgres: true, publish: "10.0.0.5:5432", shared_storage: false, image: "pgvector/pgvector:0.8.1-pg17" }
   image: { build_from_source: false, registry: registry.example.org/cairn, tag: "1.2.3" }
   docker: { network: cairn }
-  proxmox: { host: 192.168.1.2, host_key: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA", storage: local-lvm }
+  proxmox: { host: 192.168.1.2, host_key: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA", storage: local-lvm, data_dir: /srv/data, postgres_address: dhcp }
   kubernetes: { namespace: cairn, storage_class: fast }
 telemetry: { otlp: on }
 `;
@@ -154,6 +154,28 @@ describe("the schema of cairn.yaml", () => {
     });
     expect(loaded?.config.memory.postgres).toBeUndefined();
     expect(loaded?.config.memory.summarizer.base_url).toBeUndefined();
+  });
+
+  test.each([
+    ["datahub: { publish: 5432 }", "deployment.datahub.publish"],
+    ["datahub: { publish: 'db.example.org:5432' }", "deployment.datahub.publish"],
+    ["datahub: { publish: '10.0.0.5:0' }", "deployment.datahub.publish"],
+    ["proxmox: { host: h, host_key: ssh-ed25519 AAAA, data_dir: data }", "deployment.proxmox.data_dir"],
+    ["proxmox: { host: h, host_key: ssh-ed25519 AAAA, data_dir: '/x; rm -rf /' }", "deployment.proxmox.data_dir"],
+    ["proxmox: { host: h, host_key: ssh-ed25519 AAAA, data_dir: /x/../etc }", "deployment.proxmox.data_dir"],
+    ["proxmox: { host: h, host_key: ssh-ed25519 AAAA, postgres_address: 1 }", "deployment.proxmox.postgres_address"],
+    ["nodes: [{ name: 'a; rm -rf /' }]", "deployment.nodes[0].name"],
+  ])("refuses `%s`", async (deployment, path) => {
+    const { errors } = await inspectText(`${MINIMAL}deployment: { ${deployment} }\n`);
+    expect(errors.map((issue) => issue.path)).toEqual([path]);
+  });
+
+  test("takes a certificate as text, by reference", async () => {
+    const key = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n";
+    const { loaded } = await inspectText(`${MINIMAL}runtime: { tls: { cert: tls/cert.pem, key: "\${TLS_KEY}" } }\n`, {
+      env: { TLS_KEY: key },
+    });
+    expect(loaded?.config.runtime.tls).toEqual({ cert: expect.stringMatching(/^\/.*\/tls\/cert\.pem$/), key });
   });
 
   test("becomes a JSON Schema that accepts what the loader accepts and refuses what it refuses", () => {
