@@ -1,0 +1,56 @@
+/** What every container of a stack that serves is held to: limits, logs, and the least rights that it can work with. */
+
+import type { ContainerArgs } from "@pulumi/docker";
+import type { DockerPlan, ResourceLimits } from "../../plan/types.ts";
+
+const MIB = 1024 * 1024;
+
+type Limited = Pick<ContainerArgs, "memory" | "memorySwap" | "cpus">;
+
+/** Docker counts memory in MiB here. No swap on top: a limit is a limit, and left out the provider sees a change each time. */
+export function limitArgs(limits: ResourceLimits): Limited {
+  const memory = limits.memoryBytes === null ? null : Math.max(Math.floor(limits.memoryBytes / MIB), 1);
+  return {
+    ...(memory === null ? {} : { memory, memorySwap: memory }),
+    ...(limits.cpus === null ? {} : { cpus: String(limits.cpus) }),
+  };
+}
+
+export function hardeningArgs() {
+  return {
+    readOnly: true,
+    privileged: false,
+    capabilities: { drops: ["ALL"] },
+    securityOpts: ["no-new-privileges:true"],
+  } satisfies Partial<ContainerArgs>;
+}
+
+export function logArgs(plan: DockerPlan) {
+  return {
+    logDriver: "json-file",
+    logOpts: { "max-file": String(plan.logMaxFiles), "max-size": String(plan.logMaxBytes) },
+  } satisfies Partial<ContainerArgs>;
+}
+
+/** `stopTimeoutS`: seconds until the kill, for every way to stop it; the provider's own default would be none at all. */
+export function lifetimeArgs(stopTimeoutS: number, waitTimeoutS: number) {
+  return {
+    restart: "unless-stopped",
+    stopTimeout: stopTimeoutS,
+    destroyGraceSeconds: stopTimeoutS,
+    mustRun: true,
+    // The deployment is done when its containers are healthy, not when they are started.
+    wait: true,
+    waitTimeout: waitTimeoutS,
+    removeVolumes: true,
+  } satisfies Partial<ContainerArgs>;
+}
+
+/** `NAME=value`, sorted. Never a secret: `docker inspect` shows it. */
+export function environmentArgs(environment: Readonly<Record<string, string>>): { envs: string[] } {
+  return {
+    envs: Object.keys(environment)
+      .sort()
+      .map((name) => `${name}=${environment[name]}`),
+  };
+}

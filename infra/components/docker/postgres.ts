@@ -1,0 +1,110 @@
+/** The stack's PostgreSQL: its volume, its files, and its container, which only the stack's network reaches unless asked. */
+
+import { Container, RemoteImage } from "@pulumi/docker";
+import { ComponentResource, type Output, type Resource } from "@pulumi/pulumi";
+import { type DockerPlan, POSTGRES, type PostgresPlan } from "../../plan/types.ts";
+import {
+  POSTGRES_PASSWORD_FILE,
+  postgresCommand,
+  postgresEnvironment,
+  postgresFiles,
+  postgresProbe,
+} from "../../postgres/configuration.ts";
+import { environmentArgs, hardeningArgs, lifetimeArgs, logArgs } from "./container.ts";
+import { filesFor } from "./files.ts";
+import type { DockerHost } from "./host.ts";
+import { ownLabels, serviceLabels } from "./labels.ts";
+import { limitPids } from "./pids.ts";
+import { dataVolume } from "./volume.ts";
+
+/** Seconds. A checkpoint of much data takes its time, and a kill instead means recovery at the next start. */
+const STOP_TIMEOUT_S = 120;
+/** Seconds. Recovery after a crash may be long. */
+const WAIT_TIMEOUT_S = 600;
+/** MiB of /dev/shm: parallel queries and the building of vector indexes work there. */
+const SHARED_MEMORY_MIB = 256;
+/** Connections are processes: never less than this, whatever the nodes get. */
+const LEAST_PIDS = 512;
+
+export interface PostgresInput {
+  readonly plan: DockerPlan;
+  readonly postgres: PostgresPlan;
+  readonly host: DockerHost;
+  readonly password: Output<string>;
+  readonly adopt: ReadonlySet<string>;
+  readonly parent: Resource | undefined;
+}
+
+/** URN type `cairn:docker:Postgres`. */
+export class DockerPostgres extends ComponentResource {
+  readonly container: Container;
+  /** The volume's own name. */
+  readonly volume: string;
+
+  constructor(input: PostgresInput) {
+    const { plan, postgres, host } = input;
+    const name = `${plan.stack}-postgres`;
+    super("cairn:docker:Postgres", name, {}, input.parent ? { parent: input.parent } : {});
+    this.volume = `${name}-data`;
+    const volume = dataVolume({ plan, host, name: this.volume, role: "postgres", adopt: input.adopt, parent: this });
+    // Resolved to its id once: what the tag means later does not change a database that runs.
+    const image = new RemoteImage(
+      `${name}-image`,
+      { name: postgres.image, keepLocally: true },
+      { provider: host.provider, parent: this },
+    );
+    const files = filesFor({
+      plan,
+      host,
+      container: name,
+      role: "postgres",
+      image: image.imageId,
+      directory: POSTGRES.configuration,
+      files: [
+        ...postgresFiles().map((file) => ({ path: `${POSTGRES.configuration}/${file.name}`, content: file.content })),
+        { path: `${POSTGRES.configuration}/${POSTGRES_PASSWORD_FILE}`, content: input.password },
+      ],
+      parent: this,
+    });
+    const owner = `uid=${POSTGRES.uid},gid=${POSTGRES.gid}`;
+    this.container = new Container(
+      name,
+      {
+        name,
+        image: image.imageId,
+        hostname: "postgres",
+        user: `${POSTGRES.uid}:${POSTGRES.gid}`,
+        // Its files are root's, for root's group to read.
+        groupAdds: ["0"],
+        entrypoints: [...postgresCommand()],
+        init: false,
+        ...environmentArgs(postgresEnvironment()),
+        labels: [...ownLabels(plan, "postgres"), ...serviceLabels(plan, "postgres")],
+        ...hardeningArgs(),
+        ...logArgs(plan),
+        ...lifetimeArgs(STOP_TIMEOUT_S, WAIT_TIMEOUT_S),
+        networksAdvanced: [{ name: host.network.name, aliases: ["postgres"] }],
+        ports: postgres.publish
+          ? [{ internal: POSTGRES.port, external: postgres.publish.port, ip: postgres.publish.address }]
+          : [],
+        volumes: [{ volumeName: volume.name, containerPath: POSTGRES.data }, { fromContainer: files.from }],
+        tmpfs: {
+          "/tmp": "rw,nosuid,nodev,noexec,mode=1777,size=268435456",
+          "/var/run/postgresql": `rw,nosuid,nodev,noexec,mode=0775,${owner},size=1048576`,
+        },
+        shmSize: SHARED_MEMORY_MIB,
+        healthcheck: {
+          tests: ["CMD", ...postgresProbe()],
+          interval: "10s",
+          timeout: "5s",
+          retries: 5,
+          startPeriod: "10m0s",
+          startInterval: "1s",
+        },
+      },
+      { provider: host.provider, parent: this, deleteBeforeReplace: true },
+    );
+    limitPids(name, host, this.container, Math.max(plan.pids, LEAST_PIDS), this);
+    this.registerOutputs({});
+  }
+}
