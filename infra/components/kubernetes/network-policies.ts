@@ -1,0 +1,55 @@
+/** Who may talk to whom: nothing, but nodes among themselves, nodes with the database, and nodes with the world. */
+
+import type { types } from "@pulumi/kubernetes";
+import { NetworkPolicy } from "@pulumi/kubernetes/networking/v1/index.js";
+import type { CustomResourceOptions } from "@pulumi/pulumi";
+import { CONTAINER, type KubernetesPlan, POSTGRES } from "../../plan/types.ts";
+import { objectLabels, selectorLabels } from "./names.ts";
+
+type Spec = types.input.networking.v1.NetworkPolicySpec;
+
+const DNS = {
+  ports: [
+    { port: 53, protocol: "UDP" },
+    { port: 53, protocol: "TCP" },
+  ],
+};
+
+export function makeNetworkPolicies(plan: KubernetesPlan, options: CustomResourceOptions): NetworkPolicy[] {
+  const policies: [string, Spec][] = [
+    ["default-deny", { podSelector: { matchLabels: selectorLabels(plan.stack) }, policyTypes: ["Ingress", "Egress"] }],
+    ["nodes", nodes(plan)],
+    ...(plan.postgres ? [["postgres", postgres(plan)] as [string, Spec]] : []),
+  ];
+  return policies.map(([suffix, spec]) => {
+    const name = `${plan.stack}-${suffix}`;
+    const metadata = { name, namespace: plan.namespace, labels: objectLabels(plan.stack) };
+    return new NetworkPolicy(name, { metadata, spec }, options);
+  });
+}
+
+function nodes(plan: KubernetesPlan): Spec {
+  const ports = [{ port: CONTAINER.port, protocol: "TCP" }];
+  // A Service that is open to the outside brings callers from anywhere.
+  const from = plan.serviceType === "ClusterIP" ? { from: [podsOf(plan, "node")] } : {};
+  return {
+    podSelector: { matchLabels: selectorLabels(plan.stack, "node") },
+    policyTypes: ["Ingress", "Egress"],
+    ingress: [{ ...from, ports }],
+    // Model providers, chat platforms, whatever tools fetch.
+    egress: [{}],
+  };
+}
+
+function postgres(plan: KubernetesPlan): Spec {
+  return {
+    podSelector: { matchLabels: selectorLabels(plan.stack, "postgres") },
+    policyTypes: ["Ingress", "Egress"],
+    ingress: [{ from: [podsOf(plan, "node")], ports: [{ port: POSTGRES.port, protocol: "TCP" }] }],
+    egress: [DNS],
+  };
+}
+
+function podsOf(plan: KubernetesPlan, component: "node" | "postgres") {
+  return { podSelector: { matchLabels: selectorLabels(plan.stack, component) } };
+}

@@ -1,0 +1,195 @@
+/** The deployment's PostgreSQL: one pod on its own claim, reached by the nodes alone. */
+
+import { createHash } from "node:crypto";
+import type { types } from "@pulumi/kubernetes";
+import { StatefulSet } from "@pulumi/kubernetes/apps/v1/index.js";
+import { ConfigMap, Secret, Service } from "@pulumi/kubernetes/core/v1/index.js";
+import {
+  ComponentResource,
+  type CustomResourceOptions,
+  type Output,
+  type Resource,
+  secret,
+  unsecret,
+} from "@pulumi/pulumi";
+import { type KubernetesPlan, POSTGRES, type PostgresPlan } from "../../plan/types.ts";
+import {
+  POSTGRES_PASSWORD_FILE,
+  postgresCommand,
+  postgresEnvironment,
+  postgresFiles,
+  postgresProbe,
+} from "../../postgres/configuration.ts";
+import { CLAIM_RETENTION, claimTemplate } from "./claims.ts";
+import { FILE_MODE, secretsMark } from "./files.ts";
+import {
+  CONFIGURATION_ANNOTATION,
+  objectLabels,
+  POSTGRES_CLAIM,
+  POSTGRES_CONTAINER,
+  POSTGRES_NODE,
+  peersName,
+  plannedClaims,
+  SECRETS_ANNOTATION,
+  selectorLabels,
+  workloadName,
+} from "./names.ts";
+import { APPLIED_IS_ENOUGH } from "./node-group.ts";
+import { containerSecurity, podSecurity, QUIET_POD, resources } from "./security.ts";
+
+/** Below the mount: a file system of its own has `lost+found` at its top, and the folder must be the server's own. */
+const DATA = `${POSTGRES.data}/pgdata`;
+/** Fast shutdown needs seconds; a large checkpoint may need a minute. */
+const STOP_TIMEOUT_S = 120;
+
+export interface PostgresInput {
+  readonly plan: KubernetesPlan;
+  readonly postgres: PostgresPlan;
+  readonly password: Output<string>;
+  readonly pullSecret: string | null;
+  readonly before: readonly Resource[];
+}
+
+export class Postgres extends ComponentResource {
+  readonly workload: StatefulSet;
+
+  constructor(input: PostgresInput, options: CustomResourceOptions) {
+    const { plan } = input;
+    const name = workloadName(plan.stack, POSTGRES_NODE);
+    super("cairn:kubernetes:Postgres", name, {}, options);
+    const inside: CustomResourceOptions = { parent: this };
+    const meta = (objectName: string, annotations: Record<string, string> = {}) => ({
+      name: objectName,
+      namespace: plan.namespace,
+      labels: objectLabels(plan.stack, "postgres", POSTGRES_NODE),
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+    });
+    const files = postgresFiles();
+    const data = Object.fromEntries(files.map((file) => [file.name, file.content]));
+    const fileMap = new ConfigMap(`${name}-files`, { metadata: meta(`${name}-files`), data }, inside);
+    const password = new Secret(
+      `${name}-password`,
+      {
+        metadata: meta(`${name}-password`),
+        type: "Opaque",
+        data: {
+          [POSTGRES_PASSWORD_FILE]: secret(input.password).apply((text) => Buffer.from(`${text}\n`).toString("base64")),
+        },
+      },
+      inside,
+    );
+    const ports = [{ name: "postgres", port: POSTGRES.port, targetPort: "postgres", protocol: "TCP" }];
+    const selector = selectorLabels(plan.stack, "postgres", POSTGRES_NODE);
+    const peers = new Service(
+      peersName(plan.stack, POSTGRES_NODE),
+      {
+        metadata: meta(peersName(plan.stack, POSTGRES_NODE), { "pulumi.com/skipAwait": "true" }),
+        spec: { clusterIP: "None", selector, ports },
+      },
+      inside,
+    );
+    new Service(
+      name,
+      {
+        metadata: meta(name, { "pulumi.com/skipAwait": "true" }),
+        spec: { type: "ClusterIP", selector, ports },
+      },
+      inside,
+    );
+    this.workload = new StatefulSet(
+      name,
+      {
+        metadata: meta(name, APPLIED_IS_ENOUGH),
+        spec: {
+          serviceName: peersName(plan.stack, POSTGRES_NODE),
+          replicas: 1,
+          selector: { matchLabels: selector },
+          podManagementPolicy: "Parallel",
+          // Its image stands in the configuration and changes by hand alone: nothing has to be held back.
+          updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 0 } },
+          persistentVolumeClaimRetentionPolicy: CLAIM_RETENTION,
+          revisionHistoryLimit: 5,
+          template: podOf(input, {
+            [CONFIGURATION_ANNOTATION]: createHash("sha256").update(JSON.stringify(data)).digest("hex").slice(0, 32),
+            [SECRETS_ANNOTATION]: unsecret(
+              input.password.apply((text) => secretsMark(text, plan.stack, POSTGRES_NODE)),
+            ),
+          }),
+          volumeClaimTemplates: plannedClaims(plan)
+            .filter((claim) => claim.component === "postgres")
+            .map((claim) => claimTemplate(plan, { ...claim, template: POSTGRES_CLAIM })),
+        },
+      },
+      {
+        ...inside,
+        dependsOn: [...input.before, fileMap, password, peers],
+        ignoreChanges: ["spec.volumeClaimTemplates"],
+      },
+    );
+    this.registerOutputs({});
+  }
+}
+
+function podOf(
+  { plan, postgres, pullSecret }: PostgresInput,
+  annotations: Record<string, string | Output<string>>,
+): types.input.core.v1.PodTemplateSpec {
+  const name = workloadName(plan.stack, POSTGRES_NODE);
+  return {
+    metadata: { labels: objectLabels(plan.stack, "postgres", POSTGRES_NODE), annotations },
+    spec: {
+      ...QUIET_POD,
+      serviceAccountName: plan.stack,
+      securityContext: podSecurity(POSTGRES.uid, POSTGRES.gid),
+      terminationGracePeriodSeconds: STOP_TIMEOUT_S,
+      ...(pullSecret === null ? {} : { imagePullSecrets: [{ name: pullSecret }] }),
+      containers: [containerOf(plan, postgres)],
+      volumes: [
+        {
+          name: "configuration",
+          projected: {
+            defaultMode: FILE_MODE,
+            sources: [
+              { configMap: { name: `${name}-files` } },
+              {
+                secret: {
+                  name: `${name}-password`,
+                  items: [{ key: POSTGRES_PASSWORD_FILE, path: POSTGRES_PASSWORD_FILE }],
+                },
+              },
+            ],
+          },
+        },
+        { name: "run", emptyDir: { medium: "Memory", sizeLimit: "16Mi" } },
+        { name: "tmp", emptyDir: { sizeLimit: "64Mi" } },
+        // Parallel queries and index builds share memory here; the default is 64 MiB.
+        { name: "shm", emptyDir: { medium: "Memory", sizeLimit: "256Mi" } },
+      ],
+    },
+  };
+}
+
+function containerOf(plan: KubernetesPlan, postgres: PostgresPlan): types.input.core.v1.Container {
+  const probe = { exec: { command: [...postgresProbe()] }, timeoutSeconds: 5 };
+  return {
+    name: POSTGRES_CONTAINER,
+    image: postgres.image,
+    imagePullPolicy: "IfNotPresent",
+    command: [...postgresCommand()],
+    env: Object.entries(postgresEnvironment(DATA)).map(([variable, value]) => ({ name: variable, value })),
+    ports: [{ name: "postgres", containerPort: POSTGRES.port, protocol: "TCP" }],
+    resources: resources(plan.requests, plan.podLimits),
+    securityContext: containerSecurity(),
+    // Crash recovery of a large store takes minutes, and a kill in it only makes it begin again.
+    startupProbe: { ...probe, periodSeconds: 2, failureThreshold: 450 },
+    livenessProbe: { ...probe, periodSeconds: 10, failureThreshold: 6 },
+    readinessProbe: { ...probe, periodSeconds: 5, failureThreshold: 2 },
+    volumeMounts: [
+      { name: "configuration", mountPath: POSTGRES.configuration, readOnly: true },
+      { name: POSTGRES_CLAIM, mountPath: POSTGRES.data },
+      { name: "run", mountPath: "/var/run/postgresql" },
+      { name: "tmp", mountPath: "/tmp" },
+      { name: "shm", mountPath: "/dev/shm" },
+    ],
+  };
+}

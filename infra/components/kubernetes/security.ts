@@ -1,0 +1,49 @@
+/** What the Pod Security Standard `restricted` asks, and a little more: the root file system cannot be written. */
+
+import type { types } from "@pulumi/kubernetes";
+
+export type PodSecurity = types.input.core.v1.PodSecurityContext;
+export type ContainerSecurity = types.input.core.v1.SecurityContext;
+
+/** `gid` also owns the volumes, so that the user may write to them; changed only where it is another's, which is quick. */
+export function podSecurity(uid: number, gid: number): PodSecurity {
+  return {
+    runAsNonRoot: true,
+    runAsUser: uid,
+    runAsGroup: gid,
+    fsGroup: gid,
+    fsGroupChangePolicy: "OnRootMismatch",
+    seccompProfile: { type: "RuntimeDefault" },
+  };
+}
+
+export function containerSecurity(): ContainerSecurity {
+  return {
+    allowPrivilegeEscalation: false,
+    privileged: false,
+    readOnlyRootFilesystem: true,
+    runAsNonRoot: true,
+    capabilities: { drop: ["ALL"] },
+  };
+}
+
+/** Nothing in a pod of ours talks to the cluster, and services of the namespace are none of its environment. */
+export const QUIET_POD = { automountServiceAccountToken: false, enableServiceLinks: false } as const;
+
+/** Memory and processors, as quantities; a request is never above its limit. */
+export function resources(
+  requests: { readonly memoryBytes: number; readonly cpus: number },
+  limits: { readonly memoryBytes: number; readonly cpus: number },
+): types.input.core.v1.ResourceRequirements {
+  return {
+    requests: quantities({
+      memoryBytes: Math.min(requests.memoryBytes, limits.memoryBytes),
+      cpus: Math.min(requests.cpus, limits.cpus),
+    }),
+    limits: quantities(limits),
+  };
+}
+
+function quantities({ memoryBytes, cpus }: { readonly memoryBytes: number; readonly cpus: number }) {
+  return { memory: String(Math.round(memoryBytes)), cpu: `${Math.max(1, Math.round(cpus * 1000))}m` };
+}

@@ -1,0 +1,129 @@
+/** Kubernetes: a StatefulSet per agent group, PostgreSQL beside them, nothing open that is not needed. */
+
+import { Secret, ServiceAccount } from "@pulumi/kubernetes/core/v1/index.js";
+import { all, type CustomResourceOptions, secret } from "@pulumi/pulumi";
+import { InfraError } from "../../runtime/contracts/errors.ts";
+import { makeClaim } from "../components/kubernetes/claims.ts";
+import {
+  checkNames,
+  objectLabels,
+  POSTGRES_NODE,
+  plannedClaims,
+  workloadName,
+} from "../components/kubernetes/names.ts";
+import { makeNetworkPolicies } from "../components/kubernetes/network-policies.ts";
+import { NodeGroup } from "../components/kubernetes/node-group.ts";
+import { imageReference } from "../components/kubernetes/node-pod.ts";
+import { Postgres } from "../components/kubernetes/postgres.ts";
+import { makeProvider } from "../components/kubernetes/provider.ts";
+import { renderEnvFile } from "../plan/env-file.ts";
+import { type KubernetesNodePlan, type KubernetesPlan, POSTGRES, type StackOutputs } from "../plan/types.ts";
+import { connectionString } from "../postgres/configuration.ts";
+import type { Target, TargetInput } from "./target.ts";
+
+/**
+ * The namespace is no resource of the graph: deleting one deletes the claims in it. The driver makes it when it is missing.
+ * INFRA_PLAN_INVALID, INFRA_IMAGE_MISSING.
+ */
+export const target: Target<KubernetesPlan> = (input) => {
+  const { plan, secrets, adopt } = input;
+  checkNames(plan);
+  const below = input.parent === undefined ? {} : { parent: input.parent };
+  const provider = makeProvider(plan, below);
+  const options: CustomResourceOptions = { ...below, provider };
+  const meta = (name: string) => ({ name, namespace: plan.namespace, labels: objectLabels(plan.stack) });
+
+  const claims = new Map(
+    plannedClaims(plan).map((claim) => [
+      claim.name,
+      { claim, made: makeClaim(plan, claim, adopt.has(claim.name), options) },
+    ]),
+  );
+  const account = new ServiceAccount(
+    plan.stack,
+    { metadata: meta(plan.stack), automountServiceAccountToken: false },
+    options,
+  );
+  const policies = makeNetworkPolicies(plan, options);
+  const registry = registrySecret(input, meta, options);
+  const pullSecret = plan.imagePullSecret ?? (registry === null ? null : registry.name);
+  const before = [account, ...policies, ...(registry === null ? [] : [registry.made])];
+  /** A node named null has the shared claim. */
+  const claimsOf = (node: string | null) =>
+    [...claims.values()].filter(({ claim }) => claim.node === node).map(({ made }) => made);
+
+  const password = input.postgresPassword;
+  if (plan.postgres !== null) {
+    if (password === null)
+      throw new InfraError("INFRA_PLAN_INVALID", "PostgreSQL is to be deployed without a password.");
+    new Postgres(
+      { plan, postgres: plan.postgres, password, pullSecret, before: [...before, ...claimsOf(POSTGRES_NODE)] },
+      options,
+    );
+  }
+  for (const node of plan.nodes) {
+    const env = all([password]).apply(([text]) =>
+      renderEnvFile(variablesOf(plan, node, secrets.variables, text ?? null)),
+    );
+    new NodeGroup(
+      { plan, node, env, pullSecret, before: [...before, ...claimsOf(node.name), ...claimsOf(null)] },
+      options,
+    );
+  }
+  return outputsOf(plan);
+};
+
+/** Credentials that the configuration has become a pull secret, unless it names one that is there. */
+function registrySecret(
+  { plan, secrets }: TargetInput<KubernetesPlan>,
+  meta: (name: string) => { name: string; namespace: string; labels: Record<string, string> },
+  options: CustomResourceOptions,
+): { readonly name: string; readonly made: Secret } | null {
+  if (plan.imagePullSecret !== null || secrets.registry === null) return null;
+  const name = `${plan.stack}-registry`;
+  const { server, username, password } = secrets.registry;
+  const auth = Buffer.from(`${username}:${password}`).toString("base64");
+  const text = JSON.stringify({ auths: { [server]: { username, password, auth } } });
+  const data = secret({
+    ".dockerconfigjson": Buffer.from(text).toString("base64"),
+  });
+  const made = new Secret(name, { metadata: meta(name), type: "kubernetes.io/dockerconfigjson", data }, options);
+  return { name, made };
+}
+
+/** Values of a node's `.env`. The deployment's own database wins over what a variable of its name says. */
+function variablesOf(
+  plan: KubernetesPlan,
+  node: KubernetesNodePlan,
+  values: Readonly<Record<string, string>>,
+  password: string | null,
+): Record<string, string> {
+  const database =
+    plan.postgres === null || password === null
+      ? {}
+      : {
+          [POSTGRES.variable]: connectionString(workloadName(plan.stack, POSTGRES_NODE), POSTGRES.port, password),
+        };
+  const all: Readonly<Record<string, string>> = { ...values, ...database };
+  return Object.fromEntries(
+    node.secretVariables.map((name) => {
+      const value = all[name];
+      if (value !== undefined) return [name, value];
+      throw new InfraError("INFRA_PLAN_INVALID", `The variable ${name} of the node ${node.name} has no value.`, {
+        hint: "Set it in .env.",
+      });
+    }),
+  );
+}
+
+function outputsOf(plan: KubernetesPlan): StackOutputs {
+  return {
+    nodes: plan.nodes.map((node) => ({
+      name: node.name,
+      workload: workloadName(plan.stack, node.name),
+      place: plan.namespace,
+      image: node.image === null ? "" : imageReference(node.image),
+    })),
+    data: plannedClaims(plan).map(({ name }) => ({ name, place: plan.namespace })),
+  };
+}
