@@ -1,0 +1,73 @@
+/** The kubernetes target's part of a plan: groups, storage and service. */
+import { limitsOf, nodePath } from "./node.ts";
+import type { Problems } from "./problems.ts";
+import type { TargetContext } from "./target-context.ts";
+import type { KubernetesNodePlan, KubernetesPlan } from "./types.ts";
+
+export function planKubernetes(context: TargetContext, problems: Problems): KubernetesPlan {
+  const { config, common, nodes } = context;
+  const { kubernetes } = config.deployment;
+  // A node that is named is one node; only the nameless fleet is one group of equal pods.
+  const replicas = config.deployment.nodes.length === 0 ? kubernetes.replicas : 1;
+  const planned = nodes.map(
+    ({ base, settings }): KubernetesNodePlan => ({
+      ...base,
+      limits: limitsOf(settings, {}),
+      publish: null,
+      replicas,
+      nodeSelector: settings.labels ?? {},
+    }),
+  );
+  checkReplicas(context, replicas, problems);
+  checkResources(context, planned, problems);
+  return {
+    ...common,
+    target: "kubernetes",
+    nodes: planned,
+    kubeconfig: kubernetes.kubeconfig ?? null,
+    context: kubernetes.context ?? null,
+    namespace: kubernetes.namespace,
+    storageClass: kubernetes.storage_class ?? null,
+    storageBytes: kubernetes.storage_size,
+    databaseBytes: kubernetes.database_size,
+    serviceType: kubernetes.service_type,
+    serviceAnnotations: kubernetes.annotations,
+    imagePullSecret: kubernetes.image_pull_secret ?? null,
+    requests: { memoryBytes: kubernetes.requests.memory, cpus: kubernetes.requests.cpus },
+    podLimits: { memoryBytes: kubernetes.limits.memory, cpus: kubernetes.limits.cpus },
+  };
+}
+
+function checkReplicas({ config, common }: TargetContext, replicas: number, problems: Problems): void {
+  const { kubernetes, nodes } = config.deployment;
+  if (nodes.length > 0 && kubernetes.replicas > 1) {
+    problems.warn(
+      "deployment.kubernetes.replicas",
+      "counts only where deployment.nodes is empty: each node that is named there is one pod",
+    );
+  }
+  if (config.memory.backend === "embedded" && replicas > 1) {
+    problems.refuse(
+      "deployment.kubernetes.replicas",
+      "the embedded store is one process's: set deployment.datahub.postgres, give memory.postgres an address, or set replicas to 1",
+    );
+  }
+  if (common.sharedStorage && (replicas > 1 || nodes.length > 1)) {
+    problems.warn(
+      "deployment.datahub.shared_storage",
+      "several pods share it: the storage class must offer ReadWriteMany",
+    );
+  }
+}
+
+function checkResources({ config }: TargetContext, planned: readonly KubernetesNodePlan[], problems: Problems): void {
+  const { requests, limits } = config.deployment.kubernetes;
+  for (const [index, node] of planned.entries()) {
+    const own = config.deployment.nodes[index];
+    for (const key of ["memory", "cpus"] as const) {
+      if (requests[key] <= (own?.[key] ?? limits[key])) continue;
+      const path = own?.[key] === undefined ? `deployment.kubernetes.limits.${key}` : nodePath(config, index, key);
+      problems.refuse(path, `${node.name} may not have less than it requests (deployment.kubernetes.requests.${key})`);
+    }
+  }
+}

@@ -1,0 +1,46 @@
+/** What a node is on every target, and the values that all targets take from the configuration in the same way. */
+import type { Config } from "../../runtime/config/index.ts";
+import { type ListenAddress, parseListen } from "../../runtime/config/index.ts";
+import { hasReference } from "../../runtime/config/references.ts";
+import { type Tree, type TreeMap, valueAt } from "../../runtime/config/tree.ts";
+import { ONLY_NODE } from "./names.ts";
+import type { NodePlan, ResourceLimits } from "./types.ts";
+
+export type NodeSettings = Config["deployment"]["nodes"][number];
+
+/** What a target adds to a node. Limits are decided there, because each target has its own defaults. */
+export type NodeBase = Omit<NodePlan, "limits" | "publish">;
+
+/** The fleet's nodes in the order of the file; one, named by mesh.name, where the file has none. */
+export function configuredNodes(config: Config, tree: TreeMap): readonly NodeSettings[] {
+  if (config.deployment.nodes.length > 0) return config.deployment.nodes;
+  // The name of the operator's machine, which the loader fills in, says nothing about a container.
+  const written = valueAt(tree, ["mesh", "name"]);
+  return [{ name: written === undefined || written === null ? ONLY_NODE : config.mesh.name }];
+}
+
+/** `runtime.listen` as the file has it: SERVICE_LISTEN of the operator's machine says nothing about a node. */
+export function writtenListen(config: Config, tree: TreeMap): ListenAddress {
+  const written: Tree | undefined = valueAt(tree, ["runtime", "listen"]);
+  const usual = { host: "127.0.0.1", port: 7433 };
+  if (typeof written !== "string") return usual;
+  const found = parseListen(hasReference(written) ? config.runtime.listen : written);
+  return found === null || found.port === 0 ? usual : found;
+}
+
+export function limitsOf(
+  node: NodeSettings,
+  fallback: { memory?: number | undefined; cpus?: number | undefined },
+): ResourceLimits {
+  return { memoryBytes: node.memory ?? fallback.memory ?? null, cpus: node.cpus ?? fallback.cpus ?? null };
+}
+
+/** Without TLS nobody but the node's own host reaches it. */
+export function publishAddress(tls: boolean): string {
+  return tls ? "0.0.0.0" : "127.0.0.1";
+}
+
+/** Path of a node's key in the configuration, for messages. */
+export function nodePath(config: Config, index: number, key: string): string {
+  return config.deployment.nodes.length === 0 ? `deployment.nodes` : `deployment.nodes[${index}].${key}`;
+}

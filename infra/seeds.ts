@@ -1,0 +1,131 @@
+/**
+ * Reads the workspace files that travel into containers: regular text files of a bounded size. What is left out is said, and
+ * whatever holds a secret is left out: plans are printed and compared.
+ */
+import { constants } from "node:fs";
+import { lstat, open, readdir, realpath } from "node:fs/promises";
+import { join } from "node:path";
+import type { Issue } from "../runtime/contracts/errors.ts";
+import { type SeedFile, type WorkspaceRoot, within } from "./plan/workspaces.ts";
+
+/** Bytes of one file, and of all together: what a ConfigMap holds, with room for the configuration. */
+const LARGEST_FILE = 256 * 1024;
+const LARGEST_TOTAL = 768 * 1024;
+/** Entries that are looked at before the workspace is taken for something else. */
+const MOST_ENTRIES = 2_000;
+/** A shorter value cannot be told from ordinary text. */
+const SHORTEST_SECRET = 6;
+
+export interface SeedsInput {
+  readonly roots: readonly WorkspaceRoot[];
+  /** Deployment directory: a workspace that contains it is not copied. */
+  readonly dir: string;
+  /** Values that must not travel this way. */
+  readonly secrets: readonly string[];
+  readonly signal?: AbortSignal;
+}
+
+export interface Seeds {
+  readonly files: readonly SeedFile[];
+  readonly warnings: readonly Issue[];
+}
+
+interface Found {
+  readonly files: SeedFile[];
+  readonly warnings: Issue[];
+  bytes: number;
+  entries: number;
+}
+
+export async function readSeeds({ roots, dir, secrets, signal }: SeedsInput): Promise<Seeds> {
+  const found: Found = { files: [], warnings: [], bytes: 0, entries: 0 };
+  const values = secrets.filter((value) => value.length >= SHORTEST_SECRET);
+  const deployment = await realpath(dir).catch(() => dir);
+  for (const { name, source } of roots) {
+    const real = await realpath(source).catch(() => null);
+    if (real === null) continue;
+    if (within(real, deployment) !== null) {
+      found.warnings.push({
+        path: source,
+        message: "holds the deployment directory itself: it is not copied to the nodes",
+      });
+      continue;
+    }
+    await readDirectory(found, { root: name, directory: real, path: "", values, ...(signal ? { signal } : {}) });
+  }
+  return { files: found.files, warnings: found.warnings };
+}
+
+interface Place {
+  readonly root: string;
+  /** Resolved directory of the root. */
+  readonly directory: string;
+  /** Relative to it; empty for itself. */
+  readonly path: string;
+  readonly values: readonly string[];
+  readonly signal?: AbortSignal;
+}
+
+/** In the order of names, so that the same files make the same plan. */
+async function readDirectory(found: Found, place: Place): Promise<void> {
+  const { directory, path, root } = place;
+  const entries = await readdir(join(directory, path), { withFileTypes: true }).catch(
+    (error: NodeJS.ErrnoException) => {
+      found.warnings.push({ path: join(directory, path), message: `cannot be read (${error.code}): it is not copied` });
+      return [];
+    },
+  );
+  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    place.signal?.throwIfAborted();
+    if (entry.name.startsWith(".")) continue;
+    const inner = path === "" ? entry.name : `${path}/${entry.name}`;
+    const leaveOut = (message: string) =>
+      found.warnings.push({ path: join(directory, inner), message: `${message}: it is not copied` });
+    if (++found.entries > MOST_ENTRIES) {
+      if (found.entries === MOST_ENTRIES + 1) leaveOut(`there are more than ${MOST_ENTRIES} files`);
+      return;
+    }
+    if (hasOddName(entry.name)) leaveOut("its name cannot be kept on every target");
+    else if (entry.isDirectory()) await readDirectory(found, { ...place, path: inner });
+    else if (!entry.isFile()) leaveOut(entry.isSymbolicLink() ? "it is a symbolic link" : "it is no regular file");
+    else {
+      const content = await readText(join(directory, inner));
+      const bytes = Buffer.byteLength(content.text ?? "");
+      if (content.text === null) leaveOut(content.reason);
+      else if (place.values.some((value) => content.text.includes(value))) leaveOut("it holds the value of a secret");
+      else if (found.bytes + bytes > LARGEST_TOTAL) leaveOut("all files together are more than 768 KiB");
+      else {
+        found.bytes += bytes;
+        found.files.push({ root, path: inner, content: content.text });
+      }
+    }
+  }
+}
+
+type Content = { readonly text: string } | { readonly text: null; readonly reason: string };
+
+/** What is opened is what is checked and read: never a link, never a pipe. */
+async function readText(path: string): Promise<Content> {
+  const refused = (reason: string): Content => ({ text: null, reason });
+  if ((await lstat(path)).size > LARGEST_FILE) return refused("it is larger than 256 KiB");
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const handle = await open(path, flags).catch((error: NodeJS.ErrnoException) => error);
+  if (handle instanceof Error) return refused(`it cannot be read (${handle.code})`);
+  try {
+    const stats = await handle.stat();
+    if (!stats.isFile()) return refused("it is no regular file");
+    if (stats.size > LARGEST_FILE) return refused("it is larger than 256 KiB");
+    const bytes = await handle.readFile();
+    const text = bytes.toString("utf8");
+    // Text that is read and written again must be what it was.
+    if (text.includes("\0") || !Buffer.from(text, "utf8").equals(bytes)) return refused("it is no text");
+    return { text };
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Control characters and what file systems and archives disagree about. */
+function hasOddName(name: string): boolean {
+  return /[\p{Cc}\\:*?"<>|]/u.test(name) || Buffer.byteLength(name) > 200 || !name.isWellFormed();
+}
