@@ -1,6 +1,7 @@
 /**
- * Makes `dist` from the sources: compiled JavaScript with types, the other files as they are, and the manifest that lets the
- * command line load one command without importing all. A failed build leaves the former `dist` in place.
+ * Makes `dist` from the sources: compiled JavaScript with types, the other files as they are, what the image has to install,
+ * and the manifest that lets the command line load one command without importing all. A failed build leaves the former
+ * `dist` in place.
  */
 // @ts-check
 
@@ -9,6 +10,7 @@ import { copyFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { isBuilt, SOURCES, STAMP, sourceFiles, sourceHash } from "./lib/build-stamp.js";
+import { writeImagePackages } from "./lib/image-packages.ts";
 import { alone } from "./lib/lock.js";
 import { CACHE, ROOT } from "./lib/paths.js";
 
@@ -30,6 +32,7 @@ function build() {
   try {
     compile(fresh);
     copyAssets(fresh);
+    writeImagePackages({ compiled: join(fresh, "runtime"), root: ROOT, target: join(fresh, "image") });
     run([join(ROOT, "scripts", "manifest.js"), fresh, manifest]);
     moveAside(join(ROOT, "dist"), old);
     renameSync(fresh, join(ROOT, "dist"));

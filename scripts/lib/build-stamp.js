@@ -13,7 +13,15 @@ export const SOURCES = ["runtime", "control", "infra"];
 /** Below `dist`: the hash of the sources that it was built from. */
 export const STAMP = ".sources";
 
-const SETTINGS = ["package.json", "tsconfig.json", "tsconfig.build.json", "scripts/build.js", "scripts/manifest.js"];
+const SETTINGS = [
+  "package.json",
+  "package-lock.json",
+  "tsconfig.json",
+  "tsconfig.build.json",
+  "scripts/build.js",
+  "scripts/lib/image-packages.ts",
+  "scripts/manifest.js",
+];
 
 /**
  * Builds when a source differs from those of the last build.

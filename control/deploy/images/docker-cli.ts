@@ -1,0 +1,118 @@
+/**
+ * Docker's own command line: the one way that this program talks to an engine outside a Pulumi program. It knows contexts,
+ * SSH hosts and credential helpers, so that whatever works in the operator's shell works here.
+ */
+
+import process from "node:process";
+import { execa } from "execa";
+import { InfraError } from "../../../runtime/contracts/errors.ts";
+
+/** `local` is what Docker's own environment says (DOCKER_HOST, the current context); else `ssh://...`, `unix://...`. */
+export type DockerHost = string;
+
+export interface DockerCall {
+  readonly host?: DockerHost;
+  readonly signal?: AbortSignal;
+  /** On top of the process's own; a credential goes into a file that one of these names, never into the arguments. */
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+export interface DockerOutcome {
+  readonly ok: boolean;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Milliseconds that a cancelled child gets to end by itself. */
+export const CANCEL_GRACE_MS = 5_000;
+
+/** Milliseconds after which an engine that does not answer a question counts as unreachable. */
+const QUESTION_MS = 30_000;
+
+export function dockerArguments(args: readonly string[], host: DockerHost = "local"): string[] {
+  return host === "local" ? [...args] : ["-H", host, ...args];
+}
+
+/** Standard output of a short question. INFRA_TOOL_MISSING, INFRA_HOST_UNREACHABLE, INFRA_DISK_FULL or INFRA_FAILED. */
+export async function askDocker(args: readonly string[], call: DockerCall = {}): Promise<string> {
+  const outcome = await tryDocker(args, call);
+  if (outcome.ok) return outcome.stdout;
+  throw dockerFailure(outcome.stderr, `docker ${args.join(" ")}`, call.host);
+}
+
+/** As `askDocker`, but an answer of no is an answer: an image that is not there. An engine that is not there still throws. */
+export async function tryDocker(
+  args: readonly string[],
+  { host = "local", signal, environment = {} }: DockerCall = {},
+  timeoutMs: number = QUESTION_MS,
+): Promise<DockerOutcome> {
+  const result = await execa("docker", dockerArguments(args, host), {
+    reject: false,
+    stdin: "ignore",
+    env: environment,
+    timeout: timeoutMs,
+    forceKillAfterDelay: CANCEL_GRACE_MS,
+    ...(signal ? { cancelSignal: signal } : {}),
+  });
+  signal?.throwIfAborted();
+  if (result.code === "ENOENT") throw dockerMissing();
+  if (result.timedOut) {
+    throw new InfraError("INFRA_HOST_UNREACHABLE", `The Docker engine ${placeOf(host)} did not answer in time.`, {
+      hint: hintFor(host),
+    });
+  }
+  const { stdout, stderr } = result;
+  if (result.failed && isUnreachable(stderr)) throw dockerFailure(stderr, "docker", host);
+  return { ok: !result.failed, stdout, stderr };
+}
+
+export function dockerMissing(): InfraError {
+  return new InfraError("INFRA_TOOL_MISSING", "Docker's command line was not found.", {
+    hint: "Install Docker (https://docs.docker.com/engine/install) and see that `docker version` works.",
+  });
+}
+
+/** What the words of a failed `docker` mean. The one place that reads them. */
+export function dockerFailure(words: string, what: string, host: DockerHost = "local"): InfraError {
+  const line = lastLine(words);
+  if (isUnreachable(words)) {
+    return new InfraError("INFRA_HOST_UNREACHABLE", `The Docker engine ${placeOf(host)} cannot be reached: ${line}`, {
+      hint: hintFor(host),
+    });
+  }
+  if (isDiskFull(words)) return diskFull(line, host);
+  return new InfraError("INFRA_FAILED", `\`${what}\` failed ${placeOf(host)}: ${line || "it said nothing"}`);
+}
+
+export function diskFull(line: string, host: DockerHost = "local"): InfraError {
+  return new InfraError("INFRA_DISK_FULL", `The disk ${placeOf(host)} is full: ${line}`, {
+    hint: "`docker system df` shows what takes the room; `docker builder prune` and `docker image prune` free some of it.",
+  });
+}
+
+export function isDiskFull(words: string): boolean {
+  return /no space left on device|ENOSPC|disk quota exceeded/i.test(words);
+}
+
+export function isUnreachable(words: string): boolean {
+  return /cannot connect to the docker daemon|permission denied while trying to connect|error during connect|failed to connect to the docker API|dial unix .*(?:no such file|connection refused|permission denied)|is the docker daemon running/i.test(
+    words,
+  );
+}
+
+/** Where something is, in the middle of a sentence. */
+export function placeOf(host: DockerHost): string {
+  return host === "local" ? "of this machine" : `at ${host}`;
+}
+
+function hintFor(host: DockerHost): string {
+  if (host !== "local") return `See that \`docker -H ${host} version\` works.`;
+  const set = process.env.DOCKER_HOST;
+  return set
+    ? `DOCKER_HOST is set to ${set}: see that \`docker version\` works.`
+    : "Start it (`systemctl start docker`, or Docker Desktop), and see that your user may use it: `docker version`.";
+}
+
+function lastLine(words: string): string {
+  return words.trim().split("\n").at(-1)?.trim() ?? "";
+}

@@ -1,0 +1,42 @@
+/**
+ * Installs what each plugin needs, beside its manifest, while the image is built: `install-plugins.js ARCH FOLDER`. A plugin
+ * without dependencies of its own finds the packages of the node.
+ */
+// @ts-check
+
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+
+const OPTIONS = ["--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"];
+const STRIP = fileURLToPath(new URL("strip-packages.js", import.meta.url));
+
+const [architecture = "", folder = ""] = process.argv.slice(2);
+const cpu = run(process.execPath, [STRIP, "--cpu", architecture], ".", "pipe");
+const manifests = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((path) =>
+  /(?:^|\/)package\.json$/.test(path),
+);
+for (const manifest of manifests) install(join(folder, dirname(manifest)));
+
+/** @param {string} plugin */
+function install(plugin) {
+  const manifest = JSON.parse(readFileSync(join(plugin, "package.json"), "utf8"));
+  const wanted = { ...manifest.dependencies, ...manifest.optionalDependencies };
+  if (Object.keys(wanted).length === 0) return;
+  const locked = ["package-lock.json", "npm-shrinkwrap.json"].some((name) => existsSync(join(plugin, name)));
+  process.stdout.write(`plugin ${plugin}: ${Object.keys(wanted).join(", ")}\n`);
+  const platform = ["--os=linux", "--libc=glibc", `--cpu=${cpu}`];
+  run("npm", [locked ? "ci" : "install", ...OPTIONS, ...platform], plugin, "inherit");
+  if (!locked) rmSync(join(plugin, "package-lock.json"), { force: true });
+  const packages = join(plugin, "node_modules");
+  if (existsSync(packages)) run(process.execPath, [STRIP, architecture, packages], plugin, "inherit");
+}
+
+/** @param {string} file @param {readonly string[]} args @param {string} cwd @param {"pipe" | "inherit"} stdout */
+function run(file, args, cwd, stdout) {
+  const result = spawnSync(file, args, { cwd, stdio: ["ignore", stdout, "inherit"], encoding: "utf8" });
+  if (result.status !== 0) throw new Error(`${file} ${args[0]} in ${cwd} ended with ${result.status ?? result.signal}`);
+  return result.stdout ?? "";
+}
