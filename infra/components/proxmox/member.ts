@@ -1,0 +1,37 @@
+/**
+ * Where a command runs: on the Proxmox host that SSH reaches, or from there on another member of its cluster. The members
+ * of a cluster trust each other's keys already, so only the one host's key has to be pinned here.
+ */
+
+import { commandLine, PRELUDE, script } from "./shell.ts";
+
+/** The host's own `root`, or a user who may become it without a password. */
+export interface Place {
+  readonly user: string;
+  /** Member of the cluster; null: the host that SSH reaches. */
+  readonly member: string | null;
+}
+
+/** One line for `ssh host LINE` that runs `argv` as root at `place`, standard input passed on. */
+export function remoteLine(place: Place, argv: readonly string[]): string {
+  const line = place.member === null ? argv : script(HOP, [place.member, commandLine(argv)]);
+  return commandLine(place.user === "root" ? line : ["sudo", "-n", "--", ...line]);
+}
+
+/** How a place is shown: `pve.example.org`, or `pve.example.org/pve2`. */
+export function placeName(host: string, member: string | null): string {
+  return member === null ? host : `${host}/${member}`;
+}
+
+// /etc/pve is the cluster's own file system; with pve-manager 8 each member's host key lies in it beside its settings.
+const HOP = `${PRELUDE}member=$1 line=$2
+if [ "$(uname -n | cut -d. -f1)" = "$member" ]; then exec /bin/sh -c "$line"; fi
+ip=$(sed -n "s/^[[:space:]]*\\"$member\\":.*\\"ip\\":[[:space:]]*\\"\\([^\\"]*\\)\\".*/\\1/p" /etc/pve/.members 2>/dev/null | head -n 1)
+[ -n "$ip" ] || fail INFRA_HOST_UNREACHABLE "this Proxmox host knows no member $member of its cluster"
+keys=/etc/pve/nodes/$member/ssh_known_hosts
+if [ -f "$keys" ]; then
+  exec ssh -e none -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=10 -o "HostKeyAlias=$member" \\
+    -o "UserKnownHostsFile=$keys" -o GlobalKnownHostsFile=none "root@$ip" "$line"
+fi
+exec ssh -e none -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=10 -o "HostKeyAlias=$member" "root@$ip" "$line"
+`;
