@@ -1,0 +1,37 @@
+import { BaseCommand } from "../../base-command.ts";
+import { type AgentEntry, listAgents } from "../../configuration/agents.ts";
+import type { Interruption } from "../../output/interruption.ts";
+import type { Mark } from "../../output/terminal.ts";
+import { findDeployment } from "../../service/deployment.ts";
+
+export interface AgentListResult {
+  readonly agents: readonly AgentEntry[];
+}
+
+export default class AgentList extends BaseCommand<AgentListResult> {
+  static override description = "List the configured agents, and what answers for each";
+
+  static override examples = ["<%= config.bin %> agent list", "<%= config.bin %> agent list --json"];
+
+  protected async work({ signal }: Interruption): Promise<AgentListResult> {
+    const { flags } = await this.parse(AgentList);
+    return { agents: await listAgents(findDeployment(flags), signal) };
+  }
+
+  protected render({ agents }: AgentListResult, mark: Mark): string {
+    if (agents.length === 0) return "No agent is configured. Add one with `cairn agent add NAME`.";
+    return agents
+      .map((agent) => {
+        const model = agent.model === null ? "" : `:${agent.model}`;
+        const facts = [
+          `${agent.provider}${model}`,
+          ...(agent.thinking === "off" ? [] : [`thinking ${agent.thinking}`]),
+          ...(agent.node === null ? [] : [`on ${agent.node}`]),
+          ...agent.channels,
+        ];
+        const name = agent.default ? `${mark.name(agent.name)} ${mark.dim("(default)")}` : mark.name(agent.name);
+        return `${name}  ${facts.join(", ")}${agent.description === null ? "" : `\n  ${mark.dim(agent.description)}`}`;
+      })
+      .join("\n");
+  }
+}

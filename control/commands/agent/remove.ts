@@ -1,0 +1,46 @@
+import { Args, Flags } from "@oclif/core";
+import { BaseCommand } from "../../base-command.ts";
+import { removeAgent } from "../../configuration/agents.ts";
+import type { Edit } from "../../configuration/edit.ts";
+import type { Interruption } from "../../output/interruption.ts";
+import { renderEdit } from "../../output/render-edit.ts";
+import type { Mark } from "../../output/terminal.ts";
+import { findDeployment } from "../../service/deployment.ts";
+
+export interface RemovedAgent extends Edit {
+  readonly agent: string;
+  /** Its files; they stay. */
+  readonly workspace: string;
+}
+
+export default class AgentRemove extends BaseCommand<RemovedAgent> {
+  static override description =
+    "Take an agent out of cairn.yaml\n\n" +
+    "Its workspace and everything that it was told stay. The default agent, and one that a channel is bound to, are refused.";
+
+  static override examples = [
+    "<%= config.bin %> agent remove writer",
+    "<%= config.bin %> agent remove writer --dry-run",
+  ];
+
+  static override args = {
+    name: Args.string({ ignoreStdin: true, required: true, description: "Name of the agent" }),
+  };
+
+  static override flags = {
+    "dry-run": Flags.boolean({ description: "Show what would change, and change nothing" }),
+  };
+
+  #dryRun = false;
+
+  protected async work({ signal }: Interruption): Promise<RemovedAgent> {
+    const { args, flags } = await this.parse(AgentRemove);
+    this.#dryRun = flags["dry-run"];
+    return removeAgent(findDeployment(flags), args.name, { dryRun: this.#dryRun, signal });
+  }
+
+  protected render(removed: RemovedAgent, mark: Mark): string {
+    const done = `Removed ${removed.agent}. Its workspace ${removed.workspace} and its memory stay.`;
+    return renderEdit(removed, done, mark, this.#dryRun);
+  }
+}

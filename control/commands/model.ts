@@ -1,0 +1,56 @@
+import { Args, Flags } from "@oclif/core";
+import { BaseCommand } from "../base-command.ts";
+import { type AgentEntry, listAgents } from "../configuration/agents.ts";
+import { type Switched, switchProvider } from "../configuration/providers.ts";
+import type { Interruption } from "../output/interruption.ts";
+import { renderEdit } from "../output/render-edit.ts";
+import type { Mark } from "../output/terminal.ts";
+import { findDeployment } from "../service/deployment.ts";
+
+export type ModelResult = { readonly models: readonly Pick<AgentEntry, "name" | "provider" | "model">[] } | Switched;
+
+export default class Model extends BaseCommand<ModelResult> {
+  static override description =
+    "Show which model answers for each agent, or change it\n\n" +
+    "The model is written at the agent where its provider answers for others too, else at the provider. For one " +
+    "conversation alone use /model in a chat.";
+
+  static override examples = [
+    "<%= config.bin %> model",
+    "<%= config.bin %> model claude-opus-5",
+    "<%= config.bin %> model gpt-5.5 --agent researcher",
+  ];
+
+  static override args = {
+    model: Args.string({ ignoreStdin: true, description: "Model to use" }),
+  };
+
+  static override flags = {
+    agent: Flags.string({ helpValue: "NAME", description: "Agent to change (default: the default agent)" }),
+    "dry-run": Flags.boolean({ description: "Show what would change, and change nothing" }),
+  };
+
+  #dryRun = false;
+
+  protected async work({ signal }: Interruption): Promise<ModelResult> {
+    const { args, flags } = await this.parse(Model);
+    this.#dryRun = flags["dry-run"];
+    const deployment = findDeployment(flags);
+    if (args.model !== undefined) {
+      const request = { model: args.model, agent: flags.agent };
+      return switchProvider(deployment, request, { dryRun: this.#dryRun, signal });
+    }
+    const agents = await listAgents(deployment, signal);
+    const asked = flags.agent === undefined ? agents : agents.filter(({ name }) => name === flags.agent);
+    return { models: asked.map(({ name, provider, model }) => ({ name, provider, model })) };
+  }
+
+  protected render(result: ModelResult, mark: Mark): string {
+    if (!("models" in result)) {
+      return renderEdit(result, `${result.agent} uses ${result.model ?? "its provider's model"}.`, mark, this.#dryRun);
+    }
+    return result.models
+      .map(({ name, provider, model }) => `${mark.name(name)}  ${provider}${model === null ? "" : `:${model}`}`)
+      .join("\n");
+  }
+}

@@ -1,0 +1,62 @@
+import { Args, Flags } from "@oclif/core";
+import { BaseCommand } from "../base-command.ts";
+import { listProviders, type ProviderEntry, type Switched, switchProvider } from "../configuration/providers.ts";
+import type { Interruption } from "../output/interruption.ts";
+import { renderEdit } from "../output/render-edit.ts";
+import type { Mark } from "../output/terminal.ts";
+import { findDeployment } from "../service/deployment.ts";
+
+export type ProviderResult = { readonly providers: readonly ProviderEntry[] } | Switched;
+
+export default class Provider extends BaseCommand<ProviderResult> {
+  static override description =
+    "Show the providers, or let another one answer for an agent\n\n" +
+    "Without a name: the configured providers, and whether each has its key. With a name: the agent is switched to it; a " +
+    "well-known provider that cairn.yaml does not have yet is added, with a reference to its usual key variable.";
+
+  static override examples = [
+    "<%= config.bin %> provider",
+    "<%= config.bin %> provider openai --model gpt-5.5",
+    "<%= config.bin %> provider local --base-url http://127.0.0.1:8080/v1 --model qwen3 --agent researcher",
+  ];
+
+  static override args = {
+    provider: Args.string({ ignoreStdin: true, description: "Provider to switch to" }),
+  };
+
+  static override flags = {
+    agent: Flags.string({ helpValue: "NAME", description: "Agent to switch (default: the default agent)" }),
+    model: Flags.string({ helpValue: "NAME", description: "Model of that provider" }),
+    "base-url": Flags.string({ helpValue: "URL", description: "Address of its API" }),
+    "dry-run": Flags.boolean({ description: "Show what would change, and change nothing" }),
+  };
+
+  #dryRun = false;
+
+  protected async work({ signal }: Interruption): Promise<ProviderResult> {
+    const { args, flags } = await this.parse(Provider);
+    this.#dryRun = flags["dry-run"];
+    const deployment = findDeployment(flags);
+    const { agent, model, "base-url": baseUrl } = flags;
+    if (args.provider === undefined && agent === undefined && model === undefined && baseUrl === undefined) {
+      return { providers: await listProviders(deployment, signal) };
+    }
+    const request = { provider: args.provider, agent, model, baseUrl };
+    return switchProvider(deployment, request, { dryRun: this.#dryRun, signal });
+  }
+
+  protected render(result: ProviderResult, mark: Mark): string {
+    if (!("providers" in result)) {
+      const model = result.model === null ? "" : `, model ${result.model}`;
+      return renderEdit(result, `${result.agent} is answered by ${result.provider}${model}.`, mark, this.#dryRun);
+    }
+    if (result.providers.length === 0) return "No provider is configured. Choose one with `cairn provider ID`.";
+    return result.providers
+      .map(({ id, kind, model, base_url: address, key, agents }) => {
+        const facts = [kind, model, ...(address === null ? [] : [address]), ...(key === "missing" ? ["no key"] : [])];
+        const who = agents.length === 0 ? "" : mark.dim(` (${agents.join(", ")})`);
+        return `${mark.name(id)}  ${facts.join(", ")}${who}`;
+      })
+      .join("\n");
+  }
+}

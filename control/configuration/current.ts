@@ -1,0 +1,80 @@
+/**
+ * The configuration as the editing commands look at it: the password manager is not asked, and a variable that is not set
+ * yet is no error, because the file itself is not wrong for that.
+ */
+
+import { readFile } from "node:fs/promises";
+import process from "node:process";
+import { parseDocument } from "yaml";
+import { derive } from "../../runtime/config/derive.ts";
+import {
+  type Config,
+  type Inspection,
+  inspectConfig,
+  mergeEnvironments,
+  readSecretsFile,
+} from "../../runtime/config/index.ts";
+import { type Environment, referencedVariables } from "../../runtime/config/references.ts";
+import { isMap, type TreeMap } from "../../runtime/config/tree.ts";
+import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
+import type { Deployment } from "../service/deployment.ts";
+
+export interface Current {
+  readonly inspection: Inspection;
+  /** Variables that the file refers to and that are not set. */
+  readonly missing: readonly string[];
+}
+
+export interface InspectOptions {
+  /** Directory whose cairn.yaml is looked at, where it is not the deployment's own. */
+  readonly staged?: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Rejects as `inspectConfig` does where there is nothing to look at. */
+export async function inspectCurrent(
+  { dir, home }: Pick<Deployment, "dir" | "home">,
+  { staged = dir, signal }: InspectOptions = {},
+): Promise<Current> {
+  const env = mergeEnvironments((await readSecretsFile(dir)).values, process.env);
+  // A file that is not there, or no YAML, is the inspection's to report.
+  const text = await readFile(`${staged}/cairn.yaml`, "utf8").catch(() => "");
+  const missing = missingVariables(parseDocument(text).toJS(), env);
+  const inspection = await inspectConfig({
+    dir: staged,
+    home,
+    env: { ...env, ...Object.fromEntries(missing.map((name) => [name, standIn(name)])) },
+    readSecret: async (reference) => reference,
+    ...(signal ? { signal } : {}),
+  });
+  return { inspection, missing };
+}
+
+/** CONFIG_INVALID, CONFIG_UNREADABLE or CONFIG_VERSION_UNSUPPORTED when there is nothing to work on. */
+export async function loadedConfig(
+  deployment: Deployment,
+  signal?: AbortSignal,
+): Promise<{ readonly config: Config; readonly missing: readonly string[] }> {
+  const { inspection, missing } = await inspectCurrent(deployment, { signal });
+  const { loaded, error } = inspection;
+  if (loaded === null) throw error ?? new ConfigError("CONFIG_INVALID", "The configuration is not valid.");
+  return { config: loaded.config, missing };
+}
+
+export function unknownAgent(name: string, config: Config): RuntimeError {
+  return new RuntimeError("RUNTIME_NOT_FOUND", `There is no agent ${name}.`, {
+    hint: `There are: ${Object.keys(config.agents).join(", ") || "none"}.`,
+  });
+}
+
+/** What stands for the value of a variable that is not set. */
+export function standIn(name: string): string {
+  return /_URL$/.test(name) ? "postgres://localhost/cairn" : `not set yet: ${name}`;
+}
+
+function missingVariables(tree: unknown, env: Environment): string[] {
+  if (!isMap(tree)) return [];
+  // What a YAML file holds is a tree of plain values; other kinds are the inspection's to report.
+  const derived = derive(tree as TreeMap, { env, hostname: "" });
+  return [...referencedVariables(derived)].filter((name) => !env[name]).sort();
+}

@@ -1,0 +1,111 @@
+/**
+ * Changes cairn.yaml in place: comments, unknown keys and `${NAME}` references stay as they are. The changed text is
+ * checked before it counts, and written in one atomic step. Used by every command that edits the configuration.
+ */
+
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createTwoFilesPatch } from "diff";
+import writeFileAtomic from "write-file-atomic";
+import { type Document, parseDocument } from "yaml";
+import { CONFIG_FILE, type ConfigIssue, createRedactor, type Inspection } from "../../runtime/config/index.ts";
+import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
+import type { Deployment } from "../service/deployment.ts";
+import { type Current, inspectCurrent } from "./current.ts";
+
+export interface Edit {
+  readonly file: string;
+  readonly changed: boolean;
+  /** Unified diff with secrets taken out; empty when nothing changed. */
+  readonly diff: string;
+  readonly warnings: readonly ConfigIssue[];
+  /** Variables that the changed file refers to and that are not set yet. */
+  readonly missing: readonly string[];
+}
+
+export interface EditOptions {
+  /** Show what would change, and change nothing. */
+  readonly dryRun?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+const CONTEXT_LINES = 3;
+
+/**
+ * Applies `change` to the document. CONFIG_INVALID when the result has an error that the file did not have before;
+ * CONFIG_UNREADABLE, CONFIG_VERSION_UNSUPPORTED as `inspectConfig`; CONFIG_UNWRITABLE; RUNTIME_CONFLICT when somebody else
+ * changed the file meanwhile. Whatever `change` throws leaves the file as it was.
+ */
+export async function editConfiguration(
+  deployment: Deployment,
+  change: (document: Document) => void,
+  { dryRun = false, signal }: EditOptions = {},
+): Promise<Edit> {
+  const { file } = deployment;
+  const { inspection: before } = await inspectCurrent(deployment, { signal });
+  const text = await readFile(file, "utf8");
+  const document = parseDocument(text);
+  const [broken] = document.errors;
+  if (broken) throw before.error ?? new ConfigError("CONFIG_INVALID", broken.message);
+  change(document);
+  const changed = document.toString({ lineWidth: 0, flowCollectionPadding: true });
+  // What the library would write without a change may differ in spaces: then nothing was asked for.
+  if (changed === parseDocument(text).toString({ lineWidth: 0, flowCollectionPadding: true })) {
+    return { file, changed: false, diff: "", warnings: before.warnings, missing: [] };
+  }
+
+  const { inspection: after, missing } = await inspectText(changed, deployment, signal);
+  refuseNewErrors(before, after);
+  const redact = createRedactor([...(before.loaded?.secrets ?? []), ...(after.loaded?.secrets ?? [])]);
+  const patch = createTwoFilesPatch(CONFIG_FILE, CONFIG_FILE, text, changed, "", "", { context: CONTEXT_LINES });
+  // The first line is a ruler that only the patch tool needs.
+  const diff = redact(patch.slice(patch.indexOf("\n") + 1).replaceAll("\t\n", "\n"));
+  if (!dryRun) await replace(file, text, changed);
+  return { file, changed: true, diff, warnings: after.warnings, missing };
+}
+
+/** The changed text with the deployment's `.env`, in a directory of its own. */
+async function inspectText(text: string, deployment: Deployment, signal?: AbortSignal): Promise<Current> {
+  const staged = await mkdtemp(join(tmpdir(), "cairn-edit-"));
+  try {
+    await writeFile(join(staged, CONFIG_FILE), text, { mode: 0o600 });
+    return await inspectCurrent(deployment, { staged, signal });
+  } finally {
+    await rm(staged, { recursive: true, force: true });
+  }
+}
+
+/** A file that was wrong already may be repaired step by step; an edit adds nothing that is wrong. */
+function refuseNewErrors(before: Inspection, after: Inspection): void {
+  const known = new Set(before.errors.map(keyOf));
+  const added = after.errors.filter((issue) => !known.has(keyOf(issue)));
+  if (added.length === 0) return;
+  const lines = added.map((issue) => `  ${issue.path}: ${issue.message}`);
+  throw new ConfigError("CONFIG_INVALID", ["That would not be a valid configuration:", ...lines].join("\n"), {
+    issues: added,
+    hint: "Nothing was changed.",
+  });
+}
+
+function keyOf({ path, message }: ConfigIssue): string {
+  return `${path} ${message}`;
+}
+
+async function replace(file: string, expected: string, text: string): Promise<void> {
+  if ((await readFile(file, "utf8")) !== expected) {
+    throw new RuntimeError("RUNTIME_CONFLICT", `${file} was changed meanwhile; nothing was written.`, {
+      hint: "Look at it and run the command again.",
+    });
+  }
+  try {
+    const { mode } = await stat(file);
+    await writeFileAtomic(file, text, { mode });
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+    throw new ConfigError("CONFIG_UNWRITABLE", `${file} cannot be written (${code}).`, {
+      cause: error,
+      hint: "Nothing was changed. Check the permissions of the file and of its directory.",
+    });
+  }
+}

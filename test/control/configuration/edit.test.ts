@@ -1,0 +1,227 @@
+import { chmod, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import fc from "fast-check";
+import { beforeEach, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { addAgent, listAgents, removeAgent } from "../../../control/configuration/agents.ts";
+import { editConfiguration } from "../../../control/configuration/edit.ts";
+import { listProviders, switchProvider } from "../../../control/configuration/providers.ts";
+import type { Deployment } from "../../../control/service/deployment.ts";
+import { deploymentDirectory } from "../../support/deployment.ts";
+
+const YAML = `# Ours.
+version: 1
+
+runtime:
+  default_agent: main # who answers
+
+agents:
+  # The first one.
+  main:
+    provider: anthropic # keep me
+    default_thinking: low
+providers:
+  anthropic:
+    model: claude-sonnet-5-5
+    api_key: \${ANTHROPIC_API_KEY}
+    x_note: "unknown keys stay"
+channels:
+  # The bot.
+  telegram:
+    token: \${TELEGRAM_TOKEN}
+    channel_bindings:
+      "-100 5": main
+`;
+
+async function deploymentOf(yaml = YAML, env = "ANTHROPIC_API_KEY=sk-ant-1234567890abcdef1234\nTELEGRAM_TOKEN=t\n") {
+  const dir = await deploymentDirectory({ yaml, env });
+  const deployment: Deployment = { dir, home: join(dir, "home"), file: join(dir, "cairn.yaml"), exists: true };
+  return { deployment, read: () => readFile(deployment.file, "utf8") };
+}
+
+let given: Awaited<ReturnType<typeof deploymentOf>>;
+beforeEach(async () => {
+  given = await deploymentOf();
+});
+
+describe("editing cairn.yaml", () => {
+  it("changes what was asked for and keeps every other line", async () => {
+    const edit = await switchProvider(given.deployment, { model: "claude-opus-5" });
+    expect(edit).toMatchObject({ changed: true, agent: "main", provider: "anthropic", model: "claude-opus-5" });
+    expect(await given.read()).toBe(YAML.replace("claude-sonnet-5-5", "claude-opus-5"));
+    expect(edit.diff).toContain("-    model: claude-sonnet-5-5\n+    model: claude-opus-5\n");
+  });
+
+  it("writes nothing when nothing changes, and nothing in a dry run", async () => {
+    expect(await switchProvider(given.deployment, { provider: "anthropic" })).toMatchObject({ changed: false });
+    const dry = await switchProvider(given.deployment, { model: "other" }, { dryRun: true });
+    expect(dry.changed).toBe(true);
+    expect(await given.read()).toBe(YAML);
+  });
+
+  it("keeps the file's mode", async () => {
+    await chmod(given.deployment.file, 0o600);
+    await switchProvider(given.deployment, { model: "other" });
+    expect((await stat(given.deployment.file)).mode & 0o777).toBe(0o600);
+  });
+
+  it("refuses what would make the file invalid, and leaves it", async () => {
+    const broken = editConfiguration(given.deployment, (document) => {
+      document.setIn(["runtime", "default_agent"], "nobody");
+    });
+    await expect(broken).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+    expect(await given.read()).toBe(YAML);
+  });
+
+  it("lets a file that is wrong elsewhere be edited, but not made worse", async () => {
+    const wrong = await deploymentOf(YAML.replace("default_thinking: low", "default_thinking: deep"));
+    await expect(
+      editConfiguration(wrong.deployment, (document) => document.setIn(["runtime", "timezone"], "Europe/Berlin")),
+    ).resolves.toMatchObject({ changed: true });
+    await expect(
+      editConfiguration(wrong.deployment, (document) => document.setIn(["runtime", "timezone"], "Nowhere")),
+    ).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+  });
+
+  it("does not overwrite what somebody else wrote meanwhile", async () => {
+    const edit = editConfiguration(given.deployment, async (document) => {
+      document.setIn(["runtime", "timezone"], "UTC");
+      await writeFile(given.deployment.file, `${YAML}# theirs\n`);
+    });
+    await expect(edit).rejects.toMatchObject({ code: "RUNTIME_CONFLICT" });
+    expect(await given.read()).toContain("# theirs");
+  });
+
+  it.each([
+    ["broken YAML", "version: 1\nagents: [\n", "CONFIG_"],
+    ["a newer version", YAML.replace("version: 1", "version: 2"), "CONFIG_VERSION_UNSUPPORTED"],
+  ])("leaves %s alone", async (_what, yaml, code) => {
+    const bad = await deploymentOf(yaml);
+    await expect(switchProvider(bad.deployment, { model: "x" })).rejects.toThrow(
+      expect.objectContaining({ code: expect.stringContaining(code) }),
+    );
+    expect(await bad.read()).toBe(yaml);
+  });
+
+  it("shows no secret of the file in the diff", async () => {
+    const secret = "sk-ant-abcdefghijklmnop1234567890";
+    const bad = await deploymentOf(YAML.replace("${ANTHROPIC_API_KEY}", secret));
+    const edit = await switchProvider(bad.deployment, { model: "other" });
+    expect(edit.diff).toContain("api_key:");
+    expect(edit.diff).not.toContain(secret);
+  });
+
+  it("keeps all that it was not told to change, whatever is added", async () => {
+    const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,12}$/).filter((one) => one !== "main");
+    await fc.assert(
+      fc.asyncProperty(name, fc.string({ minLength: 1, maxLength: 40 }), async (agent, description) => {
+        fc.pre(!description.includes("${") && description.trim() !== "" && !description.startsWith("op://"));
+        const { deployment, read } = await deploymentOf();
+        await addAgent(deployment, { name: agent, description, makeDefault: false });
+        const after = parse(await read());
+        expect(after.agents[agent]).toEqual({ description, provider: "anthropic" });
+        delete after.agents[agent];
+        expect(after).toEqual(parse(YAML));
+        await removeAgent(deployment, agent);
+        expect(await read()).toBe(YAML);
+      }),
+      { numRuns: 15 },
+    );
+  });
+});
+
+describe("agents", () => {
+  it("are listed with what answers for them", async () => {
+    await addAgent(given.deployment, { name: "writer", model: "m2", workspace: "agents/writer", makeDefault: true });
+    const [main, writer] = await listAgents(given.deployment);
+    expect(main).toMatchObject({ name: "main", default: false, model: "claude-sonnet-5-5", thinking: "low" });
+    expect(main?.channels).toEqual(["telegram/-100 5"]);
+    expect(writer).toMatchObject({ name: "writer", default: true, provider: "anthropic", model: "m2", channels: [] });
+    expect(writer?.workspace).toBe(join(given.deployment.dir, "agents/writer"));
+  });
+
+  it("get the template's files in a workspace of their own, and keep those that are there", async () => {
+    const dir = await deploymentDirectory({ yaml: YAML, env: "ANTHROPIC_API_KEY=k\nTELEGRAM_TOKEN=t\n" });
+    const deployment = { dir, home: join(dir, "home"), file: join(dir, "cairn.yaml"), exists: true };
+    const first = await addAgent(deployment, { name: "a", workspace: "own", makeDefault: false });
+    expect(first.workspaceFiles).toContain(join(dir, "own", "SOUL.md"));
+    await writeFile(join(dir, "own", "SOUL.md"), "mine");
+    const second = await addAgent(deployment, { name: "b", workspace: "own", makeDefault: false });
+    expect(second.workspaceFiles).toEqual([]);
+    expect(await readFile(join(dir, "own", "SOUL.md"), "utf8")).toBe("mine");
+  });
+
+  it.each([
+    ["the default agent", "main", "RUNTIME_CONFLICT"],
+    ["an unknown agent", "nobody", "RUNTIME_NOT_FOUND"],
+    ["a name of the language", "constructor", "RUNTIME_NOT_FOUND"],
+  ])("%s is not removed", async (_what, name, code) => {
+    await expect(removeAgent(given.deployment, name)).rejects.toMatchObject({ code });
+    expect(await given.read()).toBe(YAML);
+  });
+
+  it("are not added twice, nor with a name that is none", async () => {
+    await expect(addAgent(given.deployment, { name: "main", makeDefault: false })).rejects.toMatchObject({
+      code: "CONFIG_EXISTS",
+    });
+    await expect(addAgent(given.deployment, { name: "a; rm -rf /", makeDefault: false })).rejects.toMatchObject({
+      code: "CONFIG_INVALID",
+    });
+    expect(await given.read()).toBe(YAML);
+  });
+});
+
+describe("providers", () => {
+  it("that are well known are added with a reference to their key, which may be set later", async () => {
+    const edit = await switchProvider(given.deployment, { provider: "openai" });
+    expect(edit.missing).toContain("OPENAI_API_KEY");
+    expect(parse(await given.read()).providers.openai).toMatchObject({
+      kind: "openai-compatible",
+      api_key: "${OPENAI_API_KEY}",
+    });
+    // The list is there while the key is not.
+    expect(await listAgents(given.deployment)).toMatchObject([{ name: "main", provider: "openai" }]);
+    expect((await listProviders(given.deployment)).find(({ id }) => id === "openai")?.key).toBe("missing");
+  });
+
+  it("whose usual key variable is not set are listed as such", async () => {
+    const bare = await deploymentOf("version: 1\nagents:\n  main: {}\nproviders:\n  anthropic:\n    model: m\n", "");
+    expect(await listProviders(bare.deployment)).toMatchObject([{ id: "anthropic", key: "missing" }]);
+  });
+
+  it("with an address of their own never get the public service's key", async () => {
+    await switchProvider(given.deployment, { provider: "openai", baseUrl: "http://127.0.0.1:9/v1", model: "m" });
+    const { openai } = parse(await given.read()).providers;
+    expect(openai).toEqual({ kind: "openai-compatible", base_url: "http://127.0.0.1:9/v1", model: "m" });
+  });
+
+  it.each([
+    [{ provider: "somewhere" }, "RUNTIME_NOT_FOUND"],
+    [{ provider: "somewhere", baseUrl: "http://127.0.0.1:9/v1" }, "CONFIG_INVALID"],
+    [{ agent: "nobody", model: "m" }, "RUNTIME_NOT_FOUND"],
+  ])("%j is refused", async (request, code) => {
+    await expect(switchProvider(given.deployment, request)).rejects.toMatchObject({ code });
+    expect(await given.read()).toBe(YAML);
+  });
+
+  it("say whether their key is there, and never what it is", async () => {
+    const listed = await listProviders(given.deployment);
+    expect(listed).toMatchObject([{ id: "anthropic", key: "set", agents: ["main"] }]);
+    expect(JSON.stringify(listed)).not.toContain("sk-ant");
+  });
+
+  it("a shared provider's model is changed for the agent alone", async () => {
+    await addAgent(given.deployment, { name: "other", makeDefault: false });
+    await switchProvider(given.deployment, { agent: "other", model: "m2" });
+    const { agents, providers } = parse(await given.read());
+    expect(agents.other.model).toBe("m2");
+    expect(agents.main.model).toBeUndefined();
+    expect(providers.anthropic.model).toBe("claude-sonnet-5-5");
+  });
+
+  it("a model of its own goes with the provider that it was of", async () => {
+    await addAgent(given.deployment, { name: "other", model: "m2", makeDefault: false });
+    await switchProvider(given.deployment, { agent: "other", provider: "offline" });
+    expect(parse(await given.read()).agents.other).toEqual({ provider: "offline" });
+  });
+});
