@@ -7,6 +7,7 @@ import { type DockerHost, dockerHost } from "../components/docker/host.ts";
 import { DockerNode } from "../components/docker/node.ts";
 import { DockerPostgres } from "../components/docker/postgres.ts";
 import { dataVolume } from "../components/docker/volume.ts";
+import { stackNames } from "../plan/names.ts";
 import { type DockerNodePlan, type DockerPlan, POSTGRES, type StackOutputs } from "../plan/types.ts";
 import { connectionString } from "../postgres/configuration.ts";
 import type { Target, TargetInput } from "./target.ts";
@@ -14,6 +15,7 @@ import type { Target, TargetInput } from "./target.ts";
 /** INFRA_IMAGE_MISSING, or INFRA_PLAN_INVALID when nodes cannot reach PostgreSQL on another host. */
 export const target: Target<DockerPlan> = (input) => {
   const { plan, adopt, parent } = input;
+  const names = stackNames(plan.stack);
   const hosts = hostsOf(plan, input.parent);
   const shared = plan.sharedStorage ? sharedVolumes(input, hosts) : new Map<string, Output<string>>();
   const postgres = postgresOf(input, hosts);
@@ -33,9 +35,9 @@ export const target: Target<DockerPlan> = (input) => {
       parent,
     });
     data.push(...made.volumes.map((name) => ({ name, place: node.host })));
-    return { name: node.name, workload: `${plan.stack}-${node.name}`, place: node.host, image: made.image };
+    return { name: node.name, workload: names.node(node.name), place: node.host, image: made.image };
   });
-  data.push(...[...shared.keys()].map((place) => ({ name: `${plan.stack}-shared`, place })));
+  data.push(...[...shared.keys()].map((place) => ({ name: names.shared, place })));
   return { nodes, data } satisfies StackOutputs;
 };
 
@@ -57,7 +59,7 @@ function sharedVolumes(
 ): Map<string, Output<string>> {
   const addresses = new Set(plan.nodes.map((node) => node.host));
   const volume = (host: DockerHost) =>
-    dataVolume({ plan, host, name: `${plan.stack}-shared`, role: "shared", adopt, parent });
+    dataVolume({ plan, host, name: stackNames(plan.stack).shared, role: "shared", adopt, parent });
   return new Map([...addresses].map((address) => [address, volume(hostNamed(hosts, address)).name]));
 }
 
@@ -71,19 +73,15 @@ function postgresOf(
   return new DockerPostgres({ plan, postgres: plan.postgres, host, password, adopt, parent });
 }
 
-/** A node that has a connection string of its own keeps it. */
-function databaseOf(
-  { plan, postgresPassword, secrets }: TargetInput<DockerPlan>,
-  node: DockerNodePlan,
-): Output<string> | null {
-  if (!plan.postgres) return null;
-  if (node.secretVariables.includes(POSTGRES.variable) && secrets.variables[POSTGRES.variable]) return null;
+/** The stack's own database wins over a connection string of the same name, which is one of the operator's machine. */
+function databaseOf({ plan, postgresPassword }: TargetInput<DockerPlan>, node: DockerNodePlan): Output<string> | null {
+  if (!plan.postgres || !node.secretVariables.includes(POSTGRES.variable)) return null;
   const [host, port] = databaseAddress(plan, node);
   return needed(postgresPassword).apply((password) => connectionString(host, port, password));
 }
 
 function databaseAddress(plan: DockerPlan, node: DockerNodePlan): readonly [host: string, port: number] {
-  if (node.host === plan.host) return [`${plan.stack}-postgres`, POSTGRES.port];
+  if (node.host === plan.host) return [stackNames(plan.stack).postgres, POSTGRES.port];
   const publish = plan.postgres?.publish;
   // An address that means every interface is none to connect to.
   const host = publish && isAnyAddress(publish.address) ? parseDockerHost(plan.host)?.host : publish?.address;

@@ -26,6 +26,11 @@ export interface FilesInput {
   readonly parent: Resource;
 }
 
+/** A dot cannot be in the name of a node, so that no node's container has this name. */
+export function filesContainer(container: string): string {
+  return `${container}.files`;
+}
+
 /** Octal. */
 const FILE_MODE = "0440";
 
@@ -37,7 +42,7 @@ export interface LentFiles {
 
 export function filesFor(input: FilesInput): LentFiles {
   const { plan, host, role, node, parent } = input;
-  const name = `${input.container}-files`;
+  const name = filesContainer(input.container);
   const container = new Container(
     name,
     {

@@ -4,6 +4,7 @@ import { Container } from "@pulumi/docker";
 import { ComponentResource, type Output, type Resource, secret } from "@pulumi/pulumi";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { renderEnvFile } from "../../plan/env-file.ts";
+import { stackNames } from "../../plan/names.ts";
 import { CONTAINER, type DockerNodePlan, type DockerPlan, POSTGRES } from "../../plan/types.ts";
 import { environmentArgs, hardeningArgs, lifetimeArgs, limitArgs, logArgs } from "./container.ts";
 import { filesFor } from "./files.ts";
@@ -40,14 +41,15 @@ export class DockerNode extends ComponentResource {
 
   constructor(input: NodeInput) {
     const { plan, node, host, adopt } = input;
-    const name = `${plan.stack}-${node.name}`;
+    const names = stackNames(plan.stack);
+    const name = names.node(node.name);
     super("cairn:docker:Node", name, {}, input.parent ? { parent: input.parent } : {});
     this.image = imageOf(node);
-    const data = (suffix: string) =>
-      dataVolume({ plan, host, name: `${name}-${suffix}`, role: "node", node: node.name, adopt, parent: this });
-    const home = data("home");
-    const workspace = data("workspace");
-    this.volumes = [`${name}-home`, `${name}-workspace`];
+    const data = (volume: string) =>
+      dataVolume({ plan, host, name: volume, role: "node", node: node.name, adopt, parent: this });
+    this.volumes = [names.home(node.name), names.workspace(node.name)];
+    const home = data(names.home(node.name));
+    const workspace = data(names.workspace(node.name));
     const files = filesFor({
       plan,
       host,

@@ -2,6 +2,7 @@
 
 import { Container, RemoteImage } from "@pulumi/docker";
 import { ComponentResource, type Output, type Resource } from "@pulumi/pulumi";
+import { stackNames } from "../../plan/names.ts";
 import { type DockerPlan, POSTGRES, type PostgresPlan } from "../../plan/types.ts";
 import {
   POSTGRES_PASSWORD_FILE,
@@ -43,9 +44,10 @@ export class DockerPostgres extends ComponentResource {
 
   constructor(input: PostgresInput) {
     const { plan, postgres, host } = input;
-    const name = `${plan.stack}-postgres`;
+    const names = stackNames(plan.stack);
+    const name = names.postgres;
     super("cairn:docker:Postgres", name, {}, input.parent ? { parent: input.parent } : {});
-    this.volume = `${name}-data`;
+    this.volume = names.database;
     const volume = dataVolume({ plan, host, name: this.volume, role: "postgres", adopt: input.adopt, parent: this });
     // Resolved to its id once: what the tag means later does not change a database that runs.
     const image = new RemoteImage(

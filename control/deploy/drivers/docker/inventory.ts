@@ -1,0 +1,164 @@
+/** What stands on a Docker host, as its command line tells: one function for each of its answers. */
+
+import { z } from "zod";
+import { STACK_LABEL } from "../../../../infra/components/docker/labels.ts";
+import { InfraError } from "../../../../runtime/contracts/errors.ts";
+import { askDocker, type DockerHost, dockerFailure, tryDocker } from "../../images/docker-cli.ts";
+
+const labels = z.record(z.string(), z.string()).nullish();
+
+const containerShape = z.object({
+  Id: z.string(),
+  Name: z.string(),
+  Config: z.object({ Image: z.string(), Labels: labels }),
+  State: z.object({ Status: z.string(), Health: z.object({ Status: z.string() }).nullish() }),
+  HostConfig: z.object({
+    PortBindings: z
+      .record(
+        z.string(),
+        z.array(z.object({ HostIp: z.string().default(""), HostPort: z.string().default("") })).nullable(),
+      )
+      .nullish(),
+  }),
+});
+const volumeShape = z.object({ Name: z.string(), Labels: labels });
+const networkShape = z.object({ Id: z.string(), Name: z.string(), Labels: labels });
+const versionShape = z.object({ Server: z.object({ ApiVersion: z.string(), Os: z.string() }) });
+
+export interface FoundContainer {
+  readonly id: string;
+  readonly name: string;
+  /** As it was asked for: a digest, an id, or a name. */
+  readonly image: string;
+  /** Of our own labels; null for what we have not made. */
+  readonly stack: string | null;
+  /** Docker's word: `running`, `exited`, `created`, `restarting`, `paused`, `dead`. */
+  readonly status: string;
+  /** Docker's word: `healthy`, `starting`, `unhealthy`; null without a health check. */
+  readonly health: string | null;
+  readonly ports: readonly { readonly address: string; readonly port: number }[];
+}
+
+export interface FoundThing {
+  /** What the Docker provider knows it by. */
+  readonly id: string;
+  readonly name: string;
+  readonly stack: string | null;
+}
+
+/** Those of the names that exist. */
+export async function findContainers(
+  names: readonly string[],
+  host: DockerHost,
+  signal: AbortSignal,
+): Promise<FoundContainer[]> {
+  const found = await inspect("container", names, containerShape, host, signal);
+  return found.map(toContainer);
+}
+
+/** Every container that publishes a port, running or not. */
+export async function publishingContainers(host: DockerHost, signal: AbortSignal): Promise<FoundContainer[]> {
+  const ids = (await askDocker(["container", "ls", "--all", "--quiet", "--no-trunc"], { host, signal })).split("\n");
+  const containers = await findContainers(
+    ids.map((id) => id.trim()).filter((id) => id !== ""),
+    host,
+    signal,
+  );
+  return containers.filter((container) => container.ports.length > 0);
+}
+
+export async function findVolumes(
+  names: readonly string[],
+  host: DockerHost,
+  signal: AbortSignal,
+): Promise<FoundThing[]> {
+  const found = await inspect("volume", names, volumeShape, host, signal);
+  return found.map((volume) => ({ id: volume.Name, name: volume.Name, stack: stackOf(volume.Labels) }));
+}
+
+export async function findNetworks(
+  names: readonly string[],
+  host: DockerHost,
+  signal: AbortSignal,
+): Promise<FoundThing[]> {
+  const found = await inspect("network", names, networkShape, host, signal);
+  return found.map((network) => ({ id: network.Id, name: network.Name, stack: stackOf(network.Labels) }));
+}
+
+/** `api`: `1.45`. `os`: `linux`, `windows`. */
+export async function engineVersion(
+  host: DockerHost,
+  signal: AbortSignal,
+): Promise<{ readonly api: string; readonly os: string }> {
+  const { Server } = parse(versionShape, await askDocker(["version", "--format", "{{json .}}"], { host, signal }));
+  return { api: Server.ApiVersion, os: Server.Os };
+}
+
+/** Where the engine keeps everything, as the host sees it. */
+export async function engineRoot(host: DockerHost, signal: AbortSignal): Promise<string> {
+  return (await askDocker(["info", "--format", "{{.DockerRootDir}}"], { host, signal })).trim();
+}
+
+/** Endpoint that the command line uses for this machine: `unix:///var/run/docker.sock`. */
+export async function currentEndpoint(signal: AbortSignal): Promise<string> {
+  const format = "{{.Endpoints.docker.Host}}";
+  return (await askDocker(["context", "inspect", "--format", format], { signal })).trim();
+}
+
+/** Whether it was removed; false when it was not there. INFRA_DATA_PROTECTED while a container uses it. */
+export async function removeVolume(name: string, host: DockerHost, signal: AbortSignal): Promise<boolean> {
+  const { ok, stderr } = await tryDocker(["volume", "rm", "--", name], { host, signal });
+  if (ok) return true;
+  if (/no such volume/i.test(stderr)) return false;
+  if (/volume is in use/i.test(stderr)) {
+    throw new InfraError("INFRA_DATA_PROTECTED", `The volume ${name} is in use by a container and was not removed.`, {
+      hint: `\`docker ps --all --filter volume=${name}\` shows it.`,
+    });
+  }
+  throw dockerFailure(stderr, `docker volume rm ${name}`, host);
+}
+
+/** `docker <kind> inspect` prints what it found, and fails when a name was not there. */
+async function inspect<Shape extends z.ZodType>(
+  kind: "container" | "volume" | "network",
+  names: readonly string[],
+  shape: Shape,
+  host: DockerHost,
+  signal: AbortSignal,
+): Promise<z.infer<Shape>[]> {
+  if (names.length === 0) return [];
+  const { ok, stdout, stderr } = await tryDocker([kind, "inspect", "--", ...names], { host, signal });
+  const unexpected = stderr.split("\n").filter((line) => line.trim() !== "" && !/no such|not found/i.test(line));
+  if (!ok && unexpected.length > 0) throw dockerFailure(stderr, `docker ${kind} inspect`, host);
+  return parse(z.array(shape), stdout.trim() === "" ? "[]" : stdout);
+}
+
+function parse<Shape extends z.ZodType>(shape: Shape, text: string): z.infer<Shape> {
+  try {
+    return shape.parse(JSON.parse(text));
+  } catch (cause) {
+    throw new InfraError("INFRA_FAILED", "Docker's answer is not understood.", {
+      cause,
+      hint: "See that `docker version` shows a client and a server of Docker 25 or newer.",
+    });
+  }
+}
+
+function toContainer(container: z.infer<typeof containerShape>): FoundContainer {
+  const bindings = Object.values(container.HostConfig.PortBindings ?? {}).flatMap((list) => list ?? []);
+  return {
+    id: container.Id,
+    name: container.Name.replace(/^\//, ""),
+    image: container.Config.Image,
+    stack: stackOf(container.Config.Labels),
+    status: container.State.Status,
+    health: container.State.Health?.Status ?? null,
+    ports: bindings
+      .map(({ HostIp, HostPort }) => ({ address: HostIp === "" ? "0.0.0.0" : HostIp, port: Number(HostPort) }))
+      .filter(({ port }) => port > 0),
+  };
+}
+
+function stackOf(found: z.infer<typeof labels>): string | null {
+  return found?.[STACK_LABEL] ?? null;
+}
