@@ -1,0 +1,104 @@
+/** A stack's state as the engine keeps it: read and edited as data, its secrets still encrypted. */
+
+import { z } from "zod";
+import { isBookkeeping, ownName, parseUrn } from "./urn.ts";
+
+const resource = z.looseObject({
+  urn: z.string(),
+  type: z.string(),
+  custom: z.boolean().default(false),
+  id: z.string().optional(),
+  inputs: z.record(z.string(), z.unknown()).optional(),
+  outputs: z.record(z.string(), z.unknown()).optional(),
+  protect: z.boolean().optional(),
+  retainOnDelete: z.boolean().optional(),
+  delete: z.boolean().optional(),
+});
+
+const deployment = z.looseObject({
+  resources: z.array(resource).nullish(),
+  pending_operations: z.array(z.looseObject({ resource, type: z.string() })).nullish(),
+});
+
+/** What `pulumi stack export` writes and `pulumi stack import` reads. */
+export const exportedState = z.looseObject({ version: z.number(), deployment });
+export type ExportedState = z.infer<typeof exportedState>;
+
+/** What a file backend keeps: the same under another heading. `latest` is missing before the first change. */
+const storedCheckpoint = z.looseObject({
+  version: z.number(),
+  checkpoint: z.looseObject({ stack: z.string(), latest: deployment.nullish() }),
+});
+
+export interface RecordedResource {
+  readonly urn: string;
+  readonly type: string;
+  /** The resource's own name on the target. */
+  readonly name: string;
+  readonly id: string | null;
+  readonly protected: boolean;
+}
+
+export interface PendingOperation {
+  readonly urn: string;
+  readonly type: string;
+  readonly name: string;
+  readonly operation: string;
+}
+
+/** The stored form as the exported one. Throws a SyntaxError or ZodError when it is neither. */
+export function readStored(text: string): ExportedState {
+  const { version, checkpoint } = storedCheckpoint.parse(JSON.parse(text));
+  return { version, deployment: checkpoint.latest ?? { resources: [] } };
+}
+
+/** The other way; `fullName` is `organization/<project>/<stack>`. */
+export function toStored(state: ExportedState, fullName: string): string {
+  return JSON.stringify({ version: state.version, checkpoint: { stack: fullName, latest: state.deployment } }, null, 4);
+}
+
+export function resourcesOf(state: ExportedState | null): RecordedResource[] {
+  return (state?.deployment.resources ?? [])
+    .filter(({ type, custom }) => !isBookkeeping(type, custom))
+    .map(({ urn, type, id, inputs, protect }) => ({
+      urn,
+      type,
+      name: ownName(urn, inputs),
+      id: id ?? null,
+      protected: protect === true,
+    }));
+}
+
+export function pendingOf(state: ExportedState | null): PendingOperation[] {
+  return (state?.deployment.pending_operations ?? []).map(({ resource: { urn, type, inputs }, type: operation }) => ({
+    urn,
+    type: type || parseUrn(urn).type,
+    name: ownName(urn, inputs),
+    operation,
+  }));
+}
+
+/**
+ * The state with its interrupted operations settled. A creation whose resource exists under `found` becomes that resource,
+ * as if the engine had been told; every other operation is forgotten: an update or a deletion left the resource recorded
+ * as it was, and the next run compares it anew. (The engine's own `refresh --import-pending-creates` drops the operation
+ * without importing anything, at least up to 3.250.)
+ */
+export function settlePending(state: ExportedState, found: ReadonlyMap<string, string>): ExportedState {
+  const { pending_operations: pending, resources, ...rest } = state.deployment;
+  const taken = (pending ?? []).flatMap(({ resource: created, type }) => {
+    const id = type === "creating" ? found.get(created.urn) : undefined;
+    if (id === undefined) return [];
+    return [{ ...created, custom: true, id, outputs: created.outputs ?? created.inputs ?? {} }];
+  });
+  const known = (resources ?? []).filter((one) => !taken.some(({ urn }) => urn === one.urn && one.delete !== true));
+  return { ...state, deployment: { ...rest, resources: [...known, ...taken] } };
+}
+
+/** The state without the protection of these resources, so that the engine may let go of them. */
+export function unprotect(state: ExportedState, urns: ReadonlySet<string>): ExportedState {
+  const resources = (state.deployment.resources ?? []).map((one) =>
+    urns.has(one.urn) ? { ...one, protect: false } : one,
+  );
+  return { ...state, deployment: { ...state.deployment, resources } };
+}

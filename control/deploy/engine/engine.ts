@@ -1,0 +1,59 @@
+/** One stack of the Pulumi engine: what can be done with it. Operations see this interface, tests may fake it. */
+
+import type { PulumiFn } from "@pulumi/pulumi/automation/index.js";
+import type { Diff } from "../schemas.ts";
+import type { ExportedState } from "./checkpoint.ts";
+import type { EngineNote } from "./notes.ts";
+
+export interface RunInput {
+  readonly onNote: (note: EngineNote) => void;
+  /** Stops it once its current steps are done: the promise rejects with INFRA_INTERRUPTED. */
+  readonly signal: AbortSignal;
+}
+
+export interface ProgramRun extends RunInput {
+  readonly program: PulumiFn;
+  /** URNs; all resources when absent. */
+  readonly targets?: readonly string[] | undefined;
+}
+
+export interface Applied {
+  readonly diff: Diff;
+  readonly outputs: unknown;
+}
+
+/** A lock of the engine's own, in a backend that is a folder. */
+export interface EngineLock {
+  readonly user: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly started_at: string;
+  readonly file: string;
+}
+
+/** Methods reject with InfraError; a CairnError that the program threw comes through as it is. */
+export interface Engine {
+  readonly stack: string;
+  readonly backend: string;
+  /** Shows what `up` would change. */
+  preview(run: ProgramRun): Promise<Diff>;
+  up(run: ProgramRun): Promise<Applied>;
+  /** What `destroy` would remove; protected resources stay. */
+  previewDestroy(run: RunInput): Promise<Diff>;
+  destroy(run: RunInput): Promise<Diff>;
+  /** Compares what is recorded with what is there; `apply` records it. */
+  refresh(run: RunInput & { readonly apply: boolean; readonly targets?: readonly string[] }): Promise<Diff>;
+  /** Null when there is no such stack yet. INFRA_STATE_UNREADABLE when it cannot be read. */
+  state(): Promise<ExportedState | null>;
+  replaceState(state: ExportedState): Promise<void>;
+  /** Puts a state in the place of one that cannot be read, which is kept beside it. Folder backends alone. */
+  restoreState(state: ExportedState): Promise<void>;
+  /** Empty where the backend is no folder: there the engine itself says so when it is used. */
+  locks(): Promise<readonly EngineLock[]>;
+  /** Takes the engine's locks away. */
+  cancel(): Promise<void>;
+  /** Removes a stack without resources, its history and its configuration. */
+  remove(): Promise<void>;
+  /** Makes the stack if it is not there, and a secret of its configuration if that is not there. */
+  prepare(secret: { readonly key: string; readonly make: () => string } | null): Promise<void>;
+}

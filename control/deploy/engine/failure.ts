@@ -1,0 +1,135 @@
+/** The one place that reads the words of the Pulumi engine: what went wrong, as an error of ours with what to do next. */
+
+import { stripVTControlCharacters } from "node:util";
+import { CairnError, InfraError } from "../../../runtime/contracts/errors.ts";
+import { PulumiFailure } from "./pulumi-cli.ts";
+
+export interface FailureContext {
+  readonly stack: string;
+  /** What was being done, as it is typed: `up`. */
+  readonly command: string;
+  /** Errors that the engine told as events, newest last, redacted. */
+  readonly diagnostics: readonly { readonly message: string; readonly resource: string | null }[];
+  readonly redact: (text: string) => string;
+}
+
+/** `kind` for code that goes on after a failure; the error for everybody else. */
+export interface EngineFailure {
+  readonly kind: "stack-not-found" | "stack-exists" | "locked" | "cancelled" | "other";
+  readonly error: CairnError;
+}
+
+/** `root@vm (pid 6292) at 2026-11-21T21:02:50Z`, as the file backends tell of a lock. */
+const HELD_BY = /created by (\S+)@(\S+) \(pid (\d+)\) at (\S+)/;
+const PLUGIN =
+  /(?:no resource plugin|could not load plugin for|Could not automatically download and install resource plugin|resource plugin)\s+'?(?:pulumi-resource-)?([a-z][a-z0-9-]*)'?(?:[^\n]*?(\d+\.\d+\.\d+))?/i;
+
+export function describeEngineFailure(thrown: unknown, context: FailureContext): EngineFailure {
+  if (thrown instanceof CairnError) return { kind: "other", error: thrown };
+  if (!(thrown instanceof PulumiFailure)) return { kind: "other", error: unexpected(thrown, context) };
+  const text = stripVTControlCharacters(`${thrown.stderr}\n${thrown.stdout}`);
+  const { stack, command } = context;
+  const fail = (
+    kind: EngineFailure["kind"],
+    code: ConstructorParameters<typeof InfraError>[0],
+    message: string,
+    hint: string,
+  ): EngineFailure => ({ kind, error: new InfraError(code, message, { hint, cause: thrown }) });
+
+  if (/no stack named.*found/.test(text)) {
+    return fail("stack-not-found", "INFRA_FAILED", `There is no stack ${stack}.`, "Create it with `cairn infra up`.");
+  }
+  if (/stack.*already exists/.test(text)) {
+    return fail("stack-exists", "INFRA_FAILED", `The stack ${stack} exists already.`, "Run the command again.");
+  }
+  if (text.includes("the stack is currently locked by") || text.includes("Another update is currently in progress")) {
+    const held = HELD_BY.exec(text);
+    const who = held ? `${held[1]}@${held[2]} (process ${held[3]}, since ${held[4]})` : "another operator";
+    const hint = "Wait until it is done. If that process is gone, run `cairn infra unlock`.";
+    return fail("locked", "INFRA_LOCKED", `The stack ${stack} is locked by ${who}.`, hint);
+  }
+  if (
+    /incorrect passphrase|passphrase must be set|unable to find passphrase|no such file or directory.*passphrase/i.test(
+      text,
+    )
+  ) {
+    return { kind: "other", error: passphraseLost(stack, thrown) };
+  }
+  if (/failed to load checkpoint|unexpected end of JSON input|could not deserialize deployment|corrupt/i.test(text)) {
+    return {
+      kind: "other",
+      error: new InfraError("INFRA_STATE_UNREADABLE", `The state of the stack ${stack} cannot be read.`, {
+        hint: "Put the newest copy back with `cairn infra unlock --restore-state`.",
+        cause: thrown,
+      }),
+    };
+  }
+  if (/no space left on device|file too large|disk quota exceeded/i.test(text)) {
+    const hint = "Make room, then run `cairn infra unlock` and the same command again: nothing that was made is lost.";
+    return fail("other", "INFRA_DISK_FULL", "The disk is full.", hint);
+  }
+  const plugin = missingPlugin(text);
+  if (plugin !== null) {
+    const words = `${plugin.name}${plugin.version === null ? "" : ` ${plugin.version}`}`;
+    const hint = `Install it with \`pulumi plugin install resource ${words}\`; that needs the network once.`;
+    return fail("other", "INFRA_TOOL_MISSING", `Pulumi's plugin for ${words} is missing.`, hint);
+  }
+  if (/is protected|because it is protected/.test(text)) {
+    const hint = "Data are removed with `cairn infra destroy --delete-data` alone.";
+    return fail("other", "INFRA_DATA_PROTECTED", firstError(text, context), hint);
+  }
+  if (thrown.cancelled || /error: (?:preview|update|refresh|destroy) cancell?ed/.test(text)) {
+    const hint = `What was done stays done. Run \`cairn infra ${command}\` again to finish it.`;
+    return fail("cancelled", "INFRA_INTERRUPTED", `\`cairn infra ${command}\` was stopped before it was done.`, hint);
+  }
+  const hint = "What was done before it is recorded: correct the cause and run the same command again.";
+  return fail("other", "INFRA_FAILED", firstError(text, context), hint);
+}
+
+/** Said plainly: the state can no longer be used, and this is what can be saved. */
+export function passphraseLost(stack: string, cause?: unknown): InfraError {
+  return new InfraError(
+    "INFRA_PASSPHRASE_LOST",
+    `The secrets of the stack ${stack} were encrypted with another passphrase than the one in infra/.passphrase.`,
+    {
+      hint:
+        "Put the right passphrase back if there is a backup of that file. Otherwise the recorded state is lost, not the data: " +
+        "volumes and claims stay on the target. Move infra/state and infra/Pulumi.*.yaml away, remove the old containers with the " +
+        "target's own tools, and run `cairn infra up --adopt`: it takes the data over into a new stack.",
+      ...(cause === undefined ? {} : { cause }),
+    },
+  );
+}
+
+function missingPlugin(text: string): { readonly name: string; readonly version: string | null } | null {
+  if (
+    !/plugin/i.test(text) ||
+    !/no resource plugin|could not load plugin|not automatically download|failed to (?:load|install|download) (?:resource )?plugin|plugin .* not found/i.test(
+      text,
+    )
+  ) {
+    return null;
+  }
+  const found = PLUGIN.exec(text);
+  if (!found?.[1]) return null;
+  return { name: found[1], version: found[2] ?? null };
+}
+
+/** What a resource's provider said comes before what the engine says about it. */
+function firstError(text: string, { diagnostics, redact, command }: FailureContext): string {
+  const own = diagnostics.find((one) => one.resource !== null && !/^(?:update|preview) failed/.test(one.message));
+  const any = own ?? diagnostics.find((one) => !/^(?:update|preview) failed/.test(one.message));
+  if (any) return sentence(any.resource === null ? any.message : `${any.resource}: ${any.message}`);
+  const line = /^\s*error: (.+)$/m.exec(text)?.[1];
+  return sentence(line === undefined ? `\`cairn infra ${command}\` failed` : redact(line));
+}
+
+function unexpected(thrown: unknown, { command, redact }: FailureContext): InfraError {
+  const words = thrown instanceof Error ? redact(thrown.message) : "";
+  return new InfraError("INFRA_FAILED", sentence(words || `\`cairn infra ${command}\` failed`), { cause: thrown });
+}
+
+function sentence(words: string): string {
+  const [first = ""] = words.trim().split("\n");
+  return /[.!?]$/.test(first) ? first : `${first}.`;
+}

@@ -1,0 +1,54 @@
+/** The engine's events as an operator wants to follow them. */
+
+import type { EngineEvent, StepEventMetadata } from "@pulumi/pulumi/automation/index.js";
+import { isBookkeeping, ownName, parseUrn } from "./urn.ts";
+
+export type EngineNote =
+  | {
+      readonly kind: "resource";
+      readonly op: string;
+      readonly state: "started" | "done" | "failed";
+      readonly type: string;
+      readonly name: string;
+      readonly urn: string;
+    }
+  | {
+      readonly kind: "message";
+      readonly severity: "info" | "warning" | "error";
+      readonly message: string;
+      readonly urn: string | null;
+    };
+
+/** Steps that change nothing are not worth a line. */
+const QUIET = new Set(["same", "read", "refresh", "discard", "remove-pending-replace"]);
+
+/** Said by the engine about itself, of no use to an operator. */
+const CHATTER = /^using pulumi-|^Attempting to deploy or update resources with \d+ pending|^(?:update|preview) failed$/;
+
+/** Null for what nobody needs to hear. `redact` is applied to words of the engine and its providers. */
+export function noteOf(event: EngineEvent, redact: (text: string) => string): EngineNote | null {
+  const { diagnosticEvent: said, resourcePreEvent: begun, resOutputsEvent: ended, resOpFailedEvent: failed } = event;
+  if (said) {
+    const message = redact(plain(said.message)).trim();
+    if (said.ephemeral || message === "" || CHATTER.test(message)) return null;
+    const severity = said.severity === "error" ? "error" : said.severity === "warning" ? "warning" : "info";
+    return { kind: "message", severity, message, urn: said.urn || null };
+  }
+  if (begun && begun.planning !== true) return step(begun.metadata, "started");
+  if (ended && ended.planning !== true) return step(ended.metadata, "done");
+  if (failed) return step(failed.metadata, "failed");
+  return null;
+}
+
+function step(metadata: StepEventMetadata, state: "started" | "done" | "failed"): EngineNote | null {
+  const { op, urn, type } = metadata;
+  const custom = metadata.new?.custom ?? metadata.old?.custom ?? false;
+  if (isBookkeeping(type, custom) || (QUIET.has(op) && state !== "failed")) return null;
+  const name = ownName(urn, metadata.new?.inputs ?? metadata.old?.inputs);
+  return { kind: "resource", op, state, type: parseUrn(urn).type || type, name, urn };
+}
+
+/** The engine's marks for colours: `<{%reset%}>`. */
+function plain(text: string): string {
+  return text.replace(/<\{%.*?%\}>/g, "");
+}

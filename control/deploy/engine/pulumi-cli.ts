@@ -1,0 +1,204 @@
+/**
+ * The Pulumi command: found on PATH, or installed on first use, and run so that a Ctrl-C of the terminal reaches it only
+ * through us. Everything that it prints stays here; a run that fails is thrown as a PulumiFailure.
+ */
+
+import { existsSync } from "node:fs";
+import { delimiter, dirname, isAbsolute, join } from "node:path";
+import process from "node:process";
+import type { PulumiCommand } from "@pulumi/pulumi/automation/index.js";
+import { execa } from "execa";
+import type { Environment } from "../../../runtime/config/index.ts";
+import { InfraError } from "../../../runtime/contracts/errors.ts";
+
+/** The oldest engine that knows everything we ask of it: inline programs for `destroy`, events over gRPC. */
+export const OLDEST_ENGINE = "3.206.0";
+
+/** Milliseconds between the second request to stop and the kill. */
+const KILL_AFTER_MS = 5_000;
+
+export interface PulumiCli {
+  /** Absolute path. */
+  readonly command: string;
+  readonly version: string;
+  /** For the Automation API. */
+  readonly automation: PulumiCommand;
+  /** One command of the engine, with text for its standard input. */
+  run(args: readonly string[], options: RunOptions): Promise<{ readonly stdout: string }>;
+}
+
+export interface RunOptions {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly input?: string;
+  /** Asks the engine to stop once its current steps are done. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The engine ended with an error, or could not be started. Its words are for `describeEngineFailure` alone. */
+export class PulumiFailure extends Error {
+  readonly stderr: string;
+  readonly stdout: string;
+  /** Whether it ended because it was asked to. */
+  readonly cancelled: boolean;
+
+  constructor(
+    result: { readonly stderr: string; readonly stdout: string; readonly cancelled: boolean },
+    cause: unknown,
+  ) {
+    super("The Pulumi engine failed", { cause });
+    this.name = "PulumiFailure";
+    this.stderr = result.stderr;
+    this.stdout = result.stdout;
+    this.cancelled = result.cancelled;
+  }
+}
+
+export interface FindOptions {
+  readonly env: Environment;
+  /** Where it is installed when PATH has none: `<home>/pulumi`. */
+  readonly installRoot: string;
+  /** Ends the engine at once, with what it is doing. */
+  readonly insistence: AbortSignal;
+  readonly report: (text: string) => void;
+}
+
+/** Version of the engine at `command`, or null when it does not answer as one. */
+export type ReadVersion = (command: string) => Promise<string | null>;
+export type Install = (root: string) => Promise<void>;
+
+/**
+ * INFRA_TOOL_MISSING when there is none and it cannot be installed, or when the one on PATH is too old. `parts` are there
+ * for tests.
+ */
+export async function findPulumi(
+  options: FindOptions,
+  parts: { readonly readVersion?: ReadVersion; readonly install?: Install } = {},
+): Promise<PulumiCli> {
+  const readVersion = parts.readVersion ?? versionOf;
+  const installed = join(options.installRoot, "bin", "pulumi");
+  const command = onPath("pulumi", options.env) ?? (existsSync(installed) ? installed : null);
+  if (command === null) {
+    options.report(`Installing Pulumi into ${options.installRoot}`);
+    await (parts.install ?? installPulumi)(options.installRoot).catch((error: unknown) => {
+      throw toolMissing("Pulumi is not on PATH and could not be installed.", error);
+    });
+  }
+  const found = command ?? installed;
+  const version = await readVersion(found);
+  if (version === null) throw toolMissing(`${found} does not work as Pulumi.`);
+  if (isOlder(version, OLDEST_ENGINE)) {
+    throw toolMissing(`${found} is Pulumi ${version}; at least ${OLDEST_ENGINE} is needed.`);
+  }
+  return pulumiCli(found, version, options.insistence);
+}
+
+function toolMissing(message: string, cause?: unknown): InfraError {
+  return new InfraError("INFRA_TOOL_MISSING", message, {
+    hint: `Install Pulumi ${OLDEST_ENGINE} or newer (https://www.pulumi.com/docs/install/) and put it on PATH.`,
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+async function versionOf(command: string): Promise<string | null> {
+  const result = await execa(command, ["version"], {
+    reject: false,
+    stdin: "ignore",
+    timeout: 30_000,
+    env: { PULUMI_SKIP_UPDATE_CHECK: "true" },
+  });
+  return /^v?(\d+\.\d+\.\d+)/.exec(String(result.stdout ?? "").trim())?.[1] ?? null;
+}
+
+/** By the Automation API's own installer: the version that belongs to it, from where Pulumi publishes it. */
+async function installPulumi(root: string): Promise<void> {
+  const { PulumiCommand: Command } = await import("@pulumi/pulumi/automation/index.js");
+  await Command.install({ root });
+}
+
+function onPath(name: string, env: Environment): string | null {
+  const folders = (env["PATH"] ?? "").split(delimiter).filter(isAbsolute);
+  return folders.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? null;
+}
+
+export function isOlder(version: string, than: string): boolean {
+  const [a, b] = [version, than].map((text) => text.split(".").map(Number));
+  for (const [index, part] of (b ?? []).entries()) {
+    const own = a?.[index] ?? 0;
+    if (own !== part) return own < part;
+  }
+  return false;
+}
+
+function pulumiCli(command: string, version: string, insistence: AbortSignal): PulumiCli {
+  const run = async (args: readonly string[], options: RunOptions): Promise<{ stdout: string; stderr: string }> => {
+    // Plugins that came with the engine stand beside it.
+    const path = `${dirname(command)}${delimiter}${options.env["PATH"] ?? process.env["PATH"] ?? ""}`;
+    const child = execa(command, [...args], {
+      cwd: options.cwd,
+      env: { ...options.env, PATH: path, PULUMI_AUTOMATION_API: "true" },
+      // A process group of its own: the terminal's Ctrl-C would reach it beside ours, and twice means "at once".
+      detached: true,
+      cleanup: false,
+      reject: false,
+      stripFinalNewline: false,
+      maxBuffer: 200_000_000,
+      ...(options.input === undefined ? { stdin: "ignore" } : { input: options.input }),
+    });
+    const ended = new AbortController();
+    const cancel = (): void => void child.kill("SIGINT");
+    const insist = (): void => {
+      child.kill("SIGINT");
+      const timer = setTimeout(() => killGroup(child.pid), KILL_AFTER_MS);
+      ended.signal.addEventListener("abort", () => clearTimeout(timer));
+    };
+    const listen = { once: true, signal: ended.signal };
+    options.signal?.addEventListener("abort", cancel, listen);
+    insistence.addEventListener("abort", insist, listen);
+    if (options.signal?.aborted) cancel();
+    const result = await child.finally(() => ended.abort());
+    const output = { stdout: String(result.stdout ?? ""), stderr: String(result.stderr ?? "") };
+    if (!result.failed) return output;
+    const cancelled = options.signal?.aborted === true || insistence.aborted;
+    throw new PulumiFailure({ ...output, cancelled }, result);
+  };
+  return { command, version, run, automation: forAutomation(command, version, run) };
+}
+
+/**
+ * The Automation API runs the engine through `run` of its command object, which its types keep to itself: the arguments are
+ * those of `PulumiCommand.run` in @pulumi/pulumi 3.270.
+ */
+function forAutomation(
+  command: string,
+  version: string,
+  run: (args: readonly string[], options: RunOptions) => Promise<{ stdout: string; stderr: string }>,
+): PulumiCommand {
+  const own = {
+    command,
+    // The API compares it by semver, to which the text is as good as the object.
+    version,
+    async run(
+      args: string[],
+      cwd: string,
+      env: Record<string, string>,
+      _onOutput?: (text: string) => void,
+      _onError?: (text: string) => void,
+      signal?: AbortSignal,
+    ) {
+      const given = args.includes("--non-interactive") ? args : [...args, "--non-interactive"];
+      const output = await run(given, { cwd, env, signal });
+      return { ...output, code: 0 };
+    },
+  };
+  return own as unknown as PulumiCommand; // Its constructor is private; `run` above is all that is called.
+}
+
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // It has ended by itself.
+  }
+}

@@ -1,0 +1,290 @@
+/** The engine behind the interface: Pulumi's Automation API over the rendered project. */
+
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { EngineEvent, PulumiFn, Stack } from "@pulumi/pulumi/automation/index.js";
+import writeFileAtomic from "write-file-atomic";
+import { parse } from "yaml";
+import { InfraError } from "../../../runtime/contracts/errors.ts";
+import type { InfraFiles } from "../files.ts";
+import type { Diff } from "../schemas.ts";
+import { type ExportedState, exportedState, readStored, toStored } from "./checkpoint.ts";
+import { diffBuilder } from "./diff.ts";
+import type { Applied, Engine, EngineLock, ProgramRun, RunInput } from "./engine.ts";
+import { describeEngineFailure, type EngineFailure } from "./failure.ts";
+import { noteOf } from "./notes.ts";
+import type { PulumiCli } from "./pulumi-cli.ts";
+import { redactor, redactText } from "./redact.ts";
+import { parseUrn } from "./urn.ts";
+
+/** Name of the project in `Pulumi.yaml`; part of every URN, so it never changes. */
+export const PROJECT = "cairn";
+
+export interface EngineOptions {
+  /** Found, or installed, when it is first needed: looking at a state in a folder does without. */
+  readonly cli: () => Promise<PulumiCli>;
+  readonly files: InfraFiles;
+  readonly stack: string;
+  readonly target: string;
+  readonly backend: string;
+  /** Values that may not be shown, whatever the engine knows of them. */
+  readonly secrets: readonly string[];
+}
+
+export function createPulumiEngine(options: EngineOptions): Engine {
+  const { files, stack: name, backend } = options;
+  const redact = redactor(options.secrets);
+  const redactWords = (text: string): string => redactText(text, options.secrets);
+  const env = environment(files, backend);
+  const folder = localFolder(backend);
+  const stored = folder === null ? null : join(folder, ".pulumi", "stacks", PROJECT, `${name}.json`);
+
+  const failure = (thrown: unknown, command: string, diagnostics: Diagnostic[] = []): EngineFailure =>
+    describeEngineFailure(thrown, { stack: name, command, diagnostics, redact: redactWords });
+
+  async function command(args: readonly string[], doing: string, input?: string): Promise<string> {
+    try {
+      const run = { cwd: files.project, env, ...(input === undefined ? {} : { input }) };
+      const cli = await options.cli();
+      return (await cli.run([...args, "--stack", name, "--non-interactive"], run)).stdout;
+    } catch (error) {
+      throw failure(error, doing).error;
+    }
+  }
+
+  let selected: Promise<Stack> | null = null;
+  /** Selecting takes the engine half a second: once is enough. */
+  function open(): Promise<Stack> {
+    selected ??= select().catch((error: unknown) => {
+      selected = null;
+      throw error;
+    });
+    return selected;
+  }
+
+  async function select(): Promise<Stack> {
+    const { LocalWorkspace, Stack: StackClass } = await import("@pulumi/pulumi/automation/index.js");
+    const workspace = await LocalWorkspace.create({
+      workDir: files.project,
+      pulumiCommand: (await options.cli()).automation,
+      envVars: env,
+    });
+    return StackClass.select(name, workspace);
+  }
+
+  /** Runs one operation of the engine and gathers its events. A CairnError of the program counts as the outcome. */
+  async function operate<T>(
+    doing: string,
+    run: RunInput & { readonly program?: PulumiFn },
+    work: (
+      stack: Stack,
+      hooks: { onEvent: (event: EngineEvent) => void; signal: AbortSignal; color: "never" },
+    ) => Promise<T>,
+    drift = false,
+  ): Promise<{ readonly diff: Diff; readonly value: T }> {
+    const builder = diffBuilder(redact, drift);
+    const diagnostics: Diagnostic[] = [];
+    const thrown: unknown[] = [];
+    const program: PulumiFn = async () => {
+      try {
+        return await run.program?.();
+      } catch (error) {
+        thrown.push(error);
+        throw error;
+      }
+    };
+    const onEvent = (event: EngineEvent): void => {
+      builder.add(event);
+      const note = noteOf(event, redactWords);
+      if (note === null) return;
+      if (note.kind === "message" && note.severity === "error") {
+        diagnostics.push({ message: note.message, resource: note.urn === null ? null : parseUrn(note.urn).name });
+      }
+      run.onNote(note);
+    };
+    try {
+      run.signal.throwIfAborted();
+      const stack = await open();
+      stack.workspace.program = program;
+      const value = await work(stack, { onEvent, signal: run.signal, color: "never" });
+      return { diff: builder.build(name, options.target), value };
+    } catch (error) {
+      const { kind, error: described } = failure(thrown[0] ?? error, doing, diagnostics);
+      throw kind === "cancelled" && run.signal.aborted ? (run.signal.reason ?? described) : described;
+    }
+  }
+
+  const targeted = (targets: readonly string[] | undefined) => (targets === undefined ? {} : { target: [...targets] });
+
+  return {
+    stack: name,
+    backend,
+
+    async preview(run) {
+      return (await operate("preview", run, (stack, hooks) => stack.preview({ ...hooks, ...targeted(run.targets) })))
+        .diff;
+    },
+
+    async up(run: ProgramRun): Promise<Applied> {
+      const { diff, value } = await operate("up", run, (stack, hooks) =>
+        stack.up({ ...hooks, ...targeted(run.targets) }),
+      );
+      const outputs = Object.entries(value.outputs).map(([key, output]) => [key, output.secret ? null : output.value]);
+      return { diff, outputs: Object.fromEntries(outputs) };
+    },
+
+    async previewDestroy(run) {
+      return (
+        await operate("destroy", run, (stack, hooks) => stack.previewDestroy({ ...hooks, excludeProtected: true }))
+      ).diff;
+    },
+
+    async destroy(run) {
+      return (await operate("destroy", run, (stack, hooks) => stack.destroy({ ...hooks, excludeProtected: true })))
+        .diff;
+    },
+
+    async refresh(run) {
+      const work = run.apply
+        ? (stack: Stack, hooks: Parameters<Stack["refresh"]>[0]) =>
+            stack.refresh({ ...hooks, ...targeted(run.targets) })
+        : (stack: Stack, hooks: Parameters<Stack["refresh"]>[0]) => stack.previewRefresh({ ...hooks });
+      return (await operate("refresh", run, work as (stack: Stack) => Promise<unknown>, true)).diff;
+    },
+
+    async state(): Promise<ExportedState | null> {
+      try {
+        if (stored !== null) {
+          // The engine's own export would say "unexpected end of JSON input" and take half a second for it.
+          if (!existsSync(stored)) return null;
+          return readStored(await readFile(stored, "utf8"));
+        }
+        // Without --show-secrets, which the Automation API's exportStack would add.
+        const cli = await options.cli();
+        const text = await cli.run(["stack", "export", "--stack", name, "--non-interactive"], {
+          cwd: files.project,
+          env,
+        });
+        return exportedState.parse(JSON.parse(text.stdout));
+      } catch (error) {
+        if (error instanceof SyntaxError || (error instanceof Error && error.name === "ZodError")) {
+          throw unreadable(name, error);
+        }
+        const { kind, error: described } = failure(error, "status");
+        if (kind === "stack-not-found") return null;
+        throw described;
+      }
+    },
+
+    async replaceState(state) {
+      const file = join(tmpdir(), `cairn-state-${process.pid}-${Date.now()}.json`);
+      try {
+        await writeFile(file, JSON.stringify(state), { mode: 0o600, flag: "wx" });
+        await command(["stack", "import", "--file", file], "unlock");
+      } finally {
+        await rm(file, { force: true });
+      }
+    },
+
+    async restoreState(state) {
+      if (stored === null) throw notLocal(backend);
+      if (existsSync(stored)) await rename(stored, `${stored}.unreadable-${Date.now()}`);
+      await mkdir(join(stored, ".."), { recursive: true, mode: 0o700 });
+      await writeFileAtomic(stored, toStored(state, `organization/${PROJECT}/${name}`), { mode: 0o600 });
+    },
+
+    async locks(): Promise<readonly EngineLock[]> {
+      if (folder === null) return [];
+      const place = join(folder, ".pulumi", "locks", "organization", PROJECT, name);
+      const names = await readdir(place).catch(() => []);
+      const found = names.filter((one) => one.endsWith(".json")).map((one) => readLock(join(place, one)));
+      return (await Promise.all(found)).filter((one) => one !== null);
+    },
+
+    async cancel() {
+      await command(["cancel", "--yes"], "unlock").catch(async (error: unknown) => {
+        // A state that cannot be read does not keep its lock for that.
+        if (folder === null || !(error instanceof InfraError) || error.code !== "INFRA_STATE_UNREADABLE") throw error;
+        await rm(join(folder, ".pulumi", "locks", "organization", PROJECT, name), { recursive: true, force: true });
+      });
+    },
+
+    async remove() {
+      await command(["stack", "rm", "--yes", "--preserve-config"], "destroy");
+      await rm(files.stackFile, { force: true });
+    },
+
+    async prepare(secret) {
+      try {
+        await open();
+      } catch (error) {
+        const { kind, error: described } = failure(error, "up");
+        if (kind !== "stack-not-found") throw described;
+        await command(["stack", "init", "--secrets-provider", "passphrase"], "up");
+      }
+      if (secret === null || (await configured(files.stackFile, secret.key))) return;
+      // By standard input: arguments of a process can be read by everybody on the machine.
+      await command(["config", "set", secret.key, "--secret"], "up", secret.make());
+    },
+  };
+}
+
+interface Diagnostic {
+  readonly message: string;
+  readonly resource: string | null;
+}
+
+/** What the engine gets beside the environment of the command. */
+function environment(files: InfraFiles, backend: string): Record<string, string> {
+  return {
+    PULUMI_BACKEND_URL: backend,
+    PULUMI_CONFIG_PASSPHRASE_FILE: files.passphrase,
+    // An operator's own passphrase variable would win over the file.
+    PULUMI_CONFIG_PASSPHRASE: "",
+    PULUMI_SKIP_UPDATE_CHECK: "true",
+    PULUMI_SKIP_CONFIRMATIONS: "true",
+    NO_COLOR: "1",
+  };
+}
+
+/** The folder of a `file://` backend, absolute; null for every other one. */
+export function localFolder(backend: string): string | null {
+  if (!backend.startsWith("file://")) return null;
+  const path = backend.slice("file://".length).split("?")[0] ?? "";
+  return path.startsWith("/") ? fileURLToPath(`file://${path}`) : null;
+}
+
+async function readLock(file: string): Promise<EngineLock | null> {
+  try {
+    const content: unknown = JSON.parse(await readFile(file, "utf8"));
+    if (typeof content !== "object" || content === null) return null;
+    const { pid, username, hostname, timestamp } = content as Record<string, unknown>;
+    return { pid: Number(pid), user: String(username), host: String(hostname), started_at: String(timestamp), file };
+  } catch {
+    // It was given back meanwhile, or is half written: then it is nobody's yet.
+    return null;
+  }
+}
+
+async function configured(stackFile: string, key: string): Promise<boolean> {
+  const text = await readFile(stackFile, "utf8").catch(() => "");
+  const settings: unknown = text === "" ? null : parse(text);
+  if (typeof settings !== "object" || settings === null || !("config" in settings)) return false;
+  return typeof settings.config === "object" && settings.config !== null && key in settings.config;
+}
+
+function unreadable(stack: string, cause: unknown): InfraError {
+  return new InfraError("INFRA_STATE_UNREADABLE", `The state of the stack ${stack} cannot be read.`, {
+    hint: "Put the newest copy back with `cairn infra unlock --restore-state`.",
+    cause,
+  });
+}
+
+function notLocal(backend: string): InfraError {
+  return new InfraError("INFRA_FAILED", `The backend ${backend} keeps the state itself.`, {
+    hint: "Use its own versions, or `pulumi stack import --file COPY` with a file of infra/state-copies.",
+  });
+}

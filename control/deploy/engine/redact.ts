@@ -1,0 +1,36 @@
+/** Takes secrets out of what is shown. The engine marks what it knows to be secret; values that we know go as well. */
+
+export const REDACTED = "[redacted]";
+
+/** What the engine writes instead of a secret. */
+const ENGINE_SECRET = "[secret]";
+/** What the engine writes instead of a value that is known only after the change. */
+const ENGINE_UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
+export const COMPUTED = "[computed]";
+
+/** Shorter values would redact half of every text, and are no secrets. */
+const SHORTEST_SECRET = 6;
+
+export type Redact = (value: unknown) => unknown;
+
+/** A function that copies a JSON value with every secret in it replaced; property names are left alone. */
+export function redactor(secrets: readonly string[]): Redact {
+  const known = [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST_SECRET);
+  // The longest first: one secret may contain another.
+  known.sort((a, b) => b.length - a.length);
+  const redact: Redact = (value) => {
+    if (typeof value === "string") return redactText(value, known);
+    if (Array.isArray(value)) return value.map(redact);
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, redact(inner)]));
+  };
+  return redact;
+}
+
+export function redactText(text: string, secrets: readonly string[]): string {
+  if (text === ENGINE_SECRET) return REDACTED;
+  if (text === ENGINE_UNKNOWN) return COMPUTED;
+  let clean = text.replaceAll(ENGINE_SECRET, REDACTED);
+  for (const secret of secrets) clean = clean.replaceAll(secret, REDACTED);
+  return clean;
+}

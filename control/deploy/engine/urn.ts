@@ -1,0 +1,25 @@
+/** Names inside a Pulumi URN: `urn:pulumi:<stack>::<project>::<parent types>$<type>::<name>`. */
+
+export interface UrnParts {
+  readonly type: string;
+  readonly name: string;
+}
+
+export function parseUrn(urn: string): UrnParts {
+  const [, , types = "", ...name] = urn.split("::");
+  return { type: types.split("$").at(-1) ?? "", name: name.join("::") };
+}
+
+/** The name that the target's own tools know a resource by, where its inputs say one; else its name in the program. */
+export function ownName(urn: string, inputs: Readonly<Record<string, unknown>> | undefined): string {
+  const metadata = inputs?.["metadata"];
+  const inMetadata =
+    typeof metadata === "object" && metadata !== null && "name" in metadata ? metadata.name : undefined;
+  const name = inputs?.["name"] ?? inMetadata;
+  return typeof name === "string" && name !== "" && !name.startsWith("[") ? name : parseUrn(urn).name;
+}
+
+/** Providers, the stack itself and components are the engine's bookkeeping: nothing of them stands on a target. */
+export function isBookkeeping(type: string, custom: boolean): boolean {
+  return !custom || type.startsWith("pulumi:");
+}

@@ -1,0 +1,42 @@
+/** Where a deployment keeps what `infra` works with; everything lies under the rendered project `infra/`. */
+
+import { join } from "node:path";
+
+export interface InfraFiles {
+  /** The rendered Pulumi project: the engine's work directory. */
+  readonly project: string;
+  /** Local backend, 0700. */
+  readonly state: string;
+  /** Passphrase of the stack's secrets, 0600. */
+  readonly passphrase: string;
+  /** The stack's configuration: the salt of the passphrase and the encrypted password of the database. */
+  readonly stackFile: string;
+  /** Operator's lock and what its holder says of itself. */
+  readonly lock: string;
+  /** Copies of the state, one before and one after every change. */
+  readonly copies: string;
+  /** Each node's image. */
+  readonly release: string;
+  /** What `up` deployed last and how it is reached. */
+  readonly record: string;
+}
+
+/** `dir` is the deployment directory, absolute. */
+export function infraFiles(dir: string, stack: string): InfraFiles {
+  const project = join(dir, "infra");
+  return {
+    project,
+    state: join(project, "state"),
+    passphrase: join(project, ".passphrase"),
+    stackFile: join(project, `Pulumi.${stack}.yaml`),
+    lock: join(project, ".lock"),
+    copies: join(project, "state-copies"),
+    release: join(project, "release.json"),
+    record: join(project, "stack.json"),
+  };
+}
+
+/** `file://` and the state directory, unless the operator names another backend. */
+export function backendUrl(files: InfraFiles, given: string | undefined): string {
+  return given ?? `file://${files.state}`;
+}

@@ -1,0 +1,34 @@
+/** Data that stands on the target already and that the state does not know: taken over after a question, never overwritten. */
+
+import { InfraError } from "../../../runtime/contracts/errors.ts";
+import { Interrupted } from "../../output/failure.ts";
+import type { ExistingData } from "../driver.ts";
+import { type ExportedState, resourcesOf } from "../engine/checkpoint.ts";
+import type { Session } from "./session.ts";
+
+/** Names to adopt. INFRA_DATA_EXISTS when nobody can be asked, or says no. */
+export async function dataToAdopt(
+  session: Session,
+  state: ExportedState | null,
+  adopt: boolean,
+): Promise<ReadonlySet<string>> {
+  const { driver, run } = session;
+  const strange = unknownData(await driver.existingData(run.signal), state);
+  const names = [...new Set(strange.map(({ name }) => name))].sort();
+  if (names.length === 0) return new Set();
+  const { prompts } = run.services;
+  if (!adopt && !(prompts !== null && (await prompts.adopt(names, run.signal)))) {
+    if (run.signal.aborted) throw new Interrupted("SIGINT");
+    throw new InfraError("INFRA_DATA_EXISTS", `Data of an earlier stack stand on the target: ${names.join(", ")}.`, {
+      hint: "Take them over with --adopt, or give the stack another name (deployment.name). They are never overwritten.",
+    });
+  }
+  session.report(`Taking over ${names.join(", ")}`);
+  return new Set(names);
+}
+
+/** What is there and not recorded. */
+export function unknownData(existing: readonly ExistingData[], state: ExportedState | null): readonly ExistingData[] {
+  const recorded = new Set(resourcesOf(state).flatMap(({ name, id }) => [name, ...(id === null ? [] : [id])]));
+  return existing.filter(({ name }) => !recorded.has(name) && ![...recorded].some((id) => id.endsWith(`/${name}`)));
+}

@@ -1,0 +1,123 @@
+/** `infra destroy`: removes what `up` made and leaves the data, unless they are asked for by the stack's name. */
+
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { InfraError } from "../../../runtime/contracts/errors.ts";
+import { needsTerminal, UsageError } from "../../output/failure.ts";
+import { type ExportedState, type RecordedResource, resourcesOf, unprotect } from "../engine/checkpoint.ts";
+import type { DestroyResult, Diff } from "../schemas.ts";
+import { settleInterrupted } from "./pending.ts";
+import { readRecord, removeRecord } from "./record.ts";
+import type { Run } from "./services.ts";
+import { alone, openSession, type Session } from "./session.ts";
+
+/** A backup that was taken by hand counts for so many milliseconds. */
+const FRESH_BACKUP_MS = 24 * 3_600_000;
+
+export interface DestroyOptions {
+  readonly yes: boolean;
+  readonly deleteData: boolean;
+  /** The stack's name, instead of typing it. */
+  readonly confirm: string | undefined;
+  /** A backup that exists already, instead of taking one. */
+  readonly backupTaken: string | undefined;
+}
+
+/** Null when the answer was no. INFRA_DATA_PROTECTED when data are to go and no backup could be taken. */
+export async function destroy(run: Run, options: DestroyOptions): Promise<DestroyResult | null> {
+  const { prompts } = run.services;
+  if (!options.deleteData && (options.confirm ?? options.backupTaken) !== undefined) {
+    throw new UsageError("--confirm and --backup-taken belong to --delete-data.");
+  }
+  if (!options.yes && prompts === null) throw needsTerminal("Consent", "--yes");
+  const session = await openSession(run);
+  const { engine, project } = session;
+  if (options.deleteData) await demandName(session, options.confirm);
+  return alone(session, "destroy", async () => {
+    await settleInterrupted(session);
+    const state = await session.state();
+    if (state === null) return nothing(session);
+    session.phase("preview", "Looking at what is deployed");
+    const diff = await engine.previewDestroy(session.engineRun());
+    if (!options.yes && diff.changes.length > 0) {
+      if ((await prompts?.confirm("Remove these?", diff, run.signal)) !== true) return null;
+    }
+    const backup = options.deleteData ? await takeBackup(session, options.backupTaken) : null;
+    session.phase("destroy", "Removing");
+    const done = diff.changes.length === 0 ? diff : await engine.destroy(session.engineRun());
+    const data = await withPlaces(
+      resourcesOf(await session.state()).filter((one) => one.protected),
+      run.dir,
+    );
+    const deleted = options.deleteData ? await deleteData(session) : [];
+    await removeRecord(session.files);
+    return { ...done, stack: project.plan.stack, kept: options.deleteData ? [] : data, deleted, backup };
+  });
+}
+
+function nothing({ project }: Session): DestroyResult {
+  const summary = { create: 0, update: 0, replace: 0, delete: 0, import: 0, same: 0 };
+  const { stack, target } = project.plan;
+  return { schema: 1, stack, target, summary, changes: [], kept: [], deleted: [], backup: null };
+}
+
+async function demandName({ project, run }: Session, given: string | undefined): Promise<void> {
+  const { stack } = project.plan;
+  const { prompts } = run.services;
+  if (given === undefined && prompts === null) throw needsTerminal("The stack's name", `--confirm ${stack}`);
+  const typed =
+    given ?? (await prompts?.typeName(`This deletes the data for good. Type ${stack} to go on`, run.signal));
+  if (typed === stack) return;
+  throw new UsageError(`${typed ?? ""} is not the stack's name.`, `To delete its data, name the stack: ${stack}.`);
+}
+
+/** Path of a backup that may be relied on. */
+async function takeBackup({ run, project, driver, ...session }: Session, taken: string | undefined): Promise<string> {
+  if (taken !== undefined) {
+    const path = resolve(taken);
+    const found = await stat(path).catch(() => null);
+    const age = found === null ? Number.POSITIVE_INFINITY : run.services.now().getTime() - found.mtimeMs;
+    if (found !== null && found.isFile() && found.size > 0 && age < FRESH_BACKUP_MS) return path;
+    throw new InfraError("INFRA_DATA_PROTECTED", `${path} is no backup of the last 24 hours.`, {
+      hint: "Take one with `cairn memory backup FILE`.",
+    });
+  }
+  session.phase("backup", "Backing up the memory");
+  try {
+    return await run.services.backup(run.dir, project, driver, run.signal);
+  } catch (error) {
+    run.signal.throwIfAborted();
+    throw new InfraError("INFRA_DATA_PROTECTED", "The memory could not be backed up, so nothing was removed.", {
+      hint: "Start a node with `cairn infra up` and try again, or name a fresh backup with --backup-taken FILE.",
+      cause: error,
+    });
+  }
+}
+
+/** First out of the state, then off the target: what is cut off in between is found as data of an earlier stack. */
+async function deleteData(session: Session): Promise<{ name: string; place: string }[]> {
+  const { engine, driver, run, project } = session;
+  const state: ExportedState | null = await session.state();
+  const guarded = resourcesOf(state).filter((one) => one.protected);
+  if (state !== null && guarded.length > 0) {
+    await engine.replaceState(unprotect(state, new Set(guarded.map(({ urn }) => urn))));
+    // The resources say of themselves that they are kept on the target when the engine lets go of them.
+    await engine.destroy(session.engineRun());
+  }
+  const names = new Set(guarded.map(({ name }) => name));
+  const found = await driver.existingData(run.signal);
+  const own = found.filter(({ name, stack }) => names.has(name) || stack === project.plan.stack);
+  session.phase("data", `Deleting ${own.map(({ name }) => name).join(", ") || "no data"}`);
+  await driver.deleteData(own, run.signal);
+  await engine.remove();
+  return own.map(({ name, place }) => ({ name, place }));
+}
+
+async function withPlaces(
+  resources: readonly RecordedResource[],
+  dir: string,
+): Promise<{ name: string; place: string }[]> {
+  const record: Diff | null | Awaited<ReturnType<typeof readRecord>> = await readRecord(dir);
+  const known = record !== null && "data" in record ? record.data : [];
+  return resources.map(({ name }) => ({ name, place: known.find((one) => one.name === name)?.place ?? "unknown" }));
+}

@@ -1,0 +1,37 @@
+/** What an interrupted run left unfinished, settled with what stands on the target: nothing is doubled, nothing orphaned. */
+
+import { CairnError } from "../../../runtime/contracts/errors.ts";
+import { pendingOf, settlePending } from "../engine/checkpoint.ts";
+import type { PendingOutcome } from "../schemas.ts";
+import type { Session } from "./session.ts";
+
+/**
+ * Resources whose creation was cut off are looked for on the target: those that exist are recorded, the others forgotten.
+ * Where the target does not answer everything is left as it is, for the next run.
+ */
+export async function settleInterrupted(session: Session): Promise<readonly PendingOutcome[]> {
+  const { engine, driver, run } = session;
+  const state = await session.state();
+  const pending = pendingOf(state);
+  if (state === null || pending.length === 0) return [];
+  session.phase(
+    "recover",
+    `Settling ${pending.length} interrupted ${pending.length === 1 ? "operation" : "operations"}`,
+  );
+  const found = new Map<string, string>();
+  try {
+    for (const { urn, type, name, operation } of pending) {
+      if (operation !== "creating") continue;
+      const id = await driver.findInterrupted(type, name, run.signal);
+      if (id !== null) found.set(urn, id);
+    }
+  } catch (error) {
+    if (!(error instanceof CairnError)) throw error;
+    session.warn(`The target does not answer, so interrupted operations are left as they are: ${error.message}`);
+    return pending.map((one) => ({ ...one, outcome: "left" }));
+  }
+  await engine.replaceState(settlePending(state, found));
+  // The provider tells what the resource is really like, which its inputs do not.
+  if (found.size > 0) await engine.refresh({ ...session.engineRun(), apply: true, targets: [...found.keys()] });
+  return pending.map((one) => ({ ...one, outcome: found.has(one.urn) ? "taken-over" : "cleared" }));
+}

@@ -1,0 +1,44 @@
+/** `infra preview`: what `up` would change. Changes nothing, on this machine or on the target. */
+
+import type { PulumiFn } from "@pulumi/pulumi/automation/index.js";
+import { resourcesOf } from "../engine/checkpoint.ts";
+import type { Diff, PreviewResult } from "../schemas.ts";
+import { ensurePassphrase, generateSecret } from "../state/passphrase.ts";
+import { unknownData } from "./data.ts";
+import { preflight } from "./preflight.ts";
+import type { Run } from "./services.ts";
+import { openSession } from "./session.ts";
+import { POSTGRES_PASSWORD } from "./up.ts";
+
+export interface PreviewOptions {
+  /** For a stack that nobody deployed yet: data that stand there are shown as taken over. */
+  readonly adopt: boolean;
+}
+
+export async function preview(run: Run, _options: PreviewOptions): Promise<PreviewResult> {
+  const session = await openSession(run);
+  const { engine, project, driver, files } = session;
+  const warnings = await preflight(session);
+  const state = await session.state();
+  const adopt = new Set(unknownData(await driver.existingData(run.signal), state).map(({ name }) => name));
+  // The engine compares with a stack, so there has to be one; it is empty until the first `up`.
+  await ensurePassphrase(files, project.plan.stack);
+  await engine.prepare(project.plan.postgres ? { key: POSTGRES_PASSWORD, make: generateSecret } : null);
+  const program: PulumiFn = await run.services.createProgram(project, { adopt });
+  session.phase("preview", "Comparing with what is deployed");
+  const diff: Diff = await engine.preview({ ...session.engineRun(), program });
+  const unknown = [...adopt].map((name) => ({
+    severity: "warning" as const,
+    code: "INFRA_DATA_EXISTS",
+    message: `${name} exists already; \`up\` asks before it takes it over.`,
+  }));
+  const lost = diff.changes.filter(({ op, urn }) => {
+    return (op === "delete" || op === "replace") && resourcesOf(state).some((one) => one.urn === urn && one.protected);
+  });
+  const refused = lost.map(({ name }) => ({
+    severity: "warning" as const,
+    code: "INFRA_DATA_PROTECTED",
+    message: `${name} holds data and would be removed: \`up\` refuses that.`,
+  }));
+  return { ...diff, warnings: [...warnings, ...unknown, ...refused] };
+}

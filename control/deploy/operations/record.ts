@@ -1,0 +1,41 @@
+/** `infra/stack.json`: what `up` deployed, so that other commands find it without asking the engine. */
+
+import { readFile, rm } from "node:fs/promises";
+import writeFileAtomic from "write-file-atomic";
+import type { DeploymentPlan, NodePlan } from "../../../infra/plan/types.ts";
+import { type InfraFiles, infraFiles } from "../files.ts";
+import { type DeployedNode, type StackRecord, stackRecord } from "../schemas.ts";
+
+/** Null when nothing is deployed from this directory, or the file cannot be understood: `up` writes it anew. */
+export async function readRecord(dir: string): Promise<StackRecord | null> {
+  const text = await readFile(infraFiles(dir, "").record, "utf8").catch(() => null);
+  if (text === null) return null;
+  try {
+    return stackRecord.parse(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}
+
+export async function writeRecord(files: InfraFiles, record: StackRecord): Promise<void> {
+  await writeFileAtomic(files.record, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o644 });
+}
+
+export async function removeRecord(files: InfraFiles): Promise<void> {
+  await rm(files.record, { force: true });
+}
+
+/** The stack's outputs with the addresses that the plan publishes. */
+export function deployedNodes(nodes: readonly Omit<DeployedNode, "url">[], plan: DeploymentPlan): DeployedNode[] {
+  return nodes.map(({ name, workload, place, image }) => {
+    const planned = plan.nodes.find((one) => one.name === name);
+    return { name, workload, place, image, url: planned ? urlOf(planned) : null };
+  });
+}
+
+/** As it is reached on the node's own host. */
+function urlOf({ publish, tls }: NodePlan): string | null {
+  if (publish === null) return null;
+  const address = publish.address === "0.0.0.0" ? "127.0.0.1" : publish.address === "::" ? "::1" : publish.address;
+  return `${tls ? "https" : "http"}://${address.includes(":") ? `[${address}]` : address}:${publish.port}`;
+}

@@ -1,0 +1,81 @@
+/** What the operations are handed: everything that reads, asks, waits or runs something. `default-services.ts` has the real ones. */
+
+import type { PulumiFn } from "@pulumi/pulumi/automation/index.js";
+import type { DeploymentPlan, ImageIdentity, Release, SecretValues } from "../../../infra/plan/types.ts";
+import type { Issue } from "../../../runtime/contracts/errors.ts";
+import type { TargetDriver } from "../driver.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { InfraFiles } from "../files.ts";
+import type { Diff, InfraEvent } from "../schemas.ts";
+import type { Identity } from "../state/operator-lock.ts";
+
+/** A deployment directory as it was read; see infra/project.ts. */
+export interface ReadProject {
+  readonly dir: string;
+  readonly plan: DeploymentPlan;
+  readonly secrets: SecretValues;
+  readonly warnings: readonly Issue[];
+  readonly redactValues: readonly string[];
+}
+
+export interface EngineRequest {
+  readonly files: InfraFiles;
+  readonly stack: string;
+  readonly target: string;
+  readonly backend: string;
+  readonly secrets: readonly string[];
+  readonly report: (text: string) => void;
+  /** Ends what the engine does at once. */
+  readonly insistence: AbortSignal;
+}
+
+export interface Services {
+  readProject(dir: string, signal: AbortSignal): Promise<ReadProject>;
+  createDriver(project: ReadProject): Promise<TargetDriver>;
+  createProgram(project: ReadProject, options: { readonly adopt: ReadonlySet<string> }): Promise<PulumiFn>;
+  openEngine(request: EngineRequest): Promise<Engine>;
+  readonly release: {
+    read(dir: string): Promise<Release>;
+    write(dir: string, release: Release): Promise<void>;
+  };
+  readonly images: {
+    /** Builds or pulls the image that the configuration asks for, and records it as `built` in release.json. */
+    provide(project: ReadProject, report: (text: string) => void, signal: AbortSignal): Promise<ImageIdentity>;
+    /** What a name on the command line stands for. INFRA_IMAGE_MISSING. */
+    resolve(reference: string, project: ReadProject, signal: AbortSignal): Promise<ImageIdentity>;
+  };
+  /** Writes infra/ where it is not there, or not of this version. */
+  render(dir: string, options: { readonly force: boolean; readonly signal: AbortSignal }): Promise<Rendered>;
+  /** Writes the memory of a deployed stack into a file; returns its path. */
+  backup(dir: string, project: ReadProject, driver: TargetDriver, signal: AbortSignal): Promise<string>;
+  readonly prompts: Prompts | null;
+  now(): Date;
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+  identity(): Promise<Identity>;
+}
+
+export interface Rendered {
+  readonly directory: string;
+  readonly written: readonly string[];
+  readonly unchanged: readonly string[];
+  readonly kept: readonly string[];
+}
+
+/** Asks a person. Null in Services where nobody sits there. */
+export interface Prompts {
+  /** Shows what would change and asks whether to go on. */
+  confirm(question: string, diff: Diff, signal: AbortSignal): Promise<boolean>;
+  adopt(names: readonly string[], signal: AbortSignal): Promise<boolean>;
+  /** The name as it was typed. */
+  typeName(question: string, signal: AbortSignal): Promise<string>;
+}
+
+/** What every operation is called with. */
+export interface Run {
+  readonly dir: string;
+  readonly backend?: string | undefined;
+  readonly services: Services;
+  readonly onEvent: (event: InfraEvent) => void;
+  readonly signal: AbortSignal;
+  readonly insistence: AbortSignal;
+}

@@ -1,0 +1,152 @@
+/** What most operations begin with: the project read, its driver and engine made, and, to change something, the lock taken. */
+
+import { InfraError } from "../../../runtime/contracts/errors.ts";
+import type { TargetDriver } from "../driver.ts";
+import { type ExportedState, pendingOf } from "../engine/checkpoint.ts";
+import type { Engine, RunInput } from "../engine/engine.ts";
+import type { EngineNote } from "../engine/notes.ts";
+import { backendUrl, type InfraFiles, infraFiles } from "../files.ts";
+import { copyState, offerCopy } from "../state/copies.ts";
+import { describeHolder, type OperatorLock, takeLock } from "../state/operator-lock.ts";
+import { checkPassphrase, ensurePassphrase } from "../state/passphrase.ts";
+import type { ReadProject, Run } from "./services.ts";
+
+export interface Session {
+  readonly run: Run;
+  readonly project: ReadProject;
+  readonly files: InfraFiles;
+  readonly driver: TargetDriver;
+  readonly engine: Engine;
+  /** Begins a part of the work; told as an event. */
+  phase(name: string, message: string): void;
+  report(text: string): void;
+  warn(text: string): void;
+  engineRun(signal?: AbortSignal): RunInput;
+  /** The recorded state; null where nothing was deployed. INFRA_STATE_UNREADABLE offers a copy. */
+  state(): Promise<ExportedState | null>;
+}
+
+/** Errors of `readProject`; INFRA_TARGET_MANUAL, INFRA_PASSPHRASE_LOST, INFRA_TOOL_MISSING. */
+export async function openSession(run: Run): Promise<Session> {
+  const { dir, services, signal, insistence } = run;
+  const project = await services.readProject(dir, signal);
+  const { stack, target } = project.plan;
+  const files = infraFiles(dir, stack);
+  await services.render(dir, { force: false, signal });
+  await checkPassphrase(files, stack);
+  const time = (): string => services.now().toISOString();
+  const message = (severity: "info" | "warning", text: string): void =>
+    run.onEvent({ schema: 1, event: "message", time: time(), severity, message: text, urn: null });
+  const report = (text: string): void => message("info", text);
+  const [driver, engine] = await Promise.all([
+    services.createDriver(project),
+    services.openEngine({
+      files,
+      stack,
+      target,
+      backend: backendUrl(files, run.backend),
+      secrets: project.redactValues,
+      report,
+      insistence,
+    }),
+  ]);
+  const onNote = (note: EngineNote): void => run.onEvent(asEvent(note, time()));
+  return {
+    run,
+    project,
+    files,
+    driver,
+    engine,
+    report,
+    warn: (text) => message("warning", text),
+    phase: (phase, text) => run.onEvent({ schema: 1, event: "phase", time: time(), phase, message: text }),
+    engineRun: (own) => ({ onNote, signal: own ?? signal }),
+    async state() {
+      try {
+        return await engine.state();
+      } catch (error) {
+        throw await offerCopy(files, error);
+      }
+    },
+  };
+}
+
+function asEvent(note: EngineNote, time: string): Parameters<Run["onEvent"]>[0] {
+  if (note.kind === "message") {
+    const { severity, message, urn } = note;
+    return { schema: 1, event: "message", time, severity, message, urn };
+  }
+  const { op, state, type, name, urn } = note;
+  return { schema: 1, event: "resource", time, op, state, type, name, urn };
+}
+
+/** Milliseconds between looks at a lock that the engine is about to give back. */
+const LOCK_PAUSE_MS = 100;
+
+/**
+ * Does `work` alone: nobody else may change the stack meanwhile. A run that was interrupted before has to be unlocked first:
+ * INFRA_INTERRUPTED. INFRA_LOCKED names whoever is at work. The state is copied aside before and after.
+ */
+export async function alone<T>(session: Session, command: string, work: () => Promise<T>): Promise<T> {
+  const { run, files, project, engine } = session;
+  const { services } = run;
+  await ensurePassphrase(files, project.plan.stack);
+  const lock = await takeLock(files.lock, command, await services.identity(), services.now());
+  if (lock.left !== null) await refuseInterrupted(lock, command);
+  const held = await engine.locks();
+  const [other] = held;
+  if (other) {
+    await lock.release();
+    throw new InfraError(
+      "INFRA_LOCKED",
+      `The stack is locked by ${other.user}@${other.host} (process ${other.pid}, since ${other.started_at}).`,
+      { hint: "Wait until it is done. If that process is gone, run `cairn infra unlock`." },
+    );
+  }
+  try {
+    await copyState(files, await session.state(), `before-${command}`, services.now());
+    return await work();
+  } catch (error) {
+    throw isFull(error) ? diskFull(error) : error;
+  } finally {
+    await finish(session, lock, command);
+  }
+}
+
+async function refuseInterrupted(lock: OperatorLock, command: string): Promise<never> {
+  const { left } = lock;
+  // What the file said belongs back into it, for `unlock`.
+  if (left) await lock.restore(left);
+  await lock.abandon();
+  throw new InfraError(
+    "INFRA_INTERRUPTED",
+    `An earlier run was killed before it was done: ${left ? describeHolder(left) : "unknown"}.`,
+    { hint: `Run \`cairn infra unlock\`, then \`cairn infra ${command}\` again.` },
+  );
+}
+
+/** A run that was cut off in the middle keeps its record: what it began is for `unlock` to settle. */
+async function finish({ run, files, engine }: Session, lock: OperatorLock, command: string): Promise<void> {
+  const { services } = run;
+  const settled = new AbortController();
+  // The engine gives its lock back a moment after it has said how it ended.
+  for (let tries = 0; tries < 20 && (await engine.locks()).length > 0; tries++) {
+    await services.sleep(LOCK_PAUSE_MS, settled.signal);
+  }
+  const state = await engine.state().catch(() => null);
+  const open = (await engine.locks()).length > 0 || pendingOf(state).length > 0;
+  await copyState(files, state, `after-${command}`, services.now()).catch(() => null);
+  if (open) await lock.abandon();
+  else await lock.release();
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof Error && "code" in error && ["ENOSPC", "EFBIG", "EDQUOT"].includes(String(error.code));
+}
+
+function diskFull(cause: unknown): InfraError {
+  return new InfraError("INFRA_DISK_FULL", "The disk of the deployment directory is full.", {
+    hint: "Make room and run the same command again: nothing that was made is lost.",
+    cause,
+  });
+}

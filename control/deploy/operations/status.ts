@@ -1,0 +1,64 @@
+/** `infra status`: what is deployed and how it is now. Looks at the target, asks the engine for nothing but its state. */
+
+import { pendingOf, resourcesOf } from "../engine/checkpoint.ts";
+import type { StatusResult } from "../schemas.ts";
+import { listCopies } from "../state/copies.ts";
+import { inspectLock, publicHolder } from "../state/operator-lock.ts";
+import { readRecord } from "./record.ts";
+import type { Run } from "./services.ts";
+import { openSession } from "./session.ts";
+
+export async function status(run: Run): Promise<StatusResult> {
+  const session = await openSession(run);
+  const { project, files, driver, engine } = session;
+  const { plan } = project;
+  const [state, record, lock, locks, copies] = await Promise.all([
+    session.state(),
+    readRecord(run.dir),
+    inspectLock(files.lock, await run.services.identity()),
+    engine.locks(),
+    listCopies(files),
+  ]);
+  const standing = resourcesOf(state);
+  const deployed = standing.some((one) => !one.protected);
+  const observed = deployed ? await driver.observe(run.signal) : [];
+  const [engineLock] = locks;
+  const holder =
+    lock.state === "free" || lock.holder === null
+      ? engineLock
+        ? { ...pick(engineLock), command: "unknown" }
+        : null
+      : publicHolder(lock.holder);
+  return {
+    schema: 1,
+    stack: plan.stack,
+    target: plan.target,
+    deployed,
+    deployed_at: deployed ? (record?.deployed_at ?? null) : null,
+    backend: engine.backend,
+    nodes: plan.nodes.map(({ name, image }) => {
+      const seen = observed.find((one) => one.name === name);
+      const known = record?.nodes.find((one) => one.name === name);
+      return {
+        name,
+        workload: known?.workload ?? seen?.workload ?? `${plan.stack}-${name}`,
+        place: known?.place ?? seen?.place ?? "unknown",
+        image: seen?.image ?? known?.image ?? "",
+        url: known?.url ?? null,
+        state: seen?.state ?? (deployed ? "unknown" : "missing"),
+        health: seen?.health ?? "unknown",
+        planned_image: image === null ? null : (image.digest ?? image.id ?? image.reference),
+      };
+    }),
+    data: standing
+      .filter((one) => one.protected)
+      .map(({ name }) => ({ name, place: record?.data.find((one) => one.name === name)?.place ?? "unknown" })),
+    holder,
+    pending: pendingOf(state).length,
+    copies: copies.length,
+  };
+}
+
+function pick({ user, host, pid, started_at }: { user: string; host: string; pid: number; started_at: string }) {
+  return { user, host, pid, started_at };
+}

@@ -1,0 +1,198 @@
+/**
+ * The shapes of everything that `infra` prints with `--json` and keeps in files of its own. docs/schemas/ is generated from
+ * them; a change that breaks a reader raises `schema`.
+ */
+
+import { z } from "zod";
+
+const CHANGE_OPS = ["create", "update", "replace", "delete", "import", "same"] as const;
+export type ChangeOp = (typeof CHANGE_OPS)[number];
+
+const count = z.number().int().nonnegative();
+
+const property = z.strictObject({
+  path: z.string().describe("Place of the property in the resource, such as `uploads[0].content`"),
+  kind: z.enum(["add", "update", "delete"]),
+  before: z.unknown().describe("Null where there was none; secrets are `[redacted]`"),
+  after: z.unknown().describe("Null where there will be none; `[computed]` where it is known only afterwards"),
+});
+
+const change = z.strictObject({
+  op: z.enum(CHANGE_OPS),
+  type: z.string().describe("Pulumi type of the resource"),
+  name: z.string().describe("The resource's own name on the target"),
+  urn: z.string(),
+  properties: z.array(property),
+});
+
+const summary = z.strictObject({
+  create: count,
+  update: count,
+  replace: count,
+  delete: count,
+  import: count,
+  same: count,
+});
+
+const diff = z.strictObject({
+  schema: z.literal(1),
+  stack: z.string(),
+  target: z.string(),
+  summary,
+  changes: z.array(change).describe("Without what stays the same, sorted by URN"),
+});
+
+const finding = z.strictObject({
+  severity: z.enum(["error", "warning"]),
+  code: z.string(),
+  message: z.string(),
+  hint: z.string().optional(),
+});
+
+const data = z.strictObject({ name: z.string(), place: z.string() });
+
+const deployedNode = z.strictObject({
+  name: z.string(),
+  workload: z.string().describe("Container, CT or StatefulSet, as the target's own tools name it"),
+  place: z.string(),
+  image: z.string(),
+  url: z.string().nullable().describe("On the node's own host; null where nothing is published"),
+});
+
+const nodeState = z.enum(["running", "stopped", "missing", "unknown"]);
+const nodeHealth = z.enum(["healthy", "starting", "unhealthy", "unknown"]);
+
+const drift = z.strictObject({
+  resource: z.string(),
+  setting: z.string(),
+  expected: z.string(),
+  observed: z.string(),
+});
+
+const holder = z.strictObject({
+  user: z.string(),
+  host: z.string(),
+  pid: z.number().int(),
+  command: z.string(),
+  started_at: z.string(),
+});
+
+const pendingOperation = z.strictObject({
+  urn: z.string(),
+  type: z.string(),
+  name: z.string(),
+  operation: z.string().describe("What the engine was doing: creating, updating, deleting, ..."),
+  outcome: z
+    .enum(["taken-over", "cleared", "left"])
+    .describe("taken-over: it exists and is recorded now; cleared: it does not exist; left: the target did not answer"),
+});
+
+export const SCHEMAS = {
+  "infra-preview": diff.extend({ warnings: z.array(finding) }),
+  "infra-up": diff.extend({
+    warnings: z.array(finding),
+    nodes: z.array(deployedNode.extend({ state: nodeState, health: nodeHealth })),
+    data: z.array(data),
+    healthy: z.boolean().describe("Whether every node of this run answered as healthy in time"),
+    adopted: z.array(z.string()),
+    next: z.string().describe("The command to go on with"),
+  }),
+  "infra-destroy": diff.extend({
+    kept: z.array(data).describe("What was left on the target"),
+    deleted: z.array(data).describe("Data that was removed for good, with --delete-data"),
+    backup: z.string().nullable(),
+  }),
+  "infra-refresh": diff.extend({
+    applied: z.boolean().describe("False with --preview"),
+    drift: z.array(drift).describe("What the target's own inspection found beside the engine"),
+  }),
+  "infra-status": z.strictObject({
+    schema: z.literal(1),
+    stack: z.string(),
+    target: z.string(),
+    deployed: z.boolean(),
+    deployed_at: z.string().nullable(),
+    backend: z.string(),
+    nodes: z.array(deployedNode.extend({ state: nodeState, health: nodeHealth, planned_image: z.string().nullable() })),
+    data: z.array(data),
+    holder: holder.nullable().describe("Who has the stack locked now"),
+    pending: count.describe("Operations that an interrupted run left behind"),
+    copies: count.describe("Copies of the state"),
+  }),
+  "infra-render": z.strictObject({
+    schema: z.literal(1),
+    directory: z.string(),
+    written: z.array(z.string()),
+    unchanged: z.array(z.string()),
+    kept: z.array(z.string()).describe("Changed by hand, left alone"),
+  }),
+  "infra-unlock": z.strictObject({
+    schema: z.literal(1),
+    stack: z.string(),
+    cleared: z.array(holder).describe("Holders whose locks were taken away"),
+    pending: z.array(pendingOperation),
+    restored: z.string().nullable().describe("Copy of the state that was put back"),
+  }),
+  "infra-event": z.discriminatedUnion("event", [
+    z.strictObject({
+      schema: z.literal(1),
+      event: z.literal("phase"),
+      time: z.string(),
+      phase: z.string(),
+      message: z.string(),
+    }),
+    z.strictObject({
+      schema: z.literal(1),
+      event: z.literal("resource"),
+      time: z.string(),
+      op: z.string(),
+      state: z.enum(["started", "done", "failed"]),
+      type: z.string(),
+      name: z.string(),
+      urn: z.string(),
+    }),
+    z.strictObject({
+      schema: z.literal(1),
+      event: z.literal("message"),
+      time: z.string(),
+      severity: z.enum(["info", "warning", "error"]),
+      message: z.string(),
+      urn: z.string().nullable(),
+    }),
+  ]),
+} as const;
+
+/** `infra/stack.json`: what `up` deployed. */
+export const stackRecord = z.strictObject({
+  schema: z.literal(1),
+  stack: z.string(),
+  target: z.enum(["docker", "proxmox", "kubernetes"]),
+  backend: z.string(),
+  deployed_at: z.string(),
+  version: z.string(),
+  nodes: z.array(deployedNode),
+  data: z.array(data),
+});
+
+/** What the program's outputs have to be (infra/plan/types.ts, StackOutputs). */
+export const stackOutputs = z.object({
+  nodes: z.array(z.object({ name: z.string(), workload: z.string(), place: z.string(), image: z.string() })),
+  data: z.array(data.loose()),
+});
+
+export type Diff = z.infer<typeof diff>;
+export type DiffSummary = z.infer<typeof summary>;
+export type Change = z.infer<typeof change>;
+export type PropertyChange = z.infer<typeof property>;
+export type PreviewResult = z.infer<(typeof SCHEMAS)["infra-preview"]>;
+export type UpResult = z.infer<(typeof SCHEMAS)["infra-up"]>;
+export type DestroyResult = z.infer<(typeof SCHEMAS)["infra-destroy"]>;
+export type RefreshResult = z.infer<(typeof SCHEMAS)["infra-refresh"]>;
+export type StatusResult = z.infer<(typeof SCHEMAS)["infra-status"]>;
+export type RenderResult = z.infer<(typeof SCHEMAS)["infra-render"]>;
+export type UnlockResult = z.infer<(typeof SCHEMAS)["infra-unlock"]>;
+export type InfraEvent = z.infer<(typeof SCHEMAS)["infra-event"]>;
+export type StackRecord = z.infer<typeof stackRecord>;
+export type DeployedNode = z.infer<typeof deployedNode>;
+export type Holder = z.infer<typeof holder>;
+export type PendingOutcome = z.infer<typeof pendingOperation>;

@@ -1,0 +1,156 @@
+/**
+ * One operator at a time. The operating system's lock on `infra/.lock` is held as long as the command lives, however it
+ * ends; what the file says of its holder outlives a holder that was killed, so that the next one knows of it.
+ */
+
+import { type FileHandle, mkdir, open, readFile } from "node:fs/promises";
+import { hostname, userInfo } from "node:os";
+import { dirname } from "node:path";
+import process from "node:process";
+import { tryLock } from "fs-native-extensions";
+import { z } from "zod";
+import { InfraError } from "../../../runtime/contracts/errors.ts";
+import type { Holder } from "../schemas.ts";
+
+const record = z.strictObject({
+  user: z.string(),
+  host: z.string(),
+  pid: z.number().int(),
+  command: z.string(),
+  started_at: z.string(),
+  /** The kernel's name of the boot: after a restart the number of a process means nothing. */
+  boot: z.string(),
+});
+export type LockRecord = z.infer<typeof record>;
+
+export interface OperatorLock {
+  /** What a holder that did not end by itself left in the file; null when the last one ended well. */
+  readonly left: LockRecord | null;
+  /** Ends well: nothing is left in the file. */
+  release(): Promise<void>;
+  /** Puts back what was found in the file. */
+  restore(found: LockRecord): Promise<void>;
+  /** Gives the lock up and leaves the record, as a killed process does: what it began is not finished. */
+  abandon(): Promise<void>;
+}
+
+export type LockState =
+  | { readonly state: "free" }
+  /** Somebody is at work; null where the file does not say who. */
+  | { readonly state: "held"; readonly holder: LockRecord | null }
+  /** Whoever it was is gone. */
+  | { readonly state: "dead"; readonly holder: LockRecord }
+  /** On another host, where nobody here can look. */
+  | { readonly state: "elsewhere"; readonly holder: LockRecord };
+
+export interface Identity {
+  readonly user: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly boot: string;
+}
+
+export async function ownIdentity(): Promise<Identity> {
+  const boot = await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => "unknown");
+  return { user: userInfo().username, host: hostname(), pid: process.pid, boot: boot.trim() };
+}
+
+/** Looks and changes nothing. */
+export async function inspectLock(path: string, identity: Identity): Promise<LockState> {
+  const file = await open(path, "r").catch(noFile);
+  if (file === null) return { state: "free" };
+  try {
+    const holder = parseRecord(await file.readFile("utf8"));
+    if (!tryLock(file.fd, { shared: true })) return { state: "held", holder };
+    return judge(holder, identity);
+  } finally {
+    await file.close();
+  }
+}
+
+function judge(holder: LockRecord | null, identity: Identity): LockState {
+  if (holder === null) return { state: "free" };
+  return holder.host === identity.host ? { state: "dead", holder } : { state: "elsewhere", holder };
+}
+
+/**
+ * Takes the lock and writes who has it. INFRA_LOCKED names a holder that is at work, or that is on another host;
+ * `takeOver` takes a record of another host for dead. What a dead holder left is in `left`, and for the caller to judge.
+ */
+export async function takeLock(
+  path: string,
+  command: string,
+  identity: Identity,
+  now: Date,
+  { takeOver = false }: { readonly takeOver?: boolean } = {},
+): Promise<OperatorLock> {
+  await mkdir(dirname(path), { recursive: true });
+  const file = await open(path, "a+", 0o600);
+  try {
+    const text = await readWhole(file);
+    if (!tryLock(file.fd)) throw lockedBy(parseRecord(text));
+    const state = judge(parseRecord(await readWhole(file)), identity);
+    if (state.state === "elsewhere" && !takeOver) throw lockedBy(state.holder);
+    const left = state.state === "free" || state.state === "held" ? null : state.holder;
+    const write = async (holder: LockRecord): Promise<void> => {
+      await file.truncate(0);
+      await file.appendFile(`${JSON.stringify(holder)}\n`);
+      await file.datasync();
+    };
+    await write({ ...identity, command, started_at: now.toISOString() });
+    return {
+      left,
+      restore: write,
+      async release() {
+        await file.truncate(0);
+        await file.close();
+      },
+      async abandon() {
+        await file.close();
+      },
+    };
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+export function lockedBy(holder: LockRecord | null): InfraError {
+  const who = holder === null ? "another process" : describeHolder(holder);
+  return new InfraError("INFRA_LOCKED", `The stack is locked by ${who}.`, {
+    hint:
+      holder === null
+        ? "Wait until it is done."
+        : "Wait until it is done. If that host will never finish it, run `cairn infra unlock --force NAME` with the stack's name.",
+  });
+}
+
+export function describeHolder({ user, host, pid, command, started_at }: Holder): string {
+  return `${user}@${host}: \`cairn infra ${command}\` (process ${pid}, since ${started_at})`;
+}
+
+/** Without what only this machine understands. */
+export function publicHolder({ user, host, pid, command, started_at }: LockRecord): Holder {
+  return { user, host, pid, command, started_at };
+}
+
+function parseRecord(text: string): LockRecord | null {
+  if (text.trim() === "") return null;
+  try {
+    return record.parse(JSON.parse(text));
+  } catch {
+    // Cut short by the holder's death: somebody was at work, and that is all that is known.
+    return { user: "unknown", host: hostname(), pid: 0, command: "unknown", started_at: "unknown", boot: "" };
+  }
+}
+
+async function readWhole(file: FileHandle): Promise<string> {
+  const { size } = await file.stat();
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(size), 0, size, 0);
+  return buffer.toString("utf8", 0, bytesRead);
+}
+
+function noFile(error: unknown): null {
+  if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+  throw error;
+}
