@@ -31,6 +31,8 @@ export interface ObservedNode {
   readonly health: "healthy" | "starting" | "unhealthy" | "unknown";
   /** As the target names it. */
   readonly image: string | null;
+  /** Why it is not healthy, in words, where the target knows. */
+  readonly reason?: string;
 }
 
 /** A setting that differs from what was recorded. */

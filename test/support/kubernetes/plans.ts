@@ -69,58 +69,59 @@ export function secretValues(over: Partial<SecretValues> = {}): SecretValues {
 }
 
 /** Every feature at once, and the least; the golden files and the real API server see the same ones. */
-export const COMBINATIONS: Readonly<Record<string, { readonly plan: KubernetesPlan; readonly secrets: SecretValues }>> = {
-  smallest: { plan: kubernetesPlan(), secrets: secretValues() },
-  fleet: {
-    plan: kubernetesPlan({
-      nodes: [
-        nodePlan({
-          name: "front",
-          replicas: 3,
-          secretVariables: ["SERVICE_API_TOKEN", "SERVICE_PG_URL"],
-          nodeSelector: { "kubernetes.io/arch": "amd64" },
-          limits: { memoryBytes: 2 * 1024 ** 3, cpus: 1.5 },
-          files: [
-            ...nodePlan().files,
-            { path: "/etc/cairn/seed/agents/ada/notes/a b.md", content: "a name that is no key\n" },
-          ],
-        }),
-        nodePlan({
-          name: "back",
-          secretVariables: ["SERVICE_PG_URL"],
-          tls: true,
-          image: {
-            id: `sha256:${"2".repeat(64)}`,
-            digest: null,
-            reference: "cairn:0.1.0",
-            version: "0.1.0",
-            revision: null,
-          },
-        }),
-      ],
-      postgres: { image: "pgvector/pgvector:0.8.1-pg17", publish: null },
-      sharedStorage: true,
-      kubeconfig: "/home/ada/.kube/fleet",
-      context: "fleet",
-      storageClass: "fast",
-      serviceType: "LoadBalancer",
-      serviceAnnotations: { "example.org/internal": "true" },
-    }),
-    secrets: secretValues({
-      registry: { server: "registry.example.org", username: "robot", password: SECRET_VALUES.registry },
-    }),
-  },
-  database: {
-    plan: kubernetesPlan({
-      stack: "lab",
-      nodes: [nodePlan({ secretVariables: ["SERVICE_API_TOKEN", "SERVICE_PG_URL"] })],
-      postgres: { image: "pgvector/pgvector:0.8.1-pg17", publish: null },
-      serviceType: "NodePort",
-      imagePullSecret: "pull",
-    }),
-    secrets: secretValues(),
-  },
-};
+export const COMBINATIONS: Readonly<Record<string, { readonly plan: KubernetesPlan; readonly secrets: SecretValues }>> =
+  {
+    smallest: { plan: kubernetesPlan(), secrets: secretValues() },
+    fleet: {
+      plan: kubernetesPlan({
+        nodes: [
+          nodePlan({
+            name: "front",
+            replicas: 3,
+            secretVariables: ["SERVICE_API_TOKEN", "SERVICE_PG_URL"],
+            nodeSelector: { "kubernetes.io/arch": "amd64" },
+            limits: { memoryBytes: 2 * 1024 ** 3, cpus: 1.5 },
+            files: [
+              ...nodePlan().files,
+              { path: "/etc/cairn/seed/agents/ada/notes/a b.md", content: "a name that is no key\n" },
+            ],
+          }),
+          nodePlan({
+            name: "back",
+            secretVariables: ["SERVICE_PG_URL"],
+            tls: true,
+            image: {
+              id: `sha256:${"2".repeat(64)}`,
+              digest: null,
+              reference: "cairn:0.1.0",
+              version: "0.1.0",
+              revision: null,
+            },
+          }),
+        ],
+        postgres: { image: "pgvector/pgvector:0.8.1-pg17", publish: null },
+        sharedStorage: true,
+        kubeconfig: "/home/ada/.kube/fleet",
+        context: "fleet",
+        storageClass: "fast",
+        serviceType: "LoadBalancer",
+        serviceAnnotations: { "example.org/internal": "true" },
+      }),
+      secrets: secretValues({
+        registry: { server: "registry.example.org", username: "robot", password: SECRET_VALUES.registry },
+      }),
+    },
+    database: {
+      plan: kubernetesPlan({
+        stack: "lab",
+        nodes: [nodePlan({ secretVariables: ["SERVICE_API_TOKEN", "SERVICE_PG_URL"] })],
+        postgres: { image: "pgvector/pgvector:0.8.1-pg17", publish: null },
+        serviceType: "NodePort",
+        imagePullSecret: "pull",
+      }),
+      secrets: secretValues(),
+    },
+  };
 
 export interface DeclaredResource {
   readonly type: string;
@@ -156,19 +157,24 @@ export async function declare(
     false,
   );
   // Mocks are not told of options: a transformation on the root is.
-  const root = new pulumi.ComponentResource("cairn:index:Stack", plan.stack, {}, {
-    transformations: [
-      ({ type, name, opts }) => {
-        options.set(`${type} ${name}`, {
-          protect: opts.protect === true,
-          retainOnDelete: "retainOnDelete" in opts && opts.retainOnDelete === true,
-          ignoreChanges: "ignoreChanges" in opts ? (opts.ignoreChanges ?? []) : [],
-          parent: null,
-        });
-        return undefined;
-      },
-    ],
-  });
+  const root = new pulumi.ComponentResource(
+    "cairn:index:Stack",
+    plan.stack,
+    {},
+    {
+      transformations: [
+        ({ type, name, opts }) => {
+          options.set(`${type} ${name}`, {
+            protect: opts.protect === true,
+            retainOnDelete: "retainOnDelete" in opts && opts.retainOnDelete === true,
+            ignoreChanges: "ignoreChanges" in opts ? (opts.ignoreChanges ?? []) : [],
+            parent: null,
+          });
+          return undefined;
+        },
+      ],
+    },
+  );
   const outputs = await settled(
     target({
       plan,
