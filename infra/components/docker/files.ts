@@ -10,6 +10,7 @@ import { interpolate } from "@pulumi/pulumi";
 import type { DockerPlan } from "../../plan/types.ts";
 import type { DockerHost } from "./host.ts";
 import { ownLabels, type Role } from "./labels.ts";
+import { filesContainer } from "./names.ts";
 
 export interface FilesInput {
   readonly plan: DockerPlan;
@@ -24,11 +25,6 @@ export interface FilesInput {
   /** Absolute paths below `directory`. Root's, and read by root's group. */
   readonly files: readonly { readonly path: string; readonly content: Input<string> }[];
   readonly parent: Resource;
-}
-
-/** A dot cannot be in the name of a node, so that no node's container has this name. */
-export function filesContainer(container: string): string {
-  return `${container}.files`;
 }
 
 /** Octal. */

@@ -1,6 +1,6 @@
 /** What a plan makes on its hosts, by name. */
 
-import { filesContainer } from "../../../../infra/components/docker/files.ts";
+import { filesContainer } from "../../../../infra/components/docker/names.ts";
 import { stackNames } from "../../../../infra/plan/names.ts";
 import type { DockerPlan } from "../../../../infra/plan/types.ts";
 

@@ -1,0 +1,175 @@
+/** The Docker target on the mock engine: what it declares, how it is held to its limits, and that nothing secret is in sight. */
+
+import { parse } from "dotenv";
+import { expect, test } from "vitest";
+import type { DockerPlan } from "../../../infra/plan/types.ts";
+import { type Declaration, declare, dockerPlan, find, nodePlan, SECRET_WORDS } from "../../support/docker-target.ts";
+
+const REMOTE = "ssh://ops@two.example:2222";
+
+/** Text of a file that a container lends. */
+function upload(declaration: Declaration, container: string, path: string): Record<string, unknown> {
+  const uploads = find(declaration, "Container", `${container}.files`).inputs["uploads"];
+  const found = Array.isArray(uploads) ? uploads.find((file) => file.file === path) : undefined;
+  if (!found) throw new Error(`${path} is not lent by ${container}`);
+  return found;
+}
+
+function everything(): DockerPlan {
+  return dockerPlan({
+    sharedStorage: true,
+    postgres: { image: "pgvector/pgvector:pg17", publish: { address: "10.0.0.5", port: 15_432 } },
+    nodes: [
+      nodePlan("alpha"),
+      nodePlan("beta", {
+        host: REMOTE,
+        image: {
+          id: null,
+          digest: `registry.example/cairn@sha256:${"2".repeat(64)}`,
+          reference: "registry.example/cairn:0.1.0",
+          version: "0.1.0",
+          revision: null,
+        },
+        limits: { memoryBytes: null, cpus: null },
+        publish: null,
+      }),
+    ],
+  });
+}
+
+test("what is declared for PostgreSQL, two nodes on two hosts and shared storage stays as it was", async () => {
+  const { resources, outputs } = await declare(everything());
+  // Long, and of no interest here: it is tested by running it.
+  const text = JSON.stringify({ resources, outputs }, null, 2).replace(/"#!\/bin\/sh.*?[^\\]"/g, '"[start script]"');
+  await expect(`${text}\n`).toMatchFileSnapshot("../../fixtures/infra/targets/docker.json");
+});
+
+test("nothing secret stands in an input that the engine does not encrypt", async () => {
+  const text = JSON.stringify(await declare(everything()));
+  for (const word of Object.values(SECRET_WORDS)) {
+    for (const form of [word, encodeURIComponent(word), JSON.stringify(word).slice(1, -1)])
+      expect(text).not.toContain(form);
+  }
+  expect(text).toContain("[secret]");
+});
+
+test("a node's .env has its variables and the address of the stack's own database, also against one of the operator's", async () => {
+  const declaration = await declare(everything(), { reveal: true });
+  const own = parse(String(upload(declaration, "fleet-alpha", "/etc/cairn/.env")["content"]));
+  expect(own).toEqual({
+    API_KEY: SECRET_WORDS.key,
+    SERVICE_PG_URL: expect.stringContaining("@fleet-postgres:5432/cairn"),
+  });
+  expect(new URL(own["SERVICE_PG_URL"] ?? "").password).not.toBe("");
+  expect(decodeURIComponent(new URL(own["SERVICE_PG_URL"] ?? "").password)).toBe(SECRET_WORDS.password);
+  const remote = parse(String(upload(declaration, "fleet-beta", "/etc/cairn/.env")["content"]));
+  expect(remote["SERVICE_PG_URL"]).toContain("@10.0.0.5:15432/cairn");
+});
+
+test("a database that is published on every interface is reached by the name of its host", async () => {
+  const plan = everything();
+  const postgres = { image: "pgvector/pgvector:pg17", publish: { address: "0.0.0.0", port: 15_432 } };
+  const declaration = await declare({ ...plan, host: REMOTE, postgres, nodes: [nodePlan("alpha")] }, { reveal: true });
+  expect(upload(declaration, "fleet-alpha", "/etc/cairn/.env")["content"]).toContain("@two.example:15432/cairn");
+});
+
+test("a node on another host than an unpublished database is refused with what to do", async () => {
+  const plan = dockerPlan({ nodes: [nodePlan("alpha", { host: REMOTE })] });
+  await expect(declare(plan)).rejects.toMatchObject({
+    code: "INFRA_PLAN_INVALID",
+    details: { hint: expect.stringContaining("datahub.publish") },
+  });
+});
+
+test("a node without an image, and a database without a password, are refused", async () => {
+  await expect(declare(dockerPlan({ nodes: [nodePlan("alpha", { image: null })] }))).rejects.toMatchObject({
+    code: "INFRA_IMAGE_MISSING",
+  });
+  await expect(declare(dockerPlan(), { password: null })).rejects.toMatchObject({ code: "INFRA_PLAN_INVALID" });
+});
+
+test("every volume with data is protected, retained and never replaced; nothing else is", async () => {
+  const { resources, outputs } = await declare(everything());
+  const volumes = resources.filter(({ type }) => type === "docker:index/volume:Volume");
+  expect(volumes.map(({ inputs }) => inputs["name"]).sort()).toEqual(outputs.data.map(({ name }) => name).sort());
+  for (const { options } of volumes) {
+    expect(options).toEqual({
+      protect: true,
+      retainOnDelete: true,
+      ignoreChanges: ["labels", "driver", "driverOpts"],
+    });
+  }
+  for (const { type, options } of resources.filter((resource) => !volumes.includes(resource))) {
+    expect([type, options["protect"], options["retainOnDelete"]]).toEqual([type, undefined, undefined]);
+  }
+});
+
+test("a volume that is taken over is imported under its own name, and only that one", async () => {
+  const { resources } = await declare(everything(), { adopt: ["fleet-postgres-data"] });
+  const imported = resources.filter(({ options }) => options["import"] !== undefined);
+  expect(imported.map(({ name, options }) => [name, options["import"]])).toEqual([
+    ["fleet-postgres-data", "fleet-postgres-data"],
+  ]);
+});
+
+test("every container that serves has the least rights, limits, rotated logs and time to end", async () => {
+  const declaration = await declare(everything());
+  for (const name of ["fleet-alpha", "fleet-beta", "fleet-postgres"]) {
+    const { inputs, options } = find(declaration, "Container", name);
+    expect(inputs).toMatchObject({
+      name,
+      readOnly: true,
+      privileged: false,
+      capabilities: { drops: ["ALL"] },
+      securityOpts: ["no-new-privileges:true"],
+      restart: "unless-stopped",
+      logDriver: "json-file",
+      logOpts: { "max-size": "10000000", "max-file": "3" },
+      wait: true,
+      mustRun: true,
+    });
+    expect(inputs["stopTimeout"]).toBe(inputs["destroyGraceSeconds"]);
+    expect(Number(inputs["stopTimeout"])).toBeGreaterThanOrEqual(90);
+    expect(inputs["user"]).not.toMatch(/^(0|root)(:|$)/);
+    expect(options["deleteBeforeReplace"]).toBe(true);
+    expect(find(declaration, "Command", `${name}-pids`).inputs["interpreter"]).toEqual(
+      expect.arrayContaining(["update", "--pids-limit", "512"]),
+    );
+  }
+  expect(find(declaration, "Container", "fleet-alpha").inputs).toMatchObject({
+    memory: 512,
+    memorySwap: 512,
+    cpus: "1.5",
+  });
+  expect(find(declaration, "Container", "fleet-beta").inputs).not.toHaveProperty("memory");
+});
+
+test("plain nodes and the database are published only where the plan says", async () => {
+  const declaration = await declare(everything());
+  expect(find(declaration, "Container", "fleet-alpha").inputs["ports"]).toEqual([
+    { internal: 7433, external: 7433, ip: "127.0.0.1" },
+  ]);
+  expect(find(declaration, "Container", "fleet-beta").inputs["ports"]).toEqual([]);
+  const closed = await declare(dockerPlan());
+  expect(find(closed, "Container", "fleet-postgres").inputs["ports"]).toEqual([]);
+});
+
+test("a node runs its image by digest where there is one, else by id", async () => {
+  const declaration = await declare(everything());
+  expect(find(declaration, "Container", "fleet-alpha").inputs["image"]).toBe(`sha256:${"1".repeat(64)}`);
+  expect(find(declaration, "Container", "fleet-beta").inputs["image"]).toContain("@sha256:");
+});
+
+test("every host over SSH is reached with its key checked and nothing asked", async () => {
+  const { resources } = await declare(everything());
+  const providers = resources.filter(({ type }) => type === "pulumi:providers:docker");
+  const remote = providers.find(({ inputs }) => inputs["host"] === REMOTE);
+  expect(providers).toHaveLength(2);
+  // Providers take what is no text as JSON.
+  expect(JSON.stringify(remote?.inputs["sshOpts"])).toContain("StrictHostKeyChecking=yes");
+  expect(JSON.stringify(remote?.inputs["sshOpts"])).toContain("BatchMode=yes");
+  const pids = resources.find(({ name }) => name === "fleet-beta-pids");
+  expect(pids?.inputs["interpreter"]).toEqual(
+    expect.arrayContaining(["ssh", "StrictHostKeyChecking=yes", "-p", "2222", "-l", "ops", "--", "two.example"]),
+  );
+});
