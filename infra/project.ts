@@ -4,8 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { rememberSecrets } from "../runtime/config/environment.ts";
 import {
   type Config,
@@ -30,6 +29,7 @@ import { type DeploymentPlan, POSTGRES, type SecretValues } from "./plan/types.t
 import { workspaceRoots } from "./plan/workspaces.ts";
 import { readRelease } from "./release.ts";
 import { readSeeds } from "./seeds.ts";
+import { packageDirectory } from "./templates.ts";
 
 export interface ProjectOptions {
   /** Deployment directory. */
@@ -189,8 +189,6 @@ function nonEmpty(env: Environment): Record<string, string> {
 }
 
 function programVersion(): string {
-  const up = import.meta.url.endsWith(".ts") ? ".." : "../..";
-  const file = resolve(fileURLToPath(new URL(".", import.meta.url)), up, "package.json");
-  const { version }: { version: string } = JSON.parse(readFileSync(file, "utf8"));
+  const { version }: { version: string } = JSON.parse(readFileSync(join(packageDirectory(), "package.json"), "utf8"));
   return version;
 }

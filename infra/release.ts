@@ -1,6 +1,6 @@
 /** `infra/release.json`: which image each node runs, and the newest one that was built. */
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import writeFileAtomic from "write-file-atomic";
 import { z } from "zod";
 import { InfraError } from "../runtime/contracts/errors.ts";
@@ -57,12 +57,13 @@ export async function readRelease(dir: string): Promise<Release> {
   );
 }
 
-/** In one atomic step; the folder `infra` must be there. The same release is written as the same bytes. */
+/** In one atomic step. The same release is written as the same bytes. */
 export async function writeRelease(dir: string, value: Release): Promise<void> {
   const nodes = Object.fromEntries(Object.entries(value.nodes).sort(([a], [b]) => (a < b ? -1 : 1)));
   const text = `${JSON.stringify(release.parse({ ...value, nodes }), null, 2)}\n`;
   const path = join(dir, RELEASE_FILE);
   try {
+    await mkdir(dirname(path), { recursive: true });
     await writeFileAtomic(path, text, { mode: 0o644 });
   } catch (cause) {
     const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown error";

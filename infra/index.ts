@@ -1,0 +1,4 @@
+/** The infrastructure's public door: what the rendered project's index.ts runs by hand. */
+export type { DeploymentPlan, ImageIdentity, Release, SecretValues, StackOutputs } from "./plan/types.ts";
+export { createProgram, type ProgramInput, type ProgramOptions, type ProgramOutputs } from "./program.ts";
+export { type Project, type ProjectOptions, readProject } from "./project.ts";
