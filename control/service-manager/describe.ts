@@ -1,0 +1,43 @@
+/** From a deployment to the service that runs it. */
+
+import { stat } from "node:fs/promises";
+import { userInfo } from "node:os";
+import process from "node:process";
+import { loadedConfig } from "../configuration/current.ts";
+import type { Deployment } from "../service/deployment.ts";
+import { runtimeArgs } from "../service/node-process.ts";
+import { type ServiceDescription, stopSeconds } from "./service.ts";
+
+export interface ServiceRequest {
+  readonly name: string;
+  readonly scope: ServiceDescription["scope"];
+  /** Who runs a machine's service; the owner of the deployment directory when absent. */
+  readonly user?: string | undefined;
+}
+
+/** The configuration has to be valid: a service that can only fail is not installed. Errors as `inspectConfig`'s. */
+export async function describeService(
+  deployment: Deployment,
+  request: ServiceRequest,
+  signal: AbortSignal,
+): Promise<ServiceDescription> {
+  const { config } = await loadedConfig(deployment, signal);
+  const { dir, home } = deployment;
+  const user = request.scope === "user" ? null : (request.user ?? (await ownerOf(dir)));
+  return {
+    name: request.name,
+    command: [process.execPath, ...runtimeArgs({ dir, home })],
+    dir,
+    environment: { SERVICE_HOME: home, PATH: process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin" },
+    stopSeconds: stopSeconds(config.runtime.drain_deadline, config.deployment.stop_timeout),
+    scope: request.scope,
+    user: user === "root" ? null : user,
+  };
+}
+
+/** A number where the owner has no name here; systemd takes both. */
+async function ownerOf(dir: string): Promise<string> {
+  const { uid } = await stat(dir);
+  const me = userInfo();
+  return me.uid === uid ? me.username : String(uid);
+}

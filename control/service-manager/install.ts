@@ -1,0 +1,205 @@
+/**
+ * `service install | uninstall`: hands a node to systemd or launchd. The file that is written says who wrote it; a file
+ * that somebody else wrote is never replaced or removed.
+ */
+
+import { mkdir, readFile, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { execa } from "execa";
+import writeFileAtomic from "write-file-atomic";
+import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
+import { templateDirectory } from "../wizard/templates.ts";
+import { launchdPlist } from "./launchd.ts";
+import type { ServiceDescription } from "./service.ts";
+import { systemdUnit } from "./systemd.ts";
+
+export interface Manager {
+  readonly kind: "systemd" | "launchd";
+  /** Where the file of the service is. */
+  readonly file: string;
+  readonly content: (templates: string) => Promise<string>;
+  /** Commands in order; each has its own deadline. */
+  readonly load: readonly (readonly string[])[];
+  readonly start: readonly (readonly string[])[];
+  readonly unload: readonly (readonly string[])[];
+  /** How the user looks at it. */
+  readonly inspect: string;
+}
+
+export interface Machine {
+  readonly platform: NodeJS.Platform;
+  readonly uid: number;
+  /** Home directory of the user. */
+  readonly home: string;
+  /** Root of the file system; tests give another. */
+  readonly root?: string;
+  readonly configHome?: string | undefined;
+}
+
+export interface ServiceResult {
+  readonly manager: Manager["kind"];
+  readonly name: string;
+  readonly file: string;
+  readonly scope: ServiceDescription["scope"];
+  readonly changed: boolean;
+  readonly started: boolean;
+  readonly inspect: string;
+}
+
+export type Run = (command: readonly string[], signal: AbortSignal) => Promise<void>;
+
+const SIGNATURE = "Written by `cairn service install`";
+/** Stopping a node takes as long as it drains. */
+const COMMAND_MS = 180_000;
+
+/** RUNTIME_INVALID_REQUEST on a machine without a service manager that is known. */
+export function managerFor(service: Omit<ServiceDescription, "command">, machine: Machine): Manager {
+  const { name, scope } = service;
+  if (machine.platform === "darwin") return launchd(service as ServiceDescription, machine);
+  if (machine.platform !== "linux") {
+    throw new RuntimeError("RUNTIME_INVALID_REQUEST", `There is no service manager for ${machine.platform}.`, {
+      hint: "Run `cairn start --detach`, or start it from what your system has for services.",
+    });
+  }
+  const folder =
+    scope === "system"
+      ? join(machine.root ?? "/", "etc/systemd/system")
+      : join(machine.configHome ?? join(machine.home, ".config"), "systemd/user");
+  const systemctl = ["systemctl", ...(scope === "user" ? ["--user"] : [])];
+  return {
+    kind: "systemd",
+    file: join(folder, `${name}.service`),
+    content: async (templates) =>
+      systemdUnit(await readFile(join(templates, "service/cairn.service"), "utf8"), service as ServiceDescription),
+    load: [
+      [...systemctl, "daemon-reload"],
+      [...systemctl, "enable", `${name}.service`],
+    ],
+    start: [[...systemctl, "restart", `${name}.service`]],
+    unload: [[...systemctl, "disable", "--now", `${name}.service`]],
+    inspect: `${systemctl.join(" ")} status ${name}`,
+  };
+}
+
+function launchd(service: ServiceDescription, machine: Machine): Manager {
+  const { scope } = service;
+  const domain = scope === "system" ? "system" : `gui/${machine.uid}`;
+  const folder =
+    scope === "system"
+      ? join(machine.root ?? "/", "Library/LaunchDaemons")
+      : join(machine.home, "Library/LaunchAgents");
+  const file = join(folder, `${service.name}.plist`);
+  return {
+    kind: "launchd",
+    file,
+    content: async (templates) => launchdPlist(await readFile(join(templates, "service/cairn.plist"), "utf8"), service),
+    load: [],
+    start: [["launchctl", "bootstrap", domain, file]],
+    unload: [["launchctl", "bootout", `${domain}/${service.name}`]],
+    inspect: `launchctl print ${domain}/${service.name}`,
+  };
+}
+
+/** RUNTIME_CONFLICT for a file of somebody else; CONFIG_UNWRITABLE; RUNTIME_START_FAILED with the manager's own words. */
+export async function installService(
+  service: ServiceDescription,
+  machine: Machine,
+  options: { readonly start: boolean; readonly signal: AbortSignal; readonly run?: Run },
+): Promise<ServiceResult> {
+  const manager = managerFor(service, machine);
+  const run = options.run ?? runManager;
+  const content = await manager.content(templateDirectory());
+  const existing = await readOwn(manager.file);
+  const changed = existing !== content;
+  if (changed) {
+    if (existing !== null && manager.kind === "launchd") await forgiving(run, manager.unload, options.signal);
+    await write(manager.file, content);
+  }
+  for (const command of manager.load) await run(command, options.signal);
+  if (options.start) for (const command of manager.start) await run(command, options.signal);
+  const { name, scope } = service;
+  return {
+    manager: manager.kind,
+    name,
+    file: manager.file,
+    scope,
+    changed,
+    started: options.start,
+    inspect: manager.inspect,
+  };
+}
+
+/** Stops the service and removes its file. `changed` is false when there was none. */
+export async function uninstallService(
+  service: Pick<ServiceDescription, "name" | "scope">,
+  machine: Machine,
+  options: { readonly signal: AbortSignal; readonly run?: Run },
+): Promise<ServiceResult> {
+  const manager = managerFor({ ...service, dir: "/", environment: {}, stopSeconds: 0, user: null }, machine);
+  const run = options.run ?? runManager;
+  const existing = await readOwn(manager.file);
+  if (existing !== null) {
+    for (const command of manager.unload) await run(command, options.signal);
+    await rm(manager.file);
+    const [reload] = manager.load;
+    if (reload) await run(reload, options.signal);
+  }
+  const { name, scope } = service;
+  return {
+    manager: manager.kind,
+    name,
+    file: manager.file,
+    scope,
+    changed: existing !== null,
+    started: false,
+    inspect: manager.inspect,
+  };
+}
+
+/** What stands there, if it is ours; null where nothing is. */
+async function readOwn(file: string): Promise<string | null> {
+  const text = await readFile(file, "utf8").catch((error: unknown) => {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    throw error;
+  });
+  if (text === null || text.includes(SIGNATURE)) return text;
+  throw new RuntimeError("RUNTIME_CONFLICT", `${file} was written by somebody else; it was left as it is.`, {
+    hint: "Choose another name with --name, or remove the file.",
+  });
+}
+
+async function write(file: string, content: string): Promise<void> {
+  try {
+    await mkdir(dirname(file), { recursive: true });
+    await writeFileAtomic(file, content, { mode: 0o644 });
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+    throw new ConfigError("CONFIG_UNWRITABLE", `${file} cannot be written (${code}).`, {
+      cause: error,
+      hint: "A service of the whole machine needs root; --user makes one of your own.",
+    });
+  }
+}
+
+async function forgiving(run: Run, commands: Manager["unload"], signal: AbortSignal): Promise<void> {
+  for (const command of commands) await run(command, signal).catch(() => undefined);
+}
+
+const runManager: Run = async ([program = "", ...args], signal) => {
+  const result = await execa(program, args, {
+    reject: false,
+    all: true,
+    timeout: COMMAND_MS,
+    cancelSignal: signal,
+    stdin: "ignore",
+  });
+  signal.throwIfAborted();
+  if (!result.failed) return;
+  const missing = result.code === "ENOENT";
+  const words = missing ? `there is no ${program} on this machine` : (result.all ?? "").trim();
+  throw new RuntimeError(
+    "RUNTIME_START_FAILED",
+    `\`${[program, ...args].join(" ")}\` failed: ${words || `exit code ${result.exitCode}`}`,
+    { hint: missing ? "Run `cairn start --detach` instead." : "The service's file is in place; look at what it says." },
+  );
+};

@@ -1,0 +1,184 @@
+import { spawnSync } from "node:child_process";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { installService, type Machine, uninstallService } from "../../../control/service-manager/install.ts";
+import { escapeXml, launchdPlist } from "../../../control/service-manager/launchd.ts";
+import { type ServiceDescription, stopSeconds } from "../../../control/service-manager/service.ts";
+import { serviceName } from "../../../control/service-manager/service-name.ts";
+import { systemdUnit } from "../../../control/service-manager/systemd.ts";
+import { createCli } from "../../support/cli.ts";
+import { temporaryDirectory } from "../../support/deployment.ts";
+
+const TEMPLATES = new URL("../../../templates/service/", import.meta.url);
+const service: ServiceDescription = {
+  name: "cairn",
+  command: [process.execPath, "/opt/cairn/main.js", "--dir", "/srv/a b/100% $HOME"],
+  dir: "/tmp",
+  environment: { SERVICE_HOME: "/srv/home dir", PATH: "/usr/bin:/bin" },
+  stopSeconds: 90,
+  scope: "system",
+  user: null,
+};
+const ignore = new AbortController().signal;
+
+async function machineOf(platform: NodeJS.Platform = "linux"): Promise<Machine & { root: string }> {
+  const root = await temporaryDirectory();
+  return { platform, uid: 501, home: join(root, "home"), root };
+}
+
+function recorder() {
+  const calls: string[] = [];
+  return { calls, run: async (command: readonly string[]) => void calls.push(command.join(" ")) };
+}
+
+describe("the unit for systemd", () => {
+  const analyse = spawnSync("systemd-analyze", ["--version"]);
+
+  it.skipIf(analyse.error !== undefined)("is one that systemd accepts", async () => {
+    const template = await readFile(new URL("cairn.service", TEMPLATES), "utf8");
+    const file = join(await temporaryDirectory(), "cairn.service");
+    await writeFile(file, systemdUnit(template, service));
+    const checked = spawnSync("systemd-analyze", ["verify", "--man=no", file], { encoding: "utf8" });
+    expect(checked.stderr.split("\n").filter((line) => line.includes("cairn.service"))).toEqual([]);
+  });
+
+  it("gives every word to the program as it is", async () => {
+    const template = await readFile(new URL("cairn.service", TEMPLATES), "utf8");
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: those are refused, see below
+    const word = fc.string({ minLength: 1, unit: "grapheme" }).filter((text) => !/[\u0000-\u001f\u007f]/.test(text));
+    fc.assert(
+      fc.property(fc.array(word, { minLength: 1, maxLength: 5 }), (words) => {
+        const unit = systemdUnit(template, { ...service, command: [process.execPath, ...words] });
+        const [line = ""] = /^ExecStart=.*$/m.exec(unit) ?? [];
+        expect(readWords(line.slice("ExecStart=".length)).slice(1)).toEqual(words);
+      }),
+    );
+  });
+
+  it.each(["a\nUser=root", "a\u0000b"])("refuses %j, which would begin another line", async (path) => {
+    const template = await readFile(new URL("cairn.service", TEMPLATES), "utf8");
+    expect(() => systemdUnit(template, { ...service, dir: path })).toThrow(/control characters/);
+    expect(() => systemdUnit(template, { ...service, command: ["/bin/true", path] })).toThrow(/control characters/);
+  });
+});
+
+describe("the property list for launchd", () => {
+  it("holds whatever stands in paths", async () => {
+    const template = await readFile(new URL("cairn.plist", TEMPLATES), "utf8");
+    const plist = launchdPlist(template, { ...service, dir: "/Users/a & b/<c>" });
+    expect(plist).toContain("<string>/Users/a &amp; b/&lt;c&gt;</string>");
+    expect(plist).toContain("<integer>90</integer>");
+    expect(plist).not.toContain("{{");
+    expect(() => escapeXml("a\u0001")).toThrow();
+  });
+});
+
+describe("installing", () => {
+  it("writes the unit, enables and starts it, and changes nothing the second time", async () => {
+    const machine = await machineOf();
+    const { calls, run } = recorder();
+    const first = await installService(service, machine, { start: true, signal: ignore, run });
+    expect(first).toMatchObject({ changed: true, started: true, manager: "systemd" });
+    expect(first.file).toBe(join(machine.root, "etc/systemd/system/cairn.service"));
+    expect(calls).toEqual([
+      "systemctl daemon-reload",
+      "systemctl enable cairn.service",
+      "systemctl restart cairn.service",
+    ]);
+    const unit = await readFile(first.file, "utf8");
+    expect(unit).toContain("TimeoutStopSec=90\n");
+    expect(unit).not.toMatch(/^User=/m);
+    expect((await installService(service, machine, { start: false, signal: ignore, run })).changed).toBe(false);
+  });
+
+  it("as a user goes into the user's own folder and asks the user's own manager", async () => {
+    const machine = await machineOf();
+    const { calls, run } = recorder();
+    const own = { ...service, scope: "user" } as const;
+    const { file } = await installService(own, machine, { start: false, signal: ignore, run });
+    expect(file).toBe(join(machine.home, ".config/systemd/user/cairn.service"));
+    expect(calls.every((call) => call.startsWith("systemctl --user "))).toBe(true);
+    expect(await readFile(file, "utf8")).toContain("WantedBy=default.target");
+  });
+
+  it("names the user of a machine's service", async () => {
+    const machine = await machineOf();
+    const { run } = recorder();
+    const { file } = await installService({ ...service, user: "cairn" }, machine, {
+      start: false,
+      signal: ignore,
+      run,
+    });
+    expect(await readFile(file, "utf8")).toMatch(/^User=cairn$/m);
+  });
+
+  it("leaves a file of somebody else alone", async () => {
+    const machine = await machineOf();
+    const file = join(machine.root, "etc/systemd/system/cairn.service");
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, "[Unit]\n");
+    const { calls, run } = recorder();
+    const options = { start: true, signal: ignore, run };
+    await expect(installService(service, machine, options)).rejects.toMatchObject({ code: "RUNTIME_CONFLICT" });
+    await expect(uninstallService(service, machine, options)).rejects.toMatchObject({ code: "RUNTIME_CONFLICT" });
+    expect(await readFile(file, "utf8")).toBe("[Unit]\n");
+    expect(calls).toEqual([]);
+  });
+
+  it("is undone by uninstalling, which does nothing the second time", async () => {
+    const machine = await machineOf("darwin");
+    const { calls, run } = recorder();
+    const user = { ...service, scope: "user" } as const;
+    const { file } = await installService(user, machine, { start: true, signal: ignore, run });
+    expect(file).toBe(join(machine.home, "Library/LaunchAgents/cairn.plist"));
+    expect((await uninstallService(user, machine, { signal: ignore, run })).changed).toBe(true);
+    await expect(readFile(file)).rejects.toMatchObject({ code: "ENOENT" });
+    expect(calls).toEqual([`launchctl bootstrap gui/501 ${file}`, "launchctl bootout gui/501/cairn"]);
+    expect((await uninstallService(user, machine, { signal: ignore, run })).changed).toBe(false);
+  });
+
+  it("says what to do on a machine without a known manager", async () => {
+    const machine = await machineOf("freebsd");
+    await expect(installService(service, machine, { start: true, signal: ignore })).rejects.toMatchObject({
+      details: { hint: expect.stringContaining("--detach") },
+    });
+  });
+});
+
+it("kills above the drain deadline, whatever is configured", () => {
+  expect(stopSeconds(60_000, undefined)).toBe(90);
+  expect(stopSeconds(60_000, 10_000)).toBe(90);
+  expect(stopSeconds(60_000, 600_000)).toBe(600);
+});
+
+it.each(["../x", "a b", "", "-x", "a;b"])("refuses %j as a service's name", (name) => {
+  expect(() => serviceName(name)).toThrow(/no name of a service/);
+});
+
+it("on the command line writes a unit for the deployment and runs the user's manager", async () => {
+  const cli = await createCli();
+  const bin = await temporaryDirectory();
+  const log = join(bin, "calls");
+  await writeFile(join(bin, "systemctl"), `#!/bin/sh\necho "$@" >> ${log}\n`, { mode: 0o755 });
+  const env = { PATH: `${bin}:${process.env.PATH}`, XDG_CONFIG_HOME: join(bin, "config") };
+  const { code, stdout } = await cli.run(["service", "install", "--user", "--json"], { env });
+  expect(code).toBe(0);
+  const result = JSON.parse(stdout);
+  expect(result).toMatchObject({ name: "cairn", scope: "user", changed: true, started: true });
+  const unit = await readFile(result.file, "utf8");
+  expect(unit).toContain(`WorkingDirectory=${cli.home}`);
+  expect(unit).toContain(`"SERVICE_HOME=${cli.home}"`);
+  expect(await readFile(log, "utf8")).toBe(
+    "--user daemon-reload\n--user enable cairn.service\n--user restart cairn.service\n",
+  );
+}, 60_000);
+
+/** Splits a command line as systemd does: quotes, C-style escapes, `%%`, `$$`. */
+function readWords(line: string): string[] {
+  return [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, body = ""]) =>
+    body.replaceAll(/\\(.)/g, "$1").replaceAll("%%", "%").replaceAll("$$", "$"),
+  );
+}
