@@ -1,0 +1,103 @@
+/** Data directories on the Proxmox host: which of them hold something, and their removal for good. */
+
+import type { CtSpec, DataDirectory } from "../../../../infra/components/proxmox/ct.ts";
+import { STACK_MARK } from "../../../../infra/components/proxmox/data-scripts.ts";
+import { locked, PRELUDE, script } from "../../../../infra/components/proxmox/shell.ts";
+import type { ProxmoxPlan } from "../../../../infra/plan/types.ts";
+import { InfraError } from "../../../../runtime/contracts/errors.ts";
+import type { ExistingData } from "../../driver.ts";
+import { ctsByMember, placeOf, withHost } from "./host.ts";
+
+interface PlannedData {
+  readonly directory: DataDirectory;
+  readonly ct: CtSpec;
+  /** As the outputs of the stack name it: `host[/member]:/path`. */
+  readonly place: string;
+}
+
+/** Directories of the plan that hold something, whoever filled them. */
+export async function existingData(plan: ProxmoxPlan, signal: AbortSignal): Promise<ExistingData[]> {
+  return withHost(plan, signal, async (host) => {
+    const planned = plannedData(plan);
+    const found: ExistingData[] = [];
+    for (const [member, here] of Map.groupBy(planned, (data) => data.ct.member)) {
+      const paths = here.map((data) => data.directory.path);
+      const answer = await host.run({ member, argv: script(LOOK, [`${rootOf(plan)}/${plan.stack}`, ...paths]) });
+      const [stack = "", ...full] = answer.split("\n");
+      for (const { directory, place } of here.filter((data) => full.includes(data.directory.path))) {
+        if (found.some((known) => known.place === place)) continue;
+        found.push({ name: directory.name, place, stack: stack === "" ? null : stack });
+      }
+    }
+    return found;
+  });
+}
+
+/** Throws INFRA_DATA_PROTECTED for what is not of this plan, and while a CT still mounts it. */
+export async function deleteData(
+  plan: ProxmoxPlan,
+  names: readonly ExistingData[],
+  signal: AbortSignal,
+): Promise<void> {
+  const planned = plannedData(plan);
+  const chosen = names.map(({ name, place }) => {
+    const data = planned.find((own) => own.directory.name === name && own.place === place);
+    if (data !== undefined) return data;
+    throw new InfraError("INFRA_DATA_PROTECTED", `${name} at ${place} is no data of this deployment.`, {
+      hint: "Remove it on the host yourself if it is not needed any more.",
+    });
+  });
+  await withHost(plan, signal, async (host) => {
+    for (const { directory, ct } of chosen) {
+      const users = planned.filter((data) => data.directory.path === directory.path && data.ct.member === ct.member);
+      const vmids = users.map((data) => String(data.ct.vmid)).join(" ");
+      const below = directory.path.slice(rootOf(plan).length + 1).split("/");
+      const argv = locked(String(ct.vmid), script(REMOVE, [rootOf(plan), plan.stack, directory.path, vmids, ...below]));
+      await host.run({ member: ct.member, argv, timeoutMs: 600_000 });
+    }
+  });
+}
+
+function plannedData(plan: ProxmoxPlan): PlannedData[] {
+  const all = [...ctsByMember(plan).values()].flat();
+  // The shared directory is mounted by all CTs of a host: it comes once for each.
+  return all.flatMap((ct) =>
+    ct.directories.map((directory) => ({ directory, ct, place: `${placeOf(plan, ct.member)}:${directory.path}` })),
+  );
+}
+
+function rootOf(plan: ProxmoxPlan): string {
+  return plan.dataDir.replace(/\/+$/, "");
+}
+
+const LOOK = `${PRELUDE}
+stack=$1; shift
+head -n 1 "$stack/${STACK_MARK}" 2>/dev/null || echo
+for path in "$@"; do
+  if [ -n "$(ls -A "$path" 2>/dev/null | head -n 1)" ]; then printf '%s\\n' "$path"; fi
+done
+`;
+
+// Each step down is taken by \`cd\` into a directory that was seen not to be a link, and the removal stays in one file system:
+// neither a link nor something that is mounted there leads it elsewhere.
+const REMOVE = `${PRELUDE}
+root=$1 stack=$2 path=$3 vmids=$4; shift 4
+for vmid in $vmids; do
+  if pct config "$vmid" 2>/dev/null | grep -q -e "^mp[0-9]*: $path,"; then
+    fail INFRA_DATA_PROTECTED "container $vmid still mounts $path; destroy the stack first"
+  fi
+done
+cd -P "$root" 2>/dev/null || exit 0
+while [ "$#" -gt 1 ]; do
+  [ ! -L "$1" ] || fail INFRA_DATA_PROTECTED "$(pwd)/$1 is a symbolic link; nothing was removed"
+  [ -d "$1" ] || exit 0
+  cd -P "./$1"
+  shift
+done
+[ ! -L "$1" ] || fail INFRA_DATA_PROTECTED "$(pwd)/$1 is a symbolic link; nothing was removed"
+rm -rf --one-file-system -- "./$1"
+cd /
+# What is left of the stack when its last directory has gone: empty directories and the file that says whose they were.
+find "$root/$stack" -mindepth 1 -maxdepth 1 -type d -empty -delete 2>/dev/null || true
+if [ "$(ls -A "$root/$stack" 2>/dev/null)" = "${STACK_MARK}" ]; then rm -f "$root/$stack/${STACK_MARK}"; rmdir "$root/$stack"; fi
+`;

@@ -1,0 +1,25 @@
+/** The Proxmox target outside the resource graph: what stands on its hosts, how images get there, how nodes are reached. */
+
+import type { ProxmoxPlan } from "../../../../infra/plan/types.ts";
+import type { TargetDriver } from "../../driver.ts";
+import { connect } from "./connect.ts";
+import { deleteData, existingData } from "./data.ts";
+import { deliverImage, hasImage, imagePlaces } from "./images.ts";
+import { drift, observe } from "./observe.ts";
+import { preflight } from "./preflight.ts";
+
+export function createProxmoxDriver(plan: ProxmoxPlan): TargetDriver {
+  return {
+    preflight: (signal) => preflight(plan, signal),
+    imagePlaces: () => imagePlaces(plan),
+    hasImage: (image, place, signal) => hasImage(plan, image, place, signal),
+    deliverImage: (image, place, report, signal) => deliverImage(plan, image, place, report, signal),
+    existingData: (signal) => existingData(plan, signal),
+    observe: (signal) => observe(plan, signal),
+    drift: (signal) => drift(plan, signal),
+    // A command has no id on the host, and each can be repeated: what was interrupted is simply done again.
+    findInterrupted: async () => null,
+    deleteData: (names, signal) => deleteData(plan, names, signal),
+    connect: (node, signal) => connect(plan, node, signal),
+  };
+}

@@ -1,0 +1,90 @@
+/** The one place that reads what `ssh` and our own scripts say when they fail. Pure. */
+
+import { ERROR_CODES, type ErrorCode, InfraError } from "../../../runtime/contracts/errors.ts";
+
+/** Exit status that `ssh` keeps for itself. */
+const SSH_FAILED = 255;
+/** Of what the other side said, in characters. */
+const MAX_WORDS = 600;
+
+export interface SshOutcome {
+  /** Null when a signal ended it. */
+  readonly exitCode: number | null;
+  readonly stderr: string;
+}
+
+/**
+ * Why a command on `host` failed: INFRA_HOST_KEY_MISMATCH, INFRA_HOST_UNREACHABLE (refused keys as well, the hint says which),
+ * the code that one of our scripts names in its line `cairn: CODE: words`, or INFRA_FAILED with the command's last words.
+ */
+export function parseSshFailure(host: string, { exitCode, stderr }: SshOutcome): InfraError {
+  const own = ownWords(stderr);
+  if (own !== null) return new InfraError(own.code, `${host}: ${own.words}.`, hintFor(own.code));
+  if (exitCode === SSH_FAILED) {
+    const known = CAUSES.find(({ words }) => words.test(stderr));
+    if (known !== undefined) return known.error(host);
+    return new InfraError("INFRA_HOST_UNREACHABLE", `${host} could not be reached over SSH: ${lastLine(stderr)}`, {
+      hint: "Check the address, the port and the network, then try again.",
+    });
+  }
+  if (/No space left on device/i.test(stderr)) {
+    return new InfraError("INFRA_DISK_FULL", `A disk of ${host} is full.`, {
+      hint: "Make room there, then try again.",
+    });
+  }
+  if (/^sudo: .*password/m.test(stderr)) {
+    return new InfraError("INFRA_FAILED", `The SSH user on ${host} may not become root without a password.`, {
+      hint: "Use deployment.proxmox.user: root, or allow the user `sudo` without a password.",
+    });
+  }
+  const status = exitCode === null ? "was ended by a signal" : `ended with status ${exitCode}`;
+  return new InfraError("INFRA_FAILED", `A command on ${host} ${status}: ${lastLine(stderr)}`, {
+    hint: "Repeat the command: everything that was done already is found and kept.",
+  });
+}
+
+const CAUSES: readonly { readonly words: RegExp; readonly error: (host: string) => InfraError }[] = [
+  {
+    words: /REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed|host key .*(?:mismatch|not match)/i,
+    error: keyMismatch,
+  },
+  // The host has keys, and none of the kind that is pinned: it is not the one that was.
+  { words: /no matching host key type found/i, error: keyMismatch },
+  {
+    words: /Permission denied|Too many authentication failures|No supported authentication methods/i,
+    error: (host) =>
+      new InfraError("INFRA_HOST_UNREACHABLE", `${host} refused the SSH key.`, {
+        hint: "Check deployment.proxmox.user and identity_file (or `ssh-add -l`), and that the host's authorized_keys has the key.",
+      }),
+  },
+];
+
+function keyMismatch(host: string): InfraError {
+  return new InfraError("INFRA_HOST_KEY_MISMATCH", `${host} shows another host key than the one in cairn.yaml.`, {
+    hint: "If the machine was replaced on purpose, put its new key into deployment.proxmox.host_key; if not, somebody may be in between.",
+  });
+}
+
+/** The last line that a script of ours wrote about its failure. */
+function ownWords(stderr: string): { readonly code: InfraError["code"]; readonly words: string } | null {
+  const lines = [...stderr.matchAll(/^cairn: (INFRA_[A-Z_]+): (.*)$/gm)];
+  const last = lines.at(-1);
+  const code = last?.[1];
+  return isInfraCode(code) ? { code, words: (last?.[2] ?? "").slice(0, MAX_WORDS) } : null;
+}
+
+function isInfraCode(code: string | undefined): code is InfraError["code"] {
+  // The table is asked, so that a line of another program cannot invent a code.
+  return code?.startsWith("INFRA_") === true && Object.hasOwn(ERROR_CODES, code as ErrorCode);
+}
+
+function hintFor(code: InfraError["code"]): { hint?: string } {
+  return code === "INFRA_LOCKED" ? { hint: "Wait for the other command, then try again." } : {};
+}
+
+function lastLine(stderr: string): string {
+  const lines = stderr
+    .split("\n")
+    .filter((line) => line.trim() !== "" && !line.startsWith("Warning: Permanently added"));
+  return (lines.at(-1) ?? "no reason was given").trim().slice(0, MAX_WORDS);
+}
