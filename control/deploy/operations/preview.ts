@@ -10,12 +10,8 @@ import type { Run } from "./services.ts";
 import { openSession } from "./session.ts";
 import { POSTGRES_PASSWORD } from "./up.ts";
 
-export interface PreviewOptions {
-  /** For a stack that nobody deployed yet: data that stand there are shown as taken over. */
-  readonly adopt: boolean;
-}
-
-export async function preview(run: Run, _options: PreviewOptions): Promise<PreviewResult> {
+/** Data that stand there unrecorded are shown as taken over. Errors as `openSession`'s and `preflight`'s. */
+export async function preview(run: Run): Promise<PreviewResult> {
   const session = await openSession(run);
   const { engine, project, driver, files } = session;
   const warnings = await preflight(session);

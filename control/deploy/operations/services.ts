@@ -45,13 +45,22 @@ export interface Services {
     resolve(reference: string, project: ReadProject, signal: AbortSignal): Promise<ImageIdentity>;
   };
   /** Writes infra/ where it is not there, or not of this version. */
-  render(dir: string, options: { readonly force: boolean; readonly signal: AbortSignal }): Promise<Rendered>;
+  render(dir: string, options: RenderRequest): Promise<Rendered>;
   /** Writes the memory of a deployed stack into a file; returns its path. */
   backup(dir: string, project: ReadProject, driver: TargetDriver, signal: AbortSignal): Promise<string>;
   readonly prompts: Prompts | null;
   now(): Date;
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   identity(): Promise<Identity>;
+}
+
+export interface RenderRequest {
+  readonly stack: string;
+  /** URL of a Pulumi backend; the folder `infra/state` when absent. */
+  readonly backend: string | undefined;
+  /** Write over what was changed by hand. */
+  readonly force: boolean;
+  readonly signal: AbortSignal;
 }
 
 export interface Rendered {

@@ -9,6 +9,7 @@ import { backendUrl, type InfraFiles, infraFiles } from "../files.ts";
 import { copyState, offerCopy } from "../state/copies.ts";
 import { describeHolder, type OperatorLock, takeLock } from "../state/operator-lock.ts";
 import { checkPassphrase, ensurePassphrase } from "../state/passphrase.ts";
+import { givenBackend } from "./backend.ts";
 import type { ReadProject, Run } from "./services.ts";
 
 export interface Session {
@@ -32,7 +33,8 @@ export async function openSession(run: Run): Promise<Session> {
   const project = await services.readProject(dir, signal);
   const { stack, target } = project.plan;
   const files = infraFiles(dir, stack);
-  await services.render(dir, { force: false, signal });
+  const backend = await givenBackend(dir, run.backend);
+  await services.render(dir, { stack, backend, force: false, signal });
   await checkPassphrase(files, stack);
   const time = (): string => services.now().toISOString();
   const message = (severity: "info" | "warning", text: string): void =>
@@ -44,7 +46,7 @@ export async function openSession(run: Run): Promise<Session> {
       files,
       stack,
       target,
-      backend: backendUrl(files, run.backend),
+      backend: backendUrl(files, backend),
       secrets: project.redactValues,
       report,
       insistence,

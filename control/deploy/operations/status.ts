@@ -4,6 +4,7 @@ import { pendingOf, resourcesOf } from "../engine/checkpoint.ts";
 import type { StatusResult } from "../schemas.ts";
 import { listCopies } from "../state/copies.ts";
 import { inspectLock, publicHolder } from "../state/operator-lock.ts";
+import { shownBackend } from "./backend.ts";
 import { readRecord } from "./record.ts";
 import type { Run } from "./services.ts";
 import { openSession } from "./session.ts";
@@ -35,7 +36,7 @@ export async function status(run: Run): Promise<StatusResult> {
     target: plan.target,
     deployed,
     deployed_at: deployed ? (record?.deployed_at ?? null) : null,
-    backend: engine.backend,
+    backend: shownBackend(engine.backend),
     nodes: plan.nodes.map(({ name, image }) => {
       const seen = observed.find((one) => one.name === name);
       const known = record?.nodes.find((one) => one.name === name);

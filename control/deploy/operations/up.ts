@@ -5,6 +5,7 @@ import type { ObservedNode } from "../driver.ts";
 import { type ExportedState, resourcesOf } from "../engine/checkpoint.ts";
 import { type Diff, stackOutputs, type UpResult } from "../schemas.ts";
 import { generateSecret } from "../state/passphrase.ts";
+import { shownBackend } from "./backend.ts";
 import { dataToAdopt } from "./data.ts";
 import { refuseDataLoss, refuseManyStops, targetsOf } from "./guards.ts";
 import { deliverImages, withImages } from "./images.ts";
@@ -119,7 +120,7 @@ async function finish(session: Session, project: ReadProject, outcome: Outcome):
     schema: 1,
     stack: plan.stack,
     target: plan.target,
-    backend: engine.backend,
+    backend: shownBackend(engine.backend),
     deployed_at: services.now().toISOString(),
     version: plan.version,
     nodes,

@@ -1,0 +1,70 @@
+/** What the commands of `infra` share: the flags, the events, the questions, and a Ctrl-C that lets the engine end its step. */
+
+import { Flags } from "@oclif/core";
+import { BaseCommand } from "../base-command.ts";
+import { Interrupted } from "../output/failure.ts";
+import type { Interruption } from "../output/interruption.ts";
+import { findDeployment } from "../service/deployment.ts";
+import { eventOutput } from "./event-output.ts";
+import { defaultServices } from "./operations/default-services.ts";
+import type { Run } from "./operations/services.ts";
+import { terminalPrompts } from "./prompts.ts";
+
+export const backendFlag = Flags.string({
+  helpValue: "URL",
+  description: "Pulumi backend that keeps the state, such as s3://bucket (default: the folder infra/state); remembered",
+});
+
+export const eventsFlag = Flags.boolean({
+  description: "Tell what goes on as JSON lines on standard error",
+});
+
+export const yesFlag = Flags.boolean({ char: "y", description: "Do not ask; needed without a terminal" });
+
+export interface SharedFlags {
+  readonly dir?: string | undefined;
+  readonly backend?: string | undefined;
+  readonly "json-events"?: boolean | undefined;
+}
+
+export abstract class InfraCommand<Result> extends BaseCommand<Result> {
+  /** Calls the operation. The first Ctrl-C lets the engine end the step that it is at, the second ends it at once. */
+  protected async operate<T>(
+    flags: SharedFlags,
+    interruption: Interruption,
+    work: (run: Run) => Promise<T>,
+  ): Promise<T> {
+    const stop = new AbortController();
+    const insist = new AbortController();
+    const output = eventOutput(this.terminal, flags["json-events"] === true);
+    const giveBack = interruption.onInterrupt(() => {
+      if (stop.signal.aborted) return insist.abort(new Interrupted("SIGINT"));
+      stop.abort(new Interrupted("SIGINT"));
+      void output.pause().then(() => this.note("Stopping once the current step is done; Ctrl-C again ends it now."));
+    });
+    const { signal } = interruption;
+    // A reader of our output that went away is no reason to stop in the middle of a change.
+    const end = (): void => {
+      if (signal.reason instanceof Interrupted) stop.abort(signal.reason);
+    };
+    signal.addEventListener("abort", end, { once: true });
+    const deployment = findDeployment(flags);
+    const prompts = this.jsonEnabled() ? null : terminalPrompts(this.terminal, output.pause);
+    try {
+      return await work({
+        dir: deployment.dir,
+        backend: flags.backend,
+        services: defaultServices({ deployment, root: this.config.root, prompts }),
+        onEvent: output.show,
+        signal: stop.signal,
+        insistence: insist.signal,
+      });
+    } catch (error) {
+      throw stop.signal.aborted ? stop.signal.reason : error;
+    } finally {
+      signal.removeEventListener("abort", end);
+      giveBack();
+      await output.pause();
+    }
+  }
+}
