@@ -19,7 +19,7 @@ import { recordBuilt } from "../images/release-file.ts";
 import { attestationsOf, type BuildInput, buildArguments } from "./arguments.ts";
 import { findBuilder } from "./builder.ts";
 import { assembleContext, FIXED_TIME_S } from "./context.ts";
-import { buildFailure } from "./failure.ts";
+import { buildFailure, shorten } from "./failure.ts";
 import { BuildProgress } from "./progress.ts";
 import { checkAgainstBuilder, checkRequest } from "./request.ts";
 import { prepareSource, type Source } from "./source.ts";
@@ -114,7 +114,7 @@ async function runBuilder(
   const progress = new BuildProgress();
   const tell = (): void => {
     const step = progress.current();
-    if (step !== null) report(`${step.name} (${duration(performance.now() - step.startedAtMs)})`);
+    if (step !== null) report(`${shorten(step.name)} (${duration(performance.now() - step.startedAtMs)})`);
   };
   const timer = setInterval(tell, REPORT_EVERY_MS);
   try {

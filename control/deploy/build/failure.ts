@@ -4,12 +4,15 @@ import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { diskFull, dockerFailure, isDiskFull, isUnreachable } from "../images/docker-cli.ts";
 import type { BuildFailure } from "./progress.ts";
 
+/** Characters of a step's name that are shown. */
+const STEP_LENGTH = 60;
+
 export function buildFailure({ step, reason, output }: BuildFailure): InfraError {
   const said = output.join("\n");
   if (isUnreachable(reason) || (step === null && isUnreachable(said)))
     return dockerFailure(reason || said, "docker build");
   if (isDiskFull(reason) || isDiskFull(said)) return diskFull(firstFull([reason, ...output]));
-  const what = step === null ? "The image was not built" : `The step ${step} failed`;
+  const what = step === null ? "The image was not built" : `The step ${shorten(step)} failed`;
   const words = [`${what}: ${reason || "the builder said nothing more"}`, ...output.map((line) => `  ${line}`)];
   const hint = hintFor(step, `${reason}\n${said}`);
   return new InfraError("INFRA_BUILD_FAILED", words.join("\n"), hint === undefined ? {} : { hint });
@@ -33,6 +36,12 @@ function hintFor(step: string | null, words: string): string | undefined {
     );
   }
   return undefined;
+}
+
+/** A step is named by its whole command, which may be a page long. */
+export function shorten(step: string): string {
+  const line = step.replaceAll(/\s+/g, " ");
+  return line.length > STEP_LENGTH ? `${line.slice(0, STEP_LENGTH)}…` : line;
 }
 
 function firstFull(lines: readonly string[]): string {

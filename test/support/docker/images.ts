@@ -1,0 +1,132 @@
+/**
+ * The images that the docker lane starts from: stand-ins for the official ones, made on this machine, because a machine that
+ * tests may have package mirrors and no image registry. Made once and kept; a changed recipe makes them anew.
+ */
+
+import { createHash } from "node:crypto";
+import { copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { execa } from "execa";
+import { alone } from "../../../scripts/lib/lock.js";
+
+export interface TestImages {
+  /** Debian with Node 24, npm and a user `node` (1000:1000), as node:24-slim. */
+  readonly node: string;
+  /** PostgreSQL 17 with pgvector, as pgvector/pgvector:pg17. */
+  readonly postgres: string;
+}
+
+/** Longest time of the first run, in milliseconds; for `beforeAll(ensureTestImages, IMAGES_TIMEOUT_MS)`. */
+export const IMAGES_TIMEOUT_MS = 15 * 60_000;
+
+const BASE = "cairn-test/base:trixie";
+const LABEL = "dev.cairn.recipe";
+const MIRROR = "http://deb.debian.org/debian";
+const LOCAL_CERTIFICATES = "/usr/local/share/ca-certificates";
+
+/**
+ * Names of images that are there when this resolves. CAIRN_TEST_NODE_IMAGE and CAIRN_TEST_POSTGRES_IMAGE name others, where
+ * the official ones can be had.
+ */
+export async function ensureTestImages(): Promise<TestImages> {
+  const { CAIRN_TEST_NODE_IMAGE, CAIRN_TEST_POSTGRES_IMAGE } = process.env;
+  const node = CAIRN_TEST_NODE_IMAGE ?? "cairn-test/node:24";
+  const postgres = CAIRN_TEST_POSTGRES_IMAGE ?? "cairn-test/postgres:17";
+  const wanted = [
+    ...(CAIRN_TEST_NODE_IMAGE ? [] : [{ name: node, recipe: "node", prepare: prepareNode }]),
+    ...(CAIRN_TEST_POSTGRES_IMAGE ? [] : [{ name: postgres, recipe: "postgres", prepare: async () => undefined }]),
+  ];
+  for (const image of wanted) {
+    const mark = await markOf(image.recipe);
+    if ((await markOnImage(image.name)) === mark) continue;
+    await alone("test-images", async () => {
+      // Somebody else may have made it while we waited.
+      if ((await markOnImage(image.name)) === mark) return;
+      await ensureBase();
+      await build(image, mark);
+    });
+  }
+  return { node, postgres };
+}
+
+/** Changes with everything that the image is made of. */
+async function markOf(recipe: string): Promise<string> {
+  const folder = join(import.meta.dirname, recipe);
+  const hash = createHash("sha256").update(recipe === "node" ? process.version : "");
+  for (const name of (await readdir(folder)).sort())
+    hash.update(`${name}\0`).update(await readFile(join(folder, name)));
+  return hash.digest("hex").slice(0, 16);
+}
+
+async function markOnImage(name: string): Promise<string> {
+  const format = `{{index .Config.Labels "${LABEL}"}}`;
+  const { stdout } = await execa("docker", ["image", "inspect", "--format", format, name], { reject: false });
+  return stdout;
+}
+
+async function ensureBase(): Promise<void> {
+  const present = await execa("docker", ["image", "inspect", BASE], { reject: false, stdout: "ignore" });
+  if (!present.failed) return;
+  if (process.getuid?.() !== 0)
+    throw new Error("debootstrap needs root; name images with CAIRN_TEST_NODE_IMAGE instead");
+  const root = await mkdtemp(join(tmpdir(), "cairn-test-base-"));
+  try {
+    await execa("debootstrap", ["--variant=minbase", "trixie", root, await mirror()]);
+    await rm(join(root, "var", "cache", "apt", "archives"), { recursive: true, force: true });
+    // An image is for files: what the kernel provides is mounted by the engine.
+    const excluded = ["proc", "sys", "dev"].map((folder) => `--exclude=./${folder}/*`);
+    await execa("tar", ["-C", root, ...excluded, "-c", "."], { buffer: { stdout: false } }).pipe("docker", [
+      "import",
+      "--change",
+      'CMD ["bash"]',
+      "-",
+      BASE,
+    ]);
+  } finally {
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+async function build(
+  image: { readonly name: string; readonly recipe: string; prepare(context: string): Promise<void> },
+  mark: string,
+): Promise<void> {
+  const context = await mkdtemp(join(tmpdir(), "cairn-test-image-"));
+  try {
+    await cp(join(import.meta.dirname, image.recipe), context, { recursive: true });
+    await image.prepare(context);
+    await execa("docker", ["build", "--label", `${LABEL}=${mark}`, "--tag", image.name, context], {
+      env: { DOCKER_BUILDKIT: "1" },
+    });
+  } finally {
+    await rm(context, { recursive: true, force: true });
+  }
+}
+
+/** The Node that runs the tests, and its npm as the registry has it. */
+async function prepareNode(context: string): Promise<void> {
+  await copyFile(process.execPath, join(context, "node"));
+  const { stdout } = await execa("npm", ["pack", "--silent", "npm@11", "--pack-destination", context], {
+    cwd: context,
+  });
+  await execa("tar", ["-xzf", join(context, stdout.trim().split("\n").at(-1) ?? ""), "-C", context]);
+  const certificates = join(context, "certificates");
+  await mkdir(certificates);
+  for (const name of await readdir(LOCAL_CERTIFICATES).catch(() => [])) {
+    if (name.endsWith(".crt")) await copyFile(join(LOCAL_CERTIFICATES, name), join(certificates, name));
+  }
+}
+
+/** Where this machine gets its own Debian packages. */
+async function mirror(): Promise<string> {
+  const folder = "/etc/apt/sources.list.d";
+  const files = ["/etc/apt/sources.list", ...(await readdir(folder).catch(() => [])).map((name) => join(folder, name))];
+  for (const file of files) {
+    const text = await readFile(file, "utf8").catch(() => "");
+    const found = /^(?:URIs:|deb(?: \[[^\]]*\])?) *(https?:\/\/\S+\/debian)\/?(?:\s|$)/m.exec(text)?.[1];
+    if (found !== undefined) return found;
+  }
+  return MIRROR;
+}
