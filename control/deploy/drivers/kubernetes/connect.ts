@@ -1,0 +1,69 @@
+/** A way to a pod's port over `kubectl port-forward`, which listens on a free port of loopback. */
+
+import { createInterface } from "node:readline";
+import { InfraError } from "../../../../runtime/contracts/errors.ts";
+import type { NodeConnection } from "../../driver.ts";
+import { failureOf, type Kubectl } from "./kubectl.ts";
+
+const READY_MS = 30_000;
+const FORWARDING = /^Forwarding from 127\.0\.0\.1:(\d{1,5}) -> \d+/;
+
+/** `context` is for the error alone. INFRA_HOST_UNREACHABLE when there is no way in time. */
+export async function forwardPort(
+  kubectl: Kubectl,
+  pod: string,
+  port: number,
+  tls: boolean,
+  context: string | null,
+  signal: AbortSignal,
+): Promise<NodeConnection> {
+  signal.throwIfAborted();
+  const child = kubectl.start(["port-forward", "--address=127.0.0.1", `pod/${pod}`, `:${port}`]);
+  const close = async () => {
+    child.kill("SIGTERM", undefined);
+    await child;
+  };
+  let words = "";
+  child.stderr?.on("data", (chunk: Buffer) => {
+    words = (words + chunk.toString("utf8")).slice(-2_000);
+  });
+  const deadline = AbortSignal.timeout(READY_MS);
+  const stop = AbortSignal.any([signal, deadline]);
+  const lines = child.stdout === null ? null : createInterface({ input: child.stdout });
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const onStop = () =>
+    reject(
+      signal.aborted
+        ? signal.reason
+        : new InfraError("INFRA_HOST_UNREACHABLE", `kubectl opened no way to ${pod} in time.`),
+    );
+  stop.addEventListener("abort", onStop, { once: true });
+  lines?.on("line", (line) => {
+    const found = FORWARDING.exec(line)?.[1];
+    if (found !== undefined) resolve(Number(found));
+  });
+  child.then(
+    ({ code }) =>
+      reject(
+        code === "ENOENT"
+          ? new InfraError("INFRA_TOOL_MISSING", "kubectl is not installed, or not on PATH.")
+          : failureOf(lastLine(words), context),
+      ),
+    reject,
+  );
+  try {
+    const local = await promise;
+    return { url: `${tls ? "https" : "http"}://127.0.0.1:${local}`, close };
+  } catch (error) {
+    await close();
+    throw error;
+  } finally {
+    stop.removeEventListener("abort", onStop);
+    // What it says later is nobody's; unread, it would fill the pipe.
+    lines?.removeAllListeners("line").on("line", () => {});
+  }
+}
+
+function lastLine(words: string): string {
+  return (words.trim().split("\n").at(-1) ?? "").replace(/^error: /i, "");
+}

@@ -1,0 +1,176 @@
+/**
+ * Brings what runs to what was applied: the database first, then one group after the other, one pod at a time. Ends when all
+ * of it is ready, or when a pod shows that it will not be.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  COMPONENT_LABEL,
+  INSTANCE_LABEL,
+  NODE_LABEL,
+  POSTGRES_NODE,
+  workloadName,
+} from "../../../../infra/components/kubernetes/names.ts";
+import type { KubernetesPlan } from "../../../../infra/plan/types.ts";
+import { InfraError } from "../../../../runtime/contracts/errors.ts";
+import type { Report } from "../../driver.ts";
+import type { Kubectl } from "./kubectl.ts";
+import { eventSchema, findObject, listObjects, podSchema, statefulSetSchema } from "./objects.ts";
+import { nextStep, type Step } from "./rollout.ts";
+
+export interface Pace {
+  /** Between two looks, in milliseconds. */
+  readonly pollMs: number;
+  /** How long a pod may be in trouble before that counts, in milliseconds: a registry may have a bad minute. */
+  readonly patienceMs: number;
+  /** For one pod to stop, to start and to become ready, in milliseconds, beyond its own stop timeout. */
+  readonly startMs: number;
+}
+
+export const PACE: Pace = { pollMs: 1_000, patienceMs: 45_000, startMs: 330_000 };
+
+const RESTORE_MS = 20_000;
+
+interface Group {
+  readonly node: string;
+  readonly name: string;
+  readonly replicas: number;
+  readonly partition: number;
+  readonly stopTimeoutS: number;
+}
+
+export async function settleAll(
+  kubectl: Kubectl,
+  plan: KubernetesPlan,
+  report: Report,
+  signal: AbortSignal,
+  pace: Pace = PACE,
+): Promise<void> {
+  const database: Group[] =
+    plan.postgres === null
+      ? []
+      : [
+          {
+            node: POSTGRES_NODE,
+            name: workloadName(plan.stack, POSTGRES_NODE),
+            replicas: 1,
+            partition: 0,
+            stopTimeoutS: 120,
+          },
+        ];
+  const nodes = plan.nodes.map((node) => ({
+    node: node.name,
+    name: workloadName(plan.stack, node.name),
+    replicas: node.replicas,
+    partition: node.replicas,
+    stopTimeoutS: node.stopTimeoutS,
+  }));
+  for (const group of [...database, ...nodes]) await settleGroup(kubectl, plan, group, report, signal, pace);
+}
+
+async function settleGroup(
+  kubectl: Kubectl,
+  plan: KubernetesPlan,
+  group: Group,
+  report: Report,
+  signal: AbortSignal,
+  pace: Pace,
+): Promise<void> {
+  const deadline = Date.now() + group.replicas * (pace.startMs + group.stopTimeoutS * 1_000);
+  const trouble = new Trouble(pace.patienceMs);
+  let told = "";
+  let partition = group.partition;
+  try {
+    for (;;) {
+      const step = await look(kubectl, plan, group, signal);
+      if (step.do === "done") {
+        if (step.held.length > 0) {
+          report(`${group.name}: ${step.held.join(", ")} keeps its image until \`cairn update\`.`);
+        }
+        return;
+      }
+      if (step.do === "partition") {
+        partition = step.value;
+        await setPartition(kubectl, group.name, step.value, signal);
+        if (step.value !== group.partition) report(`${group.name}: taking what was applied, one pod at a time.`);
+        continue;
+      }
+      if (step.do === "replace") {
+        report(`${group.name}: replacing ${step.pod}: ${step.why}.`);
+        await kubectl.run(["delete", "pod", step.pod, "--wait=false", "--ignore-not-found"], { signal });
+      } else {
+        const words = step.trouble ?? (step.pod === null ? await refusal(kubectl, group.name, signal) : null);
+        if (trouble.lasts(step.pod ?? group.name, words)) throw failed(plan, step.pod ?? group.name, words ?? "");
+        const line = `${group.name}: waiting for ${step.pod ?? "its pods"}${words === null ? "" : `: ${words}`}`;
+        if (line !== told) report(line);
+        told = line;
+      }
+      if (Date.now() > deadline) throw failed(plan, step.pod ?? group.name, "it takes too long");
+      await sleep(pace.pollMs, undefined, { signal });
+    }
+  } finally {
+    // Whatever ended this, images must not roll by themselves afterwards. A kill is repaired by the next look.
+    if (partition !== group.partition) {
+      const own = AbortSignal.timeout(RESTORE_MS);
+      await setPartition(kubectl, group.name, group.partition, own).catch(() => {
+        report(`${group.name}: its partition could not be set back; run \`cairn infra up\` again.`);
+      });
+    }
+  }
+}
+
+async function look(kubectl: Kubectl, plan: KubernetesPlan, group: Group, signal: AbortSignal): Promise<Step> {
+  const workload = await findObject(kubectl, "statefulset", group.name, statefulSetSchema, { signal });
+  if (workload === null) {
+    throw new InfraError("INFRA_FAILED", `The StatefulSet ${group.name} is not in the namespace ${plan.namespace}.`, {
+      hint: "Run `cairn infra refresh`, then `cairn infra up`.",
+    });
+  }
+  const component = group.node === POSTGRES_NODE ? "postgres" : "node";
+  const selector = `${INSTANCE_LABEL}=${plan.stack},${COMPONENT_LABEL}=${component},${NODE_LABEL}=${group.node}`;
+  const pods = await listObjects(kubectl, ["pods", `--selector=${selector}`], podSchema, { signal });
+  return nextStep({ workload, pods, partition: group.partition });
+}
+
+async function setPartition(kubectl: Kubectl, name: string, partition: number, signal: AbortSignal): Promise<void> {
+  const patch = JSON.stringify({ spec: { updateStrategy: { rollingUpdate: { partition } } } });
+  await kubectl.run(["patch", "statefulset", name, "--type=merge", "--field-manager=cairn", `--patch=${patch}`], {
+    signal,
+  });
+}
+
+/** Why the controller makes no pod: a quota, an admission policy. */
+async function refusal(kubectl: Kubectl, name: string, signal: AbortSignal): Promise<string | null> {
+  const about = `--field-selector=involvedObject.kind=StatefulSet,involvedObject.name=${name},type=Warning`;
+  const events = await listObjects(kubectl, ["events", about], eventSchema, { signal });
+  const last = events.toSorted((a, b) => ((a.lastTimestamp ?? "") < (b.lastTimestamp ?? "") ? -1 : 1)).at(-1);
+  return last?.message === undefined
+    ? null
+    : `the cluster refuses it (${last.message.replace(/\s+/g, " ").slice(0, 300)})`;
+}
+
+/** Whether the same one has been in trouble for as long as patience lasts. */
+class Trouble {
+  readonly #patienceMs: number;
+  #of: string | null = null;
+  #since = 0;
+
+  constructor(patienceMs: number) {
+    this.#patienceMs = patienceMs;
+  }
+
+  lasts(who: string, words: string | null): boolean {
+    if (words === null || this.#of !== who) {
+      this.#of = words === null ? null : who;
+      this.#since = performance.now();
+      return words !== null && this.#patienceMs === 0;
+    }
+    return performance.now() - this.#since >= this.#patienceMs;
+  }
+}
+
+function failed(plan: KubernetesPlan, who: string, words: string): InfraError {
+  return new InfraError("INFRA_FAILED", `${who} does not become ready: ${words}.`, {
+    hint: `Look at \`kubectl --namespace ${plan.namespace} describe pod ${who}\` and \`kubectl --namespace ${plan.namespace} logs ${who}\`; then correct the configuration and run \`cairn infra up\` again.`,
+  });
+}
