@@ -6,7 +6,14 @@ import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import type { ExistingData, NodeConnection, ObservedNode, Report, TargetDriver } from "../../driver.ts";
 import { identityOf, inspectImage } from "../../images/inspect.ts";
 import { hasImage, pullImage, runnable, sendImage } from "../../images/transport.ts";
-import { type FoundContainer, findContainers, findNetworks, findVolumes, removeVolume } from "./inventory.ts";
+import {
+  type FoundContainer,
+  findContainers,
+  findNetworks,
+  findVolumes,
+  removeContainer,
+  removeVolume,
+} from "./inventory.ts";
 import { atPlace, dataNames, hostsOf, nodeContainer } from "./names.ts";
 import { preflight } from "./preflight.ts";
 import { openTunnel } from "./ssh.ts";
@@ -104,10 +111,10 @@ function healthOf({ status, health }: FoundContainer): ObservedNode["health"] {
 }
 
 const FINDERS = {
-  "docker:index/container:Container": findContainers,
   "docker:index/volume:Volume": findVolumes,
   "docker:index/network:Network": findNetworks,
 } as const;
+const CONTAINER_TYPE = "docker:index/container:Container";
 
 /** Only what this stack has made: something else of that name is a conflict, not the rest of an interrupted run. */
 async function findInterrupted(
@@ -117,12 +124,21 @@ async function findInterrupted(
   signal: AbortSignal,
 ): Promise<string | null> {
   const find = Object.entries(FINDERS).find(([known]) => known === type)?.[1];
-  if (!find) return null;
   for (const place of hostsOf(plan)) {
-    const [found] = await find([name], place, signal);
+    if (type === CONTAINER_TYPE) await clearContainer(plan, name, place, signal);
+    const [found] = find ? await find([name], place, signal) : [];
     if (found?.name === name && found.stack === plan.stack) return found.id;
   }
   return null;
+}
+
+/**
+ * Docker makes a container in several steps, and nobody can see which were done: its files or its network may be missing.
+ * Nothing in it lasts, so that it goes and is made anew.
+ */
+async function clearContainer(plan: DockerPlan, name: string, place: string, signal: AbortSignal): Promise<void> {
+  const [found] = await findContainers([name], place, signal);
+  if (found?.name === name && found.stack === plan.stack) await removeContainer(found.id, place, signal);
 }
 
 async function deleteData(plan: DockerPlan, names: readonly ExistingData[], signal: AbortSignal): Promise<void> {

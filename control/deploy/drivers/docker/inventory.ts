@@ -5,6 +5,9 @@ import { STACK_LABEL } from "../../../../infra/components/docker/labels.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { askDocker, type DockerHost, dockerFailure, tryDocker } from "../../images/docker-cli.ts";
 
+/** Milliseconds: longer than any container here is given to end. */
+const STOP_MS = 10 * 60_000;
+
 const labels = z.record(z.string(), z.string()).nullish();
 
 const containerShape = z.object({
@@ -103,6 +106,17 @@ export async function engineRoot(host: DockerHost, signal: AbortSignal): Promise
 export async function currentEndpoint(signal: AbortSignal): Promise<string> {
   const format = "{{.Endpoints.docker.Host}}";
   return (await askDocker(["context", "inspect", "--format", format], { signal })).trim();
+}
+
+/** Stops it first, as its own settings say. Its anonymous volumes go with it; those with a name stay. */
+export async function removeContainer(id: string, host: DockerHost, signal: AbortSignal): Promise<void> {
+  for (const command of [
+    ["container", "stop", "--", id],
+    ["container", "rm", "--force", "--volumes", "--", id],
+  ]) {
+    const { ok, stderr } = await tryDocker(command, { host, signal }, STOP_MS);
+    if (!ok && !/no such container/i.test(stderr)) throw dockerFailure(stderr, `docker container ${command[1]}`, host);
+  }
 }
 
 /** Whether it was removed; false when it was not there. INFRA_DATA_PROTECTED while a container uses it. */
