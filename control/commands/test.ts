@@ -1,0 +1,56 @@
+import { randomUUID } from "node:crypto";
+import { Flags } from "@oclif/core";
+import { BaseCommand } from "../base-command.ts";
+import { EXIT } from "../output/failure.ts";
+import type { Interruption } from "../output/interruption.ts";
+import type { Mark } from "../output/terminal.ts";
+import { visible } from "../output/visible.ts";
+import { type SelfTest, type Step, selfTest } from "../self-test/self-test.ts";
+import { connect, defaultAgent } from "../service/connect.ts";
+import { findDeployment } from "../service/deployment.ts";
+
+export default class Test extends BaseCommand<SelfTest> {
+  static override summary = "Let the running node do once what it is for";
+
+  static override description =
+    "Asks the node, the store, the queues, the channels and the provider, sends one short message to an agent and finds it " +
+    "again. The message and its answer stay in the memory, as all others do. Exit code 1 when a step fails.";
+
+  static override examples = ["<%= config.bin %> test", "<%= config.bin %> test --quick --json"];
+
+  static override flags = {
+    quick: Flags.boolean({ description: "Ask no model and write nothing" }),
+    verbose: Flags.boolean({ char: "v", description: "Tell how long each step took, and those that were skipped" }),
+    agent: Flags.string({ helpValue: "NAME", description: "Agent to talk to (default: the default agent)" }),
+    timeout: Flags.integer({ default: 60, min: 1, helpValue: "SECONDS", description: "Longest time of one step" }),
+  };
+
+  #verbose = false;
+
+  protected async work({ signal }: Interruption): Promise<SelfTest> {
+    const { flags } = await this.parse(Test);
+    this.#verbose = flags.verbose;
+    const deployment = findDeployment(flags);
+    const client = await connect(deployment);
+    const agent = flags.agent ?? (await defaultAgent(deployment, client));
+    const marker = `zx${randomUUID().replaceAll("-", "").slice(0, 14)}`;
+    return selfTest({ client, agent, quick: flags.quick, marker, timeoutMs: flags.timeout * 1_000, signal });
+  }
+
+  protected override exitCodeOf({ status }: SelfTest): number {
+    return status === "pass" ? EXIT.done : EXIT.failed;
+  }
+
+  protected render({ steps, status }: SelfTest, mark: Mark): string {
+    const shown = steps.filter((step) => this.#verbose || step.status !== "skip");
+    const end = status === "pass" ? mark.good("All is well.") : mark.error("Something is wrong.");
+    return [...shown.map((step) => this.#line(step, mark)), end].join("\n");
+  }
+
+  #line({ name, status, message, fix, duration_ms: took }: Step, mark: Mark): string {
+    const signs = { pass: mark.good("ok  "), fail: mark.error("fail"), skip: mark.dim("skip") };
+    const time = this.#verbose ? mark.dim(` (${took} ms)`) : "";
+    const help = fix === null ? "" : `\n     ${mark.dim(fix)}`;
+    return `${signs[status]} ${name.padEnd(8)} ${visible(message)}${time}${help}`;
+  }
+}

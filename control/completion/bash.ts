@@ -1,0 +1,61 @@
+/** Completion for bash 3.2 and newer: no arrays by name, which macOS's own bash does not have. */
+
+import { quote } from "./quote.ts";
+import type { FlagWord, Place } from "./words.ts";
+
+export function bashCompletion(places: readonly Place[]): string {
+  const known = places.filter(({ path }) => path.length > 0).map(({ path }) => quote(keyOf(path)));
+  return `# Completion of cairn for bash: eval "$(cairn completion bash)" in ~/.bashrc
+_cairn() {
+  local cur prev place word index words=""
+  cur="\${COMP_WORDS[COMP_CWORD]}"
+  prev="\${COMP_WORDS[COMP_CWORD-1]}"
+  place=""
+  COMPREPLY=()
+  for ((index = 1; index < COMP_CWORD; index++)); do
+    word="\${COMP_WORDS[index]}"
+    case "$place $word" in
+      ${known.join("|\\\n      ")}) place="$place $word" ;;
+    esac
+  done
+  case "$place $prev" in
+${places.flatMap(valueCases).join("\n")}
+  esac
+  case "$place" in
+${places.map((place) => `    ${quote(keyOf(place.path))}) words=${quote(wordsOf(place).join(" "))} ;;`).join("\n")}
+  esac
+  # shellcheck disable=SC2207 # words have no spaces in them
+  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+}
+complete -o default -F _cairn cairn
+`;
+}
+
+function valueCases({ path, flags }: Place): string[] {
+  return flags
+    .filter(({ value }) => value !== "none")
+    .map((flag) => {
+      const forms = formsOf(flag).map((form) => quote(`${keyOf(path)} ${form}`));
+      return `    ${forms.join("|")}) COMPREPLY=(${generator(flag.value)}); return ;;`;
+    });
+}
+
+function generator(value: FlagWord["value"]): string {
+  if (value === "file") return '$(compgen -f -- "$cur")';
+  if (value === "directory") return '$(compgen -d -- "$cur")';
+  if (value === "any" || value === "none") return "";
+  return `$(compgen -W ${quote(value.join(" "))} -- "$cur")`;
+}
+
+function formsOf({ name, char }: FlagWord): string[] {
+  return [`--${name}`, ...(char === null ? [] : [`-${char}`])];
+}
+
+function wordsOf({ next, flags }: Place): string[] {
+  return [...next.map(({ word }) => word), ...flags.map(({ name }) => `--${name}`)];
+}
+
+/** Each word behind a space, as the loop above puts them together. */
+function keyOf(path: readonly string[]): string {
+  return path.map((word) => ` ${word}`).join("");
+}

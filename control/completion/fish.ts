@@ -1,0 +1,48 @@
+/** Completion for fish. */
+
+import type { FlagWord, Place } from "./words.ts";
+
+export function fishCompletion(places: readonly Place[]): string {
+  const known = places.filter(({ path }) => path.length > 0).map(({ path }) => quote(path.join(" ")));
+  return `# Completion of cairn for fish: cairn completion fish > ~/.config/fish/completions/cairn.fish
+function __cairn_place
+    set -l place
+    set -l tokens (commandline -opc)
+    for word in $tokens[2..-1]
+        set -l longer (string join ' ' $place $word)
+        if contains -- $longer ${known.join(" ")}
+            set place $place $word
+        end
+    end
+    string join ' ' $place
+end
+function __cairn_at
+    test (__cairn_place) = "$argv[1]"
+end
+complete -c cairn -f
+${places.flatMap(linesOf).join("\n")}
+`;
+}
+
+function linesOf({ path, next, flags }: Place): string[] {
+  const at = `complete -c cairn -n ${quote(`__cairn_at ${quote(path.join(" "))}`)}`;
+  return [
+    ...next.map(({ word, about }) => `${at} -a ${quote(word)} -d ${quote(about)}`),
+    ...flags.map(
+      (flag) =>
+        `${at} -l ${flag.name}${flag.char === null ? "" : ` -s ${flag.char}`}${valueWords(flag.value)} -d ${quote(flag.about)}`,
+    ),
+  ];
+}
+
+function valueWords(value: FlagWord["value"]): string {
+  if (value === "none") return "";
+  if (value === "file") return " -r -F";
+  if (value === "directory") return " -r -a '(__fish_complete_directories)'";
+  return value === "any" ? " -x" : ` -x -a ${quote(value.join(" "))}`;
+}
+
+/** In single quotes fish knows two escapes. */
+function quote(text: string): string {
+  return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
+}

@@ -1,0 +1,66 @@
+/** Completion for zsh. */
+
+import { quote } from "./quote.ts";
+import type { FlagWord, Place } from "./words.ts";
+
+export function zshCompletion(places: readonly Place[]): string {
+  const known = places.filter(({ path }) => path.length > 0).map(({ path }) => quote(keyOf(path)));
+  return `#compdef cairn
+# Completion of cairn for zsh: eval "$(cairn completion zsh)" in ~/.zshrc, after compinit
+_cairn() {
+  local place="" word prev="\${words[CURRENT-1]}"
+  local -a choices
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    case "$place $word" in
+      (${known.join("|\\\n      ")}) place="$place $word" ;;
+    esac
+  done
+  case "$place $prev" in
+${places.flatMap(valueCases).join("\n")}
+  esac
+  case "$place" in
+${places.map(placeCase).join("\n")}
+  esac
+  if [[ "\${words[CURRENT]}" == -* ]] || (( \${#choices} )); then
+    _describe -t values cairn choices
+  else
+    _files
+  fi
+}
+compdef _cairn cairn
+`;
+}
+
+function placeCase({ path, next, flags }: Place): string {
+  const choices = [
+    ...next.map(({ word, about }) => described(word, about)),
+    ...flags.map(({ name, about }) => described(`--${name}`, about)),
+  ];
+  return `    (${quote(keyOf(path))}) choices=(${choices.map(quote).join(" ")}) ;;`;
+}
+
+function valueCases({ path, flags }: Place): string[] {
+  return flags
+    .filter(({ value }) => value !== "none")
+    .map(({ name, char, value }) => {
+      const forms = [`--${name}`, ...(char === null ? [] : [`-${char}`])];
+      const patterns = forms.map((form) => quote(`${keyOf(path)} ${form}`));
+      return `    (${patterns.join("|")}) ${generator(value)}; return ;;`;
+    });
+}
+
+function generator(value: FlagWord["value"]): string {
+  if (value === "file") return "_files";
+  if (value === "directory") return "_files -/";
+  if (value === "any" || value === "none") return "return";
+  return `compadd -- ${value.map(quote).join(" ")}`;
+}
+
+/** A colon separates the word from what it is for. */
+function described(word: string, about: string): string {
+  return `${word.replaceAll(":", "\\:")}:${about}`;
+}
+
+function keyOf(path: readonly string[]): string {
+  return path.map((word) => ` ${word}`).join("");
+}

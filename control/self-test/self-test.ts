@@ -1,0 +1,201 @@
+/**
+ * `cairn test`: asks a running node to do once what it is for, from end to end. Each step stands for itself: one that
+ * fails, or takes too long, ends nothing but those that need its result.
+ */
+
+import type { Client, Health } from "../../runtime/client/index.ts";
+import { CairnError } from "../../runtime/contracts/errors.ts";
+
+export const STEPS = ["node", "store", "queue", "channel", "provider", "recall"] as const;
+export type StepName = (typeof STEPS)[number];
+
+export interface Step {
+  readonly name: StepName;
+  readonly status: "pass" | "fail" | "skip";
+  readonly message: string;
+  /** What to do next, where it failed. */
+  readonly fix: string | null;
+  readonly duration_ms: number;
+}
+
+export interface SelfTest {
+  readonly schema: 1;
+  readonly status: "pass" | "fail";
+  readonly agent: string;
+  /** Conversation of the test; its two messages stay in the memory like all others. */
+  readonly session: string | null;
+  readonly steps: readonly Step[];
+}
+
+export interface SelfTestRequest {
+  readonly client: Pick<Client, "health" | "ready" | "memoryTool" | "stream">;
+  readonly agent: string;
+  /** Asks no model: nothing is spent and nothing is written. */
+  readonly quick: boolean;
+  /** A word that nobody has said before. */
+  readonly marker: string;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  readonly now?: () => number;
+  readonly onStep?: (step: Step) => void;
+}
+
+/** Thrown by a step that has nothing to do. */
+class Skipped extends Error {}
+
+interface Failed {
+  readonly message: string;
+  readonly fix: string;
+}
+
+/** Rejects only with the signal's reason. */
+export async function selfTest(request: SelfTestRequest): Promise<SelfTest> {
+  const { client, agent, quick, marker } = request;
+  const steps: Step[] = [];
+  const session = quick ? null : `self-test-${marker}`;
+  let health: Health | null = null;
+
+  const step = async (
+    name: StepName,
+    fix: string,
+    work: (signal: AbortSignal) => Promise<string>,
+  ): Promise<boolean> => {
+    const made = await runStep(request, name, fix, work);
+    steps.push(made);
+    request.onStep?.(made);
+    return made.status === "pass";
+  };
+
+  const isUp = await step(
+    "node",
+    "Start it with `cairn start --detach`, or see `cairn logs --level error`.",
+    async (own) => {
+      health = await client.health({ signal: own });
+      if (!(await client.ready({ signal: own }))) throw new Error("The node is there, and accepts no messages now.");
+      return `${health.node.name} ${health.version} is ${health.status}`;
+    },
+  );
+  const needNode = (): void => {
+    if (!isUp) throw new Skipped("the node does not answer");
+  };
+
+  await step("store", "See `cairn doctor --only database`.", async (own) => {
+    needNode();
+    const stats = await client.memoryTool<Stats>("memory_stats", {}, { signal: own });
+    const { backend, schema_version: version } = stats.database;
+    return `${backend}, schema ${version ?? "unknown"}, ${stats.messages.total} messages`;
+  });
+
+  await step("queue", "See `cairn memory queue-status`.", async (own) => {
+    needNode();
+    const { queues } = await client.memoryTool<Stats>("memory_stats", {}, { signal: own });
+    const failed = queues.filter((queue) => queue.failed > 0);
+    if (failed.length > 0) {
+      throw new Error(failed.map((queue) => `${queue.queue} has ${queue.failed} dead jobs`).join("; "));
+    }
+    const waiting = queues.reduce((sum, queue) => sum + queue.waiting, 0);
+    return `${queues.length} queues, ${waiting} jobs waiting, none dead`;
+  });
+
+  await step("channel", "See `cairn logs --grep channel`.", async () => {
+    needNode();
+    const channels = Object.entries(health?.channels ?? {});
+    const down = channels.filter(([, { state }]) => state !== "up");
+    if (down.length > 0) throw new Error(down.map(([id, { state }]) => `${id} is ${state}`).join("; "));
+    return `${channels.map(([id]) => id).join(", ") || "none"} up`;
+  });
+
+  let reply = "";
+  const answered = await step("provider", "See `cairn provider`, and `cairn logs --level warn`.", async (own) => {
+    needNode();
+    if (session === null) return quickProvider(health, agent);
+    let text = "";
+    for await (const event of client.stream(agent, { session, text: sentence(marker) }, { signal: own })) {
+      if (event.type === "turn.failed") throw new Error(event.error.message);
+      if (event.type === "turn.finished") text = event.text;
+    }
+    if (text.trim() === "") throw new Error("The turn ended without a word.");
+    reply = text;
+    return `${agent} answered with ${text.length} characters`;
+  });
+
+  await step("recall", "See `cairn memory stats`, and `cairn logs --level warn`.", async (own) => {
+    if (session === null) throw new Skipped("--quick writes nothing that could be found");
+    if (!answered) throw new Skipped("nothing was said that could be found");
+    const page = await client.memoryTool<Page>("memory_search", { query: marker, limit: 5 }, { signal: own });
+    const found = page.results.find(({ content }) => content.includes(marker));
+    if (found === undefined) throw new Error("The message of this test was stored, and the search does not find it.");
+    const kept = await client.memoryTool<Messages>(
+      "memory_browse",
+      { conversation_id: found.conversation_id, limit: 50 },
+      { signal: own },
+    );
+    if (!kept.messages.some(({ role, content }) => role === "assistant" && content === reply)) {
+      throw new Error("The reply is not in the transcript as it was sent.");
+    }
+    return "the message is found, the reply is in the transcript";
+  });
+
+  const status = steps.some((one) => one.status === "fail") ? "fail" : "pass";
+  return { schema: 1, status, agent, session, steps };
+}
+
+interface Stats {
+  readonly messages: { readonly total: number };
+  readonly queues: readonly { readonly queue: string; readonly waiting: number; readonly failed: number }[];
+  readonly database: { readonly backend: string; readonly schema_version: number | null };
+}
+
+interface Page {
+  readonly results: readonly { readonly content: string; readonly conversation_id: string | null }[];
+}
+
+interface Messages {
+  readonly messages: readonly { readonly role: string; readonly content: string }[];
+}
+
+function sentence(marker: string): string {
+  return `This is a self-test of the service. Please answer with one short sentence. The word of this test is ${marker}.`;
+}
+
+function quickProvider(health: Health | null, agent: string): string {
+  const provider = health?.agents[agent]?.provider;
+  if (provider === undefined) throw new Error(`The node hosts no agent ${agent}.`);
+  const state = health?.providers[provider];
+  if (state?.available !== true) throw new Error(`The provider ${provider} of ${agent} is not available.`);
+  return `${provider} is available (not asked: --quick)`;
+}
+
+async function runStep(
+  { timeoutMs, signal, now = () => performance.now() }: SelfTestRequest,
+  name: StepName,
+  fix: string,
+  work: (signal: AbortSignal) => Promise<string>,
+): Promise<Step> {
+  const began = now();
+  const deadline = AbortSignal.timeout(timeoutMs);
+  const made = (status: Step["status"], { message, fix }: { message: string; fix: string | null }): Step => ({
+    name,
+    status,
+    message,
+    fix,
+    duration_ms: Math.round(now() - began),
+  });
+  try {
+    const own = AbortSignal.any([signal, deadline]);
+    const late = new Promise<never>((_resolve, reject) => {
+      deadline.addEventListener("abort", () => reject(new Error("late")), { once: true });
+    });
+    return made("pass", { message: await Promise.race([work(own), late]), fix: null });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof Skipped) return made("skip", { message: error.message, fix: null });
+    if (deadline.aborted) return made("fail", { message: `not done after ${timeoutMs / 1_000} s`, fix });
+    return made("fail", failureOf(error, fix));
+  }
+}
+
+function failureOf(error: unknown, fix: string): Failed {
+  if (error instanceof CairnError) return { message: error.message, fix: error.details.hint ?? fix };
+  return { message: error instanceof Error ? error.message : String(error), fix };
+}

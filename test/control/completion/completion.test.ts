@@ -1,0 +1,104 @@
+import { spawnSync } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { bashCompletion } from "../../../control/completion/bash.ts";
+import { fishCompletion } from "../../../control/completion/fish.ts";
+import { type CommandDescription, completionPlaces } from "../../../control/completion/words.ts";
+import { zshCompletion } from "../../../control/completion/zsh.ts";
+import { createCli } from "../../support/cli.ts";
+import { temporaryDirectory } from "../../support/deployment.ts";
+
+const commands: CommandDescription[] = [
+  {
+    id: "memory:search",
+    description: "Find it\n\nmore",
+    flags: {
+      scope: { name: "scope", type: "option", options: ["messages", "summaries"], description: "it's what" },
+      out: { name: "out", type: "option", char: "o", helpValue: "FILE", description: "where to" },
+      secret: { name: "secret", type: "boolean", hidden: true },
+    },
+  },
+  { id: "memory:stats", description: "Count", flags: {} },
+  { id: "start", description: "Start", flags: { wait: { name: "wait", type: "boolean", allowNo: true } } },
+  { id: "internal", hidden: true, flags: {} },
+];
+const places = completionPlaces(commands, { memory: "The memory" });
+
+/** Bash's own answer for the words typed so far; the last one is being completed. */
+function bash(script: string, words: readonly string[]): string[] {
+  const array = words.map((word) => `'${word}'`).join(" ");
+  const program = `${script}\nCOMP_WORDS=(${array})\nCOMP_CWORD=${words.length - 1}\n_cairn\nprintf '%s\\n' "\${COMPREPLY[@]}"`;
+  const { stdout, stderr, status } = spawnSync("bash", ["--norc", "-c", program], { encoding: "utf8" });
+  expect(stderr).toBe("");
+  expect(status).toBe(0);
+  return stdout.split("\n").filter((line) => line !== "");
+}
+
+describe("completion in bash", () => {
+  const script = bashCompletion(places);
+
+  it.each<[readonly string[], readonly string[]]>([
+    [
+      ["cairn", ""],
+      ["memory", "start", "--help"],
+    ],
+    [["cairn", "mem"], ["memory"]],
+    [
+      ["cairn", "memory", ""],
+      ["search", "stats", "--help"],
+    ],
+    [
+      ["cairn", "memory", "search", "--"],
+      ["--help", "--out", "--scope"],
+    ],
+    [
+      ["cairn", "memory", "search", "--scope", ""],
+      ["messages", "summaries"],
+    ],
+    [["cairn", "memory", "search", "--scope", "s"], ["summaries"]],
+    [["cairn", "memory", "search", "some words", "--scope", "m"], ["messages"]],
+    [
+      ["cairn", "start", "--"],
+      ["--help", "--no-wait", "--wait"],
+    ],
+    [["cairn", "internal", "-"], ["--help"]],
+  ])("%j offers %j", (words, expected) => {
+    expect(bash(script, words).sort()).toEqual([...expected].sort());
+  });
+
+  it("offers files where a flag takes one", async () => {
+    const dir = await temporaryDirectory();
+    await writeFile(join(dir, "a.backup"), "");
+    expect(bash(script, ["cairn", "memory", "search", "-o", `${dir}/a`])).toEqual([join(dir, "a.backup")]);
+  });
+});
+
+const shells = { zsh: zshCompletion(places), fish: fishCompletion(places) };
+
+describe.each(["zsh", "fish"] as const)("completion in %s", (shell) => {
+  const missing = spawnSync(shell, ["--version"]).error !== undefined;
+
+  it("knows every command and flag that is shown", () => {
+    for (const word of ["memory", "search", "stats", "start", "scope", "out", "no-wait"]) {
+      expect(shells[shell]).toContain(word);
+    }
+    expect(shells[shell]).not.toContain("internal");
+    expect(shells[shell]).not.toContain("secret");
+  });
+
+  it.skipIf(missing)("is a script that the shell reads", async () => {
+    const file = join(await temporaryDirectory(), "completion");
+    await writeFile(file, shells[shell]);
+    expect(spawnSync(shell, ["-n", file], { encoding: "utf8" })).toMatchObject({ status: 0, stderr: "" });
+  });
+});
+
+it("is printed by a command that knows itself", async () => {
+  const cli = await createCli();
+  const { code, stdout } = await cli.run(["completion", "bash"]);
+  expect(code).toBe(0);
+  expect(bash(stdout, ["cairn", "compl"])).toEqual(["completion"]);
+  expect(bash(stdout, ["cairn", "completion", "--"])).toContain("--json");
+  expect((await cli.run(["completion", "tcsh"])).code).toBe(2);
+}, 60_000);
