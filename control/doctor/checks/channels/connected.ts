@@ -1,0 +1,29 @@
+/** Whether the node has every channel of the configuration, and is connected to it. */
+
+import { type Check, fail, pass } from "../check.ts";
+
+const CONNECTED = new Set(["up", "connected"]);
+
+export const channelsConnected: Check = {
+  id: "channels.connected",
+  subject: "the channels as the node sees them",
+  async run(scene) {
+    const { channels: seen, draining } = await scene.health();
+    const { channels } = await scene.config();
+    const wanted = Object.entries(channels).flatMap(([id, { enabled }]) => (enabled ? [id] : []));
+    const down = Object.entries(seen).filter(([, { state }]) => !CONNECTED.has(state));
+    const missing = wanted.filter((id) => !Object.hasOwn(seen, id));
+    if (down.length === 0 && missing.length === 0) {
+      return pass(`The node is connected to ${Object.keys(seen).join(", ") || "no channel"}.`);
+    }
+    const lines = [...down.map(([id, { state }]) => `${id} is ${state}`), ...missing.map((id) => `${id} is not there`)];
+    return fail(
+      `The node is not connected to all of its channels: ${lines.join(", ")}.`,
+      draining
+        ? "The node is draining: wait for its end, or call it back."
+        : missing.length > 0
+          ? "Let the node read its configuration again: `cairn restart`. Then see `cairn logs --level warn`."
+          : "See `cairn logs --level warn` for the reason.",
+    );
+  },
+};

@@ -1,0 +1,31 @@
+/** Whether every channel of a chat platform has its bot's token. */
+
+import { type Check, fail, pass, skip, Unavailable } from "../check.ts";
+
+const NEEDS_TOKEN = new Set(["telegram", "discord"]);
+const ISSUE = /^channels\.([A-Za-z0-9_-]+)\.token$/;
+
+export const channelsTokens: Check = {
+  id: "channels.tokens",
+  subject: "the tokens of the channels",
+  async run(scene) {
+    const look = await scene.configuration();
+    if (look.state === "invalid") {
+      const lines = look.errors.flatMap(({ path, message }) => (ISSUE.test(path) ? [`${path}: ${message}`] : []));
+      if (lines.length === 0) throw new Unavailable("The configuration is not valid (see config.valid).");
+      return fail(
+        `Tokens of channels are missing: ${lines.join("; ")}.`,
+        "Put the tokens into .env, or into the environment.",
+      );
+    }
+    const { channels } = await scene.config();
+    const wanting = Object.entries(channels).filter(([, { kind, enabled }]) => enabled && NEEDS_TOKEN.has(kind));
+    if (wanting.length === 0) return skip("No channel of a chat platform is configured.");
+    const without = wanting.filter(([, { token }]) => !token);
+    if (without.length === 0) return pass(`${wanting.map(([id]) => id).join(", ")}: the token is there.`);
+    return fail(
+      `${without.map(([id]) => id).join(", ")}: the token is missing.`,
+      "Put the bot's token into .env and refer to it as ${NAME} in channels.<id>.token.",
+    );
+  },
+};

@@ -1,0 +1,29 @@
+/** Keys of the configuration that nothing reads: most often they are misspelt. */
+
+import { renameKeys } from "../../repair/rename-keys.ts";
+import { type Check, pass, Unavailable, warn } from "../check.ts";
+import { counted, issueLine } from "./issues.ts";
+
+export const configKeys: Check = {
+  id: "config.keys",
+  subject: "keys of the configuration that are not known",
+  async run(scene) {
+    const look = await scene.configuration();
+    if (!("warnings" in look))
+      throw new Unavailable("The configuration cannot be judged (see config.present, config.syntax).");
+    const unknown = look.warnings.filter(({ message }) => message.startsWith("unknown key"));
+    if (unknown.length === 0) return pass("All keys of the configuration are known.");
+    const after = await renameKeys(look, scene.place, await scene.environment());
+    const lines = unknown.map(issueLine);
+    return warn(
+      lines.length === 1
+        ? `Unknown in cairn.yaml: ${lines[0]}.`
+        : `cairn.yaml has ${counted(lines.length, "unknown key")}.`,
+      after === null ? "Correct the keys, or take them out." : "Correct the keys, or let `cairn doctor --fix` do it.",
+      {
+        details: lines,
+        repairs: after === null ? [] : [{ kind: "change", path: scene.place.file, before: look.text, after }],
+      },
+    );
+  },
+};

@@ -1,0 +1,26 @@
+/** What in the configuration may be meant, but most likely is not. */
+
+import { type Check, pass, Unavailable, warn } from "../check.ts";
+import { counted, issueLine } from "./issues.ts";
+
+/** These have checks of their own. */
+const ELSEWHERE = /^unknown key|^a secret stands in the file itself|^the file should begin with `version/;
+
+export const configWarnings: Check = {
+  id: "config.warnings",
+  subject: "oddities of the configuration",
+  async run(scene) {
+    const look = await scene.configuration();
+    if (!("warnings" in look))
+      throw new Unavailable("The configuration cannot be judged (see config.present, config.syntax).");
+    const lines = look.warnings.filter(({ message }) => !ELSEWHERE.test(message)).map(issueLine);
+    if (lines.length === 0) return pass("The configuration has no oddities.");
+    return warn(
+      lines.length === 1
+        ? `Odd in cairn.yaml: ${lines[0]}.`
+        : `cairn.yaml has ${counted(lines.length, "oddity", "oddities")}.`,
+      `Look at ${scene.place.file} where the lines say so.`,
+      { details: lines },
+    );
+  },
+};

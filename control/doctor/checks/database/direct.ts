@@ -1,0 +1,23 @@
+/** The way around a pooler, which LISTEN and session locks need. */
+
+import { askPostgres, explainConnection } from "../../scene/postgres.ts";
+import { type Check, fail, pass, skip } from "../check.ts";
+
+export const databaseDirect: Check = {
+  id: "database.direct",
+  subject: "the direct connection beside a pooler",
+  async run(scene, signal) {
+    const { postgres } = (await scene.config()).memory;
+    if (postgres?.direct_url === undefined) return skip("There is no memory.postgres.direct_url.");
+    try {
+      await askPostgres(postgres.direct_url, "select 1", { lookMs: scene.lookMs, signal });
+      return pass("memory.postgres.direct_url answers.");
+    } catch (error) {
+      const { reason } = explainConnection(error);
+      return fail(
+        `memory.postgres.direct_url cannot be used: ${reason}.`,
+        "Correct it (SERVICE_PG_DIRECT_URL): it must lead to the server itself, not to the pooler.",
+      );
+    }
+  },
+};

@@ -1,0 +1,44 @@
+/** The extensions that the schema needs: pgvector for vectors, pg_trgm for similar spelling. */
+
+import { serverOf } from "../../scene/database.ts";
+import { type Check, fail, pass } from "../check.ts";
+
+const OLDEST_VECTOR = [0, 8] as const;
+
+export const databaseExtensions: Check = {
+  id: "database.extensions",
+  subject: "the extensions pgvector and pg_trgm",
+  async run(scene) {
+    const { vector, trgm, version } = serverOf(await scene.database());
+    const major = version.split(".")[0];
+    if (vector === null) {
+      return fail(
+        "The PostgreSQL server has no pgvector: 0.8 or newer is needed.",
+        `Install it on the server: the package postgresql-${major}-pgvector, or the image pgvector/pgvector:pg${major}.`,
+      );
+    }
+    if (isOlder(vector, OLDEST_VECTOR)) {
+      return fail(
+        `pgvector ${vector} is too old: 0.8 or newer is needed.`,
+        "Install a newer one on the server, then run `alter extension vector update` in the database.",
+      );
+    }
+    if (trgm === null) {
+      return fail(
+        "The PostgreSQL server has no pg_trgm.",
+        "Install PostgreSQL's contrib package on the server (postgresql-contrib).",
+      );
+    }
+    return pass(`pgvector ${vector} and pg_trgm ${trgm} are there.`);
+  },
+};
+
+/** `0.10.1` against [0, 8]: compares number by number. */
+function isOlder(version: string, least: readonly number[]): boolean {
+  const parts = version.split(".").map(Number);
+  for (const [index, minimum] of least.entries()) {
+    const part = parts[index] ?? 0;
+    if (part !== minimum) return part < minimum;
+  }
+  return false;
+}

@@ -1,0 +1,20 @@
+/** Who has the embedded store open. */
+
+import { type Check, pass, skip, warn } from "../check.ts";
+
+export const databaseLock: Check = {
+  id: "database.lock",
+  subject: "who has the embedded store open",
+  async run(scene) {
+    const look = await scene.database();
+    if (look.backend === "postgres") return skip("The store is a server: it may have many openers.");
+    const { locked, holder, path } = look.store;
+    const { state } = await scene.node();
+    if (!locked) return pass("Nobody has the embedded store open.");
+    if (state === "running" || state === "elsewhere") return pass("The node has the embedded store open.");
+    return warn(
+      `${holder === null ? "Another process" : `Process ${holder.pid} (since ${holder.since})`} has the store ${path} open.`,
+      "A node that starts, a short-lived command or a container: wait, or stop it before you start a node.",
+    );
+  },
+};

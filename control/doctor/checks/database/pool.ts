@@ -1,0 +1,38 @@
+/** Whether the server has room for this node's connections. */
+
+import { connectionOf } from "../../scene/database.ts";
+import { askPostgres } from "../../scene/postgres.ts";
+import { type Check, fail, pass, warn } from "../check.ts";
+
+/** The listener's and the one for scripts come on top of the pool. */
+const BESIDE_POOL = 2;
+const SPARE = 3;
+
+interface Row {
+  readonly most: number;
+  readonly reserved: number;
+  readonly used: number;
+}
+
+const ROOM = `select current_setting('max_connections')::int as most,
+  current_setting('superuser_reserved_connections')::int as reserved,
+  (select count(*)::int from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()) as used`;
+
+export const databasePool: Check = {
+  id: "database.pool",
+  subject: "connections of the database server",
+  async run(scene, signal) {
+    const config = await scene.config();
+    const url = await connectionOf(config, await scene.database());
+    const [row] = await askPostgres<Row>(url, ROOM, { lookMs: scene.lookMs, signal });
+    const { most = 0, reserved = 0, used = 0 } = row ?? {};
+    const wanted = (config.memory.postgres?.pool ?? 0) + BESIDE_POOL;
+    const room = most - reserved;
+    const fix = "Raise max_connections of the server, or lower memory.postgres.pool of its nodes.";
+    if (wanted > room) {
+      return fail(`This node wants up to ${wanted} connections, and the server allows ${room}.`, fix);
+    }
+    const message = `${used} of ${room} connections of the server are in use; this node takes up to ${wanted}.`;
+    return room - used < SPARE ? warn(message, fix) : pass(message);
+  },
+};

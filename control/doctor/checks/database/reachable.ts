@@ -1,0 +1,49 @@
+/** Whether the store can be reached: the server by a question, the embedded store through its node or by its files. */
+
+import { bytes } from "../../../output/words.ts";
+import type { Scene } from "../../scene/scene.ts";
+import type { StoreLook } from "../../scene/store.ts";
+import { type Check, fail, type Outcome, pass } from "../check.ts";
+
+export const databaseReachable: Check = {
+  id: "database.reachable",
+  subject: "whether the database answers",
+  async run(scene) {
+    const look = await scene.database();
+    if (look.backend === "embedded") return ofStore(scene, look.store);
+    if (look.server === null) return fail(`The PostgreSQL server cannot be used: ${look.reason}.`, look.fix);
+    const { health } = await scene.node();
+    if (health?.memory["reachable"] === false) {
+      return fail(
+        "The PostgreSQL server answers here, but the node cannot reach it.",
+        "Look at the node's log (`cairn logs --level warn`) and at the network between the node and the server.",
+      );
+    }
+    return pass(`PostgreSQL ${look.server.version} answers.`);
+  },
+};
+
+async function ofStore(scene: Scene, store: StoreLook): Promise<Outcome> {
+  const { health } = await scene.node();
+  if (health?.memory["reachable"] === false) {
+    return fail(
+      "The node cannot use its embedded store.",
+      "Look at the node's log (`cairn logs --level warn`), then `cairn restart`.",
+    );
+  }
+  if (health !== null) return pass(`The embedded store answers, through the node (${bytes(store.bytes)}).`);
+  if (store.problem !== null) {
+    return fail(
+      `The embedded store cannot be looked into: ${store.problem}.`,
+      `Give ${store.path} to the user of the service.`,
+    );
+  }
+  if (store.state === "incomplete") {
+    return fail(
+      `The directory ${store.path} holds no complete database.`,
+      "Restore it from a backup (`cairn memory restore`), or move it away to start with an empty store.",
+    );
+  }
+  if (store.state === "new") return pass(`The embedded store will be made at the first start, in ${store.path}.`);
+  return pass(`The embedded store is in ${store.path} (${bytes(store.bytes)}).`);
+}

@@ -1,0 +1,28 @@
+/** Locks of the deployment's stacks that a process has left behind: every later command would be refused. */
+
+import { type Check, fail, pass, skip, warn } from "../check.ts";
+
+export const deploymentLock: Check = {
+  id: "deployment.lock",
+  subject: "locks of the deployment's stacks",
+  async run(scene) {
+    const locks = await scene.probe.stackLocks(scene.place.dir);
+    if (locks.length === 0) return skip("No stack is locked.");
+    const lines = locks.map(({ stack, pid, host, since }) => `${stack}: process ${pid} on ${host}, since ${since}`);
+    const dead = locks.filter(({ alive }) => alive === false);
+    if (dead.length > 0) {
+      return fail(
+        `${dead.map(({ stack, pid }) => `The stack ${stack} is locked by process ${pid}, which has ended`).join("; ")}.`,
+        "Take the lock off with `cairn infra unlock`, then look with `cairn infra status` at what was half done.",
+        { details: lines },
+      );
+    }
+    const away = locks.filter(({ alive }) => alive === null);
+    if (away.length === 0) return pass(`A command is at work on the deployment: ${lines.join("; ")}.`, lines);
+    return warn(
+      `A process of another machine has locked the deployment: ${lines.join("; ")}.`,
+      "Wait for it. When it is gone for good: `cairn infra unlock`.",
+      { details: lines },
+    );
+  },
+};

@@ -1,0 +1,32 @@
+/** The service manager's unit of a node that is run by hand: there, and patient enough at a stop. */
+
+import { parseDuration } from "../../../../runtime/config/schema/scalars.ts";
+import { duration } from "../../../output/words.ts";
+import { type Check, pass, skip, warn } from "../check.ts";
+
+export const deploymentService: Check = {
+  id: "deployment.service",
+  subject: "the service manager's unit",
+  async run(scene) {
+    const { deployment, runtime } = await scene.config();
+    if (deployment.target !== "manual") return skip(`The target ${deployment.target} supervises the nodes.`);
+    const unit = await scene.probe.serviceUnit();
+    if (unit === null) return skip("No service manager starts the node; `cairn service install` would let one do it.");
+    const stop = /^\s*TimeoutStopSec\s*=\s*(\S+)\s*$/m.exec(unit.text)?.[1];
+    const stopMs = stop === undefined ? null : milliseconds(stop);
+    if (stopMs !== null && stopMs <= runtime.drain_deadline) {
+      return warn(
+        `${unit.path} kills the node ${duration(stopMs)} after it is asked to stop; active turns get ${duration(runtime.drain_deadline)}.`,
+        "Set TimeoutStopSec above runtime.drain_deadline: `cairn service install` writes it anew.",
+      );
+    }
+    return pass(`The node's unit is ${unit.path}.`);
+  },
+};
+
+/** systemd's seconds, or a time with units; null where it waits forever. */
+function milliseconds(text: string): number | null {
+  if (text === "infinity") return null;
+  if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text) * 1_000;
+  return parseDuration(text.replaceAll("min", "m").replaceAll("sec", "s"));
+}

@@ -1,0 +1,110 @@
+/** All checks, in the order in which they are told. Ids are stable: a test keeps the list. */
+
+import { channelsConnected } from "./channels/connected.ts";
+import { channelsTokens } from "./channels/tokens.ts";
+import type { Check } from "./check.ts";
+import { configKeys } from "./config/keys.ts";
+import { configPresent } from "./config/present.ts";
+import { configSyntax } from "./config/syntax.ts";
+import { configValid } from "./config/valid.ts";
+import { configVersion } from "./config/version.ts";
+import { configWarnings } from "./config/warnings.ts";
+import { databaseDirect } from "./database/direct.ts";
+import { databaseExtensions } from "./database/extensions.ts";
+import { databaseLock } from "./database/lock.ts";
+import { databaseMigrations } from "./database/migrations.ts";
+import { databasePool } from "./database/pool.ts";
+import { databaseReachable } from "./database/reachable.ts";
+import { databaseVersion } from "./database/version.ts";
+import { deploymentDocker } from "./deployment/docker.ts";
+import { deploymentLock } from "./deployment/lock.ts";
+import { deploymentNode } from "./deployment/node.ts";
+import { deploymentService } from "./deployment/service.ts";
+import { deploymentTools } from "./deployment/tools.ts";
+import { memoryEmbedding } from "./memory/embedding.ts";
+import { memorySpool } from "./memory/spool.ts";
+import { memorySummaries } from "./memory/summaries.ts";
+import { memoryWrites } from "./memory/writes.ts";
+import { meshPeers } from "./mesh/peers.ts";
+import { meshRegistry } from "./mesh/registry.ts";
+import { providersAvailable } from "./providers/available.ts";
+import { providersKeys } from "./providers/keys.ts";
+import { providersReachable } from "./providers/reachable.ts";
+import { queuesBacklog } from "./queues/backlog.ts";
+import { queuesFailed } from "./queues/failed.ts";
+import { secretsFile } from "./secrets/file.ts";
+import { secretsHardcoded } from "./secrets/hardcoded.ts";
+import { secretsIgnored } from "./secrets/ignored.ts";
+import { secretsPrivate } from "./secrets/private.ts";
+import { secretsReferences } from "./secrets/references.ts";
+import { secretsToken } from "./secrets/token.ts";
+import { systemClock } from "./system/clock.ts";
+import { systemDisk } from "./system/disk.ts";
+import { systemFiles } from "./system/files.ts";
+import { systemHome } from "./system/home.ts";
+import { systemMemory } from "./system/memory.ts";
+import { systemNode } from "./system/node.ts";
+import { systemPlatform } from "./system/platform.ts";
+import { systemTimezone } from "./system/timezone.ts";
+import { updatesAvailable } from "./updates/available.ts";
+import { updatesImages } from "./updates/images.ts";
+import { updatesRunning } from "./updates/running.ts";
+import { updatesSource } from "./updates/source.ts";
+import { workspaceExists } from "./workspace/exists.ts";
+import { workspaceFiles } from "./workspace/files.ts";
+import { workspaceWritable } from "./workspace/writable.ts";
+
+export const CHECKS: readonly Check[] = [
+  systemNode,
+  systemPlatform,
+  systemHome,
+  systemDisk,
+  systemMemory,
+  systemFiles,
+  systemClock,
+  systemTimezone,
+  configPresent,
+  configSyntax,
+  configVersion,
+  configValid,
+  configKeys,
+  configWarnings,
+  secretsFile,
+  secretsToken,
+  secretsHardcoded,
+  secretsReferences,
+  secretsIgnored,
+  secretsPrivate,
+  workspaceExists,
+  workspaceWritable,
+  workspaceFiles,
+  databaseReachable,
+  databaseVersion,
+  databaseExtensions,
+  databaseMigrations,
+  databasePool,
+  databaseDirect,
+  databaseLock,
+  memoryWrites,
+  memoryEmbedding,
+  memorySummaries,
+  memorySpool,
+  queuesFailed,
+  queuesBacklog,
+  providersKeys,
+  providersReachable,
+  providersAvailable,
+  channelsTokens,
+  channelsConnected,
+  deploymentNode,
+  deploymentService,
+  deploymentTools,
+  deploymentDocker,
+  deploymentLock,
+  meshRegistry,
+  meshPeers,
+  updatesRunning,
+  updatesSource,
+  updatesImages,
+  updatesAvailable,
+];

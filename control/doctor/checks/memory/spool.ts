@@ -1,0 +1,47 @@
+/** What capture clients could not deliver and keep as files: waiting, or refused for good. */
+
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { duration } from "../../../output/words.ts";
+import { type Check, pass, skip, warn } from "../check.ts";
+
+const DAY_MS = 86_400_000;
+
+export const memorySpool: Check = {
+  id: "memory.spool",
+  subject: "captured sessions that were not delivered",
+  async run(scene) {
+    const spool = join(scene.home(), "spool");
+    const waiting = await filesIn(spool);
+    if (waiting === null) return skip("Nothing was ever spooled.");
+    const dead = (await filesIn(join(spool, "dead"))) ?? [];
+    if (dead.length > 0) {
+      return warn(
+        `${dead.length} captured ${dead.length === 1 ? "batch was" : "batches were"} refused by the node.`,
+        `Look into ${join(spool, "dead")}: what can be mended goes back into ${spool}, the rest may be deleted.`,
+      );
+    }
+    const times = await Promise.all(
+      waiting.map((path) =>
+        stat(path).then(
+          ({ mtimeMs }) => mtimeMs,
+          () => Date.now(),
+        ),
+      ),
+    );
+    const oldest = Math.max(0, Date.now() - Math.min(Date.now(), ...times));
+    if (oldest > DAY_MS) {
+      return warn(
+        `${waiting.length} captured batches wait to be delivered, the oldest for ${duration(oldest)}.`,
+        "Start the node (`cairn start --detach`): the next capture delivers them.",
+      );
+    }
+    return pass(waiting.length === 0 ? "No captured batch waits." : `${waiting.length} captured batches wait.`);
+  },
+};
+
+/** Null when the directory is not there. */
+async function filesIn(path: string): Promise<string[] | null> {
+  const entries = await readdir(path, { withFileTypes: true }).catch(() => null);
+  return entries?.filter((entry) => entry.isFile()).map(({ name }) => join(path, name)) ?? null;
+}

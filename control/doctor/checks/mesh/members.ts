@@ -1,0 +1,47 @@
+/** `mesh.json`, the registry of the fleet's nodes, as far as doctor needs it. */
+
+import { join } from "node:path";
+import { readRegularFile } from "../../scene/regular-file.ts";
+import type { Scene } from "../../scene/scene.ts";
+import { Unavailable } from "../check.ts";
+
+export interface Member {
+  readonly name: string;
+  /** Absent where the node tells none. */
+  readonly address: string | null;
+}
+
+export function registryPath(scene: Scene): string {
+  return join(scene.home(), "mesh.json");
+}
+
+/** Unavailable where this node is in no mesh. */
+export async function requireMesh(scene: Scene): Promise<void> {
+  const { mesh } = await scene.config();
+  if (!mesh.enabled) throw new Unavailable("This node is in no mesh (mesh.enabled).");
+}
+
+/** Null when there is no registry yet. Rejects for one that cannot be read, or is none. */
+export async function readMembers(scene: Scene): Promise<readonly Member[] | null> {
+  const text = await readRegularFile(registryPath(scene));
+  if (text === null) return null;
+  const registry: unknown = JSON.parse(text);
+  const nodes = typeof registry === "object" && registry !== null && "nodes" in registry ? registry.nodes : registry;
+  const entries = Array.isArray(nodes)
+    ? nodes
+    : typeof nodes === "object" && nodes !== null
+      ? Object.values(nodes)
+      : null;
+  if (entries === null) throw new Error("it names no nodes");
+  return entries.flatMap((entry: unknown): Member[] => {
+    if (typeof entry !== "object" || entry === null) return [];
+    const name = textAt(entry, "name") ?? textAt(entry, "id");
+    const address = textAt(entry, "address") ?? textAt(entry, "url") ?? textAt(entry, "advertise");
+    return name === null ? [] : [{ name, address }];
+  });
+}
+
+function textAt(entry: object, key: string): string | null {
+  const value: unknown = Reflect.get(entry, key);
+  return typeof value === "string" && value !== "" ? value : null;
+}

@@ -1,0 +1,53 @@
+/** Whether the other nodes can be reached: a connection is opened, and nothing is said. */
+
+import { connect } from "node:net";
+import { type Check, pass, skip, Unavailable, warn } from "../check.ts";
+import { type Member, readMembers, requireMesh } from "./members.ts";
+
+const DEFAULT_PORT = 7433;
+
+export const meshPeers: Check = {
+  id: "mesh.peers",
+  subject: "whether the other nodes can be reached",
+  async run(scene, signal) {
+    await requireMesh(scene);
+    const { mesh } = await scene.config();
+    const known = await readMembers(scene).catch(() => {
+      throw new Unavailable("The registry cannot be read (see mesh.registry).");
+    });
+    const seeds = mesh.seeds.map((address): Member => ({ name: address, address }));
+    const peers = [...(known ?? []).filter(({ name }) => name !== mesh.name), ...seeds].filter(
+      ({ address }) => address !== null && address !== mesh.advertise,
+    );
+    const unique = [...new Map(peers.map((peer) => [peer.address, peer])).values()];
+    if (unique.length === 0) return skip("No other node is known.");
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(scene.lookMs)]);
+    const answers = await Promise.all(
+      unique.map(async (peer) => ({ peer, there: await reaches(peer.address ?? "", deadline) })),
+    );
+    const away = answers.filter(({ there }) => !there).map(({ peer }) => peer.name);
+    if (away.length === 0) return pass(`All ${unique.length} other nodes can be reached.`);
+    return warn(
+      `${away.length} of ${unique.length} other nodes cannot be reached: ${away.join(", ")}.`,
+      "Start them, or check the network between; `cairn mesh list` shows what the node knows of them.",
+    );
+  },
+};
+
+function reaches(address: string, signal: AbortSignal): Promise<boolean> {
+  const url = URL.parse(/^https?:\/\//.test(address) ? address : `https://${address}`);
+  if (url === null) return Promise.resolve(false);
+  const written = /:\d+(?:\/|$)/.test(address.replace(/^https?:\/\//, ""));
+  const port = url.port !== "" ? Number(url.port) : written ? (url.protocol === "http:" ? 80 : 443) : DEFAULT_PORT;
+  return new Promise((resolve) => {
+    const socket = connect({ host: url.hostname.replace(/^\[|\]$/g, ""), port });
+    const end = (there: boolean): void => {
+      signal.removeEventListener("abort", onAbort);
+      socket.destroy();
+      resolve(there);
+    };
+    const onAbort = (): void => end(false);
+    signal.addEventListener("abort", onAbort, { once: true });
+    socket.once("connect", () => end(true)).once("error", () => end(false));
+  });
+}

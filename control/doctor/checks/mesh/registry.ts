@@ -1,0 +1,31 @@
+/** Whether the registry of the mesh can be read. */
+
+import { reasonOf } from "../../scene/regular-file.ts";
+import { type Check, fail, pass, warn } from "../check.ts";
+import { readMembers, registryPath, requireMesh } from "./members.ts";
+
+export const meshRegistry: Check = {
+  id: "mesh.registry",
+  subject: "the registry of the mesh",
+  async run(scene) {
+    await requireMesh(scene);
+    const path = registryPath(scene);
+    try {
+      const members = await readMembers(scene);
+      if (members === null) {
+        const { seeds, mdns } = (await scene.config()).mesh;
+        if (seeds.length > 0 || mdns) return pass(`There is no ${path} yet: it comes with the first meeting.`);
+        return warn(
+          `There is no ${path}, and no way to find other nodes.`,
+          "Join a mesh with `cairn mesh join`, or name mesh.seeds.",
+        );
+      }
+      return pass(`${path} names ${members.length} ${members.length === 1 ? "node" : "nodes"}.`);
+    } catch (error) {
+      return fail(
+        `${path} cannot be used: ${reasonOf(error)}.`,
+        "Move it away and `cairn restart`: the node learns it anew from its seeds and peers.",
+      );
+    }
+  },
+};

@@ -1,0 +1,38 @@
+/** Whether every provider that wants a key has one that can be sent. */
+
+import { isSecretReference } from "../../../../runtime/config/references.ts";
+import { type Check, fail, pass, Unavailable, warn } from "../check.ts";
+import { modelList, usedProviders } from "./usage.ts";
+
+const ISSUE = /^providers\.([A-Za-z0-9_-]+)\.api_key$/;
+
+export const providersKeys: Check = {
+  id: "providers.keys",
+  subject: "the keys of the providers",
+  async run(scene) {
+    const look = await scene.configuration();
+    if (look.state === "invalid") {
+      const lines = look.errors.flatMap(({ path, message }) => (ISSUE.test(path) ? [`${path}: ${message}`] : []));
+      if (lines.length === 0) throw new Unavailable("The configuration is not valid (see config.valid).");
+      return fail(
+        `Keys of providers are missing: ${lines.join("; ")}.`,
+        "Put the keys into .env, or into the environment.",
+      );
+    }
+    const used = usedProviders(await scene.config());
+    if (used.length === 0)
+      return fail("There is no provider.", "Name one under `providers`; `offline: {}` needs nothing.");
+    const wrong = used.flatMap((entry) => {
+      const list = modelList(entry.provider);
+      const key = entry.provider.api_key;
+      if (list === null || (key !== undefined && isSecretReference(key))) return [];
+      if (!key) return list.needsKey ? [{ ...entry, what: "has no key" }] : [];
+      // A header holds visible ASCII only.
+      return /^[\x21-\x7e]+$/.test(key) ? [] : [{ ...entry, what: "has a key with blanks or odd characters" }];
+    });
+    if (wrong.length === 0) return pass("Every provider that wants a key has one.");
+    const message = `${wrong.map(({ id, what }) => `${id} ${what}`).join("; ")}.`;
+    const fix = "Put the key into .env and refer to it as ${NAME} in providers.<id>.api_key.";
+    return wrong.some(({ use }) => use === "needed") ? fail(message, fix) : warn(message, fix);
+  },
+};

@@ -1,0 +1,19 @@
+/** Jobs that were given up. */
+
+import { type Check, pass, warn } from "../check.ts";
+import { queueStates } from "./states.ts";
+
+export const queuesFailed: Check = {
+  id: "queues.failed",
+  subject: "jobs that failed for good",
+  async run(scene) {
+    const bad = (await queueStates(scene)).filter(({ failed }) => failed > 0);
+    if (bad.length === 0) return pass("No job has failed for good.");
+    const [first] = bad;
+    return warn(
+      `Jobs have failed for good: ${bad.map(({ queue, failed }) => `${failed} in ${queue}`).join(", ")}.`,
+      `Mend what they complain about, then \`cairn memory retry-failed --task ${first?.queue}\`.`,
+      { details: bad.map(({ queue, lastError }) => `${queue}: ${lastError ?? "no error is known"}`) },
+    );
+  },
+};

@@ -1,0 +1,31 @@
+/** The queues as a node tells them. */
+
+import type { Scene } from "../../scene/scene.ts";
+
+export interface QueueState {
+  readonly queue: string;
+  readonly waiting: number;
+  readonly failed: number;
+  readonly lastError: string | null;
+}
+
+/** Unavailable without a node that answers. A node of another version may tell more, or less. */
+export async function queueStates(scene: Scene): Promise<readonly QueueState[]> {
+  const { queues } = await scene.health();
+  return queues.flatMap(({ queue, waiting, failed, lastError }) =>
+    typeof queue === "string"
+      ? [
+          {
+            queue,
+            waiting: count(waiting),
+            failed: count(failed),
+            lastError: typeof lastError === "string" ? lastError : null,
+          },
+        ]
+      : [],
+  );
+}
+
+function count(value: unknown): number {
+  return typeof value === "number" ? value : 0;
+}

@@ -1,0 +1,37 @@
+/** The owner's token of the HTTP interface: there, long enough, and the one that the running node knows. */
+
+import { isSecretReference } from "../../../../runtime/config/references.ts";
+import { API_TOKEN_VARIABLE } from "../../../../runtime/config/secrets-file.ts";
+import { type Check, fail, pass, skip, warn } from "../check.ts";
+
+/** What a node that listens beyond loopback insists on. */
+const SHORTEST = 16;
+
+export const secretsToken: Check = {
+  id: "secrets.token",
+  subject: "the owner's token of the HTTP interface",
+  async run(scene) {
+    const token = (await scene.environment())[API_TOKEN_VARIABLE];
+    if (!token) {
+      return warn(
+        `There is no ${API_TOKEN_VARIABLE}, neither in the environment nor in .env.`,
+        "`cairn start` makes one and writes it into .env.",
+      );
+    }
+    if (isSecretReference(token)) return skip("The token is in the password manager, which is not asked here.");
+    if (token.length < SHORTEST) {
+      return fail(
+        `${API_TOKEN_VARIABLE} has ${token.length} characters only, ${SHORTEST} are the least.`,
+        "Take its line out of .env and restart: `cairn restart` makes a new one.",
+      );
+    }
+    const { code } = await scene.node();
+    if (code === "RUNTIME_UNAUTHORIZED") {
+      return fail(
+        `The running node does not know this ${API_TOKEN_VARIABLE}.`,
+        "Use the node's own token, or let it read this one: `cairn restart`.",
+      );
+    }
+    return pass(`${API_TOKEN_VARIABLE} is set.`);
+  },
+};

@@ -1,0 +1,21 @@
+/** Memory that the service could still get. */
+
+import { bytes } from "../../../output/words.ts";
+import { type Check, fail, pass, warn } from "../check.ts";
+
+/** A node at rest takes about 150 MB, one at work with the embedded store about 500 MB. */
+const FAIL_BYTES = 64_000_000;
+const WARN_BYTES = 400_000_000;
+
+export const systemMemory: Check = {
+  id: "system.memory",
+  subject: "available memory",
+  async run(scene) {
+    const { totalBytes, availableBytes } = await scene.machine.memory();
+    const message = `${bytes(availableBytes)} of ${bytes(totalBytes)} memory are available.`;
+    const fix = "End what is not needed, raise the container's memory limit, or use a larger machine.";
+    if (availableBytes < FAIL_BYTES) return fail(message, fix);
+    if (availableBytes < WARN_BYTES) return warn(message, fix);
+    return pass(message);
+  },
+};

@@ -1,0 +1,45 @@
+/** Whether there is a newer release. Asks the source tree's origin, and therefore only when it is asked for by name. */
+
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { git } from "../../scene/git.ts";
+import { type Check, pass, skip, warn } from "../check.ts";
+
+const ID = "updates.available";
+
+export const updatesAvailable: Check = {
+  id: ID,
+  subject: "whether there is a newer release",
+  async run(scene, signal) {
+    if (!scene.requested.has(ID)) return skip(`Nobody is asked for news: \`cairn doctor --only ${ID}\` does.`);
+    if ((await stat(join(scene.root, ".git")).catch(() => null)) === null) {
+      return skip("This program was installed as a package: its package manager knows of newer ones.");
+    }
+    const { code, stdout, stderr } = await git(scene.root, ["ls-remote", "--tags", "--refs", "origin", "v*"], signal);
+    if (code !== 0) {
+      return warn(
+        `The source tree's origin does not answer: ${stderr.trim().split("\n")[0] || `exit code ${code}`}.`,
+        "Check the network and `git remote -v`.",
+      );
+    }
+    const releases = stdout.split("\n").flatMap((line) => /refs\/tags\/v(\d+\.\d+\.\d+)$/.exec(line)?.[1] ?? []);
+    const newest = releases.toSorted(compare).at(-1);
+    if (newest === undefined) return skip("The source tree's origin has no releases.");
+    if (compare(newest, scene.version) <= 0) return pass(`Version ${scene.version} is the newest release.`);
+    return warn(`Version ${newest} is out; this is ${scene.version}.`, "Update with `cairn update`.");
+  },
+};
+
+/** By number, part by part; what follows a hyphen does not count. */
+function compare(a: string, b: string): number {
+  const [left, right] = [parts(a), parts(b)];
+  for (const [index, part] of left.entries()) {
+    const difference = part - (right[index] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+function parts(version: string): number[] {
+  return (version.split("-")[0] ?? version).split(".").map(Number);
+}

@@ -1,0 +1,28 @@
+/** Whether agents can keep notes in their workspaces. */
+
+import { access, constants } from "node:fs/promises";
+import { codeOf } from "../../scene/regular-file.ts";
+import { type Check, fail, pass, Unavailable } from "../check.ts";
+import { workspacesOf } from "./places.ts";
+
+export const workspaceWritable: Check = {
+  id: "workspace.writable",
+  subject: "whether the agents' workspaces can be written",
+  async run(scene) {
+    const looks = await Promise.all(
+      (await workspacesOf(scene)).map(async ({ path }) => ({
+        path,
+        refused: await access(path, constants.R_OK | constants.W_OK | constants.X_OK).then(() => null, codeOf),
+      })),
+    );
+    const there = looks.filter(({ refused }) => refused !== "ENOENT");
+    if (there.length === 0) throw new Unavailable("There is no workspace (see workspace.exists).");
+    const closed = there.filter(({ refused }) => refused !== null);
+    if (closed.length === 0) return pass("The workspace can be written.");
+    const lines = closed.map(({ path, refused }) => `${path} (${refused})`);
+    return fail(
+      `The workspace cannot be written: ${lines.join(", ")}.`,
+      `Give it to the user of the service: \`chown -R USER ${closed.map(({ path }) => path).join(" ")}\`.`,
+    );
+  },
+};

@@ -1,0 +1,142 @@
+/** The doctor: looks at everything side by side, and with `--fix` repairs what can be repaired and looks again. */
+
+import type { Redactor } from "../../runtime/config/redact.ts";
+import type { Environment } from "../../runtime/config/references.ts";
+import type { Check } from "./checks/check.ts";
+import { CHECKS } from "./checks/index.ts";
+import { applyRepairs } from "./repair/apply.ts";
+import { type DiffLine, describeRepair } from "./repair/diff.ts";
+import type { Planned } from "./repair/repair.ts";
+import { type CheckReport, type Report, summarize } from "./report.ts";
+import { runChecks } from "./run.ts";
+import { type DeploymentProbe, localProbe } from "./scene/deployment-probe.ts";
+import { type Machine, thisMachine } from "./scene/machine.ts";
+import { findPlace } from "./scene/place.ts";
+import { createScene, type Scene } from "./scene/scene.ts";
+import { type Selection, selectChecks } from "./select.ts";
+
+/** Milliseconds that each check gets when nobody says otherwise. */
+export const DEFAULT_TIMEOUT_MS = 2_500;
+/** What a look at one thing gets of a check's time: the rest is for telling the reason. */
+const LOOK_SHARE = 0.8;
+
+export interface DoctorInput extends Selection {
+  readonly flags: { readonly dir?: string | undefined };
+  readonly env: Environment;
+  readonly cwd: string;
+  /** Root of this program's package, and its version. */
+  readonly root: string;
+  readonly version: string;
+  readonly timeoutMs?: number;
+  readonly signal: AbortSignal;
+  /** Tests look at other machines, and with other checks. */
+  readonly machine?: Machine;
+  readonly probe?: DeploymentProbe;
+  readonly checks?: readonly Check[];
+}
+
+export interface Examination {
+  readonly report: Report;
+  /** What `--fix` would do. */
+  readonly repairs: readonly Planned[];
+  /** See Results.late. */
+  readonly late: boolean;
+  readonly redact: Redactor;
+}
+
+/** UsageError for names that are no check. Whatever is wrong with the deployment is in the report, never thrown. */
+export async function examine(input: DoctorInput): Promise<Examination> {
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, signal, machine = thisMachine() } = input;
+  const checks = selectChecks(input.checks ?? CHECKS, input);
+  const place = findPlace(input.flags, input.env, input.cwd);
+  const ended = new AbortController();
+  const scene = createScene({
+    place,
+    machine,
+    probe: input.probe ?? localProbe({ hostname: machine.hostname, userHome: place.userHome }),
+    processEnv: input.env,
+    root: input.root,
+    version: input.version,
+    requested: new Set(input.only),
+    lookMs: timeoutMs * LOOK_SHARE,
+    signal: AbortSignal.any([signal, ended.signal]),
+  });
+  try {
+    // Loading the schema keeps the processor busy for a while: no check should pay for that with its time.
+    await import("../../runtime/config/judge.ts");
+    const results = await runChecks(checks, scene, { timeoutMs, signal });
+    const { redact, node } = await withinLook(scene, machine.hostname);
+    const said = results.checks.map((check) => redacted(check, redact));
+    return {
+      report: { schema: 1, version: input.version, node, ...summarize(said), checks: said },
+      repairs: results.repairs,
+      late: results.late,
+      redact,
+    };
+  } finally {
+    ended.abort();
+  }
+}
+
+export interface FixOptions {
+  /** Shows what would be changed, and asks whether it may be; called only when there is something. */
+  readonly confirm: (diff: readonly DiffLine[], count: number) => Promise<boolean>;
+}
+
+/** Examines, repairs what may be repaired, and examines again. */
+export async function examineAndFix(input: DoctorInput, { confirm }: FixOptions): Promise<Examination> {
+  const before = await examine(input);
+  const planned = distinct(before.repairs);
+  const unchanged = { ...before, report: { ...before.report, repairs: [] } };
+  if (planned.length === 0) return unchanged;
+  const diff = planned.flatMap(({ repair }) => describeRepair(repair));
+  const shown = diff.map(({ kind, text }) => ({ kind, text: before.redact(text) }));
+  if (!(await confirm(shown, planned.length))) return unchanged;
+  const repairs = await applyRepairs(planned, { signal: input.signal });
+  const after = await examine(input);
+  return {
+    ...after,
+    late: before.late || after.late,
+    report: { ...after.report, repairs: repairs.map((repair) => ({ ...repair, path: after.redact(repair.path) })) },
+  };
+}
+
+/** Two checks may want the same: it is done once. */
+function distinct(planned: readonly Planned[]): readonly Planned[] {
+  const seen = new Set<string>();
+  return planned.filter(({ repair }) => {
+    const key = `${repair.kind} ${repair.path}`;
+    return !seen.has(key) && seen.add(key);
+  });
+}
+
+function redacted(check: CheckReport, redact: Redactor): CheckReport {
+  const { detail, fix } = check;
+  return {
+    ...check,
+    message: redact(check.message),
+    ...(detail === undefined ? {} : { detail: redact(detail) }),
+    ...(fix === undefined ? {} : { fix: redact(fix) }),
+  };
+}
+
+/** The configuration has been read by now, or hangs: nobody waits for it again. */
+async function withinLook(scene: Scene, hostname: string): Promise<{ redact: Redactor; node: string }> {
+  const [{ createSceneRedactor }, { nodeNameOf }] = await Promise.all([
+    import("./scene/redactor.ts"),
+    import("../../runtime/config/derive.ts"),
+  ]);
+  const { promise: late, resolve } = Promise.withResolvers<null>();
+  const timer = setTimeout(resolve, scene.lookMs, null);
+  try {
+    const look = await Promise.race([scene.configuration(), late]);
+    const file = await Promise.race([scene.secretsFile(), late]);
+    const nothing = { path: "", exists: false, mode: 0, owners: [], values: {}, problem: null };
+    return {
+      redact: createSceneRedactor(scene.processEnv, file ?? nothing, look ?? { state: "missing" }),
+      node: look?.state === "valid" ? look.config.mesh.name : nodeNameOf(hostname),
+    };
+  } finally {
+    clearTimeout(timer);
+  }
+}

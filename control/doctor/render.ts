@@ -1,0 +1,96 @@
+/** The report in words, for a terminal of any width. Pure. */
+
+import type { Mark } from "../output/terminal.ts";
+import { visible } from "../output/visible.ts";
+import type { DiffLine } from "./repair/diff.ts";
+import { type CheckReport, type RepairReport, type Report, STATUSES, type Status } from "./report.ts";
+
+const INDENT = " ".repeat(8);
+/** Narrower than this nothing can be read anyway. */
+const NARROWEST = 24;
+
+/** `width` in columns; undefined: lines are as long as they are. Without a newline at the end. */
+export function renderReport(report: Report, mark: Mark, width?: number): string {
+  const lines: string[] = [];
+  let category = "";
+  for (const { check, times } of together(report.checks)) {
+    if (check.category !== category) lines.push(...(category === "" ? [] : [""]), mark.title(check.category));
+    category = check.category;
+    lines.push(
+      ...checkLines(times === 1 ? check : { ...check, message: `${check.message} (${times} checks)` }, mark, width),
+    );
+  }
+  const repairs = (report.repairs ?? []).flatMap((repair) => repairLines(repair, mark, width));
+  if (repairs.length > 0) lines.push("", mark.title("repairs"), ...repairs);
+  if (lines.length > 0) lines.push("");
+  lines.push(STATUSES.map((status) => colour(status, mark)(`${report.summary[status]} ${status}`)).join(", "));
+  return lines.join("\n");
+}
+
+/** A diff as `git diff` shows it. */
+export function renderDiff(diff: readonly DiffLine[], mark: Mark): string {
+  return diff
+    .map(({ kind, text }) => {
+      const safe = visible(text);
+      if (kind === "head") return mark.title(safe);
+      if (kind === "gone") return mark.error(`- ${safe}`);
+      return kind === "new" ? mark.good(`+ ${safe}`) : mark.dim(`  ${safe}`);
+    })
+    .join("\n");
+}
+
+/** Neighbours that are skipped for the same reason are told once. */
+function together(checks: readonly CheckReport[]): { check: CheckReport; times: number }[] {
+  const groups: { check: CheckReport; times: number }[] = [];
+  for (const check of checks) {
+    const last = groups.at(-1);
+    const same =
+      last?.check.status === "skip" &&
+      check.status === "skip" &&
+      last.check.category === check.category &&
+      last.check.message === check.message;
+    if (last && same) last.times += 1;
+    else groups.push({ check, times: 1 });
+  }
+  return groups;
+}
+
+function checkLines({ id, status, message, detail, fix }: CheckReport, mark: Mark, width?: number): string[] {
+  const [first = "", ...rest] = wrap(visible(message), INDENT.length, width);
+  const head = `  ${colour(status, mark)(status)}  ${status === "skip" ? mark.dim(first) : first}`;
+  const lines = [head, ...rest.map((line) => INDENT + (status === "skip" ? mark.dim(line) : line))];
+  if (status === "pass" || status === "skip") return lines;
+  const details = (detail ?? "").split("\n").filter((line) => line !== "" && !message.includes(line));
+  const said = details.flatMap((line) => wrap(`- ${visible(line)}`, INDENT.length, width));
+  lines.push(...said.map((line) => INDENT + mark.dim(line)));
+  if (fix !== undefined) lines.push(...wrap(`Fix: ${visible(fix)}`, INDENT.length, width).map((line) => INDENT + line));
+  return [...lines, INDENT + mark.dim(id)];
+}
+
+function repairLines({ path, action, outcome, backup, error }: RepairReport, mark: Mark, width?: number): string[] {
+  const words = { mode: "made private", directory: "made", create: "written", change: "changed" }[action];
+  const done = outcome === "done";
+  const text = done
+    ? `${path} ${words}${backup === null ? "" : ` (before: ${backup})`}`
+    : `${path}: not ${words}: ${error ?? "unknown reason"}`;
+  const [first = "", ...rest] = wrap(visible(text), INDENT.length, width);
+  return [`  ${done ? mark.good("done") : mark.error("fail")}  ${first}`, ...rest.map((line) => INDENT + line)];
+}
+
+function colour(status: Status, mark: Mark): (text: string) => string {
+  return { pass: mark.good, warn: mark.warn, fail: mark.error, skip: mark.dim }[status];
+}
+
+/** Words are kept whole; one that is longer than a line has a line of its own, which the terminal breaks. */
+export function wrap(text: string, indent: number, width?: number): string[] {
+  const room = width === undefined ? Number.POSITIVE_INFINITY : Math.max(NARROWEST, width) - indent;
+  return text.split("\n").flatMap((paragraph) => {
+    const lines: string[] = [];
+    for (const word of paragraph.split(" ")) {
+      const last = lines.at(-1);
+      if (last !== undefined && last.length + 1 + word.length <= room) lines[lines.length - 1] = `${last} ${word}`;
+      else lines.push(word);
+    }
+    return lines;
+  });
+}

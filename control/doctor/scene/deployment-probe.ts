@@ -1,0 +1,92 @@
+/** What doctor asks about a deployment's surroundings. The one implementation looks at files and tools of this machine alone. */
+
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { isAlive } from "../../service/node-state.ts";
+import { readRegularFile } from "./regular-file.ts";
+import { findTool, runTool } from "./tools.ts";
+
+export interface DeploymentProbe {
+  /** Whether a program is on the path. */
+  hasTool(name: string): Promise<boolean>;
+  /** Null when the engine answers, else why it does not. `host` is `local` or `ssh://...`; only the local one is asked. */
+  dockerProblem(signal: AbortSignal): Promise<string | null>;
+  /** The service manager's definition of the node; null when there is none. */
+  serviceUnit(): Promise<ServiceUnit | null>;
+  /** Locks of the deployment's stacks, in the state that lies beside the configuration. */
+  stackLocks(dir: string): Promise<readonly StackLock[]>;
+}
+
+export interface ServiceUnit {
+  readonly path: string;
+  readonly text: string;
+}
+
+export interface StackLock {
+  readonly path: string;
+  readonly stack: string;
+  readonly pid: number;
+  readonly host: string;
+  readonly since: string;
+  /** Null when it is a process of another machine. */
+  readonly alive: boolean | null;
+}
+
+export interface ProbeInput {
+  readonly hostname: string;
+  readonly userHome: string | undefined;
+  /** Where unit files are; absent: the usual places. */
+  readonly unitFolders?: readonly string[];
+}
+
+const UNIT = /^(?:.*[.-])?cairn(?:[.@-].*)?\.(?:service|plist)$/i;
+
+export function localProbe({ hostname, userHome, unitFolders }: ProbeInput): DeploymentProbe {
+  const folders = unitFolders ?? usualFolders(userHome);
+  return {
+    async hasTool(name) {
+      return (await findTool(name)) !== null;
+    },
+    async dockerProblem(signal) {
+      const { code, stderr } = await runTool("docker", ["version", "--format", "{{.Server.Version}}"], { signal });
+      return code === 0 ? null : (stderr.trim().split("\n")[0] ?? `exit code ${code}`);
+    },
+    async serviceUnit() {
+      for (const folder of folders) {
+        for (const name of (await readdir(folder).catch(() => [])).filter((entry) => UNIT.test(entry)).sort()) {
+          const text = await readRegularFile(join(folder, name)).catch(() => null);
+          if (text !== null) return { path: join(folder, name), text };
+        }
+      }
+      return null;
+    },
+    async stackLocks(dir) {
+      const root = join(dir, "infra", "state", ".pulumi", "locks");
+      const names = await readdir(root, { recursive: true }).catch(() => []);
+      const locks = names.filter((name) => name.endsWith(".json")).map((name) => readLock(root, name, hostname));
+      return (await Promise.all(locks)).filter((lock) => lock !== null);
+    },
+  };
+}
+
+function usualFolders(userHome: string | undefined): string[] {
+  const system = ["/etc/systemd/system", "/usr/lib/systemd/system", "/Library/LaunchDaemons"];
+  if (userHome === undefined) return system;
+  return [join(userHome, ".config", "systemd", "user"), join(userHome, "Library", "LaunchAgents"), ...system];
+}
+
+/** Null for what is no lock (any more). */
+async function readLock(root: string, name: string, hostname: string): Promise<StackLock | null> {
+  const path = join(root, name);
+  try {
+    const lock: unknown = JSON.parse((await readRegularFile(path)) ?? "null");
+    if (typeof lock !== "object" || lock === null || !("pid" in lock) || !("hostname" in lock)) return null;
+    const pid = Number(lock.pid);
+    const host = String(lock.hostname);
+    const since = "timestamp" in lock ? String(lock.timestamp) : "unknown";
+    const stack = name.split("/").at(-2) ?? name;
+    return { path, stack, pid, host, since, alive: host === hostname ? isAlive(pid) : null };
+  } catch {
+    return null;
+  }
+}

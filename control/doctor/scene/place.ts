@@ -1,0 +1,40 @@
+/** Where the deployment and the home directory are, also where there is no home directory at all. */
+
+import { homedir } from "node:os";
+import { resolveDirectories } from "../../../runtime/config/directories.ts";
+import type { Environment } from "../../../runtime/config/references.ts";
+import { CairnError } from "../../../runtime/contracts/errors.ts";
+
+export interface Place {
+  /** Deployment directory, absolute. */
+  readonly dir: string;
+  /** Path of cairn.yaml, whether or not it is there. */
+  readonly file: string;
+  /** Null when neither SERVICE_HOME nor a user's home is known. */
+  readonly home: string | null;
+  /** Home of the user, for `~/`. */
+  readonly userHome: string | undefined;
+}
+
+/** Never throws: a user without a home is one of the things to be told. */
+export function findPlace(flags: { readonly dir?: string | undefined }, env: Environment, cwd: string): Place {
+  const user = env["HOME"] || systemHome();
+  try {
+    const { dir, file, home } = resolveDirectories({ flags, env, cwd, homedir: user });
+    return { dir, file, home, userHome: user };
+  } catch (error) {
+    if (!(error instanceof CairnError)) throw error;
+    // Only the home is missing: with one in its place the rest is found as always.
+    const { dir, file } = resolveDirectories({ flags, env: { ...env, SERVICE_HOME: cwd }, cwd });
+    return { dir, file, home: null, userHome: user };
+  }
+}
+
+/** A user that the system does not know (a container with any number as its user) has none. */
+function systemHome(): string | undefined {
+  try {
+    return homedir() || undefined;
+  } catch {
+    return undefined;
+  }
+}

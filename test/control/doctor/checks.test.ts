@@ -1,0 +1,146 @@
+import { readdir } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { Unavailable } from "../../../control/doctor/checks/check.ts";
+import { CHECKS } from "../../../control/doctor/checks/index.ts";
+import { CATEGORIES } from "../../../control/doctor/report.ts";
+import { categoryOf } from "../../../control/doctor/run.ts";
+import type { Scene } from "../../../control/doctor/scene/scene.ts";
+import { ROOT, sceneWith } from "./scene.ts";
+import { keyed, WRONGS } from "./wrongs.ts";
+
+describe("every check", () => {
+  it("stands in a file of its own, which its id names", async () => {
+    const folder = join(ROOT, "control", "doctor", "checks");
+    for (const check of CHECKS) {
+      const [category = "", name = ""] = check.id.split(".");
+      expect(await readdir(join(folder, category)), check.id).toContain(`${name}.ts`);
+    }
+    expect(new Set(CHECKS.map(({ id }) => id)).size).toBe(CHECKS.length);
+  });
+
+  it("belongs to one of twelve categories, each of which has one at least", () => {
+    expect(new Set(CHECKS.map(categoryOf))).toEqual(new Set(CATEGORIES));
+  });
+
+  it("is made to find something below", () => {
+    expect(new Set(WRONGS.map(({ id }) => id))).toEqual(new Set(CHECKS.map(({ id }) => id)));
+  });
+});
+
+describe("a check tells what is wrong and what to do:", () => {
+  it.each(WRONGS.map((wrong) => [`${wrong.id} when ${wrong.when}`, wrong] as const))("%s", async (_name, wrong) => {
+    const isOwnTree = wrong.id === "updates.source" || wrong.id === "updates.available";
+    const scene = await sceneWith(wrong);
+    await wrong.arrange?.(scene);
+    if (isOwnTree) Object.assign(scene, { root: scene.place.dir });
+    const check = CHECKS.find(({ id }) => id === wrong.id);
+    const outcome = await check?.run(scene, AbortSignal.timeout(20_000)).catch((error: Error) => {
+      if (error instanceof Unavailable) throw error;
+      // As the runner has it.
+      return { status: "fail", message: error.message, fix: "again" } as const;
+    });
+    expect(outcome).toMatchObject({ status: wrong.status, message: expect.stringMatching(wrong.says) });
+    expect(outcome).toHaveProperty("fix", expect.stringMatching(wrong.fix ?? /\w/));
+  });
+});
+
+describe("a provider", () => {
+  it.each([
+    [401, "fail", "refuses the key (status 401)"],
+    [403, "fail", "refuses the key (status 403)"],
+    [429, "warn", "too many requests"],
+    [302, "warn", "sends requests elsewhere"],
+    [500, "warn", "is in trouble"],
+    [404, "pass", "answers at"],
+    [200, "pass", "answers at"],
+  ])("that answers %i is a %s", async (status, expected, text) => {
+    const asked: string[] = [];
+    const { url } = await answering((path, authorization) => {
+      asked.push(`${path} ${authorization}`);
+      return status;
+    });
+    const scene = await sceneWith({ yaml: keyed(`${url}/v1`), variables: { KEY: "sesame" } });
+    const outcome = await run("providers.reachable", scene);
+    expect(outcome).toMatchObject({ status: expected, message: expect.stringContaining(text) });
+    expect(asked).toEqual(["/v1/models Bearer sesame"]);
+  });
+
+  it("that hangs is told of before the check's own time is over", async () => {
+    const { url } = await answering(() => null);
+    const scene = await sceneWith({ yaml: keyed(url), variables: { KEY: "k" }, lookMs: 200 });
+    expect(await run("providers.reachable", scene)).toMatchObject({
+      status: "fail",
+      message: expect.stringContaining("no answer in time"),
+    });
+  });
+
+  it("without a key is asked for nothing", async () => {
+    expect(await run("providers.reachable", await sceneWith())).toMatchObject({
+      status: "pass",
+      message: "offline needs no server.",
+    });
+  });
+});
+
+describe("reading", () => {
+  it("leaves the mode of .env as it is, and takes its values all the same", async () => {
+    const scene = await sceneWith({ env: "SERVICE_API_TOKEN=long-enough-for-a-token\n", mode: 0o644 });
+    expect(await run("secrets.token", scene)).toMatchObject({ status: "pass" });
+    expect(await run("secrets.file", scene)).toMatchObject({
+      status: "warn",
+      message: expect.stringContaining("0644"),
+    });
+    expect((await scene.secretsFile()).mode).toBe(0o644);
+  });
+
+  it("never asks the password manager", async () => {
+    const yaml = keyed("http://127.0.0.1:1").replace("${KEY}", "op://vault/item/field");
+    const scene = await sceneWith({ yaml });
+    expect(await run("providers.reachable", scene)).toMatchObject({
+      status: "pass",
+      message: expect.stringContaining("not asked"),
+    });
+  });
+
+  it("finds a stack lock of a dead process in the state's files", async () => {
+    const { localProbe } = await import("../../../control/doctor/scene/deployment-probe.ts");
+    const dead = 2_147_483_000;
+    const text = JSON.stringify({ pid: dead, hostname: "box", timestamp: "2030-01-31T00:00:00Z" });
+    const name = "infra/state/.pulumi/locks/organization/cairn/prod/0000.json";
+    const scene = await sceneWith({ files: { [name]: text } });
+    const probe = localProbe({ hostname: "box", userHome: undefined, unitFolders: [] });
+    expect(await probe.stackLocks(scene.place.dir)).toMatchObject([{ stack: "prod", pid: dead, alive: false }]);
+    const elsewhere = localProbe({ hostname: "other", userHome: undefined, unitFolders: [] });
+    expect(await elsewhere.stackLocks(scene.place.dir)).toMatchObject([{ alive: null }]);
+  });
+
+  it("finds a unit of the service manager, also one of several nodes", async () => {
+    const { localProbe } = await import("../../../control/doctor/scene/deployment-probe.ts");
+    const scene = await sceneWith({ files: { "units/cairn-main.service": "[Service]\n", "units/other.service": "" } });
+    const unitFolders = [join(scene.place.dir, "units")];
+    const unit = await localProbe({ hostname: "box", userHome: undefined, unitFolders }).serviceUnit();
+    expect(unit?.path).toMatch(/cairn-main\.service$/);
+  });
+});
+
+async function run(id: string, scene: Scene) {
+  return CHECKS.find((check) => check.id === id)?.run(scene, AbortSignal.timeout(20_000));
+}
+
+/** A server that answers with a status, or never. */
+async function answering(answer: (path: string, authorization: string) => number | null): Promise<{ url: string }> {
+  const http = createServer((request, response) => {
+    const status = answer(request.url ?? "", request.headers.authorization ?? "");
+    if (status === null) return;
+    response.writeHead(status, status === 302 ? { location: "http://127.0.0.1:1/" } : {}).end("{}");
+  });
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    http.closeAllConnections();
+    http.close();
+  });
+  return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}` };
+}

@@ -1,0 +1,87 @@
+/** A scene for one check: a real deployment directory, and whatever the test says of the rest. */
+
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+import type { DeploymentProbe } from "../../../control/doctor/scene/deployment-probe.ts";
+import { type Machine, thisMachine } from "../../../control/doctor/scene/machine.ts";
+import { findPlace } from "../../../control/doctor/scene/place.ts";
+import { createScene, type Scene } from "../../../control/doctor/scene/scene.ts";
+import type { Health } from "../../../runtime/client/index.ts";
+import type { Environment } from "../../../runtime/config/index.ts";
+import { deploymentDirectory, MINIMAL } from "../../support/deployment.ts";
+
+export const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+export const VERSION = "1.2.3";
+
+export interface SceneSpec {
+  readonly yaml?: string | null;
+  readonly env?: string;
+  readonly mode?: number;
+  /** Files beside cairn.yaml, by their path. */
+  readonly files?: Readonly<Record<string, string>>;
+  readonly variables?: Environment;
+  readonly machine?: Partial<Machine>;
+  readonly probe?: Partial<DeploymentProbe>;
+  readonly root?: string;
+  readonly requested?: readonly string[];
+  readonly lookMs?: number;
+  /** What is seen of the node and of the database. */
+  readonly seen?: Partial<Scene>;
+}
+
+export const NO_TOOLS: DeploymentProbe = {
+  hasTool: async () => false,
+  dockerProblem: async () => null,
+  serviceUnit: async () => null,
+  stackLocks: async () => [],
+};
+
+export async function sceneWith(spec: SceneSpec = {}): Promise<Scene> {
+  const { yaml = MINIMAL, env, mode, files = {}, variables = {}, seen = {}, lookMs = 1_500 } = spec;
+  const dir = await deploymentDirectory({
+    ...(yaml === null ? {} : { yaml }),
+    ...(env === undefined ? {} : { env }),
+    ...(mode === undefined ? {} : { mode }),
+  });
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(join(dir, name, ".."), { recursive: true });
+    await writeFile(join(dir, name), text);
+  }
+  const ended = new AbortController();
+  onTestFinished(() => ended.abort());
+  const processEnv = { HOME: dir, SERVICE_HOME: join(dir, "home"), ...variables };
+  const scene = createScene({
+    place: findPlace({ dir }, processEnv, dir),
+    machine: { ...thisMachine(), ...spec.machine },
+    probe: { ...NO_TOOLS, ...spec.probe },
+    processEnv,
+    root: spec.root ?? ROOT,
+    version: VERSION,
+    requested: new Set(spec.requested),
+    lookMs,
+    signal: ended.signal,
+  });
+  // The object itself: its own functions then see what the test says, too.
+  return Object.assign(scene, seen);
+}
+
+export function healthWith(parts: Partial<Health> = {}): Health {
+  return {
+    status: "healthy",
+    version: VERSION,
+    node: { id: "0".repeat(32), name: "box" },
+    uptime_s: 65,
+    started_at: "2030-01-31T00:00:00.000Z",
+    draining: false,
+    agents: { main: { provider: "offline", model: "offline", active_turns: 0, queued: 0 } },
+    providers: { offline: { available: true, model: "offline" } },
+    channels: { agent: { platform: "agent", state: "up" } },
+    memory: { backend: "embedded", reachable: true },
+    queues: [],
+    mesh: { enabled: false },
+    schema_version: 4,
+    ...parts,
+  };
+}

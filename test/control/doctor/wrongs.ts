@@ -1,0 +1,725 @@
+/** All the ways of going wrong that a check is made to find, one at least for each. */
+
+import { execFileSync } from "node:child_process";
+import { chmod, mkdir, symlink, utimes } from "node:fs/promises";
+import { join } from "node:path";
+import type { DatabaseLook, ServerFacts } from "../../../control/doctor/scene/database.ts";
+import type { MemoryStats, NodeLook } from "../../../control/doctor/scene/node.ts";
+import type { Scene } from "../../../control/doctor/scene/scene.ts";
+import { MINIMAL } from "../../support/deployment.ts";
+import { healthWith, type SceneSpec } from "./scene.ts";
+
+/** One way of going wrong: which check tells of it, and what its message says. */
+export interface Wrong extends SceneSpec {
+  readonly id: string;
+  readonly when: string;
+  readonly status: "warn" | "fail";
+  readonly says: RegExp;
+  /** What is to be done, in part. */
+  readonly fix?: RegExp;
+  /** After the files are there. */
+  readonly arrange?: (scene: Scene) => Promise<void>;
+}
+
+const POSTGRES = `${MINIMAL}memory:\n  postgres:\n    connection_string: postgresql://u@127.0.0.1:1/db\n`;
+const server = (facts: Partial<ServerFacts>): Pick<Scene, "database"> => ({
+  database: async () => ({ backend: "postgres", server: { ...GOOD_SERVER, ...facts } }),
+});
+const GOOD_SERVER: ServerFacts = {
+  number: 170_010,
+  version: "17.10",
+  vector: "0.8.1",
+  trgm: "1.6",
+  aheadMs: 3,
+  uncertainMs: 5,
+};
+const store = (parts: object): Pick<Scene, "database"> => {
+  const look = {
+    path: "/s",
+    state: "complete",
+    problem: null,
+    major: "18",
+    locked: false,
+    holder: null,
+    bytes: 1,
+    ...parts,
+  };
+  return { database: async () => ({ backend: "embedded", store: look }) as DatabaseLook };
+};
+const node = (parts: Partial<NodeLook>): Pick<Scene, "node"> => ({
+  node: async () => ({
+    state: "running",
+    pid: 1,
+    url: "http://n",
+    health: null,
+    reason: "",
+    code: null,
+    client: null,
+    ...parts,
+  }),
+});
+const health = (parts: Parameters<typeof healthWith>[0]): Pick<Scene, "health" | "node"> => ({
+  health: async () => healthWith(parts),
+  ...node({ health: healthWith(parts) }),
+});
+const stats = (parts: Partial<MemoryStats>): Pick<Scene, "stats"> => ({
+  stats: async () => ({
+    messages: { total: 10, embedded: 0 },
+    embedding_queue_depth: 0,
+    unsummarized: { total: 0, conversations_over_threshold: 0 },
+    summaries: { leaf: 0, branch: 0, root: 0 },
+    compaction: { last_run_at: null, last_error: null },
+    queues: [],
+    ...parts,
+  }),
+});
+const tools = (...names: string[]) => ({ hasTool: async (name: string) => names.includes(name) });
+const deployed = (target: string) => `${MINIMAL}deployment:\n  target: ${target}\n`;
+const MESH = `${MINIMAL}mesh:\n  enabled: true\n  name: box\n`;
+export const keyed = (url: string) =>
+  `version: 1\nagents: { main: {} }\nproviders: { openai: { kind: openai-compatible, base_url: "${url}", model: m, api_key: "\${KEY}" } }\n`;
+
+export const WRONGS: readonly Wrong[] = [
+  {
+    id: "system.node",
+    when: "Node is old",
+    status: "fail",
+    says: /22\.1\.0 is too old: 24/,
+    machine: { node: "22.1.0" },
+  },
+  {
+    id: "system.platform",
+    when: "on Windows",
+    status: "fail",
+    says: /Windows/,
+    fix: /WSL/,
+    machine: { platform: "win32" },
+  },
+  {
+    id: "system.platform",
+    when: "on an odd processor",
+    status: "warn",
+    says: /linux-riscv64/,
+    machine: { platform: "linux", arch: "riscv64" },
+  },
+  {
+    id: "system.home",
+    when: "others may look into it",
+    status: "warn",
+    says: /mode is 0755/,
+    fix: /chmod 700/,
+    arrange: ({ place }) => mkdir(place.home ?? "", { mode: 0o755 }).then(() => undefined),
+  },
+  { id: "system.home", when: "it is a file", status: "fail", says: /not a directory/, files: { home: "" } },
+  {
+    id: "system.disk",
+    when: "it is nearly full",
+    status: "warn",
+    says: /500\.0 MB of/,
+    machine: { disk: async () => ({ totalBytes: 1e12, freeBytes: 5e8 }) },
+  },
+  {
+    id: "system.disk",
+    when: "it is full",
+    status: "fail",
+    says: /1\.0 MB of/,
+    machine: { disk: async () => ({ totalBytes: 1e12, freeBytes: 1e6 }) },
+  },
+  {
+    id: "system.memory",
+    when: "little is left",
+    status: "warn",
+    says: /300\.0 MB/,
+    machine: { memory: async () => ({ totalBytes: 1e9, availableBytes: 3e8 }) },
+  },
+  {
+    id: "system.memory",
+    when: "nothing is left",
+    status: "fail",
+    says: /1\.0 MB/,
+    machine: { memory: async () => ({ totalBytes: 1e9, availableBytes: 1e6 }) },
+  },
+  {
+    id: "system.files",
+    when: "few are allowed",
+    status: "warn",
+    says: /have 512 files/,
+    fix: /ulimit -n/,
+    machine: { openFiles: async () => 512 },
+  },
+  {
+    id: "system.files",
+    when: "hardly any are allowed",
+    status: "fail",
+    says: /have 64 files/,
+    machine: { openFiles: async () => 64 },
+  },
+  { id: "system.clock", when: "it is behind", status: "warn", says: /9 s behind/, seen: server({ aheadMs: 9_500 }) },
+  {
+    id: "system.clock",
+    when: "it is a lease ahead",
+    status: "fail",
+    says: /40 s ahead/,
+    seen: server({ aheadMs: -40_900 }),
+  },
+  {
+    id: "system.timezone",
+    when: "it is none",
+    status: "fail",
+    says: /"Nowhere\/Land"/,
+    yaml: `${MINIMAL}runtime:\n  timezone: Nowhere/Land\n`,
+  },
+  { id: "system.timezone", when: "TZ is none", status: "warn", says: /TZ is "Mars"/, machine: { tz: "Mars" } },
+  {
+    id: "config.present",
+    when: "there is none",
+    status: "fail",
+    says: /no configuration at/,
+    fix: /cairn init/,
+    yaml: null,
+  },
+  {
+    id: "config.present",
+    when: "a directory has its name",
+    status: "fail",
+    says: /not a regular file/,
+    yaml: null,
+    arrange: ({ place }) => mkdir(place.file).then(() => undefined),
+  },
+  {
+    id: "config.present",
+    when: "a pipe has its name",
+    status: "fail",
+    says: /not a regular file/,
+    yaml: null,
+    arrange: async ({ place }) => void execFileSync("mkfifo", [place.file]),
+  },
+  {
+    id: "config.syntax",
+    when: "it is no YAML",
+    status: "fail",
+    says: /line 3, column 1: Flow sequence/,
+    yaml: "version: 1\nagents: [main\nproviders: {}\n",
+  },
+  {
+    id: "config.version",
+    when: "it is newer",
+    status: "fail",
+    says: /version 99; this program reads up to version 1/,
+    fix: /Update/,
+    yaml: "version: 99\n",
+  },
+  {
+    id: "config.version",
+    when: "it says none",
+    status: "warn",
+    says: /does not say/,
+    yaml: MINIMAL.replace("version: 1\n", ""),
+  },
+  {
+    id: "config.valid",
+    when: "a value is wrong",
+    status: "fail",
+    says: /runtime\.listen \(line 7, column 3\)/,
+    yaml: `${MINIMAL}runtime:\n  listen: nowhere\n`,
+  },
+  {
+    id: "config.keys",
+    when: "one is misspelt",
+    status: "warn",
+    says: /lisen \(line 7, column 3\).*did you mean listen/,
+    fix: /--fix/,
+    yaml: `${MINIMAL}runtime:\n  lisen: 127.0.0.1:1\n`,
+  },
+  {
+    id: "config.warnings",
+    when: "a number is odd",
+    status: "warn",
+    says: /max_tool_iterations.*out of the usual range/,
+    yaml: `${MINIMAL}runtime:\n  max_tool_iterations: 9000\n`,
+  },
+  {
+    id: "secrets.file",
+    when: "others may read it",
+    status: "warn",
+    says: /mode is 0644/,
+    fix: /change the secrets/,
+    env: "A=b\n",
+    mode: 0o644,
+  },
+  {
+    id: "secrets.file",
+    when: "it is another user's",
+    status: "fail",
+    says: /belongs to another user/,
+    seen: {
+      secretsFile: async () => ({
+        path: "/d/.env",
+        exists: true,
+        mode: 0o600,
+        owners: [4_711],
+        values: {},
+        problem: null,
+      }),
+    },
+  },
+  {
+    id: "secrets.file",
+    when: "it is a pipe",
+    status: "fail",
+    says: /not a regular file/,
+    arrange: async ({ place }) => void execFileSync("mkfifo", [join(place.dir, ".env")]),
+  },
+  {
+    id: "secrets.file",
+    when: "it is root's and open",
+    status: "fail",
+    says: /belongs to root/,
+    machine: { uid: 4_711 },
+    seen: {
+      secretsFile: async () => ({ path: "/d/.env", exists: true, mode: 0o644, owners: [0], values: {}, problem: null }),
+    },
+  },
+  { id: "secrets.token", when: "there is none", status: "warn", says: /no SERVICE_API_TOKEN/ },
+  {
+    id: "secrets.token",
+    when: "it is short",
+    status: "fail",
+    says: /5 characters only/,
+    env: "SERVICE_API_TOKEN=short\n",
+  },
+  {
+    id: "secrets.token",
+    when: "the node has another one",
+    status: "fail",
+    says: /does not know/,
+    env: "SERVICE_API_TOKEN=long-enough-for-a-token\n",
+    seen: node({ code: "RUNTIME_UNAUTHORIZED" }),
+  },
+  {
+    id: "secrets.hardcoded",
+    when: "one stands in the file",
+    status: "warn",
+    says: /1 secret stands in/,
+    fix: /\.env/,
+    yaml: "version: 1\nagents: { main: {} }\nproviders: { openai: { model: m, api_key: plain-text-secret } }\n",
+  },
+  {
+    id: "secrets.references",
+    when: "the password manager's command is missing",
+    status: "fail",
+    says: /`op` is not on the path/,
+    env: "KEY=op://vault/item/field\n",
+  },
+  {
+    id: "secrets.ignored",
+    when: "git would take it",
+    status: "warn",
+    says: /does not ignore/,
+    env: "A=b\n",
+    probe: tools("git"),
+    arrange: repository(),
+  },
+  {
+    id: "secrets.ignored",
+    when: "git keeps it",
+    status: "fail",
+    says: /git keeps \.env/,
+    fix: /git rm --cached/,
+    env: "A=b\n",
+    probe: tools("git"),
+    arrange: repository("add", "-f", ".env"),
+  },
+  {
+    id: "secrets.private",
+    when: "others may read the node's key",
+    status: "warn",
+    says: /node\.key/,
+    files: { "home/node.key": "" },
+    arrange: ({ place }) => chmod(join(place.home ?? "", "node.key"), 0o644),
+  },
+  { id: "workspace.exists", when: "it is missing", status: "fail", says: /workspace \(of main\) is missing/ },
+  { id: "workspace.exists", when: "it is a file", status: "fail", says: /not a directory/, files: { workspace: "" } },
+  {
+    id: "workspace.writable",
+    when: "it leads into itself",
+    status: "fail",
+    says: /cannot be written.*ELOOP/,
+    arrange: ({ place }) => symlink("workspace", join(place.dir, "workspace")),
+  },
+  {
+    id: "workspace.files",
+    when: "core files are missing",
+    status: "warn",
+    says: /lacks USER\.md, WORKSPACE\.md, MEMORY\.md/,
+    files: { "workspace/CORE.md": "" },
+  },
+  {
+    id: "database.reachable",
+    when: "nobody listens",
+    status: "fail",
+    says: /ECONNREFUSED/,
+    fix: /Start the PostgreSQL/,
+    yaml: POSTGRES,
+  },
+  {
+    id: "database.reachable",
+    when: "the node alone cannot reach it",
+    status: "fail",
+    says: /the node cannot reach it/,
+    seen: { ...server({}), ...health({ memory: { reachable: false } }) },
+  },
+  {
+    id: "database.reachable",
+    when: "the store is incomplete",
+    status: "fail",
+    says: /no complete database/,
+    files: { "home/store/data/x": "" },
+  },
+  {
+    id: "database.reachable",
+    when: "the node cannot use its store",
+    status: "fail",
+    says: /cannot use its embedded store/,
+    seen: { ...store({}), ...health({ memory: { reachable: false } }) },
+  },
+  {
+    id: "database.version",
+    when: "it is old",
+    status: "fail",
+    says: /15\.4 is too old: 16/,
+    seen: server({ number: 150_004, version: "15.4" }),
+  },
+  {
+    id: "database.extensions",
+    when: "there is no pgvector",
+    status: "fail",
+    says: /no pgvector/,
+    fix: /postgresql-17-pgvector/,
+    seen: server({ vector: null }),
+  },
+  {
+    id: "database.extensions",
+    when: "pgvector is old",
+    status: "fail",
+    says: /0\.7\.4 is too old/,
+    seen: server({ vector: "0.7.4" }),
+  },
+  {
+    id: "database.extensions",
+    when: "there is no pg_trgm",
+    status: "fail",
+    says: /no pg_trgm/,
+    seen: server({ trgm: null }),
+  },
+  {
+    id: "database.migrations",
+    when: "the node's schema is old",
+    status: "warn",
+    says: /version 1, this program's/,
+    seen: { ...store({}), ...health({ schema_version: 1 }) },
+  },
+  {
+    id: "database.migrations",
+    when: "the schema is newer",
+    status: "fail",
+    says: /newer than this program/,
+    seen: { ...store({}), ...health({ schema_version: 9_999 }) },
+  },
+  {
+    id: "database.pool",
+    when: "the server breaks the connection",
+    status: "fail",
+    says: /ECONNREFUSED/,
+    yaml: POSTGRES,
+    seen: server({}),
+  },
+  {
+    id: "database.direct",
+    when: "nobody listens there",
+    status: "fail",
+    says: /direct_url cannot be used.*ECONNREFUSED/,
+    yaml: `${POSTGRES}    direct_url: postgresql://u@127.0.0.1:1/db\n`,
+  },
+  {
+    id: "database.lock",
+    when: "another process has the store",
+    status: "warn",
+    says: /Process 4711 \(since then\)/,
+    seen: store({ locked: true, holder: { pid: 4_711, since: "then" } }),
+  },
+  {
+    id: "memory.embedding",
+    when: "many messages wait",
+    status: "warn",
+    says: /70000 wait/,
+    yaml: `${MINIMAL}memory:\n  embedding: { provider: in-process, model: m }\n`,
+    seen: stats({ embedding_queue_depth: 70_000 }),
+  },
+  {
+    id: "memory.summaries",
+    when: "the last one failed",
+    status: "warn",
+    says: /The last summary failed: no such model/,
+    yaml: `${MINIMAL}memory:\n  summarizer: { base_url: "http://127.0.0.1:1", model: m }\n`,
+    seen: stats({ compaction: { last_run_at: null, last_error: "no such model" } }),
+  },
+  {
+    id: "memory.summaries",
+    when: "many conversations are due",
+    status: "warn",
+    says: /500 conversations are due/,
+    yaml: `${MINIMAL}memory:\n  summarizer: { base_url: "http://127.0.0.1:1", model: m }\n`,
+    seen: stats({ unsummarized: { total: 9_999, conversations_over_threshold: 500 } }),
+  },
+  {
+    id: "memory.writes",
+    when: "a message is of the future",
+    status: "warn",
+    says: /in the future/,
+    seen: { lastMessage: async () => new Date(Date.now() + 3_600_000) },
+  },
+  {
+    id: "memory.spool",
+    when: "batches were refused",
+    status: "warn",
+    says: /1 captured batch was refused/,
+    files: { "home/spool/dead/a.json": "" },
+  },
+  {
+    id: "memory.spool",
+    when: "batches wait for days",
+    status: "warn",
+    says: /the oldest for 2 d/,
+    files: { "home/spool/a.json": "" },
+    arrange: ({ place }) => utimes(join(place.home ?? "", "spool", "a.json"), 0, Date.now() / 1_000 - 180_000),
+  },
+  {
+    id: "queues.failed",
+    when: "jobs were given up",
+    status: "warn",
+    says: /3 in embed/,
+    fix: /retry-failed --task embed/,
+    seen: health({ queues: [{ queue: "embed", waiting: 0, failed: 3, lastError: "no model" }] }),
+  },
+  {
+    id: "queues.backlog",
+    when: "very many wait",
+    status: "warn",
+    says: /20000 jobs wait/,
+    seen: health({ queues: [{ queue: "embed", waiting: 20_000, failed: 0 }] }),
+  },
+  {
+    id: "providers.keys",
+    when: "the variable is not set",
+    status: "fail",
+    says: /providers\.openai\.api_key.*OPENAI_API_KEY/,
+    yaml: "version: 1\nagents: { main: {} }\nproviders: { openai: { model: m } }\n",
+  },
+  {
+    id: "providers.keys",
+    when: "the key cannot be sent",
+    status: "fail",
+    says: /openai has a key with blanks/,
+    yaml: keyed("http://127.0.0.1:1"),
+    variables: { KEY: "two words" },
+  },
+  {
+    id: "providers.reachable",
+    when: "nobody listens",
+    status: "fail",
+    says: /openai cannot be reached at http:\/\/127\.0\.0\.1:1/,
+    yaml: keyed("http://127.0.0.1:1/v1"),
+    variables: { KEY: "k" },
+  },
+  {
+    id: "providers.available",
+    when: "the node cannot use one",
+    status: "fail",
+    says: /cannot use offline/,
+    seen: health({ providers: { offline: { available: false, model: "" } } }),
+  },
+  {
+    id: "channels.tokens",
+    when: "one has none",
+    status: "fail",
+    says: /channels\.telegram\.token/,
+    yaml: `${MINIMAL}channels:\n  telegram: { token: "\${TELEGRAM_TOKEN}", owner_id: 1 }\n`,
+  },
+  {
+    id: "channels.connected",
+    when: "one is down",
+    status: "fail",
+    says: /agent is down/,
+    seen: health({ channels: { agent: { platform: "agent", state: "down" } } }),
+  },
+  {
+    id: "channels.connected",
+    when: "the node does not have one",
+    status: "fail",
+    says: /agent is not there/,
+    fix: /restart/,
+    seen: health({ channels: {} }),
+  },
+  { id: "deployment.node", when: "none runs", status: "warn", says: /No node is running/, fix: /cairn start/ },
+  {
+    id: "deployment.node",
+    when: "something else holds the home",
+    status: "warn",
+    says: /holds the home/,
+    seen: node({ state: "busy" }),
+  },
+  {
+    id: "deployment.node",
+    when: "it does not answer",
+    status: "fail",
+    says: /does not answer as it should: it hangs/,
+    seen: node({ reason: "it hangs" }),
+  },
+  {
+    id: "deployment.node",
+    when: "it is unhealthy",
+    status: "fail",
+    says: /is unhealthy/,
+    seen: health({ status: "unhealthy" }),
+  },
+  {
+    id: "deployment.node",
+    when: "it is degraded",
+    status: "warn",
+    says: /is degraded and draining/,
+    seen: health({ status: "degraded", draining: true }),
+  },
+  {
+    id: "deployment.service",
+    when: "it kills too early",
+    status: "warn",
+    says: /kills the node 10 s after/,
+    probe: { serviceUnit: async () => ({ path: "/u", text: "[Service]\nTimeoutStopSec=10\n" }) },
+  },
+  {
+    id: "deployment.tools",
+    when: "docker is missing",
+    status: "fail",
+    says: /docker needs docker/,
+    yaml: deployed("docker"),
+  },
+  {
+    id: "deployment.tools",
+    when: "kubectl is missing",
+    status: "fail",
+    says: /kubernetes needs kubectl/,
+    yaml: deployed("kubernetes"),
+  },
+  {
+    id: "deployment.docker",
+    when: "the engine is down",
+    status: "fail",
+    says: /does not answer: no socket/,
+    yaml: deployed("docker"),
+    probe: { ...tools("docker"), dockerProblem: async () => "no socket" },
+  },
+  {
+    id: "deployment.lock",
+    when: "a dead process has left one",
+    status: "fail",
+    says: /prod is locked by process 4711, which has ended/,
+    fix: /infra unlock/,
+    probe: { stackLocks: async () => [lock(false)] },
+  },
+  {
+    id: "deployment.lock",
+    when: "another machine holds one",
+    status: "warn",
+    says: /another machine/,
+    probe: { stackLocks: async () => [lock(null)] },
+  },
+  {
+    id: "mesh.registry",
+    when: "it is broken",
+    status: "fail",
+    says: /mesh\.json cannot be used/,
+    yaml: MESH,
+    files: { "home/mesh.json": "{" },
+  },
+  { id: "mesh.registry", when: "nobody can be found", status: "warn", says: /no way to find/, yaml: MESH },
+  {
+    id: "mesh.peers",
+    when: "one is away",
+    status: "warn",
+    says: /1 of 1 other nodes cannot be reached: two/,
+    yaml: MESH,
+    files: { "home/mesh.json": JSON.stringify({ nodes: [{ name: "two", address: "https://127.0.0.1:1" }] }) },
+  },
+  {
+    id: "updates.running",
+    when: "the node is older",
+    status: "warn",
+    says: /runs version 1\.0\.0/,
+    fix: /restart/,
+    seen: health({ version: "1.0.0" }),
+  },
+  {
+    id: "updates.source",
+    when: "the tree is changed",
+    status: "warn",
+    says: /1 of its files is changed/,
+    probe: tools("git"),
+    files: { a: "1" },
+    arrange: repository("add", "a"),
+    seen: {},
+  },
+  {
+    id: "updates.images",
+    when: "a node has an older one",
+    status: "warn",
+    says: /1 of 1 nodes/,
+    files: {
+      "infra/release.json": JSON.stringify({
+        schema: 1,
+        built: { id: "b", version: "2.0.0" },
+        nodes: { n: { id: "a", version: "1.0.0" } },
+      }),
+    },
+  },
+  {
+    id: "updates.images",
+    when: "the file is broken",
+    status: "fail",
+    says: /cannot be read/,
+    files: { "infra/release.json": "[" },
+  },
+  {
+    id: "updates.available",
+    when: "there is a newer release",
+    status: "warn",
+    says: /9\.0\.0 is out; this is 1\.2\.3/,
+    requested: ["updates.available"],
+    files: { a: "1" },
+    arrange: released,
+  },
+];
+
+function lock(alive: boolean | null) {
+  return { path: "/l", stack: "prod", pid: 4_711, host: "box", since: "then", alive };
+}
+
+const GIT = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"];
+
+/** A repository in the deployment directory; with more words, git does that in it, too. */
+function repository(...more: string[]) {
+  return async ({ place: { dir } }: Scene): Promise<void> => {
+    const git = (...args: string[]) => execFileSync("git", ["-C", dir, ...GIT, ...args], { stdio: "pipe" });
+    git("init", "-q");
+    git("commit", "-q", "--allow-empty", "-m", "first");
+    if (more.length > 0) git(...more);
+  };
+}
+
+/** A repository whose origin, itself, has two releases. */
+async function released(scene: Scene): Promise<void> {
+  const { dir } = scene.place;
+  await repository("tag", "v1.10.0")(scene);
+  execFileSync("git", ["-C", dir, "tag", "v9.0.0"]);
+  execFileSync("git", ["-C", dir, "remote", "add", "origin", dir]);
+}
