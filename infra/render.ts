@@ -8,6 +8,7 @@ import { join } from "node:path";
 import writeFileAtomic from "write-file-atomic";
 import { stringify } from "yaml";
 import { z } from "zod";
+import { urlPassword } from "../runtime/config/secret-values.ts";
 import { InfraError } from "../runtime/contracts/errors.ts";
 import { linkPackages } from "./links.ts";
 import { templateDirectory } from "./templates.ts";
@@ -75,12 +76,21 @@ export async function renderedFiles({
   stack,
   backend = LOCAL_BACKEND,
 }: Pick<RenderOptions, "stack" | "backend">): Promise<ReadonlyMap<string, string>> {
-  const values: Readonly<Record<string, string>> = { stack, backend: stringify(backend, { lineWidth: 0 }).trim() };
+  const values: Readonly<Record<string, string>> = {
+    stack,
+    backend: stringify(withoutPassword(backend), { lineWidth: 0 }).trim(),
+  };
   const entries = FILES.map(async ([template, file]): Promise<[string, string]> => {
     const text = await readFile(join(templateDirectory(), template), "utf8");
     return [file, text.replace(/\{\{(\w+)\}\}/g, (whole, name: string) => values[name] ?? whole)];
   });
   return new Map(await Promise.all(entries));
+}
+
+/** The file is kept in git. By hand, PULUMI_BACKEND_URL may carry what is missing. */
+function withoutPassword(backend: string): string {
+  const password = urlPassword(backend);
+  return password === null ? backend : backend.replace(`:${password}@`, "@");
 }
 
 async function place(

@@ -39,8 +39,10 @@ import {
   searchWeights,
   shellSettings,
   turnLimits,
+  workspaceSeed,
 } from "./host/settings.ts";
 import { composeTurns } from "./host/turns.ts";
+import { seedWorkspaces } from "./host/workspace-seed.ts";
 import { createServer, listenOn } from "./http/index.ts";
 import { createAgentChannel } from "./plugins/channels/agent/index.ts";
 import { createSafetyHooks, rotateAudit } from "./plugins/hooks/safety/index.ts";
@@ -82,6 +84,8 @@ export async function startHost(options: HostOptions): Promise<Host> {
   const home = await holdHome(options.loaded.home);
   let database: Database | null = null;
   try {
+    const seeded = workspaceSeed(options.loaded);
+    if (seeded && !options.maintenance) await seedWorkspaces({ ...seeded, logger: options.log.logger });
     database = await openDatabase(options);
     return await compose(options, home, database);
   } catch (error) {

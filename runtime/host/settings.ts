@@ -63,6 +63,17 @@ export function shellSettings({ config, env }: LoadedConfig): Partial<ShellSetti
   return { sandbox, timeoutMs: timeout, maxOutputBytes: max_output, network, env: Object.fromEntries(given) };
 }
 
+/** Where workspace files come from and go to; null outside of containers. */
+export function workspaceSeed({
+  config: { runtime, agents },
+  env,
+}: LoadedConfig): { readonly seed: string; readonly root: string; readonly workspaces: readonly string[] } | null {
+  const { SERVICE_WORKSPACE_SEED: seed, SERVICE_WORKSPACE_ROOT: root } = env;
+  if (!seed || !root) return null;
+  const own = Object.values(agents).flatMap(({ workspace }) => (workspace === undefined ? [] : [workspace]));
+  return { seed, root, workspaces: [runtime.workspace, ...own] };
+}
+
 export function isDisabled({ config }: LoadedConfig, tool: string): boolean {
   const settings: Readonly<Record<string, { readonly enabled: boolean } | undefined>> = config.tools;
   return settings[tool]?.enabled === false;

@@ -47,6 +47,8 @@ describe("the rendered project", () => {
       ),
       { numRuns: 8 },
     );
+    const secret = await renderedFiles({ stack: "fleet", backend: "postgres://me:pa55word@h/pulumi" });
+    expect(secret.get("Pulumi.yaml")).toContain("postgres://me@h/pulumi");
     const files = await renderedFiles({ stack: "fleet" });
     expect(files.get("Pulumi.yaml")).toContain("file://./state");
     expect(files.get("README.md")).toContain("PULUMI_CONFIG_PASSPHRASE_FILE=.passphrase");

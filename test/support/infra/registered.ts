@@ -30,8 +30,8 @@ await pulumi.runtime.setMocks(
 
 const program = kind === "inline" ? createProgram(await readProject({ dir })) : await rendered(dir);
 const outputs = await program();
-const settled = await new Promise((resolve) => {
-  pulumi.output(outputs).apply((value) => resolve(value));
+const settled = await new Promise<unknown>((resolve) => {
+  pulumi.all([outputs]).apply(([value]) => resolve(value));
 });
 await pulumi.runtime.disconnect();
 registered.sort((a, b) => (`${a.type} ${a.name}` < `${b.type} ${b.name}` ? -1 : 1));
