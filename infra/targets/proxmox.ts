@@ -109,8 +109,7 @@ function nodeFiles({ plan, secrets, postgresPassword }: TargetInput<ProxmoxPlan>
     const content = `# Written for node ${node.name} by its deployment.\n${renderEnvFile({ ...own, ...more })}`;
     return filesInput(CONTAINER.configuration, [...node.files, { path: `${CONTAINER.configuration}/.env`, content }]);
   };
-  // A node that has a connection string of its own keeps it.
-  if (plan.postgres === null || own[POSTGRES.variable] !== undefined) return packed({});
+  if (plan.postgres === null || !node.secretVariables.includes(POSTGRES.variable)) return packed({});
   return needed(postgresPassword).apply((password) =>
     packed({ [POSTGRES.variable]: connectionString(postgresHost(plan), postgresPort(plan), password) }),
   );

@@ -145,7 +145,7 @@ export function sshArguments(host: SshHost, knownHosts: string): string[] {
     "ClearAllForwardings=yes",
     "ControlMaster=no",
     "ControlPath=none",
-    "LogLevel=ERROR",
+    "LogLevel=INFO",
     ...(host.identityFile === null ? [] : ["IdentitiesOnly=yes"]),
   ];
   return [

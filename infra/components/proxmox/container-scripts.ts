@@ -79,6 +79,8 @@ if [ "$running" != "$spec true" ] || ! diff -rq "$box/tree" "$configuration" >/d
   fi
   rm -rf "$configuration"
   mv "$box/tree" "$configuration"
+  # Newer engines look more often while a container starts.
+  if docker run --help 2>/dev/null | grep -q -e --health-start-interval; then set -- --health-start-interval 1s "$@"; fi
   docker run -d --name "$name" --label "${SPEC_LABEL}=$spec" "$@" >/dev/null
 fi
 state() { docker inspect -f '{{ .State.Status }} {{ if .State.Health }}{{ .State.Health.Status }}{{ else }}none{{ end }}' "$name"; }

@@ -7,6 +7,7 @@ import { deleteData, existingData } from "./data.ts";
 import { deliverImage, hasImage, imagePlaces } from "./images.ts";
 import { drift, observe } from "./observe.ts";
 import { preflight } from "./preflight.ts";
+import { settle } from "./settle.ts";
 
 export function createProxmoxDriver(plan: ProxmoxPlan): TargetDriver {
   return {
@@ -14,6 +15,7 @@ export function createProxmoxDriver(plan: ProxmoxPlan): TargetDriver {
     imagePlaces: () => imagePlaces(plan),
     hasImage: (image, place, signal) => hasImage(plan, image, place, signal),
     deliverImage: (image, place, report, signal) => deliverImage(plan, image, place, report, signal),
+    settle: (report, signal) => settle(plan, report, signal),
     existingData: (signal) => existingData(plan, signal),
     observe: (signal) => observe(plan, signal),
     drift: (signal) => drift(plan, signal),

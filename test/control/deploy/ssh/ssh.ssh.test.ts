@@ -1,0 +1,168 @@
+/** The SSH helper against Debian's own server: its refusals, its streams, and words that arrive as they were. */
+
+import { once } from "node:events";
+import { readdir } from "node:fs/promises";
+import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { Readable } from "node:stream";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openSsh, type Ssh, type SshHost } from "../../../../control/deploy/ssh/ssh.ts";
+import { commandLine, script } from "../../../../infra/components/proxmox/shell.ts";
+import { freePort, type SshServer, startSshd } from "../../../support/ssh/sshd.ts";
+
+let server: SshServer;
+let ssh: Ssh;
+const never = new AbortController().signal;
+
+beforeAll(async () => {
+  server = await startSshd();
+  ssh = await openSsh(server);
+});
+afterAll(async () => {
+  await ssh?.close();
+  await server?.stop();
+});
+
+async function failing(host: Partial<SshHost>, line = "true"): Promise<unknown> {
+  const other = await openSsh({ ...server, ...host });
+  try {
+    return await other.run({ line, signal: never }).then(
+      () => "no failure",
+      (error: unknown) => error,
+    );
+  } finally {
+    await other.close();
+  }
+}
+
+describe("ssh", () => {
+  it("hands each argument over as it was", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(argument(), { minLength: 1, maxLength: 5 }), async (args) => {
+        const recorder = script('for word; do printf "%s" "$word" | od -An -v -tx1 | tr -d " \\n"; echo; done', args);
+        const { stdout } = await ssh.run({ line: commandLine(recorder), signal: never });
+        expect(stdout.split("\n")).toEqual(args.map((arg) => Buffer.from(arg).toString("hex")));
+      }),
+      { numRuns: 8, examples: [[["a; rm -rf /", "'", '"', "$(id)", "a\nb\n", "`id`", "\\", "*", "-n", ""]]] },
+    );
+  });
+
+  it("refuses a host with another key than the pinned one", async () => {
+    const error = await failing({ hostKey: server.otherKey });
+    expect(error).toMatchObject({
+      code: "INFRA_HOST_KEY_MISMATCH",
+      message: expect.stringContaining("another host key"),
+    });
+  });
+
+  it("refuses a host that has no key of the pinned kind", async () => {
+    const rsa = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7";
+    expect(await failing({ hostKey: rsa })).toMatchObject({ code: "INFRA_HOST_KEY_MISMATCH" });
+  });
+
+  it("says that the key was refused", async () => {
+    const error = await failing({ identityFile: server.strangerFile });
+    expect(error).toMatchObject({
+      code: "INFRA_HOST_UNREACHABLE",
+      message: expect.stringContaining("refused the SSH key"),
+    });
+  });
+
+  it("says that nobody listens", async () => {
+    const error = await failing({ port: await freePort() });
+    expect(error).toMatchObject({ code: "INFRA_HOST_UNREACHABLE", message: expect.stringMatching(/refused|reached/) });
+  });
+
+  it("gives up a host that accepts and says nothing, at the deadline", async () => {
+    const silent: Server = createServer(() => {}).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const address = silent.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const other = await openSsh({ ...server, port });
+    try {
+      await expect(other.run({ line: "true", timeoutMs: 500, signal: never })).rejects.toMatchObject({
+        code: "INFRA_HOST_UNREACHABLE",
+        message: expect.stringContaining("0.5 s"),
+      });
+    } finally {
+      await other.close();
+      silent.close();
+    }
+  });
+
+  it("reads the code that one of our scripts names", async () => {
+    const line = commandLine(["/bin/sh", "-c", "echo 'cairn: INFRA_IMAGE_MISSING: no template' >&2; exit 1"]);
+    expect(await failing({}, line)).toMatchObject({
+      code: "INFRA_IMAGE_MISSING",
+      message: expect.stringContaining("no template"),
+    });
+  });
+
+  it("carries 50 MB of input", async () => {
+    const chunk = Buffer.alloc(1024 * 1024, "x");
+    const input = Readable.from(
+      (function* () {
+        for (let count = 0; count < 50; count += 1) yield chunk;
+      })(),
+    );
+    const { stdout } = await ssh.run({ line: "wc -c", input, signal: never });
+    expect(Number(stdout)).toBe(50 * 1024 * 1024);
+  });
+
+  it("fails when the input breaks in the middle", async () => {
+    const input = Readable.from(
+      (function* () {
+        yield Buffer.alloc(1024);
+        throw new Error("the disk is gone");
+      })(),
+    );
+    await expect(ssh.run({ line: "cat >/dev/null", input, signal: never })).rejects.toMatchObject({
+      code: "INFRA_FAILED",
+    });
+  });
+
+  it("ends with its signal in the middle of a stream", async () => {
+    const stopping = new AbortController();
+    const input = new Readable({
+      read() {
+        this.push(Buffer.alloc(64 * 1024));
+        setTimeout(() => stopping.abort(new Error("enough")), 300).unref();
+      },
+    });
+    await expect(ssh.run({ line: "cat >/dev/null", input, signal: stopping.signal })).rejects.toThrow("enough");
+  });
+
+  it("leaves no file behind", async () => {
+    const before = await folders();
+    const other = await openSsh(server);
+    await other.run({ line: "true", signal: never });
+    await other.close();
+    expect(await folders()).toEqual(before);
+  });
+});
+
+async function folders(): Promise<string[]> {
+  return (await readdir(tmpdir())).filter((name) => name.startsWith("cairn-ssh-")).sort();
+}
+
+/** Anything but NUL, which no argument of a process can hold. */
+function argument(): fc.Arbitrary<string> {
+  const odd = fc.constantFrom(
+    "a; rm -rf /",
+    "'",
+    "''",
+    '"',
+    "$(id)",
+    "`id`",
+    "\n",
+    "\\",
+    "-e",
+    "",
+    "~",
+    "*",
+    "é",
+    "€ 😀",
+  );
+  return fc.oneof(odd, fc.string({ unit: "binary" })).map((text) => text.replaceAll("\0", "").toWellFormed());
+}

@@ -1,0 +1,133 @@
+/**
+ * The Proxmox target for real but for `pct`: the real engine and command provider, Debian's sshd, real unprivileged LXC
+ * containers with a real Docker in each, and a small image that plays the node.
+ */
+
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { UpResult } from "@pulumi/pulumi/automation/index.js";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createProxmoxDriver } from "../../../control/deploy/drivers/proxmox/driver.ts";
+import type { ProxmoxPlan } from "../../../infra/plan/types.ts";
+import { type ProxmoxTestHost, startProxmox } from "../../support/proxmox/host.ts";
+import { makeImage, type TestImage } from "../../support/proxmox/image.ts";
+import { openStack } from "../../support/proxmox/stack.ts";
+import { missingForCts } from "../../support/proxmox/template.ts";
+import { missingPlugins } from "../../support/pulumi-plugins.ts";
+
+const missing = missingForCts() ?? missingPlugins("command");
+const signal = new AbortController().signal;
+
+describe.skipIf(missing !== undefined)(`a stack on Proxmox${missing === undefined ? "" : ` (${missing})`}`, () => {
+  let host: ProxmoxTestHost;
+  let image: TestImage;
+  let folder: string;
+  let plan: ProxmoxPlan;
+  const path = process.env.PATH ?? "";
+
+  beforeAll(async () => {
+    host = await startProxmox();
+    folder = mkdtempSync(join(tmpdir(), "cairn-stack-"));
+    image = makeImage(folder, join(host.template, "bin", "busybox"), "1");
+    plan = host.plan({}, { image: image.identity });
+    // Of the engine on this machine only what is asked of it here.
+    process.env.PATH = `${host.engineWith(image)}:${path}`;
+  });
+  afterAll(async () => {
+    process.env.PATH = path;
+    await host?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const driver = (now = plan) => createProxmoxDriver(now);
+  const data = (name: string): string => join(host.dataDir, "fleet", "one", "home", name);
+  const starts = (): string[] => readFileSync(data("starts"), "utf8").trim().split("\n");
+
+  it("comes up healthy from nothing", async () => {
+    expect(await driver().preflight(signal)).toEqual([]);
+    for (const place of driver().imagePlaces()) await driver().deliverImage(image.identity, place, () => {}, signal);
+    const { outputs } = await (await openStack(folder, plan)).up();
+    expect(outputs["nodes"]?.value).toEqual([
+      { name: "one", workload: "700", place: host.ssh.host, image: `cairn-image:${image.identity.id?.slice(7)}` },
+    ]);
+    expect(await driver().observe(signal)).toMatchObject([{ name: "one", state: "running", health: "healthy" }]);
+    expect(await driver().hasImage(image.identity, host.ssh.host, signal)).toBe(true);
+  });
+
+  it("runs as an unprivileged user on its own data, and answers through the driver's connection", async () => {
+    expect(readFileSync(data("uid"), "utf8").trim()).toBe("1000");
+    expect(statSync(data("uid")).uid).toBe(101_000);
+    const connection = await driver().connect("one", signal);
+    try {
+      const answers = await Promise.all([1, 2].map(async () => (await fetch(connection.url)).text()));
+      expect(answers).toEqual(["node 1\n", "node 1\n"]);
+    } finally {
+      await connection.close();
+    }
+    await expect(fetch(connection.url)).rejects.toThrow();
+  });
+
+  it("gets its secrets as a file, and keeps them from command lines, the host's disk and the open state", async () => {
+    expect(readFileSync(data("seen.env"), "utf8")).toContain("SERVICE_API_TOKEN=very-secret-word");
+    expect(readFileSync(join(host.state, "calls"), "utf8")).not.toContain("very-secret-word");
+    const states = readdirSync(join(folder, "state"), { recursive: true, withFileTypes: true }).filter((e) =>
+      e.isFile(),
+    );
+    expect(states.length).toBeGreaterThan(0);
+    for (const entry of states) {
+      const text = readFileSync(join(entry.parentPath, entry.name), "utf8");
+      expect(text).not.toContain("very-secret-word");
+      expect(text).not.toContain("OPENSSH PRIVATE KEY");
+    }
+    expect(host.pct("exec", "700", "--", "stat", "-c", "%a %u:%g", "/etc/cairn/.env")).toBe("440 0:0\n");
+    expect(host.pct("exec", "700", "--", "docker", "inspect", "fleet-one")).not.toContain("very-secret-word");
+  });
+
+  it("changes nothing when nothing has changed", async () => {
+    expect(changes(await (await openStack(folder, plan)).up())).toEqual({});
+    expect(await driver().drift(signal)).toEqual([]);
+  });
+
+  it("changes one setting of the CT and nothing else, without a restart", async () => {
+    plan = { ...plan, nameserver: "10.0.0.53" };
+    expect(changes(await (await openStack(folder, plan)).up())).toEqual({ update: 1 });
+    expect(host.pct("config", "700")).toContain("nameserver: 10.0.0.53");
+    expect(starts()).toEqual(["start 1"]);
+  });
+
+  it("finds what was changed by hand, and brings it back", async () => {
+    host.pct("set", "700", "--memory", "4096", "--cores", "7");
+    expect(await driver().drift(signal)).toEqual([
+      { resource: "fleet-one-ct", setting: "memory", expected: "512", observed: "4096" },
+      { resource: "fleet-one-ct", setting: "cores", expected: "(unset)", observed: "7" },
+    ]);
+    await driver().settle?.(() => {}, signal);
+    expect(await driver().drift(signal)).toEqual([]);
+  });
+
+  it("keeps the data when it is destroyed, ends its node gracefully, and finds the data again", async () => {
+    await (await openStack(folder, plan)).destroy({ excludeProtected: true });
+    expect(() => host.pct("config", "700")).toThrow();
+    expect(starts()).toEqual(["start 1", "graceful"]);
+    expect((await driver().existingData(signal)).map(({ name, stack }) => [name, stack])).toEqual([
+      ["fleet-one-home", "fleet"],
+    ]);
+    expect(changes(await (await openStack(folder, plan)).up())).toEqual({ create: 4 });
+    expect(starts()).toEqual(["start 1", "graceful", "start 1"]);
+  });
+
+  it("removes data only when it is told which, and not while a CT has them", async () => {
+    const found = await driver().existingData(signal);
+    await expect(driver().deleteData(found, signal)).rejects.toMatchObject({ code: "INFRA_DATA_PROTECTED" });
+    await (await openStack(folder, plan)).destroy({ excludeProtected: true });
+    await driver().deleteData(found, signal);
+    expect(await driver().existingData(signal)).toEqual([]);
+  });
+});
+
+/** What was done, without what stayed. */
+function changes(result: UpResult): Record<string, number> {
+  const { same: _, ...rest } = result.summary.resourceChanges ?? {};
+  return rest;
+}
