@@ -4,15 +4,18 @@ import type { ContainerArgs } from "@pulumi/docker";
 import type { DockerPlan, ResourceLimits } from "../../plan/types.ts";
 
 const MIB = 1024 * 1024;
+/** Microseconds, as Docker's own. */
+const CPU_PERIOD = 100_000;
 
-type Limited = Pick<ContainerArgs, "memory" | "memorySwap" | "cpus">;
+type Limited = Pick<ContainerArgs, "memory" | "memorySwap" | "cpuPeriod" | "cpuQuota">;
 
 /** Docker counts memory in MiB here. No swap on top: a limit is a limit, and left out the provider sees a change each time. */
 export function limitArgs(limits: ResourceLimits): Limited {
   const memory = limits.memoryBytes === null ? null : Math.max(Math.floor(limits.memoryBytes / MIB), 1);
   return {
     ...(memory === null ? {} : { memory, memorySwap: memory }),
-    ...(limits.cpus === null ? {} : { cpus: String(limits.cpus) }),
+    // The provider has `cpus`, too, but reads whole numbers back in another form than it was given, and sees a change.
+    ...(limits.cpus === null ? {} : { cpuPeriod: CPU_PERIOD, cpuQuota: Math.round(limits.cpus * CPU_PERIOD) }),
   };
 }
 

@@ -100,7 +100,14 @@ export class DockerNode extends ComponentResource {
           startInterval: "2s",
         },
       },
-      { provider: host.provider, parent: this, deleteBeforeReplace: true, dependsOn: [...input.dependsOn] },
+      {
+        provider: host.provider,
+        parent: this,
+        deleteBeforeReplace: true,
+        // The provider would report an update of these, and leave the container as it is.
+        replaceOnChanges: ["cpuPeriod", "cpuQuota"],
+        dependsOn: [...input.dependsOn],
+      },
     );
     limitPids(name, host, this.container, plan.pids, this);
     this.registerOutputs({});

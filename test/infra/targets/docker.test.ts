@@ -138,7 +138,8 @@ test("every container that serves has the least rights, limits, rotated logs and
   expect(find(declaration, "Container", "fleet-alpha").inputs).toMatchObject({
     memory: 512,
     memorySwap: 512,
-    cpus: "1.5",
+    cpuPeriod: 100_000,
+    cpuQuota: 150_000,
   });
   expect(find(declaration, "Container", "fleet-beta").inputs).not.toHaveProperty("memory");
 });
