@@ -2,6 +2,7 @@
 
 import { defineConfig } from "vitest/config";
 import { LANES } from "./test/lanes/lanes.ts";
+import { pathWithEngine } from "./test/lanes/pulumi/engine.ts";
 
 export default defineConfig({
   test: {
@@ -20,6 +21,8 @@ export default defineConfig({
         expect: { poll: { timeout: lane.timeoutMs / 2 } },
         // One lane after the other: those that start whole processes are not disturbed by the quick ones.
         sequence: { groupOrder: order },
+        // An engine that was built for the tests is on no PATH.
+        env: { PATH: pathWithEngine() },
         unstubEnvs: true,
         restoreMocks: true,
         ...(lane.postgres ? { globalSetup: ["test/lanes/postgres-setup.ts"] } : {}),

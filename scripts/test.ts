@@ -49,7 +49,10 @@ async function check(name: keyof typeof TASKS): Promise<Counts> {
 
 async function runLanes(vitestArgs: readonly string[]): Promise<Counts> {
   const required = requiredLanes(process.env);
-  const { run: found, skipped } = chooseLanes(LANES, required);
+  const { run: found, skipped } = chooseLanes(
+    LANES.filter((lane) => lane.always || required.has(lane.name)),
+    required,
+  );
   let failed = 0;
   for (const { lane, reason, required: isRequired } of skipped) {
     say(`lane ${lane.name}: ${isRequired ? "REQUIRED, but" : "skipped,"} ${reason}`);

@@ -4,10 +4,10 @@ import { Flags } from "@oclif/core";
 import { BaseCommand } from "../base-command.ts";
 import { Interrupted } from "../output/failure.ts";
 import type { Interruption } from "../output/interruption.ts";
-import { findDeployment } from "../service/deployment.ts";
+import { type Deployment, findDeployment } from "../service/deployment.ts";
 import { eventOutput } from "./event-output.ts";
 import { defaultServices } from "./operations/default-services.ts";
-import type { Run } from "./operations/services.ts";
+import type { Prompts, Run, Services } from "./operations/services.ts";
 import { terminalPrompts } from "./prompts.ts";
 
 export const backendFlag = Flags.string({
@@ -28,6 +28,11 @@ export interface SharedFlags {
 }
 
 export abstract class InfraCommand<Result> extends BaseCommand<Result> {
+  /** What the operation is handed. */
+  protected services(deployment: Deployment, prompts: Prompts | null): Services {
+    return defaultServices({ deployment, root: this.config.root, prompts });
+  }
+
   /** Calls the operation. The first Ctrl-C lets the engine end the step that it is at, the second ends it at once. */
   protected async operate<T>(
     flags: SharedFlags,
@@ -54,7 +59,7 @@ export abstract class InfraCommand<Result> extends BaseCommand<Result> {
       return await work({
         dir: deployment.dir,
         backend: flags.backend,
-        services: defaultServices({ deployment, root: this.config.root, prompts }),
+        services: this.services(deployment, prompts),
         onEvent: output.show,
         signal: stop.signal,
         insistence: insist.signal,

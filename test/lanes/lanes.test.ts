@@ -12,6 +12,7 @@ describe("lanes", () => {
     ["test/first-run.e2e.test.ts", ["blackbox"]],
     ["test/infra/up.docker.test.ts", ["docker"]],
     ["test/infra/up.kubernetes.test.ts", ["kubernetes"]],
+    ["test/infra/upgrade.nightly.test.ts", ["nightly"]],
     ["test/fakes/openai/server.ts", []],
   ])("puts %s into %j", (file, expected) => {
     const lanes = LANES.filter(
@@ -19,6 +20,10 @@ describe("lanes", () => {
         include.some((glob) => matchesGlob(file, glob)) && !exclude.some((glob) => matchesGlob(file, glob)),
     );
     expect(lanes.map((lane) => lane.name)).toEqual(expected);
+  });
+
+  it("leaves to the night what takes long", () => {
+    expect(LANES.filter((lane) => !lane.always).map((lane) => lane.name)).toEqual(["nightly"]);
   });
 
   it("skips a lane whose tool is missing and says why", () => {

@@ -16,6 +16,8 @@ export interface Lane {
   readonly postgres: boolean;
   /** Longest time of one test or hook, in milliseconds. */
   readonly timeoutMs: number;
+  /** False for what takes too long for every run: `npm run nightly`. */
+  readonly always: boolean;
 }
 
 export interface LaneChoice {
@@ -33,6 +35,7 @@ export const LANES: readonly Lane[] = [
   lane("ssh", "test/**/*.ssh.test.ts", { needs: ["sshd"], timeoutMs: 60_000 }),
   lane("kubernetes", "test/**/*.kubernetes.test.ts", { needs: ["kubernetes"], timeoutMs: 180_000 }),
   lane("browser", "test/**/*.browser.test.ts", { needs: ["chromium"], timeoutMs: 120_000 }),
+  lane("nightly", "test/**/*.nightly.test.ts", { timeoutMs: 900_000, always: false }),
 ];
 
 /** Names in REQUIRE_LANES. Throws for a name that is no lane, so that a typing error cannot skip silently. */
@@ -67,5 +70,14 @@ export function chooseLanes(
 }
 
 function lane(name: string, include: string, rest: Partial<Omit<Lane, "name" | "include">>): Lane {
-  return { name, include: [include], exclude: [], needs: [], postgres: false, timeoutMs: 30_000, ...rest };
+  return {
+    name,
+    include: [include],
+    exclude: [],
+    needs: [],
+    postgres: false,
+    timeoutMs: 30_000,
+    always: true,
+    ...rest,
+  };
 }

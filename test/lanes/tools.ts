@@ -3,7 +3,9 @@
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { clusterMissing } from "../support/kubernetes/binaries.ts";
 import { findPostgres } from "./postgres-binaries.ts";
+import { engineFolder } from "./pulumi/engine.ts";
 
 export type Tool = "postgres" | "bwrap" | "pulumi" | "docker" | "sshd" | "kubernetes" | "chromium";
 
@@ -18,10 +20,14 @@ const PROBES: Readonly<Record<Tool, () => string | undefined>> = {
   },
   // A container may forbid user namespaces, and then the binary is there and useless.
   bwrap: () => works("bwrap", ["--ro-bind", "/", "/", "--unshare-pid", "true"]),
-  pulumi: () => works("pulumi", ["version"], [join(process.env.HOME ?? "/", ".pulumi", "bin")]),
+  pulumi: () => {
+    const folder = engineFolder();
+    return folder === undefined ? "pulumi is not installed" : works("pulumi", ["version"], [folder]);
+  },
   docker: () => works("docker", ["info", "--format", "{{.ServerVersion}}"]),
   sshd: () => works("sshd", ["-V"], ["/usr/sbin", "/usr/local/sbin"]),
-  kubernetes: () => works("kubectl", ["get", "--raw", "/readyz", "--request-timeout=5s"]),
+  // The lane starts a cluster of its own, which takes what it is made of.
+  kubernetes: clusterMissing,
   chromium: () => {
     const found = [...["chromium", "chromium-browser", "google-chrome"].map((name) => onPath(name)), bundledChromium()];
     return found.some((path) => path !== undefined) ? undefined : "no Chromium";

@@ -69,6 +69,11 @@ export function resourcesOf(state: ExportedState | null): RecordedResource[] {
     }));
 }
 
+/** What the program told last; null where nothing was ever deployed. */
+export function outputsOf(state: ExportedState | null): unknown {
+  return state?.deployment.resources?.find(({ type }) => type === "pulumi:pulumi:Stack")?.outputs ?? null;
+}
+
 export function pendingOf(state: ExportedState | null): PendingOperation[] {
   return (state?.deployment.pending_operations ?? []).map(({ resource: { urn, type, inputs }, type: operation }) => ({
     urn,

@@ -22,6 +22,13 @@ export type EngineNote =
 /** Steps that change nothing are not worth a line. */
 const QUIET = new Set(["same", "read", "refresh", "discard", "remove-pending-replace"]);
 
+const SEVERITIES: Readonly<Record<string, "info" | "warning" | "error">> = {
+  info: "info",
+  "info#err": "info",
+  warning: "warning",
+  error: "error",
+};
+
 /** Said by the engine about itself, of no use to an operator. */
 const CHATTER = /^using pulumi-|^Attempting to deploy or update resources with \d+ pending|^(?:update|preview) failed$/;
 
@@ -30,8 +37,9 @@ export function noteOf(event: EngineEvent, redact: (text: string) => string): En
   const { diagnosticEvent: said, resourcePreEvent: begun, resOutputsEvent: ended, resOpFailedEvent: failed } = event;
   if (said) {
     const message = redact(plain(said.message)).trim();
-    if (said.ephemeral || message === "" || CHATTER.test(message)) return null;
-    const severity = said.severity === "error" ? "error" : said.severity === "warning" ? "warning" : "info";
+    // Debug messages come, too, though the types do not say so: they spell out whole resources.
+    const severity = SEVERITIES[said.severity];
+    if (severity === undefined || said.ephemeral || message === "" || CHATTER.test(message)) return null;
     return { kind: "message", severity, message, urn: said.urn || null };
   }
   if (begun && begun.planning !== true) return step(begun.metadata, "started");

@@ -137,9 +137,9 @@ export function createPulumiEngine(options: EngineOptions): Engine {
     },
 
     async previewDestroy(run) {
-      return (
-        await operate("destroy", run, (stack, hooks) => stack.previewDestroy({ ...hooks, excludeProtected: true }))
-      ).diff;
+      // Not the API's own previewDestroy: that says on standard error that it misses a summary.
+      const options = { excludeProtected: true, previewOnly: true };
+      return (await operate("destroy", run, (stack, hooks) => stack.destroy({ ...hooks, ...options }))).diff;
     },
 
     async destroy(run) {
@@ -245,7 +245,6 @@ function environment(files: InfraFiles, backend: string): Record<string, string>
     // An operator's own passphrase variable would win over the file.
     PULUMI_CONFIG_PASSPHRASE: "",
     PULUMI_SKIP_UPDATE_CHECK: "true",
-    PULUMI_SKIP_CONFIRMATIONS: "true",
     NO_COLOR: "1",
   };
 }

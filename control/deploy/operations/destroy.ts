@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { needsTerminal, UsageError } from "../../output/failure.ts";
 import { type ExportedState, type RecordedResource, resourcesOf, unprotect } from "../engine/checkpoint.ts";
-import type { DestroyResult, Diff } from "../schemas.ts";
+import type { DestroyResult } from "../schemas.ts";
 import { settleInterrupted } from "./pending.ts";
 import { readRecord, removeRecord } from "./record.ts";
 import type { Run } from "./services.ts";
@@ -77,7 +77,7 @@ async function takeBackup({ run, project, driver, ...session }: Session, taken: 
     const path = resolve(taken);
     const found = await stat(path).catch(() => null);
     const age = found === null ? Number.POSITIVE_INFINITY : run.services.now().getTime() - found.mtimeMs;
-    if (found !== null && found.isFile() && found.size > 0 && age < FRESH_BACKUP_MS) return path;
+    if (found?.isFile() && found.size > 0 && age < FRESH_BACKUP_MS) return path;
     throw new InfraError("INFRA_DATA_PROTECTED", `${path} is no backup of the last 24 hours.`, {
       hint: "Take one with `cairn memory backup FILE`.",
     });
@@ -117,7 +117,8 @@ async function withPlaces(
   resources: readonly RecordedResource[],
   dir: string,
 ): Promise<{ name: string; place: string }[]> {
-  const record: Diff | null | Awaited<ReturnType<typeof readRecord>> = await readRecord(dir);
-  const known = record !== null && "data" in record ? record.data : [];
-  return resources.map(({ name }) => ({ name, place: known.find((one) => one.name === name)?.place ?? "unknown" }));
+  const record = await readRecord(dir);
+  return [...resources]
+    .sort((a, b) => a.name.localeCompare(b.name))
+    .map(({ name }) => ({ name, place: record?.data.find((one) => one.name === name)?.place ?? "unknown" }));
 }

@@ -22,7 +22,8 @@ export function nodeOf(resource: Pick<Change, "name" | "urn">, plan: DeploymentP
 }
 
 function isOf(text: string, prefix: string): boolean {
-  return text === prefix || text.startsWith(`${prefix}-`);
+  // What belongs to a workload is called after it: `lab-one-home`, `lab-one.files`.
+  return text === prefix || text.startsWith(`${prefix}-`) || text.startsWith(`${prefix}.`);
 }
 
 /** Nodes that the changes would stop. */

@@ -2,7 +2,7 @@
 
 import { needsTerminal, UsageError } from "../../output/failure.ts";
 import type { ObservedNode } from "../driver.ts";
-import { type ExportedState, resourcesOf } from "../engine/checkpoint.ts";
+import { type ExportedState, outputsOf, resourcesOf } from "../engine/checkpoint.ts";
 import { type Diff, stackOutputs, type UpResult } from "../schemas.ts";
 import { generateSecret } from "../state/passphrase.ts";
 import { shownBackend } from "./backend.ts";
@@ -11,7 +11,7 @@ import { refuseDataLoss, refuseManyStops, targetsOf } from "./guards.ts";
 import { deliverImages, withImages } from "./images.ts";
 import { settleInterrupted } from "./pending.ts";
 import { preflight } from "./preflight.ts";
-import { deployedNodes, writeRecord } from "./record.ts";
+import { deployedNodes, readRecord, writeRecord } from "./record.ts";
 import type { ReadProject, Run } from "./services.ts";
 import { alone, openSession, type Session } from "./session.ts";
 
@@ -55,8 +55,10 @@ export async function up(run: Run, options: UpOptions): Promise<UpResult | null>
     await guard(session, project, diff, state);
     if (!options.yes && !(await confirmed(session, diff))) return null;
 
-    session.phase("up", "Applying");
-    const applied = await engine.up({ ...session.engineRun(), program, targets });
+    const standing = diff.changes.length === 0 && (await readRecord(run.dir)) !== null ? outputsOf(state) : null;
+    if (standing === null) session.phase("up", "Applying");
+    const applied =
+      standing === null ? await engine.up({ ...session.engineRun(), program, targets }) : { diff, outputs: standing };
     session.phase("settle", "Waiting for the nodes");
     await session.driver.settle?.(session.report, run.signal);
     return finish(session, project, { nodes, warnings, adopted: [...adopt].sort(), applied });

@@ -12,6 +12,8 @@ const PACKAGES = ["docker", "kubernetes", "command"] as const;
 export interface StubPlugins {
   /** To be put first on PATH. */
   readonly bin: string;
+  /** Where the stub target is kept. */
+  readonly data: string;
   /** What stands on the target, by id, of all packages. */
   resources(): StubStore;
   /** Every call since the last `forget`. */
@@ -30,11 +32,16 @@ export function makeStubPlugins(directory: string): StubPlugins {
   for (const name of PACKAGES) {
     const version = versionOf(name);
     const command = [process.execPath, "--no-warnings", PROVIDER, name, version, data].map(quote).join(" ");
-    writeFileSync(join(bin, `pulumi-resource-${name}`), `#!/bin/sh\nexec ${command} "$@"\n`, { mode: 0o755 });
+    writeFileSync(
+      join(bin, `pulumi-resource-${name}`),
+      `#!/bin/sh\nNODE_COMPILE_CACHE=${quote(join(directory, "cache"))} exec ${command} "$@"\n`,
+      { mode: 0o755 },
+    );
   }
   const calls = join(data, "calls.ndjson");
   return {
     bin,
+    data,
     resources: () => {
       const stores = PACKAGES.map((name) => join(data, `${name}.json`)).filter(existsSync);
       return Object.assign({}, ...stores.map((file) => JSON.parse(readFileSync(file, "utf8"))));

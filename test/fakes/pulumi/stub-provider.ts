@@ -4,9 +4,9 @@
  */
 
 import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createRequire } from "node:module";
 import type { Faults, StubCall, StubStore } from "./stub-files.ts";
 
 // The provider server alone: the package's index would load the whole SDK, which takes a second longer.
@@ -19,6 +19,14 @@ type Props = Record<string, unknown>;
 /** Changes of these alone are made in place; everything else of a container replaces it, as with the real provider. */
 const IN_PLACE: Readonly<Record<string, readonly string[]>> = {
   "docker:index/container:Container": ["restart", "memory", "memorySwap", "cpuShares", "maxRetryCount"],
+};
+/** What a provider adds to what it was given. */
+const COMPUTED: Readonly<Record<string, Props>> = {
+  "docker:index/remoteImage:RemoteImage": {
+    imageId: `sha256:${"b".repeat(64)}`,
+    repoDigest: `stub@sha256:${"b".repeat(64)}`,
+  },
+  "command:local:Command": { stdout: "", stderr: "" },
 };
 /** Every change of these replaces. */
 const ALWAYS_REPLACED = ["docker:index/network:Network", "docker:index/volume:Volume"];
@@ -44,7 +52,9 @@ await main(
     },
     async diff(_id: string, urn: string, olds: Props, news: Props) {
       const type = typeOf(urn);
-      const changed = keysOf(olds, news).filter((key) => JSON.stringify(olds[key]) !== JSON.stringify(news[key]));
+      const added = Object.keys(COMPUTED[type] ?? {});
+      const keys = keysOf(olds, news).filter((key) => !added.includes(key));
+      const changed = keys.filter((key) => JSON.stringify(olds[key]) !== JSON.stringify(news[key]));
       const inPlace = IN_PLACE[type];
       const replaces = ALWAYS_REPLACED.includes(type)
         ? changed
@@ -62,15 +72,15 @@ await main(
       if (store[id] !== undefined) throw new Error(`Conflict. ${nameOf(urn, inputs)} exists already`);
       write({ ...store, [id]: { urn, type: typeOf(urn), props: inputs } });
       await act(fault, "create", urn, inputs);
-      return { id, outs: inputs };
+      return { id, outs: { ...inputs, ...COMPUTED[typeOf(urn)] } };
     },
-    async read(id: string, urn: string, props: Props) {
+    async read(id: string, urn: string) {
       record({ op: "read", urn, name: id });
       const found = read()[id];
       if (found === undefined) return { id: "", props: {} };
       const drift = faults().drift?.[id] ?? {};
       const now = { ...found.props, ...drift };
-      return { id, props: now, inputs: now, ...(props ? {} : {}) };
+      return { id, props: { ...now, ...COMPUTED[typeOf(urn)] }, inputs: now };
     },
     async update(id: string, urn: string, _olds: Props, news: Props) {
       record({ op: "update", urn, name: nameOf(urn, news) });
@@ -78,7 +88,7 @@ await main(
       if (fault?.kind === "fail") throw new Error(fault.message ?? "the stub was told to fail");
       await act(fault, "update", urn, news);
       write({ ...read(), [id]: { urn, type: typeOf(urn), props: news } });
-      return { outs: news };
+      return { outs: { ...news, ...COMPUTED[typeOf(urn)] } };
     },
     async delete(id: string, urn: string, props: Props) {
       record({ op: "delete", urn, name: nameOf(urn, props) });

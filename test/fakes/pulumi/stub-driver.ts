@@ -1,0 +1,55 @@
+/** A target driver that sees what the stub plugins made: containers there are running and healthy, volumes are data. */
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Drift, Finding, TargetDriver } from "../../../control/deploy/driver.ts";
+import type { DeploymentPlan } from "../../../infra/plan/types.ts";
+import type { StubPlugins } from "./stub-plugins.ts";
+
+const CONTAINER = "docker:index/container:Container";
+const VOLUME = "docker:index/volume:Volume";
+
+export interface StubTarget {
+  readonly plugins: StubPlugins;
+  readonly findings?: readonly Finding[];
+  readonly drift?: readonly Drift[];
+  /** Address that `connect` gives. */
+  readonly url?: string;
+}
+
+export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriver {
+  const { plugins } = target;
+  const standing = (type: string) => Object.values(plugins.resources()).filter((one) => one.type === type);
+  const named = (type: string, name: string) => standing(type).find(({ props }) => props["name"] === name);
+  return {
+    preflight: async () => target.findings ?? [],
+    imagePlaces: () => ["local"],
+    hasImage: async () => true,
+    deliverImage: async () => undefined,
+    existingData: async () =>
+      standing(VOLUME).map(({ props }) => ({ name: String(props["name"]), place: "local", stack: plan.stack })),
+    observe: async () =>
+      plan.nodes.map(({ name }) => {
+        const workload = `${plan.stack}-${name}`;
+        const found = named(CONTAINER, workload);
+        const image = found ? String(found.props["image"]) : null;
+        const [state, health] = found ? (["running", "healthy"] as const) : (["missing", "unknown"] as const);
+        return { name, workload, place: "local", state, health, image };
+      }),
+    drift: async () => target.drift ?? [],
+    findInterrupted: async (type, name) => {
+      const found = Object.entries(plugins.resources()).find(
+        ([, one]) => one.type === type && one.props["name"] === name,
+      );
+      return found?.[0] ?? null;
+    },
+    deleteData: async (data) => {
+      const file = join(plugins.data, "docker.json");
+      const left = Object.entries(
+        JSON.parse(readFileSync(file, "utf8")) as ReturnType<StubPlugins["resources"]>,
+      ).filter(([, one]) => !(one.type === VOLUME && data.some(({ name }) => name === one.props["name"])));
+      writeFileSync(file, JSON.stringify(Object.fromEntries(left)));
+    },
+    connect: async () => ({ url: target.url ?? "http://127.0.0.1:1", close: async () => undefined }),
+  };
+}
