@@ -81,9 +81,9 @@ if config=$(pct config "$vmid" 2>/dev/null); then
     if same "$key" "$wanted" "$present"; then continue; fi
     if [ -z "$wanted" ]; then set -- "$@" --delete "$key"; continue; fi
     if [ "$key" = net0 ]; then
-      # The hardware address stays, and with it what a DHCP server knows of the CT.
-      address=$(printf '%s' "$present" | tr ',' '\\n' | sed -n 's/^hwaddr=//p')
-      [ -z "$address" ] || wanted="$wanted,hwaddr=$address"
+      # The hardware address stays, and with it what a DHCP server knows of the CT; so does the administrator's firewall.
+      kept=$(printf '%s' "$present" | tr ',' '\\n' | grep -e '^hwaddr=' -e '^firewall=' | tr '\\n' ',')
+      [ -z "$kept" ] || wanted="$wanted,\${kept%,}"
     fi
     set -- "$@" "--$key" "$wanted"
   done
