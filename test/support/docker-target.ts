@@ -140,7 +140,14 @@ function unwrap(value: unknown, reveal: boolean): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, unwrap(item, reveal)]));
 }
 
-const SHOWN = ["protect", "retainOnDelete", "ignoreChanges", "deleteBeforeReplace", "import"] as const;
+const SHOWN = [
+  "protect",
+  "retainOnDelete",
+  "ignoreChanges",
+  "deleteBeforeReplace",
+  "import",
+  "replaceOnChanges",
+] as const;
 
 function shown(opts: pulumi.ResourceOptions): Record<string, unknown> {
   const given: Record<string, unknown> = { ...opts };

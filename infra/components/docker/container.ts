@@ -2,10 +2,14 @@
 
 import type { ContainerArgs } from "@pulumi/docker";
 import type { DockerPlan, ResourceLimits } from "../../plan/types.ts";
+import type { Label } from "./labels.ts";
 
 const MIB = 1024 * 1024;
 /** Microseconds, as Docker's own. */
 const CPU_PERIOD = 100_000;
+
+/** The provider reports a change of these as an update, and leaves the container as it is: it takes a new one. */
+export const NEVER_UPDATED = ["cpuPeriod", "cpuQuota", "healthcheck", "init", "tmpfs"] as const;
 
 type Limited = Pick<ContainerArgs, "memory" | "memorySwap" | "cpuPeriod" | "cpuQuota">;
 
@@ -17,6 +21,11 @@ export function limitArgs(limits: ResourceLimits): Limited {
     // The provider has `cpus`, too, but reads whole numbers back in another form than it was given, and sees a change.
     ...(limits.cpus === null ? {} : { cpuPeriod: CPU_PERIOD, cpuQuota: Math.round(limits.cpus * CPU_PERIOD) }),
   };
+}
+
+/** Memory is limited anew while a container runs, but Docker does not take a limit away: then a label makes it a new one. */
+export function limitLabels({ memoryBytes }: ResourceLimits): Label[] {
+  return memoryBytes === null ? [] : [{ label: "cairn.memory", value: "limited" }];
 }
 
 export function hardeningArgs() {

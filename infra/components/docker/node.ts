@@ -6,7 +6,15 @@ import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { renderEnvFile } from "../../plan/env-file.ts";
 import { stackNames } from "../../plan/names.ts";
 import { CONTAINER, type DockerNodePlan, type DockerPlan, POSTGRES } from "../../plan/types.ts";
-import { environmentArgs, hardeningArgs, lifetimeArgs, limitArgs, logArgs } from "./container.ts";
+import {
+  environmentArgs,
+  hardeningArgs,
+  lifetimeArgs,
+  limitArgs,
+  limitLabels,
+  logArgs,
+  NEVER_UPDATED,
+} from "./container.ts";
 import { filesFor } from "./files.ts";
 import type { DockerHost } from "./host.ts";
 import { ownLabels, serviceLabels } from "./labels.ts";
@@ -71,7 +79,7 @@ export class DockerNode extends ComponentResource {
         // The image starts an init of its own.
         init: false,
         ...environmentArgs(node.environment),
-        labels: [...ownLabels(plan, "node", node.name), ...serviceLabels(plan, node.name)],
+        labels: [...ownLabels(plan, "node", node.name), ...serviceLabels(plan, node.name), ...limitLabels(node.limits)],
         ...hardeningArgs(),
         ...logArgs(plan),
         ...limitArgs(node.limits),
@@ -104,8 +112,7 @@ export class DockerNode extends ComponentResource {
         provider: host.provider,
         parent: this,
         deleteBeforeReplace: true,
-        // The provider would report an update of these, and leave the container as it is.
-        replaceOnChanges: ["cpuPeriod", "cpuQuota"],
+        replaceOnChanges: [...NEVER_UPDATED],
         dependsOn: [...input.dependsOn],
       },
     );

@@ -11,7 +11,7 @@ import {
   postgresFiles,
   postgresProbe,
 } from "../../postgres/configuration.ts";
-import { environmentArgs, hardeningArgs, lifetimeArgs, logArgs } from "./container.ts";
+import { environmentArgs, hardeningArgs, lifetimeArgs, logArgs, NEVER_UPDATED } from "./container.ts";
 import { filesFor } from "./files.ts";
 import type { DockerHost } from "./host.ts";
 import { ownLabels, serviceLabels } from "./labels.ts";
@@ -104,7 +104,12 @@ export class DockerPostgres extends ComponentResource {
           startInterval: "1s",
         },
       },
-      { provider: host.provider, parent: this, deleteBeforeReplace: true },
+      {
+        provider: host.provider,
+        parent: this,
+        deleteBeforeReplace: true,
+        replaceOnChanges: [...NEVER_UPDATED],
+      },
     );
     limitPids(name, host, this.container, Math.max(plan.pids, LEAST_PIDS), this);
     this.registerOutputs({});

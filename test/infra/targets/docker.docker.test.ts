@@ -146,16 +146,18 @@ describe.skipIf(missing)(`the Docker target on real engines${missing ? ` (${miss
     expect(await seen()).toMatchObject({ starts: 2, configuration: "version: 1\nname: new\n", empty: "ENOENT" });
   });
 
-  test("a changed memory limit updates the container in place", async () => {
-    const before = await docker("inspect", "--format", "{{.Id}}", `${name}-alpha`);
-    const changed = withNode({
-      files: [{ path: "/etc/cairn/cairn.yaml", content: "version: 1\nname: new\n" }],
-      limits: { memoryBytes: 300 * 1024 * 1024, cpus: 1 },
-    });
-    expect(await stack.up(changed)).toEqual({ [`${name}-alpha`]: "update" });
-    expect(await docker("inspect", "--format", "{{.Id}} {{.HostConfig.Memory}}", `${name}-alpha`)).toBe(
-      `${before} ${300 * 1024 * 1024}`,
-    );
+  test("another memory limit is set while the container runs; a limit that Docker cannot change there makes a new one", async () => {
+    const files = [{ path: "/etc/cairn/cairn.yaml", content: "version: 1\nname: new\n" }];
+    const format = "{{.Id}} {{.HostConfig.Memory}} {{.HostConfig.CpuQuota}}";
+    const inspect = async () => (await docker("inspect", "--format", format, `${name}-alpha`)).split(" ");
+    const [before] = await inspect();
+    const more = withNode({ files, limits: { memoryBytes: 300 * 1024 * 1024, cpus: 1 } });
+    expect(await stack.up(more)).toEqual({ [`${name}-alpha`]: "update" });
+    expect(await inspect()).toEqual([before, String(300 * 1024 * 1024), "100000"]);
+
+    const other = withNode({ files, limits: { memoryBytes: null, cpus: 0.5 } });
+    expect(await stack.up(other)).toEqual({ [`${name}-alpha`]: "replace", [`${name}-alpha-pids`]: "replace" });
+    expect((await inspect()).slice(1)).toEqual(["0", "50000"]);
   });
 
   test("destroy leaves the data alone, and up finds them again", async () => {
@@ -164,7 +166,7 @@ describe.skipIf(missing)(`the Docker target on real engines${missing ? ` (${miss
     expect((await createDockerDriver(plan, { registry: null }).existingData(signal)).length).toBe(4);
     await stack.up({ ...input(), password: "rotated" });
     expect(await sql("SELECT answer FROM kept")).toBe("42");
-    expect(await seen()).toMatchObject({ starts: 3 });
+    expect(await seen()).toMatchObject({ starts: 4 });
   });
 
   test("a stack whose state is lost takes its volumes over", async () => {
@@ -176,7 +178,7 @@ describe.skipIf(missing)(`the Docker target on real engines${missing ? ` (${miss
       const steps = await fresh.up(adopting);
       expect(steps[`${name}-postgres-data`]).toBe("import");
       expect(await sql("SELECT answer FROM kept")).toBe("42");
-      expect(await seen()).toMatchObject({ starts: 4 });
+      expect(await seen()).toMatchObject({ starts: 5 });
       // Not asked for again.
       expect(await fresh.preview(input())).toEqual({});
       await fresh.destroy(input());
