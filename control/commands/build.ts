@@ -34,7 +34,7 @@ export default class Build extends BaseCommand<BuildResult> {
       helpValue: "REFERENCE",
       description: "Name of the image (default: what deployment.image says, else cairn:VERSION)",
     }),
-    push: Flags.boolean({ description: "Send it to its registry" }),
+    push: Flags.boolean({ default: false, description: "Send it to its registry" }),
     load: Flags.boolean({
       allowNo: true,
       description: "Put it into this machine's engine (default, except for several platforms)",
@@ -49,7 +49,7 @@ export default class Build extends BaseCommand<BuildResult> {
       helpValue: "NAME",
       description: "Debian package for the agents' commands, such as git",
     }),
-    "no-cache": Flags.boolean({ description: "Do every step again" }),
+    "no-cache": Flags.boolean({ default: false, description: "Do every step again" }),
     network: Flags.string({ helpValue: "NAME", description: "Network of the steps that fetch packages, such as host" }),
     npmrc: Flags.string({
       helpValue: "FILE",

@@ -6,7 +6,7 @@
 
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 
@@ -18,7 +18,7 @@ const cpu = run(process.execPath, [STRIP, "--cpu", architecture], ".", "pipe");
 const manifests = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((path) =>
   /(?:^|\/)package\.json$/.test(path),
 );
-for (const manifest of manifests) install(join(folder, dirname(manifest)));
+for (const manifest of manifests) install(resolve(folder, dirname(manifest)));
 
 /** @param {string} plugin */
 function install(plugin) {

@@ -41,7 +41,8 @@ export class BuildProgress {
   /** Takes one line of standard error. */
   line(text: string): void {
     if (text.trim() !== "") keep(this.#last, text);
-    const match = /^#(\d+) (.*)$/.exec(text);
+    // Number 0 is no step: it names the builder.
+    const match = /^#([1-9]\d*) (.*)$/.exec(text);
     if (match) this.#vertexLine(match[1] ?? "", match[2] ?? "");
     else if (text.startsWith("ERROR: ")) this.#reason = text.slice("ERROR: ".length);
   }

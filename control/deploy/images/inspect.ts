@@ -69,7 +69,7 @@ export function identityOf(image: InspectedImage, reference: string): ImageIdent
     id: image.id,
     digest: image.digests.find((digest) => digest.startsWith(`${repository}@`)) ?? null,
     reference,
-    version: image.labels["org.opencontainers.image.version"] ?? "",
+    version: image.labels["org.opencontainers.image.version"] || "unknown",
     revision: image.labels["org.opencontainers.image.revision"] || null,
   };
 }

@@ -74,7 +74,10 @@ async function ensureBase(): Promise<void> {
   const root = await mkdtemp(join(tmpdir(), "cairn-test-base-"));
   try {
     await execa("debootstrap", ["--variant=minbase", "trixie", root, await mirror()]);
-    await rm(join(root, "var", "cache", "apt", "archives"), { recursive: true, force: true });
+    for (const folder of ["var/cache/apt", "var/lib/apt/lists"]) {
+      await rm(join(root, folder), { recursive: true, force: true });
+      await mkdir(join(root, folder), { recursive: true });
+    }
     // An image is for files: what the kernel provides is mounted by the engine.
     const excluded = ["proc", "sys", "dev"].map((folder) => `--exclude=./${folder}/*`);
     await execa("tar", ["-C", root, ...excluded, "-c", "."], { buffer: { stdout: false } }).pipe("docker", [

@@ -9,6 +9,7 @@ function read(...lines: string[]): BuildProgress {
 }
 
 const START = [
+  '#0 building with "default" instance using docker driver',
   "#1 [internal] load build definition from Dockerfile",
   "#1 DONE 0.0s",
   "#5 [dependencies 1/5] FROM node",
