@@ -9,7 +9,7 @@ import { parse } from "dotenv";
 import { mergeEnvironments } from "../../../runtime/config/environment.ts";
 import type { Environment } from "../../../runtime/config/references.ts";
 import { SECRETS_FILE } from "../../../runtime/config/secrets-file.ts";
-import { readRegularFile, reasonOf } from "./regular-file.ts";
+import { codeOf, readRegularFile, reasonOf } from "./regular-file.ts";
 
 export interface SecretsLook {
   readonly path: string;
@@ -28,7 +28,10 @@ export async function lookAtSecrets(dir: string): Promise<SecretsLook> {
   const path = join(dir, SECRETS_FILE);
   const nothing = { path, exists: false, mode: 0, owners: [], values: {}, problem: null };
   try {
-    const link = await lstat(path).catch(() => null);
+    const link = await lstat(path).catch((error: unknown) => {
+      if (codeOf(error) === "ENOENT") return null;
+      throw error;
+    });
     if (link === null) return nothing;
     const file = await stat(path);
     const seen = { ...nothing, exists: true, mode: file.mode & 0o7777, owners: [...new Set([link.uid, file.uid])] };

@@ -12,7 +12,8 @@ const FIXTURES = join(ROOT, "test", "fixtures", "doctor");
 
 describe("the published schema", () => {
   it("is that of the program (`node test/control/doctor/write-schema.ts` writes it anew)", async () => {
-    expect(await readFile(SCHEMA_FILE, "utf8")).toBe(schemaText());
+    // The formatter breaks its lines otherwise: what it says is what counts.
+    expect(JSON.parse(await readFile(SCHEMA_FILE, "utf8"))).toEqual(JSON.parse(schemaText()));
   });
 
   it("still takes what an earlier version said", async () => {

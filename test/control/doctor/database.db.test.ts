@@ -1,0 +1,149 @@
+import { join } from "node:path";
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Check, Outcome } from "../../../control/doctor/checks/check.ts";
+import { CHECKS } from "../../../control/doctor/checks/index.ts";
+import { runChecks } from "../../../control/doctor/run.ts";
+import { createPostgresCopy } from "../../support/databases.ts";
+import { MINIMAL } from "../../support/deployment.ts";
+import { healthWith, ROOT, sceneWith } from "./scene.ts";
+
+const cluster = process.env.CAIRN_TEST_PG_URL;
+
+describe.skipIf(cluster === undefined)("doctor on a PostgreSQL server", () => {
+  let database: Awaited<ReturnType<typeof createPostgresCopy>>;
+  beforeAll(async () => {
+    database = await createPostgresCopy(cluster ?? "");
+  });
+  afterAll(() => database.remove());
+
+  it("finds a migrated one well", async () => {
+    for (const id of [
+      "database.reachable",
+      "database.version",
+      "database.extensions",
+      "database.migrations",
+      "database.pool",
+      "system.clock",
+    ]) {
+      expect(await run(id), id).toMatchObject({ status: "pass" });
+    }
+    expect(await run("database.direct")).toMatchObject({ status: "skip" });
+    expect(await run("database.lock")).toMatchObject({ status: "skip" });
+  });
+
+  it("tells a schema that is older, newer, or not there", async () => {
+    await connectedTo(async (client) => {
+      await client.query("alter table schema_migrations rename to elsewhere");
+      expect(await run("database.migrations")).toMatchObject({
+        status: "warn",
+        message: expect.stringContaining("no schema"),
+      });
+      await client.query("alter table elsewhere rename to schema_migrations");
+      await client.query(
+        "insert into schema_migrations (version, name, checksum, compatible_from) values (900, 'x', 'x', 900)",
+      );
+      expect(await run("database.migrations")).toMatchObject({
+        status: "fail",
+        message: expect.stringContaining("newer"),
+      });
+      await client.query("update schema_migrations set compatible_from = 1 where version = 900");
+      expect(await run("database.migrations")).toMatchObject({
+        status: "pass",
+        message: expect.stringContaining("and fits it"),
+      });
+      await client.query("delete from schema_migrations where version = 900");
+      await client.query("create table kept as select * from schema_migrations where version > 1");
+      await client.query("delete from schema_migrations where version > 1");
+      expect(await run("database.migrations")).toMatchObject({
+        status: "warn",
+        message: expect.stringContaining("version 1"),
+      });
+      await client.query("insert into schema_migrations select * from kept");
+      await client.query("drop table kept");
+    });
+  });
+
+  it("tells a pool that does not fit", async () => {
+    expect(await run("database.pool", "pool: 5000")).toMatchObject({
+      status: "fail",
+      message: expect.stringContaining("5002 connections"),
+    });
+  });
+
+  it("tells how long the oldest job has waited", async () => {
+    await connectedTo(async (client) => {
+      await client.query(`create schema if not exists pgboss;
+        create table pgboss.job (name text, state text, created_on timestamptz, start_after timestamptz);
+        insert into pgboss.job values ('embed', 'created', now() - interval '5 hours', now() - interval '5 hours')`);
+      const health = healthWith({ queues: [{ queue: "embed", waiting: 1, failed: 0 }] });
+      const outcome = await run("queues.backlog", "", { health: async () => health });
+      expect(outcome).toMatchObject({ status: "warn", message: "1 jobs wait, the oldest for 5 h." });
+      await client.query("drop table pgboss.job");
+      expect(await run("queues.backlog", "", { health: async () => health })).toMatchObject({ status: "pass" });
+    });
+  });
+
+  it.each([
+    ["no-such-database", { pathname: "/no_such" }, "createdb"],
+    ["a wrong user", { username: "nobody_here" }, "connection string"],
+  ])("says what to do about %s", async (_name, change, fix) => {
+    const url = Object.assign(new URL(database.url), change);
+    const outcome = await run("database.reachable", "", {}, url.href);
+    expect(outcome).toMatchObject({ status: "fail", fix: expect.stringContaining(fix) });
+  });
+
+  it("lets one check that breaks every connection spoil no other", async () => {
+    const vandal: Check = {
+      id: "database.vandal",
+      subject: "how much can be broken",
+      run: async (scene) => {
+        await scene.database();
+        const client = await connected();
+        await client.query(
+          "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+        );
+        await client.end();
+        throw new Error("everything is broken");
+      },
+    };
+    const others = CHECKS.filter(({ id }) => id.startsWith("database."));
+    const scene = await scenes("");
+    const { checks } = await runChecks([vandal, ...others], scene, {
+      timeoutMs: 20_000,
+      signal: new AbortController().signal,
+    });
+    expect(checks).toHaveLength(others.length + 1);
+    expect(checks[0]).toMatchObject({ status: "fail", message: expect.stringContaining("everything is broken") });
+    expect(checks.find(({ id }) => id === "database.reachable")).toMatchObject({ status: "pass" });
+    expect(checks.find(({ id }) => id === "database.version")).toMatchObject({ status: "pass" });
+    // And the next examination finds all well again.
+    expect(await run("database.migrations")).toMatchObject({ status: "pass" });
+  });
+
+  async function run(id: string, more = "", seen = {}, url = database.url): Promise<Outcome | undefined> {
+    const scene = await scenes(more, seen, url);
+    return CHECKS.find((check) => check.id === id)?.run(scene, AbortSignal.timeout(30_000));
+  }
+
+  async function scenes(more: string, seen = {}, url = database.url) {
+    const yaml = `${MINIMAL}memory:\n  postgres:\n    connection_string: ${JSON.stringify(url)}\n    ${more}\n`;
+    return sceneWith({ yaml, seen, lookMs: 20_000, root: join(ROOT) });
+  }
+
+  async function connected(): Promise<Client> {
+    const client = new Client({ connectionString: database.url });
+    client.on("error", () => undefined);
+    await client.connect();
+    return client;
+  }
+
+  async function connectedTo(work: (client: Client) => Promise<void>): Promise<void> {
+    const client = await connected();
+    try {
+      await work(client);
+    } finally {
+      await client.end();
+    }
+  }
+});

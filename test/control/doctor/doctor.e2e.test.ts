@@ -1,0 +1,96 @@
+import { execFile } from "node:child_process";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Report, reportSchema } from "../../../control/doctor/report.ts";
+import { createPostgresCopy } from "../../support/databases.ts";
+import { createDeployment, type Deployment, type NodeProcess, startNode, TOKEN } from "../../support/node-process.ts";
+import { ROOT } from "./scene.ts";
+
+const cluster = process.env.CAIRN_TEST_PG_URL ?? "";
+const OFFLINE = {
+  agents: { main: { provider: "offline" } },
+  providers: { offline: {} },
+  runtime: { listen: "127.0.0.1:0" },
+};
+
+describe.each(["embedded", "postgres"] as const)("doctor beside a living node (%s)", (backend) => {
+  let deployment: Deployment;
+  let node: NodeProcess;
+  let remove = async (): Promise<void> => undefined;
+
+  beforeAll(async () => {
+    const database = backend === "postgres" ? await createPostgresCopy(cluster) : null;
+    remove = async () => database?.remove();
+    const memory = database === null ? {} : { memory: { postgres: { connection_string: database.url } } };
+    deployment = await createDeployment({ config: { ...OFFLINE, ...memory } });
+    await mkdir(deployment.home, { mode: 0o700 });
+    for (const name of ["CORE.md", "USER.md", "WORKSPACE.md", "MEMORY.md"])
+      await writeFile(join(deployment.workspace, name), "");
+    await chmod(deployment.home, 0o700);
+    node = await startNode(deployment);
+  });
+
+  afterAll(async () => {
+    node?.signal("SIGTERM");
+    await node?.exited;
+    await deployment?.remove();
+    await remove();
+  });
+
+  it("finds nothing wrong, and asks the node what only the node knows", async () => {
+    await node.call("/api/agents/main/messages", { session: "s", text: "hello" });
+    const { report, code, stdout } = await doctor(deployment);
+    expect(report.checks.filter(({ status }) => status === "fail" || status === "warn")).toEqual([]);
+    expect(code).toBe(0);
+    expect(stdout).not.toContain(TOKEN);
+    const passed = report.checks.filter(({ status }) => status === "pass").map(({ id }) => id);
+    expect(passed).toEqual(
+      expect.arrayContaining([
+        "deployment.node",
+        "database.reachable",
+        "database.migrations",
+        "memory.writes",
+        "queues.failed",
+        "queues.backlog",
+        "providers.available",
+        "channels.connected",
+        "updates.running",
+        ...(backend === "postgres" ? ["system.clock", "database.pool", "database.extensions"] : ["database.lock"]),
+      ]),
+    );
+  });
+
+  it("says that the node is away once it was killed", async () => {
+    node.signal("SIGKILL");
+    await node.exited;
+    const { report, code } = await doctor(deployment);
+    expect(code).toBe(0);
+    expect(report.checks.filter(({ status }) => status === "warn").map(({ id }) => id)).toEqual(["deployment.node"]);
+    expect(report.checks.find(({ id }) => id === "memory.writes")).toMatchObject({ status: "skip" });
+    expect(report.checks.find(({ id }) => id === "database.reachable")).toMatchObject({ status: "pass" });
+  });
+});
+
+/** The built command; a source tree that is being worked on is not what is tested. */
+async function doctor({ dir, home }: Deployment): Promise<{ report: Report; code: number; stdout: string }> {
+  const argv = [
+    join(ROOT, "bin", "cairn.js"),
+    "doctor",
+    "--json",
+    "--dir",
+    dir,
+    "--skip",
+    "updates.source",
+    "--timeout",
+    "30",
+  ];
+  const env = { PATH: process.env.PATH, HOME: dir, SERVICE_HOME: home };
+  const { stdout, code } = await promisify(execFile)(process.execPath, argv, { env }).then(
+    ({ stdout }) => ({ stdout, code: 0 }),
+    (error: { code: number; stdout: string }) => error,
+  );
+  return { report: reportSchema.parse(JSON.parse(stdout)), code, stdout };
+}
