@@ -28,6 +28,8 @@ import type { Target, TargetInput } from "./target.ts";
 export const target: Target<KubernetesPlan> = (input) => {
   const { plan, secrets, adopt } = input;
   checkNames(plan);
+  checkImages(plan);
+  checkVariables(plan, secrets.variables);
   const below = input.parent === undefined ? {} : { parent: input.parent };
   const provider = makeProvider(plan, below);
   const options: CustomResourceOptions = { ...below, provider };
@@ -62,11 +64,13 @@ export const target: Target<KubernetesPlan> = (input) => {
     );
   }
   for (const node of plan.nodes) {
+    const { image } = node;
+    if (image === null) continue;
     const env = all([password]).apply(([text]) =>
       renderEnvFile(variablesOf(plan, node, secrets.variables, text ?? null)),
     );
     new NodeGroup(
-      { plan, node, env, pullSecret, before: [...before, ...claimsOf(node.name), ...claimsOf(null)] },
+      { plan, node, image, env, pullSecret, before: [...before, ...claimsOf(node.name), ...claimsOf(null)] },
       options,
     );
   }
@@ -91,6 +95,32 @@ function registrySecret(
   return { name, made };
 }
 
+/** Before anything is declared, not in the middle of it. */
+function checkImages(plan: KubernetesPlan): void {
+  const without = plan.nodes.filter(({ image }) => image === null).map(({ name }) => name);
+  if (without.length === 0) return;
+  throw new InfraError("INFRA_IMAGE_MISSING", `There is no image yet for ${without.join(", ")}.`, {
+    hint: "Run `cairn build --push`, or name an image with `cairn infra up --image`.",
+  });
+}
+
+/** INFRA_PLAN_INVALID names the variables that have no value. */
+function checkVariables(plan: KubernetesPlan, values: Readonly<Record<string, string>>): void {
+  for (const node of plan.nodes) {
+    const missing = node.secretVariables.filter(
+      (name) => values[name] === undefined && !(plan.postgres !== null && name === POSTGRES.variable),
+    );
+    if (missing.length === 0) continue;
+    throw new InfraError(
+      "INFRA_PLAN_INVALID",
+      `Variables of the node ${node.name} have no value: ${missing.join(", ")}.`,
+      {
+        hint: "Set them in .env.",
+      },
+    );
+  }
+}
+
 /** Values of a node's `.env`. The deployment's own database wins over what a variable of its name says. */
 function variablesOf(
   plan: KubernetesPlan,
@@ -98,22 +128,13 @@ function variablesOf(
   values: Readonly<Record<string, string>>,
   password: string | null,
 ): Record<string, string> {
+  const host = workloadName(plan.stack, POSTGRES_NODE);
   const database =
     plan.postgres === null || password === null
       ? {}
-      : {
-          [POSTGRES.variable]: connectionString(workloadName(plan.stack, POSTGRES_NODE), POSTGRES.port, password),
-        };
-  const all: Readonly<Record<string, string>> = { ...values, ...database };
-  return Object.fromEntries(
-    node.secretVariables.map((name) => {
-      const value = all[name];
-      if (value !== undefined) return [name, value];
-      throw new InfraError("INFRA_PLAN_INVALID", `The variable ${name} of the node ${node.name} has no value.`, {
-        hint: "Set it in .env.",
-      });
-    }),
-  );
+      : { [POSTGRES.variable]: connectionString(host, POSTGRES.port, password) };
+  const known: Readonly<Record<string, string>> = { ...values, ...database };
+  return Object.fromEntries(node.secretVariables.map((name) => [name, known[name] ?? ""]));
 }
 
 function outputsOf(plan: KubernetesPlan): StackOutputs {

@@ -8,6 +8,7 @@ import { PersistentVolumeClaim } from "@pulumi/kubernetes/core/v1/index.js";
 import type { CustomResourceOptions } from "@pulumi/pulumi";
 import type { KubernetesPlan } from "../../plan/types.ts";
 import { objectLabels, type PlannedClaim, selectorLabels } from "./names.ts";
+import { quantityText } from "./quantity.ts";
 
 /** Deleting and scaling leave claims alone, also where somebody else deletes the StatefulSet. */
 export const CLAIM_RETENTION = { whenDeleted: "Retain", whenScaled: "Retain" } as const;
@@ -57,7 +58,7 @@ export function claimTemplate(
 function claimSpec(claim: PlannedClaim, storageClass: string | null) {
   return {
     accessModes: [claim.access],
-    resources: { requests: { storage: String(claim.bytes) } },
+    resources: { requests: { storage: quantityText(claim.bytes) } },
     ...(storageClass === null ? {} : { storageClassName: storageClass }),
   };
 }

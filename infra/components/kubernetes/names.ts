@@ -142,9 +142,13 @@ export function checkNames(plan: KubernetesPlan): void {
     for (const service of [name, peersName(stack, node)]) {
       const other = taken.get(service);
       if (other !== undefined) {
-        throw new InfraError("INFRA_PLAN_INVALID", `The nodes ${other} and ${node} would both have a Service ${service}.`, {
-          hint: "Give one of them another name in deployment.nodes.",
-        });
+        throw new InfraError(
+          "INFRA_PLAN_INVALID",
+          `The nodes ${other} and ${node} would both have a Service ${service}.`,
+          {
+            hint: "Give one of them another name in deployment.nodes.",
+          },
+        );
       }
       taken.set(service, node);
     }

@@ -12,7 +12,7 @@ import {
   secret,
   unsecret,
 } from "@pulumi/pulumi";
-import { CONTAINER, type KubernetesNodePlan, type KubernetesPlan } from "../../plan/types.ts";
+import { CONTAINER, type ImageIdentity, type KubernetesNodePlan, type KubernetesPlan } from "../../plan/types.ts";
 import { CLAIM_RETENTION, claimTemplate } from "./claims.ts";
 import { ENV_KEY, packFiles, secretsMark } from "./files.ts";
 import { objectLabels, peersName, plannedClaims, selectorLabels, workloadName } from "./names.ts";
@@ -31,6 +31,7 @@ export const APPLIED_IS_ENOUGH = { "pulumi.com/waitFor": "jsonpath={.metadata.ui
 export interface NodeGroupInput {
   readonly plan: KubernetesPlan;
   readonly node: KubernetesNodePlan;
+  readonly image: ImageIdentity;
   /** Text of its `.env`. */
   readonly env: Output<string>;
   readonly pullSecret: string | null;
@@ -110,6 +111,7 @@ export class NodeGroup extends ComponentResource {
           template: nodePod({
             plan,
             node,
+            image: input.image,
             configMaps,
             configurationHash: hash,
             secretName: `${name}-env`,

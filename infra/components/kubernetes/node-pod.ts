@@ -2,7 +2,6 @@
 
 import type { types } from "@pulumi/kubernetes";
 import type { Input } from "@pulumi/pulumi";
-import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { CONTAINER, type ImageIdentity, type KubernetesNodePlan, type KubernetesPlan } from "../../plan/types.ts";
 import { ENV_KEY, FILE_MODE, type Item } from "./files.ts";
 import {
@@ -20,11 +19,12 @@ type PodTemplate = types.input.core.v1.PodTemplateSpec;
 type Probe = types.input.core.v1.Probe;
 
 /** A first start may migrate a large store: five minutes. */
-const START = { periodSeconds: 5, failureThreshold: 60 } as const;
+const START = { periodSeconds: 2, failureThreshold: 150 } as const;
 
 export interface NodePodInput {
   readonly plan: KubernetesPlan;
   readonly node: KubernetesNodePlan;
+  readonly image: ImageIdentity;
   readonly configMaps: readonly { readonly name: string; readonly items: readonly Item[] }[];
   readonly configurationHash: string;
   readonly secretName: string;
@@ -33,8 +33,7 @@ export interface NodePodInput {
 }
 
 export function nodePod(input: NodePodInput): PodTemplate {
-  const { plan, node } = input;
-  const image = imageOf(node);
+  const { plan, node, image } = input;
   return {
     metadata: {
       labels: objectLabels(plan.stack, "node", node.name),
@@ -60,7 +59,7 @@ export function nodePod(input: NodePodInput): PodTemplate {
           labelSelector: { matchLabels: selectorLabels(plan.stack, "node", node.name) },
         },
       ],
-      containers: [nodeContainer(input, image)],
+      containers: [nodeContainer(input)],
       volumes: nodeVolumes(input),
     },
   };
@@ -75,15 +74,8 @@ function imageMark(image: ImageIdentity): string {
   return image.digest ?? image.id ?? image.reference;
 }
 
-function imageOf(node: KubernetesNodePlan): ImageIdentity {
-  if (node.image !== null) return node.image;
-  throw new InfraError("INFRA_IMAGE_MISSING", `There is no image for the node ${node.name} yet.`, {
-    hint: "Run `cairn build --push`, or name an image with `cairn infra up --image`.",
-  });
-}
-
-function nodeContainer(input: NodePodInput, image: ImageIdentity): types.input.core.v1.Container {
-  const { plan, node } = input;
+function nodeContainer(input: NodePodInput): types.input.core.v1.Container {
+  const { plan, node, image } = input;
   const limits = {
     memoryBytes: node.limits.memoryBytes ?? plan.podLimits.memoryBytes,
     cpus: node.limits.cpus ?? plan.podLimits.cpus,

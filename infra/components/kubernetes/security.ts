@@ -1,6 +1,7 @@
 /** What the Pod Security Standard `restricted` asks, and a little more: the root file system cannot be written. */
 
 import type { types } from "@pulumi/kubernetes";
+import { quantityText } from "./quantity.ts";
 
 export type PodSecurity = types.input.core.v1.PodSecurityContext;
 export type ContainerSecurity = types.input.core.v1.SecurityContext;
@@ -45,5 +46,5 @@ export function resources(
 }
 
 function quantities({ memoryBytes, cpus }: { readonly memoryBytes: number; readonly cpus: number }) {
-  return { memory: String(Math.round(memoryBytes)), cpu: `${Math.max(1, Math.round(cpus * 1000))}m` };
+  return { memory: quantityText(memoryBytes), cpu: `${Math.max(1, Math.round(cpus * 1000))}m` };
 }

@@ -175,16 +175,21 @@ export async function declare(
       ],
     },
   );
-  const outputs = await settled(
-    target({
-      plan,
-      secrets,
-      postgresPassword: plan.postgres === null ? null : pulumi.secret(SECRET_VALUES.password),
-      adopt: new Set(choice.adopt ?? []),
-      parent: root,
-    }),
-  );
-  await pulumi.runtime.disconnect();
+  let outputs: StackOutputs;
+  try {
+    outputs = await settled(
+      target({
+        plan,
+        secrets,
+        postgresPassword: plan.postgres === null ? null : pulumi.secret(SECRET_VALUES.password),
+        adopt: new Set(choice.adopt ?? []),
+        parent: root,
+      }),
+    );
+  } finally {
+    // What is under way belongs to this run's mocks, also when the program threw.
+    await pulumi.runtime.disconnect();
+  }
   const resources = [...seen]
     .filter(([key]) => options.has(key) && !key.startsWith("cairn:"))
     .map(([key, resource]) => ({

@@ -55,7 +55,7 @@ export const statefulSetSchema = z.object({
   spec: z.object({
     replicas: z.number().optional(),
     updateStrategy: z.object({ rollingUpdate: z.object({ partition: z.number().optional() }).optional() }).optional(),
-    template: z.object({ metadata, spec: podSchema.shape.spec }).partial({ metadata: true }),
+    template: z.object({ metadata: metadata.partial({ name: true }).optional(), spec: podSchema.shape.spec }),
   }),
   status: z
     .object({

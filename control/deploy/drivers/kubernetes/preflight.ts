@@ -7,6 +7,7 @@ import {
   MANAGER,
   plannedClaims,
 } from "../../../../infra/components/kubernetes/names.ts";
+import { quantityBytes } from "../../../../infra/components/kubernetes/quantity.ts";
 import type { KubernetesPlan, SecretValues } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import type { Finding } from "../../driver.ts";
@@ -21,7 +22,6 @@ import {
   parse,
   storageClassSchema,
 } from "./objects.ts";
-import { quantityBytes } from "./quantity.ts";
 import { missingRights, type Right } from "./rights.ts";
 
 const DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
@@ -133,13 +133,16 @@ async function checkRights(
   const missing = await missingRights(kubectl, rights, options);
   if (missing.length === 0) return [];
   const needsNamespace = missing.some(({ resource }) => resource === "namespaces");
-  const list = missing.map(
-    ({ verb, resource, subresource }) => `${verb} ${resource}${subresource ? `/${subresource}` : ""}`,
-  );
+  const verbs = new Map<string, string[]>();
+  for (const { verb, resource, subresource } of missing) {
+    const kind = subresource === undefined ? resource : `${resource}/${subresource}`;
+    verbs.set(kind, [...(verbs.get(kind) ?? []), verb]);
+  }
+  const list = [...verbs].map(([kind, of]) => `${kind} (${of.join(", ")})`);
   return [
     error(
       "INFRA_FAILED",
-      `The context's user may not do this in the namespace ${plan.namespace}: ${list.join(", ")}.`,
+      `The context's user lacks rights in the namespace ${plan.namespace}: ${list.join("; ")}.`,
       needsNamespace
         ? `Ask the cluster's administrator for the namespace ${plan.namespace} and for the role \`admin\` in it.`
         : "Ask the cluster's administrator for the role `admin` in the namespace.",

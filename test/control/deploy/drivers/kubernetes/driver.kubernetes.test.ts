@@ -1,0 +1,305 @@
+/**
+ * The driver against a real API server and the real controllers: what it finds out before, how it brings pods to what was
+ * applied, and that a StatefulSet that is stuck on a bad revision comes back.
+ */
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Finding } from "../../../../../control/deploy/driver.ts";
+import { createKubernetesDriver } from "../../../../../control/deploy/drivers/kubernetes/driver.ts";
+import type { KubernetesPlan } from "../../../../../infra/plan/types.ts";
+import { type Cluster, startCluster } from "../../../../support/kubernetes/cluster.ts";
+import { declare, kubernetesPlan, nodePlan, secretValues } from "../../../../support/kubernetes/plans.ts";
+import { type PlayedKubelet, playKubelet } from "../../../../support/kubernetes/played-kubelet.ts";
+
+const PACE = { pollMs: 200, patienceMs: 1_500, startMs: 60_000 };
+const signal = new AbortController().signal;
+let cluster: Cluster;
+let kubelet: PlayedKubelet;
+let number = 0;
+let plan: KubernetesPlan;
+let told: string[];
+
+beforeAll(async () => {
+  cluster = await startCluster();
+}, 900_000);
+afterAll(async () => {
+  await kubelet?.stop();
+  await cluster?.stop();
+});
+beforeEach(async () => {
+  await kubelet?.stop();
+  number += 1;
+  told = [];
+  plan = kubernetesPlan({ kubeconfig: cluster.kubeconfig, context: "fleet", namespace: `run-${number}` });
+  kubelet = playKubelet(cluster, plan.namespace);
+});
+
+const driverOf = (of: KubernetesPlan) =>
+  createKubernetesDriver(of, secretValues(), { program: cluster.kubectlPath, pace: PACE });
+const settle = (of: KubernetesPlan) => driverOf(of).settle?.((text) => told.push(text), signal);
+const errors = (findings: readonly Finding[]) => findings.filter(({ severity }) => severity === "error");
+
+/** What the provider does with the graph: server-side apply, forced, under one manager. */
+async function apply(of: KubernetesPlan): Promise<void> {
+  await driverOf(of).prepare?.(() => {}, signal);
+  const { resources } = await declare(of, secretValues(), { reveal: true });
+  const items = resources.filter(({ type }) => type.startsWith("kubernetes:")).map(({ inputs }) => inputs);
+  const list = JSON.stringify({ apiVersion: "v1", kind: "List", items });
+  await cluster.kubectl(["apply", "--server-side", "--force-conflicts", "--field-manager=engine", "-f", "-"], list);
+}
+
+const withNodes = (...nodes: Parameters<typeof nodePlan>[0][]): KubernetesPlan => ({
+  ...plan,
+  nodes: nodes.map((node) => nodePlan(node)),
+});
+const configured = (text: string) => [{ path: "/etc/cairn/cairn.yaml", content: text }];
+const image = (name: string) => ({ id: null, digest: null, reference: name, version: "0.1.0", revision: null });
+
+async function pods(): Promise<
+  { name: string; uid: string; image: string; configuration: string; revision: string }[]
+> {
+  const { items } = JSON.parse(await cluster.kubectl(["get", "pods", "-n", plan.namespace, "-o", "json"]));
+  return items.map(
+    (pod: { metadata: Record<string, Record<string, string>>; spec: { containers: { image: string }[] } }) => ({
+      name: pod.metadata.name,
+      uid: pod.metadata.uid,
+      image: pod.spec.containers[0]?.image,
+      configuration: pod.metadata.annotations?.["cairn.dev/configuration"],
+      revision: pod.metadata.labels?.["controller-revision-hash"],
+    }),
+  );
+}
+
+const partition = async (name = "cairn-main") =>
+  Number(
+    await cluster.kubectl([
+      "get",
+      "statefulset",
+      name,
+      "-n",
+      plan.namespace,
+      "-o",
+      "jsonpath={.spec.updateStrategy.rollingUpdate.partition}",
+    ]),
+  );
+
+describe("preflight", () => {
+  it("finds nothing wrong with a cluster that is as it should be", async () => {
+    await apply(plan);
+    expect(errors(await driverOf(plan).preflight(signal))).toEqual([]);
+  });
+
+  it("names the contexts there are when the configured one is not among them, and asks nothing else", async () => {
+    const findings = await driverOf({ ...plan, context: "flete" }).preflight(signal);
+    expect(errors(findings)).toEqual([
+      expect.objectContaining({ code: "INFRA_CONTEXT_UNKNOWN", hint: expect.stringContaining("fleet, guest") }),
+    ]);
+  });
+
+  it("warns of a context that nobody configured", async () => {
+    const findings = await driverOf({ ...plan, context: null }).preflight(signal);
+    expect(findings).toContainEqual(
+      expect.objectContaining({
+        severity: "warning",
+        code: "INFRA_CONTEXT_UNKNOWN",
+        message: expect.stringContaining("fleet"),
+      }),
+    );
+  });
+
+  it("says what the context's user may not do", async () => {
+    const [finding] = errors(await driverOf({ ...plan, context: "guest" }).preflight(signal));
+    expect(finding).toMatchObject({
+      code: "INFRA_FAILED",
+      message: expect.stringContaining("statefulsets (get, create"),
+    });
+  });
+
+  it("names the storage classes when the configured one is missing", async () => {
+    const manifest = {
+      apiVersion: "storage.k8s.io/v1",
+      kind: "StorageClass",
+      metadata: { name: "slow" },
+      provisioner: "x/y",
+    };
+    await cluster.kubectl(["apply", "-f", "-"], JSON.stringify(manifest));
+    const [finding] = errors(await driverOf({ ...plan, storageClass: "fast" }).preflight(signal));
+    expect(finding).toMatchObject({ code: "INFRA_PLAN_INVALID", hint: expect.stringContaining("slow") });
+  });
+
+  it("refuses to take over what belongs to something else", async () => {
+    await driverOf(plan).prepare?.(() => {}, signal);
+    await cluster.kubectl(["create", "service", "clusterip", "cairn-main", "--tcp=80", "-n", plan.namespace]);
+    await cluster.kubectl(["create", "configmap", "cairn-mainly-other", "-n", plan.namespace]);
+    const found = errors(await driverOf(plan).preflight(signal));
+    expect(found).toEqual([
+      expect.objectContaining({ code: "INFRA_UP_REFUSED", message: expect.stringContaining("Service cairn-main") }),
+    ]);
+  });
+
+  it("refuses to shrink a claim", async () => {
+    await apply({ ...plan, storageBytes: 20 * 1024 ** 3 });
+    const found = errors(await driverOf(plan).preflight(signal));
+    expect(found.map(({ message }) => message)).toContainEqual(expect.stringContaining("home-cairn-main-0 has 20Gi"));
+    expect(errors(await driverOf({ ...plan, storageBytes: 20 * 1024 ** 3 }).preflight(signal))).toEqual([]);
+  });
+});
+
+describe("prepare", () => {
+  it("makes the namespace with restricted pod security, and leaves one alone that exists", async () => {
+    await driverOf(plan).prepare?.(() => {}, signal);
+    const read = async () => JSON.parse(await cluster.kubectl(["get", "namespace", plan.namespace, "-o", "json"]));
+    expect((await read()).metadata.labels).toMatchObject({ "pod-security.kubernetes.io/enforce": "restricted" });
+    await cluster.kubectl([
+      "label",
+      "namespace",
+      plan.namespace,
+      "pod-security.kubernetes.io/enforce=baseline",
+      "--overwrite",
+    ]);
+    await driverOf(plan).prepare?.(() => {}, signal);
+    expect((await read()).metadata.labels).toMatchObject({ "pod-security.kubernetes.io/enforce": "baseline" });
+  });
+});
+
+describe("settle", () => {
+  it("waits until every pod is ready, and changes nothing then", async () => {
+    const fleet = withNodes({ replicas: 2 });
+    await apply(fleet);
+    await settle(fleet);
+    const before = await pods();
+    expect(before.map(({ name }) => name)).toEqual(["cairn-main-0", "cairn-main-1"]);
+    await apply(fleet);
+    await settle(fleet);
+    expect(await pods()).toEqual(before);
+    expect(await partition()).toBe(2);
+  });
+
+  it("brings a changed configuration to every pod and keeps the image", async () => {
+    const before = withNodes({ replicas: 2, files: configured("version: 1\n") });
+    await apply(before);
+    await settle(before);
+    const old = await pods();
+    const after = withNodes({ replicas: 2, files: configured("version: 1\nagents: {}\n") });
+    await apply(after);
+    expect((await pods()).map(({ uid }) => uid)).toEqual(old.map(({ uid }) => uid));
+    await settle(after);
+    const now = await pods();
+    expect(new Set(now.map(({ configuration }) => configuration)).size).toBe(1);
+    expect(now[0]?.configuration).not.toBe(old[0]?.configuration);
+    expect(now.map(({ image: of }) => of)).toEqual(old.map(({ image: of }) => of));
+    expect(await partition()).toBe(2);
+  });
+
+  it("leaves a new image to the update while the old one works", async () => {
+    const before = withNodes({ image: image("cairn:1") });
+    await apply(before);
+    await settle(before);
+    const old = await pods();
+    const after = withNodes({ image: image("cairn:2") });
+    await apply(after);
+    await settle(after);
+    expect(await pods()).toEqual(old);
+    expect(told.join("\n")).toMatch(/cairn-main-0 keeps its image/);
+  });
+
+  it("comes back from a first image that never worked, which the controller alone does not", async () => {
+    kubelet.decide(({ image: of }) => (of === "cairn:broken" ? "ImagePullBackOff" : "ready"));
+    const bad = withNodes({ replicas: 2, image: image("cairn:broken") });
+    await apply(bad);
+    await expect(settle(bad)).rejects.toMatchObject({
+      code: "INFRA_FAILED",
+      message: expect.stringMatching(/cairn-main-\d does not become ready: its image cannot be pulled/),
+    });
+    const good = withNodes({ replicas: 2, image: image("cairn:good") });
+    await apply(good);
+    await settle(good);
+    expect((await pods()).map(({ image: of }) => of)).toEqual(["cairn:good", "cairn:good"]);
+    expect(await partition()).toBe(2);
+  });
+
+  it("stops at the first pod that a changed configuration breaks, and the next good one repairs it", async () => {
+    const files = configured("version: 1\n");
+    const first = withNodes({ replicas: 2, files });
+    await apply(first);
+    await settle(first);
+    const old = await pods();
+    kubelet.decide(({ annotations }) =>
+      annotations["cairn.dev/configuration"] === old[0]?.configuration ? "ready" : "CrashLoopBackOff",
+    );
+    const bad = withNodes({ replicas: 2, files: configured("version: 1\nagents: {}\n") });
+    await apply(bad);
+    await expect(settle(bad)).rejects.toMatchObject({ message: expect.stringContaining("exit code 3") });
+    const during = await pods();
+    expect(during.find(({ name }) => name === "cairn-main-0")).toEqual(old.find(({ name }) => name === "cairn-main-0"));
+    expect(await partition()).toBe(2);
+
+    await apply(first);
+    await settle(first);
+    expect((await pods()).map(({ configuration }) => configuration)).toEqual(
+      old.map(({ configuration }) => configuration),
+    );
+  });
+
+  it("says what the cluster has against a pod", async () => {
+    await driverOf(plan).prepare?.(() => {}, signal);
+    const quota = { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "none", namespace: plan.namespace } };
+    await cluster.kubectl(["apply", "-f", "-"], JSON.stringify({ ...quota, spec: { hard: { pods: "0" } } }));
+    await apply(plan);
+    await expect(settle(plan)).rejects.toMatchObject({ message: expect.stringContaining("exceeded quota") });
+  });
+
+  it("sets the partition back when it is told to stop", async () => {
+    const before = withNodes({ replicas: 2, files: configured("version: 1\n") });
+    await apply(before);
+    await settle(before);
+    kubelet.decide(({ annotations: _ }) => "ready");
+    const after = withNodes({ replicas: 2, files: configured("version: 1\nagents: {}\n") });
+    await apply(after);
+    const stop = new AbortController();
+    const running = driverOf(after).settle?.(
+      (text) => text.includes("taking") && stop.abort(new Error("stop")),
+      stop.signal,
+    );
+    await expect(running).rejects.toThrow("stop");
+    expect(await partition()).toBe(2);
+  });
+});
+
+describe("what stands there", () => {
+  it("tells of nodes and data, and deletes data only", async () => {
+    const fleet = withNodes({ name: "main" }, { name: "gone" });
+    expect(await driverOf(fleet).existingData(signal)).toEqual([]);
+    expect((await driverOf(fleet).observe(signal)).map(({ state }) => state)).toEqual(["missing", "missing"]);
+
+    await apply(plan);
+    await settle(plan);
+    expect(await driverOf(fleet).observe(signal)).toEqual([
+      expect.objectContaining({ name: "main", state: "running", health: "healthy", image: nodePlan().image?.digest }),
+      expect.objectContaining({ name: "gone", state: "missing", health: "unknown", image: null }),
+    ]);
+    kubelet.decide(() => "CrashLoopBackOff");
+    await expect
+      .poll(async () => (await driverOf(plan).observe(signal))[0])
+      .toMatchObject({
+        health: "unhealthy",
+        reason: expect.stringContaining("exit code 3"),
+      });
+
+    const data = await driverOf(fleet).existingData(signal);
+    expect(data).toEqual([
+      { name: "home-cairn-main-0", place: plan.namespace, stack: "cairn" },
+      { name: "workspace-cairn-main-0", place: plan.namespace, stack: "cairn" },
+    ]);
+    expect(await driverOf(plan).findInterrupted("kubernetes:apps/v1:StatefulSet", "cairn-main", signal)).toBe(
+      `${plan.namespace}/cairn-main`,
+    );
+    expect(await driverOf(plan).findInterrupted("kubernetes:core/v1:Secret", "cairn-other-env", signal)).toBeNull();
+
+    await cluster.kubectl(["delete", "statefulset", "cairn-main", "-n", plan.namespace, "--cascade=foreground"]);
+    expect(await driverOf(plan).existingData(signal)).toEqual(data);
+    await driverOf(plan).deleteData(data, signal);
+    expect(await driverOf(plan).existingData(signal)).toEqual([]);
+    await cluster.kubectl(["get", "namespace", plan.namespace]);
+  });
+});

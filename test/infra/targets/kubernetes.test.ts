@@ -1,0 +1,279 @@
+/** What the Kubernetes target declares, on the mock engine: every manifest, what is protected, what is secret, what is refused. */
+
+import { fileURLToPath } from "node:url";
+import fc from "fast-check";
+import { beforeAll, describe, expect, it } from "vitest";
+import { packFiles, secretsMark } from "../../../infra/components/kubernetes/files.ts";
+import { quantityBytes, quantityText } from "../../../infra/components/kubernetes/quantity.ts";
+import type { KubernetesPlan } from "../../../infra/plan/types.ts";
+import {
+  COMBINATIONS,
+  declare,
+  kubernetesPlan,
+  nodePlan,
+  SECRET_VALUES,
+  secretValues,
+} from "../../support/kubernetes/plans.ts";
+
+const GOLDEN = fileURLToPath(new URL("../../fixtures/infra/kubernetes/", import.meta.url));
+
+const declared = async (plan: KubernetesPlan, secrets = secretValues(), adopt: readonly string[] = []) =>
+  (await declare(plan, secrets, { reveal: false, adopt })).resources;
+
+async function statefulSet(plan: KubernetesPlan, name = "cairn-main", secrets = secretValues()) {
+  const found = (await declared(plan, secrets)).find(
+    (each) => each.type.endsWith(":StatefulSet") && each.name === name,
+  );
+  // The shape that this test reads of it.
+  return found?.inputs as {
+    spec: {
+      template: { metadata: { annotations: Record<string, string> }; spec: { containers: Record<string, unknown>[] } };
+      updateStrategy: unknown;
+    };
+  };
+}
+const marks = async (...args: Parameters<typeof statefulSet>) =>
+  (await statefulSet(...args)).spec.template.metadata.annotations;
+
+describe.each(Object.entries(COMBINATIONS))("the plan %s", (name, { plan, secrets }) => {
+  let found: Awaited<ReturnType<typeof declare>>;
+  beforeAll(async () => {
+    found = await declare(plan, secrets, { reveal: false });
+  });
+  const ofKind = (kind: string) => found.resources.filter(({ type }) => type.endsWith(`:${kind}`));
+
+  it("becomes these resources", async () => {
+    await expect(`${JSON.stringify(found, null, 2)}\n`).toMatchFileSnapshot(`${GOLDEN}${name}.json`);
+  });
+
+  it("shows no secret anywhere", () => {
+    const text = JSON.stringify(found);
+    for (const value of Object.values(SECRET_VALUES)) {
+      expect(text).not.toContain(value);
+      expect(text).not.toContain(Buffer.from(value).toString("base64").slice(0, -4));
+    }
+  });
+
+  it("protects and keeps every claim, and nothing else", () => {
+    const kept = found.resources.filter(({ protect, retainOnDelete }) => protect || retainOnDelete);
+    expect(kept.every(({ protect, retainOnDelete }) => protect && retainOnDelete)).toBe(true);
+    const claims = ofKind("PersistentVolumeClaim");
+    expect(kept).toEqual(claims);
+    expect(found.outputs.data.map((data) => data.name).sort()).toEqual(claims.map((claim) => claim.name).sort());
+  });
+
+  it("has a claim for every pod under the name that its StatefulSet looks for", () => {
+    const claims = ofKind("PersistentVolumeClaim").map((each) => each.name);
+    for (const { inputs, name: workload } of ofKind("StatefulSet")) {
+      // The shape of a StatefulSet, as the target declares it.
+      const { spec } = inputs as {
+        spec: { replicas: number; volumeClaimTemplates: { metadata: { name: string } }[] };
+      };
+      for (let ordinal = 0; ordinal < spec.replicas; ordinal += 1) {
+        for (const { metadata } of spec.volumeClaimTemplates)
+          expect(claims).toContain(`${metadata.name}-${workload}-${ordinal}`);
+      }
+    }
+  });
+
+  it("declares no namespace: deleting one deletes the claims in it", () => {
+    expect(ofKind("Namespace")).toEqual([]);
+  });
+});
+
+describe("the cluster", () => {
+  it("is named in full to the provider, which applies on the server", async () => {
+    const plan = kubernetesPlan({ kubeconfig: "/k", context: "fleet" });
+    const provider = (await declared(plan)).find(({ type }) => type === "pulumi:providers:kubernetes");
+    expect(provider?.inputs).toMatchObject({
+      kubeconfig: "/k",
+      context: "fleet",
+      namespace: "agents",
+      enableServerSideApply: "true",
+    });
+  });
+});
+
+describe("the template's marks", () => {
+  const plan = kubernetesPlan();
+  const [node = nodePlan()] = plan.nodes;
+
+  it("are the same for the same plan", async () => {
+    expect(await marks(plan)).toEqual(await marks(structuredClone(plan)));
+  });
+
+  it("change with a file, and only the one of files", async () => {
+    const files = [{ path: "/etc/cairn/cairn.yaml", content: "version: 1\n# changed\n" }];
+    const [before, after] = [await marks(plan), await marks({ ...plan, nodes: [{ ...node, files }] })];
+    expect(after["cairn.dev/configuration"]).not.toBe(before["cairn.dev/configuration"]);
+    expect(after["cairn.dev/secrets"]).toBe(before["cairn.dev/secrets"]);
+    expect(after["cairn.dev/image"]).toBe(before["cairn.dev/image"]);
+  });
+
+  it("change with a secret, and only the one of secrets", async () => {
+    const other = secretValues({ variables: { SERVICE_API_TOKEN: "another" } });
+    const [before, after] = [await marks(plan), await marks(plan, "cairn-main", other)];
+    expect(after["cairn.dev/secrets"]).not.toBe(before["cairn.dev/secrets"]);
+    expect(after["cairn.dev/configuration"]).toBe(before["cairn.dev/configuration"]);
+  });
+
+  it("tell two builds under one reference apart", async () => {
+    const image = (id: string) => ({ id, digest: null, reference: "cairn:1", version: "0.1.0", revision: null });
+    const of = (id: string) => marks({ ...plan, nodes: [{ ...node, image: image(id) }] });
+    expect((await of("sha256:a"))["cairn.dev/image"]).not.toBe((await of("sha256:b"))["cairn.dev/image"]);
+  });
+
+  it("differ between stacks and nodes with the same secrets", () => {
+    expect(secretsMark("A=1\n", "one", "main")).not.toBe(secretsMark("A=1\n", "two", "main"));
+    expect(secretsMark("A=1\n", "one", "main")).not.toBe(secretsMark("A=1\n", "one", "back"));
+  });
+});
+
+describe("a StatefulSet of nodes", () => {
+  it("has its partition at the number of its replicas, so that applying it touches no pod", async () => {
+    const plan = kubernetesPlan({ nodes: [nodePlan({ replicas: 3 })] });
+    expect((await statefulSet(plan)).spec.updateStrategy).toEqual({
+      type: "RollingUpdate",
+      rollingUpdate: { partition: 3 },
+    });
+  });
+
+  it("never asks for more than its limit", async () => {
+    const node = nodePlan({ limits: { memoryBytes: 256 * 1024 ** 2, cpus: 0.1 } });
+    const [container] = (await statefulSet(kubernetesPlan({ nodes: [node] }))).spec.template.spec.containers;
+    expect(container?.["resources"]).toEqual({
+      requests: { memory: "256Mi", cpu: "100m" },
+      limits: { memory: "256Mi", cpu: "100m" },
+    });
+  });
+});
+
+describe("a claim", () => {
+  it("that is taken over keeps the storage class that it has", async () => {
+    const plan = kubernetesPlan({ storageClass: "fast" });
+    const classOf = async (adopt: readonly string[]) => {
+      const claims = (await declared(plan, secretValues(), adopt)).filter(({ type }) => type.endsWith("VolumeClaim"));
+      return Object.fromEntries(
+        claims.map(({ name, inputs }) => [name, (inputs["spec"] as { storageClassName?: string }).storageClassName]),
+      );
+    };
+    expect(await classOf(["home-cairn-main-0"])).toEqual({
+      "home-cairn-main-0": undefined,
+      "workspace-cairn-main-0": "fast",
+    });
+  });
+});
+
+describe("what is refused", () => {
+  const rejected = (plan: KubernetesPlan, secrets = secretValues()) =>
+    expect(declare(plan, secrets, { reveal: false })).rejects;
+
+  it("a node without an image", () =>
+    rejected(kubernetesPlan({ nodes: [nodePlan({ image: null })] })).toMatchObject({ code: "INFRA_IMAGE_MISSING" }));
+
+  it("a name that is too long for a StatefulSet", () =>
+    rejected(kubernetesPlan({ nodes: [nodePlan({ name: "n".repeat(50) })] })).toMatchObject({
+      code: "INFRA_PLAN_INVALID",
+    }));
+
+  it("two nodes whose Services would share a name", () =>
+    rejected(kubernetesPlan({ nodes: [nodePlan({ name: "a" }), nodePlan({ name: "a-pods" })] })).toMatchObject({
+      code: "INFRA_PLAN_INVALID",
+      message: expect.stringContaining("cairn-a-pods"),
+    }));
+
+  it("a variable without a value", () =>
+    rejected(kubernetesPlan(), secretValues({ variables: {} })).toMatchObject({
+      code: "INFRA_PLAN_INVALID",
+      message: expect.stringContaining("SERVICE_API_TOKEN"),
+    }));
+
+  it.each(["/etc/passwd", "/etc/cairn/../passwd", "/etc/cairn/.env", "/etc/cairn/a/", "/etc/cairn//a"])(
+    "a file at %s",
+    (path) => expect(() => packFiles([{ path, content: "" }])).toThrow(/INFRA|path|secrets file/),
+  );
+
+  it("a file that no ConfigMap holds", () => {
+    const file = { path: "/etc/cairn/seed/workspace/big", content: "x".repeat(1024 * 1024) };
+    expect(() => packFiles([file])).toThrow(/larger/);
+  });
+});
+
+describe("files in ConfigMaps", () => {
+  const segment = fc
+    .string({ minLength: 1, maxLength: 40 })
+    .filter((text) => !/[/\0]/.test(text) && !/^\.{1,2}$/.test(text));
+  const path = fc.array(segment, { minLength: 1, maxLength: 5 }).map((parts) => `/etc/cairn/${parts.join("/")}`);
+  const files = fc
+    .uniqueArray(
+      path.filter((each) => each !== "/etc/cairn/.env"),
+      { maxLength: 12 },
+    )
+    .chain((paths) =>
+      fc
+        .array(fc.string({ maxLength: 200 }), { minLength: paths.length, maxLength: paths.length })
+        .map((contents) => paths.map((each, index) => ({ path: each, content: contents[index] ?? "" }))),
+    );
+
+  it("come back at their paths, whatever they are called, under keys that a ConfigMap takes", () => {
+    fc.assert(
+      fc.property(files, (given) => {
+        const { maps } = packFiles(given);
+        const back = maps.flatMap(({ data, items }) =>
+          items.map((item) => ({ path: `/etc/cairn/${item.path}`, content: data[item.key] })),
+        );
+        expect(back.toSorted(byPath)).toEqual(given.toSorted(byPath));
+        for (const { data } of maps) {
+          for (const key of Object.keys(data)) expect(key).toMatch(/^(?!\.\.)(?!\.$)[-._a-zA-Z0-9]{1,253}$/);
+        }
+      }),
+    );
+  });
+
+  it("have one hash whatever their order, and another when one changes", () => {
+    fc.assert(
+      fc.property(
+        files.filter((given) => given.length > 0),
+        (given) => {
+          const { hash } = packFiles(given);
+          expect(packFiles(given.toReversed()).hash).toBe(hash);
+          const [first, ...rest] = given;
+          if (first === undefined) return;
+          expect(packFiles([{ ...first, content: `${first.content}x` }, ...rest]).hash).not.toBe(hash);
+        },
+      ),
+    );
+  });
+
+  it("fill a further ConfigMap before one passes a mebibyte", () => {
+    const given = Array.from({ length: 5 }, (_, index) => ({
+      path: `/etc/cairn/seed/${index}`,
+      content: "ü".repeat(200_000),
+    }));
+    const { maps } = packFiles(given);
+    expect(maps.length).toBe(3);
+    for (const { data } of maps) expect(Buffer.byteLength(JSON.stringify(data))).toBeLessThan(1024 * 1024);
+  });
+});
+
+describe("quantities", () => {
+  it("are read back as they were", () => {
+    fc.assert(
+      fc.property(fc.nat({ max: Number.MAX_SAFE_INTEGER }), (bytes) => quantityBytes(quantityText(bytes)) === bytes),
+    );
+  });
+
+  it.each([
+    ["10Gi", 10 * 2 ** 30],
+    ["1500M", 1.5e9],
+    ["1e3", 1000],
+    ["1.5Ki", 1536],
+    ["x", null],
+    ["10GiB", null],
+    ["", null],
+  ])("%s is %s bytes", (text, bytes) => expect(quantityBytes(text)).toBe(bytes));
+});
+
+function byPath(a: { readonly path: string }, b: { readonly path: string }): number {
+  return a.path < b.path ? -1 : 1;
+}

@@ -1,0 +1,60 @@
+/**
+ * A cluster with machines that run pods, given by its kubeconfig in CAIRN_TEST_KUBECONFIG (it must name a current context and
+ * have a default storage class), and the images that it can run: CAIRN_TEST_NODE_IMAGE has Node 24 as its command,
+ * CAIRN_TEST_POSTGRES_IMAGE is PostgreSQL with pgvector.
+ */
+
+import { spawnSync } from "node:child_process";
+import { createRequire } from "node:module";
+
+export interface LiveCluster {
+  readonly kubeconfig: string;
+  readonly context: string;
+  readonly nodeImage: string;
+  readonly postgresImage: string;
+}
+
+export type LiveChoice = { readonly cluster: LiveCluster } | { readonly missing: string };
+
+const DEADLINE_MS = 15_000;
+
+/** Looks once; says what is missing for the tests to be skipped with. */
+export function findLiveCluster(kubectl: string): LiveChoice {
+  const kubeconfig = process.env.CAIRN_TEST_KUBECONFIG;
+  if (kubeconfig === undefined || kubeconfig === "") return { missing: "CAIRN_TEST_KUBECONFIG names no cluster" };
+  const context = output(kubectl, [`--kubeconfig=${kubeconfig}`, "config", "current-context"])?.trim();
+  if (context === undefined || context === "") return { missing: `${kubeconfig} has no current context` };
+  if (output(kubectl, [`--kubeconfig=${kubeconfig}`, "get", "--raw=/readyz", "--request-timeout=10s"]) === undefined) {
+    return { missing: "the cluster of CAIRN_TEST_KUBECONFIG does not answer" };
+  }
+  const version = providerVersion();
+  const plugins = output("pulumi", ["plugin", "ls", "--json"]) ?? "[]";
+  // What the command prints.
+  const list = JSON.parse(plugins) as { name: string; version?: string }[];
+  if (!list.some((plugin) => plugin.name === "kubernetes" && plugin.version === version)) {
+    return { missing: `Pulumi's plugin kubernetes ${version} is not installed` };
+  }
+  return {
+    cluster: {
+      kubeconfig,
+      context,
+      nodeImage: process.env.CAIRN_TEST_NODE_IMAGE ?? "node:24-slim",
+      postgresImage: process.env.CAIRN_TEST_POSTGRES_IMAGE ?? "pgvector/pgvector:0.8.1-pg17",
+    },
+  };
+}
+
+function providerVersion(): string {
+  const { version } = createRequire(import.meta.url)("@pulumi/kubernetes/package.json") as { version: string };
+  return version.replace(/^v/, "");
+}
+
+function output(program: string, args: readonly string[]): string | undefined {
+  const result = spawnSync(program, [...args], {
+    stdio: ["ignore", "pipe", "ignore"],
+    timeout: DEADLINE_MS,
+    encoding: "utf8",
+    env: { ...process.env, PULUMI_SKIP_UPDATE_CHECK: "true" },
+  });
+  return result.status === 0 ? result.stdout : undefined;
+}
