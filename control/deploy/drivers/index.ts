@@ -8,6 +8,8 @@ export async function createDriver(plan: DeploymentPlan, secrets: SecretValues):
   switch (plan.target) {
     case "docker":
       return (await import("./docker/driver.ts")).createDockerDriver(plan, secrets);
+    case "kubernetes":
+      return (await import("./kubernetes/driver.ts")).createKubernetesDriver(plan, secrets);
     default:
       throw new InfraError("INFRA_FAILED", `There is no driver for ${plan.target}.`);
   }
