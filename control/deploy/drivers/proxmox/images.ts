@@ -4,7 +4,7 @@ import { createHash, type Hash } from "node:crypto";
 import { Transform } from "node:stream";
 import { execa } from "execa";
 import { type CtImage, ctImage } from "../../../../infra/components/proxmox/docker-scripts.ts";
-import { PRELUDE, script } from "../../../../infra/components/proxmox/shell.ts";
+import { locked, PRELUDE, script } from "../../../../infra/components/proxmox/shell.ts";
 import type { ImageIdentity, ProxmoxPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import type { Report } from "../../driver.ts";
@@ -76,30 +76,35 @@ async function send(
   signal: AbortSignal,
 ): Promise<void> {
   const hash = createHash("sha256");
+  // Two operators with one image: the second one writes it again, and neither sees half of it.
+  const lock = `image-${createHash("sha256").update(file).digest("hex").slice(0, 16)}`;
   const saving = execa("docker", ["save", name], { reject: false, buffer: { stdout: false }, cancelSignal: signal });
   const counted = saving.stdout.pipe(counting(hash));
   saving.stdout.once("error", (error) => counted.destroy(error));
   try {
     const answer = await host.run({
       member,
-      argv: script(RECEIVE, [file]),
+      argv: locked(lock, script(RECEIVE, [file])),
       input: counted,
       timeoutMs: SEND_TIMEOUT_MS,
     });
     const saved = await saving;
     if (saved.failed) throw new InfraError("INFRA_IMAGE_MISSING", `Docker could not save ${name}: ${saved.stderr}`);
-    const [part = "", arrived = ""] = answer.trim().split(" ");
     const expected = hash.digest("hex");
-    if (arrived !== expected) {
-      throw new InfraError("INFRA_INTERRUPTED", `The image did not arrive whole on ${file}.`, {
-        hint: "Repeat the command.",
-      });
-    }
-    await host.run({ member, argv: script(KEEP, [part, file]), timeoutMs: CHECK_TIMEOUT_MS });
+    if (answer.trim() !== expected) throw notWhole(file);
+    await host.run({ member, argv: locked(lock, script(KEEP, [file, expected])), timeoutMs: CHECK_TIMEOUT_MS });
   } finally {
     saving.kill();
+    // Nobody reads on: a child of it that was left must not keep it open.
+    saving.stdout.destroy();
     await saving;
   }
+}
+
+function notWhole(file: string): InfraError {
+  return new InfraError("INFRA_INTERRUPTED", `The image did not arrive whole as ${file}.`, {
+    hint: "Repeat the command.",
+  });
 }
 
 /** A stream that is hashed on its way. */
@@ -151,23 +156,22 @@ done
 echo yes
 `;
 
-// Files that nobody asked for in a month, and beginnings that nobody finished in a day, make room.
+// Files that nobody asked for in a month make room. What a broken connection leaves is overwritten by the next attempt.
 const RECEIVE = `${PRELUDE}
 umask 077
 file=$1 folder=\${1%/*}
 mkdir -p "$folder"
 find "$folder" -maxdepth 1 -type f -name '*.tar' -mtime +30 -delete
-find "$folder" -maxdepth 1 -type f -name '*.part' -mtime +0 -delete
-part=$(mktemp "$file.XXXXXX.part")
-trap 'rm -f "$part"' EXIT
+trap 'rm -f "$file.part"' EXIT
 trap 'exit 1' HUP INT TERM
-cat >"$part"
-sync "$part"
-sum=$(sha256sum <"$part")
+cat >"$file.part"
+sync "$file.part"
+sum=$(sha256sum <"$file.part")
 trap - EXIT
-printf '%s %s\\n' "$part" "\${sum%% *}"
+printf '%s\\n' "\${sum%% *}"
 `;
 
 const KEEP = `${PRELUDE}
-mv -f "$1" "$2"
+[ "$(sha256sum <"$1.part" | cut -d' ' -f1)" = "$2" ] || fail INFRA_INTERRUPTED "somebody else has been sending $1"
+mv -f "$1.part" "$1"
 `;
