@@ -12,7 +12,7 @@ import type { ChatNode, Conversation } from "../chat/turn-stream.ts";
 import { Interrupted, needsTerminal, UsageError } from "../output/failure.ts";
 import type { Interruption } from "../output/interruption.ts";
 import { visible } from "../output/visible.ts";
-import { connect, defaultAgent } from "../service/connect.ts";
+import { defaultAgent, openConnection } from "../service/connect.ts";
 import { findDeployment } from "../service/deployment.ts";
 
 /** A turn's result, a command's reply, or nothing: a conversation on the terminal has shown everything already. */
@@ -49,11 +49,15 @@ export default class Chat extends BaseCommand<ChatResult> {
     const message = flags.message ?? (this.terminal.inIsTerminal ? undefined : await this.#piped());
     if (message === undefined) this.#requireTerminal();
     const deployment = findDeployment(flags);
-    const node = await connect(deployment);
-    const conversation = { agent: args.agent ?? (await defaultAgent(deployment, node)), session: flags.session };
-    return message === undefined
-      ? this.#converse(node, conversation, signal)
-      : this.#once(node, conversation, message, signal);
+    const { client: node, close } = await openConnection(deployment, signal, args.agent);
+    try {
+      const conversation = { agent: args.agent ?? (await defaultAgent(deployment, node)), session: flags.session };
+      return await (message === undefined
+        ? this.#converse(node, conversation, signal)
+        : this.#once(node, conversation, message, signal));
+    } finally {
+      await close();
+    }
   }
 
   protected render(result: ChatResult): string {

@@ -24,11 +24,14 @@ export default class Status extends BaseCommand<NodeStatus> {
 
   protected render(status: NodeStatus, mark: Mark): string {
     if (status.state === "busy") return `No node is running, but another process is using ${status.home}.`;
-    if (!status.running) return `No node is running. ${mark.dim("Start one with `cairn start --detach`.")}`;
+    if (!status.running && status.deployed === null)
+      return `No node is running. ${mark.dim("Start one with `cairn start --detach`.")}`;
     const { health, error } = status;
     const rows: [string, string][] = [
       ["status", health ? healthWord(health, mark) : mark.error(`not answering: ${error?.message ?? "unknown"}`)],
-      ["process", `${status.pid}${status.started_at ? `, since ${status.started_at}` : ""}`],
+      status.deployed === null
+        ? ["process", `${status.pid}${status.started_at ? `, since ${status.started_at}` : ""}`]
+        : ["deployed", deployedWords(status.deployed)],
       ["url", status.url ?? ""],
       ["version", status.version ?? ""],
       ["directory", status.dir],
@@ -38,6 +41,11 @@ export default class Status extends BaseCommand<NodeStatus> {
       [...rows, ...(health ? healthRows(health, mark) : [])].map(([name, text]) => [mark.dim(name), text]),
     );
   }
+}
+
+function deployedWords({ stack, target, node, place, nodes }: NonNullable<NodeStatus["deployed"]>): string {
+  const others = nodes.length > 1 ? `, one of ${nodes.length}: see \`cairn infra status\`` : "";
+  return `${stack} on ${target}, node ${node} (${place})${others}`;
 }
 
 function healthWord({ status, draining }: Health, mark: Mark): string {

@@ -1,9 +1,10 @@
-/** The way from a command to the node: the one that runs, or a short-lived one where only the store is needed. */
+/** The way from a command to the node: a deployed one, the one that runs here, or a short-lived one for the store alone. */
 
 import { type Client, createClient } from "../../runtime/client/index.ts";
 import { parseListen } from "../../runtime/config/listen.ts";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { UsageError } from "../output/failure.ts";
+import { connectDeployed } from "./deployed-node.ts";
 import { type Deployment, inspectWithoutSecrets, readToken, tokenFor } from "./deployment.ts";
 import { endChild, spawnNode, untilReady } from "./node-process.ts";
 import { inspectNode } from "./node-state.ts";
@@ -11,6 +12,18 @@ import { unknownHolder } from "./stop-node.ts";
 
 const READY_MS = 60_000;
 const END_MS = 20_000;
+
+export interface Connection {
+  readonly client: Client;
+  close(): Promise<void>;
+}
+
+/** A node to talk to: of the stack that this directory has deployed, else of this machine. The caller closes it. */
+export async function openConnection(deployment: Deployment, signal: AbortSignal, agent?: string): Promise<Connection> {
+  const deployed = await connectDeployed(deployment, signal, agent);
+  if (deployed !== null) return deployed;
+  return { client: await connect(deployment), close: async () => undefined };
+}
 
 /** A client of the node of this home directory, or of the address that the configuration names: it may run elsewhere. */
 export async function connect(deployment: Deployment): Promise<Client> {
@@ -29,6 +42,14 @@ export async function withNode<T>(
   signal: AbortSignal,
   work: (client: Client, node: { readonly shortLived: boolean }) => Promise<T>,
 ): Promise<T> {
+  const deployed = await connectDeployed(deployment, signal);
+  if (deployed !== null) {
+    try {
+      return await work(deployed.client, { shortLived: false });
+    } finally {
+      await deployed.close();
+    }
+  }
   const state = await inspectNode(deployment.home);
   if (state.state === "busy") throw unknownHolder(deployment.home);
   if (state.state === "running") return work(await connect(deployment), { shortLived: false });

@@ -2,6 +2,7 @@
 
 import { createClient, type Health } from "../../runtime/client/index.ts";
 import { CairnError, type ErrorBody } from "../../runtime/contracts/errors.ts";
+import { connectDeployed, type DeployedNode } from "./deployed-node.ts";
 import { type Deployment, readToken } from "./deployment.ts";
 import { inspectNode } from "./node-state.ts";
 
@@ -18,14 +19,34 @@ export interface NodeStatus {
   /** Null when it does not answer; `error` tells why. */
   readonly health: Health | null;
   readonly error: ErrorBody | null;
+  /** The stack that this directory has deployed, which the rest is about; null for a node of this machine. */
+  readonly deployed: {
+    readonly stack: string;
+    readonly target: string;
+    readonly node: string;
+    readonly place: string;
+    readonly nodes: readonly string[];
+  } | null;
 }
 
 const ANSWER_MS = 5_000;
 
 export async function readNodeStatus(deployment: Deployment, signal: AbortSignal): Promise<NodeStatus> {
   const { home, dir } = deployment;
+  const deployed = await connectDeployed(deployment, signal);
+  if (deployed !== null) return deployedStatus(deployed, deployment, signal);
   const state = await inspectNode(home);
-  const nothing = { home, dir, pid: null, url: null, version: null, started_at: null, health: null, error: null };
+  const nothing = {
+    home,
+    dir,
+    pid: null,
+    url: null,
+    version: null,
+    started_at: null,
+    health: null,
+    error: null,
+    deployed: null,
+  };
   if (state.state !== "running") return { running: false, state: state.state, ...nothing };
   const { pid, url, version, started_at } = state.node;
   const known = {
@@ -46,5 +67,32 @@ export async function readNodeStatus(deployment: Deployment, signal: AbortSignal
     signal.throwIfAborted();
     if (!(error instanceof CairnError)) throw error;
     return { ...known, error: error.toBody() };
+  }
+}
+
+async function deployedStatus(node: DeployedNode, { home, dir }: Deployment, signal: AbortSignal): Promise<NodeStatus> {
+  const { stack, target, place, nodes, url, deployedAt } = node;
+  const known = {
+    running: true,
+    state: "running",
+    home,
+    dir,
+    pid: null,
+    url,
+    version: null,
+    started_at: deployedAt,
+    health: null,
+    error: null,
+    deployed: { stack, target, node: node.node, place, nodes },
+  } as const;
+  try {
+    const health = await node.client.health({ signal, timeoutMs: ANSWER_MS });
+    return { ...known, version: health.version, health };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof CairnError)) throw error;
+    return { ...known, running: false, error: error.toBody() };
+  } finally {
+    await node.close();
   }
 }

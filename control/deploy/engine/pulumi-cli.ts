@@ -14,6 +14,9 @@ import { InfraError } from "../../../runtime/contracts/errors.ts";
 /** The oldest engine that knows everything we ask of it: inline programs for `destroy`, events over gRPC. */
 export const OLDEST_ENGINE = "3.206.0";
 
+/** Undefined takes a variable out of the environment of a child. */
+const NO_PASSPHRASE = { PULUMI_CONFIG_PASSPHRASE: undefined };
+
 /** Milliseconds between the second request to stop and the kill. */
 const KILL_AFTER_MS = 5_000;
 
@@ -42,11 +45,9 @@ export class PulumiFailure extends Error {
   /** Whether it ended because it was asked to. */
   readonly cancelled: boolean;
 
-  constructor(
-    result: { readonly stderr: string; readonly stdout: string; readonly cancelled: boolean },
-    cause: unknown,
-  ) {
-    super("The Pulumi engine failed", { cause });
+  /** The failure of the process is no cause of it: its text repeats all that the engine said, redacted by nobody. */
+  constructor(result: { readonly stderr: string; readonly stdout: string; readonly cancelled: boolean }) {
+    super("The Pulumi engine failed");
     this.name = "PulumiFailure";
     this.stderr = result.stderr;
     this.stdout = result.stdout;
@@ -136,7 +137,9 @@ function pulumiCli(command: string, version: string, insistence: AbortSignal): P
     const path = `${dirname(command)}${delimiter}${options.env["PATH"] ?? process.env["PATH"] ?? ""}`;
     const child = execa(command, [...args], {
       cwd: options.cwd,
-      env: { ...options.env, PATH: path, PULUMI_AUTOMATION_API: "true" },
+      // An operator's own passphrase would win over the file, even an empty one: the variable must not be there.
+      env: { ...process.env, ...options.env, PATH: path, PULUMI_AUTOMATION_API: "true", ...NO_PASSPHRASE },
+      extendEnv: false,
       // A process group of its own: the terminal's Ctrl-C would reach it beside ours, and twice means "at once".
       detached: true,
       cleanup: false,
@@ -160,7 +163,7 @@ function pulumiCli(command: string, version: string, insistence: AbortSignal): P
     const output = { stdout: String(result.stdout ?? ""), stderr: String(result.stderr ?? "") };
     if (!result.failed) return output;
     const cancelled = options.signal?.aborted === true || insistence.aborted;
-    throw new PulumiFailure({ ...output, cancelled }, result);
+    throw new PulumiFailure({ ...output, cancelled });
   };
   return { command, version, run, automation: forAutomation(command, version, run) };
 }

@@ -242,8 +242,6 @@ function environment(files: InfraFiles, backend: string): Record<string, string>
   return {
     PULUMI_BACKEND_URL: backend,
     PULUMI_CONFIG_PASSPHRASE_FILE: files.passphrase,
-    // An operator's own passphrase variable would win over the file.
-    PULUMI_CONFIG_PASSPHRASE: "",
     PULUMI_SKIP_UPDATE_CHECK: "true",
     NO_COLOR: "1",
   };

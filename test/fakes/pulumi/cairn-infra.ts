@@ -38,5 +38,7 @@ class Unlock extends InfraUnlock {
   protected override services = services;
 }
 
-const commands = { up: Up, destroy: Destroy, unlock: Unlock };
-await commands[command as keyof typeof commands].run(argv, { root: ROOT });
+const options = { root: ROOT };
+if (command === "up") await Up.run(argv, options);
+else if (command === "destroy") await Destroy.run(argv, options);
+else await Unlock.run(argv, options);

@@ -10,11 +10,23 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Faults, StubCall, StubStore } from "./stub-files.ts";
 
 // The provider server alone: the package's index would load the whole SDK, which takes a second longer.
-const { main } = createRequire(import.meta.url)("@pulumi/pulumi/provider/server.js") as {
+const load = createRequire(createRequire(import.meta.url).resolve("@pulumi/pulumi/package.json"));
+const { main } = load("@pulumi/pulumi/provider/server.js") as {
   main(provider: object, args: string[]): Promise<void>;
 };
 
 type Props = Record<string, unknown>;
+
+// An import reads a resource of which nothing is known yet; the SDK's server does not expect that.
+const { ReadRequest } = load("@pulumi/pulumi/proto/provider_pb.js") as { ReadRequest: { prototype: ReadPrototype } };
+const { Struct } = load("google-protobuf/google/protobuf/struct_pb.js") as { Struct: new () => object };
+interface ReadPrototype {
+  getProperties(): object | undefined;
+}
+const given = ReadRequest.prototype.getProperties;
+ReadRequest.prototype.getProperties = function known(this: ReadPrototype) {
+  return given.call(this) ?? new Struct();
+};
 
 /** Changes of these alone are made in place; everything else of a container replaces it, as with the real provider. */
 const IN_PLACE: Readonly<Record<string, readonly string[]>> = {
@@ -67,7 +79,8 @@ await main(
       record({ op: "create", urn, name: nameOf(urn, inputs) });
       const fault = faultOf("create", urn, inputs);
       if (fault?.kind === "fail") throw new Error(fault.message ?? "the stub was told to fail");
-      const id = `${name}/${nameOf(urn, inputs)}`;
+      // A volume's id is its name, with the real provider too: it is imported by that.
+      const id = typeOf(urn).endsWith(":Volume") ? nameOf(urn, inputs) : `${name}/${nameOf(urn, inputs)}`;
       const store = read();
       if (store[id] !== undefined) throw new Error(`Conflict. ${nameOf(urn, inputs)} exists already`);
       write({ ...store, [id]: { urn, type: typeOf(urn), props: inputs } });

@@ -1,0 +1,61 @@
+/** The way to a node of the stack that a deployment directory has deployed: through the target's driver. */
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { type Client, createClient } from "../../runtime/client/index.ts";
+import { InfraError } from "../../runtime/contracts/errors.ts";
+import { type Deployment, readToken } from "./deployment.ts";
+
+export interface DeployedNode {
+  readonly client: Client;
+  readonly url: string;
+  readonly stack: string;
+  readonly target: string;
+  readonly node: string;
+  readonly place: string;
+  readonly deployedAt: string;
+  /** Nodes of the stack, this one among them. */
+  readonly nodes: readonly string[];
+  close(): Promise<void>;
+}
+
+/**
+ * Null where `infra up` has deployed nothing from this directory. The node is the one with `agent`, else the first. Errors of
+ * `readProject` and of the driver; what is only here to look is loaded when there is something to look at.
+ */
+export async function connectDeployed(
+  deployment: Deployment,
+  signal: AbortSignal,
+  agent?: string,
+): Promise<DeployedNode | null> {
+  const { dir, home } = deployment;
+  if (!existsSync(join(dir, "infra", "stack.json"))) return null;
+  const { readRecord } = await import("../deploy/operations/record.ts");
+  const record = await readRecord(dir);
+  if (record === null) return null;
+  const [{ readProject }, { createDriver }] = await Promise.all([
+    import("../../infra/project.ts"),
+    import("../deploy/drivers/index.ts"),
+  ]);
+  const { plan, secrets } = await readProject({ dir, home, signal });
+  const standing = plan.nodes.filter(({ name }) => record.nodes.some((one) => one.name === name));
+  const chosen = standing.find(({ agents }) => agent !== undefined && agents.includes(agent)) ?? standing[0];
+  if (chosen === undefined) {
+    throw new InfraError("INFRA_FAILED", `No node of the configuration is deployed as the stack ${record.stack}.`, {
+      hint: "Deploy it with `cairn infra up`.",
+    });
+  }
+  const driver = await createDriver(plan, secrets);
+  const [connection, token] = await Promise.all([driver.connect(chosen.name, signal), readToken(deployment)]);
+  return {
+    client: createClient({ baseUrl: connection.url, ...(token === undefined ? {} : { token }) }),
+    url: connection.url,
+    stack: record.stack,
+    target: record.target,
+    node: chosen.name,
+    place: record.nodes.find((one) => one.name === chosen.name)?.place ?? "unknown",
+    deployedAt: record.deployed_at,
+    nodes: standing.map(({ name }) => name),
+    close: () => connection.close(),
+  };
+}

@@ -1,0 +1,144 @@
+/** Commands of `infra` that are killed, stopped or doubled in the middle: what they began is finished once, by the same command. */
+
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { hostname, tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { destroy } from "../../../control/deploy/operations/destroy.ts";
+import { unlock } from "../../../control/deploy/operations/unlock.ts";
+import { up } from "../../../control/deploy/operations/up.ts";
+import { SCHEMAS } from "../../../control/deploy/schemas.ts";
+import { makeStubPlugins, type StubPlugins } from "../../fakes/pulumi/stub-plugins.ts";
+import { type InfraProcess, spawnInfra } from "../../support/infra-process.ts";
+import { infraRun, writeProject } from "../../support/infra-project.ts";
+
+const UP = { node: undefined, image: undefined, adopt: false, yes: true } as const;
+const DESTROY = { yes: true, deleteData: false, confirm: undefined, backupTaken: undefined } as const;
+const UNLOCK = { force: undefined, restoreState: false, copy: undefined } as const;
+const ME = `${userInfo().username}@${hostname()}`;
+
+let base: string;
+let dir: string;
+let plugins: StubPlugins;
+const started: InfraProcess[] = [];
+
+const run = () => infraRun({ dir, home: join(base, "home"), target: { plugins } });
+const start = (...argv: string[]): InfraProcess => {
+  const env = { ...process.env, SERVICE_HOME: join(base, "home") };
+  const made = spawnInfra({ stubs: join(base, "stubs"), argv: [...argv, "--dir", dir], env });
+  started.push(made);
+  return made;
+};
+const calls = (op: string) => plugins.calls().flatMap((call) => (call.op === op ? [call.name] : []));
+const names = () =>
+  Object.values(plugins.resources())
+    .map(({ props }) => props["name"])
+    .filter((name) => typeof name === "string")
+    .sort();
+/** Waits until the stub holds a call: the operation is in its middle. */
+const held = (call: string) => vi.waitUntil(() => plugins.isHeld(call), { timeout: 90_000, interval: 50 });
+/** The command and its engine at once, as a power cut would. */
+const cut = async (made: InfraProcess): Promise<void> => {
+  for (const pid of made.engines()) process.kill(pid, "SIGKILL");
+  made.kill("SIGKILL");
+  await made.ended;
+};
+
+describe("a command that ends in its middle", { concurrent: false }, () => {
+  beforeAll(() => {
+    base = mkdtempSync(join(tmpdir(), "cairn-crash-"));
+    dir = join(base, "deployment");
+    plugins = makeStubPlugins(join(base, "stubs"));
+    writeProject(dir, { stack: "lab", nodes: ["one"], postgres: false });
+  });
+  beforeEach(() => {
+    vi.stubEnv("PATH", `${plugins.bin}:${process.env["PATH"]}`);
+    vi.stubEnv("PULUMI_HOME", join(base, "pulumi"));
+    plugins.forget();
+    plugins.fault({});
+  });
+  afterAll(async () => {
+    for (const made of started) await cut(made);
+    rmSync(base, { recursive: true, force: true });
+  });
+
+  it("up: a second operator is refused with the name of the first, and after kill -9 unlock and up finish it", async () => {
+    plugins.fault({ at: { "create lab-one": { kind: "hold" } } });
+    const first = start("up", "--yes", "--json");
+    await held("create lab-one");
+    await expect(up(run(), UP)).rejects.toMatchObject({
+      code: "INFRA_LOCKED",
+      message: expect.stringMatching(new RegExp(`${ME}: .cairn infra up. \\(process ${first.pid},`)),
+    });
+    await expect(unlock(run(), UNLOCK)).rejects.toMatchObject({ code: "INFRA_LOCKED" });
+    await cut(first);
+    plugins.fault({});
+
+    // The record of the dead holder outlives its lock: the next command says what to do.
+    await expect(up(run(), UP)).rejects.toMatchObject({
+      code: "INFRA_INTERRUPTED",
+      details: { hint: expect.stringContaining("cairn infra unlock") },
+    });
+    const unlocked = SCHEMAS["infra-unlock"].parse(await unlock(run(), UNLOCK));
+    expect(unlocked.cleared).toEqual(
+      expect.arrayContaining([expect.objectContaining({ pid: first.pid, command: "up" })]),
+    );
+    expect(unlocked.pending).toEqual([
+      expect.objectContaining({ name: "lab-one", operation: "creating", outcome: "taken-over" }),
+    ]);
+    expect(await up(run(), UP)).toMatchObject({ healthy: true });
+    // The stub refuses a second creation of the same name; the one that there is was not replaced either.
+    expect(calls("create").filter((name) => name === "lab-one")).toHaveLength(1);
+    expect(calls("delete")).toEqual([]);
+  });
+
+  it("destroy: after kill -9 unlock and destroy finish it, and the data are there", async () => {
+    plugins.fault({ at: { "delete lab-one": { kind: "hold" } } });
+    const first = start("destroy", "--yes");
+    await held("delete lab-one");
+    await cut(first);
+    plugins.fault({});
+    await expect(destroy(run(), DESTROY)).rejects.toMatchObject({ code: "INFRA_INTERRUPTED" });
+    expect((await unlock(run(), UNLOCK)).cleared).not.toEqual([]);
+    const result = await destroy(run(), DESTROY);
+    expect(result?.kept.map(({ name }) => name)).toEqual(["lab-one-home", "lab-one-workspace"]);
+    expect(names()).toEqual(["lab-one-home", "lab-one-workspace"]);
+    expect(await unlock(run(), UNLOCK)).toMatchObject({ cleared: [], pending: [] });
+  });
+
+  it("Ctrl-C: the step at hand is ended and recorded, and the same command goes on without unlocking", async () => {
+    plugins.fault({ at: { "create lab-one.files": { kind: "hold" } } });
+    const first = start("up", "--yes", "--json");
+    await held("create lab-one.files");
+    first.kill("SIGINT");
+    await vi.waitUntil(() => first.engines().length === 1, { timeout: 10_000 });
+    // The step is let go only once the engine knows that it is to stop.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    plugins.fault({});
+    const { code, stdout } = await first.ended;
+    expect(code).toBe(130);
+    expect(JSON.parse(stdout)).toMatchObject({ ok: false, error: { message: "Interrupted." } });
+    expect(calls("create")).not.toContain("lab-one");
+    expect(names()).toContain("lab-one.files");
+    plugins.forget();
+    expect(await up(run(), UP)).toMatchObject({ healthy: true });
+    expect(calls("create")).not.toContain("lab-one.files");
+  });
+
+  it("only the command killed: the engine ends its step by itself, and unlock waits for it", async () => {
+    writeProject(dir, { stack: "lab", nodes: ["one"], postgres: false, memory: "640Mi" });
+    plugins.fault({ at: { "update lab-one": { kind: "hold" } } });
+    const first = start("up", "--yes");
+    await held("update lab-one");
+    const engines = first.engines();
+    expect(engines).toHaveLength(1);
+    first.kill("SIGKILL");
+    await first.ended;
+    plugins.fault({});
+    const unlocked = await unlock(run(), UNLOCK);
+    expect(unlocked.cleared[0]).toMatchObject({ pid: first.pid });
+    expect(() => process.kill(engines[0] ?? 0, 0)).toThrow();
+    expect(await up(run(), UP)).toMatchObject({ healthy: true });
+    expect(readFileSync(join(dir, "infra/.lock"), "utf8")).toBe("");
+  });
+});

@@ -1,0 +1,177 @@
+/** What can be wrong with a stack's state, its locks and its tools, on a real engine: each is said, and what helps with it. */
+
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { preview } from "../../../control/deploy/operations/preview.ts";
+import { unlock } from "../../../control/deploy/operations/unlock.ts";
+import { up } from "../../../control/deploy/operations/up.ts";
+import { KEPT_COPIES } from "../../../control/deploy/state/copies.ts";
+import { makeStubPlugins, type StubPlugins } from "../../fakes/pulumi/stub-plugins.ts";
+import { spawnInfra } from "../../support/infra-process.ts";
+import { infraRun, writeProject } from "../../support/infra-project.ts";
+
+const UP = { node: undefined, image: undefined, adopt: false, yes: true } as const;
+const UNLOCK = { force: undefined, restoreState: false, copy: undefined } as const;
+const SHAPE = { stack: "lab", nodes: ["one"], postgres: false } as const;
+
+let base: string;
+let dir: string;
+let plugins: StubPlugins;
+
+const run = (at: string = dir) => infraRun({ dir: at, home: join(base, "home"), target: { plugins } });
+const state = (at: string = dir) => join(at, "infra/state/.pulumi/stacks/cairn/lab.json");
+/** A copy of the deployed directory, so that one test's damage is not the next one's. */
+const copyOf = (name: string): string => {
+  const at = join(base, name);
+  cpSync(dir, at, { recursive: true, verbatimSymlinks: true });
+  return at;
+};
+
+describe("a deployed stack", { concurrent: false }, () => {
+  beforeAll(async () => {
+    base = mkdtempSync(join(tmpdir(), "cairn-state-"));
+    dir = join(base, "deployment");
+    plugins = makeStubPlugins(join(base, "stubs"));
+  });
+  beforeEach(() => {
+    vi.stubEnv("PATH", `${plugins.bin}${delimiter}${process.env["PATH"]}`);
+    vi.stubEnv("PULUMI_HOME", join(base, "pulumi"));
+    plugins.fault({});
+  });
+  afterAll(() => rmSync(base, { recursive: true, force: true }));
+
+  it("that fails in the middle says which resource and why, and the same command finishes it", async () => {
+    writeProject(dir, SHAPE);
+    plugins.fault({
+      at: { "create lab-one": { kind: "fail", message: "driver failed programming external connectivity" } },
+    });
+    await expect(up(run(), UP)).rejects.toMatchObject({
+      code: "INFRA_FAILED",
+      message: "lab-one: driver failed programming external connectivity.",
+    });
+    plugins.fault({});
+    expect(await up(run(), UP)).toMatchObject({ healthy: true });
+  });
+
+  it("whose state is cut in half gets its newest copy back", async () => {
+    const at = copyOf("half");
+    truncateSync(state(at), 700);
+    const [newest = ""] = readdirSync(join(at, "infra/state-copies"))
+      .filter((name) => name.endsWith(".json"))
+      .sort()
+      .reverse();
+    const name = newest.replace(/\.json$/, "");
+    await expect(up(run(at), UP)).rejects.toMatchObject({
+      code: "INFRA_STATE_UNREADABLE",
+      details: { hint: expect.stringContaining(name) },
+    });
+    expect(await unlock(run(at), { ...UNLOCK, restoreState: true })).toMatchObject({ restored: name });
+    expect((await preview(run(at))).changes).toEqual([]);
+    // The damaged file is kept, in case the copy is older than what was in it.
+    expect(readdirSync(dirname(state(at))).some((file) => file.includes("unreadable"))).toBe(true);
+  });
+
+  it("has a copy of its state for each change, and the oldest ones go", async () => {
+    const at = copyOf("copies");
+    const folder = join(at, "infra/state-copies");
+    const [one = ""] = readdirSync(folder).filter((file) => file.endsWith(".json"));
+    for (let day = 1; day < 29; day++) {
+      cpSync(join(folder, one), join(folder, `2020-01-${String(day).padStart(2, "0")}T00-00-00-000Z-after-up.json`));
+    }
+    writeProject(at, { ...SHAPE, memory: "600Mi" });
+    await up(run(at), UP);
+    const left = readdirSync(folder).filter((file) => file.endsWith(".json"));
+    expect(left).toHaveLength(KEPT_COPIES);
+    expect(left).toContain(one);
+    expect(left.filter((file) => file.endsWith("before-up.json")).length).toBeGreaterThan(0);
+    expect(JSON.parse(readFileSync(join(folder, one), "utf8"))).toMatchObject({ version: 3, deployment: {} });
+  });
+
+  it("whose passphrase is gone or another one says what is lost and what is not", async () => {
+    const at = copyOf("passphrase");
+    const file = join(at, "infra/.passphrase");
+    const kept = readFileSync(file, "utf8");
+    const lost = { code: "INFRA_PASSPHRASE_LOST", details: { hint: expect.stringMatching(/volumes.*--adopt/) } };
+    rmSync(file);
+    await expect(up(run(at), UP)).rejects.toMatchObject(lost);
+    // A new one would make the loss final.
+    expect(existsSync(file)).toBe(false);
+    writeFileSync(file, "another one\n", { mode: 0o600 });
+    await expect(preview(run(at))).rejects.toMatchObject(lost);
+    writeFileSync(file, kept, { mode: 0o600 });
+    expect((await preview(run(at))).changes).toEqual([]);
+  });
+
+  it("whose data an earlier stack left is not overwritten, and taken over when asked to", async () => {
+    const at = copyOf("adopt");
+    for (const name of ["state", "state-copies"]) rmSync(join(at, "infra", name), { recursive: true });
+    for (const name of ["Pulumi.lab.yaml", "stack.json", ".passphrase"]) rmSync(join(at, "infra", name));
+    await expect(up(run(at), UP)).rejects.toMatchObject({
+      code: "INFRA_DATA_EXISTS",
+      message: expect.stringContaining("lab-one-home, lab-one-workspace"),
+    });
+    const shown = await preview(run(at));
+    expect(shown.warnings.map(({ code }) => code)).toEqual(["INFRA_DATA_EXISTS", "INFRA_DATA_EXISTS"]);
+    expect(shown.changes.filter(({ op }) => op === "import").map(({ name }) => name)).toEqual([
+      "lab-one-home",
+      "lab-one-workspace",
+    ]);
+  });
+
+  it("that the engine of another host has locked names that host, and is taken from it by the stack's name alone", async () => {
+    const at = copyOf("elsewhere");
+    const folder = join(at, "infra/state/.pulumi/locks/organization/cairn/lab");
+    mkdirSync(folder, { recursive: true });
+    const lock = { pid: 4711, username: "ada", hostname: "far-away", timestamp: "2030-01-31T12:00:00Z" };
+    writeFileSync(join(folder, "0a1b.json"), JSON.stringify(lock));
+    await expect(up(run(at), UP)).rejects.toMatchObject({
+      code: "INFRA_LOCKED",
+      message: expect.stringContaining("ada@far-away (process 4711"),
+    });
+    await expect(unlock(run(at), UNLOCK)).rejects.toMatchObject({ code: "INFRA_LOCKED" });
+    await expect(unlock(run(at), { ...UNLOCK, force: "prod" })).rejects.toThrow(/not the stack's name/);
+    const unlocked = await unlock(run(at), { ...UNLOCK, force: "lab" });
+    expect(unlocked.cleared).toEqual([expect.objectContaining({ user: "ada", host: "far-away" })]);
+    expect(readdirSync(folder).filter((file) => file.endsWith(".json"))).toEqual([]);
+  });
+
+  it("without a plugin of its provider, or without an engine, says what to install", async () => {
+    const engine =
+      (process.env["PATH"] ?? "").split(delimiter).find((folder) => existsSync(join(folder, "pulumi"))) ?? "";
+    const node = dirname(process.execPath);
+    vi.stubEnv("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", "true");
+    vi.stubEnv("PULUMI_HOME", join(base, "empty"));
+    vi.stubEnv("PATH", [engine, node, "/usr/bin", "/bin"].join(delimiter));
+    const at = copyOf("plugin");
+    writeProject(at, { ...SHAPE, memory: "600Mi" });
+    await expect(preview(run(at))).rejects.toMatchObject({
+      code: "INFRA_TOOL_MISSING",
+      message: expect.stringContaining("docker"),
+      details: { hint: expect.stringContaining("pulumi plugin install resource docker") },
+    });
+  });
+
+  it("on a full disk says so, and goes on once there is room", async () => {
+    const at = copyOf("full");
+    writeProject(at, { ...SHAPE, memory: "600Mi" });
+    const env = { ...process.env, SERVICE_HOME: join(base, "home") };
+    const options = { stubs: join(base, "stubs"), argv: ["up", "--yes", "--json", "--dir", at], env };
+    // No file may grow past a few blocks: the state does not fit.
+    const full = await spawnInfra({ ...options, before: "trap '' XFSZ; ulimit -f 8" }).ended;
+    expect(full.code).toBe(1);
+    expect(JSON.parse(full.stdout)).toMatchObject({ ok: false, error: { code: "INFRA_DISK_FULL" } });
+    expect(await up(run(at), UP)).toMatchObject({ healthy: true });
+  });
+});

@@ -1,0 +1,179 @@
+/** The life of a stack on a real engine, with stub providers: deploy, change, drift, destroy, deploy again, delete. */
+
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { destroy } from "../../../control/deploy/operations/destroy.ts";
+import { preview } from "../../../control/deploy/operations/preview.ts";
+import { refresh } from "../../../control/deploy/operations/refresh.ts";
+import { status } from "../../../control/deploy/operations/status.ts";
+import { up } from "../../../control/deploy/operations/up.ts";
+import { SCHEMAS, stackRecord } from "../../../control/deploy/schemas.ts";
+import { makeStubPlugins, type StubPlugins } from "../../fakes/pulumi/stub-plugins.ts";
+import { infraRun, type ProjectShape, TOKEN, writeProject } from "../../support/infra-project.ts";
+
+const SHAPE: ProjectShape = { stack: "lab", nodes: ["one", "two"] };
+const UP = { node: undefined, image: undefined, adopt: false, yes: true } as const;
+const DESTROY = { yes: true, deleteData: false, confirm: undefined, backupTaken: undefined } as const;
+const VOLUMES = ["lab-one-home", "lab-one-workspace", "lab-postgres-data", "lab-two-home", "lab-two-workspace"];
+
+let base: string;
+let dir: string;
+let plugins: StubPlugins;
+/** Everything that was told or written, to look for secrets in. */
+const told: string[] = [];
+
+const run = (more: Partial<Parameters<typeof infraRun>[0]> = {}) => {
+  const made = infraRun({ dir, home: join(base, "home"), target: { plugins }, ...more });
+  return { ...made, onEvent: (event: Parameters<typeof made.onEvent>[0]) => told.push(JSON.stringify(event)) };
+};
+const changes = () =>
+  plugins
+    .calls()
+    .filter(({ op }) => op !== "read")
+    .map(({ op, name }) => `${op} ${name}`)
+    .sort();
+const remember = <T>(value: T): T => {
+  told.push(JSON.stringify(value));
+  return value;
+};
+const passwordOfDatabase = () =>
+  JSON.stringify(plugins.resources()).match(/postgres(?:ql)?:\/\/cairn:([^@]{32,})@/)?.[1] ?? "";
+
+describe("a stack", { concurrent: false }, () => {
+  beforeAll(() => {
+    base = mkdtempSync(join(tmpdir(), "cairn-engine-"));
+    dir = join(base, "deployment");
+    plugins = makeStubPlugins(join(base, "stubs"));
+    writeProject(dir, SHAPE);
+  });
+  beforeEach(() => {
+    vi.stubEnv("PATH", `${plugins.bin}:${process.env["PATH"]}`);
+    vi.stubEnv("PULUMI_HOME", join(base, "pulumi"));
+    plugins.forget();
+  });
+  afterAll(() => rmSync(base, { recursive: true, force: true }));
+
+  it("is shown before it exists, and nothing is made", async () => {
+    const result = SCHEMAS["infra-preview"].parse(remember(await preview(run())));
+    expect(result.summary).toMatchObject({ update: 0, replace: 0, delete: 0, same: 0 });
+    expect(result.changes.filter(({ op }) => op !== "create")).toEqual([]);
+    expect(result.changes.map(({ name }) => name)).toEqual(expect.arrayContaining(["lab-one", "lab-two", ...VOLUMES]));
+    expect(plugins.resources()).toEqual({});
+  });
+
+  it("is deployed", async () => {
+    const result = SCHEMAS["infra-up"].parse(remember(await up(run(), UP)));
+    expect(result).toMatchObject({ healthy: true, adopted: [], next: "cairn chat" });
+    expect(result.nodes.map(({ name, url }) => [name, url])).toEqual([
+      ["one", "http://127.0.0.1:7433"],
+      ["two", "http://127.0.0.1:7434"],
+    ]);
+    const record = stackRecord.parse(JSON.parse(readFileSync(join(dir, "infra/stack.json"), "utf8")));
+    expect(record).toMatchObject({ stack: "lab", target: "docker", nodes: [{ name: "one" }, { name: "two" }] });
+    const release = JSON.parse(readFileSync(join(dir, "infra/release.json"), "utf8"));
+    expect(Object.keys(release.nodes)).toEqual(["one", "two"]);
+    expect(SCHEMAS["infra-status"].parse(remember(await status(run())))).toMatchObject({
+      deployed: true,
+      pending: 0,
+      holder: null,
+      nodes: [{ health: "healthy" }, { health: "healthy" }],
+    });
+  });
+
+  it("keeps its secrets to those that need them", () => {
+    const password = passwordOfDatabase();
+    // Both did reach the containers, so looking for them elsewhere means something.
+    expect(password.length).toBeGreaterThanOrEqual(32);
+    expect(JSON.stringify(plugins.resources())).toContain(TOKEN);
+    const infra = join(dir, "infra");
+    expect(statSync(join(infra, ".passphrase")).mode & 0o777).toBe(0o600);
+    expect(statSync(join(infra, "state")).mode & 0o777).toBe(0o700);
+    const passphrase = readFileSync(join(infra, ".passphrase"), "utf8").trim();
+    const files = readdirSync(infra, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && entry.name !== ".passphrase" && !entry.parentPath.includes("node_modules"))
+      .map((entry) => [entry.name, readFileSync(join(entry.parentPath, entry.name), "utf8")] as const);
+    expect(files.map(([name]) => name)).toEqual(expect.arrayContaining(["lab.json", "Pulumi.lab.yaml"]));
+    for (const secret of [TOKEN, password, passphrase]) {
+      expect(files.filter(([, text]) => text.includes(secret)).map(([name]) => name)).toEqual([]);
+      expect(told.filter((text) => text.includes(secret))).toEqual([]);
+    }
+  });
+
+  it("is left alone when nothing changed", async () => {
+    const result = await up(run(), UP);
+    expect(result).toMatchObject({ changes: [], summary: { create: 0, update: 0, replace: 0, delete: 0 } });
+    expect(changes()).toEqual([]);
+  });
+
+  it("has only the changed setting changed, and shows it before", async () => {
+    writeProject(dir, { ...SHAPE, memory: "768Mi" });
+    const { changes: shown } = remember(await preview(run()));
+    expect(shown.map(({ op, name, properties }) => [op, name, properties.map(({ path }) => path)])).toEqual([
+      ["update", "lab-one", ["memory", "memorySwap"]],
+      ["update", "lab-two", ["memory", "memorySwap"]],
+    ]);
+    expect(shown[0]?.properties[0]).toEqual({ path: "memory", kind: "update", before: 512, after: 768 });
+    await up(run(), UP);
+    expect(changes()).toEqual(["update lab-one", "update lab-two"]);
+  });
+
+  it("does not have two running nodes replaced at once, but one that is named", async () => {
+    writeProject(dir, { ...SHAPE, memory: "768Mi", timezone: "Europe/Berlin" });
+    await expect(up(run(), UP)).rejects.toMatchObject({
+      code: "INFRA_UP_REFUSED",
+      message: expect.stringMatching(/one, two/),
+      details: { hint: expect.stringContaining("cairn update --mesh") },
+    });
+    expect(changes()).toEqual([]);
+    const result = remember(await up(run(), { ...UP, node: "two" }));
+    expect(result?.healthy).toBe(true);
+    const touched = [...new Set(changes().map((line) => line.split(" ")[1] ?? ""))];
+    expect(touched.filter((name) => !name.startsWith("lab-two"))).toEqual([]);
+    expect(touched).toContain("lab-two");
+  });
+
+  it("shows what somebody changed behind its back, and records nothing", async () => {
+    plugins.fault({ drift: { "docker/lab-one": { memory: 64 } } });
+    const before = readFileSync(join(dir, "infra/state/.pulumi/stacks/cairn/lab.json"), "utf8");
+    const own = { resource: "lab-two", setting: "cores", expected: "2", observed: "4" };
+    const result = remember(await refresh(run({ target: { plugins, drift: [own] } }), { preview: true }));
+    expect(SCHEMAS["infra-refresh"].parse(result)).toMatchObject({
+      applied: false,
+      drift: [own],
+      changes: [{ op: "update", name: "lab-one" }],
+    });
+    expect(result.changes[0]?.properties).toEqual([{ path: "memory", kind: "update", before: 768, after: 64 }]);
+    expect(readFileSync(join(dir, "infra/state/.pulumi/stacks/cairn/lab.json"), "utf8")).toBe(before);
+    plugins.fault({});
+  });
+
+  it("is removed without its data, which the next deployment has again", async () => {
+    const result = SCHEMAS["infra-destroy"].parse(remember(await destroy(run(), DESTROY)));
+    expect(result.kept.map(({ name, place }) => [name, place])).toEqual(VOLUMES.map((name) => [name, "local"]));
+    const left = Object.values(plugins.resources()).map(({ props }) => props["name"]);
+    expect(left.sort()).toEqual(VOLUMES);
+    plugins.forget();
+    expect(await up(run(), UP)).toMatchObject({ healthy: true, adopted: [] });
+    expect(changes().filter((line) => VOLUMES.some((name) => line.endsWith(` ${name}`)))).toEqual([]);
+  });
+
+  it("is deleted with its data only under its name and with a fresh backup", async () => {
+    const asked = { ...DESTROY, deleteData: true, confirm: "lab" };
+    await expect(destroy(run(), { ...asked, confirm: "other" })).rejects.toThrow(/not the stack's name/);
+    // No node answers at the stub's address, so there is no backup.
+    await expect(destroy(run(), asked)).rejects.toMatchObject({ code: "INFRA_DATA_PROTECTED" });
+    const old = join(base, "old.backup");
+    writeFileSync(old, "archive");
+    const later = { now: () => new Date(Date.now() + 25 * 3_600_000) };
+    await expect(destroy(run({ services: later }), { ...asked, backupTaken: old })).rejects.toMatchObject({
+      code: "INFRA_DATA_PROTECTED",
+    });
+    expect(changes()).toEqual([]);
+    const result = SCHEMAS["infra-destroy"].parse(await destroy(run(), { ...asked, backupTaken: old }));
+    expect(result.deleted.map(({ name }) => name).sort()).toEqual(VOLUMES);
+    expect(plugins.resources()).toEqual({});
+    expect(await status(run())).toMatchObject({ deployed: false, data: [] });
+  });
+});
