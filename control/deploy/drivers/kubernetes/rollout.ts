@@ -47,6 +47,9 @@ export function nextStep({ workload, pods, partition }: Look): Step {
   const free = reach(outdated, partition);
   const now = spec.updateStrategy?.rollingUpdate?.partition ?? 0;
 
+  // Below one that must be left alone: the controller waits for it, and nothing that is allowed here can help.
+  const lost = outdated.find((member) => member.trouble !== null && !free.includes(member));
+  if (lost !== undefined) return { do: "wait", pod: lost.name, trouble: lost.trouble };
   if (free.length > 0) {
     const lowest = Math.min(partition, ...free.map(({ ordinal }) => ordinal));
     if (now > lowest) return { do: "partition", value: lowest, why: "pods take what was applied" };

@@ -1,0 +1,250 @@
+/** The driver with a kubectl that is played: what it is asked, in which words, and what its failures become. */
+
+import { chmodSync, readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createKubernetesDriver } from "../../../../../control/deploy/drivers/kubernetes/driver.ts";
+import { kubernetesPlan, nodePlan, SECRET_VALUES, secretValues } from "../../../../support/kubernetes/plans.ts";
+
+const signal = new AbortController().signal;
+let directory: string;
+
+/** What the played kubectl answers to the first of these that its arguments contain. */
+interface Answer {
+  readonly to: string;
+  readonly out?: string;
+  readonly err?: string;
+  readonly code?: number;
+  /** Goes on after its answer until it is told to end. */
+  readonly stays?: boolean;
+}
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "cairn-kubectl-"));
+});
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+async function played(...answers: Answer[]): Promise<string> {
+  const program = join(directory, "kubectl");
+  const source = `#!${process.execPath}
+const fs = require("node:fs");
+const args = process.argv.slice(2);
+const stdin = args.includes("--filename=-") ? fs.readFileSync(0, "utf8") : "";
+fs.appendFileSync(${JSON.stringify(join(directory, "calls"))}, JSON.stringify({ args, stdin, pid: process.pid }) + "\\n");
+const answer = ${JSON.stringify(answers)}.find(({ to }) => args.join(" ").includes(to)) ?? {};
+fs.writeSync(2, answer.err ?? "");
+fs.writeSync(1, answer.out ?? "");
+process.exitCode = answer.code ?? 0;
+if (answer.stays) setInterval(() => {}, 1000);
+`;
+  await writeFile(program, source);
+  chmodSync(program, 0o755);
+  return program;
+}
+
+function calls(): { args: string[]; stdin: string; pid: number }[] {
+  const text = readFileSync(join(directory, "calls"), "utf8");
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+}
+
+const plan = kubernetesPlan({ kubeconfig: "/somewhere/config", context: "fleet; rm -rf /", namespace: "agents" });
+const driver = (program: string, of = plan) => createKubernetesDriver(of, secretValues(), { program });
+const config = JSON.stringify({ contexts: [{ name: "fleet" }, { name: "other" }], "current-context": "other" });
+const podList = (name: string, ready: boolean) =>
+  JSON.stringify({
+    items: [
+      {
+        metadata: { name, labels: { "cairn.dev/node": "main" } },
+        spec: { containers: [{ name: "cairn", image: "cairn:1" }] },
+        status: { phase: "Running", conditions: [{ type: "Ready", status: ready ? "True" : "False" }] },
+      },
+    ],
+  });
+
+describe("every call", () => {
+  it("names file, context and namespace as arguments of their own, and holds no secret", async () => {
+    const program = await played({ to: "get", out: "" });
+    await driver(program).existingData(signal);
+    await driver(program).observe(signal);
+    await driver(program).prepare?.(() => {}, signal);
+    const where = ["--kubeconfig=/somewhere/config", "--context=fleet; rm -rf /", "--namespace=agents"];
+    for (const { args, stdin } of calls()) {
+      expect(args.slice(0, 3)).toEqual(where);
+      expect(JSON.stringify([args, stdin])).not.toContain(SECRET_VALUES.token);
+    }
+    expect(calls().at(-1)?.stdin).toContain('"pod-security.kubernetes.io/enforce":"restricted"');
+  });
+
+  it("ends when it is told to", async () => {
+    const program = await played({ to: "get", stays: true });
+    const stop = new AbortController();
+    const running = driver(program).existingData(stop.signal);
+    await expect
+      .poll(() => {
+        try {
+          return calls().length;
+        } catch {
+          return 0;
+        }
+      })
+      .toBe(1);
+    stop.abort(new Error("enough"));
+    await expect(running).rejects.toThrow("enough");
+    const pid = calls()[0]?.pid ?? 0;
+    await expect.poll(() => isAlive(pid)).toBe(false);
+  });
+});
+
+describe("what goes wrong", () => {
+  it("is a missing kubectl", async () => {
+    const findings = await driver(join(directory, "nothing")).preflight(signal);
+    expect(findings).toContainEqual(expect.objectContaining({ severity: "error", code: "INFRA_TOOL_MISSING" }));
+  });
+
+  it("is an unknown context, found out before the cluster is asked anything", async () => {
+    const program = await played({ to: "config view", out: config });
+    const [finding] = (await driver(program).preflight(signal)).filter(({ severity }) => severity === "error");
+    expect(finding).toMatchObject({ code: "INFRA_CONTEXT_UNKNOWN", hint: expect.stringContaining("fleet, other") });
+    expect(calls().map(({ args }) => args)).toEqual([
+      ["--kubeconfig=/somewhere/config", "config", "view", "--output=json"],
+    ]);
+  });
+
+  it.each([
+    ["Unable to connect to the server: dial tcp 10.0.0.1:6443: i/o timeout", "INFRA_HOST_UNREACHABLE"],
+    [
+      "The connection to the server 127.0.0.1:1 was refused - did you specify the right host or port?",
+      "INFRA_HOST_UNREACHABLE",
+    ],
+    ["error: You must be logged in to the server (Unauthorized)", "INFRA_HOST_UNREACHABLE"],
+    ['error: context "nope" does not exist', "INFRA_CONTEXT_UNKNOWN"],
+    ['Error from server (Forbidden): pods is forbidden: User "x" cannot list resource "pods"', "INFRA_FAILED"],
+    ["something else", "INFRA_FAILED"],
+  ])("%s becomes %s", async (err, code) => {
+    const program = await played({ to: "get", err: `${err}\n`, code: 1 });
+    await expect(driver(program).existingData(signal)).rejects.toMatchObject({ code });
+  });
+
+  it("is an answer that nobody knows", async () => {
+    const program = await played({ to: "get", out: "{ half" });
+    await expect(driver(program).existingData(signal)).rejects.toMatchObject({ code: "INFRA_FAILED" });
+    const strange = await played({ to: "get", out: '{"items":[{"metadata":{}}]}' });
+    await expect(driver(strange).existingData(signal)).rejects.toMatchObject({ code: "INFRA_FAILED" });
+  });
+});
+
+describe("preflight without a cluster", () => {
+  it("warns of images that no registry has and of plain HTTP that is open to the outside", async () => {
+    const image = { id: "sha256:1", digest: null, reference: "cairn:1", version: "0.1.0", revision: null };
+    const open = kubernetesPlan({ serviceType: "NodePort", nodes: [nodePlan({ image })] });
+    const program = await played({ to: "config view", out: config }, { to: "", err: "was refused", code: 1 });
+    const findings = await driver(program, open).preflight(signal);
+    expect(findings.map(({ severity, code }) => `${severity} ${code}`)).toEqual([
+      "warning INFRA_PLAN_INVALID",
+      "warning INFRA_IMAGE_MISSING",
+      "warning INFRA_CONTEXT_UNKNOWN",
+      "error INFRA_HOST_UNREACHABLE",
+    ]);
+  });
+});
+
+describe("a way to a node", () => {
+  it("is the address that port-forward tells, until it is closed", async () => {
+    const program = await played(
+      { to: "get pods", out: podList("cairn-main-0", true) },
+      { to: "port-forward", out: "Forwarding from 127.0.0.1:40123 -> 7433\n", stays: true },
+    );
+    const connection = await driver(program).connect("main", signal);
+    expect(connection.url).toBe("http://127.0.0.1:40123");
+    const call = calls().at(-1);
+    expect(call?.args.slice(3)).toEqual(["port-forward", "--address=127.0.0.1", "pod/cairn-main-0", ":7433"]);
+    expect(isAlive(call?.pid ?? 0)).toBe(true);
+    await connection.close();
+    expect(isAlive(call?.pid ?? 0)).toBe(false);
+  });
+
+  it("is https where the node serves TLS", async () => {
+    const program = await played(
+      { to: "get pods", out: podList("cairn-main-0", true) },
+      { to: "port-forward", out: "Forwarding from 127.0.0.1:40123 -> 7433\n", stays: true },
+    );
+    const connection = await driver(program, { ...plan, nodes: [nodePlan({ tls: true })] }).connect("main", signal);
+    expect(connection.url).toBe("https://127.0.0.1:40123");
+    await connection.close();
+  });
+
+  it("is none when port-forward fails, in its words", async () => {
+    const program = await played(
+      { to: "get pods", out: podList("cairn-main-0", false) },
+      {
+        to: "port-forward",
+        err: "error: unable to forward port because pod is not running. Current status=Pending\n",
+        code: 1,
+      },
+    );
+    await expect(driver(program).connect("main", signal)).rejects.toMatchObject({
+      message: expect.stringContaining("pod is not running"),
+    });
+  });
+
+  it("is given up, and its process ended, when the caller stops waiting", async () => {
+    const program = await played(
+      { to: "get pods", out: podList("cairn-main-0", true) },
+      { to: "port-forward", stays: true },
+    );
+    const stop = new AbortController();
+    const running = driver(program).connect("main", stop.signal);
+    await expect
+      .poll(() => {
+        try {
+          return calls().length;
+        } catch {
+          return 0;
+        }
+      })
+      .toBe(2);
+    stop.abort(new Error("enough"));
+    await expect(running).rejects.toThrow("enough");
+    expect(isAlive(calls().at(-1)?.pid ?? 0)).toBe(false);
+  });
+
+  it("is none without a pod that runs, or to a node that is not of the stack", async () => {
+    const program = await played({ to: "get pods", out: '{"items":[]}' });
+    await expect(driver(program).connect("main", signal)).rejects.toMatchObject({ code: "INFRA_HOST_UNREACHABLE" });
+    await expect(driver(program).connect("other", signal)).rejects.toMatchObject({ code: "INFRA_PLAN_INVALID" });
+  });
+});
+
+describe("deleting data", () => {
+  const data = [{ name: "home-cairn-main-0", place: "agents", stack: "cairn" }];
+
+  it("names the claims, waits for them, and says which are still used", async () => {
+    const left = JSON.stringify({ items: [{ metadata: { name: "home-cairn-main-0" }, spec: {} }] });
+    const program = await played(
+      { to: "wait --for=delete", err: "error: timed out waiting for the condition", code: 1 },
+      { to: "get persistentvolumeclaims", out: left },
+    );
+    await expect(driver(program).deleteData(data, signal)).rejects.toMatchObject({
+      message: expect.stringContaining("home-cairn-main-0"),
+    });
+    expect(calls()[0]?.args).toContain("home-cairn-main-0");
+  });
+
+  it("asks nothing for nothing", async () => {
+    await driver(join(directory, "nothing")).deleteData([], signal);
+  });
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
