@@ -10,34 +10,33 @@ export interface InfraProcess {
   /** Process ids of the engine that it started. */
   engines(): number[];
   kill(signal: NodeJS.Signals): void;
-  readonly ended: Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }>;
+  readonly ended: Promise<{
+    readonly code: number | null;
+    readonly signal: NodeJS.Signals | null;
+    readonly stdout: string;
+    readonly stderr: string;
+  }>;
 }
 
 export interface SpawnOptions {
   readonly stubs: string;
   readonly argv: readonly string[];
   readonly env: NodeJS.ProcessEnv;
-  /** A line of the shell that comes before, such as a limit. */
-  readonly before?: string;
 }
 
-export function spawnInfra({ stubs, argv, env, before }: SpawnOptions): InfraProcess {
+export function spawnInfra({ stubs, argv, env }: SpawnOptions): InfraProcess {
   const args = ["--no-warnings", CHILD, stubs, ...argv];
-  const child =
-    before === undefined
-      ? spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "pipe"] })
-      : spawn("sh", ["-c", `${before}; exec "$0" "$@"`, process.execPath, ...args], {
-          env,
-          stdio: ["ignore", "pipe", "pipe"],
-        });
+  const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "pipe"] });
   let stdout = "";
   let stderr = "";
   child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
-  const ended = new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", (code) => resolve({ code, stdout, stderr }));
-  });
+  const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string }>(
+    (resolve, reject) => {
+      child.once("error", reject);
+      child.once("close", (code, signal) => resolve({ code, signal, stdout, stderr }));
+    },
+  );
   const { pid } = child;
   if (pid === undefined) throw new Error("the command could not be started");
   return {

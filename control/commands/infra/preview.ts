@@ -8,7 +8,7 @@ import type { Mark } from "../../output/terminal.ts";
 export default class InfraPreview extends InfraCommand<PreviewResult> {
   static override description =
     "Show what `infra up` would change\n\nChanges nothing. Secrets are shown as [redacted]. With --json the result is a document " +
-    "of docs/schemas/infra-preview.json.";
+    "of docs/schemas/infra-preview.schema.json.";
 
   static override examples = [
     "<%= config.bin %> infra preview",

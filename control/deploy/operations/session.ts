@@ -90,6 +90,14 @@ const LOCK_PAUSE_MS = 100;
  * INFRA_INTERRUPTED. INFRA_LOCKED names whoever is at work. The state is copied aside before and after.
  */
 export async function alone<T>(session: Session, command: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await withLock(session, command, work);
+  } catch (error) {
+    throw isFull(error) ? diskFull(error) : error;
+  }
+}
+
+async function withLock<T>(session: Session, command: string, work: () => Promise<T>): Promise<T> {
   const { run, files, project, engine } = session;
   const { services } = run;
   await ensurePassphrase(files, project.plan.stack);
@@ -108,8 +116,6 @@ export async function alone<T>(session: Session, command: string, work: () => Pr
   try {
     await copyState(files, await session.state(), `before-${command}`, services.now());
     return await work();
-  } catch (error) {
-    throw isFull(error) ? diskFull(error) : error;
   } finally {
     await finish(session, lock, command);
   }
