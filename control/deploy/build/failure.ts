@@ -14,16 +14,18 @@ export function buildFailure({ step, reason, output }: BuildFailure): InfraError
   if (isDiskFull(reason) || isDiskFull(said)) return diskFull(firstFull([reason, ...output]));
   const what = step === null ? "The image was not built" : `The step ${shorten(step)} failed`;
   const words = [`${what}: ${reason || "the builder said nothing more"}`, ...output.map((line) => `  ${line}`)];
-  const hint = hintFor(step, `${reason}\n${said}`);
+  const hint = hintFor(`${step}\n${reason}`, said);
   return new InfraError("INFRA_BUILD_FAILED", words.join("\n"), hint === undefined ? {} : { hint });
 }
 
-function hintFor(step: string | null, words: string): string | undefined {
+/** What a step fetches can be told from its own words alone: around them stand the names of all others. */
+function hintFor(headline: string, said: string): string | undefined {
+  const words = `${headline}\n${said}`;
+  if (/load metadata for|failed to resolve source metadata|pull access denied/i.test(headline)) {
+    return "The base image cannot be had: check the network, log in with `docker login`, or name another with --base-image.";
+  }
   if (/pushing |push access|unauthorized|denied: |insufficient_scope/i.test(words)) {
     return "Log in with `docker login`, or set deployment.image.username and password; see that the repository exists.";
-  }
-  if (/load metadata for|failed to resolve source metadata|pull access denied/i.test(`${step}\n${words}`)) {
-    return "The base image cannot be had: check the network, or name another with --base-image.";
   }
   if (
     /ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|Temporary failure resolving|UNABLE_TO_GET_ISSUER|SELF_SIGNED/i.test(

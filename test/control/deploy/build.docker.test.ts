@@ -1,17 +1,18 @@
 /** Images that a real engine builds, and containers that it runs from them. */
 
 import { existsSync } from "node:fs";
-import { appendFile, cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { appendFile, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { type BuildDeployment, buildImage } from "../../../control/deploy/build/build.ts";
-import type { BuildRequest, BuildResult } from "../../../control/deploy/build/types.ts";
+import { buildResult } from "../../../control/deploy/build/schema.ts";
+import { type BuildRequest, type BuildResult, identityOfResult } from "../../../control/deploy/build/types.ts";
 import { inspectImage } from "../../../control/deploy/images/inspect.ts";
+import { readRelease } from "../../../infra/release.ts";
 import { ROOT } from "../../../scripts/lib/paths.js";
-import { createCli } from "../../support/cli.ts";
 import { MINIMAL, temporaryDirectory } from "../../support/deployment.ts";
 import {
   createVolume,
@@ -69,9 +70,9 @@ function build({
 }
 
 /** What a package manager would have put there: no sources, no scripts. */
-async function installPackage(to: string): Promise<string> {
-  for (const name of ["package.json", "LICENSE", "dist", "migrations", "templates"]) {
-    await cp(join(ROOT, name), join(to, name), { recursive: true });
+async function installPackage(to: string, from = installed): Promise<string> {
+  for (const name of ["package.json", "oclif.manifest.json", "LICENSE", "bin", "dist", "migrations", "templates"]) {
+    await cp(join(from, name), join(to, name), { recursive: true });
   }
   return to;
 }
@@ -120,19 +121,15 @@ beforeAll(async () => {
   images = await ensureTestImages();
   await execa(process.execPath, [join(ROOT, "scripts", "build.js")], { cwd: ROOT });
   // Lives as long as the file's tests, not as one of them.
-  installed = await installPackage(await mkdirTemporary());
+  installed = await installPackage(await mkdtemp(join(tmpdir(), "cairn-test-package-")), ROOT);
+  await symlink(join(ROOT, "node_modules"), join(installed, "node_modules"));
   built = await build();
 }, IMAGES_TIMEOUT_MS);
 
 afterAll(async () => {
   for (const tag of tags) await dockerOutcome("image", "rm", "--force", tag);
-  await execa("rm", ["-rf", installed]);
+  await rm(installed, { recursive: true, force: true });
 });
-
-async function mkdirTemporary(): Promise<string> {
-  const { mkdtemp } = await import("node:fs/promises");
-  return mkdtemp(join(tmpdir(), "cairn-test-package-"));
-}
 
 describe("the image", () => {
   it("is known by its id, its labels and its size", async () => {
@@ -371,42 +368,39 @@ describe("a build that cannot be done", () => {
 });
 
 describe("cairn build", () => {
-  it("builds the source tree with the deployment's plugins and notes the image there", async () => {
-    const cli = await createCli();
-    await write(cli.home, { "plugins/hello/index.js": "export const hello = 'hello';\n" });
-    await appendFile(join(cli.home, "cairn.yaml"), "plugin_dirs: [plugins]\n");
+  const run = async (home: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) => {
+    const program = join(installed, "bin", "cairn.js");
+    return execa(process.execPath, [program, "build", ...args], {
+      cwd: home,
+      reject: false,
+      extendEnv: false,
+      env: { PATH: process.env.PATH, HOME: home, SERVICE_HOME: home, ...env },
+    });
+  };
+
+  it("of an installed package builds with the deployment's plugins, and notes the image there", async () => {
+    const home = await write(await temporaryDirectory(), {
+      "cairn.yaml": `${MINIMAL}plugin_dirs: [plugins]\n`,
+      "plugins/hello/index.js": "export const hello = 'hello';\n",
+    });
     const tag = `${uniqueName("cli")}:1`;
     tags.add(tag);
-    const { code, stdout, stderr } = await cli.run(["build", "--base-image", images.node, "--tag", tag, "--json"]);
-    expect(stderr).not.toContain("Error");
-    expect(code).toBe(0);
-    const result: BuildResult = JSON.parse(stdout);
-    expect(result).toMatchObject({
-      schema: 1,
-      reference: tag,
-      plugins: 1,
-      pushed: false,
-      loaded: true,
-      attestations: [],
-    });
-    expect(result.recorded).toBe(join(cli.home, "infra", "release.json"));
-    const release = JSON.parse(await readFile(join(cli.home, "infra", "release.json"), "utf8"));
-    expect(release).toMatchObject({
-      schema: 1,
-      built: { id: result.id, reference: tag, revision: result.revision },
-      nodes: {},
-    });
+    const { exitCode, stdout, stderr } = await run(home, ["--base-image", images.node, "--tag", tag, "--json"]);
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
+    const result: BuildResult = buildResult.parse(JSON.parse(stdout));
+    expect(result).toMatchObject({ schema: 1, reference: tag, plugins: 1, pushed: false, loaded: true });
+    expect(result.recorded).toBe(join(home, "infra", "release.json"));
+    expect(await readRelease(home)).toEqual({ schema: 1, built: identityOfResult(result), nodes: {} });
     expect(await inImage(tag, "console.log((await import('/opt/cairn/plugins/0/hello/index.js')).hello)")).toBe(
       "hello",
     );
   });
 
   it("answers one document when it fails", async () => {
-    const cli = await createCli();
-    const env = { DOCKER_HOST: "unix:///nonexistent/docker.sock" };
-    const { code, stdout } = await cli.run(["build", "--json"], { env });
-    expect(code).toBe(1);
+    const home = await temporaryDirectory();
+    const { exitCode, stdout } = await run(home, ["--json"], { DOCKER_HOST: "unix:///nonexistent/docker.sock" });
+    expect(exitCode).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({ ok: false, error: { code: "INFRA_HOST_UNREACHABLE" } });
-    expect(existsSync(join(cli.home, "infra"))).toBe(false);
+    expect(existsSync(join(home, "infra"))).toBe(false);
   });
 });

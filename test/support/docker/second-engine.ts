@@ -19,17 +19,19 @@ const START_MS = 60_000;
 /** Why it cannot run here, or undefined when it can. */
 export async function secondEngineProblem(): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return "a second engine needs root";
-  const found = await execa("dockerd", ["--version"], { reject: false });
-  return found.failed ? "dockerd is not installed" : undefined;
+  const found = await execa("unshare", ["--net", "--", "dockerd", "--version"], { reject: false });
+  return found.failed ? "there is no dockerd, or no network namespace for it" : undefined;
 }
 
 export async function startSecondEngine(): Promise<SecondEngine> {
   const directory = await mkdtemp(join(tmpdir(), "cairn-engine-"));
   const host = `unix://${join(directory, "docker.sock")}`;
   const name = `cairn-test-${randomUUID().slice(0, 8)}`;
+  // In a network namespace of its own: with `--bridge none` an engine removes docker0, and that would be the machine's.
   const child = execa(
-    "dockerd",
+    "unshare",
     [
+      ...["--net", "--", "dockerd"],
       ...["--host", host, "--data-root", join(directory, "data"), "--exec-root", join(directory, "exec")],
       ...["--pidfile", join(directory, "pid"), "--bridge", "none", "--iptables=false", "--ip6tables=false"],
       // Apart from the machine's engine also where both use one containerd.
