@@ -1,6 +1,6 @@
 /** Kills in the middle of `up` on Proxmox, and PostgreSQL in a CT of its own: slow, and for real but for `pct`. */
 
-import { spawn, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -125,6 +125,15 @@ describe.skipIf(missing !== undefined)(`Proxmox${missing === undefined ? "" : ` 
       expect(ask(["docker", "run", "--rm", "--network", "host", POSTGRES_IMAGE], url)).toContain(
         "no pg_hba.conf entry",
       );
+      // From the node's own address.
+      const name = `${readFileSync(join(host.state, "prefix"), "utf8")}700`;
+      const pid = execFileSync("lxc-info", ["-P", join(host.state, "ct"), "-n", name, "-pH"], {
+        encoding: "utf8",
+      }).trim();
+      const query = `import pg from "pg"; const client = new pg.Client(process.argv[1]); await client.connect();
+      console.log((await client.query("SELECT 40 + 2 AS sum")).rows[0].sum); await client.end();`;
+      const node24 = [process.execPath, "--input-type=module", "-e", query, url];
+      expect(execFileSync("nsenter", [`--net=/proc/${pid}/ns/net`, ...node24], { encoding: "utf8" }).trim()).toBe("42");
       const inside = host.pct(
         "exec",
         "699",

@@ -73,7 +73,12 @@ test("what is declared for PostgreSQL, two nodes on two members and shared stora
 });
 
 test("nothing secret stands in an input that the engine does not encrypt", async () => {
-  const text = JSON.stringify(await declare(everything()));
+  const without = proxmoxPlan({ postgres: null, postgresVmid: null, postgresAddress: null });
+  const declared = [await declare(everything()), await declare(without)];
+  for (const { inputs } of declared.flatMap(({ resources }) => resources)) {
+    expect(["[secret]", undefined]).toContain(inputs["stdin"]);
+  }
+  const text = JSON.stringify(declared);
   for (const word of [...Object.values(WORDS), "PRIVATE KEY"]) {
     const forms = [word, encodeURIComponent(word), JSON.stringify(word).slice(1, -1)];
     for (const form of [...forms, ...forms.map((one) => Buffer.from(one).toString("base64").slice(0, -4))]) {
