@@ -92,7 +92,7 @@ function checkHosts(
         path,
         `${node.name} cannot reach the PostgreSQL on ${host}: set deployment.datahub.publish to an address of that host that this one reaches (\`10.0.0.5:5432\`), or switch deployment.datahub.postgres off and give memory.postgres the address of a server of your own`,
       );
-    } else if (WILDCARDS.has(postgres.publish.address) || isLoopback(postgres.publish.address)) {
+    } else if (isLoopback(postgres.publish.address) || (WILDCARDS.has(postgres.publish.address) && host === "local")) {
       problems.refuse(
         "deployment.datahub.publish",
         `${node.name} on ${node.host} has to connect to it: give the address of ${host} that other hosts reach`,

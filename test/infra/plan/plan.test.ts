@@ -114,6 +114,14 @@ describe("a plan is refused", () => {
     expect(found.get(path)).toMatch(words);
   });
 
+  test("only where the address of the database's host is not known, when it listens everywhere", async () => {
+    const deployment = (host: string) =>
+      `target: docker, docker: { host: ${host} }, datahub: { postgres: true, publish: "0.0.0.0:5432" }, ${nodes("{ name: a }", '{ name: b, host: "ssh://u@other" }')}`;
+    expect([...(await problems(deployment("local"))).keys()]).toEqual(["deployment.datahub.publish"]);
+    const plan = await planOf(`${AGENTS}deployment: { ${deployment('"ssh://u@db"')} }\n`);
+    expect(plan.postgres?.publish).toEqual({ address: "0.0.0.0", port: 5432 });
+  });
+
   test("because of a second database", async () => {
     const docker = "target: docker, datahub: { postgres: true }";
     const own = await problems(docker, 'memory: { postgres: { connection_string: "postgres://own/d" } }\n');
@@ -214,6 +222,15 @@ describe("a plan", () => {
       (await planOf(`${AGENTS}${mesh}deployment: { target: docker }\n`)).nodes.map(({ name }) => name);
     expect(await named("")).toEqual(["main"]);
     expect(await named("mesh: { name: solo }\n")).toEqual(["solo"]);
+  });
+
+  test("gives an address that leads to one node to one node, and says so", async () => {
+    const { plan, warnings } = await projectOf(
+      `${AGENTS}mesh: { advertise: "node.example.org:7433" }\ndeployment: { target: docker, ${nodes("{ name: a }", "{ name: b }")} }\n`,
+    );
+    const told = plan.nodes.map(({ files }) => files[0]?.content.includes("node.example.org"));
+    expect(told).toEqual([true, false]);
+    expect(warnings.map(({ path }) => path)).toContain("mesh.advertise");
   });
 
   test("warns of what means something else in a container", async () => {
