@@ -1,0 +1,135 @@
+/** From nothing to an agent that remembers, in containers, by the commands that an operator types. */
+
+import { once } from "node:events";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import process from "node:process";
+import { execa } from "execa";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { stringify } from "yaml";
+import { ROOT } from "../../scripts/lib/paths.js";
+import { temporaryDirectory } from "../support/deployment.ts";
+import { docker, uniqueName } from "../support/docker/containers.ts";
+import { ensureTestImages, IMAGES_TIMEOUT_MS } from "../support/docker/images.ts";
+import { missingPlugins } from "../support/pulumi-plugins.ts";
+
+const TOKEN = "cairn_test-token-of-a-deployed-stack";
+const missing = missingPlugins("docker", "command");
+
+interface Changes {
+  readonly summary: Readonly<Record<string, number>>;
+  readonly changes: readonly { readonly op: string; readonly name: string; readonly type: string }[];
+}
+
+describe.skipIf(missing)(`a stack on docker${missing ? ` (${missing})` : ""}`, () => {
+  it("is built, deployed, changed, removed and deployed again, and its agent still knows", {
+    timeout: IMAGES_TIMEOUT_MS,
+  }, async () => {
+    const images = await ensureTestImages();
+    const stack = uniqueName("stack");
+    const dir = await temporaryDirectory();
+    const home = join(dir, "home");
+    const port = await freePort();
+    const config = {
+      version: 1,
+      runtime: { max_tool_iterations: 50 },
+      agents: { main: {} },
+      providers: { offline: {} },
+      memory: { postgres: {} },
+      deployment: {
+        name: stack,
+        target: "docker",
+        nodes: [{ name: "a", port }],
+        docker: { network: stack },
+        datahub: { postgres: true, image: images.postgres },
+      },
+    };
+    const write = (changed: object): Promise<void> => writeFile(join(dir, "cairn.yaml"), stringify(changed));
+    await write(config);
+    await writeFile(join(dir, ".env"), `SERVICE_API_TOKEN=${TOKEN}\n`, { mode: 0o600 });
+    onTestFinished(() => removeStack(stack));
+
+    const outputs: string[] = [];
+    const cairn = async <T>(...args: string[]): Promise<T> => {
+      const result = await execa(process.execPath, [join(ROOT, "bin", "cairn.js"), ...args, "--json"], {
+        cwd: dir,
+        env: { SERVICE_HOME: home, SERVICE_API_TOKEN: "" },
+        reject: false,
+        stdin: "ignore",
+      });
+      outputs.push(result.stdout, result.stderr);
+      expect(result.exitCode, `${args.join(" ")}: ${result.stdout}${result.stderr}`).toBe(0);
+      return JSON.parse(result.stdout);
+    };
+    const say = async (text: string): Promise<string> =>
+      (await cairn<{ text: string }>("chat", "--session", "s", "--message", text)).text;
+    const container = async (): Promise<string> => docker("inspect", "--format", "{{.Id}}", `${stack}-postgres`);
+
+    await cairn("build", "--base-image", images.node, "--tag", `${stack}:1`);
+    await cairn("infra", "up", "--yes");
+    await say("My cat is called Mitzi.");
+    expect(await say("What is my cat called?")).toContain("Mitzi");
+
+    expect((await cairn<Changes>("infra", "preview")).changes).toEqual([]);
+    await cairn("infra", "up", "--yes");
+
+    await write({ ...config, runtime: { max_tool_iterations: 40 } });
+    const database = await container();
+    const preview = await cairn<Changes>("infra", "preview");
+    expect(preview.changes.length).toBeGreaterThan(0);
+    expect(preview.changes.filter(({ name }) => !name.startsWith(`${stack}-a`))).toEqual([]);
+    await cairn("infra", "up", "--yes");
+    expect(await container()).toBe(database);
+    expect(await docker("exec", `${stack}-a`, "cat", "/etc/cairn/cairn.yaml")).toContain("max_tool_iterations: 40");
+
+    const backup = join(dir, "a.backup");
+    await cairn("memory", "backup", backup);
+    expect((await readFile(backup)).length).toBeGreaterThan(100);
+
+    const seen = `${await docker("inspect", `${stack}-a`, `${stack}-postgres`)}${outputs.join("")}`;
+    const state = await allText(join(dir, "infra"));
+    const url = await docker("exec", `${stack}-a`, "sh", "-c", "grep ^SERVICE_PG_URL /etc/cairn/.env");
+    const password = /:([^:@]{20,})@/.exec(url)?.[1] ?? "";
+    expect(password).not.toBe("");
+    for (const secret of [TOKEN, password]) {
+      expect(seen).not.toContain(secret);
+      expect(state).not.toContain(secret);
+    }
+
+    await cairn("infra", "destroy", "--yes");
+    expect(await docker("ps", "--all", "--quiet", "--filter", `label=cairn.stack=${stack}`)).toBe("");
+    await cairn("infra", "up", "--yes");
+    expect(await say("What is my cat called?")).toContain("Mitzi");
+
+    await cairn("infra", "destroy", "--delete-data", "--confirm", stack, "--yes");
+    expect(await docker("volume", "ls", "--quiet", "--filter", `name=${stack}`)).toBe("");
+  });
+});
+
+async function removeStack(stack: string): Promise<void> {
+  const containers = await docker("ps", "--all", "--quiet", "--filter", `label=cairn.stack=${stack}`);
+  if (containers !== "") await docker("rm", "--force", "--volumes", ...containers.split("\n"));
+  const volumes = await docker("volume", "ls", "--quiet", "--filter", `name=${stack}`);
+  if (volumes !== "") await docker("volume", "rm", "--force", ...volumes.split("\n"));
+  await execa("docker", ["network", "rm", stack], { reject: false });
+  await execa("docker", ["image", "rm", "--force", `${stack}:1`], { reject: false });
+}
+
+/** Everything below the folder but other people's packages, as one text. */
+async function allText(folder: string): Promise<string> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && !entry.parentPath.includes("node_modules"));
+  const texts = await Promise.all(files.map((entry) => readFile(join(entry.parentPath, entry.name), "utf8")));
+  return texts.join("\n");
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("no free port");
+  return address.port;
+}
