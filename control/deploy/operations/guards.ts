@@ -6,11 +6,20 @@ import type { RecordedResource } from "../engine/checkpoint.ts";
 import { parseUrn } from "../engine/urn.ts";
 import type { Change, Diff } from "../schemas.ts";
 
-/** Resources that are a node's process: replacing one stops the node. A StatefulSet is updated without touching its pods. */
-const PROCESSES: Readonly<Record<string, readonly Change["op"][]>> = {
-  "docker:index/container:Container": ["replace", "delete"],
-  "command:remote:Command": ["replace", "delete", "update"],
-  "kubernetes:apps/v1:StatefulSet": ["replace", "delete"],
+interface Process {
+  /** What comes after `<stack>-<node>` in its name. */
+  readonly suffixes: readonly string[];
+  readonly ops: readonly Change["op"][];
+}
+
+/**
+ * Resources that are a node's process, and what stops it. A StatefulSet is updated without touching its pods; on Proxmox each
+ * change is a command that may restart what it is about.
+ */
+const PROCESSES: Readonly<Record<string, Process>> = {
+  "docker:index/container:Container": { suffixes: [""], ops: ["replace", "delete"] },
+  "kubernetes:apps/v1:StatefulSet": { suffixes: [""], ops: ["replace", "delete"] },
+  "command:remote:Command": { suffixes: ["-ct", "-docker", "-container"], ops: ["replace", "delete", "update"] },
 };
 
 /** Name of the node that a resource belongs to, by the names of the stack (infra/plan/names.ts); null for what is shared. */
@@ -28,13 +37,15 @@ function isOf(text: string, prefix: string): boolean {
 
 /** Nodes that the changes would stop. */
 export function stoppedNodes(diff: Diff, plan: DeploymentPlan): string[] {
-  const stopped = diff.changes.filter((change) => PROCESSES[change.type]?.includes(change.op));
-  const nodes = stopped
-    .filter(({ name, urn }) =>
-      plan.nodes.some((node) => [name, parseUrn(urn).name].includes(`${plan.stack}-${node.name}`)),
-    )
-    .map((change) => nodeOf(change, plan));
-  return [...new Set(nodes.filter((name) => name !== null))];
+  const stopped = plan.nodes.filter(({ name }) =>
+    diff.changes.some((change) => {
+      const process = PROCESSES[change.type];
+      if (!process?.ops.includes(change.op)) return false;
+      const own = process.suffixes.map((suffix) => `${plan.stack}-${name}${suffix}`);
+      return own.includes(change.name) || own.includes(parseUrn(change.urn).name);
+    }),
+  );
+  return stopped.map(({ name }) => name);
 }
 
 /** INFRA_UP_REFUSED when more than one of the running nodes would be stopped at once. */

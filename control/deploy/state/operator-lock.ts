@@ -60,7 +60,7 @@ export async function inspectLock(path: string, identity: Identity): Promise<Loc
   const file = await open(path, "r").catch(noFile);
   if (file === null) return { state: "free" };
   try {
-    const holder = parseRecord(await file.readFile("utf8"));
+    const holder = parseRecord(await file.readFile("utf8"), identity);
     if (!tryLock(file.fd, { shared: true })) return { state: "held", holder };
     return judge(holder, identity);
   } finally {
@@ -88,8 +88,8 @@ export async function takeLock(
   const file = await open(path, "a+", 0o600);
   try {
     const text = await readWhole(file);
-    if (!tryLock(file.fd)) throw lockedBy(parseRecord(text));
-    const state = judge(parseRecord(await readWhole(file)), identity);
+    if (!tryLock(file.fd)) throw lockedBy(parseRecord(text, identity));
+    const state = judge(parseRecord(await readWhole(file), identity), identity);
     if (state.state === "elsewhere" && !takeOver) throw lockedBy(state.holder);
     const left = state.state === "free" || state.state === "held" ? null : state.holder;
     const write = async (holder: LockRecord): Promise<void> => {
@@ -134,13 +134,13 @@ export function publicHolder({ user, host, pid, command, started_at }: LockRecor
   return { user, host, pid, command, started_at };
 }
 
-function parseRecord(text: string): LockRecord | null {
+function parseRecord(text: string, { host }: Identity): LockRecord | null {
   if (text.trim() === "") return null;
   try {
     return record.parse(JSON.parse(text));
   } catch {
     // Cut short by the holder's death: somebody was at work, and that is all that is known.
-    return { user: "unknown", host: hostname(), pid: 0, command: "unknown", started_at: "unknown", boot: "" };
+    return { user: "unknown", host, pid: 0, command: "unknown", started_at: "unknown", boot: "" };
   }
 }
 

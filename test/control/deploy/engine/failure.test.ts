@@ -1,0 +1,86 @@
+import { describe, expect, it } from "vitest";
+import { describeEngineFailure } from "../../../../control/deploy/engine/failure.ts";
+import { PulumiFailure } from "../../../../control/deploy/engine/pulumi-cli.ts";
+import { InfraError } from "../../../../runtime/contracts/errors.ts";
+
+const context = {
+  stack: "lab",
+  command: "up",
+  diagnostics: [],
+  redact: (text: string) => text.replaceAll("hunter2", "[redacted]"),
+};
+const failed = (stderr: string, stdout = "", cancelled = false) => new PulumiFailure({ stderr, stdout, cancelled });
+
+/** Words as Pulumi 3.250 says them, taken from real runs. */
+describe("a failure of the engine", () => {
+  it.each<[string, string, string, string]>([
+    [
+      "another run",
+      "error: the stack is currently locked by 1 lock(s). Either wait for the other process(es) to end or delete the lock file with `pulumi cancel`.\n  s3://b/.pulumi/locks/x.json: created by ada@far-away (pid 6292) at 2026-11-21T21:02:50Z",
+      "INFRA_LOCKED",
+      "ada@far-away (process 6292",
+    ],
+    [
+      "a passphrase that does not fit",
+      "error: getting stack configuration: get stack secrets manager: incorrect passphrase",
+      "INFRA_PASSPHRASE_LOST",
+      "lab",
+    ],
+    [
+      "a passphrase that does not fit the state",
+      "error: could not deserialize deployment: failed to decrypt: incorrect passphrase, please set PULUMI_CONFIG_PASSPHRASE",
+      "INFRA_PASSPHRASE_LOST",
+      "lab",
+    ],
+    [
+      "half a state",
+      "error: failed to load checkpoint: place 1: unexpected end of JSON input",
+      "INFRA_STATE_UNREADABLE",
+      "lab",
+    ],
+    ["a full disk", "error: could not save: write /x/lab.json: no space left on device", "INFRA_DISK_FULL", "full"],
+    [
+      "a missing plugin",
+      "error: no resource plugin 'pulumi-resource-docker' found in the workspace at version v5.0.0 or on your $PATH",
+      "INFRA_TOOL_MISSING",
+      "docker 5.0.0",
+    ],
+    [
+      "protected data",
+      'error: resource "urn:pulumi:lab::v" cannot be deleted\nbecause it is protected.',
+      "INFRA_DATA_PROTECTED",
+      "cannot be deleted",
+    ],
+    ["anything else", "error: the world ended with hunter2", "INFRA_FAILED", "the world ended with [redacted]"],
+  ])("by %s is told as such", (_words, stderr, code, message) => {
+    const { error } = describeEngineFailure(failed(stderr), context);
+    expect(error).toMatchObject({
+      code,
+      message: expect.stringContaining(message),
+      details: { hint: expect.any(String) },
+    });
+    // Whoever prints causes must not print the engine's own words.
+    expect(JSON.stringify(error.cause instanceof Error ? error.cause.message : "")).not.toContain("error:");
+  });
+
+  it("lets the provider's words come before the engine's", () => {
+    const diagnostics = [
+      { message: "update failed", resource: null },
+      { message: "Conflict. The name is in use\nmore", resource: "lab-one" },
+    ];
+    const { error } = describeEngineFailure(failed("error: update failed"), { ...context, diagnostics });
+    expect(error.message).toBe("lab-one: Conflict. The name is in use.");
+  });
+
+  it("is an interruption when the engine was asked to stop", () => {
+    expect(describeEngineFailure(failed("error: update canceled", "", true), context)).toMatchObject({
+      kind: "cancelled",
+      error: { code: "INFRA_INTERRUPTED" },
+    });
+  });
+
+  it("hands an error of ours on as it is", () => {
+    const own = new InfraError("INFRA_IMAGE_MISSING", "No image.");
+    expect(describeEngineFailure(own, context).error).toBe(own);
+  });
+});

@@ -1,0 +1,98 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  nodeOf,
+  refuseDataLoss,
+  refuseManyStops,
+  stoppedNodes,
+  targetsOf,
+} from "../../../../control/deploy/operations/guards.ts";
+import type { Change, Diff } from "../../../../control/deploy/schemas.ts";
+import type { DeploymentPlan } from "../../../../infra/plan/types.ts";
+
+const CONTAINER = "docker:index/container:Container";
+const VOLUME = "docker:index/volume:Volume";
+
+const planOf = (...nodes: string[]) =>
+  ({ stack: "lab", nodes: nodes.map((name) => ({ name })) }) as unknown as DeploymentPlan;
+const change = (op: Change["op"], name: string, type = CONTAINER): Change => ({
+  op,
+  type,
+  name,
+  urn: `urn:pulumi:lab::cairn::cairn:index:Stack$${type}::${name}`,
+  properties: [],
+});
+const diffOf = (...changes: Change[]): Diff => ({
+  schema: 1,
+  stack: "lab",
+  target: "docker",
+  summary: { create: 0, update: 0, replace: 0, delete: 0, import: 0, same: 0 },
+  changes,
+});
+
+describe("what `up` refuses", () => {
+  it.each<[string, Change[], string[]]>([
+    ["two containers replaced", [change("replace", "lab-a"), change("replace", "lab-b")], ["a", "b"]],
+    ["one replaced, one removed", [change("replace", "lab-a"), change("delete", "lab-b")], ["a", "b"]],
+    ["containers updated in place", [change("update", "lab-a"), change("update", "lab-b")], []],
+    ["their files and volumes", [change("replace", "lab-a.files"), change("replace", "lab-b-home", VOLUME)], []],
+    ["the database", [change("replace", "lab-postgres"), change("replace", "lab-a")], ["a"]],
+    ["StatefulSets updated", ["a", "b"].map((n) => change("update", `lab-${n}`, "kubernetes:apps/v1:StatefulSet")), []],
+    [
+      "containers on Proxmox changed",
+      ["a", "b"].map((n) => change("update", `lab-${n}-container`, "command:remote:Command")),
+      ["a", "b"],
+    ],
+    [
+      "images on Proxmox changed",
+      ["a", "b"].map((n) => change("update", `lab-${n}-image`, "command:remote:Command")),
+      [],
+    ],
+  ])("counts the nodes that %s would stop", (_words, changes, stopped) => {
+    expect(stoppedNodes(diffOf(...changes), planOf("a", "b"))).toEqual(stopped);
+  });
+
+  it("refuses exactly when more than one stopped node is running", () => {
+    const names = ["a", "b", "c", "d"];
+    fc.assert(
+      fc.property(fc.subarray(names), fc.subarray(names), (replaced, running) => {
+        const diff = diffOf(...replaced.map((name) => change("replace", `lab-${name}`)));
+        const many = replaced.filter((name) => running.includes(name)).length > 1;
+        const check = () => refuseManyStops(diff, planOf(...names), new Set(running));
+        if (many) expect(check).toThrow(expect.objectContaining({ code: "INFRA_UP_REFUSED" }));
+        else expect(check).not.toThrow();
+      }),
+    );
+  });
+
+  it.each(["delete", "replace"] as const)("refuses to %s what is protected", (op) => {
+    const volume = change(op, "lab-a-home", VOLUME);
+    const recorded = { urn: volume.urn, type: VOLUME, name: "lab-a-home", id: "x", protected: true };
+    expect(() => refuseDataLoss(diffOf(volume), [recorded])).toThrow(
+      expect.objectContaining({ code: "INFRA_DATA_PROTECTED" }),
+    );
+    expect(() => refuseDataLoss(diffOf(volume), [{ ...recorded, protected: false }])).not.toThrow();
+    expect(() => refuseDataLoss(diffOf({ ...volume, op: "update" }), [recorded])).not.toThrow();
+  });
+});
+
+describe("a run that is about one node", () => {
+  it("knows whose a resource is by the longest name that fits", () => {
+    const plan = planOf("a", "a-b", "b");
+    expect(nodeOf(change("create", "lab-a-b-home"), plan)).toBe("a-b");
+    expect(nodeOf(change("create", "lab-a-home"), plan)).toBe("a");
+    expect(nodeOf(change("create", "lab-a.files"), plan)).toBe("a");
+    expect(nodeOf(change("create", "lab-ab"), plan)).toBeNull();
+    expect(nodeOf(change("create", "lab-postgres"), plan)).toBeNull();
+  });
+
+  it("takes what is the node's and shared things that are new, and nothing of another node", () => {
+    const plan = planOf("a", "b");
+    const mine = change("replace", "lab-a");
+    const network = change("create", "lab-net", "docker:index/network:Network");
+    const diff = diffOf(mine, change("replace", "lab-b"), change("replace", "lab-postgres"), network);
+    const standing = { urn: "urn:x::y::t::lab-a-home", type: VOLUME, name: "lab-a-home", id: "1", protected: true };
+    const other = { ...standing, urn: "urn:x::y::t::lab-b-home", name: "lab-b-home" };
+    expect(targetsOf(diff, [standing, other], plan, "a")).toEqual([mine.urn, network.urn, standing.urn].sort());
+  });
+});
