@@ -1,5 +1,6 @@
 /** The proxmox target's part of a plan: numbers, addresses and the way to the host. */
 import { InfraError } from "../../runtime/contracts/errors.ts";
+import { DATABASE_NAME } from "./names.ts";
 import { limitsOf, nodePath, publishAddress } from "./node.ts";
 import type { Problems } from "./problems.ts";
 import type { TargetContext } from "./target-context.ts";
@@ -25,7 +26,7 @@ export function planProxmox(context: TargetContext, problems: Problems): Proxmox
     }),
   );
   const postgresVmid = common.postgres === null ? null : proxmox.vmid_start;
-  const postgresAddress = common.postgres === null ? null : proxmox.postgres_address;
+  const postgresAddress = common.postgres === null ? null : (proxmox.postgres_address ?? null);
   const plan: ProxmoxPlan = {
     ...common,
     target: "proxmox",
@@ -50,6 +51,8 @@ export function planProxmox(context: TargetContext, problems: Problems): Proxmox
     postgresAddress,
   };
   checkNumbers(context, plan, problems);
+  checkDatabase(context, plan, problems);
+  checkDirectories(context, plan, problems);
   checkAddresses(context, plan, problems);
   return plan;
 }
@@ -69,6 +72,23 @@ function checkNumbers({ config }: TargetContext, plan: ProxmoxPlan, problems: Pr
     if (other !== undefined) problems.refuse(path, `${vmid} is the number of ${other}, too: give ${name} another one`);
     if (vmid > 999_999_999) problems.refuse(path, `${vmid} is more than Proxmox allows`);
     taken.set(vmid, name);
+  }
+}
+
+/** A container gets its address from outside: nodes could not be told one that is given out anew. */
+function checkDatabase({ common }: TargetContext, plan: ProxmoxPlan, problems: Problems): void {
+  if (common.postgres === null || plan.postgresAddress !== null) return;
+  problems.refuse(
+    "deployment.proxmox.postgres_address",
+    "the database's container needs an address of its own, such as 192.168.1.50/24: nodes are told where it is",
+  );
+}
+
+/** Their directories would lie where the stack keeps other data. */
+function checkDirectories({ config }: TargetContext, plan: ProxmoxPlan, problems: Problems): void {
+  for (const [index, { name }] of plan.nodes.entries()) {
+    if (name !== "shared" && name !== DATABASE_NAME) continue;
+    problems.refuse(nodePath(config, index, "name"), `${name} is the name of a directory of the stack: choose another`);
   }
 }
 

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { renderedFiles, renderProject } from "../../infra/render.ts";
 import { InfraError } from "../../runtime/contracts/errors.ts";
 import { temporaryDirectory } from "../support/deployment.ts";
-import { imageOf, projectDirectory } from "../support/infra/project.ts";
+import { imageOf, projectDirectory, TOKEN } from "../support/infra/project.ts";
 
 const FILES = [".gitignore", "Pulumi.yaml", "README.md", "index.ts", "package.json", "tsconfig.json"];
 
@@ -148,7 +148,10 @@ describe("pulumi by hand in the rendered project", () => {
   // Not Kubernetes: loading its SDK takes seconds, twice, and the way there is the same.
   test.each([
     ["docker", "target: docker"],
-    ["proxmox", 'target: proxmox, proxmox: { host: pve, host_key: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA" }'],
+    [
+      "proxmox",
+      'target: proxmox, proxmox: { host: pve, host_key: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA", postgres_address: 10.0.0.9/24 }',
+    ],
   ])("registers what the commands register: %s", async (_name, target) => {
     const dir = await projectDirectory(
       `version: 1
@@ -164,6 +167,7 @@ deployment: { ${target}, name: fleet, datahub: { postgres: true, shared_storage:
       },
     );
     await renderProject({ dir, stack: "fleet" });
+    expect(JSON.stringify(await contents(dir))).not.toContain(TOKEN);
     const run = async (kind: string): Promise<{ registered: { type: string; name: string }[]; outputs: unknown }> => {
       const support = new URL("../support/infra/", import.meta.url);
       const script = ["--import", new URL("from-source.mjs", support).href, new URL("registered.ts", support).pathname];

@@ -24,6 +24,7 @@ const DOCKER_HOST = "local, or ssh://user@host[:port]";
 const IMAGE = "an image reference, such as registry.example.org/team/cairn";
 const PUBLISH = "address:port, such as 10.0.0.5:5432 or [fd00::5]:5432";
 const DATA_DIR = "an absolute path of letters, digits, ., _ and -";
+const CIDR = "an address with its prefix, such as 192.168.1.50/24";
 const MAC_OR_CIDR = "dhcp, or an address with its prefix, such as 192.168.1.40/24";
 
 const host = () =>
@@ -41,6 +42,7 @@ const userName = () => text("a user name").regex(/^[a-z_][a-z0-9_-]{0,31}$/, { e
 const publishAddress = () => text(PUBLISH).refine((value) => isPublishable(value), { error: PUBLISH });
 /** Stands in command lines of the Proxmox host: no `..`, nothing that a shell would read. */
 const hostPath = () => text(DATA_DIR).regex(/^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]+)+$/, { error: DATA_DIR });
+const fixedAddress = () => text(CIDR).regex(/^[0-9A-Fa-f.:]+\/\d{1,3}$/, { error: CIDR });
 const containerAddress = () => text(MAC_OR_CIDR).regex(/^(?:dhcp|[0-9A-Fa-f.:]+\/\d{1,3})$/, { error: MAC_OR_CIDR });
 /** Names of storages, bridges and the like: they stand in command lines of the target. */
 const word = (allowed: string) => text(allowed).regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/, { error: allowed });
@@ -95,7 +97,9 @@ const proxmox = section({
   data_dir: hostPath()
     .default("/var/lib/cairn")
     .describe("Directory of the Proxmox host for data: mounted into the containers, it outlives them."),
-  postgres_address: containerAddress().default("dhcp").describe("The database's container, with datahub.postgres."),
+  postgres_address: fixedAddress()
+    .optional()
+    .describe("Address of the database's container, which nodes are told: needed with datahub.postgres."),
 });
 
 const kubernetes = section({

@@ -11,7 +11,7 @@ import { CairnError, InfraError } from "../../../runtime/contracts/errors.ts";
 import { temporaryDirectory } from "../../support/deployment.ts";
 import { AGENTS, type ProjectFiles, planOf, projectOf, TOKEN } from "../../support/infra/project.ts";
 
-const PROXMOX = 'proxmox: { host: pve, host_key: "ssh-ed25519 AAAA" }';
+const PROXMOX = 'proxmox: { host: pve, host_key: "ssh-ed25519 AAAA", postgres_address: 10.0.0.9/24 }';
 
 /** The paths that a refused plan complains of, each with its message. */
 async function problems(deployment: string, rest = "", options: ProjectFiles = {}): Promise<Map<string, string>> {
@@ -95,6 +95,18 @@ describe("a plan is refused", () => {
       `target: proxmox, ${PROXMOX}, ${nodes("{ name: a, address: 10.0.0.1/24 }", "{ name: b, address: 10.0.0.1/24 }")}`,
       "deployment.nodes[1].address",
       /10.0.0.1 is the address of a/,
+    ],
+    [
+      "a database whose address nobody knows",
+      `target: proxmox, ${PROXMOX.replace(/, postgres_address.*(?= })/, "")}, datahub: { postgres: true }`,
+      "deployment.proxmox.postgres_address",
+      /192.168.1.50/,
+    ],
+    [
+      "a node whose data would lie among other data",
+      `target: proxmox, ${PROXMOX}, ${nodes("{ name: shared }")}`,
+      "deployment.nodes[0].name",
+      /directory/,
     ],
     [
       "an embedded store with replicas",

@@ -77,7 +77,7 @@ deployment:
   datahub: { postgres: true, publish: "10.0.0.5:5432", shared_storage: false, image: "pgvector/pgvector:0.8.1-pg17" }
   image: { build_from_source: false, registry: registry.example.org/cairn, tag: "1.2.3" }
   docker: { network: cairn }
-  proxmox: { host: 192.168.1.2, host_key: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA", storage: local-lvm, data_dir: /srv/data, postgres_address: dhcp }
+  proxmox: { host: 192.168.1.2, host_key: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA", storage: local-lvm, data_dir: /srv/data, postgres_address: 192.168.1.50/24 }
   kubernetes: { namespace: cairn, storage_class: fast }
 telemetry: { otlp: on }
 `;
@@ -163,7 +163,7 @@ describe("the schema of cairn.yaml", () => {
     ["proxmox: { host: h, host_key: ssh-ed25519 AAAA, data_dir: data }", "deployment.proxmox.data_dir"],
     ["proxmox: { host: h, host_key: ssh-ed25519 AAAA, data_dir: '/x; rm -rf /' }", "deployment.proxmox.data_dir"],
     ["proxmox: { host: h, host_key: ssh-ed25519 AAAA, data_dir: /x/../etc }", "deployment.proxmox.data_dir"],
-    ["proxmox: { host: h, host_key: ssh-ed25519 AAAA, postgres_address: 1 }", "deployment.proxmox.postgres_address"],
+    ["proxmox: { host: h, host_key: ssh-ed25519 AAAA, postgres_address: dhcp }", "deployment.proxmox.postgres_address"],
     ["nodes: [{ name: 'a; rm -rf /' }]", "deployment.nodes[0].name"],
   ])("refuses `%s`", async (deployment, path) => {
     const { errors } = await inspectText(`${MINIMAL}deployment: { ${deployment} }\n`);
