@@ -24,8 +24,11 @@ describe.each(["embedded", "postgres"] as const)("doctor beside a living node (%
   beforeAll(async () => {
     const database = backend === "postgres" ? await createPostgresCopy(cluster) : null;
     remove = async () => database?.remove();
-    const memory = database === null ? {} : { memory: { postgres: { connection_string: database.url } } };
-    deployment = await createDeployment({ config: { ...OFFLINE, ...memory } });
+    deployment = await createDeployment(
+      database === null
+        ? { config: OFFLINE }
+        : { config: { ...OFFLINE, memory: { postgres: {} } }, env: { SERVICE_PG_URL: database.url } },
+    );
     await mkdir(deployment.home, { mode: 0o700 });
     for (const name of ["CORE.md", "USER.md", "WORKSPACE.md", "MEMORY.md"])
       await writeFile(join(deployment.workspace, name), "");

@@ -207,6 +207,13 @@ describe("examining and fixing", () => {
     expect(await readdir(input.flags.dir)).toEqual([".env", "cairn.yaml"]);
   });
 
+  it("leaves a newer configuration alone", async () => {
+    const text = "version: 99\nruntime: { lisen: 127.0.0.1:1 }\n";
+    const input = await deployment({ yaml: text });
+    await examineAndFix(input, { confirm: async () => true });
+    expect(await readFile(join(input.flags.dir, "cairn.yaml"), "utf8")).toBe(text);
+  });
+
   it("asks nothing when there is nothing to repair", async () => {
     const input = await deployment({});
     const { report } = await examineAndFix(

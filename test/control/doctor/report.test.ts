@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
@@ -59,6 +60,15 @@ describe("a report", () => {
     const database = report.checks.filter(({ category }) => category === "database");
     expect(database.map(({ status }) => status)).toEqual(database.map(() => "skip"));
     expect(database[0]?.message).toBe("The configuration is no YAML (see config.syntax).");
+  });
+
+  it("is made although pipes stand where files should be", async () => {
+    const input = await deployment({ yaml: null });
+    execFileSync("mkfifo", [join(input.cwd, "cairn.yaml"), join(input.cwd, ".env")]);
+    const { report, late } = await examine(input);
+    expect(late).toBe(false);
+    const failed = report.checks.filter(({ status }) => status === "fail").map(({ id }) => id);
+    expect(failed).toEqual(["config.present", "secrets.file"]);
   });
 
   it("never holds a secret, wherever it stands", async () => {
