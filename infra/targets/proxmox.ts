@@ -4,12 +4,12 @@ import { type Output, type Resource, secret } from "@pulumi/pulumi";
 import { InfraError } from "../../runtime/contracts/errors.ts";
 import { filesInput } from "../components/proxmox/archive.ts";
 import { nodeContainer, nodeImage, postgresContainer, postgresPort } from "../components/proxmox/container.ts";
-import { type CtSpec, nodeCt, postgresCt, postgresHost } from "../components/proxmox/ct.ts";
+import { type CtSpec, isShared, nodeCt, postgresCt, postgresHost } from "../components/proxmox/ct.ts";
 import { type CtImage, ctImage, registryInput } from "../components/proxmox/docker-scripts.ts";
 import { placeName } from "../components/proxmox/member.ts";
 import { databaseFiles } from "../components/proxmox/postgres.ts";
 import { type RemoteHost, remoteHost } from "../components/proxmox/remote.ts";
-import { dataDirectory, isShared, Workload } from "../components/proxmox/workload.ts";
+import { dataDirectory, Workload } from "../components/proxmox/workload.ts";
 import { renderEnvFile } from "../plan/env-file.ts";
 import { stackNames } from "../plan/names.ts";
 import { CONTAINER, POSTGRES, type ProxmoxNodePlan, type ProxmoxPlan, type StackOutputs } from "../plan/types.ts";
@@ -89,10 +89,9 @@ function sharedDirectories(
   const made = new Map<string | null, readonly Resource[]>();
   for (const node of plan.nodes) {
     const ct = nodeCt(plan, node);
-    const directory = ct.directories.find((candidate) => isShared(candidate, ct));
+    const directory = ct.directories.find(isShared);
     if (directory === undefined || made.has(ct.member)) continue;
-    const name = ct.member === null ? directory.name : `${directory.name}-${ct.member}`;
-    made.set(ct.member, [dataDirectory(host, rootOf(plan), ct, { ...directory, name }, parent)]);
+    made.set(ct.member, [dataDirectory(host, rootOf(plan), ct, directory, parent)]);
   }
   return made;
 }

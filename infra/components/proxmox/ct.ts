@@ -71,7 +71,7 @@ export function nodeCt(plan: ProxmoxPlan, node: ProxmoxNodePlan): CtSpec {
   const directories = [
     directory(plan, names.home(node.name), [node.name, "home"], CONTAINER.home, CONTAINER),
     directory(plan, names.workspace(node.name), [node.name, "workspace"], CONTAINER.workspaces, CONTAINER),
-    ...(plan.sharedStorage ? [directory(plan, names.shared, [SHARED], CONTAINER.shared, CONTAINER)] : []),
+    ...(plan.sharedStorage ? [sharedDirectory(plan, node.pveNode)] : []),
   ];
   const memory = node.limits.memoryBytes;
   return ct(plan, {
@@ -87,6 +87,16 @@ export function nodeCt(plan: ProxmoxPlan, node: ProxmoxNodePlan): CtSpec {
     stopTimeoutS: node.stopTimeoutS,
     directories,
   });
+}
+
+/** For all nodes of one member of a cluster; a directory reaches no further, so each member has one of its own. */
+function sharedDirectory(plan: ProxmoxPlan, member: string | null): DataDirectory {
+  const name = stackNames(plan.stack).shared;
+  return directory(plan, member === null ? name : `${name}-${member}`, [SHARED], CONTAINER.shared, CONTAINER);
+}
+
+export function isShared(directory: DataDirectory): boolean {
+  return directory.target === CONTAINER.shared;
 }
 
 /** The CT of PostgreSQL; null where the plan has none. Throws INFRA_PLAN_INVALID without a fixed address. */

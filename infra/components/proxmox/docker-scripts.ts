@@ -70,7 +70,7 @@ if ! command -v dockerd >/dev/null; then
   until ip route show default 2>/dev/null | grep -q . || [ "$tries" -eq 0 ]; do tries=$((tries - 1)); sleep 1; done
   if command -v apt-get >/dev/null; then
     export DEBIAN_FRONTEND=noninteractive
-    apt-get -q update >&2 || fail INFRA_FAILED "the container cannot reach its package mirror (see above): check bridge, vlan, address, gateway and nameserver, or use a template with Docker in it"
+    apt-get -q update -o APT::Update::Error-Mode=any >&2 || fail INFRA_FAILED "the container cannot reach its package mirror (see above): check bridge, vlan, address, gateway and nameserver, or use a template with Docker in it"
     more=
     # A package of its own since Debian 13.
     if apt-cache show docker-cli >/dev/null 2>&1; then more=docker-cli; fi

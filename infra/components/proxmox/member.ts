@@ -10,11 +10,14 @@ export interface Place {
   readonly user: string;
   /** Member of the cluster; null: the host that SSH reaches. */
   readonly member: string | null;
+  /** Where the cluster's own file system is mounted; default /etc/pve. */
+  readonly cluster?: string;
 }
 
 /** One line for `ssh host LINE` that runs `argv` as root at `place`, standard input passed on. */
 export function remoteLine(place: Place, argv: readonly string[]): string {
-  const line = place.member === null ? argv : script(HOP, [place.member, commandLine(argv)]);
+  const line =
+    place.member === null ? argv : script(HOP, [place.member, commandLine(argv), place.cluster ?? "/etc/pve"]);
   return commandLine(place.user === "root" ? line : ["sudo", "-n", "--", ...line]);
 }
 
@@ -24,11 +27,11 @@ export function placeName(host: string, member: string | null): string {
 }
 
 // /etc/pve is the cluster's own file system; with pve-manager 8 each member's host key lies in it beside its settings.
-const HOP = `${PRELUDE}member=$1 line=$2
+const HOP = `${PRELUDE}member=$1 line=$2 cluster=$3
 if [ "$(uname -n | cut -d. -f1)" = "$member" ]; then exec /bin/sh -c "$line"; fi
-ip=$(sed -n "s/^[[:space:]]*\\"$member\\":.*\\"ip\\":[[:space:]]*\\"\\([^\\"]*\\)\\".*/\\1/p" /etc/pve/.members 2>/dev/null | head -n 1)
+ip=$(sed -n "s/^[[:space:]]*\\"$member\\":.*\\"ip\\":[[:space:]]*\\"\\([^\\"]*\\)\\".*/\\1/p" "$cluster/.members" 2>/dev/null | head -n 1)
 [ -n "$ip" ] || fail INFRA_HOST_UNREACHABLE "this Proxmox host knows no member $member of its cluster"
-keys=/etc/pve/nodes/$member/ssh_known_hosts
+keys=$cluster/nodes/$member/ssh_known_hosts
 if [ -f "$keys" ]; then
   exec ssh -e none -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=10 -o "HostKeyAlias=$member" \\
     -o "UserKnownHostsFile=$keys" -o GlobalKnownHostsFile=none "root@$ip" "$line"

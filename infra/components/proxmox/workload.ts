@@ -2,7 +2,7 @@
 
 import { ComponentResource, type Input, type Resource } from "@pulumi/pulumi";
 import { type ContainerSpec, deleteContainer, ensureContainer } from "./container-scripts.ts";
-import type { CtSpec, DataDirectory } from "./ct.ts";
+import { type CtSpec, type DataDirectory, isShared } from "./ct.ts";
 import { deleteCt, ensureCt } from "./ct-scripts.ts";
 import { ensureDirectory } from "./data-scripts.ts";
 import { type CtImage, ensureDocker, ensureImage } from "./docker-scripts.ts";
@@ -39,7 +39,7 @@ export class Workload extends ComponentResource {
     super("cairn:proxmox:Workload", name, {}, input.parent ? { parent: input.parent } : {});
     const { member } = ct;
     const replaceOn = rootOf(ct);
-    const own = ct.directories.filter((directory) => !isShared(directory, ct));
+    const own = ct.directories.filter((directory) => !isShared(directory));
     const directories = own.map((directory) => dataDirectory(host, input.root, ct, directory, this));
     const made = host(
       `${name}-ct`,
@@ -90,11 +90,6 @@ export function dataDirectory(
     { ensure: ensureDirectory(root, ct.stack, directory), remove: null, member: ct.member },
     { protect: true, retainOnDelete: true, ...(parent ? { parent } : {}) },
   );
-}
-
-/** Whether all nodes of a host mount the directory. */
-export function isShared(directory: DataDirectory, ct: CtSpec): boolean {
-  return directory.name === `${ct.stack}-shared`;
 }
 
 /** What cannot be changed in a CT that exists, and with it all that it holds. A new template is for new CTs. */

@@ -1,7 +1,7 @@
 /** Every value reaches a command as exactly one argument, through each of the layers, read by the real shell. */
 
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -22,10 +22,12 @@ case "\${0##*/} $1" in
   'pct start') : >"$RECORD.started" ;;
   'pveam list') printf '%s  1MB\\n' "$TEMPLATE" ;;
   'sudo '*) shift 2; exec "$@" ;;
+  # As sshd does: a shell reads the last argument.
+  'ssh '*) for line; do :; done; exec /bin/sh -c "$line" ;;
 esac
 exit 0
 `;
-const PROGRAMS = ["pct", "pveam", "pvesh", "sudo", "docker", "record"];
+const PROGRAMS = ["pct", "pveam", "pvesh", "sudo", "ssh", "record"];
 
 let folder: string;
 beforeAll(() => {
@@ -74,6 +76,30 @@ describe("values in shell text", () => {
         expect(recorded(line)).toEqual([{ program: "record", args }]);
       }),
       { numRuns: 8 },
+    );
+  });
+
+  it("arrive as they were on another member, reached by its address and its own key", () => {
+    const cluster = join(folder, "cluster");
+    mkdirSync(join(cluster, "nodes", "pve2"), { recursive: true });
+    writeFileSync(join(cluster, "nodes", "pve2", "ssh_known_hosts"), "");
+    const members = { pve1: { id: 1, online: 1, ip: "10.0.0.1" }, pve2: { id: 2, online: 1, ip: "10.0.0.2" } };
+    const lines = Object.entries(members).map(
+      ([name, member]) => `  "${name}": ${JSON.stringify(member).replaceAll(",", ", ")}`,
+    );
+    writeFileSync(join(cluster, ".members"), `{\n"nodename": "pve1",\n"nodelist": {\n${lines.join(",\n")}\n  }\n}\n`);
+    fc.assert(
+      fc.property(fc.array(argument(), { minLength: 1, maxLength: 12 }), (args) => {
+        const [ssh, there] = recorded(remoteLine({ user: "root", member: "pve2", cluster }, ["record", ...args]));
+        expect(ssh?.args).toEqual(
+          expect.arrayContaining(["root@10.0.0.2", "HostKeyAlias=pve2", "StrictHostKeyChecking=yes"]),
+        );
+        expect(there).toEqual({ program: "record", args });
+      }),
+      { numRuns: 8 },
+    );
+    expect(() => recorded(remoteLine({ user: "root", member: "pve3", cluster }, ["record"]))).toThrow(
+      /INFRA_HOST_UNREACHABLE/,
     );
   });
 
