@@ -2,7 +2,7 @@
 
 import { type Client, createClient, type Health } from "../../../runtime/client/index.ts";
 import { isLoopback, parseListen } from "../../../runtime/config/listen.ts";
-import type { Environment } from "../../../runtime/config/references.ts";
+import { type Environment, isSecretReference } from "../../../runtime/config/references.ts";
 import { API_TOKEN_VARIABLE } from "../../../runtime/config/secrets-file.ts";
 import { CairnError, type ErrorCode } from "../../../runtime/contracts/errors.ts";
 import { inspectNode } from "../../service/node-state.ts";
@@ -56,13 +56,11 @@ export async function lookAtNode(
   env: Environment,
   look: Look,
 ): Promise<NodeLook> {
-  const token = env[API_TOKEN_VARIABLE];
-  const asked = (baseUrl: string): Client =>
-    createClient({ baseUrl, timeoutMs: look.lookMs, ...(token ? { token } : {}) });
+  const ask = (baseUrl: string): Promise<Answer> => askHealth(baseUrl, env, look);
   const here = place.home === null ? { state: "stopped" as const } : await inspectNode(place.home);
   if (here.state === "running") {
     const { pid, url } = here.node;
-    return { state: "running", pid, url, ...(await ask(asked(url), look)) };
+    return { state: "running", pid, url, ...(await ask(url)) };
   }
   const nobody = {
     state: here.state,
@@ -75,7 +73,7 @@ export async function lookAtNode(
   };
   const url = configuredUrl(configuration);
   if (url === null || !(await isNode(url, look))) return nobody;
-  return { state: "elsewhere", pid: null, url, ...(await ask(asked(url), look)) };
+  return { state: "elsewhere", pid: null, url, ...(await ask(url)) };
 }
 
 /** Unavailable without a node that answers. */
@@ -96,12 +94,25 @@ function clientOf({ client, health, reason }: NodeLook): Client {
   return client;
 }
 
-async function ask(client: Client, { signal }: Look): Promise<Pick<NodeLook, "health" | "reason" | "code" | "client">> {
+type Answer = Pick<NodeLook, "health" | "reason" | "code" | "client">;
+
+async function askHealth(baseUrl: string, env: Environment, { lookMs, signal }: Look): Promise<Answer> {
+  const nothing = { health: null, client: null };
+  let token = env[API_TOKEN_VARIABLE] ?? "";
   try {
+    if (isSecretReference(token)) {
+      // With an account of its own the password manager answers; otherwise it may ask back, and wait for a finger.
+      if (!env["OP_SERVICE_ACCOUNT_TOKEN"]) {
+        return { ...nothing, reason: "Its token is in the password manager", code: "CONFIG_SECRET_UNRESOLVED" };
+      }
+      const { createOnePasswordReader } = await import("../../../runtime/config/one-password.ts");
+      token = await createOnePasswordReader({ env, signal })(token);
+    }
+    const client = createClient({ baseUrl, timeoutMs: lookMs, ...(token === "" ? {} : { token }) });
     return { client, health: await client.health({ signal }), reason: "", code: null };
   } catch (error) {
     const reason = signal.aborted ? "The node does not answer in time" : reasonOf(error).replace(/[.]$/, "");
-    return { client, health: null, reason, code: error instanceof CairnError ? error.code : null };
+    return { ...nothing, reason, code: error instanceof CairnError ? error.code : null };
   }
 }
 

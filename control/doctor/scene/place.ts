@@ -17,8 +17,13 @@ export interface Place {
 }
 
 /** Never throws: a user without a home is one of the things to be told. */
-export function findPlace(flags: { readonly dir?: string | undefined }, env: Environment, cwd: string): Place {
-  const user = env["HOME"] || systemHome();
+export function findPlace(
+  flags: { readonly dir?: string | undefined },
+  env: Environment,
+  cwd: string,
+  known: () => string | undefined = systemHome,
+): Place {
+  const user = env["HOME"] || known();
   try {
     const { dir, file, home } = resolveDirectories({ flags, env, cwd, homedir: user });
     return { dir, file, home, userHome: user };

@@ -1,6 +1,6 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -91,12 +91,11 @@ memory: { postgres: { connection_string: "postgresql://u:hidden-password@127.0.0
     expect(stdout).not.toContain("hidden-password");
   });
 
-  it("leaves although something of a check still waits", async () => {
+  it("leaves although checks were not done in time", async () => {
     const cli = await createCli();
-    const child = cli.start(["doctor", "--json", "--timeout", "0.001"]);
-    const { code, stdout } = await outcomeOf(child);
+    const { code, report } = await doctor(cli, ["--timeout", "0.001"]);
     expect(code).toBe(1);
-    expect(reportSchema.parse(JSON.parse(stdout)).summary.fail).toBeGreaterThan(0);
+    expect(report.summary.fail).toBeGreaterThan(0);
   });
 
   it("runs without HOME", async () => {
@@ -246,7 +245,6 @@ async function healthy(): Promise<{ readonly cli: Cli }> {
   await writeFile(join(cli.home, ".env"), `SERVICE_API_TOKEN=${TOKEN}\n`, { mode: 0o600 });
   // A port that nobody listens on: no other node is found there.
   await writeFile(join(cli.home, "cairn.yaml"), `${MINIMAL}runtime:\n  listen: 127.0.0.1:0\n`);
-  expect(await readdir(cli.home)).toContain("cairn.yaml");
   return { cli };
 }
 

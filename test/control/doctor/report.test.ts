@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { CHECKS } from "../../../control/doctor/checks/index.ts";
 import { examine, examineAndFix } from "../../../control/doctor/doctor.ts";
 import { CATEGORIES, reportSchema } from "../../../control/doctor/report.ts";
+import { runChecks } from "../../../control/doctor/run.ts";
 import { SCHEMA_FILE, schemaText } from "./published-schema.ts";
 import { NO_TOOLS, ROOT, type SceneSpec, sceneWith, VERSION } from "./scene.ts";
 
@@ -91,11 +92,16 @@ memory: { postgres: { connection_string: "postgresql://u:in-the-url@127.0.0.1:1/
     }
   });
 
-  it("is made without a home directory", async () => {
-    const input = await deployment({});
-    const { report } = await examine({ ...input, env: { SERVICE_HOME: "" } });
-    // Where the system knows the user there is one; a check tells of either.
-    expect(report.checks.find(({ id }) => id === "system.home")?.message).toMatch(/home directory/);
+  it("is made without a home directory: what needs one is skipped, and says so", async () => {
+    const scene = await sceneWith({ home: false });
+    expect(scene.place.home).toBeNull();
+    const { checks } = await runChecks(CHECKS, scene, { timeoutMs: 20_000, signal: new AbortController().signal });
+    const failed = checks.filter(({ status }) => status === "fail").map(({ id }) => id);
+    expect(failed).toEqual(["system.home", "workspace.exists"]);
+    expect(checks.find(({ id }) => id === "system.disk")).toMatchObject({
+      status: "skip",
+      message: expect.stringContaining("system.home"),
+    });
   });
 });
 

@@ -26,6 +26,8 @@ export interface SceneSpec {
   readonly probe?: Partial<DeploymentProbe>;
   readonly root?: string;
   readonly requested?: readonly string[];
+  /** False for a user whom nobody has given a home. */
+  readonly home?: boolean;
   readonly lookMs?: number;
   /** What is seen of the node and of the database. */
   readonly seen?: Partial<Scene>;
@@ -51,9 +53,10 @@ export async function sceneWith(spec: SceneSpec = {}): Promise<Scene> {
   }
   const ended = new AbortController();
   onTestFinished(() => ended.abort());
-  const processEnv = { HOME: dir, SERVICE_HOME: join(dir, "home"), ...variables };
+  const homes = spec.home === false ? {} : { HOME: dir, SERVICE_HOME: join(dir, "home") };
+  const processEnv = { ...homes, ...variables };
   const scene = createScene({
-    place: findPlace({ dir }, processEnv, dir),
+    place: findPlace({ dir }, processEnv, dir, () => undefined),
     machine: { ...thisMachine(), ...spec.machine },
     probe: { ...NO_TOOLS, ...spec.probe },
     processEnv,

@@ -102,6 +102,15 @@ export const WRONGS: readonly Wrong[] = [
     says: /linux-riscv64/,
     machine: { platform: "linux", arch: "riscv64" },
   },
+  { id: "system.home", when: "there is none", status: "fail", says: /neither SERVICE_HOME nor HOME/, home: false },
+  {
+    id: "deployment.node",
+    when: "its token is in the password manager",
+    status: "warn",
+    says: /cannot be asked: Its token/,
+    fix: /OP_SERVICE_ACCOUNT_TOKEN/,
+    seen: node({ code: "CONFIG_SECRET_UNRESOLVED", reason: "Its token is in the password manager" }),
+  },
   {
     id: "system.home",
     when: "others may look into it",

@@ -15,6 +15,12 @@ export const deploymentNode: Check = {
         "A node that starts, a short-lived command or a container: try again.",
       );
     }
+    if (code === "CONFIG_SECRET_UNRESOLVED") {
+      return warn(
+        `A node runs at ${url}, and cannot be asked: ${reason}.`,
+        "Set OP_SERVICE_ACCOUNT_TOKEN, or SERVICE_API_TOKEN itself, for this command.",
+      );
+    }
     if (health === null) {
       return fail(
         `The node at ${url} does not answer as it should: ${reason}.`,
