@@ -5,7 +5,7 @@
  */
 
 import { spawnSync } from "node:child_process";
-import { createRequire } from "node:module";
+import { missingPlugins } from "../pulumi-plugins.ts";
 
 export interface LiveCluster {
   readonly kubeconfig: string;
@@ -27,13 +27,8 @@ export function findLiveCluster(kubectl: string): LiveChoice {
   if (output(kubectl, [`--kubeconfig=${kubeconfig}`, "get", "--raw=/readyz", "--request-timeout=10s"]) === undefined) {
     return { missing: "the cluster of CAIRN_TEST_KUBECONFIG does not answer" };
   }
-  const version = providerVersion();
-  const plugins = output("pulumi", ["plugin", "ls", "--json"]) ?? "[]";
-  // What the command prints.
-  const list = JSON.parse(plugins) as { name: string; version?: string }[];
-  if (!list.some((plugin) => plugin.name === "kubernetes" && plugin.version === version)) {
-    return { missing: `Pulumi's plugin kubernetes ${version} is not installed` };
-  }
+  const plugins = missingPlugins("kubernetes");
+  if (plugins !== undefined) return { missing: plugins };
   return {
     cluster: {
       kubeconfig,
@@ -44,17 +39,11 @@ export function findLiveCluster(kubectl: string): LiveChoice {
   };
 }
 
-function providerVersion(): string {
-  const { version } = createRequire(import.meta.url)("@pulumi/kubernetes/package.json") as { version: string };
-  return version.replace(/^v/, "");
-}
-
 function output(program: string, args: readonly string[]): string | undefined {
   const result = spawnSync(program, [...args], {
     stdio: ["ignore", "pipe", "ignore"],
     timeout: DEADLINE_MS,
     encoding: "utf8",
-    env: { ...process.env, PULUMI_SKIP_UPDATE_CHECK: "true" },
   });
   return result.status === 0 ? result.stdout : undefined;
 }

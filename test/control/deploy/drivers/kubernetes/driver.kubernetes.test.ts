@@ -203,7 +203,7 @@ describe("settle", () => {
     expect(told.join("\n")).toMatch(/cairn-main-0 keeps its image/);
   });
 
-  it("comes back from a first image that never worked, which the controller alone does not", async () => {
+  it("comes back from a first image that never worked", async () => {
     kubelet.decide(({ image: of }) => (of === "cairn:broken" ? "ImagePullBackOff" : "ready"));
     const bad = withNodes({ replicas: 2, image: image("cairn:broken") });
     await apply(bad);
