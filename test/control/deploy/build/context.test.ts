@@ -81,6 +81,9 @@ describe("assembleContext", () => {
     const archive = (folder: string) =>
       execFileSync("tar", ["-c", "--sort=name", "--owner=0", "--group=0", "-C", folder, "."]).toString("base64");
     expect(archive(first)).toBe(archive(second));
+    for (const file of await readdir(first, { recursive: true })) {
+      expect((await stat(join(first, file))).mtimeMs, file).toBe(FIXED_TIME_S * 1000);
+    }
   });
 
   it("puts each plugin and skill directory under its number", async () => {
