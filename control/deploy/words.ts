@@ -47,6 +47,21 @@ export function countsText({ summary }: Diff): string {
     : `${counted.join(", ")}, ${summary.same} unchanged.`;
 }
 
+/** `1 created, 2 replaced, 5 unchanged.` */
+function doneText({ summary }: Diff): string {
+  const past = {
+    create: "created",
+    import: "taken over",
+    update: "updated",
+    replace: "replaced",
+    delete: "removed",
+  } as const;
+  const done = (Object.keys(past) as (keyof typeof past)[])
+    .filter((op) => summary[op] > 0)
+    .map((op) => `${summary[op]} ${past[op]}`);
+  return done.length === 0 ? "Nothing had to be changed." : `${done.join(", ")}, ${summary.same} unchanged.`;
+}
+
 function changeLine({ op, name, type }: Change, mark: Mark): string {
   const colour = {
     create: mark.good,
@@ -89,7 +104,7 @@ export function upText(result: UpResult, mark: Mark): string {
     ? "The stack is up."
     : mark.warn("The stack was applied, but not every node is healthy yet.");
   return [
-    countsText(result).replaceAll(" to ", " "),
+    doneText(result),
     columns(nodes, "  "),
     ...(result.adopted.length > 0 ? [`Taken over: ${result.adopted.join(", ")}`] : []),
     `${done} Next: \`${result.next}\``,
