@@ -65,6 +65,19 @@ test("a node's .env has its variables and the address of the stack's own databas
   expect(remote["SERVICE_PG_URL"]).toContain("@10.0.0.5:15432/cairn");
 });
 
+test("without a database of the stack, what stands in a node's .env is as secret", async () => {
+  const plan = dockerPlan({ postgres: null, nodes: [nodePlan("alpha", { secretVariables: ["API_KEY"] })] });
+  expect(JSON.stringify(await declare(plan))).not.toContain(JSON.stringify(SECRET_WORDS.key).slice(1, -1));
+  const lent = upload(await declare(plan, { reveal: true }), "fleet-alpha", "/etc/cairn/.env");
+  expect(parse(String(lent["content"]))).toEqual({ API_KEY: SECRET_WORDS.key });
+});
+
+test("a node that does not ask for the database is not told of it", async () => {
+  const plan = dockerPlan({ nodes: [nodePlan("alpha", { secretVariables: ["API_KEY"] })] });
+  const lent = upload(await declare(plan, { reveal: true }), "fleet-alpha", "/etc/cairn/.env");
+  expect(parse(String(lent["content"]))).toEqual({ API_KEY: SECRET_WORDS.key });
+});
+
 test("a database that is published on every interface is reached by the name of its host", async () => {
   const plan = everything();
   const postgres = { image: "pgvector/pgvector:pg17", publish: { address: "0.0.0.0", port: 15_432 } };
