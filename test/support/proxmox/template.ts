@@ -29,7 +29,9 @@ const INIT = `#!/bin/sh
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 mount -t tmpfs tmpfs /run
 mkdir -p /run/lock
-if [ ! -e /sys/fs/cgroup/cgroup.controllers ]; then
+if [ "$(wc -l </proc/self/cgroup)" -eq 1 ]; then
+  mountpoint -q /sys/fs/cgroup || mount -t cgroup2 cgroup /sys/fs/cgroup
+else
   mount -t tmpfs cgroup /sys/fs/cgroup
   for controller in cpu cpuacct cpuset memory devices freezer blkio pids; do
     mkdir -p "/sys/fs/cgroup/$controller"

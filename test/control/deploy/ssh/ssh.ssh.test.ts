@@ -1,12 +1,13 @@
 /** The SSH helper against Debian's own server: its refusals, its streams, and words that arrive as they were. */
 
 import { once } from "node:events";
-import { readdir } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Readable } from "node:stream";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { openSsh, type Ssh, type SshHost } from "../../../../control/deploy/ssh/ssh.ts";
 import { commandLine, script } from "../../../../infra/components/proxmox/shell.ts";
 import { freePort, type SshServer, startSshd } from "../../../support/ssh/sshd.ts";
@@ -134,18 +135,19 @@ describe("ssh", () => {
     await expect(ssh.run({ line: "cat >/dev/null", input, signal: stopping.signal })).rejects.toThrow("enough");
   });
 
-  it("leaves no file behind", async () => {
-    const before = await folders();
+  it("leaves no file behind, also of what still runs when it is closed", async () => {
+    const own = await mkdtemp(join(tmpdir(), "cairn-test-"));
+    vi.stubEnv("TMPDIR", own);
     const other = await openSsh(server);
     await other.run({ line: "true", signal: never });
+    const child = other.open("sleep 600");
+    expect(await readdir(own)).toHaveLength(1);
     await other.close();
-    expect(await folders()).toEqual(before);
+    expect(await child.ended).toBe(null);
+    expect(await readdir(own)).toEqual([]);
+    await rm(own, { recursive: true });
   });
 });
-
-async function folders(): Promise<string[]> {
-  return (await readdir(tmpdir())).filter((name) => name.startsWith("cairn-ssh-")).sort();
-}
 
 /** Anything but NUL, which no argument of a process can hold. */
 function argument(): fc.Arbitrary<string> {
