@@ -5,7 +5,7 @@
 
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { copyFile, link, mkdir, open, realpath, rename, rm, stat } from "node:fs/promises";
+import { copyFile, link, mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import writeFileAtomic from "write-file-atomic";
 import type { RepairReport } from "../report.ts";
@@ -90,11 +90,10 @@ async function createFile(path: string, text: string, mode: number): Promise<voi
 }
 
 async function changeFile(path: string, before: string, after: string): Promise<void> {
+  const { mode, uid, gid } = await stat(path);
+  await refuseChanged(path, before);
   // A link stays a link: it is the file behind it that gets the new text.
-  const target = await realpath(path);
-  const { mode, uid, gid } = await stat(target);
-  await refuseChanged(target, before);
-  await writeFileAtomic(target, after, { mode: mode & 0o7777, chown: { uid, gid } });
+  await writeFileAtomic(path, after, { mode: mode & 0o7777, chown: { uid, gid } });
 }
 
 async function refuseChanged(path: string, before: string): Promise<void> {

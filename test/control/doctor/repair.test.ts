@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
+import type { Check } from "../../../control/doctor/checks/check.ts";
 import { configKeys } from "../../../control/doctor/checks/config/keys.ts";
 import { examine, examineAndFix } from "../../../control/doctor/doctor.ts";
 import { applyRepairs } from "../../../control/doctor/repair/apply.ts";
@@ -128,6 +129,11 @@ unheard_of_key: 7
     expect(outcome).not.toHaveProperty("repairs");
   });
 
+  it("never make a second key of a name", () => {
+    expect(renameKey("a: { lisen: 1, listen: 2 }\n", ["a", "lisen"], "listen")).toBeNull();
+    expect(renameKey("a: { lisen: 1 }\n", ["a", "lisen"], "listen")).toBe("a: { listen: 1 }\n");
+  });
+
   it("are not searched behind an alias", () => {
     expect(renameKey("a: &x\n  lisen: 1\nb: *x\n", ["b", "lisen"], "listen")).toBeNull();
   });
@@ -221,6 +227,24 @@ describe("examining and fixing", () => {
       { confirm: () => expect.unreachable() },
     );
     expect(report.repairs).toEqual([]);
+  });
+
+  it("does once what two checks ask for", async () => {
+    const input = await deployment({});
+    const path = join(input.flags.dir, "new");
+    const wants = (id: Check["id"]): Check => ({
+      id,
+      subject: "something",
+      run: async () => ({
+        status: "warn",
+        message: "m",
+        fix: "f",
+        repairs: [{ kind: "directory", path, mode: 0o755 }],
+      }),
+    });
+    const checks = [wants("system.one"), wants("system.two")];
+    const { report } = await examineAndFix({ ...input, checks }, { confirm: async (_diff, count) => count === 1 });
+    expect(report.repairs).toMatchObject([{ check: "system.one", outcome: "done" }]);
   });
 
   it("shows no secret in the diff", async () => {

@@ -38,7 +38,7 @@ describe("the published schema", () => {
 
   it("keeps every id", async () => {
     const ids = CHECKS.map(({ id }) => id);
-    expect(ids).toEqual(expect.arrayContaining(await json("ids-0.1.0.json")));
+    for (const id of await json("ids-0.1.0.json")) expect(ids).toContain(id);
   });
 });
 

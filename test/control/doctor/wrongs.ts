@@ -143,6 +143,14 @@ export const WRONGS: readonly Wrong[] = [
   },
   {
     id: "system.memory",
+    when: "little is left beside the node",
+    status: "warn",
+    says: /100\.0 MB/,
+    machine: { memory: async () => ({ totalBytes: 1e9, availableBytes: 1e8 }) },
+    seen: node({}),
+  },
+  {
+    id: "system.memory",
     when: "nothing is left",
     status: "fail",
     says: /1\.0 MB/,
@@ -561,6 +569,14 @@ export const WRONGS: readonly Wrong[] = [
     status: "fail",
     says: /agent is down/,
     seen: health({ channels: { agent: { platform: "agent", state: "down" } } }),
+  },
+  {
+    id: "channels.connected",
+    when: "the node drains",
+    status: "warn",
+    says: /agent is down/,
+    fix: /draining/,
+    seen: health({ draining: true, channels: { agent: { platform: "agent", state: "down" } } }),
   },
   {
     id: "channels.connected",

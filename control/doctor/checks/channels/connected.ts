@@ -1,6 +1,6 @@
 /** Whether the node has every channel of the configuration, and is connected to it. */
 
-import { type Check, fail, pass } from "../check.ts";
+import { type Check, fail, pass, warn } from "../check.ts";
 
 const CONNECTED = new Set(["up", "connected"]);
 
@@ -17,13 +17,14 @@ export const channelsConnected: Check = {
       return pass(`The node is connected to ${Object.keys(seen).join(", ") || "no channel"}.`);
     }
     const lines = [...down.map(([id, { state }]) => `${id} is ${state}`), ...missing.map((id) => `${id} is not there`)];
+    const message = `The node is not connected to all of its channels: ${lines.join(", ")}.`;
+    // It lets go of them on purpose: an update is no alarm.
+    if (draining) return warn(message, "The node is draining: wait for its end, or call it back.");
     return fail(
-      `The node is not connected to all of its channels: ${lines.join(", ")}.`,
-      draining
-        ? "The node is draining: wait for its end, or call it back."
-        : missing.length > 0
-          ? "Let the node read its configuration again: `cairn restart`. Then see `cairn logs --level warn`."
-          : "See `cairn logs --level warn` for the reason.",
+      message,
+      missing.length > 0
+        ? "Let the node read its configuration again: `cairn restart`. Then see `cairn logs --level warn`."
+        : "See `cairn logs --level warn` for the reason.",
     );
   },
 };
