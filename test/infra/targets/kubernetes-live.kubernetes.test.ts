@@ -54,6 +54,20 @@ describe.skipIf("missing" in found)(`on a live cluster${"missing" in found ? ` (
     await live.sql("insert into kept values ('still here')");
   });
 
+  it("lets a node reach the database", async () => {
+    // The network learns of a new pod a moment after its status tells.
+    await expect.poll(() => live.nodeReaches("cairn-postgres", 5432)).toBe(true);
+  });
+
+  it.skipIf(!found.cluster.enforcesPolicies)(
+    "lets the database reach nobody, not even itself by its Service",
+    async () => {
+      expect(await live.databaseReaches("cairn-main", 7433)).toBe(false);
+      expect(await live.databaseReaches("cairn-postgres", 5432)).toBe(false);
+      expect(await live.databaseReaches("127.0.0.1", 5432)).toBe(true);
+    },
+  );
+
   it("changes nothing when it is applied again, and refresh finds nothing either", async () => {
     expect(Object.keys((await live.stack.preview({ color: "never" })).changeSummary)).toEqual(["same"]);
     expect(Object.keys(await live.up())).toEqual(["same"]);

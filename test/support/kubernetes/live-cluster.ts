@@ -1,7 +1,7 @@
 /**
  * A cluster with machines that run pods, given by its kubeconfig in CAIRN_TEST_KUBECONFIG (it must name a current context and
  * have a default storage class), and the images that it can run: CAIRN_TEST_NODE_IMAGE has Node 24 as its command,
- * CAIRN_TEST_POSTGRES_IMAGE is PostgreSQL with pgvector.
+ * CAIRN_TEST_POSTGRES_IMAGE is PostgreSQL with pgvector. CAIRN_TEST_NETWORK_POLICIES=1: its network enforces them.
  */
 
 import { spawnSync } from "node:child_process";
@@ -12,6 +12,8 @@ export interface LiveCluster {
   readonly context: string;
   readonly nodeImage: string;
   readonly postgresImage: string;
+  /** Whether its network enforces NetworkPolicies. */
+  readonly enforcesPolicies: boolean;
 }
 
 export type LiveChoice = { readonly cluster: LiveCluster } | { readonly missing: string };
@@ -35,6 +37,7 @@ export function findLiveCluster(kubectl: string): LiveChoice {
       context,
       nodeImage: process.env.CAIRN_TEST_NODE_IMAGE ?? "node:24-slim",
       postgresImage: process.env.CAIRN_TEST_POSTGRES_IMAGE ?? "pgvector/pgvector:0.8.1-pg17",
+      enforcesPolicies: process.env.CAIRN_TEST_NETWORK_POLICIES === "1",
     },
   };
 }

@@ -18,7 +18,7 @@ import { kubernetesPlan, nodePlan, secretValues } from "./plans.ts";
 
 const STAND_IN = readFileSync(new URL("./stand-in-node.cjs", import.meta.url), "utf8");
 const MIB = 1024 ** 2;
-const PSQL = 'PGPASSWORD=$(cat /etc/cairn-postgres/password) exec psql -h cairn-postgres -U cairn -d cairn -Atc "$1"';
+const PSQL = 'PGPASSWORD=$(cat /etc/cairn-postgres/password) exec psql -h 127.0.0.1 -U cairn -d cairn -Atc "$1"';
 
 export interface LiveStack {
   /** What the next call applies. */
@@ -36,7 +36,10 @@ export interface LiveStack {
   destroy(): Promise<void>;
   /** What the node sees: see stand-in-node.cjs. */
   ask(): Promise<Record<string, unknown> & { readonly starts: number; readonly env: string }>;
+  /** As the database's own role, in its own pod. */
   sql(statement: string): Promise<string>;
+  nodeReaches(host: string, port: number): Promise<boolean>;
+  databaseReaches(host: string, port: number): Promise<boolean>;
   kubectl(...args: string[]): Promise<string>;
   /** Takes the namespace away, with all that is in it. */
   remove(): Promise<void>;
@@ -64,6 +67,15 @@ export async function makeLiveStack(cluster: LiveCluster, program: string, signa
     const where = [`--kubeconfig=${cluster.kubeconfig}`, `--context=${cluster.context}`, `--namespace=${namespace}`];
     return (await execa(program, [...where, ...args])).stdout;
   };
+  /** What stand-in-node.cjs answers; its callers know the form. */
+  const told = async (path: string): Promise<unknown> => {
+    const connection = await live.driver().connect("main", signal);
+    try {
+      return await (await fetch(`${connection.url}${path}`)).json();
+    } finally {
+      await connection.close();
+    }
+  };
   const live: LiveStack = {
     plan: configured("version: 1\n"),
     stack,
@@ -79,21 +91,12 @@ export async function makeLiveStack(cluster: LiveCluster, program: string, signa
     async destroy() {
       await stack.destroy({ color: "never", excludeProtected: true });
     },
-    async ask() {
-      const connection = await live.driver().connect("main", signal);
-      try {
-        const response = await fetch(`${connection.url}/state`);
-        // What stand-in-node.cjs tells.
-        return (await response.json()) as Record<string, unknown> & { starts: number; env: string };
-      } finally {
-        await connection.close();
-      }
-    },
-    sql: (statement) => {
-      // A Service knows of a ready pod a moment later than the pod's status tells.
-      const wait = "for i in $(seq 30); do pg_isready -q -h cairn-postgres && break; sleep 1; done";
-      const script = `${wait}; ${PSQL}`;
-      return kubectl("exec", "cairn-postgres-0", "--", "sh", "-c", script, "sh", statement);
+    ask: async () => (await told("/state")) as Record<string, unknown> & { starts: number; env: string },
+    nodeReaches: async (host, port) => ((await told(`/reach/${host}/${port}`)) as { open: boolean }).open,
+    sql: (statement) => kubectl("exec", "cairn-postgres-0", "--", "sh", "-c", PSQL, "sh", statement),
+    databaseReaches: async (host, port) => {
+      const script = `timeout 3 bash -c '</dev/tcp/${host}/${port}' 2>/dev/null && echo open || echo shut`;
+      return (await kubectl("exec", "cairn-postgres-0", "--", "bash", "-c", script)).trim() === "open";
     },
     kubectl,
     async remove() {

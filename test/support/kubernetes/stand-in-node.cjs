@@ -1,6 +1,7 @@
 // A node's place is taken by this: it answers the probes, notes each start on its home volume, and tells what it sees.
 const fs = require("node:fs");
 const http = require("node:http");
+const net = require("node:net");
 
 const home = "/var/lib/cairn";
 fs.appendFileSync(`${home}/starts`, `${process.env.HOSTNAME}\n`);
@@ -32,9 +33,23 @@ const told = () => {
   };
 };
 
+/** `/reach/<host>/<port>`: whether a connection comes about within three seconds. */
+const reach = (url, done) => {
+  const [, , host, port] = url.split("/");
+  const socket = net.connect({ host, port: Number(port), timeout: 3000 });
+  const end = (open) => {
+    socket.destroy();
+    done({ open });
+  };
+  socket.once("connect", () => end(true));
+  socket.once("error", () => end(false));
+  socket.once("timeout", () => end(false));
+};
+
 http
   .createServer((request, response) => {
     if (request.url.startsWith("/health/")) response.end("{}");
+    else if (request.url.startsWith("/reach/")) reach(request.url, (told) => response.end(JSON.stringify(told)));
     else response.end(JSON.stringify(told()));
   })
   .listen(7433, "0.0.0.0");
