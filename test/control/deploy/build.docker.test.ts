@@ -209,7 +209,7 @@ describe("a node in a container", () => {
     expect(await say("echo x > /srv/cairn/x && echo x > $HOME/x && echo written")).toBe("written");
     const refused = await dockerOutcome("exec", "--user", "0", id, "sh", "-c", "echo x > /opt/cairn/x");
     expect(refused.failed).toBe(true);
-    expect(String(refused.stderr)).toContain("Read-only file system");
+    expect(refused.stderr).toContain("Read-only file system");
 
     // The shell ends at once, its child later: by then it is process 1 that has to take note.
     const orphan = await say("sleep 1 >/dev/null 2>&1 & echo $!");

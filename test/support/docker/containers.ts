@@ -1,7 +1,7 @@
 /** Containers, volumes and images of one test: named apart from all others, and gone with it. */
 
 import { randomUUID } from "node:crypto";
-import { execa, type Result } from "execa";
+import { execa } from "execa";
 import { onTestFinished } from "vitest";
 
 /** A name that no other test run uses. */
@@ -16,8 +16,11 @@ export async function docker(...args: readonly string[]): Promise<string> {
 }
 
 /** The outcome of a `docker` command that may fail. */
-export async function dockerOutcome(...args: readonly string[]): Promise<Result> {
-  return execa("docker", args, { reject: false });
+export async function dockerOutcome(
+  ...args: readonly string[]
+): Promise<{ readonly failed: boolean; readonly stdout: string; readonly stderr: string }> {
+  const { failed, stdout, stderr } = await execa("docker", args, { reject: false });
+  return { failed, stdout, stderr };
 }
 
 /** Starts a container in the background; resolves with its id. It ends with the test. */
