@@ -20,8 +20,8 @@ import { dataVolume } from "./volume.ts";
 
 /** Seconds. A checkpoint of much data takes its time, and a kill instead means recovery at the next start. */
 const STOP_TIMEOUT_S = 120;
-/** Seconds. Recovery after a crash may be long. */
-const WAIT_TIMEOUT_S = 600;
+/** Seconds. Recovery after a crash takes its time; longer than this, and somebody should look. */
+const WAIT_TIMEOUT_S = 300;
 /** MiB of /dev/shm: parallel queries and the building of vector indexes work there. */
 const SHARED_MEMORY_MIB = 256;
 /** Connections are processes: never less than this, whatever the nodes get. */
