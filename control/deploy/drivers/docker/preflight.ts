@@ -49,10 +49,13 @@ async function examineHost(plan: DockerPlan, place: string, signal: AbortSignal)
         error("INFRA_PLAN_INVALID", `The Docker engine ${placeOf(place)} runs ${os} containers, not Linux.`),
       );
     }
-    if (!ssh) findings.push(...(await examineContext(signal)));
-    findings.push(...(await examineNames(plan, place, signal)));
-    findings.push(...(await examinePorts(plan, place, ssh, signal)));
-    findings.push(...(await examineDisk(place, ssh, signal)));
+    const rest = await Promise.all([
+      ssh ? [] : examineContext(signal),
+      examineNames(plan, place, signal),
+      examinePorts(plan, place, ssh, signal),
+      examineDisk(place, ssh, signal),
+    ]);
+    findings.push(...rest.flat());
   } catch (problem) {
     signal.throwIfAborted();
     if (!(problem instanceof InfraError)) throw problem;
