@@ -32,7 +32,8 @@ export async function connectDeployed(
   if (!existsSync(join(dir, "infra", "stack.json"))) return null;
   const { readRecord } = await import("../deploy/operations/record.ts");
   const record = await readRecord(dir);
-  if (record === null) return null;
+  // After `destroy` it tells of data alone.
+  if (record === null || record.nodes.length === 0) return null;
   const [{ readProject }, { createDriver }] = await Promise.all([
     import("../../infra/project.ts"),
     import("../deploy/drivers/index.ts"),

@@ -21,12 +21,14 @@ export interface ProjectShape {
   /** A change of it replaces the containers. */
   readonly timezone?: string;
   readonly postgres?: boolean;
+  /** Published port of each node; the plan's own choice when absent. */
+  readonly port?: number;
 }
 
 /** Writes, or rewrites, cairn.yaml and .env; the image is recorded as built. */
 export function writeProject(dir: string, shape: ProjectShape): void {
   mkdirSync(join(dir, "infra"), { recursive: true });
-  const { stack, nodes, memory = "512Mi", timezone = "UTC", postgres = true } = shape;
+  const { stack, nodes, memory = "512Mi", timezone = "UTC", postgres = true, port } = shape;
   const agents = nodes.map((node) => `  agent-${node}: { provider: offline, node: ${node} }`);
   writeFileSync(
     join(dir, "cairn.yaml"),
@@ -44,7 +46,9 @@ export function writeProject(dir: string, shape: ProjectShape): void {
       `  name: ${stack}`,
       "  target: docker",
       "  nodes:",
-      ...nodes.map((node) => `    - { name: ${node}, memory: ${memory} }`),
+      ...nodes.map(
+        (node) => `    - { name: ${node}, memory: ${memory}${port === undefined ? "" : `, port: ${port}`} }`,
+      ),
       `  datahub: { postgres: ${postgres} }`,
       "",
     ].join("\n"),

@@ -62,6 +62,8 @@ export interface FindOptions {
   /** Ends the engine at once, with what it is doing. */
   readonly insistence: AbortSignal;
   readonly report: (text: string) => void;
+  /** Milliseconds that it gets to end by itself when somebody insists. */
+  readonly killAfterMs?: number;
 }
 
 /** Version of the engine at `command`, or null when it does not answer as one. */
@@ -91,7 +93,7 @@ export async function findPulumi(
   if (isOlder(version, OLDEST_ENGINE)) {
     throw toolMissing(`${found} is Pulumi ${version}; at least ${OLDEST_ENGINE} is needed.`);
   }
-  return pulumiCli(found, version, options.insistence);
+  return pulumiCli(found, version, options);
 }
 
 function toolMissing(message: string, cause?: unknown): InfraError {
@@ -131,7 +133,11 @@ export function isOlder(version: string, than: string): boolean {
   return false;
 }
 
-function pulumiCli(command: string, version: string, insistence: AbortSignal): PulumiCli {
+function pulumiCli(
+  command: string,
+  version: string,
+  { insistence, killAfterMs = KILL_AFTER_MS }: FindOptions,
+): PulumiCli {
   const run = async (args: readonly string[], options: RunOptions): Promise<{ stdout: string; stderr: string }> => {
     // Plugins that came with the engine stand beside it.
     const path = `${dirname(command)}${delimiter}${options.env["PATH"] ?? process.env["PATH"] ?? ""}`;
@@ -152,7 +158,7 @@ function pulumiCli(command: string, version: string, insistence: AbortSignal): P
     const cancel = (): void => void child.kill("SIGINT");
     const insist = (): void => {
       child.kill("SIGINT");
-      const timer = setTimeout(() => killGroup(child.pid), KILL_AFTER_MS);
+      const timer = setTimeout(() => killGroup(child.pid), killAfterMs);
       ended.signal.addEventListener("abort", () => clearTimeout(timer));
     };
     const listen = { once: true, signal: ended.signal };

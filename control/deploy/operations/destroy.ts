@@ -7,7 +7,7 @@ import { needsTerminal, UsageError } from "../../output/failure.ts";
 import { type ExportedState, type RecordedResource, resourcesOf, unprotect } from "../engine/checkpoint.ts";
 import type { DestroyResult } from "../schemas.ts";
 import { settleInterrupted } from "./pending.ts";
-import { readRecord, removeRecord } from "./record.ts";
+import { readRecord, removeRecord, writeRecord } from "./record.ts";
 import type { Run } from "./services.ts";
 import { alone, openSession, type Session } from "./session.ts";
 
@@ -50,7 +50,8 @@ export async function destroy(run: Run, options: DestroyOptions): Promise<Destro
       run.dir,
     );
     const deleted = options.deleteData ? await deleteData(session) : [];
-    await removeRecord(session.files);
+    if (options.deleteData) await removeRecord(session.files);
+    else await forgetNodes(session, data);
     return { ...done, stack: project.plan.stack, kept: options.deleteData ? [] : data, deleted, backup };
   });
 }
@@ -111,6 +112,12 @@ async function deleteData(session: Session): Promise<{ name: string; place: stri
   await driver.deleteData(own, run.signal);
   await engine.remove();
   return own.map(({ name, place }) => ({ name, place }));
+}
+
+/** Where the data are is still worth knowing; nodes there are none. */
+async function forgetNodes({ run, files }: Session, data: { name: string; place: string }[]): Promise<void> {
+  const record = await readRecord(run.dir);
+  if (record !== null) await writeRecord(files, { ...record, nodes: [], data });
 }
 
 async function withPlaces(

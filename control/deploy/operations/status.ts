@@ -53,6 +53,7 @@ export async function status(run: Run): Promise<StatusResult> {
     }),
     data: standing
       .filter((one) => one.protected)
+      .sort((a, b) => a.name.localeCompare(b.name))
       .map(({ name }) => ({ name, place: record?.data.find((one) => one.name === name)?.place ?? "unknown" })),
     holder,
     pending: pendingOf(state).length,

@@ -154,6 +154,11 @@ describe("a stack", { concurrent: false }, () => {
     expect(result.kept.map(({ name, place }) => [name, place])).toEqual(VOLUMES.map((name) => [name, "local"]));
     const left = Object.values(plugins.resources()).map(({ props }) => props["name"]);
     expect(left.sort()).toEqual(VOLUMES);
+    expect(await status(run())).toMatchObject({
+      deployed: false,
+      nodes: [{ state: "missing" }, { state: "missing" }],
+      data: VOLUMES.map((name) => ({ name, place: "local" })),
+    });
     plugins.forget();
     expect(await up(run(), UP)).toMatchObject({ healthy: true, adopted: [] });
     expect(changes().filter((line) => VOLUMES.some((name) => line.endsWith(` ${name}`)))).toEqual([]);

@@ -1,0 +1,104 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findPulumi, isOlder, OLDEST_ENGINE } from "../../../../control/deploy/engine/pulumi-cli.ts";
+
+let folder: string;
+const said: string[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "cairn-cli-"));
+  said.length = 0;
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A program called pulumi that does what the shell text says. */
+function program(name: string, text: string): string {
+  const bin = join(folder, name, "bin");
+  mkdirSync(bin, { recursive: true });
+  writeFileSync(join(bin, "pulumi"), `#!/bin/sh\n${text}\n`);
+  chmodSync(join(bin, "pulumi"), 0o755);
+  return bin;
+}
+const options = (path: string) => ({
+  env: { PATH: path },
+  installRoot: join(folder, "installed"),
+  insistence: new AbortController().signal,
+  report: (text: string) => void said.push(text),
+});
+
+describe("the Pulumi command", () => {
+  it("is the one on PATH", async () => {
+    const bin = program("own", "echo v3.250.0");
+    expect(await findPulumi(options(`/nowhere:${bin}`))).toMatchObject({
+      command: join(bin, "pulumi"),
+      version: "3.250.0",
+    });
+    expect(said).toEqual([]);
+  });
+
+  it("is installed once where there is none", async () => {
+    let installs = 0;
+    const install = async () => {
+      installs += 1;
+      program("installed", "echo v3.270.0");
+    };
+    const found = await findPulumi(options("/nowhere"), { install });
+    expect(found).toMatchObject({ command: join(folder, "installed/bin/pulumi"), version: "3.270.0" });
+    expect(said).toEqual([expect.stringContaining("Installing Pulumi")]);
+    await findPulumi(options("/nowhere"), { install });
+    expect(installs).toBe(1);
+  });
+
+  it.each([
+    ["cannot be installed", "/nowhere", /could not be installed/],
+    ["is too old", "old", /Pulumi 3\.100\.2; at least/],
+    ["is something else", "other", /does not work as Pulumi/],
+  ])("that %s is missing, with what helps", async (_words, which, message) => {
+    const old = program("old", "echo v3.100.2");
+    const other = program("other", "echo hello; exit 1");
+    const path = which === "old" ? old : which === "other" ? other : which;
+    const install = () => Promise.reject(new Error("getaddrinfo ENOTFOUND get.pulumi.com"));
+    await expect(findPulumi(options(path), { install })).rejects.toMatchObject({
+      code: "INFRA_TOOL_MISSING",
+      message: expect.stringMatching(message),
+      details: { hint: expect.stringContaining(OLDEST_ENGINE) },
+    });
+  });
+
+  it("gets no passphrase of the operator's environment, which would win over the file", async () => {
+    const bin = program("own", 'if [ "$1" = version ]; then echo v3.250.0; else env; fi');
+    const cli = await findPulumi(options(bin));
+    process.env["PULUMI_CONFIG_PASSPHRASE"] = "from-the-shell";
+    try {
+      const { stdout } = await cli.run(["env"], { cwd: folder, env: { PULUMI_CONFIG_PASSPHRASE_FILE: "/x" } });
+      expect(stdout).toContain("PULUMI_CONFIG_PASSPHRASE_FILE=/x");
+      expect(stdout).not.toMatch(/PULUMI_CONFIG_PASSPHRASE=/);
+    } finally {
+      delete process.env["PULUMI_CONFIG_PASSPHRASE"];
+    }
+  });
+
+  it("is asked to stop once, and ended when somebody insists", async () => {
+    const bin = program(
+      "own",
+      `if [ "$1" = version ]; then echo v3.250.0; exit; fi
+      trap 'echo stopping' INT; echo ready > ${folder}/ready; while :; do sleep 0.05; done`,
+    );
+    const insist = new AbortController();
+    const stop = new AbortController();
+    const cli = await findPulumi({ ...options(bin), insistence: insist.signal, killAfterMs: 100 });
+    const run = cli.run(["up"], { cwd: folder, env: {}, signal: stop.signal });
+    const outcome = expect(run).rejects.toMatchObject({ name: "PulumiFailure", cancelled: true });
+    stop.abort();
+    insist.abort();
+    await outcome;
+  });
+
+  it("compares versions by their numbers", () => {
+    expect(isOlder("3.99.9", "3.206.0")).toBe(true);
+    expect(isOlder("3.206.0", "3.206.0")).toBe(false);
+    expect(isOlder("4.0.0", "3.206.0")).toBe(false);
+  });
+});
