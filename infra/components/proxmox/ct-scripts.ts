@@ -3,7 +3,7 @@
  * one ended. Nothing is touched that does not carry this stack's mark in its notes.
  */
 
-import { type CtSpec, ownerMark } from "./ct.ts";
+import { type CtSpec, ctHash, ownerMark } from "./ct.ts";
 import { locked, PRELUDE, script } from "./shell.ts";
 
 /** Makes the CT, or brings its settings to what is planned, and starts it. */
@@ -20,6 +20,8 @@ export function ensureCt(spec: CtSpec): readonly string[] {
       spec.storage,
       String(spec.diskGiB),
       spec.unprivileged ? "1" : "0",
+      spec.appliedFile,
+      ctHash(spec),
       ...settings,
     ]),
   );
@@ -35,6 +37,7 @@ export function deleteCt(spec: CtSpec): readonly string[] {
       ownerMark(spec.stack, spec.role),
       spec.intentFile,
       String(spec.stopTimeoutS),
+      spec.appliedFile,
       ...own,
     ]),
   );
@@ -59,7 +62,8 @@ not_ours() {
 `;
 
 const ENSURE = `${SHARED}
-vmid=$1 mark=$2 intent=$3 timeout=$4 template=$5 storage=$6 size=$7 unprivileged=$8; shift 8
+vmid=$1 mark=$2 intent=$3 timeout=$4 template=$5 storage=$6 size=$7 unprivileged=$8 applied=$9; shift 9
+hash=$1; shift
 command -v pct >/dev/null || fail INFRA_TOOL_MISSING "there is no pct on this host: is it Proxmox VE?"
 # Sorted and without what Proxmox adds by itself, so that equal settings compare equal.
 parts() { printf '%s' "$1" | tr ',; ' '\\n\\n\\n' | grep -v -e '^hwaddr=' -e '^type=' -e '^firewall=' -e '^$' | sort; }
@@ -119,12 +123,14 @@ until pct exec "$vmid" -- true >/dev/null 2>&1; do
   [ "$tries" -gt 0 ] || fail INFRA_FAILED "container $vmid was started and takes no commands after 60 s; see: pct status $vmid, pct console $vmid"
   sleep 1
 done
+mkdir -p "\${applied%/*}"
+printf '%s\\n' "$hash" >"$applied"
 echo "container $vmid is running"
 `;
 
 const DELETE = `${SHARED}
-vmid=$1 mark=$2 intent=$3 timeout=$4; shift 4
-config=$(pct config "$vmid" 2>/dev/null) || { rm -f "$intent"; echo "container $vmid is gone"; exit 0; }
+vmid=$1 mark=$2 intent=$3 timeout=$4 applied=$5; shift 5
+config=$(pct config "$vmid" 2>/dev/null) || { rm -f "$intent" "$applied"; echo "container $vmid is gone"; exit 0; }
 if half_made; then clear_half_made; exit 0; fi
 owned || not_ours
 # pct destroy takes volumes of a storage with it. Ours are directories of the host; another one was added by hand.
@@ -134,6 +140,7 @@ if running; then
   rest
   pct shutdown "$vmid" --timeout "$((timeout + 10))" --forceStop 1 >&2
 fi
+rm -f "$applied"
 pct destroy "$vmid" --purge 1 >&2
 for directory in "$@"; do
   [ -d "$directory" ] || fail INFRA_FAILED "$directory is not there any more"

@@ -3,6 +3,7 @@
  * the drift inspection and the golden files all read the same list.
  */
 
+import { createHash } from "node:crypto";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { DATABASE_NAME, stackNames } from "../../plan/names.ts";
 import type { ProxmoxNodePlan, ProxmoxPlan } from "../../plan/types.ts";
@@ -25,7 +26,10 @@ export interface CtSpec {
   readonly settings: Readonly<Record<string, string>>;
   readonly directories: readonly DataDirectory[];
   readonly stopTimeoutS: number;
+  /** On the host: there while the CT is being made. */
   readonly intentFile: string;
+  /** On the host: `ctHash` of what was applied last. */
+  readonly appliedFile: string;
 }
 
 /** A directory on the Proxmox host that outlives the CT. */
@@ -134,6 +138,12 @@ export function allCts(plan: ProxmoxPlan): readonly CtSpec[] {
   return [...(postgres === null ? [] : [postgres]), ...plan.nodes.map((node) => nodeCt(plan, node))];
 }
 
+/** Hash of what `ensureCt` brings about: tells a plan that is not applied yet from a CT that was changed by hand. */
+export function ctHash(spec: CtSpec): string {
+  const { settings, unprivileged, diskGiB } = spec;
+  return createHash("sha256").update(JSON.stringify({ settings, unprivileged, diskGiB })).digest("hex");
+}
+
 /** The words in a CT's notes that say whose it is. No colon and no percent sign: `pct config` would encode them. */
 export function ownerMark(stack: string, role: string): string {
   return `cairn.stack=${stack} cairn.node=${role}`;
@@ -186,6 +196,7 @@ function ct(plan: ProxmoxPlan, parts: CtParts): CtSpec {
     directories,
     stopTimeoutS,
     intentFile: `${stackDirectory(plan)}/.creating-${vmid}`,
+    appliedFile: `${stackDirectory(plan)}/.applied-${vmid}`,
   };
 }
 

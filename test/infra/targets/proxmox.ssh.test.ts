@@ -91,6 +91,9 @@ describe.skipIf(missing !== undefined)(`a stack on Proxmox${missing === undefine
 
   it("changes one setting of the CT and nothing else, without a restart", async () => {
     plan = { ...plan, nameserver: "10.0.0.53" };
+    expect(await driver().drift(signal)).toEqual([]);
+    await driver().settle?.(() => {}, signal);
+    expect(host.pct("config", "700")).not.toContain("nameserver");
     expect(changes(await (await openStack(folder, plan)).up())).toEqual({ update: 1 });
     expect(host.pct("config", "700")).toContain("nameserver: 10.0.0.53");
     expect(starts()).toEqual(["start 1"]);

@@ -1,8 +1,6 @@
 /** What stands on the Proxmox host: CTs, the containers in them, and every setting that differs from the plan. */
 
-import { nodeContainer, postgresContainer } from "../../../../infra/components/proxmox/container.ts";
-import { type ContainerSpec, SPEC_LABEL, specHash } from "../../../../infra/components/proxmox/container-scripts.ts";
-import { type CtSpec, nodeCt, postgresCt } from "../../../../infra/components/proxmox/ct.ts";
+import { type CtSpec, ctHash, nodeCt, postgresCt } from "../../../../infra/components/proxmox/ct.ts";
 import { compareCt, ownerOf, parsePctConfig } from "../../../../infra/components/proxmox/ct-config.ts";
 import { PRELUDE, script } from "../../../../infra/components/proxmox/shell.ts";
 import { stackNames } from "../../../../infra/plan/names.ts";
@@ -16,12 +14,13 @@ interface FoundCt {
   /** Settings; null: there is no such CT. */
   readonly config: ReadonlyMap<string, string> | null;
   readonly running: boolean;
+  /** `ctHash` of what was applied last; empty where nothing was. */
+  readonly applied: string;
   /** Null: not running, or not there. */
   readonly container: {
     readonly status: string;
     readonly health: string;
     readonly image: string;
-    readonly spec: string;
   } | null;
 }
 
@@ -29,8 +28,8 @@ interface Wanted {
   /** Of the resource group: `<stack>-<node>`. */
   readonly name: string;
   readonly ct: CtSpec;
-  /** Null where the node has no image yet. */
-  readonly container: ContainerSpec | null;
+  /** Whether something is to run in it: a node without an image yet has nothing. */
+  readonly runs: boolean;
 }
 
 export async function observe(plan: ProxmoxPlan, signal: AbortSignal): Promise<ObservedNode[]> {
@@ -59,7 +58,9 @@ export async function drift(plan: ProxmoxPlan, signal: AbortSignal): Promise<Dri
   return wanted.flatMap((one) => driftOf(plan, one, found.get(one.ct.vmid)));
 }
 
-function driftOf(plan: ProxmoxPlan, { name, ct, container }: Wanted, found: FoundCt | undefined): Drift[] {
+function driftOf(plan: ProxmoxPlan, { name, ct, runs }: Wanted, found: FoundCt | undefined): Drift[] {
+  // What differs because the plan has moved on is no drift: the graph shows it.
+  if (found?.applied !== ctHash(ct)) return [];
   const resource = `${name}-ct`;
   const other = (setting: string, expected: string, observed: string): Drift => ({
     resource,
@@ -67,14 +68,14 @@ function driftOf(plan: ProxmoxPlan, { name, ct, container }: Wanted, found: Foun
     expected,
     observed,
   });
-  if (!found?.config) return [other("existence", "there", "missing")];
+  if (!found.config) return [other("existence", "there", "missing")];
   const owner = ownerOf(found.config);
   const settings = compareCt(ct, found.config).map(({ setting, expected, observed }) =>
     other(setting, expected ?? "(unset)", observed ?? "(unset)"),
   );
   if (owner?.stack !== plan.stack || owner.role !== ct.role) return settings;
   if (!found.running) return [...settings, other("status", "running", "stopped")];
-  if (container === null) return settings;
+  if (!runs) return settings;
   const inside = (setting: string, expected: string, observed: string): Drift => ({
     resource: `${name}-container`,
     setting,
@@ -82,29 +83,17 @@ function driftOf(plan: ProxmoxPlan, { name, ct, container }: Wanted, found: Foun
     observed,
   });
   if (found.container === null) return [...settings, inside("existence", "there", "missing")];
-  const { status, image, spec } = found.container;
-  const planned = container.arguments.find((argument) => argument === image);
-  return [
-    ...settings,
-    ...(status === "running" ? [] : [inside("status", "running", status)]),
-    ...(spec === specHash(container)
-      ? []
-      : [
-          inside(planned === undefined ? "image" : "settings", "as planned", planned === undefined ? image : "changed"),
-        ]),
-  ];
+  const { status } = found.container;
+  return [...settings, ...(status === "running" ? [] : [inside("status", "running", status)])];
 }
 
 function wantedCts(plan: ProxmoxPlan): Wanted[] {
   const names = stackNames(plan.stack);
   const postgres = postgresCt(plan);
   const nodes = plan.nodes.map((node): Wanted => {
-    const ct = nodeCt(plan, node);
-    return { name: names.node(node.name), ct, container: node.image === null ? null : nodeContainer(plan, node, ct) };
+    return { name: names.node(node.name), ct: nodeCt(plan, node), runs: node.image !== null };
   });
-  if (postgres === null || plan.postgres === null) return nodes;
-  const container = postgresContainer(plan, plan.postgres.image, postgres);
-  return [{ name: names.postgres, ct: postgres, container }, ...nodes];
+  return postgres === null ? nodes : [{ name: names.postgres, ct: postgres, runs: true }, ...nodes];
 }
 
 /** Null where the host does not answer: its nodes are unknown, which is not the same as gone. */
@@ -132,7 +121,7 @@ async function findCts(
     for (const [member, here] of Map.groupBy(wanted, ({ ct }) => ct.member)) {
       const argv = script(
         INSPECT,
-        here.flatMap(({ name, ct }) => [String(ct.vmid), name]),
+        here.flatMap(({ name, ct }) => [String(ct.vmid), name, ct.appliedFile]),
       );
       for (const [vmid, ct] of parseInspection(await host.run({ member, argv }))) found.set(vmid, ct);
     }
@@ -140,18 +129,18 @@ async function findCts(
   });
 }
 
-/** Sections of INSPECT: `== vmid status`, `-- what docker said`, then the lines of `pct config`. */
+/** Sections of INSPECT: `== vmid status applied`, `-- what docker said`, then the lines of `pct config`. */
 export function parseInspection(text: string): ReadonlyMap<number, FoundCt> {
   const sections = text.split(/^== /m).slice(1);
   return new Map(
     sections.map((section) => {
       const [head = "", inside = "", ...config] = section.split("\n");
-      const [vmid = "", status = ""] = head.split(" ");
-      const [state = "", health = "", image = "", spec = ""] = inside.replace(/^-- ?/, "").split(" ");
-      const container = state === "" ? null : { status: state, health, image, spec };
+      const [vmid = "", status = "", applied = ""] = head.split(" ");
+      const [state = "", health = "", image = ""] = inside.replace(/^-- ?/, "").split(" ");
+      const container = state === "" ? null : { status: state, health, image };
       const there = status !== "missing";
       const settings = there ? parsePctConfig(config.join("\n")) : null;
-      return [Number(vmid), { config: settings, running: status === "running", container }];
+      return [Number(vmid), { config: settings, running: status === "running", applied, container }];
     }),
   );
 }
@@ -160,18 +149,18 @@ function healthOf(health: string): ObservedNode["health"] {
   return health === "healthy" || health === "starting" || health === "unhealthy" ? health : "unknown";
 }
 
-const FORMAT = `{{ .State.Status }} {{ if .State.Health }}{{ .State.Health.Status }}{{ else }}none{{ end }} {{ .Config.Image }} {{ index .Config.Labels "${SPEC_LABEL}" }}`;
+const FORMAT = `{{ .State.Status }} {{ if .State.Health }}{{ .State.Health.Status }}{{ else }}none{{ end }} {{ .Config.Image }}`;
 
 const INSPECT = `${PRELUDE}
 command -v pct >/dev/null || fail INFRA_TOOL_MISSING "there is no pct on this host: is it Proxmox VE?"
 while [ "$#" -gt 0 ]; do
-  vmid=$1 name=$2; shift 2
+  vmid=$1 name=$2 applied=$(cat "$3" 2>/dev/null || true); shift 3
   status=$(pct status "$vmid" 2>/dev/null) || status='status: missing'
   inside=
   if [ "$status" = 'status: running' ]; then
     inside=$(pct exec "$vmid" -- docker inspect -f '${FORMAT}' "$name" 2>/dev/null </dev/null) || inside=
   fi
-  printf '== %s %s\\n-- %s\\n' "$vmid" "\${status#status: }" "$inside"
+  printf '== %s %s %s\\n-- %s\\n' "$vmid" "\${status#status: }" "$applied" "$inside"
   pct config "$vmid" 2>/dev/null || true
 done
 `;

@@ -23,7 +23,8 @@ export async function settle(plan: ProxmoxPlan, report: Report, signal: AbortSig
   await withHost(plan, signal, async (host) => {
     for (const ct of allCts(plan)) {
       const own = before.filter(({ resource }) => resource === `${names.node(ct.role)}-ct`);
-      if (own.length === 0) continue;
+      // One that is gone is not made here: there would be nothing in it.
+      if (own.length === 0 || own.some(({ setting }) => setting === "existence")) continue;
       report(`Bringing container ${ct.vmid} back to its plan: ${own.map(({ setting }) => setting).join(", ")}`);
       await host.run({ member: ct.member, argv: ensureCt(ct), timeoutMs: ENSURE_TIMEOUT_MS });
     }

@@ -27,6 +27,7 @@ const SPEC: CtSpec = {
   directories: [],
   stopTimeoutS: 90,
   intentFile: "/x",
+  appliedFile: "/y",
 };
 const PRINTED = [
   "arch: amd64",

@@ -161,6 +161,7 @@ function ct(settings: Record<string, string>): CtSpec {
     directories: [],
     stopTimeoutS: 5,
     intentFile: join(folder, "intent", "x"),
+    appliedFile: join(folder, "intent", "y"),
   };
 }
 
