@@ -4,6 +4,8 @@ import type { Repair } from "../repair/repair.ts";
 import type { Category } from "../report.ts";
 import type { Scene } from "../scene/scene.ts";
 
+export { Unavailable } from "../unavailable.ts";
+
 export interface Check {
   /** Stable: monitoring knows it. */
   readonly id: `${Category}.${string}`;
@@ -30,14 +32,6 @@ export interface Finding {
   readonly detail?: string;
   /** What `--fix` would change to put it right; absent where a person has to decide. */
   readonly repairs?: readonly Repair[];
-}
-
-/** What a check needs cannot be had here, and another check says why: this one is skipped. The message is a sentence. */
-export class Unavailable extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "Unavailable";
-  }
 }
 
 export function pass(message: string, details: readonly string[] = []): Outcome {

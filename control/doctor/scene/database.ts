@@ -1,7 +1,7 @@
 /** Looks at the database from outside: a PostgreSQL server by one question, the embedded store by its files. */
 
 import type { Config } from "../../../runtime/config/index.ts";
-import { Unavailable } from "../checks/check.ts";
+import { Unavailable } from "../unavailable.ts";
 import { type Asking, askPostgres, explainConnection } from "./postgres.ts";
 import { lookAtStore, type StoreLook } from "./store.ts";
 

@@ -6,7 +6,7 @@ import { type Environment, isSecretReference } from "../../../runtime/config/ref
 import { API_TOKEN_VARIABLE } from "../../../runtime/config/secrets-file.ts";
 import { CairnError, type ErrorCode } from "../../../runtime/contracts/errors.ts";
 import { inspectNode } from "../../service/node-state.ts";
-import { Unavailable } from "../checks/check.ts";
+import { Unavailable } from "../unavailable.ts";
 import type { ConfigurationLook } from "./configuration.ts";
 import type { Place } from "./place.ts";
 import { reasonOf } from "./regular-file.ts";

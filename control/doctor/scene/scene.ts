@@ -7,7 +7,7 @@ import type { Health } from "../../../runtime/client/index.ts";
 import type { Config } from "../../../runtime/config/index.ts";
 import type { Redactor } from "../../../runtime/config/redact.ts";
 import type { Environment } from "../../../runtime/config/references.ts";
-import { Unavailable } from "../checks/check.ts";
+import { Unavailable } from "../unavailable.ts";
 import { type ConfigurationLook, lookAtConfiguration } from "./configuration.ts";
 import { type DatabaseLook, lookAtDatabase } from "./database.ts";
 import type { DeploymentProbe } from "./deployment-probe.ts";

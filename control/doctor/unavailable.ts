@@ -1,0 +1,9 @@
+/** Why a check is skipped: what it needs cannot be had here, and another check tells why. */
+
+/** The message is a sentence; the runner makes a skip of it. */
+export class Unavailable extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "Unavailable";
+  }
+}
