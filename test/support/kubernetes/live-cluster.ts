@@ -2,6 +2,7 @@
  * A cluster with machines that run pods, given by its kubeconfig in CAIRN_TEST_KUBECONFIG (it must name a current context and
  * have a default storage class), and the images that it can run: CAIRN_TEST_NODE_IMAGE has Node 24 as its command,
  * CAIRN_TEST_POSTGRES_IMAGE is PostgreSQL with pgvector. CAIRN_TEST_NETWORK_POLICIES=1: its network enforces them.
+ * One test more, with a real node, wants the built image: CAIRN_TEST_RUNTIME_IMAGE.
  */
 
 import { spawnSync } from "node:child_process";
