@@ -14,7 +14,7 @@ import { CONTAINER, type KubernetesPlan, type SecretValues } from "../../../../i
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import type { ExistingData, ObservedNode, Report, TargetDriver } from "../../driver.ts";
 import { forwardPort } from "./connect.ts";
-import { createKubectl, type Kubectl } from "./kubectl.ts";
+import { createKubectl, type Kubectl, unknownIfForbidden } from "./kubectl.ts";
 import {
   claimSchema,
   findObject,
@@ -85,7 +85,11 @@ async function ensureNamespace(
   report: Report,
   signal: AbortSignal,
 ): Promise<void> {
-  if ((await findObject(kubectl, "namespace", namespace, namespaceSchema, { signal })) !== null) return;
+  const found = await findObject(kubectl, "namespace", namespace, namespaceSchema, { signal }).catch(
+    unknownIfForbidden,
+  );
+  // Who may not look at it was given one to work in.
+  if (found !== null) return;
   report(`Making the namespace ${namespace}.`);
   const manifest = {
     apiVersion: "v1",

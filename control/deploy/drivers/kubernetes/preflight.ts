@@ -11,7 +11,7 @@ import { quantityBytes } from "../../../../infra/components/kubernetes/quantity.
 import type { KubernetesPlan, SecretValues } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import type { Finding } from "../../driver.ts";
-import type { CallOptions, Kubectl } from "./kubectl.ts";
+import { type CallOptions, type Kubectl, unknownIfForbidden } from "./kubectl.ts";
 import {
   checked,
   claimSchema,
@@ -250,12 +250,6 @@ function exposure(plan: KubernetesPlan): Finding[] {
 function right(verb: string, of: string, subresource?: string): Right {
   const [resource = of, ...group] = of.split(".");
   return { verb, resource, group: group.join("."), ...(subresource === undefined ? {} : { subresource }) };
-}
-
-/** Who may not look at something for the whole cluster may still use it. */
-function unknownIfForbidden(thrown: unknown): undefined {
-  if (thrown instanceof InfraError && thrown.code === "INFRA_FAILED" && /forbidden/i.test(thrown.message)) return;
-  throw thrown;
 }
 
 function error(code: string, message: string, hint?: string): Finding {

@@ -1,6 +1,6 @@
 /**
  * Brings what runs to what was applied: the database first, then one group after the other, one pod at a time. Ends when all
- * of it is ready, or when a pod shows that it will not be.
+ * that is deployed is ready, or when a pod shows that it will not be.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -121,11 +121,8 @@ async function settleGroup(
 
 async function look(kubectl: Kubectl, plan: KubernetesPlan, group: Group, signal: AbortSignal): Promise<Step> {
   const workload = await findObject(kubectl, "statefulset", group.name, statefulSetSchema, { signal });
-  if (workload === null) {
-    throw new InfraError("INFRA_FAILED", `The StatefulSet ${group.name} is not in the namespace ${plan.namespace}.`, {
-      hint: "Run `cairn infra refresh`, then `cairn infra up`.",
-    });
-  }
+  // `up --node` leaves the others for later: what is missing is told by `observe`.
+  if (workload === null) return { do: "done", held: [] };
   const component = group.node === POSTGRES_NODE ? "postgres" : "node";
   const selector = `${INSTANCE_LABEL}=${plan.stack},${COMPONENT_LABEL}=${component},${NODE_LABEL}=${group.node}`;
   const pods = await listObjects(kubectl, ["pods", `--selector=${selector}`], podSchema, { signal });

@@ -220,6 +220,21 @@ describe("a way to a node", () => {
   });
 });
 
+describe("before and after the graph", () => {
+  it("makes no namespace where it may not even look: it was given one", async () => {
+    const words = 'Error from server (Forbidden): namespaces "agents" is forbidden: User "x" cannot get resource\n';
+    const program = await played({ to: "get namespace", err: words, code: 1 });
+    await driver(program).prepare?.(() => {}, signal);
+    expect(calls().map(({ args }) => args.includes("create"))).toEqual([false]);
+  });
+
+  it("does not wait for a node that was not deployed", async () => {
+    const program = await played({ to: "get statefulset", out: "" });
+    await driver(program).settle?.(() => {}, signal);
+    expect(calls().every(({ args }) => args.includes("get"))).toBe(true);
+  });
+});
+
 describe("deleting data", () => {
   const data = [{ name: "home-cairn-main-0", place: "agents", stack: "cairn" }];
 
