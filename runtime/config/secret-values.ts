@@ -36,8 +36,9 @@ export function isSecretPath(path: TreePath): boolean {
   return SECRET_KEY.test(key) || SECRET_URL_KEY.test(key) || SECRET_HEADER.test(key) || isSecretEnvEntry(path, key);
 }
 
+/** The shell's own PWD and OLDPWD are directories, not passwords. */
 export function isSecretVariable(name: string): boolean {
-  return SECRET_VARIABLE.test(name);
+  return SECRET_VARIABLE.test(name) && !/^(?:OLD)?PWD$/.test(name);
 }
 
 export function looksLikeSecret(text: string): boolean {

@@ -307,6 +307,14 @@ memory: { postgres: { connection_string: "postgres://cairn:\${PG_PASSWORD}@db/ca
   });
 });
 
+test("the shell's working directory is no secret, a password is", async () => {
+  const env = { PWD: "/srv/agents", OLDPWD: "/srv/before", MAIL_PWD: "geheim-7" };
+  const { loaded } = await inspectText(MINIMAL, { env });
+  expect(loaded?.secrets).toContain("geheim-7");
+  expect(loaded?.secrets).not.toContain("/srv/agents");
+  expect(loaded?.secrets).not.toContain("/srv/before");
+});
+
 describe("what is derived", () => {
   test("kinds and addresses come from well-known ids, and what is written wins", async () => {
     const { loaded } = await inspectText(
