@@ -53,7 +53,7 @@ export async function buildEngine(): Promise<string> {
       if (existsSync(binary)) return folder;
       const unfinished = `${binary}.${process.pid}`;
       const flags = VERSION_VARIABLES.map((name) => `-X ${name}=${engineVersion()}`).join(" ");
-      const args = ["build", "-trimpath", "-ldflags", `-s -w ${flags}`, "-o", unfinished, `${PACKAGE}/cmd/pulumi`];
+      const args = ["build", "-ldflags", `-s -w ${flags}`, "-o", unfinished, `${PACKAGE}/cmd/pulumi`];
       const result = spawnSync("go", args, {
         cwd: MODULE,
         stdio: ["ignore", "inherit", "inherit"],

@@ -47,7 +47,10 @@ describe("the operator's lock", () => {
   it("does not take a holder on another host for dead unless told to", async () => {
     await (await takeLock(path, "up", { ...ME, host: "far" }, NOW)).abandon();
     expect(await inspectLock(path, ME)).toMatchObject({ state: "elsewhere" });
-    await expect(takeLock(path, "up", ME, NOW)).rejects.toMatchObject({ code: "INFRA_LOCKED", message: expect.stringContaining("ada@far") });
+    await expect(takeLock(path, "up", ME, NOW)).rejects.toMatchObject({
+      code: "INFRA_LOCKED",
+      message: expect.stringContaining("ada@far"),
+    });
     const forced = await takeLock(path, "unlock", ME, NOW, { takeOver: true });
     expect(forced.left).toMatchObject({ host: "far" });
     await forced.release();
