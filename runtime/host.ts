@@ -60,6 +60,8 @@ export interface HostOptions {
   readonly log: ServiceLog;
   /** Takes secrets out of texts that leave the process elsewhere than by the log. */
   readonly redact: (text: string) => string;
+  /** Secrets that were not known at the start: from now on the log takes them out, too. */
+  readonly hide: (secrets: readonly string[]) => void;
   /** Short-lived, for commands that need the store: loopback on a free port; no channels, no turns, no workers. */
   readonly maintenance: boolean;
 }
@@ -127,7 +129,9 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   const archives = createArchives({ database, writer, attachments: paths.attachments, clock, version });
 
   // Agents: providers, tools, hooks.
-  const providers = createProviders(config, { memory, timezone: config.runtime.timezone, logger });
+  const { home: homeDirectory } = loaded;
+  const providerDeps = { memory, timezone: config.runtime.timezone, logger, home: homeDirectory, clock };
+  const providers = createProviders(config, { ...providerDeps, hide: options.hide });
   const protectedPaths = [loaded.home, join(dir, ".env"), config.memory.embedded.path];
   const gate = createWorkspaceGate({ protectedPaths });
   const tools = createBuiltinTools({

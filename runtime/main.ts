@@ -7,7 +7,7 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { createRedactor, type LoadedConfig, loadConfig, REDACT_PATHS } from "./config/index.ts";
+import { createLearningRedactor, type LoadedConfig, loadConfig, REDACT_PATHS } from "./config/index.ts";
 import { toCairnError } from "./contracts/errors.ts";
 import { prepareHome } from "./host/home.ts";
 import { openLog, type ServiceLog } from "./host/logger.ts";
@@ -50,7 +50,7 @@ async function serve(
   load: () => Promise<LoadedConfig>,
 ): Promise<LoadedConfig | null> {
   const { logs } = await prepareHome(loaded.home);
-  const redact = createRedactor(loaded.secrets);
+  const { redact, hide } = createLearningRedactor(loaded.secrets);
   const level = loaded.env["SERVICE_LOG_LEVEL"] ?? "info";
   const log = await openLog({ directory: logs, level, version: version(), redact, redactPaths: REDACT_PATHS });
   const { logger } = log;
@@ -62,7 +62,7 @@ async function serve(
   let host: Host | null = null;
   try {
     for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
-    host = await startHost({ loaded, version: version(), boot: randomUUID(), log, redact, maintenance });
+    host = await startHost({ loaded, version: version(), boot: randomUUID(), log, redact, hide, maintenance });
     const { url } = host;
     const broken = host.ready.then(
       () => tell({ type: "ready", url }).then(() => new Promise<never>(() => {})),

@@ -1,7 +1,7 @@
 /** `provider` and `model`: which backend answers for an agent, and with which model. */
 
 import type { Document } from "yaml";
-import type { Config } from "../../runtime/config/index.ts";
+import type { Config, ProviderConfig } from "../../runtime/config/index.ts";
 import { keyVariable, knownProvider } from "../../runtime/config/known-ids.ts";
 import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import type { Deployment } from "../service/deployment.ts";
@@ -14,8 +14,8 @@ export interface ProviderEntry {
   readonly kind: string;
   readonly model: string;
   readonly base_url: string | null;
-  /** `set`, `missing`, or `none` where the provider needs no key. Never the key. */
-  readonly key: "set" | "missing" | "none";
+  /** `set`, `missing`, `login` in place of one, or `none` where the provider needs no key. Never the key. */
+  readonly key: "set" | "missing" | "login" | "none";
   /** Agents that it answers for. */
   readonly agents: readonly string[];
 }
@@ -42,16 +42,18 @@ export async function listProviders(deployment: Deployment, signal?: AbortSignal
     kind: provider.kind,
     model: provider.model,
     base_url: provider.base_url ?? null,
-    key: keyState(provider.api_key, keyVariable(provider.kind, provider.base_url) !== null, unset),
+    key: keyState(provider, unset),
     agents: Object.entries(config.agents)
       .filter(([, agent]) => agent.provider === id)
       .map(([name]) => name),
   }));
 }
 
-function keyState(key: string | undefined, usual: boolean, unset: ReadonlySet<string>): ProviderEntry["key"] {
+function keyState(provider: ProviderConfig, unset: ReadonlySet<string>): ProviderEntry["key"] {
+  const { api_key: key, login, kind, base_url: address } = provider;
   if (key !== undefined) return unset.has(key) ? "missing" : "set";
-  return usual ? "missing" : "none";
+  if (login !== undefined) return "login";
+  return keyVariable(kind, address) === null ? "none" : "missing";
 }
 
 /**

@@ -37,7 +37,9 @@ function deriveProviders(tree: TreeMap): TreeMap {
     if (typeof kind !== "string") return provider;
     const fromId = known?.kind === kind ? known.baseUrl : undefined;
     const baseUrl = provider["base_url"] ?? fromId;
-    const variable = provider["base_url"] === undefined ? keyVariable(kind, fromId) : null;
+    // Whoever logs in has no key, and one that lies about in the environment must not take the login's place.
+    const keyless = provider["base_url"] !== undefined || provider["login"] !== undefined;
+    const variable = keyless ? null : keyVariable(kind, fromId);
     return {
       ...(kind === "offline" ? { model: "offline" } : {}),
       ...(variable === null ? {} : { api_key: `\${${variable}}` }),

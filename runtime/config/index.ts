@@ -8,6 +8,14 @@ export {
   isPem,
   type ProviderConfig,
 } from "./config.ts";
+export {
+  aloneWithCredentials,
+  type Credentials,
+  credentialsPath,
+  readCredentials,
+  removeCredentials,
+  writeCredentials,
+} from "./credentials.ts";
 export { CONFIG_FILE, type Directories, type DirectoryOptions, resolveDirectories } from "./directories.ts";
 export { mergeEnvironments } from "./environment.ts";
 export { formatListen, isLoopback, type ListenAddress, parseListen } from "./listen.ts";
@@ -18,7 +26,8 @@ export {
   type LoadOptions,
   loadConfig,
 } from "./load.ts";
-export { createRedactor, REDACT_PATHS, REDACTED, type Redactor } from "./redact.ts";
+export { LOGIN_KINDS, type LoginEndpoints, loginOf } from "./logins.ts";
+export { createLearningRedactor, createRedactor, REDACT_PATHS, REDACTED, type Redactor } from "./redact.ts";
 export type { Environment, SecretReader } from "./references.ts";
 export { type ConfigIssue, formatIssue, formatReport } from "./report.ts";
 export { parseDuration } from "./schema/scalars.ts";

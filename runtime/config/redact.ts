@@ -33,6 +33,24 @@ export function createRedactor(secrets: Iterable<string>): Redactor {
   };
 }
 
+/** A redactor that learns: tokens of a login change while the process runs. */
+export function createLearningRedactor(secrets: readonly string[]): {
+  readonly redact: Redactor;
+  /** From now on these are secrets, too. */
+  readonly hide: (more: readonly string[]) => void;
+} {
+  let known = new Set(secrets);
+  let current = createRedactor(known);
+  return {
+    redact: (text) => current(text),
+    hide(more) {
+      if (more.every((secret) => known.has(secret))) return;
+      known = new Set([...known, ...more]);
+      current = createRedactor(known);
+    },
+  };
+}
+
 function escapePattern(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
 }

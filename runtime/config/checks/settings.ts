@@ -1,5 +1,6 @@
 /** Settings of providers, memory, limits and tools that only make sense together. */
 import { keyVariable, knownProvider } from "../known-ids.ts";
+import { isConfidential, LOGIN_KINDS } from "../logins.ts";
 import { formatDuration } from "../schema/scalars.ts";
 import type { TreeMap } from "../tree.ts";
 import { usedProviders } from "../usage.ts";
@@ -18,9 +19,21 @@ export function checkProviders({ config }: CheckInput): Findings {
     if (provider.kind === "openai-compatible" && provider.base_url === undefined) {
       found.error([...path, "base_url"], "nothing", "the address of the API, such as http://127.0.0.1:11434/v1");
     }
+    if (provider.login !== undefined && !LOGIN_KINDS.includes(provider.kind)) {
+      found.refuse(
+        [...path, "login"],
+        `providers of kind ${provider.kind} have no subscription login`,
+        "remove the key",
+      );
+    }
+    for (const key of ["authorize_url", "token_url"] as const) {
+      const address = provider.login?.[key];
+      if (address === undefined || isConfidential(address)) continue;
+      found.error([...path, "login", key], address, "an address with https://, or one of this machine");
+    }
     const own = provider.base_url === knownProvider(id)?.baseUrl ? undefined : provider.base_url;
     const variable = own === undefined ? keyVariable(provider.kind, provider.base_url) : null;
-    if (variable === null || provider.api_key !== undefined) continue;
+    if (variable === null || provider.api_key !== undefined || provider.login !== undefined) continue;
     const message = `there is no api_key; write it as \${${variable}}`;
     if (used.has(id)) found.refuse([...path, "api_key"], message);
     else found.warn([...path, "api_key"], message);

@@ -1,12 +1,19 @@
 /** `providers`: the language-model backends. Ranges of numbers are only warned about: a backend knows its own limits. */
 import { PROVIDER_KINDS } from "../known-ids.ts";
-import { choice, decimal, duration, integer, mapping, name, section, text, tokens, url } from "./scalars.ts";
+import { choice, decimal, duration, integer, list, mapping, name, section, text, tokens, url } from "./scalars.ts";
 
 const prices = section({
   input: decimal({ min: 0 }).optional(),
   output: decimal({ min: 0 }).optional(),
   cache_read: decimal({ min: 0 }).optional(),
   cache_write: decimal({ min: 0 }).optional(),
+});
+
+const login = section({
+  client_id: text().describe("The client id of your own registration with the provider; none comes with the program."),
+  authorize_url: url().optional().describe("Page of the login; the kind's own when absent."),
+  token_url: url().optional().describe("Where tokens are given; the kind's own when absent."),
+  scopes: list(text()).optional().describe("What is asked for; the kind's usual ones when absent."),
 });
 
 const provider = section({
@@ -16,6 +23,7 @@ const provider = section({
   api_key: text()
     .optional()
     .describe("A reference such as ${ANTHROPIC_API_KEY}; the kind's usual variable when absent."),
+  login: login.optional().describe("Subscription login in place of a key, with `cairn login`; kind anthropic."),
   max_tokens: integer().optional().describe("Longest reply, in tokens."),
   temperature: decimal().optional(),
   context_window: tokens().prefault(128_000).describe("Tokens that the model can read."),

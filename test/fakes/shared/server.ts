@@ -14,8 +14,8 @@ import type { Wire } from "./wire.ts";
 export interface FakeOptions {
   /** Default: `directiveScript`. */
   readonly script?: FakeScript;
-  /** When given, requests with another key get 401. */
-  readonly apiKey?: string;
+  /** When given, requests with another key get 401; null: every one. A function is asked at each request. */
+  readonly apiKey?: string | (() => string | null);
   readonly port?: number;
 }
 
@@ -83,6 +83,11 @@ export async function startFake(wire: Wire, options: FakeOptions = {}): Promise<
       look();
     });
 
+  const isRefused = (key: string | undefined): boolean => {
+    const { apiKey } = options;
+    return apiKey !== undefined && key !== (typeof apiKey === "function" ? apiKey() : apiKey);
+  };
+
   async function chat(incoming: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
     const gone = new AbortController();
     const request: Mutable<RecordedRequest> = {
@@ -103,7 +108,7 @@ export async function startFake(wire: Wire, options: FakeOptions = {}): Promise<
     changed();
 
     const key = wire.keyOf(incoming.headers);
-    if (options.apiKey !== undefined && key !== options.apiKey) {
+    if (isRefused(key)) {
       sendError(response, { kind: "status", status: 401, message: `Incorrect API key provided: ${key}.` });
       return;
     }
@@ -209,7 +214,7 @@ export async function startFake(wire: Wire, options: FakeOptions = {}): Promise<
     if (incoming.method === "POST" && path === wire.chatPath) return chat(incoming, response, body);
     others += 1;
     const key = wire.keyOf(incoming.headers);
-    if (options.apiKey !== undefined && key !== options.apiKey) {
+    if (isRefused(key)) {
       return sendError(response, { kind: "status", status: 401, message: `Incorrect API key provided: ${key}.` });
     }
     const found = wire.other(incoming.method ?? "GET", path, body);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
-import { createRedactor, REDACT_PATHS } from "../../../runtime/config/redact.ts";
+import { createLearningRedactor, createRedactor, REDACT_PATHS } from "../../../runtime/config/redact.ts";
 
 describe("the redactor", () => {
   test("leaves no known secret in any text", () => {
@@ -66,5 +66,14 @@ describe("the redactor", () => {
     });
     expect(lines.join("")).not.toMatch(/S\d/);
     expect(lines.join("")).toContain("openai");
+  });
+});
+
+describe("a redactor that learns", () => {
+  test("takes out what it was told of later, too", () => {
+    const { redact, hide } = createLearningRedactor(["first-secret"]);
+    expect(redact("first-secret later-secret")).toBe("[redacted] later-secret");
+    hide(["later-secret", "first-secret"]);
+    expect(redact("first-secret later-secret")).toBe("[redacted] [redacted]");
   });
 });

@@ -2,6 +2,7 @@ import type Anthropic from "@anthropic-ai/sdk";
 import type { ProviderError } from "../../../contracts/errors.ts";
 import type { Message } from "../../../contracts/message.ts";
 import type { ChatChunk, ChatOptions, ChatReply, Provider } from "../../../contracts/provider.ts";
+import { withBearer } from "../shared/bearer.ts";
 import { runCall } from "../shared/call.ts";
 import { collect } from "../shared/collect.ts";
 import { openFetch } from "../shared/connection.ts";
@@ -14,6 +15,7 @@ import {
   keyProblem,
   NO_SDK_TIMEOUT_MS,
   type ProviderSettings,
+  type TokenSource,
 } from "../shared/settings.ts";
 import type { Watch } from "../shared/watch.ts";
 import { readError } from "./errors.ts";
@@ -24,6 +26,8 @@ import { readStream } from "./stream.ts";
 const ANTHROPIC_URL = "https://api.anthropic.com";
 /** What servers without keys get: the SDK insists on one. */
 const NO_KEY = "none";
+/** Anthropic's own API asks for it beside the token of a login. */
+const LOGIN_BETA = { "anthropic-beta": "oauth-2025-04-20" };
 
 /** Claude models through Anthropic's messages API, or a server that imitates it. */
 export class AnthropicProvider implements Provider {
@@ -51,7 +55,8 @@ export class AnthropicProvider implements Provider {
   ): AsyncGenerator<ChatChunk, void, undefined> {
     options.signal?.throwIfAborted();
     const model = options.model ?? this.#model;
-    const problem = keyProblem(this.#settings.apiKey, this.#baseUrl === ANTHROPIC_URL);
+    const { apiKey, login } = this.#settings;
+    const problem = keyProblem(apiKey, this.#baseUrl === ANTHROPIC_URL && login === undefined);
     if (problem !== undefined) throw toProviderError(this.#party(model), { kind: "key", problem });
     // Loaded at the first call: a process that never makes one does not carry the SDK.
     const { default: sdk } = await import("@anthropic-ai/sdk");
@@ -65,7 +70,10 @@ export class AnthropicProvider implements Provider {
       timeoutMs,
       fetch: this.#fetch,
       quirks: known,
-      attempt: (quirks, watch) => this.#attempt(sdk, build(quirks), model, watch),
+      attempt: (quirks, watch) =>
+        apiKey || login === undefined
+          ? this.#attempt(sdk, build(quirks), model, watch)
+          : this.#attemptByLogin(login, sdk, build(quirks), model, watch),
       explain: (error, watch) => this.#explain(error, sdk, watch, timeoutMs, model),
       adapt: (error, quirks, watch) => quirkFor(readError(error, sdk, watch, timeoutMs), build(quirks)),
       onAdapted: (quirk) => {
@@ -80,9 +88,11 @@ export class AnthropicProvider implements Provider {
     return collect(this.chatStream(messages, options));
   }
 
-  /** With a key: true. Without: whether a server other than Anthropic's answers at the address. */
+  /** With a key or a login: true. Without: whether a server other than Anthropic's answers at the address. */
   async isAvailable(): Promise<boolean> {
-    if (this.#settings.apiKey) return true;
+    const { apiKey, login } = this.#settings;
+    if (apiKey) return true;
+    if (login !== undefined) return login.present();
     return this.#baseUrl !== ANTHROPIC_URL && (await answers(`${this.#baseUrl}/v1/models`));
   }
 
@@ -92,6 +102,21 @@ export class AnthropicProvider implements Provider {
 
   setModel(model: string): void {
     this.#model = model;
+  }
+
+  async *#attemptByLogin(
+    login: TokenSource,
+    sdk: typeof Anthropic,
+    params: RequestParams,
+    model: string,
+    watch: Watch,
+  ): AsyncGenerator<ChatChunk, void, undefined> {
+    const bearer = withBearer(watch.fetch, login, await login.token(watch.signal), watch.signal);
+    try {
+      yield* this.#attempt(sdk, params, model, { ...watch, fetch: bearer.fetch });
+    } catch (error) {
+      throw bearer.failure() ?? error;
+    }
   }
 
   async *#attempt(
@@ -106,7 +131,7 @@ export class AnthropicProvider implements Provider {
       apiKey,
       baseURL: this.#baseUrl,
       // The SDK sends a bearer token, which not every imitation of the API knows.
-      ...(this.#baseUrl === ANTHROPIC_URL ? {} : { defaultHeaders: { "x-api-key": apiKey } }),
+      ...this.#headers(apiKey),
       webhookKey: null,
       openTelemetry: false,
       maxRetries: this.#settings.maxRetries ?? DEFAULT_MAX_RETRIES,
@@ -116,6 +141,11 @@ export class AnthropicProvider implements Provider {
     });
     const stream = await client.messages.create(params, { signal: watch.signal });
     yield* readStream(stream, { provider: this.id, model, watch });
+  }
+
+  #headers(apiKey: string): { readonly defaultHeaders?: Readonly<Record<string, string>> } {
+    if (this.#baseUrl !== ANTHROPIC_URL) return { defaultHeaders: { "x-api-key": apiKey } };
+    return this.#settings.apiKey || this.#settings.login === undefined ? {} : { defaultHeaders: LOGIN_BETA };
   }
 
   #request(
@@ -133,7 +163,9 @@ export class AnthropicProvider implements Provider {
   }
 
   #party(model: string): Party {
-    return { id: this.id, name: this.name, model, host: hostOf(this.#baseUrl), secret: this.#settings.apiKey };
+    const { apiKey, login } = this.#settings;
+    const byLogin = !apiKey && login !== undefined;
+    return { id: this.id, name: this.name, model, host: hostOf(this.#baseUrl), secret: apiKey, login: byLogin };
   }
 
   #quirksOf(model: string): Set<Quirk> {

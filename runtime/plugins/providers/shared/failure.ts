@@ -15,6 +15,8 @@ export interface Party {
   readonly host: string;
   /** The key, so that it can be taken out of whatever the server says. */
   readonly secret?: string | undefined;
+  /** Whether the secret is the token of a login. */
+  readonly login?: boolean | undefined;
 }
 
 /** The parts of an error body that the APIs have in common. */
@@ -140,15 +142,15 @@ function describe(code: Code, failure: Failure, party: Party): string {
     case "status":
     case "event": {
       const where = failure.kind === "status" ? `HTTP ${failure.status}` : (failure.type ?? failure.code ?? "error");
-      return `${wordsFor(code)} (${where})${said(code, failure, party)}`;
+      return `${wordsFor(code, party)} (${where})${said(code, failure, party)}`;
     }
   }
 }
 
-function wordsFor(code: Code): string {
+function wordsFor(code: Code, { login }: Party): string {
   switch (code) {
     case "PROVIDER_UNAUTHORIZED":
-      return "the API key was refused";
+      return login ? "the login was refused" : "the API key was refused";
     case "PROVIDER_RATE_LIMITED":
       return "too many requests, or the quota is used up";
     case "PROVIDER_OVERLOADED":
@@ -173,6 +175,7 @@ function said(code: Code, complaint: Complaint, party: Party): string {
 }
 
 function hintFor(code: Code, failure: Failure, party: Party): string | undefined {
+  if (code === "PROVIDER_UNAUTHORIZED" && party.login) return `Run \`cairn login ${party.id}\`.`;
   if (code === "PROVIDER_UNAUTHORIZED") return `Check the API key of providers.${party.id}.`;
   if (code === "PROVIDER_UNREACHABLE")
     return `Check that the server runs and that providers.${party.id}.base_url is right.`;

@@ -18,7 +18,18 @@ export interface ProviderSettings {
   readonly maxRetries?: number | undefined;
   /** Makes the requests; connections of its own when absent. */
   readonly fetch?: typeof globalThis.fetch | undefined;
+  /** A login in place of a key. */
+  readonly login?: TokenSource | undefined;
   readonly logger: Logger;
+}
+
+/** Where the tokens of a login come from. Rejects with a ProviderError that says what the user can do. */
+export interface TokenSource {
+  present(): Promise<boolean>;
+  /** A token that counts now. */
+  token(signal?: AbortSignal): Promise<string>;
+  /** Another token than the one that was refused. */
+  renew(refused: string, signal?: AbortSignal): Promise<string>;
 }
 
 export const DEFAULT_TIMEOUT_MS = 300_000;

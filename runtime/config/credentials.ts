@@ -1,0 +1,136 @@
+/**
+ * The tokens of a subscription login, `credentials/<provider>.json` in the home directory: 0600 in a directory of 0700,
+ * written in one atomic step, and changed by one process at a time, because a refresh token counts once.
+ */
+
+import { chmod, lstat, mkdir, open, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { tryLock } from "fs-native-extensions";
+import writeFileAtomic from "write-file-atomic";
+import { z } from "zod";
+import { ConfigError, RuntimeError } from "../contracts/errors.ts";
+
+const schema = z.strictObject({
+  schema: z.literal(1),
+  provider: z.string().min(1),
+  access_token: z.string().min(1),
+  /** Null: the login ends with the access token. */
+  refresh_token: z.string().min(1).nullable(),
+  /** Null: the provider did not say. */
+  expires_at: z.iso.datetime().nullable(),
+  scopes: z.array(z.string()),
+  obtained_at: z.iso.datetime(),
+});
+
+export type Credentials = z.infer<typeof schema>;
+
+const LOCK_PAUSE_MS = 50;
+/** Milliseconds that another process may take for its refresh, its network included. */
+const LOCK_DEADLINE_MS = 60_000;
+
+export function credentialsPath(home: string, provider: string): string {
+  return join(home, "credentials", `${provider}.json`);
+}
+
+/** Null when nobody is logged in. CONFIG_UNREADABLE when the file is there and cannot be used. */
+export async function readCredentials(home: string, provider: string): Promise<Credentials | null> {
+  const path = credentialsPath(home, provider);
+  let value: unknown;
+  try {
+    const found = await lstat(path);
+    if (!found.isFile()) throw new Error("it is no regular file");
+    // What somebody loosened by hand is made private again before it is used.
+    if ((found.mode & 0o077) !== 0) await chmod(path, 0o600);
+    value = JSON.parse(await readFile(path, "utf8"));
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return null;
+    // The parser's own message quotes the file.
+    throw unusable(path, error instanceof SyntaxError ? "it is no JSON" : reasonOf(error));
+  }
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw unusable(path, `${result.error.issues[0]?.path.join(".") || "the file"} is not as expected`);
+}
+
+/** Only within `aloneWithCredentials`. CONFIG_UNWRITABLE. */
+export async function writeCredentials(home: string, credentials: Credentials): Promise<string> {
+  const path = credentialsPath(home, credentials.provider);
+  try {
+    await ensureFolder(home);
+    await writeFileAtomic(path, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
+    return path;
+  } catch (error) {
+    throw unwritable(path, error);
+  }
+}
+
+/** Whether there were any. */
+export async function removeCredentials(home: string, provider: string): Promise<boolean> {
+  const path = credentialsPath(home, provider);
+  const there = (await lstat(path).catch(() => null)) !== null;
+  await rm(path, { force: true }).catch((error: unknown) => {
+    throw unwritable(path, error);
+  });
+  return there;
+}
+
+/**
+ * Does `work` while no other process refreshes, replaces or removes this login. RUNTIME_CONFLICT after a minute, or
+ * CONFIG_UNWRITABLE.
+ */
+export async function aloneWithCredentials<T>(
+  home: string,
+  provider: string,
+  work: () => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const path = join(home, "credentials", `${provider}.lock`);
+  await ensureFolder(home).catch((error: unknown) => {
+    throw unwritable(path, error);
+  });
+  const lock = await open(path, "a+", 0o600).catch((error: unknown) => {
+    throw unwritable(path, error);
+  });
+  try {
+    const end = performance.now() + LOCK_DEADLINE_MS;
+    while (!tryLock(lock.fd)) {
+      if (performance.now() > end) {
+        throw new RuntimeError("RUNTIME_CONFLICT", `Another process has held the login of ${provider} for a minute.`, {
+          hint: "Try again; `cairn status` shows whether a node runs.",
+        });
+      }
+      await sleep(LOCK_PAUSE_MS, undefined, { signal });
+    }
+    return await work();
+  } finally {
+    await lock.close();
+  }
+}
+
+async function ensureFolder(home: string): Promise<void> {
+  const folder = join(home, "credentials");
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await chmod(folder, 0o700);
+}
+
+function unusable(path: string, reason: string): ConfigError {
+  return new ConfigError("CONFIG_UNREADABLE", `${path} cannot be used: ${reason}.`, {
+    hint: "Log in again with `cairn login`.",
+  });
+}
+
+function unwritable(path: string, cause: unknown): ConfigError {
+  return new ConfigError("CONFIG_UNWRITABLE", `${path} cannot be written (${codeOf(cause) ?? "unknown error"}).`, {
+    cause,
+    hint: "Check the permissions of the home directory and the space on its disk.",
+  });
+}
+
+function reasonOf(error: unknown): string {
+  return codeOf(error) ?? (error instanceof Error ? error.message : "unknown error");
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error ? String(error.code) : undefined;
+}

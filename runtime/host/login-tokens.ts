@@ -1,0 +1,164 @@
+/**
+ * The access token of a subscription login: read from the home directory, refreshed ahead of its end and when it is refused.
+ * A refresh token counts once: requests share one refresh, processes take turns by a file lock, and what came is on disk
+ * before it is used.
+ */
+
+import { refreshTokens, TokenFailure } from "../client/token-endpoint.ts";
+import { aloneWithCredentials, type Credentials, readCredentials, writeCredentials } from "../config/credentials.ts";
+import type { LoginEndpoints } from "../config/logins.ts";
+import { ProviderError } from "../contracts/errors.ts";
+import type { Clock, Logger } from "../contracts/ports.ts";
+
+export interface LoginTokensOptions {
+  readonly provider: string;
+  readonly home: string;
+  readonly endpoints: LoginEndpoints;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Told of every token, so that no log shows it. */
+  readonly hide: (secrets: readonly string[]) => void;
+}
+
+/** Milliseconds before its end at which a token is replaced; short-lived ones a tenth of their life before. */
+const AHEAD_MS = 300_000;
+
+export class LoginTokens {
+  readonly #options: LoginTokensOptions;
+  #refreshing: Promise<string> | null = null;
+  /** A refresh token that the server no longer knows: asking again would be asking for nothing. */
+  #dead: string | null = null;
+
+  constructor(options: LoginTokensOptions) {
+    this.#options = options;
+  }
+
+  /** Whether somebody has logged in. */
+  async present(): Promise<boolean> {
+    return (await this.#read().catch(() => null)) !== null;
+  }
+
+  /** A token that counts. PROVIDER_UNAUTHORIZED, naming `cairn login`, when there is none and none can be had. */
+  async token(signal?: AbortSignal): Promise<string> {
+    const credentials = await this.#required();
+    if (!this.#isEnding(credentials)) return credentials.access_token;
+    try {
+      return await raced(this.#refresh(credentials.access_token), signal);
+    } catch (error) {
+      signal?.throwIfAborted();
+      // The server is away for a moment, and the token still counts for one.
+      if (!this.#isOver(credentials) && error instanceof ProviderError && error.retryable) {
+        return credentials.access_token;
+      }
+      throw error;
+    }
+  }
+
+  /** Another token than `refused`, which the API did not take. Errors as `token`'s. */
+  renew(refused: string, signal?: AbortSignal): Promise<string> {
+    return raced(this.#refresh(refused), signal);
+  }
+
+  #refresh(stale: string): Promise<string> {
+    // Not ended by one request's signal: others wait for it, too.
+    this.#refreshing ??= this.#replace(stale).finally(() => {
+      this.#refreshing = null;
+    });
+    return this.#refreshing;
+  }
+
+  #replace(stale: string): Promise<string> {
+    const { provider, home, logger } = this.#options;
+    return aloneWithCredentials(home, provider, async () => {
+      const current = await this.#required();
+      // Somebody else was faster: another process, or a new login.
+      if (current.access_token !== stale && !this.#isEnding(current)) return current.access_token;
+      const next = await this.#ask(current);
+      this.#options.hide(secretsOf(next));
+      await writeCredentials(home, next);
+      logger.info({ provider, expires_at: next.expires_at }, "login refreshed");
+      return next.access_token;
+    });
+  }
+
+  async #ask(current: Credentials): Promise<Credentials> {
+    const { endpoints, clock, provider } = this.#options;
+    const { refresh_token: refreshToken } = current;
+    if (refreshToken === null || refreshToken === this.#dead) throw ended(provider, "the login has ended");
+    const asked = clock.now();
+    try {
+      const tokens = await refreshTokens(endpoints, refreshToken, new AbortController().signal);
+      return {
+        ...current,
+        access_token: tokens.accessToken,
+        refresh_token: tokens.refreshToken ?? refreshToken,
+        expires_at:
+          tokens.expiresInS === null ? null : new Date(asked.getTime() + tokens.expiresInS * 1_000).toISOString(),
+        scopes: [...(tokens.scopes ?? current.scopes)],
+        obtained_at: asked.toISOString(),
+      };
+    } catch (error) {
+      if (!(error instanceof TokenFailure)) throw error;
+      if (error.reason.kind !== "refused") throw postponed(provider, error);
+      this.#dead = refreshToken;
+      throw ended(provider, error.message);
+    }
+  }
+
+  async #required(): Promise<Credentials> {
+    const credentials = await this.#read();
+    if (credentials === null) throw ended(this.#options.provider, "nobody has logged in");
+    return credentials;
+  }
+
+  async #read(): Promise<Credentials | null> {
+    const { home, provider, hide } = this.#options;
+    const credentials = await readCredentials(home, provider);
+    if (credentials !== null) hide(secretsOf(credentials));
+    return credentials;
+  }
+
+  #isEnding(credentials: Credentials): boolean {
+    const { expires_at: end, obtained_at: begin } = credentials;
+    if (end === null) return false;
+    const ahead = Math.min(AHEAD_MS, (Date.parse(end) - Date.parse(begin)) / 10);
+    return this.#options.clock.now().getTime() >= Date.parse(end) - ahead;
+  }
+
+  #isOver({ expires_at: end }: Credentials): boolean {
+    return end !== null && this.#options.clock.now().getTime() >= Date.parse(end);
+  }
+}
+
+function secretsOf({ access_token: access, refresh_token: refresh }: Credentials): string[] {
+  return refresh === null ? [access] : [access, refresh];
+}
+
+function ended(provider: string, why: string): ProviderError {
+  return new ProviderError("PROVIDER_UNAUTHORIZED", `Provider "${provider}": ${why}.`, {
+    hint: `Run \`cairn login ${provider}\`.`,
+  });
+}
+
+function postponed(provider: string, { message, reason }: TokenFailure): ProviderError {
+  const code = reason.kind === "unreachable" ? "PROVIDER_UNREACHABLE" : "PROVIDER_SERVER_ERROR";
+  return new ProviderError(code, `Provider "${provider}": the login could not be refreshed: ${message}.`, {
+    hint: `Try again later; if it stays, run \`cairn login ${provider}\`.`,
+  });
+}
+
+/** Settles as `work` does, or rejects with the signal's reason; the work goes on for the others. */
+async function raced<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  const stop = new AbortController();
+  const aborted = new Promise<never>((_resolve, reject) => {
+    const end = (): void => reject(signal.reason);
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end, { once: true, signal: stop.signal });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    stop.abort();
+  }
+}

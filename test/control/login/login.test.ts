@@ -1,0 +1,230 @@
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { credentialsPath } from "../../../runtime/config/credentials.ts";
+import type { OAuthFake } from "../../fakes/oauth/index.ts";
+import { type Cli, createCli, outcomeOf } from "../../support/cli.ts";
+import { CLIENT_ID, oauthFake } from "../../support/login/credentials.ts";
+
+// Each test runs several processes, which take their time on a busy machine.
+vi.setConfig({ testTimeout: 60_000 });
+
+const yaml = (login: string): string =>
+  `version: 1\nagents:\n  main:\n    provider: anthropic\nproviders:\n  # the subscription\n  anthropic:\n    model: claude-sonnet-4-6\n${login}`;
+
+function loginSection({ authorizeUrl, tokenUrl }: OAuthFake, clientId = CLIENT_ID): string {
+  return `    login:\n      client_id: ${clientId}\n      authorize_url: ${authorizeUrl}\n      token_url: ${tokenUrl}\n`;
+}
+
+async function scene(
+  section?: (oauth: OAuthFake) => string,
+): Promise<{ readonly cli: Cli; readonly oauth: OAuthFake }> {
+  const [cli, oauth] = await Promise.all([createCli(), oauthFake()]);
+  await writeFile(join(cli.home, "cairn.yaml"), yaml((section ?? loginSection)(oauth)));
+  return { cli, oauth };
+}
+
+/** Starts the command and gives the address that it shows. */
+function begin(cli: Cli, oauth: OAuthFake, argv: readonly string[] = []) {
+  const child = cli.start(["login", ...argv]);
+  const address = new Promise<string>((resolve, reject) => {
+    let said = "";
+    child.stderr?.on("data", (piece: Buffer) => {
+      said += piece.toString("utf8");
+      const found = said.split(/\s/).find((word) => word.startsWith(`${oauth.url}/authorize?`));
+      if (found !== undefined && said.endsWith("\n")) resolve(found);
+    });
+    child.once("close", () => reject(new Error(`it ended after it had said: ${said}`)));
+  });
+  address.catch(() => undefined);
+  onTestFinished(() => void child.kill("SIGKILL"));
+  return { child, address, outcome: outcomeOf(child) };
+}
+
+async function tokensOf(cli: Cli): Promise<{ access_token: string; refresh_token: string }> {
+  return JSON.parse(await readFile(credentialsPath(cli.home, "anthropic"), "utf8"));
+}
+
+describe("login", () => {
+  it("takes the browser's answer, keeps the tokens private and prints none of them", async () => {
+    const { cli, oauth } = await scene();
+    const { address, outcome } = begin(cli, oauth, ["--json"]);
+    const page = await fetch(oauth.consent(await address));
+    expect(page.status).toBe(200);
+    expect(await page.text()).toContain("You are logged in");
+    const { code, stdout, stderr } = await outcome;
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      action: "login",
+      provider: "anthropic",
+      logged_in: true,
+      renewable: true,
+      in_use: true,
+      scopes: ["user:inference"],
+    });
+    const tokens = await tokensOf(cli);
+    expect(tokens.access_token).toBe(oauth.accessToken());
+    expect(stdout + stderr).not.toContain(tokens.access_token);
+    expect(stdout + stderr).not.toContain(tokens.refresh_token);
+    expect((await stat(credentialsPath(cli.home, "anthropic"))).mode & 0o777).toBe(0o600);
+
+    const status = await cli.run(["login", "--status", "--json"]);
+    expect(status.code).toBe(0);
+    expect(JSON.parse(status.stdout)).toMatchObject({ action: "status", logged_in: true });
+    expect(status.stdout).not.toContain(tokens.access_token);
+
+    const out = await cli.run(["login", "--logout", "--json"]);
+    expect(JSON.parse(out.stdout)).toMatchObject({ action: "logout", logged_in: false, changed: true });
+    expect(await cli.run(["login", "--status"])).toMatchObject({
+      code: 1,
+      stdout: "Nobody is logged in to anthropic. Run `cairn login anthropic`.\n",
+    });
+    expect((await cli.run(["login", "--logout"])).stdout).toBe("Nobody was logged in to anthropic.\n");
+  });
+
+  it("refuses an answer with another state, and still takes the right one", async () => {
+    const { cli, oauth } = await scene();
+    const { address, outcome } = begin(cli, oauth);
+    const right = oauth.consent(await address);
+    const wrong = new URL(right);
+    wrong.searchParams.set("state", "of-somebody-else");
+    const refused = await fetch(wrong);
+    expect(refused.status).toBe(400);
+    expect(await refused.text()).toContain("belongs to another login");
+    const denied = new URL(wrong.origin + wrong.pathname);
+    denied.search = "error=access_denied&state=of-somebody-else";
+    expect((await fetch(denied)).status).toBe(400);
+    expect(oauth.counts.authorization_code).toBe(0);
+    expect((await fetch(right)).status).toBe(200);
+    expect((await outcome).code).toBe(0);
+  });
+
+  it("tells the provider's refusal in words", async () => {
+    const { cli, oauth } = await scene();
+    const { address, outcome } = begin(cli, oauth);
+    await fetch(oauth.consent(await address, "deny"));
+    const { code, stderr } = await outcome;
+    expect(code).toBe(1);
+    expect(stderr).toContain("The provider refused the login (access_denied): The user said no.");
+    expect(stderr).toContain("cairn login anthropic");
+    expect((await cli.run(["login", "--status"])).code).toBe(1);
+  });
+
+  it("tells that the login server is broken", async () => {
+    const { cli, oauth } = await scene();
+    oauth.fail({ status: 500 });
+    const { address, outcome } = begin(cli, oauth);
+    expect((await fetch(oauth.consent(await address))).status).toBe(502);
+    const { code, stderr } = await outcome;
+    expect(code).toBe(1);
+    expect(stderr).toContain("HTTP 500");
+  });
+
+  it("is given up after its deadline, and at Ctrl-C", async () => {
+    const { cli, oauth } = await scene();
+    const late = await cli.run(["login", "--timeout", "1", "--json"]);
+    expect(late.code).toBe(1);
+    expect(JSON.parse(late.stdout).error).toMatchObject({
+      code: "PROVIDER_TIMEOUT",
+      message: "Nobody has finished the login within 1 s.",
+    });
+    const { child, address, outcome } = begin(cli, oauth);
+    await address;
+    child.kill("SIGINT");
+    expect((await outcome).code).toBe(130);
+    expect((await cli.run(["login", "--status"])).code).toBe(1);
+  });
+});
+
+describe("login without a browser", () => {
+  it("takes the address that another machine's browser ended at", async () => {
+    const { cli, oauth } = await scene();
+    const { child, address, outcome } = begin(cli, oauth, ["--no-browser", "--code-stdin"]);
+    child.stdin?.end(`${oauth.consent(await address)}\n`);
+    expect(await outcome).toMatchObject({ code: 0 });
+    expect((await tokensOf(cli)).access_token).toBe(oauth.accessToken());
+  });
+
+  it("takes a code with its state, and refuses one with another", async () => {
+    const { cli, oauth } = await scene();
+    const first = begin(cli, oauth, ["--code-stdin"]);
+    const answer = new URL(oauth.consent(await first.address)).searchParams;
+    first.child.stdin?.end(`${answer.get("code")}#of-somebody-else\n`);
+    const refused = await first.outcome;
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain("belongs to another login");
+    expect(oauth.counts.authorization_code).toBe(0);
+
+    const second = begin(cli, oauth, ["--code-stdin"]);
+    const right = new URL(oauth.consent(await second.address)).searchParams;
+    second.child.stdin?.end(`${right.get("code")}#${right.get("state")}\n`);
+    expect(await second.outcome).toMatchObject({ code: 0 });
+  });
+
+  it("asks nobody without a terminal: it names the flag", async () => {
+    const { cli } = await scene();
+    const { code, stderr } = await cli.run(["login", "--no-browser"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("--code-stdin");
+  });
+});
+
+describe("login with a configuration that is not ready for it", () => {
+  it("says that a client id is needed, and where it goes", async () => {
+    const { cli } = await scene(() => "");
+    const { code, stderr } = await cli.run(["login"]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("providers.anthropic.login.client_id");
+    expect(stderr).toContain("--client-id");
+  });
+
+  it("writes the client id in place with --client-id", async () => {
+    const { cli } = await scene(() => "");
+    const { code } = await cli.run(["login", "--client-id", "my-own", "--timeout", "1"]);
+    expect(code).toBe(1);
+    const text = await readFile(join(cli.home, "cairn.yaml"), "utf8");
+    expect(text).toContain("# the subscription");
+    expect(text).toMatch(/login:\n\s+client_id: my-own/);
+  });
+
+  it("refuses a provider that has no login, and one that is not there", async () => {
+    const cli = await createCli();
+    expect((await cli.run(["login", "offline"])).stderr).toContain("has no subscription login");
+    expect((await cli.run(["login", "anthropic"])).stderr).toContain("cairn provider anthropic");
+  });
+
+  it("refuses addresses that would show the tokens to the network", async () => {
+    const { cli } = await scene(
+      () => "    login:\n      client_id: c\n      token_url: http://login.example.org/token\n",
+    );
+    const { code, stderr } = await cli.run(["login"]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("providers.anthropic.login.token_url");
+  });
+
+  it("says that a key comes first", async () => {
+    const { cli, oauth } = await scene((fake) => `    api_key: \${ANTHROPIC_API_KEY}\n${loginSection(fake)}`);
+    const { address, outcome } = begin(cli, oauth);
+    await fetch(oauth.consent(await address));
+    const { stdout } = await outcome;
+    expect(stdout).toContain("providers.anthropic.api_key comes first");
+  });
+});
+
+describe("the browser of a login", () => {
+  it("is opened with the address, and one that fails leaves the address to be opened by hand", async () => {
+    const { cli, oauth } = await scene();
+    const browser = join(cli.home, "browser");
+    await writeFile(browser, `#!/bin/sh\nprintf '%s' "$1" > "${cli.home}/opened"\n`, { mode: 0o755 });
+    const child = cli.start(["login", "--timeout", "60"], { env: { BROWSER: browser } });
+    const outcome = outcomeOf(child);
+    await expect
+      .poll(() => readFile(join(cli.home, "opened"), "utf8").catch(() => ""), { timeout: 30_000 })
+      .not.toBe("");
+    await fetch(oauth.consent(await readFile(join(cli.home, "opened"), "utf8")));
+    expect(await outcome).toMatchObject({ code: 0, stderr: expect.stringContaining("The browser shows the login") });
+
+    const failing = await cli.run(["login", "--timeout", "1"], { env: { BROWSER: "/no/such/browser" } });
+    expect(failing.stderr).toContain("Open this address in a browser");
+  });
+});

@@ -1,0 +1,164 @@
+/**
+ * An authorization server on loopback that takes PKCE and rotation seriously: a code counts once and with the verifier of
+ * its challenge, a refresh token counts once, and using one again ends the whole login, as RFC 9700 asks for.
+ */
+
+import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+
+export interface OAuthFakeOptions {
+  readonly clientId: string;
+  /** Seconds that access tokens count; default an hour. */
+  readonly expiresInS?: number;
+  readonly withoutRefresh?: boolean;
+}
+
+export interface OAuthFault {
+  /** Milliseconds before the token endpoint answers. */
+  readonly delayMs?: number;
+  /** Answers with this status and no OAuth. */
+  readonly status?: number;
+  /** Answers 200 with a page. */
+  readonly garbage?: boolean;
+}
+
+export interface OAuthFake {
+  readonly url: string;
+  readonly authorizeUrl: string;
+  readonly tokenUrl: string;
+  /** Requests of each grant at the token endpoint. */
+  readonly counts: { readonly authorization_code: number; readonly refresh_token: number };
+  /** The token that counts now; the one before it is dead. */
+  accessToken(): string | null;
+  /** Whether a refresh token was used a second time. */
+  reused(): boolean;
+  /** For the next requests to the token endpoint, in order. */
+  fail(...faults: readonly OAuthFault[]): void;
+  /** Ends the access token that counts now; its refresh token still counts. */
+  expire(): void;
+  /** What a user does at the page: the address that the browser is sent back to. */
+  consent(authorizeUrl: string, answer?: "allow" | "deny"): string;
+  close(): Promise<void>;
+}
+
+interface Grant {
+  readonly challenge: string;
+  readonly redirectUri: string;
+}
+
+export async function startOAuthFake(options: OAuthFakeOptions): Promise<OAuthFake> {
+  const codes = new Map<string, Grant>();
+  const spent = new Set<string>();
+  const faults: OAuthFault[] = [];
+  const counts = { authorization_code: 0, refresh_token: 0 };
+  let access: string | null = null;
+  let refresh: string | null = null;
+  let reused = false;
+
+  const issue = (response: ServerResponse): void => {
+    access = `access-${randomBytes(18).toString("base64url")}`;
+    refresh = `refresh-${randomBytes(18).toString("base64url")}`;
+    json(response, 200, {
+      access_token: access,
+      token_type: "Bearer",
+      expires_in: options.expiresInS ?? 3_600,
+      scope: "user:inference",
+      ...(options.withoutRefresh ? {} : { refresh_token: refresh }),
+    });
+  };
+
+  async function token(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const form = new URLSearchParams(await text(request));
+    const grant = form.get("grant_type");
+    if (grant === "authorization_code" || grant === "refresh_token") counts[grant] += 1;
+    const fault = faults.shift();
+    if (fault?.delayMs) await sleep(fault.delayMs);
+    if (fault?.status) return json(response, fault.status, { message: "broken" });
+    if (fault?.garbage) return void response.end("<!doctype html><title>Hello</title>");
+    if (form.get("client_id") !== options.clientId) return json(response, 401, { error: "invalid_client" });
+    if (grant === "authorization_code") return exchange(form, response);
+    if (grant === "refresh_token") return renew(form.get("refresh_token") ?? "", response);
+    json(response, 400, { error: "unsupported_grant_type" });
+  }
+
+  function exchange(form: URLSearchParams, response: ServerResponse): void {
+    const code = form.get("code") ?? "";
+    const granted = codes.get(code);
+    codes.delete(code);
+    const verifier = form.get("code_verifier") ?? "";
+    const challenge = createHash("sha256").update(verifier).digest("base64url");
+    const right =
+      granted !== undefined && challenge === granted.challenge && form.get("redirect_uri") === granted.redirectUri;
+    if (right) issue(response);
+    else json(response, 400, { error: "invalid_grant" });
+  }
+
+  function renew(given: string, response: ServerResponse): void {
+    if (given === refresh) {
+      spent.add(given);
+      issue(response);
+      return;
+    }
+    if (spent.has(given)) {
+      reused = true;
+      access = null;
+      refresh = null;
+    }
+    json(response, 400, { error: "invalid_grant", error_description: "That refresh token does not count." });
+  }
+
+  const server = createServer((request, response) => {
+    if (request.method === "POST" && request.url === "/token") void token(request, response);
+    else json(response, 404, { error: "not_found" });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url,
+    authorizeUrl: `${url}/authorize`,
+    tokenUrl: `${url}/token`,
+    counts,
+    accessToken: () => access,
+    reused: () => reused,
+    fail: (...more) => void faults.push(...more),
+    expire: () => {
+      access = null;
+    },
+    consent(address, answer = "allow") {
+      const { searchParams: asked } = new URL(address);
+      const back = new URL(asked.get("redirect_uri") ?? "");
+      const state = asked.get("state");
+      if (state !== null) back.searchParams.set("state", state);
+      const right =
+        asked.get("response_type") === "code" &&
+        asked.get("client_id") === options.clientId &&
+        asked.get("code_challenge_method") === "S256" &&
+        /^[\w-]{43}$/.test(asked.get("code_challenge") ?? "");
+      if (!right) throw new Error(`The question is not a right one: ${address}`);
+      if (answer === "deny") {
+        back.searchParams.set("error", "access_denied");
+        back.searchParams.set("error_description", "The user said no");
+        return back.href;
+      }
+      const code = randomBytes(12).toString("base64url");
+      codes.set(code, { challenge: asked.get("code_challenge") ?? "", redirectUri: asked.get("redirect_uri") ?? "" });
+      back.searchParams.set("code", code);
+      return back.href;
+    },
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, "close");
+    },
+  };
+}
+
+function json(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { "content-type": "application/json", "cache-control": "no-store" });
+  response.end(JSON.stringify(body));
+}

@@ -1,0 +1,198 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { chmod, mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { describe, expect, it } from "vitest";
+import {
+  aloneWithCredentials,
+  credentialsPath,
+  removeCredentials,
+  writeCredentials,
+} from "../../../runtime/config/credentials.ts";
+import { ProviderError } from "../../../runtime/contracts/errors.ts";
+import { CLIENT_ID, loggedIn } from "../../support/login/credentials.ts";
+
+const CHILD = fileURLToPath(new URL("../../support/login/ask-for-token.ts", import.meta.url));
+
+async function refusal(work: Promise<unknown>): Promise<ProviderError> {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof ProviderError)) throw new Error(`expected a ProviderError, not ${String(error)}`);
+  return error;
+}
+
+describe("a token of a login", () => {
+  it("is used as long as it counts, and asks nobody", async () => {
+    const { tokens, oauth } = await loggedIn({ leftS: 3_000 });
+    expect(await tokens().token()).toBe(oauth.accessToken());
+    expect(oauth.counts.refresh_token).toBe(0);
+  });
+
+  it("is replaced ahead of its end, on disk before it is used, with the rotated refresh token", async () => {
+    const { tokens, oauth, stored, hidden } = await loggedIn({ leftS: 200 });
+    const before = await stored();
+    const token = await tokens().token();
+    const after = await stored();
+    expect(token).toBe(oauth.accessToken());
+    expect(token).not.toBe(before.access_token);
+    expect(after.access_token).toBe(token);
+    expect(after.refresh_token).not.toBe(before.refresh_token);
+    expect(Date.parse(after.expires_at ?? "")).toBeGreaterThan(Date.now() + 3_000_000);
+    expect(hidden).toEqual(expect.arrayContaining([token, after.refresh_token, before.access_token]));
+  });
+
+  it("is not handed out when it cannot be written: nobody could refresh it then", async () => {
+    const { tokens, home, oauth } = await loggedIn({ leftS: 200 });
+    oauth.fail({ delayMs: 500 });
+    const asked = tokens().token();
+    asked.catch(() => undefined);
+    await expect.poll(() => oauth.counts.refresh_token).toBe(1);
+    // Stops root as well, whom permissions would not.
+    const path = credentialsPath(home, "anthropic");
+    await rm(path);
+    await mkdir(join(path, "in-the-way"), { recursive: true });
+    await expect(asked).rejects.toMatchObject({ code: "CONFIG_UNWRITABLE" });
+  });
+
+  it("is refreshed once for many requests at the same time", async () => {
+    const { tokens, oauth } = await loggedIn({ leftS: 10 });
+    const one = tokens();
+    oauth.fail({ delayMs: 100 });
+    const got = await Promise.all(Array.from({ length: 20 }, () => one.token()));
+    expect(new Set(got)).toEqual(new Set([oauth.accessToken()]));
+    expect(oauth.counts.refresh_token).toBe(1);
+  });
+
+  it("is refreshed once for several processes, and no refresh token is used twice", async () => {
+    const { home, oauth } = await loggedIn({ leftS: 10 });
+    oauth.fail({ delayMs: 300 });
+    const ask = () => promisify(execFile)(process.execPath, [CHILD, home, oauth.tokenUrl, CLIENT_ID]);
+    const got = await Promise.all([ask(), ask(), ask()]);
+    const wanted = createHash("sha256")
+      .update(oauth.accessToken() ?? "")
+      .digest("hex");
+    expect(got.map(({ stdout }) => stdout)).toEqual([wanted, wanted, wanted]);
+    expect(oauth.counts.refresh_token).toBe(1);
+    expect(oauth.reused()).toBe(false);
+  });
+
+  it("is renewed when the API refuses it, and taken from disk when somebody else was faster", async () => {
+    const { tokens, oauth } = await loggedIn({ leftS: 3_000 });
+    const [one, other] = [tokens(), tokens()];
+    const refused = await one.token();
+    oauth.expire();
+    const renewed = await one.renew(refused);
+    expect(renewed).toBe(oauth.accessToken());
+    expect(await other.renew(refused)).toBe(renewed);
+    expect(oauth.counts.refresh_token).toBe(1);
+  });
+
+  it("ends one request's wait without ending the others'", async () => {
+    const { tokens, oauth } = await loggedIn({ leftS: 10 });
+    const one = tokens();
+    oauth.fail({ delayMs: 200 });
+    const stop = new AbortController();
+    const [left, stays] = [one.token(stop.signal), one.token()];
+    stop.abort(new Error("the user went away"));
+    await expect(left).rejects.toThrow("the user went away");
+    expect(await stays).toBe(oauth.accessToken());
+  });
+});
+
+describe("a login that cannot be refreshed", () => {
+  it("says what to run, and does not ask the server again and again", async () => {
+    const { tokens, oauth, stored, home } = await loggedIn({ leftS: 10 });
+    await writeCredentials(home, { ...(await stored()), refresh_token: "refresh-of-somebody-else" });
+    const one = tokens();
+    const error = await refusal(one.token());
+    expect(error.code).toBe("PROVIDER_UNAUTHORIZED");
+    expect(error.message).toContain("invalid_grant");
+    expect(error.details.hint).toBe("Run `cairn login anthropic`.");
+    await refusal(one.token());
+    expect(oauth.counts.refresh_token).toBe(1);
+    // A new login is seen without a restart.
+    await writeCredentials(home, { ...(await stored()), access_token: "fresh", expires_at: null });
+    expect(await one.token()).toBe("fresh");
+  });
+
+  it("goes on with a token that still counts while the server is broken", async () => {
+    const { tokens, oauth, stored } = await loggedIn({ leftS: 100 });
+    oauth.fail({ status: 500 });
+    expect(await tokens().token()).toBe((await stored()).access_token);
+  });
+
+  it.each([
+    ["broken", { status: 500 }, "PROVIDER_SERVER_ERROR"],
+    ["no login server at all", { garbage: true }, "PROVIDER_SERVER_ERROR"],
+  ])("is an error that may pass when the server is %s and the token over", async (_name, fault, code) => {
+    const { tokens, oauth, stored } = await loggedIn({ leftS: -5 });
+    const before = await stored();
+    oauth.fail(fault);
+    const error = await refusal(tokens().token());
+    expect(error).toMatchObject({ code, retryable: true });
+    expect(error.details.hint).toContain("cairn login anthropic");
+    expect(`${error.message} ${String(error.cause)}`).not.toContain(before.refresh_token);
+    expect(await stored()).toEqual(before);
+  });
+
+  it("ends with its token when there is no refresh token", async () => {
+    const { tokens } = await loggedIn({ leftS: -5, withoutRefresh: true });
+    expect(await refusal(tokens().token())).toMatchObject({ code: "PROVIDER_UNAUTHORIZED" });
+  });
+
+  it("is nobody's after a logout", async () => {
+    const { tokens, home } = await loggedIn({ leftS: 3_000 });
+    const one = tokens();
+    expect(await one.present()).toBe(true);
+    await removeCredentials(home, "anthropic");
+    expect(await one.present()).toBe(false);
+    expect((await refusal(one.token())).details.hint).toContain("cairn login anthropic");
+  });
+});
+
+describe("the file of a login", () => {
+  it("is private in a private directory, also after somebody loosened it", async () => {
+    const { home, tokens } = await loggedIn({ leftS: 3_000 });
+    const path = credentialsPath(home, "anthropic");
+    const modes = async () => [(await stat(path)).mode & 0o777, (await stat(dirname(path))).mode & 0o777];
+    expect(await modes()).toEqual([0o600, 0o700]);
+    await chmod(path, 0o644);
+    await tokens().token();
+    expect(await modes()).toEqual([0o600, 0o700]);
+  });
+
+  it("leaves nothing half-written beside it", async () => {
+    const { home, tokens } = await loggedIn({ leftS: 10 });
+    await tokens().token();
+    expect((await readdir(dirname(credentialsPath(home, "anthropic")))).sort()).toEqual([
+      "anthropic.json",
+      "anthropic.lock",
+    ]);
+  });
+
+  it.each(["", "{", '{"schema":1}', "[]"])("that holds %j is reported, without its words", async (content) => {
+    const { home, tokens } = await loggedIn({ leftS: 10 });
+    await writeFile(credentialsPath(home, "anthropic"), content);
+    await expect(tokens().token()).rejects.toMatchObject({
+      code: "CONFIG_UNREADABLE",
+      details: { hint: expect.stringContaining("cairn login") },
+    });
+  });
+
+  it("is changed by one at a time", async () => {
+    const { home } = await loggedIn({ leftS: 10 });
+    const order: string[] = [];
+    const slow = aloneWithCredentials(home, "anthropic", async () => {
+      order.push("first in");
+      await new Promise((resolve) => setTimeout(resolve, 150));
+      order.push("first out");
+    });
+    await aloneWithCredentials(home, "anthropic", async () => void order.push("second"));
+    await slow;
+    expect(order).toEqual(["first in", "first out", "second"]);
+  });
+});
