@@ -1,54 +1,44 @@
-import { homedir } from "node:os";
-import process from "node:process";
 import { Flags } from "@oclif/core";
-import { resolveDirectories } from "../../runtime/config/index.ts";
 import { BaseCommand } from "../base-command.ts";
-import { UsageError } from "../output/failure.ts";
 import type { Interruption } from "../output/interruption.ts";
 import type { Mark } from "../output/terminal.ts";
-import { readAnswersFile } from "../wizard/answers.ts";
-import { flagAnswers, initFlags } from "../wizard/flags.ts";
-import { type InitResult, initYes } from "../wizard/init.ts";
+import { answerFlags } from "../wizard/flags.ts";
+import type { InitResult } from "../wizard/init.ts";
 import { renderInit } from "../wizard/render.ts";
+import { runSetup } from "../wizard/run.ts";
 
 export default class Init extends BaseCommand<InitResult> {
   static override summary = "Set up a deployment";
 
   static override description =
-    "Writes cairn.yaml, .env, workspace/ and .gitignore into the deployment directory, all of them or none.\n\n" +
-    "The provider is the one whose API key is in the environment, else a local model server on its usual port, else " +
-    "`offline`. The key itself is only referred to; --save-key copies it into .env. Files that exist are kept.";
+    "Looks at this machine, asks for deployment, agents and channels, shows what it would write, and writes cairn.yaml, " +
+    ".env, workspace/, .gitignore and infra/ into the deployment directory, all of them or none. Each question has a flag; " +
+    "what is answered by flags or in a file is not asked. With --yes nothing is asked.\n\n" +
+    "Keys and tokens are only referred to, by the names of their variables; --save-key copies their values into .env. Files " +
+    "that exist are kept, and a configuration that is there is changed in place.";
 
   static override examples = [
+    "<%= config.bin %> init",
     "<%= config.bin %> init --yes",
     "<%= config.bin %> init --yes --dir ./deployment --provider openai --model gpt-5.5",
+    "<%= config.bin %> init --yes --target docker --docker-host ssh://cairn@server --node nova --node iris",
     "<%= config.bin %> init --answers answers.yaml --json",
   ];
 
   static override flags = {
-    yes: Flags.boolean({ char: "y", description: "Ask nothing: use what is found on this machine" }),
+    yes: Flags.boolean({ char: "y", description: "Ask nothing: what is not answered is decided by what is found" }),
     answers: Flags.string({ helpValue: "FILE", description: "Answers in YAML or JSON; flags overrule them" }),
+    resume: Flags.boolean({
+      allowNo: true,
+      description: "Go on with the answers of an interrupted setup, or forget them",
+    }),
     force: Flags.boolean({ description: "Write a new cairn.yaml even if there is one; a copy of it is kept" }),
-    ...initFlags,
+    ...answerFlags(),
   };
 
   protected async work({ signal }: Interruption): Promise<InitResult> {
     const { flags } = await this.parse(Init);
-    if (!flags.yes && flags.answers === undefined) {
-      throw new UsageError(
-        "A setup needs answers.",
-        "Pass --yes to use what is found on this machine, or --answers FILE.",
-      );
-    }
-    const directories = resolveDirectories({ flags, env: process.env, cwd: process.cwd(), homedir: homedir() });
-    const fromFile = flags.answers === undefined ? {} : await readAnswersFile(flags.answers);
-    return initYes({
-      directories,
-      env: process.env,
-      answers: flagAnswers(flags, fromFile),
-      force: flags.force,
-      signal,
-    });
+    return runSetup({ purpose: "create", flags, terminal: this.terminal, json: this.jsonEnabled(), signal });
   }
 
   protected render(result: InitResult, mark: Mark): string {

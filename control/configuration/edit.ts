@@ -30,6 +30,13 @@ export interface EditOptions {
   readonly signal?: AbortSignal;
 }
 
+/** An edit that is worked out and not yet written. */
+export interface PlannedEdit extends Edit {
+  /** The file as it was read. */
+  readonly before: string;
+  readonly after: string;
+}
+
 const CONTEXT_LINES = 3;
 
 /**
@@ -42,6 +49,17 @@ export async function editConfiguration(
   change: (document: Document) => void,
   { dryRun = false, signal }: EditOptions = {},
 ): Promise<Edit> {
+  const { before, after, ...edit } = await planEdit(deployment, change, { ...(signal ? { signal } : {}) });
+  if (edit.changed && !dryRun) await replace(edit.file, before, after);
+  return edit;
+}
+
+/** What `editConfiguration` would write. Its errors, but for those of writing. */
+export async function planEdit(
+  deployment: Pick<Deployment, "dir" | "home" | "file">,
+  change: (document: Document) => void,
+  { signal }: Pick<EditOptions, "signal"> = {},
+): Promise<PlannedEdit> {
   const { file } = deployment;
   const { inspection: before } = await inspectCurrent(deployment, { signal });
   const text = await readFile(file, "utf8");
@@ -52,7 +70,7 @@ export async function editConfiguration(
   const changed = document.toString({ lineWidth: 0, flowCollectionPadding: true });
   // What the library would write without a change may differ in spaces: then nothing was asked for.
   if (changed === parseDocument(text).toString({ lineWidth: 0, flowCollectionPadding: true })) {
-    return { file, changed: false, diff: "", warnings: before.warnings, missing: [] };
+    return { file, changed: false, diff: "", warnings: before.warnings, missing: [], before: text, after: text };
   }
 
   const { inspection: after, missing } = await inspectText(changed, deployment, signal);
@@ -61,12 +79,15 @@ export async function editConfiguration(
   const patch = createTwoFilesPatch(CONFIG_FILE, CONFIG_FILE, text, changed, "", "", { context: CONTEXT_LINES });
   // The first line is a ruler that only the patch tool needs.
   const diff = redact(patch.slice(patch.indexOf("\n") + 1).replaceAll("\t\n", "\n"));
-  if (!dryRun) await replace(file, text, changed);
-  return { file, changed: true, diff, warnings: after.warnings, missing };
+  return { file, changed: true, diff, warnings: after.warnings, missing, before: text, after: changed };
 }
 
 /** The changed text with the deployment's `.env`, in a directory of its own. */
-async function inspectText(text: string, deployment: Deployment, signal?: AbortSignal): Promise<Current> {
+async function inspectText(
+  text: string,
+  deployment: Pick<Deployment, "dir" | "home">,
+  signal?: AbortSignal,
+): Promise<Current> {
   const staged = await mkdtemp(join(tmpdir(), "cairn-edit-"));
   try {
     await writeFile(join(staged, CONFIG_FILE), text, { mode: 0o600 });

@@ -1,49 +1,255 @@
-/** Everything that a setup can be told: one schema for the flags, `--answers FILE` and, where nothing is said, `--yes`. */
-import { readFile } from "node:fs/promises";
-import { parseDocument } from "yaml";
+/**
+ * Everything that a setup can be told: one schema for the questions, the flags, `--answers FILE` and `--yes`. Each answer says in
+ * which phase it is asked for and which flag gives it; the words of the question are in prompts/texts.ts.
+ */
 import { z } from "zod";
-import { ConfigError, ConfigValidationError, type Issue } from "../../runtime/contracts/errors.ts";
+import { parseListen } from "../../runtime/config/index.ts";
+import { THINKING_LEVELS } from "../../runtime/config/schema/agents.ts";
+import { DEPLOYMENT_TARGETS, deploymentSection } from "../../runtime/config/schema/deployment.ts";
+import { dnsLabel, identifier, name, text, timezone, variableName } from "../../runtime/config/schema/scalars.ts";
+import { ConfigValidationError, type Issue } from "../../runtime/contracts/errors.ts";
+import { type AnswerTree, mergeAnswers } from "./answer-tree.ts";
 
-const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/;
-const name = z.string().regex(NAME, { error: "letters, digits, - and _, starting with a letter or digit" });
+export const PHASES = ["deployment", "agents", "channels"] as const;
+export type Phase = (typeof PHASES)[number];
+
+/** What the schema says of an answer beside its values. */
+export interface AnswerMeta {
+  readonly phase: Phase;
+  readonly flag: string;
+  /** Stands for the value in `--help`. */
+  readonly helpValue: string;
+}
+
+export const CHANNEL_IDS = ["telegram", "discord"] as const;
+export const MEMORY_PLACES = ["embedded", "postgres", "datahub"] as const;
+const PROVIDER_KINDS = ["anthropic", "openai-compatible", "gemini", "xai", "ollama", "offline"] as const;
+
+const of = (phase: Phase, flag: string, helpValue = "VALUE"): AnswerMeta & Record<string, unknown> => ({
+  phase,
+  flag,
+  helpValue,
+});
+
+const shape = deploymentSection.shape;
+const docker = shape.docker.unwrap().shape;
+const proxmox = shape.proxmox.unwrap().shape;
+const kubernetes = shape.kubernetes.unwrap().shape;
+const datahub = shape.datahub.unwrap().shape;
+const node = shape.nodes.unwrap().element.shape;
+
+/** The configuration's own rules hold for what goes there. */
+const nodeAnswers = z.strictObject({
+  name: node.name.describe("A node of the fleet; once for each.").meta(of("deployment", "node", "NAME")),
+  host: node.host.describe("docker: where that node runs.").meta(of("deployment", "node-host", "NAME=HOST")),
+  address: node.address
+    .describe("proxmox: that node's address: dhcp, or one with its prefix.")
+    .meta(of("deployment", "node-address", "NAME=ADDRESS")),
+  pve_node: node.pve_node
+    .describe("proxmox: member of the cluster that runs that node.")
+    .meta(of("deployment", "node-member", "NAME=MEMBER")),
+});
+
+const dockerAnswers = z.strictObject({
+  host: docker.host
+    .unwrap()
+    .optional()
+    .describe("docker: local, or ssh://user@host.")
+    .meta(of("deployment", "docker-host", "HOST")),
+  network: docker.network
+    .unwrap()
+    .optional()
+    .describe("docker: name of the network.")
+    .meta(of("deployment", "docker-network", "NAME")),
+});
+
+const proxmoxAnswers = z.strictObject({
+  host: proxmox.host
+    .optional()
+    .describe("proxmox: the host, reached over SSH.")
+    .meta(of("deployment", "proxmox-host", "HOST")),
+  port: proxmox.port
+    .unwrap()
+    .optional()
+    .describe("proxmox: its SSH port.")
+    .meta(of("deployment", "proxmox-port", "PORT")),
+  host_key: proxmox.host_key
+    .optional()
+    .describe("proxmox: its public key, a line of ssh-keyscan.")
+    .meta(of("deployment", "proxmox-host-key", "KEY")),
+  user: proxmox.user
+    .unwrap()
+    .optional()
+    .describe("proxmox: the SSH user.")
+    .meta(of("deployment", "proxmox-user", "NAME")),
+  identity_file: proxmox.identity_file
+    .describe("proxmox: private key for SSH; the agent's keys without it.")
+    .meta(of("deployment", "proxmox-identity", "FILE")),
+  template: proxmox.template
+    .unwrap()
+    .optional()
+    .describe("proxmox: template of the containers.")
+    .meta(of("deployment", "proxmox-template", "TEMPLATE")),
+  storage: proxmox.storage
+    .unwrap()
+    .optional()
+    .describe("proxmox: storage of root disks and data.")
+    .meta(of("deployment", "proxmox-storage", "NAME")),
+  bridge: proxmox.bridge
+    .unwrap()
+    .optional()
+    .describe("proxmox: network bridge.")
+    .meta(of("deployment", "proxmox-bridge", "NAME")),
+  gateway: proxmox.gateway
+    .describe("proxmox: gateway of fixed addresses.")
+    .meta(of("deployment", "proxmox-gateway", "ADDRESS")),
+  postgres_address: proxmox.postgres_address
+    .describe("proxmox: address of the database's container, with its prefix.")
+    .meta(of("deployment", "postgres-address", "ADDRESS")),
+});
+
+const kubernetesAnswers = z.strictObject({
+  context: kubernetes.context
+    .describe("kubernetes: context of the cluster; the current one without it.")
+    .meta(of("deployment", "kube-context", "NAME")),
+  namespace: kubernetes.namespace
+    .unwrap()
+    .optional()
+    .describe("kubernetes: namespace.")
+    .meta(of("deployment", "kube-namespace", "NAME")),
+  storage_class: kubernetes.storage_class
+    .describe("kubernetes: storage class; the cluster's default without it.")
+    .meta(of("deployment", "kube-storage-class", "NAME")),
+  replicas: kubernetes.replicas
+    .unwrap()
+    .optional()
+    .describe("kubernetes: pods of each agent group.")
+    .meta(of("deployment", "kube-replicas", "COUNT")),
+});
+
+const deploymentAnswers = z.strictObject({
+  target: z
+    .enum(DEPLOYMENT_TARGETS)
+    .default("manual")
+    .describe("Where the service runs.")
+    .meta(of("deployment", "target")),
+  name: dnsLabel("a stack's name")
+    .optional()
+    .describe("Name of the deployment, and prefix of what it creates.")
+    .meta(of("deployment", "stack", "NAME")),
+  docker: dockerAnswers.prefault({}),
+  proxmox: proxmoxAnswers.prefault({}),
+  kubernetes: kubernetesAnswers.prefault({}),
+  nodes: z.array(nodeAnswers).default([]),
+  publish: datahub.publish
+    .describe("docker: where the database listens for nodes on other hosts.")
+    .meta(of("deployment", "publish", "ADDRESS:PORT")),
+  shared_storage: z
+    .boolean()
+    .optional()
+    .describe("A volume that all nodes share.")
+    .meta(of("deployment", "shared-storage")),
+});
+
+const providerAnswers = z.strictObject({
+  id: name("a provider's id")
+    .optional()
+    .describe("Provider, such as anthropic, openai, ollama or offline; found on the machine without it.")
+    .meta(of("agents", "provider", "ID")),
+  kind: z
+    .enum(PROVIDER_KINDS)
+    .optional()
+    .describe("Kind of that provider, where its name does not say it.")
+    .meta(of("agents", "provider-kind")),
+  base_url: z
+    .url({ protocol: /^https?$/, error: "an address that starts with http:// or https://" })
+    .optional()
+    .describe("Address of that provider's API.")
+    .meta(of("agents", "base-url", "URL")),
+  model: text()
+    .optional()
+    .describe("Model of that provider.")
+    .meta(of("agents", "model", "NAME")),
+  api_key_variable: variableName()
+    .optional()
+    .describe("Variable that holds the key. The key itself is never an answer.")
+    .meta(of("agents", "key-variable", "NAME")),
+});
+
+const agentAnswers = z.strictObject({
+  name: name("an agent's name")
+    .describe("An agent; once for each, the first one is the default.")
+    .meta(of("agents", "agent", "NAME")),
+  provider: name("a provider's id")
+    .optional()
+    .describe("Provider of that agent, where it is another one.")
+    .meta(of("agents", "agent-provider", "NAME=ID")),
+  model: text()
+    .optional()
+    .describe("Model of that agent, where it is another one.")
+    .meta(of("agents", "agent-model", "NAME=MODEL")),
+  thinking: z
+    .enum(THINKING_LEVELS)
+    .optional()
+    .describe("How long the model thinks: off, low, medium or high.")
+    .meta(of("agents", "thinking", "NAME=LEVEL")),
+});
+
+const channelAnswers = z.strictObject({
+  id: z
+    .enum(CHANNEL_IDS)
+    .describe("Chat platform: telegram or discord; once for each.")
+    .meta(of("channels", "channel", "ID")),
+  token_variable: variableName()
+    .optional()
+    .describe("Variable that holds the bot's token. The token itself is never an answer.")
+    .meta(of("channels", "channel-token", "ID=NAME")),
+  owner_id: identifier()
+    .optional()
+    .describe("Your id on the platform; others get no answer.")
+    .meta(of("channels", "channel-owner", "ID=OWNER")),
+  bindings: z
+    .record(text(), name("an agent's name"))
+    .optional()
+    .describe("Chat that another agent answers.")
+    .meta(of("channels", "bind", "ID/CHAT=AGENT")),
+});
 
 export const answersSchema = z.strictObject({
-  agent: name.default("main").describe("Name of the agent."),
-  thinking: z.enum(["off", "low", "medium", "high"]).default("off").describe("How long the model thinks."),
-  provider: z
-    .strictObject({
-      id: name.describe("Name of the provider, such as anthropic, openai, ollama or offline."),
-      kind: z.enum(["anthropic", "openai-compatible", "gemini", "xai", "ollama", "offline"]).optional(),
-      model: z.string().min(1).optional(),
-      base_url: z.url({ protocol: /^https?$/ }).optional(),
-      api_key_variable: z
-        .string()
-        .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { error: "the name of an environment variable" })
-        .optional()
-        .describe("Name of the variable that holds the key. The key itself is never an answer."),
-    })
+  deployment: deploymentAnswers.prefault({}),
+  memory: z
+    .enum(MEMORY_PLACES)
     .optional()
-    .describe("Found on the machine when absent."),
-  memory: z.enum(["embedded", "postgres"]).optional().describe("postgres where SERVICE_PG_URL is set, else embedded."),
-  listen: z.string().min(1).default("127.0.0.1:7433"),
-  timezone: z.string().min(1).optional().describe("The machine's own when absent."),
+    .describe("Where the memory is stored: on the node itself, on a server of your own, on one that is deployed.")
+    .meta(of("deployment", "memory")),
+  listen: text("HOST:PORT")
+    .refine((value) => parseListen(value) !== null, { error: "HOST:PORT, such as 127.0.0.1:7433" })
+    .optional()
+    .describe("Address of the HTTP server.")
+    .meta(of("deployment", "listen", "HOST:PORT")),
+  timezone: timezone()
+    .optional()
+    .describe("Time zone, such as Europe/Berlin; the machine's without it.")
+    .meta(of("deployment", "timezone", "ZONE")),
+  provider: providerAnswers.prefault({}),
+  agents: z.array(agentAnswers).default([]),
   save_key: z
     .boolean()
-    .default(false)
-    .describe("Copy the key's value into .env, for a service that is started elsewhere."),
+    .optional()
+    .describe("Copy keys and tokens from the environment into .env.")
+    .meta(of("agents", "save-key")),
+  channels: z.array(channelAnswers).default([]),
 });
 
 export type Answers = z.output<typeof answersSchema>;
-export type AnswersInput = z.input<typeof answersSchema>;
 
-/** Later parts overrule earlier ones, key by key. ConfigValidationError names every answer that is not allowed. */
-export function parseAnswers(...parts: readonly unknown[]): Answers {
-  const merged: unknown = Object.assign({}, ...parts.map(definedEntries));
-  const result = answersSchema.safeParse(merged);
+/** Later parts overrule earlier ones, answer by answer. ConfigValidationError names every answer that is not allowed. */
+export function parseAnswers(...parts: readonly AnswerTree[]): Answers {
+  const result = answersSchema.safeParse(mergeAnswers(...parts));
   if (result.success) return result.data;
   const issues = result.error.issues.flatMap((issue): Issue[] => {
     if (issue.code === "unrecognized_keys") {
-      const known = Object.keys(answersSchema.shape).join(", ");
+      const known = knownAt(issue.path).join(", ");
       return issue.keys.map((key) => ({
         path: [...issue.path, key].join("."),
         message: `no such answer; there are ${known}`,
@@ -55,27 +261,22 @@ export function parseAnswers(...parts: readonly unknown[]): Answers {
   throw new ConfigValidationError(["The answers are not valid:", ...lines].join("\n"), issues);
 }
 
-/** The answers in a YAML or JSON file, not yet checked. ConfigError when it cannot be read. */
-export async function readAnswersFile(path: string): Promise<unknown> {
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
-    throw new ConfigError("CONFIG_UNREADABLE", `The answers file ${path} cannot be read (${code}).`, { cause: error });
-  }
-  const document = parseDocument(text);
-  const [broken] = document.errors;
-  if (broken)
-    throw new ConfigError("CONFIG_UNREADABLE", `The answers file ${path} is neither YAML nor JSON: ${broken.message}`);
-  const value: unknown = document.toJS();
-  if (value !== null && (typeof value !== "object" || Array.isArray(value))) {
-    throw new ConfigError("CONFIG_UNREADABLE", `The answers file ${path} must be a mapping of answers.`);
-  }
-  return value ?? {};
+function knownAt(path: readonly PropertyKey[]): string[] {
+  let at: unknown = answersSchema;
+  for (const part of path) at = innerOf(at, part);
+  const found = bare(at);
+  return found instanceof z.ZodObject ? Object.keys(found.shape) : [];
 }
 
-function definedEntries(part: unknown): Record<string, unknown> {
-  if (typeof part !== "object" || part === null) return {};
-  return Object.fromEntries(Object.entries(part).filter(([, value]) => value !== undefined));
+function innerOf(schema: unknown, part: PropertyKey): unknown {
+  const found = bare(schema);
+  if (found instanceof z.ZodObject) return found.shape[String(part)];
+  return found instanceof z.ZodArray ? found.element : undefined;
+}
+
+/** The schema below what makes it optional or gives it a value. */
+export function bare(schema: unknown): unknown {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
+    return bare(schema.unwrap());
+  return schema;
 }

@@ -1,4 +1,4 @@
-/** Phase 1 of a setup: which provider this machine can use. Looks at the environment, then at local ports, changes nothing. */
+/** Which providers this machine can use: by the environment, and by local ports. Changes nothing. */
 import { z } from "zod";
 import type { Environment } from "../../runtime/config/index.ts";
 import { type LocalServer, localServers, SERVICES } from "./catalogue.ts";
@@ -37,12 +37,8 @@ const openaiList = z.object({ data: z.array(z.object({ id: z.string() })) });
 const NOT_FOR_CHAT = /embed|minilm|bge-|(?:^|[/-])e5-|rerank|whisper|tts/i;
 const MODEL_NAME = /^[\w][\w.:/@+-]{0,199}$/;
 
-/** Never rejects: a machine on which nothing is found gets `offline`. */
-export async function detectProvider(options: DetectOptions): Promise<ProviderChoice> {
-  return fromEnvironment(options.env) ?? (await fromLocalServers(options)) ?? OFFLINE;
-}
-
-function fromEnvironment(env: Environment): ProviderChoice | null {
+/** The first service whose key is in the environment. */
+export function providerFromEnvironment(env: Environment): ProviderChoice | null {
   for (const service of SERVICES) {
     const keyVariable = service.keyVariables.find((variable) => env[variable]);
     if (keyVariable === undefined) continue;
@@ -53,10 +49,11 @@ function fromEnvironment(env: Environment): ProviderChoice | null {
   return null;
 }
 
-async function fromLocalServers(options: DetectOptions): Promise<ProviderChoice | null> {
+/** Local model servers that answer and have a model to talk to, in the order of the list. Never rejects. */
+export async function detectServers(options: DetectOptions): Promise<ProviderChoice[]> {
   const servers = options.localServers ?? localServers(options.env);
   const found = await Promise.all(servers.map((server) => askServer(server, options)));
-  return found.find((choice) => choice !== null) ?? null;
+  return found.filter((choice) => choice !== null);
 }
 
 /** Null when nothing answers there in time, or what answers has no model to talk to. */

@@ -1,55 +1,67 @@
-/** The flags that answer questions of a setup, and how they overrule an answers file. */
+/** The flags that answer questions of a setup: one for each answer of the schema, made from it. */
 import { Flags } from "@oclif/core";
+import { UsageError } from "../output/failure.ts";
+import { type AnswerLeaf, answerLeaves } from "./answer-leaves.ts";
+import { type AnswerPath, type AnswerTree, answerAt, isTree, withAnswer, withEntries } from "./answer-tree.ts";
 
-export const initFlags = {
-  agent: Flags.string({ helpValue: "NAME", description: "Name of the agent", helpGroup: "ANSWERS" }),
-  provider: Flags.string({
-    helpValue: "ID",
-    description: "Provider, such as anthropic, openai, ollama or offline",
-    helpGroup: "ANSWERS",
-  }),
-  model: Flags.string({
-    helpValue: "NAME",
-    description: "Model of that provider",
-    helpGroup: "ANSWERS",
-    dependsOn: ["provider"],
-  }),
-  "base-url": Flags.string({
-    helpValue: "URL",
-    description: "Address of that provider's API",
-    helpGroup: "ANSWERS",
-    dependsOn: ["provider"],
-  }),
-  memory: Flags.string({
-    options: ["embedded", "postgres"],
-    description: "Where the memory is stored",
-    helpGroup: "ANSWERS",
-  }),
-  listen: Flags.string({ helpValue: "HOST:PORT", description: "Address of the HTTP server", helpGroup: "ANSWERS" }),
-  timezone: Flags.string({ helpValue: "ZONE", description: "Time zone, such as Europe/Berlin", helpGroup: "ANSWERS" }),
-  "save-key": Flags.boolean({ description: "Copy the provider's API key into .env", helpGroup: "ANSWERS" }),
-};
+const GROUPS = { deployment: "DEPLOYMENT", agents: "AGENTS", channels: "CHANNELS" } as const;
 
-export interface InitFlagValues {
-  readonly agent?: string | undefined;
-  readonly provider?: string | undefined;
-  readonly model?: string | undefined;
-  readonly "base-url"?: string | undefined;
-  readonly memory?: string | undefined;
-  readonly listen?: string | undefined;
-  readonly timezone?: string | undefined;
-  readonly "save-key"?: boolean | undefined;
+export function answerFlags() {
+  return Object.fromEntries(answerLeaves().map((leaf) => [leaf.flag, flagOf(leaf)]));
 }
 
-/** The answers of a file with those of the flags over them, still unchecked. A provider is overruled as a whole. */
-export function flagAnswers(flags: InitFlagValues, fromFile: unknown): Record<string, unknown> {
-  const { agent, provider: id, model, "base-url": base_url, memory, listen, timezone } = flags;
-  const provider = id === undefined ? undefined : defined({ id, model, base_url });
-  const save_key = flags["save-key"] ? true : undefined;
-  const base = typeof fromFile === "object" && fromFile !== null ? fromFile : {};
-  return { ...base, ...defined({ agent, provider, memory, listen, timezone, save_key }) };
+function flagOf(leaf: AnswerLeaf) {
+  const common = { description: leaf.description.replace(/\.$/, ""), helpGroup: GROUPS[leaf.phase] };
+  if (leaf.form === "switch") return Flags.boolean({ ...common, allowNo: true });
+  const options = leaf.options === null || leaf.form === "entry" ? {} : { options: [...leaf.options] };
+  const shown = leaf.options !== null && leaf.form === "value" ? {} : { helpValue: leaf.helpValue };
+  const text = { ...common, ...options, ...shown };
+  return leaf.form === "value" ? Flags.string(text) : Flags.string({ ...text, multiple: true });
 }
 
-function defined(values: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+export interface FlagAnswers {
+  readonly tree: AnswerTree;
+  /** Paths of what was answered by a flag, joined by dots. */
+  readonly answered: readonly string[];
+}
+
+/** The answers that there are with those of the flags over them, still unchecked. UsageError for a flag that is written wrongly. */
+export function flagAnswers(flags: Readonly<Record<string, unknown>>, before: AnswerTree): FlagAnswers {
+  let tree = before;
+  const answered: string[] = [];
+  const answer = (path: AnswerPath, value: unknown): void => {
+    tree = withAnswer(tree, path, value);
+    answered.push(path.join("."));
+  };
+  for (const leaf of answerLeaves()) {
+    const value = flags[leaf.flag];
+    if (value === undefined) continue;
+    if (leaf.form === "value" || leaf.form === "switch") answer(leaf.path, value);
+    else if (leaf.form === "names") {
+      tree = withEntries(tree, leaf.path, [...new Set(textsOf(value))]);
+      answered.push(leaf.path.join("."));
+    } else {
+      for (const text of textsOf(value)) {
+        const { path, key, value: given } = entryOf(leaf, text);
+        const former = answerAt(tree, path);
+        answer(path, key === null ? given : { ...(isTree(former) ? former : {}), [key]: given });
+      }
+    }
+  }
+  return { tree, answered };
+}
+
+/** `NAME=VALUE`, or `NAME/KEY=VALUE` where the answer is a mapping. */
+function entryOf(leaf: AnswerLeaf, text: string): { path: AnswerPath; key: string | null; value: string } {
+  const [, left = "", value = ""] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
+  const [, entry, key] = leaf.form === "pairs" ? (/^([^/]+)\/(.+)$/.exec(left) ?? []) : [left, left, null];
+  if (!entry || value === "" || key === undefined) {
+    const hint = `Write --${leaf.flag} ${leaf.helpValue}.`;
+    throw new UsageError(`--${leaf.flag} ${text} is not written as it has to be.`, hint);
+  }
+  return { path: leaf.path.map((part) => (part === "*" ? entry : part)), key, value };
+}
+
+function textsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(String) : [];
 }

@@ -2,15 +2,23 @@
 import { type Document, isMap, parseDocument } from "yaml";
 import type { Secret } from "../../runtime/config/index.ts";
 import type { Answers } from "./answers.ts";
+import { applySetting } from "./apply.ts";
 import type { ProviderChoice } from "./detect.ts";
+import { chosenProvider } from "./provider.ts";
+import { settingsOf } from "./settings.ts";
 import type { Templates } from "./templates.ts";
 
 export interface PlannedFile {
   /** Relative to the deployment directory, with forward slashes. */
   readonly path: string;
   readonly content: string;
-  /** `create` leaves an existing file alone, `lines` adds the lines that it lacks, `replace` keeps a copy of it. */
-  readonly mode: "create" | "lines" | "replace";
+  /**
+   * `create` leaves an existing file alone, `lines` adds the lines that it lacks, `replace` keeps a copy of it. `update` does so
+   * only where the file is no longer what the change was made from.
+   */
+  readonly mode: "create" | "lines" | "replace" | "update";
+  /** For `update`: the text that the change was made from. */
+  readonly expected?: string;
 }
 
 export interface SetupPlan {
@@ -22,65 +30,87 @@ export interface SetupPlan {
 
 export interface GenerateInput {
   readonly answers: Answers;
-  readonly provider: ProviderChoice;
-  readonly memory: "embedded" | "postgres";
-  readonly timezone: string;
+  /** Providers that the machine offers. */
+  readonly found: readonly ProviderChoice[];
   readonly secrets: readonly Secret[];
-  readonly replaceConfig: boolean;
+  /** The rendered infrastructure project: file name to text. */
+  readonly infra: ReadonlyMap<string, string>;
+  /** Null for a new configuration. */
+  readonly change: { readonly before: string; readonly after: string } | "replace" | null;
 }
 
+const YAML_STYLE = { lineWidth: 0, flowCollectionPadding: true } as const;
+
 export function generate(templates: Templates, input: GenerateInput): SetupPlan {
-  const files: PlannedFile[] = templates.workspace.map(([name, content]) => ({
-    path: `workspace/${name}`,
+  const { change, infra, secrets } = input;
+  const files: PlannedFile[] = [...infra].map(([name, content]) => ({
+    path: `infra/${name}`,
     content,
     mode: "create",
   }));
+  if (change === null || change === "replace") {
+    for (const [name, content] of templates.workspace)
+      files.push({ path: `workspace/${name}`, content, mode: "create" });
+  }
   files.push({ path: ".gitignore", content: templates.gitignore, mode: "lines" });
-  const config = generateConfig(templates.config, input);
-  files.push({ path: "cairn.yaml", content: config, mode: input.replaceConfig ? "replace" : "create" });
-  return { files, secrets: input.secrets, secretsHead: templates.secretsHead };
+  const path = "cairn.yaml";
+  if (change === null || change === "replace") {
+    const content = newConfiguration(templates.config, input);
+    files.push({ path, content, mode: change === null ? "create" : "replace" });
+  } else if (change.after !== change.before) {
+    files.push({ path, content: change.after, mode: "update", expected: change.before });
+  }
+  return { files, secrets, secretsHead: templates.secretsHead };
 }
 
 /** The template with the answers in it; its comments stay. */
-function generateConfig(template: string, { answers, provider, memory, timezone }: GenerateInput): string {
-  const document = parseDocument(template);
-  document.setIn(["runtime", "listen"], answers.listen);
-  document.setIn(["runtime", "default_agent"], answers.agent);
-  document.setIn(["runtime", "timezone"], timezone);
-  setAgent(document, answers, provider.id);
-  const entry = providerEntry(provider);
-  const commented = document.createNode(entry);
-  if (isMap(commented)) {
-    commented.commentBefore = ` Found at setup: ${provider.reason}.`;
-  }
+export function newConfiguration(
+  template: string,
+  { answers, found }: Pick<GenerateInput, "answers" | "found">,
+): string {
+  const document: Document = parseDocument(template);
+  renameAgent(document, answers.agents[0]?.name ?? "main");
   document.setIn(["providers"], document.createNode({}));
-  document.setIn(["providers", provider.id], commented);
-  if (memory === "postgres") usePostgres(document);
-  return document.toString({ lineWidth: 0, flowCollectionPadding: true });
+  document.setIn(["memory"], memoryOf(document, answers));
+  const settings = settingsOf(answers, found);
+  for (const setting of settings) {
+    // On a machine of one's own there is nothing to say of a deployment.
+    if (answers.deployment.target === "manual" && setting.path[0] === "deployment") continue;
+    if (setting.path[0] !== "memory") applySetting(document, setting);
+  }
+  tellReason(document, chosenProvider(answers, found));
+  const deployment = document.get("deployment", true);
+  if (isMap(deployment)) {
+    const pair = document.contents !== null && isMap(document.contents) ? document.contents.items.at(-1) : undefined;
+    // The key of a pair that was just made is a plain text: as a node it can have a comment.
+    if (pair)
+      pair.key = commented(document, "deployment", " What `cairn infra preview` shows and `cairn infra up` deploys.");
+  }
+  return document.toString(YAML_STYLE);
 }
 
-/** Renames the template's agent, so that its comments stay with it. */
-function setAgent(document: Document, { agent, thinking }: Answers, provider: string): void {
+function memoryOf(document: Document, { memory }: Answers): unknown {
+  if (memory === "embedded") return document.get("memory", true);
+  return document.createNode({ postgres: { connection_string: "${SERVICE_PG_URL}" } });
+}
+
+/** The template's agent is the default one, so that its comments stay with it. */
+function renameAgent(document: Document, agent: string): void {
   const agents = document.get("agents");
   if (!isMap(agents)) throw new Error("The template of cairn.yaml has no mapping `agents`.");
   const [pair] = agents.items;
   if (!pair) throw new Error("The template of cairn.yaml has no agent.");
   pair.key = document.createNode(agent);
-  document.setIn(["agents", agent, "provider"], provider);
-  document.setIn(["agents", agent, "default_thinking"], thinking);
 }
 
-function providerEntry({ kind, model, baseUrl, keyVariable }: ProviderChoice): Record<string, string> {
-  if (kind === "offline") return { kind };
-  return {
-    kind,
-    ...(baseUrl === undefined ? {} : { base_url: baseUrl }),
-    ...(model === undefined ? {} : { model }),
-    ...(keyVariable === undefined ? {} : { api_key: `\${${keyVariable}}` }),
-  };
+function tellReason(document: Document, { id, source, reason }: ProviderChoice): void {
+  const entry = document.getIn(["providers", id], true);
+  if (isMap(entry) && source !== "answers") entry.commentBefore = ` Found at setup: ${reason}.`;
 }
 
-function usePostgres(document: Document): void {
-  const memory = document.createNode({ postgres: { connection_string: "${SERVICE_PG_URL}" } });
-  document.setIn(["memory"], memory);
+function commented(document: Document, text: string, comment: string): unknown {
+  const node = document.createNode(text);
+  node.commentBefore = comment;
+  node.spaceBefore = true;
+  return node;
 }

@@ -1,33 +1,42 @@
-/** `init --yes`: a working deployment without a question. Used by the command and by the first `start`. */
+/**
+ * `init` and `config`: what is found and what is answered becomes a deployment. A new one, or the one that is there with what has
+ * changed; all of it or nothing. Used by the commands and by the first `start`.
+ */
 import { randomBytes } from "node:crypto";
-import {
-  API_TOKEN_VARIABLE,
-  apiTokenSecret,
-  CONFIG_FILE,
-  type Directories,
-  type Environment,
-  generateApiToken,
-  inspectConfig,
-  mergeEnvironments,
-  readSecretsFile,
-  type Secret,
-} from "../../runtime/config/index.ts";
+import { type Directories, type Environment, mergeEnvironments, readSecretsFile } from "../../runtime/config/index.ts";
 import { ConfigError } from "../../runtime/contracts/errors.ts";
-import { type Answers, parseAnswers } from "./answers.ts";
+import { Interrupted } from "../output/failure.ts";
+import { type AnswerTree, isTree, listKey, mergeAnswers } from "./answer-tree.ts";
+import { type Answers, PHASES, parseAnswers } from "./answers.ts";
 import type { LocalServer } from "./catalogue.ts";
-import { SERVICES } from "./catalogue.ts";
-import { detectProvider, OFFLINE, type ProviderChoice } from "./detect.ts";
-import { generate } from "./generate.ts";
-import { type FileOutcome, type InstallStep, install, recoverInstall } from "./install.ts";
-import { readTemplates } from "./templates.ts";
+import { detectFacts, type Facts, TOOLS, type ToolName } from "./detect/facts.ts";
+import type { ProviderChoice } from "./detect.ts";
+import { type Dialog, type Unattended, unattended } from "./dialog.ts";
+import { readDraft, removeDraft, saveDraft } from "./draft.ts";
+import { exists } from "./files.ts";
+import { type FlagAnswers, flagAnswers } from "./flags.ts";
+import { type FileOutcome, type InstallStep, recoverInstall, requireWritable } from "./install.ts";
+import { answersOf, type FlowState, reopened, runPhase, type Surroundings } from "./phases/flow.ts";
+import { secretsOf } from "./phases/secrets.ts";
+import { type Existing, readExisting, recoveredResult } from "./read-existing.ts";
+import { type PreparedSetup, planSetup, writeSetup } from "./write-setup.ts";
 
 export interface InitOptions {
   readonly directories: Pick<Directories, "dir" | "home" | "file">;
+  /** The environment of the process. */
   readonly env: Environment;
-  /** Answers from flags or a file; what is not answered is decided here. */
-  readonly answers?: unknown;
+  /** Answers of a file; what is not answered is decided here. */
+  readonly answers?: AnswerTree;
+  /** Answers of flags, by their names; they overrule a file's. */
+  readonly flags?: Readonly<Record<string, unknown>>;
+  /** `create` refuses an existing configuration where nobody is asked; `change` wants one. */
+  readonly purpose?: "create" | "change";
   /** Replace an existing cairn.yaml; a copy of it is kept. */
   readonly force?: boolean;
+  /** False forgets the answers of an interrupted setup, true goes on with them; asked when absent. */
+  readonly resume?: boolean;
+  /** Who answers; nobody when absent: what is usual counts. */
+  readonly dialog?: Dialog;
   readonly localServers?: readonly LocalServer[];
   readonly detectTimeoutMs?: number;
   /** The machine's time zone; default: what the system says. */
@@ -41,202 +50,181 @@ export interface InitResult {
   readonly dir: string;
   readonly home: string;
   readonly file: string;
+  readonly target: Answers["deployment"]["target"];
+  /** The default one. */
   readonly agent: string;
+  readonly agents: readonly string[];
+  readonly channels: readonly string[];
   readonly listen: string;
-  readonly memory: "embedded" | "postgres";
+  readonly memory: "embedded" | "postgres" | "datahub";
   readonly provider: ProviderChoice;
   /** Where the owner's token comes from; its value is in .env (or the environment) and never in a result. */
   readonly token: "generated" | "file" | "environment";
   readonly files: readonly FileOutcome[];
+  /** What changed in a configuration that was there, as a unified diff without secrets; null for a new one. */
+  readonly diff: string | null;
   /** What is still to be done, as sentences. */
   readonly notes: readonly string[];
+  /** Commands that come next. */
+  readonly next: readonly string[];
   /** True when an interrupted setup was finished instead of a new one made. */
   readonly recovered: boolean;
 }
 
+/** A setup to which nobody answers. */
+export function initYes(options: InitOptions): Promise<InitResult> {
+  return initialize(options);
+}
+
 /**
- * Writes cairn.yaml, .env, workspace/ and .gitignore, all or none. CONFIG_EXISTS when there is a cairn.yaml already,
- * CONFIG_UNWRITABLE, CONFIG_INVALID for answers that are not allowed, CONFIG_SECRETS_FILE_UNSAFE for a bad .env.
+ * Writes cairn.yaml, .env, workspace/, .gitignore and infra/, all or none. CONFIG_EXISTS when there is a cairn.yaml already and
+ * nobody to ask, CONFIG_UNWRITABLE, CONFIG_INVALID for answers that are not allowed, CONFIG_SECRETS_FILE_UNSAFE for a bad .env,
+ * CONFIG_VERSION_UNSUPPORTED for a newer cairn.yaml, which stays as it is; UsageError naming the flags of answers that are missing.
  */
-export async function initYes(options: InitOptions): Promise<InitResult> {
-  const { dir, home, file } = options.directories;
+export async function initialize(options: InitOptions): Promise<InitResult> {
+  const { directories, dialog = unattended({ lenient: true }), purpose = "create", signal } = options;
+  const { dir } = directories;
+  if (dialog.attended) await requireWritable(dir);
   const recovered = await recoverInstall(dir);
-  const answers = parseAnswers(options.answers ?? {});
   const secretsFile = await readSecretsFile(dir);
   const env = mergeEnvironments(secretsFile.values, options.env);
-  const existing = await inspectExisting(options);
-  if (existing && recovered) return existing;
-  if (existing && !options.force) {
-    throw alreadyThere(file);
+  if (options.force !== true && recovered) {
+    const finished = await recoveredResult(options);
+    if (finished !== null) return finished;
   }
+  if (options.force !== true && purpose === "create" && !dialog.attended && (await exists(directories.file)))
+    throw alreadyThere(directories.file);
+  const existing = options.force === true ? null : await readExisting(directories, signal);
 
-  const provider = await chooseProvider(answers, options, env);
-  const memory = answers.memory ?? (env["SERVICE_PG_URL"] ? "postgres" : "embedded");
-  const { secrets, token } = newSecrets(answers, provider, options, secretsFile.values);
-  const timezone = answers.timezone ?? options.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const plan = generate(await readTemplates(), {
-    answers,
-    provider,
-    memory,
-    timezone,
-    secrets,
-    replaceConfig: existing !== null,
-  });
-  const files = await install(dir, plan, {
-    check: (staged) => checkStaged(staged, env, provider, home),
-    ...(options.onStep ? { onStep: options.onStep } : {}),
-  });
-  if (files.some(({ path, action }) => path === CONFIG_FILE && action === "kept")) throw alreadyThere(file);
-  const notes = notesFor(answers, provider, memory, env, options.env);
-  return {
-    dir,
-    home,
-    file,
-    agent: answers.agent,
-    listen: answers.listen,
-    memory,
-    provider,
-    token,
-    files,
-    notes,
-    recovered,
-  };
-}
-
-function alreadyThere(file: string): ConfigError {
-  return new ConfigError("CONFIG_EXISTS", `There is a configuration already: ${file}. It was left as it is.`, {
-    hint: "Edit it and run `cairn config validate`, or pass --force to write a new one; the old one is kept beside it.",
-  });
-}
-
-/** What is there already, as a result; null without a cairn.yaml. */
-async function inspectExisting(options: InitOptions): Promise<InitResult | null> {
-  const { dir, home, file } = options.directories;
-  const inspection = await inspectConfig({
-    dir,
-    home,
-    env: options.env,
-    readSecret: async (reference) => reference,
-  }).catch((error: unknown) => {
-    if (error instanceof ConfigError && error.code === "CONFIG_UNREADABLE" && isMissing(error.cause)) return null;
-    return "unusable" as const;
-  });
-  if (inspection === null) return null;
-  const config = inspection === "unusable" ? undefined : inspection.loaded?.config;
-  const agent = config?.runtime.default_agent ?? "main";
-  const id = config?.agents[agent]?.provider ?? OFFLINE.id;
-  const kind = config?.providers[id]?.kind ?? OFFLINE.kind;
-  return {
-    dir,
-    home,
-    file,
-    agent,
-    listen: config?.runtime.listen ?? "127.0.0.1:7433",
-    memory: config?.memory.backend ?? "embedded",
-    provider: { id, kind, source: "answers", reason: `written in ${CONFIG_FILE}` },
-    token: options.env[API_TOKEN_VARIABLE] ? "environment" : "file",
-    files: [],
-    notes: [],
-    recovered: true,
-  };
-}
-
-async function chooseProvider(answers: Answers, options: InitOptions, env: Environment): Promise<ProviderChoice> {
-  const given = answers.provider;
-  if (given === undefined) {
-    return detectProvider({
+  const first = startingState(options, existing);
+  const facts = await lookAround(options, env, answersOf(first), dialog);
+  await dialog.found(facts, existing !== null);
+  const inFile = new Set(Object.keys(secretsFile.values).filter((name) => secretsFile.values[name]));
+  const around: Surroundings = { facts, env, inFile };
+  const start = await resumed(options, dialog, first);
+  const before = existing === null ? null : await usualAnswers(existing, around);
+  const attempt = async (state: FlowState, typed: ReadonlyMap<string, string>): Promise<PreparedSetup> =>
+    planSetup({
+      options,
+      existing: existing === null || before === null ? null : { ...existing, answers: before },
+      answers: answersOf(state),
+      facts,
       env,
-      ...(options.localServers ? { localServers: options.localServers } : {}),
-      ...(options.detectTimeoutMs === undefined ? {} : { timeoutMs: options.detectTimeoutMs }),
-      ...(options.signal ? { signal: options.signal } : {}),
+      written: secretsFile.values,
+      typed,
+      random: options.random ?? randomBytes,
     });
-  }
-  const service = SERVICES.find(({ id }) => id === given.id);
-  const kind = given.kind ?? service?.kind ?? (given.id === "offline" ? "offline" : "openai-compatible");
-  const baseUrl =
-    given.base_url ?? (given.kind === undefined || given.kind === service?.kind ? service?.baseUrl : undefined);
-  const model = given.model ?? (given.base_url === undefined ? service?.model : undefined);
-  const usual = given.base_url === undefined ? service?.keyVariables : undefined;
-  const keyVariable = given.api_key_variable ?? usual?.find((variable) => env[variable]) ?? usual?.[0];
-  return {
-    id: given.id,
-    kind,
-    ...(model === undefined ? {} : { model }),
-    ...(baseUrl === undefined ? {} : { baseUrl }),
-    ...(keyVariable === undefined ? {} : { keyVariable }),
-    source: "answers",
-    reason: "chosen by the answers",
-  };
+  const prepared = await converse(dialog, { dir, start, around, attempt, env });
+  const result = await writeSetup(prepared, options);
+  await removeDraft(dir);
+  return { ...result, recovered };
 }
 
-function newSecrets(
-  answers: Answers,
-  { keyVariable }: ProviderChoice,
-  options: InitOptions,
-  written: Readonly<Record<string, string>>,
-) {
-  const secrets: Secret[] = [];
-  let token: InitResult["token"] = "generated";
-  if (options.env[API_TOKEN_VARIABLE]) token = "environment";
-  else if (written[API_TOKEN_VARIABLE]) token = "file";
-  else secrets.push(apiTokenSecret(generateApiToken(options.random ?? randomBytes)));
-  const key = keyVariable === undefined ? undefined : options.env[keyVariable];
-  if (answers.save_key && keyVariable !== undefined && key && !written[keyVariable]) {
-    if (/["'`\n\r\\#\s]/.test(key)) {
-      throw new ConfigError(
-        "CONFIG_INVALID",
-        `${keyVariable} holds characters that a line of .env cannot hold; write it there by hand.`,
-      );
-    }
-    secrets.push({ name: keyVariable, value: key, comment: "Copied from the environment at setup." });
-  }
-  return { secrets, token };
-}
-
-/** The files must make a configuration that is valid as soon as its variables are set. */
-async function checkStaged(
-  staged: string,
-  env: Environment,
-  { keyVariable }: ProviderChoice,
-  home: string,
-): Promise<void> {
-  const stand = {
-    SERVICE_PG_URL: "postgres://localhost/cairn",
-    ...(keyVariable === undefined ? {} : { [keyVariable]: "not set yet" }),
-  };
-  const inspection = await inspectConfig({ dir: staged, home, env: mergeEnvironments(stand, env) });
-  if (inspection.error === null) return;
-  const lines = inspection.errors.map((issue) => `  ${issue.path}: ${issue.message}`);
-  throw new ConfigError("CONFIG_INVALID", ["The answers do not make a valid configuration:", ...lines].join("\n"), {
-    issues: inspection.errors,
+export function alreadyThere(file: string): ConfigError {
+  return new ConfigError("CONFIG_EXISTS", `There is a configuration already: ${file}. It was left as it is.`, {
+    hint: "Change it with `cairn config`, or pass --force to write a new one; the old one is kept beside it.",
   });
 }
 
-function notesFor(
-  answers: Answers,
-  provider: ProviderChoice,
-  memory: string,
-  env: Environment,
-  processEnv: Environment,
-): string[] {
-  const { keyVariable } = provider;
-  const notes: string[] = [];
-  if (provider.kind === "offline") {
-    notes.push(
-      "No language model is configured: the agent answers with what its memory finds. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama, and run `cairn init --yes --force`.",
-    );
-  } else if (keyVariable !== undefined && !env[keyVariable]) {
-    notes.push(`${keyVariable} is not set: write \`${keyVariable}=...\` into .env before you start.`);
-  } else if (keyVariable !== undefined && processEnv[keyVariable] && !answers.save_key) {
-    notes.push(
-      `${keyVariable} stays in your environment. For a service that the system starts, write it into .env too, or pass --save-key.`,
-    );
-  }
-  if (memory === "postgres" && !env["SERVICE_PG_URL"])
-    notes.push("SERVICE_PG_URL is not set: write it into .env before you start.");
-  return notes;
+/** What the file says, then the answers of a file and of flags. */
+function startingState(options: InitOptions, existing: Existing | null): FlowState {
+  const fromFile = options.answers ?? {};
+  const flags: FlagAnswers = flagAnswers(options.flags ?? {}, mergeAnswers(existing?.tree ?? {}, fromFile));
+  // What is wrong is said before anything is looked at or asked.
+  parseAnswers(flags.tree);
+  return {
+    tree: flags.tree,
+    settled: new Set([...(existing?.pinned ?? []), ...pathsOf(fromFile, []), ...flags.answered]),
+  };
 }
 
-function isMissing(cause: unknown): boolean {
-  return cause instanceof Error && "code" in cause && cause.code === "ENOENT";
+/** Somebody who is asked sees everything; otherwise only what the answers depend on is looked at. */
+function lookAround(options: InitOptions, env: Environment, answers: Answers, dialog: Dialog): Promise<Facts> {
+  const { target } = answers.deployment;
+  const needed: ToolName[] = target === "kubernetes" ? ["kubectl"] : target === "docker" ? ["docker"] : [];
+  return detectFacts({
+    env,
+    tools: dialog.attended ? TOOLS : needed,
+    allServers: dialog.attended || answers.provider.id !== undefined,
+    ...(options.localServers ? { localServers: options.localServers } : {}),
+    ...(options.detectTimeoutMs === undefined ? {} : { serverTimeoutMs: options.detectTimeoutMs }),
+    ...(options.timezone === undefined ? {} : { timezone: options.timezone }),
+    ...(options.signal ? { signal: options.signal } : {}),
+  });
+}
+
+async function resumed(options: InitOptions, dialog: Dialog, start: FlowState): Promise<FlowState> {
+  if (!dialog.attended || options.resume === false) return start;
+  const draft = await readDraft(options.directories.dir);
+  if (draft === null) return start;
+  if (options.resume !== true && !(await dialog.resume(draft.savedAt))) return start;
+  const { tree, answered } = flagAnswers(options.flags ?? {}, mergeAnswers(draft.state.tree, options.answers ?? {}));
+  return { tree, settled: new Set([...draft.state.settled, ...start.settled, ...answered]) };
+}
+
+/** The answers that the configuration gives where everything is left as it is: what differs from them is a change. */
+async function usualAnswers(existing: Existing, around: Surroundings): Promise<Answers> {
+  const nobody = unattended({ lenient: true });
+  let state: FlowState = { tree: existing.tree, settled: new Set(existing.pinned) };
+  for (const phase of PHASES) state = await runPhase(phase, state, { around, answer: nobody.answer });
+  return answersOf(state);
+}
+
+interface Conversation {
+  readonly dir: string;
+  readonly start: FlowState;
+  readonly around: Surroundings;
+  readonly env: Environment;
+  readonly attempt: (state: FlowState, typed: ReadonlyMap<string, string>) => Promise<PreparedSetup>;
+}
+
+/** Phases 2 to 5: asks, shows what would be written, and asks again what is to be changed. */
+async function converse(
+  dialog: Dialog | Unattended,
+  { dir, start, around, attempt, env }: Conversation,
+): Promise<PreparedSetup> {
+  const typed = new Map<string, string>();
+  let state = start;
+  const keep = async (current: FlowState): Promise<void> => {
+    // Without a draft an interrupted setup starts anew; it is no reason to stop this one.
+    if (dialog.attended) await saveDraft(dir, current, new Date()).catch(() => undefined);
+  };
+  let phases: readonly (typeof PHASES)[number][] = PHASES;
+  for (;;) {
+    for (const phase of phases) {
+      await dialog.begin(phase);
+      state = await runPhase(phase, state, {
+        around,
+        answer: (question, leaf) => dialog.answer(question, leaf),
+        onAnswer: async (current) => {
+          state = current;
+          await keep(current);
+        },
+      });
+    }
+    if ("complete" in dialog) dialog.complete();
+    for (const question of secretsOf(answersOf(state))) {
+      if (env[question.variable] || typed.has(question.variable)) continue;
+      const value = await dialog.secret(question);
+      if (value !== undefined && value !== "") typed.set(question.variable, value);
+    }
+    const prepared = await attempt(state, typed);
+    const decision = prepared.review === null ? "write" : await dialog.review(prepared.review);
+    if (decision === "write") return prepared;
+    if (decision === "leave") throw new Interrupted("SIGINT");
+    state = reopened(decision, state);
+    phases = [decision];
+  }
+}
+
+/** Every answer in the tree, by its path. */
+function pathsOf(value: unknown, path: readonly string[]): string[] {
+  const key = listKey(path);
+  if (key !== null && Array.isArray(value)) {
+    const inner = value.filter(isTree).flatMap((entry) => pathsOf(entry, [...path, String(entry[key])]));
+    return [path.join("."), ...inner];
+  }
+  if (isTree(value) && path.at(-1) !== "bindings")
+    return Object.entries(value).flatMap(([name, one]) => pathsOf(one, [...path, name]));
+  return value === undefined ? [] : [path.join(".")];
 }

@@ -4,21 +4,34 @@
  * in between. Existing files are never overwritten; cairn.yaml comes last, so that it is there only when all is. Of two
  * setups at the same moment each places what the other has not; whoever places cairn.yaml is the one that counts.
  */
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { access, copyFile, link, lstat, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import {
+  access,
+  copyFile,
+  link,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+} from "node:fs/promises";
 import { dirname, join } from "node:path";
 import writeFileAtomic from "write-file-atomic";
 import { addSecrets, SECRETS_FILE } from "../../runtime/config/index.ts";
 import { CairnError, ConfigError } from "../../runtime/contracts/errors.ts";
 import { type DecidedPlan, decidedPlan } from "./decided-plan.ts";
 import { codeOf, exists, syncDirectory } from "./files.ts";
-import type { PlannedFile, SetupPlan } from "./generate.ts";
+import type { SetupPlan } from "./generate.ts";
 
 export interface FileOutcome {
   /** Relative to the deployment directory. */
   readonly path: string;
-  readonly action: "created" | "kept" | "extended" | "replaced";
+  readonly action: "created" | "kept" | "extended" | "replaced" | "updated";
 }
 
 /** Where a setup stands; tests end the process at each. */
@@ -34,6 +47,9 @@ export interface InstallOptions {
 const WORK_DIRECTORY = /^\.cairn-init-(\d+)-(\d+)-[0-9a-f-]+\.(staged|decided)$/;
 const PLAN_FILE = "plan.json";
 const FILES = "files";
+const MODE_BITS = 0o7777;
+
+type DecidedFile = DecidedPlan["files"][number];
 
 /** CONFIG_UNWRITABLE when the directory cannot be written; nothing of the setup is there then. */
 export async function install(dir: string, plan: SetupPlan, options: InstallOptions = {}): Promise<FileOutcome[]> {
@@ -98,7 +114,11 @@ async function stage(staging: string, plan: SetupPlan): Promise<void> {
     await writeDurably(target, content, 0o644);
   }
   const decided: DecidedPlan = {
-    files: plan.files.map(({ path, mode }) => ({ path, mode })),
+    files: plan.files.map(({ path, mode, expected }) => ({
+      path,
+      mode,
+      ...(expected === undefined ? {} : { expected: hashOf(expected) }),
+    })),
     secrets: [...plan.secrets],
     secretsHead: plan.secretsHead,
   };
@@ -115,7 +135,7 @@ async function carryOut(dir: string, decided: string, onStep?: InstallOptions["o
     const target = join(dir, file.path);
     await mkdir(dirname(target), { recursive: true });
     directories.add(dirname(target));
-    outcomes.push({ path: file.path, action: await place(join(decided, FILES, file.path), target, file.mode) });
+    outcomes.push({ path: file.path, action: await place(join(decided, FILES, file.path), target, file) });
     onStep?.("placed", file.path);
   }
   for (const directory of directories) await syncDirectory(directory);
@@ -131,7 +151,9 @@ async function placeSecrets(dir: string, { secrets, secretsHead }: DecidedPlan):
   return added.length > 0 ? "extended" : "kept";
 }
 
-async function place(staged: string, target: string, mode: PlannedFile["mode"]): Promise<FileOutcome["action"]> {
+async function place(staged: string, target: string, file: DecidedFile): Promise<FileOutcome["action"]> {
+  const { mode } = file;
+  if (mode === "update") return update(staged, target, file.expected ?? "");
   if (mode === "lines" && (await exists(target))) return addLines(await readFile(staged, "utf8"), target);
   if (mode === "replace" && (await exists(target))) {
     if (!(await exists(staged))) return "replaced";
@@ -150,6 +172,23 @@ async function place(staged: string, target: string, mode: PlannedFile["mode"]):
       return copyInPlace(staged, target);
     throw error;
   }
+}
+
+/** The file keeps its mode. What somebody has written there meanwhile is kept beside it. */
+async function update(staged: string, target: string, expected: string): Promise<FileOutcome["action"]> {
+  if (!(await exists(staged))) return "updated";
+  if (await exists(target)) {
+    // A link stays one, and what it leads to is changed.
+    const real = await realpath(target);
+    const wanted = await readFile(staged, "utf8");
+    const found = await readFile(real, "utf8");
+    if (found === wanted) return "updated";
+    if (hashOf(found) !== expected) await keepCopy(target);
+    await writeFileAtomic(real, wanted, { mode: (await stat(real)).mode & MODE_BITS });
+    return "updated";
+  }
+  await rename(staged, target);
+  return "updated";
 }
 
 async function addLines(wanted: string, target: string): Promise<FileOutcome["action"]> {
@@ -183,6 +222,10 @@ async function copyInPlace(staged: string, target: string): Promise<FileOutcome[
   return "created";
 }
 
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
 async function isSameFile(a: string, b: string): Promise<boolean> {
   const [first, second] = await Promise.all([lstat(a), lstat(b)]);
   return first.ino === second.ino && first.dev === second.dev;
@@ -212,6 +255,16 @@ function isAlive(pid: number, started: number): boolean {
 /** Milliseconds since the epoch. */
 function processStart(): number {
   return Math.round(performance.timeOrigin);
+}
+
+/** CONFIG_UNWRITABLE where nothing could be written there; the directory need not be there yet. */
+export async function requireWritable(dir: string): Promise<void> {
+  let at = dir;
+  while (!(await exists(at).catch(() => false)) && dirname(at) !== at) at = dirname(at);
+  await translated(dir, async () => {
+    if (!(await stat(at)).isDirectory()) throw Object.assign(new Error("not a directory"), { code: "ENOTDIR" });
+    await access(at, constants.W_OK | constants.X_OK);
+  });
 }
 
 async function translated<T>(dir: string, work: () => Promise<T>): Promise<T> {

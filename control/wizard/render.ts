@@ -1,37 +1,55 @@
 /** The outcome of a setup in words. */
 import { SECRETS_FILE } from "../../runtime/config/index.ts";
+import { colouredDiff } from "../output/render-edit.ts";
 import type { Mark } from "../output/terminal.ts";
 import type { InitResult } from "./init.ts";
 
+const MEMORY = {
+  embedded: "embedded",
+  postgres: "postgres",
+  datahub: "PostgreSQL, deployed with the nodes",
+} as const;
+
 export function renderInit(result: InitResult, mark: Mark): string {
-  const { agent, provider, dir, memory, listen, token } = result;
+  const { provider, dir, memory, listen, token, target, channels, agents, diff, files, next } = result;
+  if (diff !== null && files.length === 0) return "Nothing to change: the configuration says that already.";
   const model = provider.model === undefined ? "" : `, model ${provider.model}`;
   const tokens = {
     generated: `a new one, in ${SECRETS_FILE}`,
     file: `the one in ${SECRETS_FILE}`,
     environment: "the one in the environment",
   };
-  const workspace = result.files.filter(({ path }) => path.startsWith("workspace/"));
   const rows = [
+    ["Target", target],
     ["Provider", `${provider.id}${model} (${provider.reason})`],
-    ["Agent", agent],
-    ["Memory", memory],
-    ["Address", `http://${listen}`],
+    [agents.length === 1 ? "Agent" : "Agents", agents.join(", ")],
+    ...(channels.length > 0 ? [["Channels", channels.join(", ")]] : []),
+    ["Memory", MEMORY[memory]],
+    ...(target === "manual" ? [["Address", `http://${listen}`]] : []),
     ["Token", tokens[token]],
   ];
-  const lines = result.files
-    .filter(({ path }) => !path.startsWith("workspace/"))
-    .map(({ path, action }) => `  ${path} ${mark.dim(action)}`);
-  const created = workspace.filter(({ action }) => action === "created").length;
-  if (workspace.length > 0) lines.push(`  workspace/ ${mark.dim(`${created} of ${workspace.length} files created`)}`);
-  const done = result.recovered ? "An interrupted setup was finished" : "Set up";
+  const done = result.recovered ? "An interrupted setup was finished" : diff === null ? "Set up" : "Changed";
   return [
+    ...(diff === null || diff === "" ? [] : [colouredDiff(diff, mark)]),
     `${mark.good(done)} in ${mark.name(dir)}`,
-    ...lines,
+    ...fileLines(result, mark),
     "",
     ...rows.map(([label = "", value = ""]) => `  ${mark.dim(label.padEnd(9))} ${value}`),
     ...(result.notes.length > 0 ? ["", ...result.notes.map((note) => `${mark.warn("Note:")} ${note}`)] : []),
     "",
-    `Next: ${mark.name("cairn start")}, then ${mark.name("cairn chat")}`,
+    `Next: ${next.map((command) => mark.name(command)).join(", then ")}`,
   ].join("\n");
+}
+
+/** Folders with many files have one line. */
+function fileLines({ files }: InitResult, mark: Mark): string[] {
+  const folders = ["workspace/", "infra/"];
+  const single = files.filter(({ path }) => !folders.some((folder) => path.startsWith(folder)));
+  const lines = single.map(({ path, action }) => `  ${path} ${mark.dim(action)}`);
+  for (const folder of folders) {
+    const inside = files.filter(({ path }) => path.startsWith(folder));
+    const created = inside.filter(({ action }) => action === "created").length;
+    if (inside.length > 0) lines.push(`  ${folder} ${mark.dim(`${created} of ${inside.length} files created`)}`);
+  }
+  return lines;
 }

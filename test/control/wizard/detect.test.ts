@@ -2,7 +2,17 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { localServer, localServers } from "../../../control/wizard/catalogue.ts";
-import { detectProvider } from "../../../control/wizard/detect.ts";
+import { detectFacts, type FactOptions } from "../../../control/wizard/detect/facts.ts";
+
+/** What is taken where nothing is said. */
+async function detectProvider({ timeoutMs, ...options }: Omit<FactOptions, "tools"> & { readonly timeoutMs?: number }) {
+  const facts = await detectFacts({
+    ...options,
+    tools: [],
+    ...(timeoutMs === undefined ? {} : { serverTimeoutMs: timeoutMs }),
+  });
+  return facts.provider;
+}
 
 /** A server on a free port; its origin. */
 async function serve(listener: RequestListener): Promise<string> {

@@ -69,7 +69,7 @@ describe("init --yes on a fresh machine", () => {
     [
       "postgres",
       { OPENAI_API_KEY: "sk-example", SERVICE_PG_URL: "postgres://cairn@db/cairn" },
-      { agent: "nova", thinking: "low", listen: "0.0.0.0:80" },
+      { agents: [{ name: "nova", thinking: "low" }], listen: "0.0.0.0:80" },
     ],
   ])("writes exactly what is agreed: %s", async (golden, env, answers) => {
     const dir = join(await temporaryDirectory(), "d");
@@ -151,7 +151,9 @@ describe("init --yes where something is already", () => {
     const dir = join(await temporaryDirectory(), "d");
     await setup(dir);
     const before = await contents(dir);
-    await expect(setup(dir, { answers: { agent: "other" } })).rejects.toMatchObject({ code: "CONFIG_EXISTS" });
+    await expect(setup(dir, { answers: { agents: [{ name: "other" }] } })).rejects.toMatchObject({
+      code: "CONFIG_EXISTS",
+    });
     expect(await contents(dir)).toEqual(before);
   });
 
@@ -166,8 +168,8 @@ describe("init --yes where something is already", () => {
     const dir = join(await temporaryDirectory(), "d");
     await setup(dir);
     const first = await contents(dir);
-    await setup(dir, { force: true, answers: { agent: "second" } });
-    await setup(dir, { force: true, answers: { agent: "third" } });
+    await setup(dir, { force: true, answers: { agents: [{ name: "second" }] } });
+    await setup(dir, { force: true, answers: { agents: [{ name: "third" }] } });
     const files = await contents(dir);
     expect(files["cairn.yaml"]).toContain("third:");
     expect(files["cairn.yaml.bak"]).toBe(first["cairn.yaml"]);
@@ -200,11 +202,12 @@ describe("answers", () => {
 
   test.each([
     [{ agnet: "x" }, /agnet: no such answer/],
-    [{ agent: "a b" }, /agent: letters, digits/],
+    [{ agents: [{ name: "a b" }] }, /agents.0.name: an agent's name: letters, digits/],
+    [{ agents: [{ name: "a", colour: "red" }] }, /agents.0.colour: no such answer; there are name, provider/],
     [{ provider: { id: "x", api_key: "sk-1" } }, /provider.api_key: no such answer/],
-    [{ listen: "nowhere" }, /runtime.listen/],
-    [{ timezone: "Mars" }, /runtime.timezone/],
-    [{ provider: { id: "mine" } }, /providers.mine/],
+    [{ listen: "nowhere" }, /listen: HOST:PORT/],
+    [{ timezone: "Mars" }, /timezone: an IANA time zone/],
+    [{ deployment: { proxmox: { bridge: "a b" } } }, /deployment.proxmox.bridge: a bridge's name/],
   ])("that are not allowed are named, and nothing is written: %j", async (answers, words) => {
     const dir = join(await temporaryDirectory(), "d");
     await expect(setup(dir, { answers })).rejects.toMatchObject({ code: "CONFIG_INVALID" });
@@ -298,7 +301,9 @@ describe("a setup that is interrupted", () => {
     for (let round = 0; round < 5; round += 1) {
       const dir = join(await temporaryDirectory(), "d");
       const names = ["one", "two", "three", "four"];
-      const results = await Promise.allSettled(names.map((agent) => setup(dir, { answers: { agent } })));
+      const results = await Promise.allSettled(
+        names.map((agent) => setup(dir, { answers: { agents: [{ name: agent }] } })),
+      );
       const won = results.filter((result) => result.status === "fulfilled");
       const lost = results.filter((result) => result.status === "rejected").map((result): unknown => result.reason);
       expect(won.length).toBeGreaterThanOrEqual(1);

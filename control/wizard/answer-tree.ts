@@ -1,0 +1,118 @@
+/**
+ * Answers before they are checked: plain trees, as they come from a file, from flags and from questions. A list of agents,
+ * channels or nodes is found by the name of an entry, so that `["agents", "iris", "model"]` leads to one answer. Pure.
+ */
+
+export interface AnswerTree {
+  readonly [key: string]: unknown;
+}
+
+export type AnswerPath = readonly string[];
+
+/** Lists, and what their entries are called by. */
+const LISTS: Readonly<Record<string, string>> = { agents: "name", channels: "id", "deployment.nodes": "name" };
+
+/** Answers that mean nothing once another one beside them has changed: of another provider, the model is another. */
+const DEPENDENTS: Readonly<Record<string, readonly [decides: string, dependents: readonly string[]]>> = {
+  provider: ["id", ["kind", "base_url", "model", "api_key_variable"]],
+  "agents.*": ["provider", ["model"]],
+  "deployment.proxmox": ["host", ["host_key"]],
+};
+
+/** Null for what is no list of named entries. */
+export function listKey(path: AnswerPath): string | null {
+  return LISTS[path.join(".")] ?? null;
+}
+
+/** Later trees overrule earlier ones; null takes an answer away; a list has the entries of the last one that has it. */
+export function mergeAnswers(...trees: readonly AnswerTree[]): AnswerTree {
+  return trees.reduce<AnswerTree>((merged, tree) => mergeMaps(merged, tree, []), {});
+}
+
+export function answerAt(tree: AnswerTree, path: AnswerPath): unknown {
+  let at: unknown = tree;
+  for (const [index, part] of path.entries()) {
+    const key = listKey(path.slice(0, index));
+    if (key !== null) at = entriesOf(at).find((entry) => entry[key] === part);
+    else at = isTree(at) ? at[part] : undefined;
+  }
+  return at;
+}
+
+/**
+ * The tree with the answer in it; entries and maps on the way are made. Undefined takes an answer away. What depended on a former
+ * answer goes with it.
+ */
+export function withAnswer(tree: AnswerTree, path: AnswerPath, value: unknown): AnswerTree {
+  const before = answerAt(tree, path);
+  const changed = withPart(tree, path, [], value);
+  if (before === undefined || before === value) return changed;
+  const parent = path.slice(0, -1);
+  const [decides, dependents] = DEPENDENTS[patternOf(parent)] ?? ["", []];
+  if (path.at(-1) !== decides) return changed;
+  return dependents.reduce((current, name) => withPart(current, [...parent, name], [], undefined), changed);
+}
+
+/** The place with `*` for the names of entries. */
+export function patternOf(path: AnswerPath): string {
+  return path.map((part, index) => (listKey(path.slice(0, index)) === null ? part : "*")).join(".");
+}
+
+/** The tree with exactly these entries in the list; what was said of those that stay is kept. */
+export function withEntries(tree: AnswerTree, path: AnswerPath, names: readonly string[]): AnswerTree {
+  const key = listKey(path) ?? "name";
+  const before = entriesOf(answerAt(tree, path));
+  const entries = names.map((name) => before.find((entry) => entry[key] === name) ?? { [key]: name });
+  return withAnswer(tree, path, entries);
+}
+
+export function isTree(value: unknown): value is AnswerTree {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function entriesOf(list: unknown): AnswerTree[] {
+  return Array.isArray(list) ? list.filter(isTree) : [];
+}
+
+function withPart(tree: unknown, path: AnswerPath, done: AnswerPath, value: unknown): AnswerTree {
+  const [part, ...rest] = path;
+  const map = isTree(tree) ? tree : {};
+  if (part === undefined) return map;
+  const here = [...done, part];
+  if (rest.length === 0) return { ...map, [part]: value };
+  const key = listKey(here);
+  if (key === null) return { ...map, [part]: withPart(map[part], rest, here, value) };
+  const [name = "", ...inner] = rest;
+  const entries = entriesOf(map[part]);
+  const known = entries.some((entry) => entry[key] === name);
+  const all = known ? entries : [...entries, { [key]: name }];
+  const changed = all.map((entry) => (entry[key] === name ? withPart(entry, inner, [...here, "*"], value) : entry));
+  return { ...map, [part]: changed };
+}
+
+function mergeMaps(base: AnswerTree, over: AnswerTree, path: AnswerPath): AnswerTree {
+  const merged: Record<string, unknown> = { ...base };
+  const [decides, dependents] = DEPENDENTS[path.join(".")] ?? ["", []];
+  const decision = over[decides];
+  if (decision !== undefined && base[decides] !== undefined && decision !== base[decides])
+    for (const name of dependents) delete merged[name];
+  for (const [key, value] of Object.entries(over)) {
+    if (value === undefined) continue;
+    if (value === null) delete merged[key];
+    else merged[key] = mergeValues(merged[key], value, [...path, key]);
+  }
+  return merged;
+}
+
+function mergeValues(base: unknown, over: unknown, path: AnswerPath): unknown {
+  const key = listKey(path);
+  if (key !== null && Array.isArray(over)) {
+    const before = entriesOf(base);
+    return over.map((entry: unknown) => {
+      if (!isTree(entry)) return entry;
+      const former = before.find((one) => one[key] === entry[key]) ?? {};
+      return mergeMaps(former, entry, [...path, "*"]);
+    });
+  }
+  return isTree(over) ? mergeMaps(isTree(base) ? base : {}, over, path) : over;
+}

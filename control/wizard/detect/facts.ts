@@ -1,0 +1,120 @@
+/** Phase 1 of a setup: what this machine has. Everything is looked at at once, briefly, and nothing is changed. */
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import type { Environment } from "../../../runtime/config/index.ts";
+import type { LocalServer } from "../catalogue.ts";
+import { detectServers, OFFLINE, type ProviderChoice, providerFromEnvironment } from "../detect.ts";
+import { askTool, type ToolAnswer } from "./tool.ts";
+
+export const TOOLS = ["docker", "pulumi", "kubectl", "ssh"] as const;
+export type ToolName = (typeof TOOLS)[number];
+
+export interface Facts {
+  readonly node: string;
+  /** Null where it was not looked for or is not there. */
+  readonly docker: { readonly version: string | null } | null;
+  readonly pulumi: { readonly version: string } | null;
+  readonly kubernetes: { readonly current: string | null; readonly contexts: readonly string[] } | null;
+  /** Number of keys that the agent holds, and of public keys in `~/.ssh`. */
+  readonly ssh: { readonly agentKeys: number; readonly keyFiles: number } | null;
+  /** Local model servers that answer. */
+  readonly servers: readonly ProviderChoice[];
+  /** What is taken where nothing else is said. */
+  readonly provider: ProviderChoice;
+  readonly timezone: string;
+}
+
+export interface FactOptions {
+  readonly env: Environment;
+  /** Programs that are asked; none when empty. */
+  readonly tools: readonly ToolName[];
+  /** False: a key in the environment says enough. */
+  readonly allServers?: boolean;
+  readonly localServers?: readonly LocalServer[];
+  /** Milliseconds for each model server and each program. */
+  readonly serverTimeoutMs?: number;
+  readonly toolTimeoutMs?: number;
+  readonly timezone?: string;
+  readonly signal?: AbortSignal;
+}
+
+const TOOL_TIMEOUT_MS = 2_500;
+
+/** Never rejects. */
+export async function detectFacts(options: FactOptions): Promise<Facts> {
+  const { env, tools, allServers = true } = options;
+  const fromEnvironment = providerFromEnvironment(env);
+  const wanted = allServers || fromEnvironment === null;
+  const has = <T>(tool: ToolName, look: (options: FactOptions) => Promise<T>): Promise<T | null> =>
+    tools.includes(tool) ? look(options).catch(() => null) : Promise.resolve(null);
+  const [servers, docker, pulumi, kubernetes, ssh] = await Promise.all([
+    wanted
+      ? detectServers({
+          env,
+          ...(options.localServers ? { localServers: options.localServers } : {}),
+          ...(options.serverTimeoutMs === undefined ? {} : { timeoutMs: options.serverTimeoutMs }),
+          ...(options.signal ? { signal: options.signal } : {}),
+        })
+      : [],
+    has("docker", lookAtDocker),
+    has("pulumi", lookAtPulumi),
+    has("kubectl", lookAtKubernetes),
+    has("ssh", lookAtSsh),
+  ]);
+  return {
+    node: process.versions.node,
+    docker,
+    pulumi,
+    kubernetes,
+    ssh,
+    servers,
+    provider: fromEnvironment ?? servers[0] ?? OFFLINE,
+    timezone: options.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
+  };
+}
+
+function ask(program: string, args: readonly string[], options: FactOptions): Promise<ToolAnswer | null> {
+  const { env, toolTimeoutMs: timeoutMs = TOOL_TIMEOUT_MS, signal } = options;
+  return askTool({ program, args, env, timeoutMs, signal });
+}
+
+async function lookAtDocker(options: FactOptions): Promise<Facts["docker"]> {
+  const answer = await ask("docker", ["version", "--format", "{{.Server.Version}}"], options);
+  if (answer === null) return null;
+  const version = answer.stdout.trim();
+  return { version: answer.ok && /^[\w.+~-]+$/.test(version) ? version : null };
+}
+
+async function lookAtPulumi(options: FactOptions): Promise<Facts["pulumi"]> {
+  const answer = await ask("pulumi", ["version"], {
+    ...options,
+    env: { ...options.env, PULUMI_SKIP_UPDATE_CHECK: "true" },
+  });
+  const version = /^v?(\d+\.\d+\.\d+\S*)/.exec(answer?.stdout ?? "")?.[1];
+  return version === undefined ? null : { version };
+}
+
+const kubeconfig = z.object({
+  "current-context": z.string().nullish(),
+  contexts: z.array(z.object({ name: z.string() })).nullish(),
+});
+
+async function lookAtKubernetes(options: FactOptions): Promise<Facts["kubernetes"]> {
+  const answer = await ask("kubectl", ["config", "view", "-o", "json"], options);
+  if (answer === null || !answer.ok) return null;
+  const found = kubeconfig.parse(JSON.parse(answer.stdout));
+  const contexts = (found.contexts ?? []).map(({ name }) => name);
+  return { current: found["current-context"] || null, contexts };
+}
+
+async function lookAtSsh(options: FactOptions): Promise<Facts["ssh"]> {
+  const [client, agent, files] = await Promise.all([
+    ask("ssh", ["-V"], options),
+    options.env["SSH_AUTH_SOCK"] ? ask("ssh-add", ["-l"], options) : null,
+    readdir(join(options.env["HOME"] ?? "/nonexistent", ".ssh")).catch(() => []),
+  ]);
+  if (client === null) return null;
+  const agentKeys = agent?.ok ? agent.stdout.split("\n").filter((line) => line !== "").length : 0;
+  return { agentKeys, keyFiles: files.filter((name) => name.endsWith(".pub")).length };
+}

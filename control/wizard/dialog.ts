@@ -1,0 +1,72 @@
+/** Who answers the questions of a setup: a person at a terminal, or nobody, where what is usual counts. */
+import { UsageError } from "../output/failure.ts";
+import type { AnswerLeaf } from "./answer-leaves.ts";
+import type { Phase } from "./answers.ts";
+import type { Facts } from "./detect/facts.ts";
+import type { Question, SecretQuestion } from "./phases/question.ts";
+
+/** What would be written, for the operator to look at. */
+export interface Review {
+  readonly dir: string;
+  /** A unified diff where there is a configuration, else the new one. Without secrets. */
+  readonly text: string;
+  readonly isDiff: boolean;
+  /** Files beside cairn.yaml that would be written, relative to the directory. */
+  readonly files: readonly string[];
+  /** Names of the variables that go into `.env`. */
+  readonly secrets: readonly string[];
+  readonly notes: readonly string[];
+}
+
+export interface Dialog {
+  /** Phases in which somebody is there: what was said is kept in a draft, and what is written is shown first. */
+  readonly attended: boolean;
+  found(facts: Facts, existing: boolean): Promise<void>;
+  begin(phase: Phase): Promise<void>;
+  /** Undefined: there is no answer. */
+  answer(question: Question, leaf: AnswerLeaf): Promise<unknown>;
+  /** Undefined: it is written into `.env` later. */
+  secret(question: SecretQuestion): Promise<string | undefined>;
+  /** Whether to go on with the answers of an interrupted setup. */
+  resume(savedAt: Date): Promise<boolean>;
+  /** `leave`: nothing is written. */
+  review(review: Review): Promise<"write" | "leave" | Phase>;
+}
+
+export interface Unattended extends Dialog {
+  /** UsageError that names all flags that are needed, if any is. */
+  complete(): void;
+}
+
+/**
+ * Takes what is usual for an answer. `lenient` is `--yes`: only what nothing is usual for has to be given. Otherwise every
+ * question needs its flag.
+ */
+export function unattended({ lenient }: { readonly lenient: boolean }): Unattended {
+  const missing = new Set<string>();
+  return {
+    attended: false,
+    found: async () => {},
+    begin: async () => {},
+    async answer(question, leaf) {
+      const usual = "default" in question ? question.default : undefined;
+      const needed = question.kind === "host-key" || (question.kind === "input" && question.required);
+      if (lenient ? needed && usual === undefined : question.kind !== "input" || question.required)
+        missing.add(`--${leaf.flag}`);
+      return usual;
+    },
+    secret: async () => undefined,
+    resume: async () => false,
+    review: async () => "write",
+    complete() {
+      if (missing.size === 0) return;
+      const flags = [...missing].join(", ");
+      throw new UsageError(
+        `Without a terminal nothing is asked, and these flags are missing: ${flags}.`,
+        lenient
+          ? "Pass them, or answer them in --answers FILE."
+          : "Pass them, or --yes to use what is found on this machine, or --answers FILE.",
+      );
+    },
+  };
+}

@@ -1,0 +1,101 @@
+/** What a configuration answers already. What stands there as a reference, or is not understood, is left alone. Pure. */
+import { derive } from "../../runtime/config/derive.ts";
+import { type Tree, type TreeMap, valueAt } from "../../runtime/config/tree.ts";
+import { answerLeaves } from "./answer-leaves.ts";
+import { type AnswerPath, type AnswerTree, isTree, patternOf, withAnswer } from "./answer-tree.ts";
+import { CHANNEL_IDS } from "./answers.ts";
+
+export interface ExistingAnswers {
+  readonly tree: AnswerTree;
+  /** Ids of answers that the file gives in a way that a setup does not change: `${NAME}`, or nothing that is allowed. */
+  readonly pinned: readonly string[];
+}
+
+/** `tree` is cairn.yaml as it was written. */
+export function existingAnswers(tree: TreeMap): ExistingAnswers {
+  const whole = derive(tree, { env: {}, hostname: "" });
+  const leaves = new Map(answerLeaves().map((leaf) => [leaf.id, leaf]));
+  const pinned: string[] = [];
+  let answers: AnswerTree = {};
+  const take = (path: AnswerPath, value: unknown): void => {
+    if (value === undefined || value === null) return;
+    const leaf = leaves.get(patternOf(path));
+    const plain = !JSON.stringify(value).includes("${") && !String(value).startsWith("op://");
+    const allowed = leaf === undefined || leaf.form === "names" || leaf.schema.safeParse(value).success;
+    if (plain && allowed) answers = withAnswer(answers, path, value);
+    else pinned.push(path.join("."));
+  };
+  const at = (...path: string[]): Tree | undefined => valueAt(whole, path);
+
+  takeDeployment(at, take, pinned);
+  take(["listen"], at("runtime", "listen"));
+  take(["timezone"], at("runtime", "timezone"));
+  const agent = takeAgents(at, take);
+  takeProvider(at, take, at("agents", agent, "provider"));
+  takeChannels(at, take);
+  return { tree: answers, pinned };
+}
+
+type At = (...path: string[]) => Tree | undefined;
+type Take = (path: AnswerPath, value: unknown) => void;
+
+function takeDeployment(at: At, take: Take, pinned: string[]): void {
+  for (const key of ["target", "name"]) take(["deployment", key], at("deployment", key));
+  for (const { path, form } of answerLeaves()) {
+    if (path[0] === "deployment" && path.length === 3 && form === "value") take(path, at(...path));
+  }
+  for (const key of ["publish", "shared_storage"]) take(["deployment", key], at("deployment", "datahub", key));
+  const nodes = at("deployment", "nodes");
+  for (const node of Array.isArray(nodes) ? nodes : []) {
+    if (!isTree(node) || typeof node["name"] !== "string" || node["name"].includes("${")) {
+      pinned.push("deployment.nodes");
+      continue;
+    }
+    const path = ["deployment", "nodes", node["name"]];
+    take([...path, "name"], node["name"]);
+    for (const key of ["host", "address", "pve_node"]) take([...path, key], node[key]);
+  }
+  const deployed = at("deployment", "datahub", "postgres") === true;
+  const own = at("memory", "postgres") === undefined ? "embedded" : "postgres";
+  take(["memory"], deployed ? "datahub" : own);
+}
+
+/** The default agent comes first. Its name. */
+function takeAgents(at: At, take: Take): string {
+  const agents = at("agents");
+  const names = isTree(agents) ? Object.keys(agents) : [];
+  const chosen = at("runtime", "default_agent");
+  const [first = "main"] = typeof chosen === "string" && names.includes(chosen) ? [chosen] : names;
+  for (const name of [first, ...names.filter((other) => other !== first)]) {
+    if (!names.includes(name)) continue;
+    take(["agents", name, "name"], name);
+    take(["agents", name, "thinking"], at("agents", name, "default_thinking"));
+    if (name === first) continue;
+    take(["agents", name, "provider"], at("agents", name, "provider"));
+    take(["agents", name, "model"], at("agents", name, "model"));
+  }
+  return first;
+}
+
+function takeProvider(at: At, take: Take, id: Tree | undefined): void {
+  if (typeof id !== "string") return;
+  take(["provider", "id"], id);
+  for (const key of ["kind", "base_url", "model"]) take(["provider", key], at("providers", id, key));
+  take(["provider", "api_key_variable"], variableOf(at("providers", id, "api_key")));
+}
+
+function takeChannels(at: At, take: Take): void {
+  for (const id of CHANNEL_IDS) {
+    if (at("channels", id) === undefined) continue;
+    const path = ["channels", id];
+    take([...path, "id"], id);
+    take([...path, "token_variable"], variableOf(at("channels", id, "token")));
+    take([...path, "owner_id"], at("channels", id, "owner_id"));
+    take([...path, "bindings"], at("channels", id, "channel_bindings"));
+  }
+}
+
+/** `NAME` of `${NAME}`; what is written in another way as it is, which is no name and so left alone. */
+function variableOf(value: Tree | undefined): unknown {
+  return typeof value === "string" ? (/^\$\{(\w+)\}$/.exec(value)?.[1] ?? value) : value;
+}

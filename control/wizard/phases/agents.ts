@@ -1,0 +1,112 @@
+/** Phase 3 of a setup: who there is, and which language model answers for them. Pure. */
+import type { Answers } from "../answers.ts";
+import { localServers, SERVICES } from "../catalogue.ts";
+import { serviceOf } from "../provider.ts";
+import type { Choice, PhaseInput, Question } from "./question.ts";
+import { secretsOf } from "./secrets.ts";
+
+export const FIRST_AGENT = "main";
+/** A known id whose kind says what it is; its address is asked for. */
+const OTHER = "openai-compatible";
+
+export function agentQuestions(input: PhaseInput): Question[] {
+  const { answers } = input;
+  const names = answers.agents.length > 0 ? answers.agents.map(({ name }) => name) : [FIRST_AGENT];
+  const [first = FIRST_AGENT, ...others] = names;
+  return [
+    { kind: "names", path: ["agents"], default: names },
+    ...providerQuestions(input),
+    thinkingQuestion(answers, first),
+    ...others.flatMap((name) => furtherAgent(input, name)),
+    ...saveQuestion(input),
+  ];
+}
+
+function providerQuestions(input: PhaseInput): Question[] {
+  const { answers, facts, env } = input;
+  const { provider } = answers;
+  const id = provider.id ?? facts.provider.id;
+  const found = facts.servers.find((server) => server.id === id);
+  const service = serviceOf(id);
+  const questions: Question[] = [
+    { kind: "select", path: ["provider", "id"], choices: providerChoices(input, id), default: id },
+  ];
+  if (id === "offline" || provider.kind === "offline") return questions;
+  const address = provider.base_url ?? found?.baseUrl ?? localServers(env).find((server) => server.id === id)?.baseUrl;
+  if (service === undefined && provider.kind === undefined)
+    questions.push({ kind: "input", path: ["provider", "base_url"], about: { id }, default: address, required: true });
+  const usual = provider.base_url === undefined ? service?.model : undefined;
+  const model = provider.model ?? found?.model ?? usual;
+  questions.push({ kind: "input", path: ["provider", "model"], about: { id }, default: model, required: true });
+  const variable = provider.api_key_variable ?? keyDefault(input, id);
+  if (found === undefined || provider.api_key_variable !== undefined)
+    questions.push({
+      kind: "input",
+      path: ["provider", "api_key_variable"],
+      about: { id },
+      default: variable,
+      required: false,
+    });
+  return questions;
+}
+
+/** The variable that is set already, else the usual one. An address of one's own gets no key without being asked. */
+function keyDefault({ answers, env }: PhaseInput, id: string): string | undefined {
+  if (answers.provider.base_url !== undefined) return undefined;
+  const variables = serviceOf(id)?.keyVariables ?? [];
+  return variables.find((variable) => env[variable]) ?? variables[0];
+}
+
+function providerChoices({ facts, env }: PhaseInput, chosen: string): Choice[] {
+  const keyed = SERVICES.filter(({ keyVariables }) => keyVariables.some((variable) => env[variable]));
+  const rest = SERVICES.filter((service) => !keyed.includes(service));
+  const ids = [
+    ...keyed.map(({ id }) => id),
+    ...facts.servers.map(({ id }) => id),
+    ...rest.map(({ id }) => id),
+    OTHER,
+    "offline",
+  ];
+  return [...new Set(ids.includes(chosen) ? ids : [chosen, ...ids])].map((value) => {
+    const variable = keyed.find(({ id }) => id === value)?.keyVariables.find((name) => env[name]);
+    const server = facts.servers.find(({ id }) => id === value);
+    const description = server?.reason ?? (variable === undefined ? undefined : `${variable} is set`);
+    return { value, name: value, ...(description === undefined ? {} : { description }) };
+  });
+}
+
+function thinkingQuestion(answers: Answers, agent: string): Question {
+  const levels = ["off", "low", "medium", "high"].map((value) => ({ value, name: value }));
+  const known = answers.agents.find(({ name }) => name === agent)?.thinking ?? "off";
+  return { kind: "select", path: ["agents", agent, "thinking"], about: { agent }, choices: levels, default: known };
+}
+
+function furtherAgent(input: PhaseInput, agent: string): Question[] {
+  const { answers, facts } = input;
+  const known = answers.agents.find(({ name }) => name === agent);
+  const usual = answers.provider.id ?? facts.provider.id;
+  const chosen = known?.provider ?? usual;
+  const path = ["agents", agent, "provider"];
+  const about = { agent };
+  return [
+    { kind: "select", path, about, choices: providerChoices(input, chosen), default: chosen },
+    ...(chosen === "offline" || chosen === usual ? [] : [modelQuestion(agent, known?.model ?? modelOf(input, chosen))]),
+    thinkingQuestion(answers, agent),
+  ];
+}
+
+function modelQuestion(agent: string, model: string | undefined): Question {
+  return { kind: "input", path: ["agents", agent, "model"], about: { agent }, default: model, required: true };
+}
+
+function modelOf({ facts }: PhaseInput, id: string): string | undefined {
+  return facts.servers.find((server) => server.id === id)?.model ?? serviceOf(id)?.model;
+}
+
+/** Only where something that is needed is in the environment, and nowhere else. */
+function saveQuestion({ answers, env, inFile }: PhaseInput): Question[] {
+  const inEnvironment = secretsOf(answers).filter(({ variable }) => env[variable] && !inFile.has(variable));
+  if (inEnvironment.length === 0 && answers.save_key === undefined) return [];
+  const variables = inEnvironment.map(({ variable }) => variable).join(", ");
+  return [{ kind: "confirm", path: ["save_key"], about: { variables }, default: answers.save_key ?? false }];
+}

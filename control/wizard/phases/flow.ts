@@ -1,0 +1,76 @@
+/**
+ * Asks what the phases want to know, one question after the other: which one comes next follows from the answers so far. Whoever
+ * answers, a person, a file of answers or nobody, goes the same way; so the same answers make the same files.
+ */
+import { type AnswerLeaf, answerLeaves, leafAt } from "../answer-leaves.ts";
+import { type AnswerTree, listKey, withAnswer, withEntries } from "../answer-tree.ts";
+import { type Answers, type Phase, parseAnswers } from "../answers.ts";
+import { agentQuestions } from "./agents.ts";
+import { channelQuestions } from "./channels.ts";
+import { deploymentQuestions } from "./deployment.ts";
+import { idOf, type PhaseInput, type Question } from "./question.ts";
+
+export interface FlowState {
+  readonly tree: AnswerTree;
+  /** Ids of the questions that need not be asked, or not again. */
+  readonly settled: ReadonlySet<string>;
+}
+
+export type Surroundings = Omit<PhaseInput, "answers">;
+
+export interface FlowOptions {
+  readonly around: Surroundings;
+  /** Undefined: there is no answer. */
+  readonly answer: (question: Question, leaf: AnswerLeaf) => Promise<unknown>;
+  /** Told of each new state, before the next question. */
+  readonly onAnswer?: (state: FlowState) => Promise<void>;
+}
+
+const QUESTIONS: { readonly [P in Phase]: (input: PhaseInput) => Question[] } = {
+  deployment: deploymentQuestions,
+  agents: agentQuestions,
+  channels: channelQuestions,
+};
+
+export function questionsOf(phase: Phase, input: PhaseInput): Question[] {
+  return QUESTIONS[phase](input);
+}
+
+/** CONFIG_INVALID for an answer that is not allowed; whatever `answer` rejects with. */
+export async function runPhase(phase: Phase, state: FlowState, options: FlowOptions): Promise<FlowState> {
+  const leaves = answerLeaves();
+  let current = state;
+  for (;;) {
+    const questions = questionsOf(phase, { ...options.around, answers: parseAnswers(current.tree) });
+    const next = questions.find((question) => !current.settled.has(idOf(question)));
+    if (next === undefined) return current;
+    const value = await options.answer(next, leafAt(leaves, next.path));
+    current = settle(current, next, value);
+    await options.onAnswer?.(current);
+  }
+}
+
+/** The state of a phase that is to be asked again. */
+export function reopened(phase: Phase, { tree, settled }: FlowState): FlowState {
+  const ofPhase = (id: string): boolean => {
+    const leaf = answerLeaves().find((one) => matches(one.path, id.split(".")));
+    return leaf?.phase === phase;
+  };
+  return { tree, settled: new Set([...settled].filter((id) => !ofPhase(id))) };
+}
+
+export function answersOf({ tree }: FlowState): Answers {
+  return parseAnswers(tree);
+}
+
+function settle({ tree, settled }: FlowState, question: Question, value: unknown): FlowState {
+  const after =
+    listKey(question.path) !== null && Array.isArray(value)
+      ? withEntries(tree, question.path, value.map(String))
+      : withAnswer(tree, question.path, value);
+  return { tree: after, settled: new Set([...settled, idOf(question)]) };
+}
+
+function matches(pattern: readonly string[], path: readonly string[]): boolean {
+  return pattern.length === path.length && pattern.every((part, index) => part === "*" || part === path[index]);
+}

@@ -1,0 +1,58 @@
+/** A question of a setup as data: what is asked, where the answer goes, and what may be said. The words are in prompts/. */
+import type { Environment } from "../../../runtime/config/index.ts";
+import type { AnswerPath } from "../answer-tree.ts";
+import type { Answers } from "../answers.ts";
+import type { Facts } from "../detect/facts.ts";
+
+export interface Choice {
+  readonly value: string;
+  readonly name: string;
+  readonly description?: string;
+}
+
+interface Common {
+  /** Place of the answer. */
+  readonly path: AnswerPath;
+  /** What fills the gaps of its words: the name of an agent, a host. */
+  readonly about?: Readonly<Record<string, string>>;
+}
+
+export type Question =
+  | (Common & { readonly kind: "select"; readonly choices: readonly Choice[]; readonly default: string })
+  | (Common & { readonly kind: "checkbox"; readonly choices: readonly Choice[]; readonly default: readonly string[] })
+  | (Common & { readonly kind: "confirm"; readonly default: boolean })
+  /** Names, separated by commas. */
+  | (Common & { readonly kind: "names"; readonly default: readonly string[] })
+  /** `required` and no default: it has to be answered, and `--yes` alone cannot. */
+  | (Common & { readonly kind: "input"; readonly default?: string | undefined; readonly required: boolean })
+  /** `CHAT=AGENT`, separated by commas. */
+  | (Common & { readonly kind: "pairs"; readonly default: Readonly<Record<string, string>> })
+  /** The key that the host itself shows: it counts when the operator agrees to it. */
+  | (Common & {
+      readonly kind: "host-key";
+      readonly default?: string | undefined;
+      readonly host: string;
+      readonly port: number;
+    });
+
+/** What a phase knows when it says its questions. */
+export interface PhaseInput {
+  readonly answers: Answers;
+  readonly facts: Facts;
+  /** `.env` and the environment of the process. */
+  readonly env: Environment;
+  /** Names that `.env` has. */
+  readonly inFile: ReadonlySet<string>;
+}
+
+/** A value that goes into `.env`: asked hidden, never part of the answers, never kept between runs. */
+export interface SecretQuestion {
+  readonly variable: string;
+  readonly purpose: "key" | "token" | "database";
+  /** Provider or channel that it is for. */
+  readonly of: string;
+}
+
+export function idOf({ path }: Pick<Question, "path">): string {
+  return path.join(".");
+}

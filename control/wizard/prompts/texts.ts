@@ -1,0 +1,96 @@
+/** The words of all questions of a setup, by the answer that they are for. `{name}` is filled in. */
+
+export interface QuestionText {
+  readonly message: string;
+  /** Shown behind a question that may be left empty. */
+  readonly empty?: string;
+}
+
+export const QUESTION_TEXTS: Readonly<Record<string, QuestionText>> = {
+  "deployment.target": { message: "Where shall the service run?" },
+  "deployment.name": { message: "Name of the deployment" },
+  "deployment.docker.host": { message: "Docker host (local, or ssh://user@host)" },
+  "deployment.docker.network": { message: "Docker network" },
+  "deployment.nodes": { message: "Names of the nodes, separated by commas" },
+  "deployment.nodes.*.host": { message: "Docker host of {node}" },
+  "deployment.nodes.*.address": { message: "Address of {node} (dhcp, or such as 192.168.1.41/24)" },
+  "deployment.nodes.*.pve_node": { message: "Member of the cluster that runs {node}" },
+  "deployment.proxmox.host": { message: "Proxmox host" },
+  "deployment.proxmox.port": { message: "Its SSH port" },
+  "deployment.proxmox.host_key": { message: "Its public host key (a line of ssh-keyscan)" },
+  "deployment.proxmox.user": { message: "SSH user" },
+  "deployment.proxmox.identity_file": { message: "Private key file", empty: "the agent's keys" },
+  "deployment.proxmox.template": { message: "Container template" },
+  "deployment.proxmox.storage": { message: "Storage" },
+  "deployment.proxmox.bridge": { message: "Network bridge" },
+  "deployment.proxmox.gateway": { message: "Gateway of the fixed addresses", empty: "none" },
+  "deployment.proxmox.postgres_address": { message: "Address of the database (such as 192.168.1.50/24)" },
+  "deployment.kubernetes.context": { message: "Context of the cluster", empty: "the current one" },
+  "deployment.kubernetes.namespace": { message: "Namespace" },
+  "deployment.kubernetes.storage_class": { message: "Storage class", empty: "the cluster's default" },
+  "deployment.kubernetes.replicas": { message: "Pods of each agent group" },
+  "deployment.publish": { message: "Address and port of the database for nodes on other hosts" },
+  "deployment.shared_storage": { message: "A volume that all nodes share?" },
+  memory: { message: "Where shall the memory be stored?" },
+  listen: { message: "Address of the HTTP server" },
+  timezone: { message: "Time zone" },
+  agents: { message: "Names of the agents, separated by commas; the first is the default" },
+  "agents.*.provider": { message: "Provider of {agent}" },
+  "agents.*.model": { message: "Model of {agent}" },
+  "agents.*.thinking": { message: "How long shall {agent} think?" },
+  "provider.id": { message: "Language model provider" },
+  "provider.kind": { message: "Kind of {id}" },
+  "provider.base_url": { message: "Address of {id}" },
+  "provider.model": { message: "Model of {id}" },
+  "provider.api_key_variable": { message: "Variable that holds the key of {id}", empty: "no key" },
+  save_key: { message: "Copy from the environment into .env: {variables}?" },
+  channels: { message: "Chat platforms" },
+  "channels.*.token_variable": { message: "Variable that holds the token of the {channel} bot" },
+  "channels.*.owner_id": { message: "Your id on {channel}" },
+  "channels.*.bindings": { message: "Chats of {channel} that another agent answers (CHAT=AGENT, ...)", empty: "none" },
+};
+
+/** What a choice means, by the answer and its value. */
+export const CHOICE_TEXTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "deployment.target": {
+    docker: "containers, here or on hosts that SSH reaches",
+    proxmox: "LXC containers of a Proxmox host",
+    kubernetes: "pods of a cluster",
+    manual: "a process on this machine",
+  },
+  memory: {
+    embedded: "on the node itself: for one node",
+    postgres: "a PostgreSQL server of your own (SERVICE_PG_URL)",
+    datahub: "a PostgreSQL that is deployed with the nodes",
+  },
+  "provider.id": { offline: "no language model", "openai-compatible": "any other with an OpenAI-compatible API" },
+};
+
+export const SECRET_TEXTS = {
+  key: "Key of {of} for {variable}, kept in .env (empty: later)",
+  token: "Token of the {of} bot for {variable}, kept in .env (empty: later)",
+  database: "URL of {of} for {variable}, kept in .env (empty: later)",
+} as const;
+
+export const WORDS = {
+  detected: "Found on this machine",
+  phases: { deployment: "Deployment", agents: "Agents", channels: "Channels" },
+  review: "Review",
+  reviewQuestion: "Write this?",
+  write: "write it",
+  change: "change {phase}",
+  leave: "leave, and write nothing",
+  resume: "A setup was interrupted ({when}). Go on with its answers?",
+  hostKey: "Is {fingerprint} the key of {host}?",
+  hostKeyKnown: "known_hosts has the same key.",
+  hostKeyUnknown: "Compare it with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the host itself.",
+  hostKeyUnread: "{host} shows no key now.",
+  keptDraft: "Nothing was written. The answers are kept: the same command goes on from here.",
+  required: "an answer is needed",
+  notPlain: "no spaces, quotes, # or backslashes: write it into .env by hand",
+  pair: "CHAT=AGENT, separated by commas",
+} as const;
+
+export function filled(text: string, values: Readonly<Record<string, string>> = {}): string {
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
+}

@@ -1,0 +1,113 @@
+/** The answers as settings of cairn.yaml: each with its place. Pure. */
+import type { Answers } from "./answers.ts";
+import type { ProviderChoice } from "./detect.ts";
+import { chosenProvider, furtherProvider } from "./provider.ts";
+
+export interface Setting {
+  /** `@name` is the entry of a list that is called so. */
+  readonly path: readonly string[];
+  readonly value: unknown;
+  /** Only there to be there: what it has already stays. */
+  readonly entry?: boolean;
+}
+
+/** In the order in which a new file has them. `found` are the providers that the machine offers. */
+export function settingsOf(answers: Answers, found: readonly ProviderChoice[]): Setting[] {
+  const { listen, timezone, agents } = answers;
+  const [first] = agents;
+  return [
+    ...optional(["runtime", "listen"], listen),
+    ...optional(["runtime", "default_agent"], first?.name),
+    ...optional(["runtime", "timezone"], timezone),
+    ...agents.flatMap((agent) => agentSettings(answers, agent)),
+    ...providerSettings(answers, found),
+    ...channelSettings(answers),
+    ...memorySettings(answers),
+    ...deploymentSettings(answers),
+  ];
+}
+
+function agentSettings({ provider: usual }: Answers, agent: Answers["agents"][number]): Setting[] {
+  const at = (key: string): string[] => ["agents", agent.name, key];
+  return [
+    { path: ["agents", agent.name], value: {}, entry: true },
+    ...optional(at("provider"), agent.provider ?? usual.id),
+    ...optional(at("model"), agent.model),
+    ...optional(at("default_thinking"), agent.thinking),
+  ];
+}
+
+function providerSettings(answers: Answers, found: readonly ProviderChoice[]): Setting[] {
+  const main = chosenProvider(answers, found);
+  const others = new Map<string, ProviderChoice>();
+  for (const { provider: id, model } of answers.agents)
+    if (id !== undefined && id !== main.id && !others.has(id)) others.set(id, furtherProvider(id, model, found));
+  return [...entrySettings(main), ...[...others.values()].map(wholeEntry)];
+}
+
+function entrySettings(choice: ProviderChoice): Setting[] {
+  const at = (key: string): string[] => ["providers", choice.id, key];
+  return Object.entries(providerEntry(choice)).map(([key, value]) => ({ path: at(key), value }));
+}
+
+/** Written only where the file does not know that provider yet. */
+function wholeEntry(choice: ProviderChoice): Setting {
+  return { path: ["providers", choice.id], value: providerEntry(choice), entry: true };
+}
+
+function providerEntry({ kind, model, baseUrl, keyVariable }: ProviderChoice): Record<string, string> {
+  if (kind === "offline") return { kind };
+  return {
+    kind,
+    ...(baseUrl === undefined ? {} : { base_url: baseUrl }),
+    ...(model === undefined ? {} : { model }),
+    ...(keyVariable === undefined ? {} : { api_key: reference(keyVariable) }),
+  };
+}
+
+function channelSettings({ channels }: Answers): Setting[] {
+  return channels.flatMap(({ id, token_variable, owner_id, bindings = {} }): Setting[] => [
+    { path: ["channels", id], value: {}, entry: true },
+    ...optional(["channels", id, "token"], token_variable === undefined ? undefined : reference(token_variable)),
+    ...optional(["channels", id, "owner_id"], owner_id),
+    ...optional(["channels", id, "channel_bindings"], Object.keys(bindings).length > 0 ? bindings : undefined),
+  ]);
+}
+
+function memorySettings({ memory }: Answers): Setting[] {
+  if (memory === "embedded") return [{ path: ["memory", "embedded"], value: {} }];
+  return [{ path: ["memory", "postgres"], value: { connection_string: reference("SERVICE_PG_URL") } }];
+}
+
+function deploymentSettings({ deployment, memory }: Answers): Setting[] {
+  const { target, name, docker, proxmox, kubernetes, nodes, publish, shared_storage } = deployment;
+  const section = (key: string, values: Readonly<Record<string, unknown>>): Setting[] =>
+    Object.entries(values).flatMap(([inner, value]) => optional(["deployment", key, inner], value));
+  return [
+    ...optional(["deployment", "name"], name),
+    { path: ["deployment", "target"], value: target },
+    ...section("docker", docker),
+    ...section("proxmox", proxmox),
+    ...section("kubernetes", kubernetes),
+    ...nodes.flatMap(({ name: node, host, address, pve_node }): Setting[] => {
+      const at = (key: string): string[] => ["deployment", "nodes", `@${node}`, key];
+      return [
+        { path: ["deployment", "nodes", `@${node}`], value: { name: node }, entry: true },
+        ...optional(at("host"), host === (docker.host ?? "local") ? undefined : host),
+        ...optional(at("address"), address === "dhcp" ? undefined : address),
+        ...optional(at("pve_node"), pve_node),
+      ];
+    }),
+    ...optional(["deployment", "datahub", "postgres"], memory === "datahub" ? true : undefined),
+    ...optional(["deployment", "datahub", "publish"], publish),
+    ...optional(["deployment", "datahub", "shared_storage"], shared_storage === true ? true : undefined),
+  ];
+}
+
+function reference(variable: string): string {
+  return `\${${variable}}`;
+}
+
+function optional(path: readonly string[], value: unknown): Setting[] {
+  return value === undefined ? [] : [{ path, value }];
+}

@@ -1,0 +1,189 @@
+/** The end of a setup: works out what is to be written, checks it, and writes it in one step. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { CONFIG_FILE, type Environment, inspectConfig, mergeEnvironments } from "../../runtime/config/index.ts";
+import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
+import { planEdit } from "../configuration/edit.ts";
+import type { Answers } from "./answers.ts";
+import { applyChanges } from "./apply.ts";
+import type { Facts } from "./detect/facts.ts";
+import type { Review } from "./dialog.ts";
+import { exists } from "./files.ts";
+import { type GenerateInput, generate, type SetupPlan } from "./generate.ts";
+import { infraFiles, linkProject } from "./infra-project.ts";
+import { alreadyThere, type InitOptions, type InitResult } from "./init.ts";
+import { install } from "./install.ts";
+import { nextSteps, notesFor } from "./notes.ts";
+import { secretsOf } from "./phases/secrets.ts";
+import { chosenProvider } from "./provider.ts";
+import type { Existing } from "./read-existing.ts";
+import { type NewSecrets, newSecrets } from "./secrets.ts";
+import { settingsOf } from "./settings.ts";
+import { readTemplates } from "./templates.ts";
+
+export interface SetupInput {
+  readonly options: InitOptions;
+  /** With the answers that leave it as it is; null for a new configuration. */
+  readonly existing: (Existing & { readonly answers: Answers }) | null;
+  readonly answers: Answers;
+  readonly facts: Facts;
+  /** `.env` and the environment of the process. */
+  readonly env: Environment;
+  /** What `.env` has. */
+  readonly written: Readonly<Record<string, string>>;
+  readonly typed: ReadonlyMap<string, string>;
+  readonly random: (size: number) => Buffer;
+}
+
+export interface PreparedSetup {
+  /** Null where nothing would change. */
+  readonly review: Review | null;
+  readonly plan: SetupPlan;
+  /** Name of what is deployed. */
+  readonly stack: string;
+  readonly result: Omit<InitResult, "files" | "recovered">;
+  /** Environment in which the new configuration is looked at. */
+  readonly checkEnv: Environment;
+}
+
+const STACK = "cairn";
+
+/** CONFIG_INVALID where the answers do not make a valid configuration; nothing is written. */
+export async function planSetup(input: SetupInput): Promise<PreparedSetup> {
+  const { options, existing, answers, facts, env, written, typed, random } = input;
+  const { dir, home, file } = options.directories;
+  const found = [...facts.servers, facts.provider];
+  const provider = chosenProvider(answers, found);
+  const token = newSecrets({ answers, env: options.env, written, typed, random });
+  const edit =
+    existing === null
+      ? null
+      : await planEdit(
+          options.directories,
+          (document) => {
+            if (document.get("version") === undefined) return;
+            applyChanges(document, settingsOf(existing.answers, found), settingsOf(answers, found));
+          },
+          options.signal ? { signal: options.signal } : {},
+        );
+  const replaced = existing === null && (await exists(file));
+  if (replaced && options.force !== true) throw alreadyThere(file);
+  const change: GenerateInput["change"] = edit ?? (replaced ? "replace" : null);
+  const { target, name = STACK } = answers.deployment;
+  const infra = await infraFiles(target, name);
+  const plan = generate(await readTemplates(), { answers, found, secrets: token.secrets, infra, change });
+  const inFile = new Set([...Object.keys(written), ...token.secrets.map((secret) => secret.name)]);
+  const notes = notesFor({ answers, provider, facts, env: options.env, inFile });
+  const changed = edit === null || edit.changed || (await addsFiles(dir, plan)) || token.secrets.length > 0;
+  return {
+    plan,
+    stack: name,
+    review: changed ? await reviewOf(dir, plan, token, edit, notes) : null,
+    checkEnv: checkEnvironment(answers, env, token),
+    result: {
+      dir,
+      home,
+      file,
+      target,
+      agent: answers.agents[0]?.name ?? "main",
+      agents: answers.agents.map((agent) => agent.name),
+      channels: answers.channels.map(({ id }) => id),
+      listen: answers.listen ?? "127.0.0.1:7433",
+      memory: answers.memory ?? "embedded",
+      provider,
+      token: token.token,
+      diff: edit?.diff ?? null,
+      notes,
+      next: nextSteps(answers, existing !== null),
+    },
+  };
+}
+
+/** Errors of `install`; RUNTIME_CONFLICT when somebody has changed the configuration meanwhile; CONFIG_EXISTS. */
+export async function writeSetup(
+  prepared: PreparedSetup,
+  options: InitOptions,
+): Promise<Omit<InitResult, "recovered">> {
+  const { plan, result, checkEnv, review } = prepared;
+  if (review === null) return { ...result, files: [] };
+  const { dir, home, file } = options.directories;
+  const update = plan.files.find(({ mode }) => mode === "update");
+  const files = await install(dir, plan, {
+    check: async (staged) => {
+      if (update?.expected !== undefined) return requireUnchanged(file, update.expected);
+      if (result.diff === null)
+        await checkStaged({ staged, env: checkEnv, home, deployed: result.target !== "manual" });
+    },
+    ...(options.onStep ? { onStep: options.onStep } : {}),
+  });
+  if (files.some(({ path, action }) => path === CONFIG_FILE && action === "kept")) throw alreadyThere(file);
+  if (result.target !== "manual") await linkProject(dir, prepared.stack);
+  return { ...result, files };
+}
+
+async function addsFiles(dir: string, plan: SetupPlan): Promise<boolean> {
+  const missing = await Promise.all(
+    plan.files.filter(({ mode }) => mode === "create").map(async ({ path }) => !(await exists(join(dir, path)))),
+  );
+  return missing.includes(true);
+}
+
+async function reviewOf(
+  dir: string,
+  plan: SetupPlan,
+  { secrets }: NewSecrets,
+  edit: { readonly diff: string } | null,
+  notes: readonly string[],
+): Promise<Review> {
+  const config = plan.files.find(({ path }) => path === CONFIG_FILE);
+  const others = plan.files.filter(({ path }) => path !== CONFIG_FILE);
+  const there = await Promise.all(others.map(({ path }) => exists(join(dir, path))));
+  return {
+    dir,
+    text: edit?.diff ?? config?.content ?? "",
+    isDiff: edit !== null,
+    files: others.filter((_file, index) => !there[index]).map(({ path }) => path),
+    secrets: secrets.map(({ name }) => name),
+    notes,
+  };
+}
+
+async function requireUnchanged(file: string, expected: string): Promise<void> {
+  if ((await readFile(file, "utf8")) === expected) return;
+  throw new RuntimeError("RUNTIME_CONFLICT", `${file} was changed meanwhile; nothing was written.`, {
+    hint: "Look at it and run the command again.",
+  });
+}
+
+/** A variable that is not set yet is no error: the files must be valid as soon as it is. */
+function checkEnvironment(answers: Answers, env: Environment, { secrets }: NewSecrets): Environment {
+  const stand = Object.fromEntries(
+    secretsOf(answers).map(({ variable, purpose }) => [
+      variable,
+      purpose === "database" ? "postgres://localhost/cairn" : "not set yet",
+    ]),
+  );
+  const made = Object.fromEntries(secrets.map(({ name, value }) => [name, value]));
+  return mergeEnvironments({ ...stand, ...made }, env);
+}
+
+interface Staged {
+  readonly staged: string;
+  readonly env: Environment;
+  readonly home: string;
+  readonly deployed: boolean;
+}
+
+async function checkStaged({ staged, env, home, deployed }: Staged): Promise<void> {
+  const inspection = await inspectConfig({ dir: staged, home, env, deployment: deployed });
+  if (inspection.error !== null) {
+    const lines = inspection.errors.map((issue) => `  ${issue.path}: ${issue.message}`);
+    throw new ConfigError("CONFIG_INVALID", ["The answers do not make a valid configuration:", ...lines].join("\n"), {
+      issues: inspection.errors,
+    });
+  }
+  if (!deployed) return;
+  // Addresses that clash, a database that nodes cannot reach: the plan knows before anything is deployed.
+  const { readProject } = await import("../../infra/project.ts");
+  await readProject({ dir: staged, home, env, readSecret: async (reference) => reference });
+}
