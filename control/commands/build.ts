@@ -19,7 +19,7 @@ export default class Build extends BaseCommand<BuildResult> {
 
   static override examples = [
     "<%= config.bin %> build",
-    "<%= config.bin %> build --base-image registry.example.org/node:24-slim --package git",
+    "<%= config.bin %> build --base-image registry.example.org/node:24-trixie-slim --package git",
     "<%= config.bin %> build --push --tag registry.example.org/team/cairn:1.2.3 --platform linux/amd64 --platform linux/arm64",
   ];
 

@@ -17,7 +17,7 @@ const PACKAGE = /^[a-z0-9][a-z0-9+.-]+$/;
 export function checkRequest(request: BuildRequest): void {
   for (const tag of request.tags) check("--tag", tag, REFERENCE.test(tag), "registry.example.org/team/cairn:1.2.3");
   const base = request.baseImage;
-  check("--base-image", base, REFERENCE.test(base.replace(DIGEST, "")), "node:24-slim");
+  check("--base-image", base, REFERENCE.test(base.replace(DIGEST, "")), "node:24-trixie-slim");
   for (const one of request.platforms) check("--platform", one, PLATFORM.test(one), "linux/amd64");
   for (const one of request.packages) check("--package", one, PACKAGE.test(one), "git");
   if (request.network !== null) check("--network", request.network, NETWORK.test(request.network), "host");

@@ -2,7 +2,7 @@
 
 import type { ImageIdentity } from "../../../infra/plan/types.ts";
 
-export const DEFAULT_BASE_IMAGE = "node:24-slim";
+export const DEFAULT_BASE_IMAGE = "node:24-trixie-slim";
 
 /** The flags of `cairn build`, checked by `checkRequest`. */
 export interface BuildRequest {

@@ -14,6 +14,7 @@ import {
   type SystemMount,
 } from "./bubblewrap.ts";
 import { commandEnvironment } from "./environment.ts";
+import { DEVICES, findLandlock, type Landlock, landlockArguments, openPaths, wouldShow } from "./landlock.ts";
 import type { ShellSettings } from "./settings.ts";
 
 export interface CommandPlace {
@@ -60,6 +61,9 @@ const SYSTEM_FILES = `
   .split(/\s+/)
   .map((name) => `/etc/${name}`);
 
+/** Where deployments mount what the nodes share (datahub.shared_storage). */
+const SHARED_STORAGE = "/srv/shared";
+
 /** Limits for the command and its children (no core dumps, a bound on processes), then the shell with one merged output. */
 const START = 'ulimit -c 0; ulimit -u 4096 2>/dev/null; exec "$0" -c "$1" 2>&1';
 
@@ -68,6 +72,32 @@ const run = promisify(execFile);
 export function createSandbox(deps: SandboxDeps): Sandbox {
   const { settings } = deps;
   let probed: Promise<Machine> | undefined;
+  let walls: Promise<Landlock | null> | undefined;
+
+  /** In a container of its own: what the command is wrapped into, or the command as it is where no walls can be made. */
+  async function insideContainer(inner: readonly string[], place: CommandPlace): Promise<readonly string[]> {
+    walls ??= findLandlock(settings.setprivPaths).then((found) => {
+      if (found === null) {
+        const hint = "use a base image with util-linux 2.40 or newer, such as Debian 13";
+        deps.logger.warn({ hint }, "agents' commands can read the service's own files in this container");
+      }
+      return found;
+    });
+    const landlock = await walls;
+    if (landlock === null) return inner;
+    const readable = ["/proc", ...SYSTEM_DIRECTORIES, ...SYSTEM_FILES, ...settings.readOnlyPaths];
+    const [workspace, ...others] = await openPaths([
+      { path: place.workspace.resolved, writable: true },
+      ...["/tmp", "/dev/shm", SHARED_STORAGE, ...DEVICES].map((path) => ({ path, writable: true })),
+      ...readable.map((path) => ({ path, writable: false })),
+    ]);
+    const secrets = (await resolveProtected(deps.protectedPaths)).map(({ path }) => path);
+    if (workspace === undefined || wouldShow(workspace, secrets)) {
+      throw missing("the service's own files lie inside the workspace");
+    }
+    const open = [workspace, ...others.filter((path) => !wouldShow(path, secrets))];
+    return [landlock.file, ...landlockArguments(open, inner)];
+  }
 
   /** Asked once; a failure is asked again, so that installing the package is enough. */
   async function machine(): Promise<Machine> {
@@ -119,7 +149,7 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
         throw missing("tools.shell.network is off, which only bubblewrap can enforce");
       }
       const home = deps.hostEnv["HOME"] ?? place.workspace.resolved;
-      const [file = "/bin/sh", ...args] = inner;
+      const [file = "/bin/sh", ...args] = settings.sandbox === "auto" ? await insideContainer(inner, place) : inner;
       return {
         file,
         args,

@@ -2,8 +2,8 @@
 
 export interface ShellSettings {
   /**
-   * `auto`: bubblewrap, or, where it does not work, the service's own container if it runs in one; else commands are
-   * refused. `bubblewrap`: nothing else will do. `none`: unconfined, as the service's user: only ever set by the owner.
+   * `auto`: bubblewrap, or, where it does not work, the service's own container if it runs in one, behind Landlock
+   * where the container has it; else commands are refused. `bubblewrap`: nothing else will do. `none`: unconfined, as the service's user: only ever set by the owner.
    */
   readonly sandbox: "auto" | "bubblewrap" | "none";
   /** Whether commands reach the network; only bubblewrap can deny it. */
@@ -14,6 +14,8 @@ export interface ShellSettings {
   readonly readOnlyPaths: readonly string[];
   /** Where bubblewrap may be, first found first taken. */
   readonly bubblewrapPaths: readonly string[];
+  /** Where util-linux's setpriv may be, which makes the walls inside a container. */
+  readonly setprivPaths: readonly string[];
   /** Deadline of a command that asks for none, and the longest that it may ask for. */
   readonly timeoutMs: number;
   readonly maxTimeoutMs: number;
@@ -29,6 +31,7 @@ export const SHELL_DEFAULTS: ShellSettings = {
   env: {},
   readOnlyPaths: [],
   bubblewrapPaths: ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"],
+  setprivPaths: ["/usr/bin/setpriv", "/bin/setpriv", "/usr/local/bin/setpriv"],
   timeoutMs: 120_000,
   maxTimeoutMs: 600_000,
   maxOutputBytes: 65_536,

@@ -95,7 +95,7 @@ describe("buildFailure", () => {
   it.each([
     [
       "--base-image",
-      { ...base, step: "[internal] load metadata for docker.io/library/node:24-slim", reason: "not found" },
+      { ...base, step: "[internal] load metadata for docker.io/library/node:24-trixie-slim", reason: "not found" },
     ],
     ["docker login", { ...base, step: "pushing registry.example.org/x", reason: "denied: requested access" }],
     ["--npmrc", { ...base, output: ["npm error code ENOTFOUND"] }],

@@ -8,7 +8,7 @@ import type { BuildRequest } from "../../../../control/deploy/build/types.ts";
 import { UsageError } from "../../../../control/output/failure.ts";
 
 const REQUEST: BuildRequest = {
-  baseImage: "node:24-slim",
+  baseImage: "node:24-trixie-slim",
   tags: ["registry.example.org/team/cairn:1.2.3"],
   push: false,
   load: true,

@@ -311,9 +311,27 @@ describe("a machine without bubblewrap", () => {
     expect((await run("echo ran > ran")).content).toMatch(/^TOOL_SANDBOX_MISSING/);
   });
 
+  it("puts what it has in front of a command in a container", async () => {
+    const { place, run } = await setUp({ bubblewrapPaths, setprivPaths: [] }, true);
+    const setpriv = join(place.base, "setpriv");
+    // Plays Landlock: what is not named by a rule cannot be read.
+    const script = '#!/bin/sh\nfor last; do :; done\ncase "$last" in *passwd*) exit 0 ;; esac\necho "$@"\n';
+    await writeFile(setpriv, script, { mode: 0o755 });
+    const walls = await setUp({ bubblewrapPaths, setprivPaths: [setpriv] }, true);
+    expect((await run("echo no walls")).content).toContain("no walls");
+    const { content } = await walls.run("echo behind");
+    expect(content).toContain("--landlock-rule path-beneath:read-file,execute,read-dir:/usr --");
+    expect(content).toContain(`--landlock-rule path-beneath::${walls.place.path(".")}`.replace(/\/\.?$/, ""));
+    // The home of this test lies below /tmp, which is therefore not opened.
+    expect(content).not.toMatch(new RegExp(`path-beneath:[^ ]*:(?:/tmp|${walls.place.home}) `));
+
+    await writeFile(walls.place.path("deploy.env"), "a secret that walls cannot leave out");
+    expect((await walls.run("echo behind")).content).toMatch(/^TOOL_SANDBOX_MISSING.*inside the workspace/);
+  });
+
   it.each<{ settings: Partial<ShellSettings>; container: boolean }>([
     { settings: { sandbox: "none" }, container: false },
-    { settings: { sandbox: "auto" }, container: true },
+    { settings: { sandbox: "auto", setprivPaths: ["/nowhere"] }, container: true },
   ])("runs commands all the same when the owner said so (%o)", async ({ settings, container }) => {
     const { run } = await setUp({ ...settings, bubblewrapPaths }, container);
     expect((await run("echo ran")).content).toContain("ran");

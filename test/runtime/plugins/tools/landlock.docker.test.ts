@@ -1,0 +1,81 @@
+/** The walls around agents' commands in a container, on a real kernel: as the image runs, without any capability. */
+
+import { join } from "node:path";
+import { beforeAll, expect, it } from "vitest";
+import { ROOT } from "../../../../scripts/lib/paths.js";
+import { docker } from "../../../support/docker/containers.ts";
+import { ensureTestImages, IMAGES_TIMEOUT_MS } from "../../../support/docker/images.ts";
+
+/** Asks the shell tool to run each command, and prints what it answers. */
+const PROGRAM = `
+  const { createShellTool } = await import("/opt/cairn/runtime/plugins/tools/shell/index.ts");
+  const { SHELL_DEFAULTS } = await import("/opt/cairn/runtime/plugins/tools/shell/settings.ts");
+  const { createWorkspaceGate } = await import("/opt/cairn/runtime/plugins/tools/shared/locate.ts");
+  const { mkdirSync, writeFileSync } = await import("node:fs");
+  const home = "/var/lib/cairn";
+  mkdirSync("/srv/cairn/workspace");
+  mkdirSync("/srv/cairn/agents");
+  writeFileSync(home + "/node.key", "the node's key");
+  writeFileSync("/srv/cairn/agents/other.md", "another agent's file");
+  process.env.IN_MEMORY = "a value of the service";
+  const say = () => {};
+  const logger = { debug: say, info: say, warn: (o, m) => console.error(m), error: say, child: () => logger };
+  const tool = createShellTool({
+    gate: createWorkspaceGate({ protectedPaths: [home] }),
+    settings: { ...SHELL_DEFAULTS, bubblewrapPaths: [] },
+    container: true,
+    protectedPaths: [home, "/etc/cairn/.env"],
+    hostEnv: process.env,
+    newId: () => "mark",
+    logger,
+  });
+  const context = { workspacePath: "/srv/cairn/workspace", workspace: "/srv/cairn/workspace", agent: "main" };
+  const results = [];
+  for (const command of JSON.parse(process.argv[1])) {
+    results.push(await tool.execute({ command }, undefined, context));
+  }
+  console.log(JSON.stringify(results));
+`;
+
+let image: string;
+beforeAll(async () => {
+  image = (await ensureTestImages()).node;
+}, IMAGES_TIMEOUT_MS);
+
+async function commandsInContainer(...commands: readonly string[]): Promise<{ content: string }[]> {
+  const mount = (folder: string) => ["--volume", `${join(ROOT, folder)}:/opt/cairn/${folder}:ro`];
+  const output = await docker(
+    ...["run", "--rm", "--user", "1000:0", "--read-only", "--cap-drop", "ALL", "--entrypoint", "node"],
+    ...["--security-opt", "no-new-privileges", "--tmpfs", "/tmp:exec", "--network", "none"],
+    ...["/etc/cairn", "/var/lib/cairn", "/srv/cairn"].flatMap((path) => [
+      "--tmpfs",
+      `${path}:uid=1000,gid=0,mode=0770`,
+    ]),
+    ...[...mount("runtime"), ...mount("node_modules"), ...mount("package.json")],
+    ...[image, "--no-warnings", "--input-type=module", "--eval", PROGRAM, JSON.stringify(commands)],
+  );
+  return JSON.parse(output.split("\n").at(-1) ?? "");
+}
+
+it("keep commands from the service's files and processes, and let them work", { timeout: 120_000 }, async () => {
+  const results = await commandsInContainer(
+    "cat /var/lib/cairn/node.key",
+    "ls /etc/cairn",
+    "cat /srv/cairn/agents/other.md",
+    "cat /proc/$PPID/environ | tr '\\0' '\\n' | grep IN_MEMORY; cat /proc/1/environ | grep -c IN_MEMORY",
+    "echo kept > notes.md && mkdir -p a/b && mv notes.md a/b/ && cat a/b/notes.md && rm -r a",
+    "date > /tmp/x && cat /tmp/x > /dev/null && (sleep 0.01 & wait) && node -p '6*7' && id -u",
+    "sh -c 'cat /var/lib/cairn/node.key' ; python3 -c 'print(1)' 2>/dev/null; ln -s /var/lib/cairn/node.key link; cat link",
+  );
+  const [key, configuration, other, memory, work, system, around] = results.map(({ content }) => content);
+  for (const refused of [key, configuration, other]) expect(refused).toMatch(/Permission denied|cannot open/);
+  for (const one of results) {
+    expect(one.content).not.toContain("the node's key");
+    expect(one.content).not.toContain("another agent's file");
+    expect(one.content).not.toContain("a value of the service");
+  }
+  expect(memory).toContain("Permission denied");
+  expect(work).toBe("exit code: 0\nkept");
+  expect(system).toBe("exit code: 0\n42\n1000");
+  expect(around).toContain("Permission denied");
+});
