@@ -49,11 +49,11 @@ export interface NodeConnection {
   close(): Promise<void>;
 }
 
-/** A file, shown to the user while it works. */
+/** What goes on now, in a few words for the user. */
 export type Report = (text: string) => void;
 
 export interface TargetDriver {
-  /** Looks and changes nothing: tools, hosts, keys, contexts, ports, disk. `deployed`: names of nodes that run already. */
+  /** Looks and changes nothing: tools, hosts, keys, contexts, ports, disk. */
   preflight(signal: AbortSignal): Promise<readonly Finding[]>;
   /** Every place that images run on. */
   imagePlaces(): readonly string[];

@@ -136,7 +136,11 @@ export function refreshText(result: RefreshResult, mark: Mark): string {
   if (own.length === 0 && result.changes.length === 0) return "What is there is what was recorded.";
   const tail = result.applied
     ? "Recorded as it is. `cairn infra preview` shows what would be brought back."
-    : mark.dim("`cairn infra up` brings back what the configuration says; `cairn infra refresh` records it as it is.");
+    : mark.dim(
+        result.changes.length > 0
+          ? "`cairn infra refresh` records it as it is; `cairn infra up` after that brings back what the configuration says."
+          : "`cairn infra up` brings back what the configuration says.",
+      );
   return [diffText(result, mark), ...own, tail].join("\n");
 }
 

@@ -3,7 +3,7 @@
 import type { EngineEvent, StepEventMetadata } from "@pulumi/pulumi/automation/index.js";
 import type { Change, ChangeOp, Diff, DiffSummary, PropertyChange } from "../schemas.ts";
 import type { Redact } from "./redact.ts";
-import { isBookkeeping, ownName, parseUrn } from "./urn.ts";
+import { isShown, ownName, parseUrn } from "./urn.ts";
 
 /** Steps of the engine by what they mean to an operator. The parts of a replacement are one `replace`. */
 const OPS: Readonly<Record<string, ChangeOp>> = {
@@ -31,7 +31,7 @@ export function diffBuilder(redact: Redact, drift = false): DiffBuilder {
   const take = (metadata: StepEventMetadata): void => {
     const { urn, type } = metadata;
     const custom = metadata.new?.custom ?? metadata.old?.custom ?? false;
-    if (isBookkeeping(type, custom)) return;
+    if (!isShown(metadata, custom)) return;
     const op = operation(metadata, drift);
     if (op === undefined) return;
     const known = changes.get(urn);

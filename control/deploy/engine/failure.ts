@@ -68,6 +68,17 @@ export function describeEngineFailure(thrown: unknown, context: FailureContext):
     const hint = "Make room, then run `cairn infra unlock` and the same command again: nothing that was made is lost.";
     return fail("other", "INFRA_DISK_FULL", "The disk is full.", hint);
   }
+  if (/Kubernetes cluster is unreachable|due to unreachable cluster/.test([text, ...diagnosed(context)].join("\n"))) {
+    const hint =
+      "See whether `kubectl cluster-info` works with deployment.kubernetes.kubeconfig and context. Where they have changed, " +
+      "`cairn infra up` records how the cluster is reached now.";
+    return fail(
+      "other",
+      "INFRA_HOST_UNREACHABLE",
+      "The cluster that the stack was deployed to cannot be reached.",
+      hint,
+    );
+  }
   const plugin = missingPlugin(text);
   if (plugin !== null) {
     const words = `${plugin.name}${plugin.version === null ? "" : ` ${plugin.version}`}`;
@@ -99,6 +110,10 @@ export function passphraseLost(stack: string, cause?: unknown): InfraError {
       ...(cause === undefined ? {} : { cause }),
     },
   );
+}
+
+function diagnosed({ diagnostics }: FailureContext): string[] {
+  return diagnostics.map(({ message }) => message);
 }
 
 function missingPlugin(text: string): { readonly name: string; readonly version: string | null } | null {

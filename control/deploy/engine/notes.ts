@@ -1,7 +1,7 @@
 /** The engine's events as an operator wants to follow them. */
 
 import type { EngineEvent, StepEventMetadata } from "@pulumi/pulumi/automation/index.js";
-import { isBookkeeping, ownName, parseUrn } from "./urn.ts";
+import { isShown, ownName, parseUrn } from "./urn.ts";
 
 export type EngineNote =
   | {
@@ -51,7 +51,7 @@ export function noteOf(event: EngineEvent, redact: (text: string) => string): En
 function step(metadata: StepEventMetadata, state: "started" | "done" | "failed"): EngineNote | null {
   const { op, urn, type } = metadata;
   const custom = metadata.new?.custom ?? metadata.old?.custom ?? false;
-  if (isBookkeeping(type, custom) || (QUIET.has(op) && state !== "failed")) return null;
+  if (!isShown(metadata, custom) || (QUIET.has(op) && state !== "failed")) return null;
   const name = ownName(urn, metadata.new?.inputs ?? metadata.old?.inputs);
   return { kind: "resource", op, state, type: parseUrn(urn).type || type, name, urn };
 }

@@ -23,3 +23,14 @@ export function ownName(urn: string, inputs: Readonly<Record<string, unknown>> |
 export function isBookkeeping(type: string, custom: boolean): boolean {
   return !custom || type.startsWith("pulumi:");
 }
+
+/** Steps that make a provider another one than it was. */
+const OTHER = new Set(["update", "replace", "create-replacement", "delete-replaced"]);
+
+/**
+ * Whether a step of the engine is one for an operator. A provider that changes is: it holds how the target is reached, and
+ * `destroy` and `refresh` know of no other way than the recorded one.
+ */
+export function isShown({ type, op }: { readonly type: string; readonly op: string }, custom: boolean): boolean {
+  return !isBookkeeping(type, custom) || (type.startsWith("pulumi:providers:") && OTHER.has(op));
+}

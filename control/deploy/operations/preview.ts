@@ -1,4 +1,4 @@
-/** `infra preview`: what `up` would change. Changes nothing, on this machine or on the target. */
+/** `infra preview`: what `up` would change. Changes nothing on the target; a first one makes the project and an empty stack here. */
 
 import type { PulumiFn } from "@pulumi/pulumi/automation/index.js";
 import { resourcesOf } from "../engine/checkpoint.ts";

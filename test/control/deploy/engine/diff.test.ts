@@ -92,6 +92,32 @@ describe("the diff", () => {
     expect(summary.same).toBe(1);
   });
 
+  it("shows a provider that is to be another one: without it `destroy` would go the old way", () => {
+    const provider = {
+      type: "pulumi:providers:kubernetes",
+      urn: "urn:pulumi:lab::cairn::cairn:index:Stack$pulumi:providers:kubernetes::lab-cluster",
+    };
+    const moved = {
+      ...provider,
+      old: side({ kubeconfig: "/old/config" }),
+      new: side({ kubeconfig: "/new/config" }),
+      diffs: ["kubeconfig"],
+    };
+    const { changes, summary } = build([step("update", moved)]);
+    expect(summary.update).toBe(1);
+    expect(changes).toMatchObject([
+      {
+        name: "lab-cluster",
+        properties: [{ path: "kubeconfig", kind: "update", before: "/old/config", after: "/new/config" }],
+      },
+    ]);
+    expect(noteOf(step("update", moved), (text) => text)).toMatchObject({ op: "update", name: "lab-cluster" });
+    for (const op of ["create", "same", "delete"]) {
+      expect(build([step(op, moved)]).changes).toEqual([]);
+      expect(noteOf(step(op, moved), (text) => text)).toBeNull();
+    }
+  });
+
   it("shows no secret: neither one that the engine marks, nor one that we know, nor one that its name tells", () => {
     const secret = fc
       .string({ minLength: 8, maxLength: 40 })

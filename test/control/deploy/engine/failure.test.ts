@@ -51,6 +51,12 @@ describe("a failure of the engine", () => {
       "INFRA_DATA_PROTECTED",
       "cannot be deleted",
     ],
+    [
+      "a cluster that is gone",
+      'error: configured Kubernetes cluster is unreachable. If the cluster was deleted, you can remove this resource from Pulumi state by rerunning the operation with the PULUMI_K8S_DELETE_UNREACHABLE environment variable set to "true"',
+      "INFRA_HOST_UNREACHABLE",
+      "cannot be reached",
+    ],
     ["anything else", "error: the world ended with hunter2", "INFRA_FAILED", "the world ended with [redacted]"],
   ])("by %s is told as such", (_words, stderr, code, message) => {
     const { error } = describeEngineFailure(failed(stderr), context);
