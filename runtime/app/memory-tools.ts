@@ -15,6 +15,8 @@ import {
   searchArguments,
   statsArguments,
 } from "./memory-arguments.ts";
+import { appendArguments, ingestArguments, withoutNullsInMessages, withSessionKey } from "./memory-write-arguments.ts";
+import type { MemoryWrites } from "./memory-writes.ts";
 import { browse } from "./recall/browse.ts";
 import { getFull } from "./recall/full.ts";
 import { memoryStats } from "./recall/stats.ts";
@@ -29,6 +31,8 @@ export interface MemoryToolsDeps {
   readonly clock: Clock;
   /** IANA name; windows and dates without a time are meant there. */
   readonly timezone: string;
+  /** Absent where the write tools are not enabled: then they do not exist. */
+  readonly writes?: MemoryWrites;
   /** Writes the answer of `synthesize`; without it, searches have none. */
   readonly synthesize?: (query: string, hits: readonly MemoryHit[], signal?: AbortSignal) => Promise<SearchAnswer>;
 }
@@ -61,6 +65,22 @@ export const MEMORY_TOOL_DEFINITIONS: readonly ToolDefinition[] = [
     name: "memory_get_full",
     description: "The full payload of a message that was cut when it was stored, where a full copy is kept.",
     parameters: parametersOf(getFullArguments),
+  },
+];
+
+/** The same of the tools that write: they are there only where they are enabled, and agents are never offered them. */
+export const MEMORY_WRITE_TOOL_DEFINITIONS: readonly ToolDefinition[] = [
+  {
+    name: "memory_append",
+    description:
+      "Stores one message in a session of the memory. The same message, or the same event_id, is stored once.",
+    parameters: parametersOf(appendArguments),
+  },
+  {
+    name: "memory_ingest_session",
+    description:
+      "Stores a transcript in a session of the memory, all of it or nothing. Repeating it stores what is not there yet.",
+    parameters: parametersOf(ingestArguments),
   },
 ];
 
@@ -122,6 +142,14 @@ export function createMemoryTools(deps: MemoryToolsDeps): MemoryTools {
     ],
     ["memory_get_full", tool(getFullArguments, ({ id }, { visibility }) => getFull(database, id, visibility))],
   ]);
+
+  if (deps.writes !== undefined) {
+    const { append, ingest } = deps.writes;
+    const appending = tool(appendArguments, append);
+    const ingesting = tool(ingestArguments, ingest);
+    tools.set("memory_append", (args, caller) => appending(withSessionKey(args), caller));
+    tools.set("memory_ingest_session", (args, caller) => ingesting(withoutNullsInMessages(args), caller));
+  }
 
   return {
     names: () => [...tools.keys()],

@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import type { TurnLimits } from "../app/turn/agents.ts";
 import { isPem, type LoadedConfig, parseListen } from "../config/index.ts";
 import { ConfigError } from "../contracts/errors.ts";
+import type { GivenTags } from "../domain/memory-tags.ts";
 import type { ChannelRouting } from "../domain/routing.ts";
 import { SEARCH_WEIGHTS, type SearchWeights } from "../domain/scoring.ts";
 import type { ShellSettings } from "../plugins/tools/index.ts";
@@ -72,6 +73,14 @@ export function workspaceSeed({
   if (!seed || !root) return null;
   const own = Object.values(agents).flatMap(({ workspace }) => (workspace === undefined ? [] : [workspace]));
   return { seed, root, workspaces: [runtime.workspace, ...own] };
+}
+
+/** Tags of rows that the write tools store, for calls that leave them out; null where those tools are not enabled. */
+export function writeTags({ env }: LoadedConfig): GivenTags | null {
+  if (env["SERVICE_MCP_ENABLE_MEMORY_WRITE"] !== "1") return null;
+  const { SERVICE_MEMORY_SOURCE: source, SERVICE_MEMORY_AGENT: agent } = env;
+  const { SERVICE_MEMORY_CHANNEL: channel, SERVICE_MEMORY_PERSONA: persona } = env;
+  return { source, agent, channel, persona };
 }
 
 export function isDisabled({ config }: LoadedConfig, tool: string): boolean {

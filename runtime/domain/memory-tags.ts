@@ -1,0 +1,69 @@
+/** Whose row it is: the tags of memory_append and memory_ingest_session (specification, "Memory tools"). */
+
+import { createHash } from "node:crypto";
+
+export interface Tags {
+  /** What wrote it: the name of a harness, an integration, a bot bridge. */
+  readonly source: string;
+  readonly agent: string;
+  readonly channel: string;
+  /** Kept in the row's metadata. */
+  readonly persona?: string;
+}
+
+/** Absent and blank are the same. */
+export type GivenTags = { readonly [Name in keyof Tags]?: string | undefined };
+
+/** Tags of a client of the Model Context Protocol that says nothing else. */
+export const DEFAULT_TAGS = { source: "mcp", agent: "mcp", channel: "mcp" } as const satisfies Tags;
+
+const BOT_PREFIX = "bot-";
+const MAX_SLUG = 60;
+
+/**
+ * Each tag from the call, else from the environment, else the default. Where the source is a bot bridge (`bot`, or
+ * beginning with `bot-`), the agent's tag is that of the bot: the slug of the agent given, else of the persona.
+ */
+export function resolveTags(call: GivenTags, environment: GivenTags): Tags {
+  const given = (name: keyof Tags) => present(call[name]) ?? present(environment[name]);
+  const source = given("source") ?? DEFAULT_TAGS.source;
+  const persona = given("persona");
+  const agent = given("agent");
+  return {
+    source,
+    agent: isBotBridge(source) ? botAgent(agent ?? persona ?? "") : (agent ?? DEFAULT_TAGS.agent),
+    channel: given("channel") ?? DEFAULT_TAGS.channel,
+    ...(persona === undefined ? {} : { persona }),
+  };
+}
+
+/**
+ * The agent tag of a bot: `bot-` and a slug of a-z, 0-9 and single hyphens. Slugs map to themselves. A name that has no
+ * such letters, or too many of them, is told apart from others by a hash.
+ */
+export function botAgent(name: string): string {
+  const slug = slugOf(name.trim().toLowerCase().startsWith(BOT_PREFIX) ? name.trim().slice(BOT_PREFIX.length) : name);
+  if (slug.length > 0 && slug.length <= MAX_SLUG) return BOT_PREFIX + slug;
+  if (name.trim() === "") return `${BOT_PREFIX}bridge`;
+  const hash = createHash("sha256").update(name.trim(), "utf8").digest("hex").slice(0, 8);
+  const head = slug.slice(0, MAX_SLUG - hash.length - 1).replace(/-+$/, "");
+  return BOT_PREFIX + (head === "" ? hash : `${head}-${hash}`);
+}
+
+function isBotBridge(source: string): boolean {
+  return /^bot(-|$)/i.test(source);
+}
+
+function slugOf(name: string): string {
+  return name
+    .normalize("NFKD")
+    .replace(/\p{M}+/gu, "")
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-+|-+$/g, "");
+}
+
+function present(tag: string | undefined): string | undefined {
+  const text = tag?.trim();
+  return text === "" ? undefined : text;
+}
