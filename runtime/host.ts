@@ -13,6 +13,8 @@ import { createAttachmentStore } from "./app/attachments.ts";
 import { createHealth, type NodeState } from "./app/health.ts";
 import { createHookPipeline } from "./app/hooks.ts";
 import { createMemoryTools } from "./app/memory-tools.ts";
+import { createMemoryWrites } from "./app/memory-writes.ts";
+import { createQueueAdmin } from "./app/queue-admin.ts";
 import { createMemory } from "./app/recall/memory.ts";
 import { createTokens } from "./app/tokens.ts";
 import { createSynthesisQueue } from "./app/transcript/synthesis-queue.ts";
@@ -40,6 +42,7 @@ import {
   shellSettings,
   turnLimits,
   workspaceSeed,
+  writeTags,
 } from "./host/settings.ts";
 import { composeTurns } from "./host/turns.ts";
 import { seedWorkspaces } from "./host/workspace-seed.ts";
@@ -125,7 +128,10 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     countTokens,
   });
   const attachments = createAttachmentStore(paths.attachments, newId);
-  const memoryTools = createMemoryTools({ database, memory, jobs, clock, timezone: config.runtime.timezone });
+  const { timezone } = config.runtime;
+  const tags = writeTags(loaded);
+  const writes = tags && createMemoryWrites({ writer, tags, timezone });
+  const memoryTools = createMemoryTools({ database, memory, jobs, clock, timezone, ...(writes ? { writes } : {}) });
   const archives = createArchives({ database, writer, attachments: paths.attachments, clock, version });
 
   // Agents: providers, tools, hooks.
@@ -224,6 +230,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     }),
     tokens: createTokens({ database, newId, clock, randomBytes, ...(ownerToken ? { ownerToken } : {}) }),
     archives,
+    queues: createQueueAdmin({ jobs, synthesis }),
     lifecycle: {
       get draining() {
         return state === "draining";

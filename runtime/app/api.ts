@@ -3,6 +3,7 @@
 import type { AcceptedMessage, CommandReply, CommandRequest, InboundMessage } from "../contracts/channel.ts";
 import type { Visibility } from "../contracts/memory.ts";
 import type { StreamEvent, TurnResult } from "../contracts/stream.ts";
+import type { QueueAdmin } from "./queue-admin.ts";
 
 export interface NumberedEvent {
   /** 1 for the first event of an attempt, then counting up: the `id:` of the server-sent event. */
@@ -147,5 +148,6 @@ export interface Application {
   readonly health: Health;
   readonly tokens: Tokens;
   readonly archives: Archives;
+  readonly queues: QueueAdmin;
   readonly lifecycle: Lifecycle;
 }

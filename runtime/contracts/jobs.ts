@@ -67,6 +67,8 @@ export interface JobQueue {
   retryFailed(queue: QueueName, options?: RetryFailedOptions): Promise<RetryFailedReport>;
   /** Keys of the queue's dead jobs: a backfill does not enqueue them again. */
   failedKeys(queue: QueueName): Promise<ReadonlySet<string>>;
+  /** Keys of the queue's jobs that wait or run. */
+  liveKeys(queue: QueueName): Promise<ReadonlySet<string>>;
   /**
    * Resolves once jobs are fetched, or once the first attempt has failed because the database is away: then it goes on
    * trying by itself, and until then `enqueue` rejects with MEMORY_UNAVAILABLE.

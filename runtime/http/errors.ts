@@ -1,4 +1,4 @@
-/** Every failure leaves the server in one shape: the envelope, or OpenAI's under /v1. Causes go to the log only. */
+/** Every failure leaves the server in one shape: the envelope, OpenAI's under /v1, JSON-RPC's at /mcp. Causes go to the log only. */
 
 import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
@@ -61,14 +61,35 @@ export function sendError(request: FastifyRequest, reply: FastifyReply, error: C
     // The message is stored: a client library that sends it again by itself would start a second turn.
     if (isOpenAi(request)) reply.header("x-should-retry", "false");
   }
-  const body = isOpenAi(request) ? openAiError(error) : envelope(error);
-  return reply.code(status).type("application/json; charset=utf-8").serializer(JSON.stringify).send(body);
+  return reply
+    .code(status)
+    .type("application/json; charset=utf-8")
+    .serializer(JSON.stringify)
+    .send(bodyFor(request, error));
 }
+
+function bodyFor(request: FastifyRequest, error: CairnError): object {
+  if (isOpenAi(request)) return openAiError(error);
+  return pathOf(request.raw) === "/mcp" ? jsonRpcError(error) : envelope(error);
+}
+
+const NOT_JSON = "The body is not valid JSON.";
 
 const DEFAULT_RETRY_S = { 503: 2, 429: 30 } as const;
 
 export function envelope(error: CairnError): ErrorEnvelope {
   return { ok: false, error: error.toBody() };
+}
+
+/** What is refused before it is known which request of the Model Context Protocol it was; `data` is the envelope's error. */
+function jsonRpcError(error: CairnError): object {
+  const { message, hint } = error.toBody();
+  const code = error.message === NOT_JSON ? -32_700 : error.status < 500 ? -32_600 : -32_603;
+  return {
+    jsonrpc: "2.0",
+    error: { code, message: hint ? `${message} ${hint}` : message, data: error.toBody() },
+    id: null,
+  };
 }
 
 /** What OpenAI's clients expect of an error; `code` is ours where OpenAI has none. */
@@ -123,7 +144,7 @@ export function translate(error: unknown): CairnError {
   if (isCode(error, "FST_ERR_BAD_URL")) return invalid("The path is not properly encoded.", error);
   // A parse error of the JSON body: its own message would quote the body.
   if (error instanceof SyntaxError || isCode(error, "FST_ERR_CTP_INVALID_JSON_BODY")) {
-    return invalid("The body is not valid JSON.", error);
+    return invalid(NOT_JSON, error);
   }
   const status = error instanceof Error && "statusCode" in error ? error.statusCode : undefined;
   if (typeof status === "number" && status >= 400 && status < 500) return invalid("The request is not valid.", error);

@@ -28,6 +28,13 @@ export const openAiErrorSchema = z.object({
   }),
 });
 
+/** Of what is refused before the protocol is reached; `data` is the error of the envelope. */
+export const jsonRpcErrorSchema = z.object({
+  jsonrpc: z.literal("2.0"),
+  error: z.object({ code: z.number(), message: z.string(), data: errorBodySchema.optional() }),
+  id: z.union([z.string(), z.number()]).nullable(),
+});
+
 /** `{ ok: true, result }`. */
 export function success<Result extends z.ZodType>(result: Result) {
   return z.object({ ok: z.literal(true), result });
@@ -49,7 +56,7 @@ export function oneOf<Content extends Readonly<Record<string, z.ZodType>>>(descr
 
 /** Statuses that any route of this kind may answer with, beside the ones it names itself. */
 export function usualFailures(url: string, access: Access, hasBody: boolean): Readonly<Record<number, z.ZodType>> {
-  const schema = url.startsWith("/v1/") ? openAiErrorSchema : errorSchema;
+  const schema = url.startsWith("/v1/") ? openAiErrorSchema : url === "/mcp" ? jsonRpcErrorSchema : errorSchema;
   const statuses = [
     ...(hasBody ? [400, 413, 415] : []),
     ...(access === "public" ? [] : [401, 429]),

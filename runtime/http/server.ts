@@ -9,6 +9,8 @@ import { installGracefulClose } from "./connections.ts";
 import { DEFAULT_LIMITS, type RouteDeps, type Server, type ServerDeps } from "./deps.ts";
 import { clientError, frameworkError, installErrorHandling } from "./errors.ts";
 import { registerHealth } from "./health.ts";
+import { registerJobs } from "./jobs.ts";
+import { registerMcp } from "./mcp.ts";
 import { registerMemory } from "./memory.ts";
 import { registerMesh } from "./mesh.ts";
 import { installMethodCheck } from "./methods.ts";
@@ -77,7 +79,9 @@ export function createServer(deps: ServerDeps): Server {
     registerMemory(scope, shared);
     registerAgents(scope, shared);
     registerOpenAi(scope, shared);
+    registerMcp(scope, shared);
     registerAdmin(scope, shared);
+    registerJobs(scope, shared);
     registerMesh(scope, shared);
     registerOpenApi(scope);
   });

@@ -42,6 +42,7 @@ export async function retryFailed(
   queue: QueueName,
   { errorPattern, dryRun = false }: RetryFailedOptions,
 ): Promise<RetryFailedReport> {
+  if (errorPattern !== undefined) await assertPattern(database, errorPattern);
   if (!(await installed(database))) return { matched: 0, retried: 0, skipped: 0 };
   const chosen = `
     with matched as (
@@ -77,11 +78,19 @@ export async function retryFailed(
   }
 }
 
-export async function failedKeys(database: Database, queue: QueueName): Promise<ReadonlySet<string>> {
+export function failedKeys(database: Database, queue: QueueName): Promise<ReadonlySet<string>> {
+  return keysOf(database, queue, "state = 'failed'");
+}
+
+export function liveKeys(database: Database, queue: QueueName): Promise<ReadonlySet<string>> {
+  return keysOf(database, queue, "state <= 'active'");
+}
+
+async function keysOf(database: Database, queue: QueueName, condition: string): Promise<ReadonlySet<string>> {
   if (!(await installed(database))) return new Set();
   const { rows } = await database.query<{ key: string }>(
     `select distinct singleton_key as key from pgboss.job
-      where name = $1 and state = 'failed' and singleton_key is not null and not starts_with(singleton_key, $2)`,
+      where name = $1 and ${condition} and singleton_key is not null and not starts_with(singleton_key, $2)`,
     [queue, OWN_KEY],
   );
   return new Set(rows.map(({ key }) => key));
@@ -119,6 +128,15 @@ export async function sweepCompleted(database: Database): Promise<number> {
   return rows[0]?.swept ?? 0;
 }
 
+/** Without a failed job nothing would look at the pattern, and a typing error would pass for "nothing matched". */
+async function assertPattern(database: Database, pattern: string): Promise<void> {
+  try {
+    await database.query("select '' ~* $1", [pattern]);
+  } catch (error) {
+    throw translated(error);
+  }
+}
+
 async function installed(database: Database): Promise<boolean> {
   const { rows } = await database.query<{ there: boolean }>("select to_regclass('pgboss.job') is not null as there");
   return rows[0]?.there ?? false;
@@ -128,8 +146,12 @@ function translated(error: unknown): unknown {
   if (!(error instanceof MemoryError)) return error;
   const { cause } = error.details;
   const state = cause instanceof Error && "code" in cause ? cause.code : undefined;
-  if (state === "2201B") {
-    return new MemoryError("MEMORY_INVALID_ARGUMENT", "The pattern is not a regular expression.", { cause });
+  // 22021: it holds what PostgreSQL's text cannot, such as NUL.
+  if (state === "2201B" || state === "22021") {
+    return new MemoryError("MEMORY_INVALID_ARGUMENT", "The pattern is not a regular expression.", {
+      cause,
+      issues: [{ path: "error", message: "must be a regular expression" }],
+    });
   }
   // A job with the same key was enqueued between the look and the change.
   if (state === "23505") {

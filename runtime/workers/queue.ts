@@ -11,7 +11,7 @@ import type {
 } from "../contracts/jobs.ts";
 import type { Logger, NewId } from "../contracts/ports.ts";
 import { bossDatabase, bossHandle } from "./queue-adapter.ts";
-import { failedKeys, ownKey, queueStates, restoreJobs, retryFailed } from "./queue-records.ts";
+import { failedKeys, liveKeys, ownKey, queueStates, restoreJobs, retryFailed } from "./queue-records.ts";
 import { QueueSupervisor, type WorkerSettings } from "./queue-supervisor.ts";
 
 export interface JobQueueSettings {
@@ -79,6 +79,10 @@ class BossQueue implements JobQueue {
 
   failedKeys(queue: QueueName): Promise<ReadonlySet<string>> {
     return failedKeys(this.#database, queue);
+  }
+
+  liveKeys(queue: QueueName): Promise<ReadonlySet<string>> {
+    return liveKeys(this.#database, queue);
   }
 
   start(): Promise<void> {

@@ -229,6 +229,16 @@ export function createFakeApplication(): FakeApplication {
         return { imported, skipped: 0 };
       },
     },
+    queues: {
+      states: async () => [
+        { queue: "embed", waiting: 2, active: 1, failed: 1, completed: 4, lastError: "the model is away" },
+      ],
+      backfillToolSynth: async () => ({ candidates: 9, enqueued: 5, queued: 3, failed: 1 }),
+      retryFailed: async (_task, { errorPattern }) => {
+        if (errorPattern === "(") throw new MemoryError("MEMORY_INVALID_ARGUMENT", "The pattern is none.");
+        return { matched: 3, retried: 2, skipped: 1 };
+      },
+    },
     lifecycle: {
       get draining() {
         return draining;

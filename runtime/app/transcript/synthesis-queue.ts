@@ -13,13 +13,26 @@ export interface SynthesisQueue {
   add(messageIds: readonly string[]): void;
   /** Queues every such message that has neither a job nor a dead one; answers how many jobs were added. */
   sweep(signal?: AbortSignal): Promise<number>;
+  /** The same with a report; `dryRun` only counts. MEMORY_UNAVAILABLE when the queue does not run. */
+  backfill(options: { readonly dryRun: boolean; readonly signal?: AbortSignal }): Promise<BackfillReport>;
   /** Resolves once nothing is being queued. */
   settled(): Promise<void>;
 }
 
+export interface BackfillReport {
+  /** Messages with a tool's name and without content. */
+  readonly candidates: number;
+  /** Jobs that were added (with `dryRun`: that would be). */
+  readonly enqueued: number;
+  /** Messages whose job waits or runs. */
+  readonly queued: number;
+  /** Messages whose job has failed for good: see retryFailed. */
+  readonly failed: number;
+}
+
 export interface SynthesisQueueDeps {
   readonly database: Database;
-  readonly jobs: Pick<JobQueue, "enqueue" | "failedKeys">;
+  readonly jobs: Pick<JobQueue, "enqueue" | "failedKeys" | "liveKeys">;
   readonly logger: Pick<Logger, "warn">;
 }
 
@@ -30,6 +43,32 @@ export function createSynthesisQueue({ database, jobs, logger }: SynthesisQueueD
 
   const enqueue = (id: string) => jobs.enqueue(QUEUES.synthesizeToolCall, { message_id: id }, { key: id });
 
+  const backfill: SynthesisQueue["backfill"] = async ({ dryRun, signal }) => {
+    const [dead, live] = await Promise.all([
+      jobs.failedKeys(QUEUES.synthesizeToolCall),
+      dryRun ? jobs.liveKeys(QUEUES.synthesizeToolCall) : new Set<string>(),
+    ]);
+    const report = { candidates: 0, enqueued: 0, queued: 0, failed: 0 };
+    let after = 0;
+    for (;;) {
+      signal?.throwIfAborted();
+      const { rows } = await database.query<{ readonly id: string; readonly seq: number }>(
+        `select id, seq from messages where content = '' and tool_name is not null and seq > $1
+         order by seq limit ${PAGE}`,
+        [after],
+      );
+      for (const { id } of rows) {
+        report.candidates += 1;
+        if (dead.has(id)) report.failed += 1;
+        else if (dryRun ? !live.has(id) : (await enqueue(id)) !== null) report.enqueued += 1;
+        else report.queued += 1;
+      }
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < PAGE) return report;
+      after = last.seq;
+    }
+  };
+
   return {
     add(messageIds) {
       if (messageIds.length === 0) return;
@@ -39,24 +78,10 @@ export function createSynthesisQueue({ database, jobs, logger }: SynthesisQueueD
       });
     },
 
+    backfill,
+
     async sweep(signal) {
-      const dead = await jobs.failedKeys(QUEUES.synthesizeToolCall);
-      let added = 0;
-      let after = 0;
-      for (;;) {
-        signal?.throwIfAborted();
-        const { rows } = await database.query<{ readonly id: string; readonly seq: number }>(
-          `select id, seq from messages where content = '' and tool_name is not null and seq > $1
-           order by seq limit ${PAGE}`,
-          [after],
-        );
-        for (const { id } of rows) {
-          if (!dead.has(id) && (await enqueue(id)) !== null) added += 1;
-        }
-        const last = rows.at(-1);
-        if (last === undefined || rows.length < PAGE) return added;
-        after = last.seq;
-      }
+      return (await backfill({ dryRun: false, ...(signal === undefined ? {} : { signal }) })).enqueued;
     },
 
     settled: () => background.settled(),

@@ -293,6 +293,9 @@ describe("/openapi.json", () => {
     expect(document.openapi).toBe("3.1.0");
     expect(Object.keys(document.paths).sort()).toEqual([
       "/api/admin/drain",
+      "/api/admin/jobs",
+      "/api/admin/jobs/{task}/retry-failed",
+      "/api/admin/memory/backfill-tool-synth",
       "/api/admin/memory/backup",
       "/api/admin/memory/export",
       "/api/admin/memory/import",
@@ -309,6 +312,7 @@ describe("/openapi.json", () => {
       "/health",
       "/health/live",
       "/health/ready",
+      "/mcp",
       "/metrics",
       "/v1/chat/completions",
       "/v1/models",

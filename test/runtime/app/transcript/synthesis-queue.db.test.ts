@@ -4,7 +4,7 @@ import type { JobQueue } from "../../../../runtime/contracts/jobs.ts";
 import { describeEachDatabase, silent } from "../../../support/databases.ts";
 import { said, write, writerOf } from "../../../support/memory.ts";
 
-type Jobs = Pick<JobQueue, "enqueue" | "failedKeys">;
+type Jobs = Pick<JobQueue, "enqueue" | "failedKeys" | "liveKeys">;
 
 /** A queue that holds each key once, as the real one does. */
 function heldKeys(dead: readonly string[] = []): Jobs & { readonly keys: Set<string> } {
@@ -18,6 +18,7 @@ function heldKeys(dead: readonly string[] = []): Jobs & { readonly keys: Set<str
       return key;
     },
     failedKeys: async () => new Set(dead),
+    liveKeys: async () => keys,
   };
 }
 
@@ -26,6 +27,7 @@ const broken: Jobs = {
     throw new Error("the queue is down");
   },
   failedKeys: async () => new Set(),
+  liveKeys: async () => new Set(),
 };
 
 const call = (key: string) => said("", { key, role: "assistant", toolName: "shell", toolArgs: { n: key } });
@@ -55,5 +57,35 @@ describeEachDatabase("the queue of tool calls", (open) => {
     expect(await up.sweep()).toBe(2);
     expect([...jobs.keys]).toEqual([a, c]);
     expect(await up.sweep()).toBe(0);
+  });
+
+  it("backfills what has no job, once, and counts the same before it does", async () => {
+    const database = await open({ fresh: true });
+    const { rows } = await write(writerOf(database), "s", [said("hello"), ...["a", "b", "c", "d"].map(call)]);
+    const [, a, b, c, d] = rows.map(({ id }) => id);
+    const jobs = heldKeys([b ?? ""]);
+    jobs.keys.add(a ?? "");
+    const queue = createSynthesisQueue({ database, jobs, logger: silent });
+    const counted = await queue.backfill({ dryRun: true });
+    expect(counted).toEqual({ candidates: 4, enqueued: 2, queued: 1, failed: 1 });
+    expect([...jobs.keys]).toEqual([a]);
+    expect(await queue.backfill({ dryRun: false })).toEqual(counted);
+    expect([...jobs.keys]).toEqual([a, c, d]);
+    const again = { candidates: 4, enqueued: 0, queued: 3, failed: 1 };
+    expect(await queue.backfill({ dryRun: true })).toEqual(again);
+    expect(await queue.backfill({ dryRun: false })).toEqual(again);
+  });
+
+  it("backfills more rows than fit on a page, and says when the queue is down", async () => {
+    const database = await open({ fresh: true });
+    const calls = Array.from({ length: 1_001 }, (_, n) => call(`many ${n}`));
+    await write(writerOf(database), "s", calls);
+    const jobs = heldKeys();
+    const queue = createSynthesisQueue({ database, jobs, logger: silent });
+    expect(await queue.backfill({ dryRun: false })).toMatchObject({ candidates: 1_001, enqueued: 1_001 });
+    expect(jobs.keys.size).toBe(1_001);
+    const down = createSynthesisQueue({ database, jobs: broken, logger: silent });
+    await expect(down.backfill({ dryRun: false })).rejects.toThrow("the queue is down");
+    await expect(queue.backfill({ dryRun: true, signal: AbortSignal.abort() })).rejects.toThrow();
   });
 });
