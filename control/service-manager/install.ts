@@ -48,7 +48,7 @@ export interface ServiceResult {
 
 export type Run = (command: readonly string[], signal: AbortSignal) => Promise<void>;
 
-const SIGNATURE = "Written by `cairn service install`";
+export const SIGNATURE = "Written by `cairn service install`";
 /** Stopping a node takes as long as it drains. */
 const COMMAND_MS = 180_000;
 

@@ -1,0 +1,71 @@
+import process from "node:process";
+import { Flags } from "@oclif/core";
+import { eventsFlag, InfraCommand } from "../deploy/infra-command.ts";
+import { UsageError } from "../output/failure.ts";
+import type { Interruption } from "../output/interruption.ts";
+import type { Mark } from "../output/terminal.ts";
+import { findDeployment } from "../service/deployment.ts";
+import { updateText } from "../update/render.ts";
+import { exitCodeOfUpdate, type UpdateResult } from "../update/result.ts";
+import { update } from "../update/update.ts";
+
+/** Somebody else is updating, or holds the stack. */
+const LOCKED = 3;
+
+export default class Update extends InfraCommand<UpdateResult> {
+  static override description =
+    "Bring one node to another version, and back if it does not pass\n\n" +
+    "A node that runs from a source tree goes to the newest release, or to --version: it is fetched and built beside the old one, " +
+    "which runs on meanwhile; then the node is restarted and tested. A node that was deployed gets a new image of this program, or " +
+    "the one of --prebuilt. Where the test fails, the former version comes back. Exit codes: 0 done, 1 failed (nothing was changed, " +
+    "or it was rolled back), 3 locked, 4 needs an operator.";
+
+  static override examples = [
+    "<%= config.bin %> update",
+    "<%= config.bin %> update --version 1.4.0 --no-restart",
+    "<%= config.bin %> update --prebuilt registry.example.org/team/cairn@sha256:0123... --json",
+  ];
+
+  static override flags = {
+    version: Flags.string({
+      helpValue: "VERSION",
+      exclusive: ["prebuilt"],
+      description: "Release to go to (default: the newest; a pre-release only by its name)",
+    }),
+    prebuilt: Flags.string({
+      helpValue: "IMAGE|FILE",
+      description: "Image for a deployed node: a name, repository@sha256:..., or an archive of `docker image save`",
+    }),
+    restart: Flags.boolean({ default: true, allowNo: true, description: "Restart the node now" }),
+    mesh: Flags.boolean({ description: "Roll all nodes of the mesh" }),
+    "json-events": eventsFlag,
+  };
+
+  protected async work(interruption: Interruption): Promise<UpdateResult> {
+    const { flags } = await this.parse(Update);
+    if (flags.mesh) {
+      throw new UsageError("Rolling a whole mesh is not there yet.", "Update node after node, without --mesh.");
+    }
+    const deployment = findDeployment(flags);
+    const { version, prebuilt, restart } = flags;
+    return this.operate(flags, interruption, (run) => {
+      const report = (message: string): void => {
+        run.onEvent({ schema: 1, event: "phase", time: new Date().toISOString(), phase: "update", message });
+      };
+      return update(run, { deployment, root: this.config.root, version, prebuilt, restart, report });
+    });
+  }
+
+  protected override exitCodeOf(result: UpdateResult): number {
+    return exitCodeOfUpdate(result);
+  }
+
+  protected override async catch(error: Error): Promise<void> {
+    await super.catch(error);
+    if ("code" in error && error.code === "INFRA_LOCKED") process.exitCode = LOCKED;
+  }
+
+  protected render(result: UpdateResult, mark: Mark): string {
+    return updateText(result, mark);
+  }
+}

@@ -1,0 +1,100 @@
+/** Restarts the node of this machine with another program: through the service manager that runs it, else by itself. */
+
+import { readFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { basename, join } from "node:path";
+import process from "node:process";
+import { execa } from "execa";
+import { createClient } from "../../runtime/client/index.ts";
+import { RuntimeError } from "../../runtime/contracts/errors.ts";
+import { type Deployment, drainDeadlineMs, tokenFor } from "../service/deployment.ts";
+import { until } from "../service/node-process.ts";
+import { inspectNode } from "../service/node-state.ts";
+import { startDetached } from "../service/start-node.ts";
+import { stopDeadlineMs, stopNode } from "../service/stop-node.ts";
+import { SIGNATURE } from "../service-manager/install.ts";
+
+/** What runs the node. */
+export type Keeper =
+  | { readonly kind: "own" }
+  | { readonly kind: "systemd"; readonly unit: string; readonly scope: "system" | "user" };
+
+export interface RestartOptions {
+  readonly deployment: Deployment;
+  readonly keeper: Keeper;
+  /** Directory of the program's package.json. */
+  readonly program: string;
+  /** Milliseconds until it must be ready. */
+  readonly readyMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Milliseconds of `systemctl restart`, which waits until the node has drained. */
+const MANAGER_MS = 240_000;
+
+/** The unit that a process belongs to, by its control group; null for one that a session runs. Pure. */
+export function unitOf(cgroup: string): { readonly unit: string; readonly scope: "system" | "user" } | null {
+  const path = cgroup
+    .split("\n")
+    .map((line) => line.split(":").slice(2).join(":"))
+    .find((one) => one.endsWith(".service"));
+  if (path === undefined) return null;
+  return { unit: basename(path), scope: /\/user@\d+\.service\/./.test(path) ? "user" : "system" };
+}
+
+/** A unit counts when `service install` wrote it: a node that was started from within another service is its own. */
+export async function keeperOf(
+  pid: number,
+  roots: { readonly proc: string; readonly etc: string; readonly config: string } = places(),
+): Promise<Keeper> {
+  const cgroup = await readFile(join(roots.proc, String(pid), "cgroup"), "utf8").catch(() => "");
+  const found = unitOf(cgroup);
+  if (found === null) return { kind: "own" };
+  const folder = found.scope === "user" ? join(roots.config, "systemd/user") : join(roots.etc, "systemd/system");
+  const unit = await readFile(join(folder, found.unit), "utf8").catch(() => "");
+  return unit.includes(SIGNATURE) ? { kind: "systemd", ...found } : { kind: "own" };
+}
+
+/** Resolves once the node is ready. Errors of `stopNode` and `startDetached`; RUNTIME_START_FAILED. */
+export async function restartNode(options: RestartOptions): Promise<void> {
+  const { deployment, keeper, program, readyMs, signal } = options;
+  if (keeper.kind === "own") {
+    const deadlineMs = stopDeadlineMs(await drainDeadlineMs(deployment));
+    await stopNode(deployment.home, { deadlineMs, force: false, signal });
+    await startDetached(deployment, {
+      deadlineMs: readyMs,
+      signal,
+      entry: join(program, "dist", "runtime", "main.js"),
+    });
+    return;
+  }
+  const words = ["systemctl", ...(keeper.scope === "user" ? ["--user"] : []), "restart", keeper.unit];
+  const [command = "", ...args] = words;
+  const result = await execa(command, args, {
+    reject: false,
+    all: true,
+    timeout: MANAGER_MS,
+    stdin: "ignore",
+    cancelSignal: signal,
+  });
+  signal.throwIfAborted();
+  if (result.failed) {
+    throw new RuntimeError("RUNTIME_START_FAILED", `\`${words.join(" ")}\` failed: ${(result.all ?? "").trim()}`);
+  }
+  const token = await tokenFor(deployment);
+  const ready = async (): Promise<boolean> => {
+    const state = await inspectNode(deployment.home);
+    if (state.state !== "running") return false;
+    return createClient({ baseUrl: state.node.url, token })
+      .ready({ signal })
+      .catch(() => false);
+  };
+  if (await until(ready, { deadlineMs: readyMs, signal })) return;
+  throw new RuntimeError("RUNTIME_START_FAILED", `The node was not ready after ${Math.round(readyMs / 1_000)} s.`, {
+    hint: "See `cairn logs`.",
+  });
+}
+
+function places() {
+  return { proc: "/proc", etc: "/etc", config: process.env["XDG_CONFIG_HOME"] ?? join(homedir(), ".config") };
+}

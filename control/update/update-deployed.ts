@@ -1,0 +1,129 @@
+/**
+ * `update` of a stack with one node: the image is there before anything stops, `infra up` gives it to the node, and the image
+ * that the node had before comes back when the new one does not pass the gate.
+ */
+
+import { existsSync } from "node:fs";
+import { execa } from "execa";
+import type { ImageIdentity } from "../../infra/plan/types.ts";
+import { InfraError } from "../../runtime/contracts/errors.ts";
+import type { ReadProject, Run } from "../deploy/operations/services.ts";
+import { up } from "../deploy/operations/up.ts";
+import type { UpResult } from "../deploy/schemas.ts";
+import { UsageError } from "../output/failure.ts";
+import type { UpdateResult } from "./result.ts";
+
+export interface DeployedUpdate {
+  readonly run: Run;
+  /** From the command line; undefined: built from the program. */
+  readonly prebuilt: string | undefined;
+  readonly report: (text: string) => void;
+  /** Rejects when the node does not pass; `image` is what it is to run. */
+  readonly gate: (node: string, image: ImageIdentity) => Promise<void>;
+  /** Tests play the engine. */
+  readonly deploy?: (run: Run, image: string) => Promise<UpResult | null>;
+}
+
+/** UsageError for a stack of several nodes; errors of the build and of `infra up`'s preparation, with nothing changed. */
+export async function updateDeployed(update: DeployedUpdate): Promise<UpdateResult> {
+  const { run, report } = update;
+  const project = await run.services.readProject(run.dir, run.signal);
+  const node = onlyNode(project);
+  const { target } = project.plan;
+  if (target === "kubernetes") {
+    throw new UsageError(
+      "On Kubernetes a new image waits for a rollout, and `infra up` alone does not begin one.",
+      "Roll it with `cairn update --mesh`.",
+    );
+  }
+  const former = (await run.services.release.read(run.dir)).nodes[node] ?? null;
+  report("Providing the image");
+  const image = await chooseImage(update, project);
+  const said = {
+    schema: 1,
+    target,
+    from: former?.version ?? "none",
+    to: image.version,
+    reason: null,
+    next: null,
+  } as const;
+  if (former !== null && nameOf(former) === nameOf(image)) return { ...said, outcome: "unchanged", restarted: false };
+
+  const failure = await attempt(update, node, image);
+  if (failure === null) return { ...said, outcome: "updated", restarted: true };
+  const next = "See `cairn infra status` and `cairn logs`.";
+  if (former === null) {
+    const reason = `${failure} There is no former image to go back to.`;
+    return { ...said, outcome: "operator", restarted: true, reason, next };
+  }
+  report(`Going back to ${former.reference}`);
+  const again = await attempt(update, node, former);
+  if (again === null) return { ...said, outcome: "rolled_back", restarted: true, reason: failure, next };
+  return { ...said, outcome: "operator", restarted: true, reason: `${failure} Going back failed, too: ${again}`, next };
+}
+
+/** Why it failed; null when the node runs the image and has passed. */
+async function attempt(
+  { run, deploy = deployAll, gate }: DeployedUpdate,
+  node: string,
+  image: ImageIdentity,
+): Promise<string | null> {
+  try {
+    const result = await deploy(run, nameOf(image));
+    if (result === null || !result.healthy) return `The node ${node} did not become healthy with ${image.reference}.`;
+    await gate(node, image);
+    return null;
+  } catch (error) {
+    // A lock or an interruption is nothing that another image would mend.
+    if (run.signal.aborted || isLock(error)) throw error;
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+function deployAll(run: Run, image: string): Promise<UpResult | null> {
+  return up(run, { node: undefined, image, adopt: false, yes: true });
+}
+
+async function chooseImage({ run, prebuilt, report }: DeployedUpdate, project: ReadProject): Promise<ImageIdentity> {
+  const { images } = run.services;
+  if (prebuilt === undefined) return images.provide(project, report, run.signal);
+  const reference = existsSync(prebuilt) ? await loadArchive(prebuilt, run.signal) : prebuilt;
+  return images.resolve(reference, project, run.signal);
+}
+
+/** Takes an archive of `docker save` into this machine's engine; resolves with the image's name or id. */
+async function loadArchive(file: string, signal: AbortSignal): Promise<string> {
+  const result = await execa("docker", ["image", "load", "--input", file], {
+    reject: false,
+    stdin: "ignore",
+    cancelSignal: signal,
+  });
+  signal.throwIfAborted();
+  const found = /^Loaded image(?: ID)?: (\S+)$/m.exec(result.stdout ?? "")?.[1];
+  if (!result.failed && found !== undefined) return found;
+  const words = result.code === "ENOENT" ? "there is no docker on this machine" : (result.stderr ?? "").trim();
+  throw new InfraError("INFRA_IMAGE_MISSING", `${file} cannot be loaded as an image: ${words || "it holds none"}.`, {
+    hint: "Pass an archive that `docker image save` wrote, or the name of an image.",
+  });
+}
+
+/** Stands for exactly one image, wherever there is such a name. */
+export function nameOf({ digest, id, reference }: ImageIdentity): string {
+  return digest ?? id ?? reference;
+}
+
+function onlyNode({ plan }: ReadProject): string {
+  const [first, ...more] = plan.nodes;
+  if (first === undefined) throw new UsageError("The deployment has no node.");
+  if (more.length > 0) {
+    const names = plan.nodes.map(({ name }) => name).join(", ");
+    throw new UsageError(`The stack has several nodes: ${names}.`, "Roll them with `cairn update --mesh`.");
+  }
+  return first.name;
+}
+
+function isLock(error: unknown): boolean {
+  return (
+    error instanceof Error && "code" in error && (error.code === "INFRA_LOCKED" || error.code === "INFRA_INTERRUPTED")
+  );
+}

@@ -1,0 +1,237 @@
+/**
+ * `update` of a node that runs from a source tree. The new version is fetched, installed and built beside the old one, which
+ * goes on meanwhile; then one rename lets the next start run it. The tree itself moves last, when the node has passed its gate.
+ */
+
+import { RuntimeError } from "../../runtime/contracts/errors.ts";
+import { connect, defaultAgent } from "../service/connect.ts";
+import type { Deployment } from "../service/deployment.ts";
+import { inspectWithoutSecrets } from "../service/deployment.ts";
+import type { NodeFile } from "../service/node-file.ts";
+import { inspectNode } from "../service/node-state.ts";
+import { unknownHolder } from "../service/stop-node.ts";
+import { Builds, versionIn } from "./builds.ts";
+import { gate } from "./gate.ts";
+import { Git } from "./git.ts";
+import { Journal, type JournalEntry, readJournal, type StepName } from "./journal.ts";
+import { keeperOf, restartNode } from "./restart.ts";
+import type { UpdateResult } from "./result.ts";
+import { decideResumption, type Found } from "./resume.ts";
+import { planTree, type TreeMove } from "./tree-plan.ts";
+import { chooseRelease, isOlder } from "./versions.ts";
+
+export interface TreeUpdate {
+  readonly deployment: Deployment;
+  /** Source tree. */
+  readonly root: string;
+  readonly version: string | undefined;
+  readonly restart: boolean;
+  /** Milliseconds that the node gets to be ready. */
+  readonly readyMs: number;
+  readonly signal: AbortSignal;
+  readonly report: (text: string) => void;
+  readonly now: () => Date;
+  /** Told after each step is written down as begun; tests cut an update off here. */
+  readonly onStep?: (step: StepName) => void;
+}
+
+interface Work extends TreeUpdate {
+  readonly builds: Builds;
+  readonly git: Git;
+  readonly journal: Journal;
+}
+
+/**
+ * RUNTIME_CONFLICT with the way out when the tree does not allow it, INFRA_BUILD_FAILED, errors of Git; nothing was stopped or
+ * changed then. The caller holds the lock of the update.
+ */
+export async function updateTree(update: TreeUpdate): Promise<UpdateResult> {
+  const { root, deployment, signal } = update;
+  const git = new Git(root, signal);
+  const builds = new Builds(root);
+  await git.requireCheckout();
+  const left = await readJournal(deployment.home);
+  if (left !== null && left.root === root) {
+    const ended = await resume(update, builds, git, left);
+    if (ended !== null) return ended;
+  }
+  await builds.heal();
+  return begin(update, builds, git);
+}
+
+async function begin(update: TreeUpdate, builds: Builds, git: Git): Promise<UpdateResult> {
+  const { deployment, root, report, now } = update;
+  report("Looking for releases");
+  await git.fetch();
+  const release = chooseRelease({ tags: await git.tags(), asked: update.version, branch: await git.branch() });
+  const facts = await git.facts(release);
+  const plan = planTree(facts);
+  if (plan.kind === "refuse") throw new RuntimeError("RUNTIME_CONFLICT", plan.message, { hint: plan.hint });
+
+  const serving = (await builds.serving()) ?? root;
+  const from = await versionIn(serving);
+  const unchanged = plan.kind === "none" && from === release.version;
+  const back = update.version === undefined && isOlder(release.version, from);
+  const base = { schema: 1, target: "manual", from, restarted: false, reason: null, next: null } as const;
+  const running = await runningNode(deployment.home);
+  if (unchanged || back) {
+    const stale = running !== null && running.version !== from;
+    const next = stale ? `The node still runs ${running.version}: \`cairn restart\` changes that.` : null;
+    return { ...base, outcome: "unchanged", to: from, next };
+  }
+
+  const stage = builds.folderFor(release.version, facts.target.commit);
+  const journal = await Journal.begin(deployment.home, now, {
+    schema: 1,
+    root,
+    from: { version: from, commit: facts.head },
+    to: { version: release.version, commit: facts.target.commit, tag: release.tag },
+    stage,
+    former: await builds.formerOf(serving),
+    keeper: running === null ? { kind: "own" } : await keeperOf(running.pid),
+    move: plan.kind,
+    restart: update.restart && running !== null,
+    started_at: now().toISOString(),
+    steps: [],
+  });
+  const work: Work = { ...update, builds, git, journal };
+  try {
+    await prepare(work);
+  } catch (error) {
+    // Nothing that serves was touched.
+    await new Git(root, new AbortController().signal).removeWorktree(stage);
+    await journal.close();
+    throw error;
+  }
+  return forward(work);
+}
+
+async function prepare(work: Work): Promise<void> {
+  const { builds, git, journal, report, signal, deployment } = work;
+  const { stage, to } = journal.entry;
+  await step(work, "stage", () => git.addWorktree(stage, to.commit));
+  report("Installing packages");
+  await step(work, "packages", () => builds.prepare(stage, "packages", signal));
+  report(`Building ${to.version}`);
+  await step(work, "build", async () => {
+    await builds.prepare(stage, "build", signal);
+    await builds.requireComplete(stage, to.version);
+  });
+  // A configuration that cannot be read would let the node stop and not start.
+  const inspection = await inspectWithoutSecrets(deployment, signal).catch(() => null);
+  if (inspection?.error) throw inspection.error;
+}
+
+/** From a complete build to the end, or back. Nobody interrupts it: a node that was stopped is to be started, too. */
+async function forward(interruptible: Work): Promise<UpdateResult> {
+  const work = calm(interruptible);
+  const { builds, journal, report } = work;
+  const { stage, to, from, restart, keeper } = journal.entry;
+  const base = { schema: 1, target: "manual", from: from.version, to: to.version, reason: null, next: null } as const;
+  try {
+    await step(work, "switch", () => builds.switchTo(stage));
+    if (restart) {
+      report("Restarting the node");
+      await step(work, "restart", () => restartNode({ ...work, program: stage, keeper }));
+      report("Testing the node");
+      await step(work, "gate", () => passGate(work, to.version));
+    }
+  } catch (error) {
+    return goBack(work, error instanceof Error ? error.message : String(error));
+  }
+  await finishTree(work);
+  return { ...base, outcome: restart ? "updated" : "pending", restarted: restart };
+}
+
+async function finishTree(work: Work): Promise<void> {
+  const { git, journal, builds } = work;
+  const { stage, move, to, former } = journal.entry;
+  await step(work, "tree", () => moveTree(git, move, to));
+  await journal.close();
+  for (const path of await builds.others([stage, former])) await git.removeWorktree(path);
+}
+
+async function moveTree(git: Git, move: TreeMove["kind"], to: JournalEntry["to"]): Promise<void> {
+  if ((await git.head()) === to.commit) return;
+  if (move === "fast-forward") await git.fastForward(to.commit);
+  else if (move === "checkout") await git.checkout(to.tag);
+}
+
+async function goBack(interruptible: Work, reason: string): Promise<UpdateResult> {
+  const work = calm(interruptible);
+  const { builds, journal, report, git } = work;
+  const { from, to, restart, stage, former, keeper } = journal.entry;
+  const base = { schema: 1, target: "manual", from: from.version, to: to.version, reason, restarted: restart } as const;
+  report(`Going back to ${from.version}`);
+  try {
+    await step(work, "back", () => builds.switchBack(former));
+    if (restart) {
+      await step(work, "restart-former", () => restartNode({ ...work, program: former, keeper }));
+      await step(work, "gate-former", () => passGate(work, from.version));
+    }
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return {
+      ...base,
+      outcome: "operator",
+      reason: `${reason} Going back failed, too: ${why}`,
+      next: "Look at `cairn logs` and `cairn doctor`; `cairn update` tries to go back again.",
+    };
+  }
+  await journal.close();
+  await git.removeWorktree(stage);
+  return { ...base, outcome: "rolled_back", next: `The node runs ${from.version} as before. See \`cairn logs\`.` };
+}
+
+/** Null: begin anew. */
+async function resume(update: TreeUpdate, builds: Builds, git: Git, entry: JournalEntry): Promise<UpdateResult | null> {
+  const found = await look(builds, git, entry);
+  const decision = decideResumption(entry, found);
+  const journal = Journal.resume(update.deployment.home, update.now, entry);
+  if (decision.kind === "anew") {
+    await builds.heal();
+    await git.removeWorktree(entry.stage);
+    await journal.close();
+    return null;
+  }
+  if (decision.kind === "operator") {
+    const { from, to } = entry;
+    const next = `Bring the source tree to ${from.version} or ${to.version}, then remove update.json from the home directory.`;
+    const said = { reason: decision.message, next, restarted: false };
+    return { schema: 1, outcome: "operator", target: "manual", from: from.version, to: to.version, ...said };
+  }
+  update.report("Going on with the update that was cut off");
+  const work: Work = { ...update, builds, git, journal };
+  return decision.kind === "back" ? goBack(work, "An update that was cut off had failed.") : forward(work);
+}
+
+async function look(builds: Builds, git: Git, entry: JournalEntry): Promise<Found> {
+  const [serving, head] = await Promise.all([builds.serving(), git.head()]);
+  if (serving === null) return { serving: "none", head };
+  if (serving === entry.stage) return { serving: "new", head };
+  return { serving: serving === entry.former ? "former" : "other", head };
+}
+
+function calm(work: Work): Work {
+  const { signal } = new AbortController();
+  return { ...work, signal, git: new Git(work.root, signal) };
+}
+
+async function step<T>(work: Work, name: StepName, run: () => Promise<T>): Promise<T> {
+  return work.journal.step(name, () => {
+    work.onStep?.(name);
+    return run();
+  });
+}
+
+async function passGate({ deployment, signal }: Work, version: string): Promise<void> {
+  const client = await connect(deployment);
+  await gate(client, await defaultAgent(deployment, client), version, signal);
+}
+
+/** The node of this home; null when none runs. RUNTIME_CONFLICT when somebody else holds the home. */
+async function runningNode(home: string): Promise<NodeFile | null> {
+  const state = await inspectNode(home);
+  if (state.state === "busy") throw unknownHolder(home);
+  return state.state === "running" ? state.node : null;
+}

@@ -1,0 +1,88 @@
+/** `update` for one node: which way it goes, by where the node runs. */
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { RuntimeError } from "../../runtime/contracts/errors.ts";
+import { readRecord } from "../deploy/operations/record.ts";
+import type { Run } from "../deploy/operations/services.ts";
+import { UsageError } from "../output/failure.ts";
+import { defaultAgent } from "../service/connect.ts";
+import { connectDeployed } from "../service/deployed-node.ts";
+import { type Deployment, inspectWithoutSecrets } from "../service/deployment.ts";
+import { sourceTreeOf } from "../service/source-tree.ts";
+import { gate } from "./gate.ts";
+import { aloneUpdating } from "./lock.ts";
+import type { UpdateResult } from "./result.ts";
+import { updateDeployed } from "./update-deployed.ts";
+import { updateTree } from "./update-tree.ts";
+
+export interface UpdateRequest {
+  readonly deployment: Deployment;
+  /** Directory of package.json of the program that runs this. */
+  readonly root: string;
+  readonly version: string | undefined;
+  readonly prebuilt: string | undefined;
+  readonly restart: boolean;
+  readonly report: (text: string) => void;
+}
+
+/** Milliseconds that a node gets to be ready: migrations are part of it. */
+const READY_MS = 180_000;
+
+/** UsageError for flags that do not fit the target; INFRA_LOCKED; errors of the two ways. */
+export async function update(run: Run, request: UpdateRequest): Promise<UpdateResult> {
+  const { deployment, version, prebuilt, restart, report } = request;
+  const deployed = await isDeployed(deployment, run.signal);
+  if (deployed && !restart) {
+    throw new UsageError("A deployed node takes an image by being restarted.", "`cairn build` makes the image alone.");
+  }
+  if (deployed && version !== undefined) {
+    throw new UsageError(
+      "A deployed node gets an image of this program as it is: --version is for a node that runs from a source tree.",
+      "Go to the release with Git and run `cairn update` again, or pass --prebuilt IMAGE.",
+    );
+  }
+  if (!deployed && prebuilt !== undefined) {
+    throw new UsageError("--prebuilt is for a deployed node; this one runs from a source tree.", "Pass --version.");
+  }
+  return aloneUpdating(deployment.home, () => {
+    if (deployed) {
+      return updateDeployed({
+        run,
+        prebuilt,
+        report,
+        gate: (node, image) => passDeployed(deployment, node, image.version, run.signal),
+      });
+    }
+    const root = sourceTreeOf(request.root);
+    const { signal } = run;
+    return updateTree({ deployment, root, version, restart, readyMs: READY_MS, signal, report, now: () => new Date() });
+  });
+}
+
+/** By what `infra up` has left; a target that was never deployed is told so. */
+async function isDeployed(deployment: Deployment, signal: AbortSignal): Promise<boolean> {
+  const { dir } = deployment;
+  if (existsSync(join(dir, "infra", "stack.json"))) {
+    const record = await readRecord(dir);
+    if (record !== null && record.nodes.length > 0) return true;
+  }
+  if (!deployment.exists) return false;
+  const { loaded, error } = await inspectWithoutSecrets(deployment, signal);
+  if (loaded === null) throw error ?? new Error(`${deployment.file} could not be read`);
+  const { target } = loaded.config.deployment;
+  if (target === undefined || target === "manual") return false;
+  throw new RuntimeError("RUNTIME_NOT_FOUND", `Nothing is deployed on ${target} yet: there is no node to update.`, {
+    hint: "Deploy it with `cairn infra up`.",
+  });
+}
+
+async function passDeployed(deployment: Deployment, node: string, version: string, signal: AbortSignal): Promise<void> {
+  const connection = await connectDeployed(deployment, signal);
+  if (connection === null) throw new RuntimeError("RUNTIME_NOT_RUNNING", `The node ${node} is not there.`);
+  try {
+    await gate(connection.client, await defaultAgent(deployment, connection.client), version, signal);
+  } finally {
+    await connection.close();
+  }
+}

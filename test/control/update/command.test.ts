@@ -1,0 +1,50 @@
+import { mkdir, open, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { tryLock } from "fs-native-extensions";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { createCli } from "../../support/cli.ts";
+
+// Each test runs several processes, which take their time on a busy machine.
+vi.setConfig({ testTimeout: 60_000 });
+
+describe("cairn update", () => {
+  it("refuses a whole mesh in words", async () => {
+    const cli = await createCli();
+    expect(await cli.run(["update", "--mesh"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("node after node"),
+    });
+  });
+
+  it("refuses an image for a node of a source tree", async () => {
+    const cli = await createCli();
+    const { code, stderr } = await cli.run(["update", "--prebuilt", "cairn:1"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("--version");
+  });
+
+  it("says that nothing is deployed where a target is named", async () => {
+    const cli = await createCli();
+    const yaml = await readFile(join(cli.home, "cairn.yaml"), "utf8");
+    await writeFile(join(cli.home, "cairn.yaml"), `${yaml}deployment:\n  target: docker\n`);
+    const { code, stdout } = await cli.run(["update", "--json"]);
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout).error.hint).toContain("cairn infra up");
+  });
+
+  it("ends with 3 while another one is under way, and names it", async () => {
+    const cli = await createCli();
+    await mkdir(join(cli.home, "run"), { recursive: true });
+    const lock = await open(join(cli.home, "run", "update.lock"), "a+");
+    onTestFinished(() => lock.close());
+    await lock.writeFile(`${process.pid}\n`);
+    expect(tryLock(lock.fd)).toBe(true);
+    const { code, stdout } = await cli.run(["update", "--json"]);
+    expect(code).toBe(3);
+    expect(JSON.parse(stdout).error).toMatchObject({
+      code: "INFRA_LOCKED",
+      message: expect.stringContaining(String(process.pid)),
+    });
+  });
+});

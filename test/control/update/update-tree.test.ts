@@ -1,0 +1,54 @@
+import { existsSync } from "node:fs";
+import { appendFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it, vi } from "vitest";
+import { scene } from "../../support/update/scene.ts";
+
+// Each test runs Git and several processes, which take their time on a busy machine.
+vi.setConfig({ testTimeout: 120_000 });
+
+describe("update of a source tree", () => {
+  it("brings the newest release, restarts the node and moves the branch", async () => {
+    const at = await scene();
+    const commit = await at.release("1.2.0");
+    await at.start();
+    const before = await at.node();
+    expect(await at.update()).toMatchObject({ outcome: "updated", from: "1.0.0", to: "1.2.0", restarted: true });
+    const after = await at.node();
+    expect(after?.version).toBe("1.2.0");
+    expect(after?.pid).not.toBe(before?.pid);
+    expect(await at.git("rev-parse", "HEAD")).toBe(commit);
+    expect(await at.git("status", "--porcelain")).toBe("");
+    expect(existsSync(join(at.home, "update.json"))).toBe(false);
+  });
+
+  it("refuses local changes, and stops nothing", async () => {
+    const at = await scene();
+    await at.release("1.1.0");
+    await appendFile(join(at.root, "package.json"), "\n");
+    const result = await at.update();
+    expect(String(result["error"])).toContain("local changes: package.json");
+    expect(existsSync(join(at.home, "update.json"))).toBe(false);
+    expect(await at.serving()).toBe("1.0.0");
+  });
+
+  it("goes back from a release that fails at the gate", async () => {
+    const at = await scene();
+    await at.release("1.1.0", { fault: "version" });
+    await at.start();
+    const head = await at.git("rev-parse", "HEAD");
+    expect(await at.update()).toMatchObject({ outcome: "rolled_back", from: "1.0.0", to: "1.1.0" });
+    expect((await at.node())?.version).toBe("1.0.0");
+    expect(await at.git("rev-parse", "HEAD")).toBe(head);
+  });
+
+  it("that was killed with the new build in place is finished by the next one", async () => {
+    const at = await scene();
+    await at.release("1.1.0");
+    await at.start();
+    expect(await at.update({ kill: "restart" })).toEqual({ killed: true });
+    expect(await at.serving()).toBe("1.1.0");
+    expect(await at.update()).toMatchObject({ outcome: "updated", to: "1.1.0" });
+    expect((await at.node())?.version).toBe("1.1.0");
+  });
+});
