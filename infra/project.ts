@@ -27,6 +27,7 @@ import { planDeployment } from "./plan/plan.ts";
 import { liftSecrets } from "./plan/secret-references.ts";
 import { type DeploymentPlan, POSTGRES, type SecretValues } from "./plan/types.ts";
 import { workspaceRoots } from "./plan/workspaces.ts";
+import { registryLogin } from "./registry.ts";
 import { readRelease } from "./release.ts";
 import { readSeeds } from "./seeds.ts";
 import { packageDirectory } from "./templates.ts";
@@ -98,7 +99,7 @@ export async function readProject(options: ProjectOptions): Promise<Project> {
   return {
     dir,
     plan,
-    secrets: { variables, registry: registryOf(config) },
+    secrets: { variables, registry: registryLogin(config.deployment.image) },
     warnings: [...loaded.warnings, ...seeds.warnings, ...warnings],
     redactValues: [...new Set([...secretTexts, ...redactable(variables, loaded)])].filter((text) => text !== ""),
   };
@@ -163,15 +164,6 @@ async function ask(name: string, reference: string, readSecret: SecretReader): P
       ...(error.details.hint === undefined ? {} : { hint: error.details.hint }),
     });
   }
-}
-
-/** `registry.example.org` of `registry.example.org/team/cairn`; the hub's where the first part is no host. */
-function registryOf({ deployment: { image } }: Config): SecretValues["registry"] {
-  const { registry, username, password } = image;
-  if (registry === undefined || username === undefined || password === undefined) return null;
-  const [first = ""] = registry.split("/", 1);
-  const server = registry.includes("/") && /[.:]|^localhost$/.test(first) ? first : "docker.io";
-  return { server, username, password };
 }
 
 /** Values that came from the password manager, or are called secrets; `debug` and `true` are neither. */

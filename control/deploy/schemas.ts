@@ -62,6 +62,13 @@ const deployedNode = z.strictObject({
 const nodeState = z.enum(["running", "stopped", "missing", "unknown"]);
 const nodeHealth = z.enum(["healthy", "starting", "unhealthy", "unknown"]);
 
+/** As the target sees a node now. */
+const observed = {
+  state: nodeState,
+  health: nodeHealth,
+  reason: z.string().nullable().describe("Why it is not healthy, in words, where the target knows"),
+};
+
 const drift = z.strictObject({
   resource: z.string(),
   setting: z.string(),
@@ -112,7 +119,7 @@ export const SCHEMAS = {
   "infra-preview": diff.extend({ warnings: z.array(finding) }),
   "infra-up": diff.extend({
     warnings: z.array(finding),
-    nodes: z.array(deployedNode.extend({ state: nodeState, health: nodeHealth })),
+    nodes: z.array(deployedNode.extend(observed)),
     data: z.array(data),
     healthy: z.boolean().describe("Whether every node of this run answered as healthy in time"),
     adopted: z.array(z.string()),
@@ -134,7 +141,7 @@ export const SCHEMAS = {
     deployed: z.boolean(),
     deployed_at: z.string().nullable(),
     backend: z.string(),
-    nodes: z.array(deployedNode.extend({ state: nodeState, health: nodeHealth, planned_image: z.string().nullable() })),
+    nodes: z.array(deployedNode.extend({ ...observed, planned_image: z.string().nullable() })),
     data: z.array(data),
     holder: holder.nullable().describe("Who has the stack locked now"),
     pending: count.describe("Operations that an interrupted run left behind"),

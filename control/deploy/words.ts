@@ -106,6 +106,7 @@ export function upText(result: UpResult, mark: Mark): string {
   return [
     doneText(result),
     columns(nodes, "  "),
+    ...reasonLines(result.nodes),
     ...(result.adopted.length > 0 ? [`Taken over: ${result.adopted.join(", ")}`] : []),
     `${done} Next: \`${result.next}\``,
   ].join("\n");
@@ -155,6 +156,7 @@ export function statusText(status: StatusResult, mark: Mark): string {
   return [
     `${status.stack} on ${status.target}: ${status.deployed ? `deployed ${status.deployed_at ?? ""}`.trim() : "not deployed"}`,
     columns(nodes, "  "),
+    ...reasonLines(status.nodes),
     ...(status.data.length > 0
       ? [`Data: ${status.data.map(({ name, place }) => `${name} (${place})`).join(", ")}`]
       : []),
@@ -195,6 +197,11 @@ const OUTCOMES = {
 
 function holderText({ user, host, pid, command, started_at }: Holder): string {
   return `${user}@${host} (${command}, process ${pid}, since ${started_at})`;
+}
+
+/** Under the table, because they are sentences. */
+function reasonLines(nodes: readonly { readonly name: string; readonly reason: string | null }[]): string[] {
+  return nodes.flatMap(({ name, reason }) => (reason === null ? [] : [`  ${name}: ${visible(reason)}`]));
 }
 
 function healthWord(health: string, mark: Mark): string {

@@ -15,7 +15,14 @@ import { nodeVariables } from "./node-secrets.ts";
 import { createProblems, type Problems } from "./problems.ts";
 import { planProxmox } from "./proxmox.ts";
 import type { TargetContext } from "./target-context.ts";
-import { CONTAINER, type DeploymentPlan, type PlannedFile, type PostgresPlan, type Release } from "./types.ts";
+import {
+  CONTAINER,
+  type DeploymentPlan,
+  type ImageIdentity,
+  type PlannedFile,
+  type PostgresPlan,
+  type Release,
+} from "./types.ts";
 import { type SeedFile, workspaceRoots } from "./workspaces.ts";
 
 export interface PlanInput {
@@ -107,7 +114,7 @@ function planNodes(input: PlanInput, settings: readonly NodeSettings[], problems
     const base: NodeBase = {
       name: node.name,
       agents,
-      image: release.nodes[node.name] ?? release.built,
+      image: imageOf(release, node.name),
       files: [
         file(`${CONTAINER.configuration}/cairn.yaml`, renderConfiguration(common, node.name, index === 0)),
         ...(certificate === null ? [] : [file(CERTIFICATE, certificate)]),
@@ -120,6 +127,11 @@ function planNodes(input: PlanInput, settings: readonly NodeSettings[], problems
     };
     return { base, settings: node };
   });
+}
+
+/** A node may be called like a property that every object has: `constructor`. */
+function imageOf({ nodes, built }: Release, node: string): ImageIdentity | null {
+  return (Object.hasOwn(nodes, node) ? nodes[node] : undefined) ?? built;
 }
 
 /** Those that are bound to the node, and those that are bound to none: whoever holds their lease runs them. */

@@ -1,5 +1,6 @@
 /** What the configuration of a deployment says about its image; without a configuration, an image of the program alone. */
 
+import { registryLogin } from "../../../infra/registry.ts";
 import { inspectConfig } from "../../../runtime/config/index.ts";
 import { ConfigValidationError } from "../../../runtime/contracts/errors.ts";
 import { type Deployment, inspectWithoutSecrets } from "../../service/deployment.ts";
@@ -24,18 +25,9 @@ export async function configuredBuild(found: Deployment, push: boolean, signal: 
   if (config === undefined)
     throw inspection.error ?? new ConfigValidationError(`${found.file} is not valid.`, inspection.errors);
   const { image } = config.deployment;
-  const registry =
-    push && image.registry && image.username && image.password
-      ? { server: serverOf(image.registry), username: image.username, password: image.password }
-      : null;
+  const registry = push ? registryLogin(image) : null;
   return {
     deployment: { directory: dir, pluginDirs: config.plugin_dirs, skillDirs: config.skill_dirs, registry },
     reference: (version) => defaultReference(image, version),
   };
-}
-
-/** `registry.example.org:5000` of a repository; a name without a host is Docker's public registry. */
-export function serverOf(repository: string): string {
-  const [first = "", ...rest] = repository.split("/");
-  return rest.length > 0 && /[.:]|^localhost$/.test(first) ? first : "docker.io";
 }

@@ -48,6 +48,7 @@ export async function status(run: Run): Promise<StatusResult> {
         url: known?.url ?? null,
         state: seen?.state ?? (deployed ? "unknown" : "missing"),
         health: seen?.health ?? "unknown",
+        reason: seen?.reason ?? null,
         planned_image: image === null ? null : (image.digest ?? image.id ?? image.reference),
       };
     }),

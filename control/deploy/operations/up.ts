@@ -135,11 +135,9 @@ async function finish(session: Session, project: ReadProject, outcome: Outcome):
     ...outcome.applied.diff,
     warnings: [...outcome.warnings],
     nodes: nodes.map((node) => {
-      const { state, health } = observed.find((one) => one.name === node.name) ?? {
-        state: "unknown",
-        health: "unknown",
-      };
-      return { ...node, state, health };
+      const seen = observed.find((one) => one.name === node.name);
+      const { state = "unknown", health = "unknown", reason = null } = seen ?? {};
+      return { ...node, state, health, reason };
     }),
     data,
     healthy,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Change, RefreshResult } from "../../../control/deploy/schemas.ts";
-import { refreshText } from "../../../control/deploy/words.ts";
+import type { Change, RefreshResult, StatusResult } from "../../../control/deploy/schemas.ts";
+import { refreshText, statusText } from "../../../control/deploy/words.ts";
 import type { Mark } from "../../../control/output/terminal.ts";
 
 const same = (text: string): string => text;
@@ -46,5 +46,30 @@ describe("what drift leads to", () => {
 
   it("is told as recorded once it is", () => {
     expect(refreshText(found({ changes: [service], applied: true }), mark)).toContain("Recorded as it is.");
+  });
+});
+
+describe("the state of a stack", () => {
+  it("says why a node is not healthy, where the target knows", () => {
+    const node = { name: "a", workload: "lab-a", place: "lab", image: "cairn:9", url: null, planned_image: null };
+    const status: StatusResult = {
+      schema: 1,
+      stack: "lab",
+      target: "kubernetes",
+      deployed: true,
+      deployed_at: null,
+      backend: "file:///lab",
+      nodes: [
+        { ...node, state: "stopped", health: "unhealthy", reason: "its image cannot be pulled" },
+        { ...node, name: "b", state: "running", health: "healthy", reason: null },
+      ],
+      data: [],
+      holder: null,
+      pending: 0,
+      copies: 0,
+    };
+    const lines = statusText(status, mark).split("\n");
+    expect(lines).toContain("  a: its image cannot be pulled");
+    expect(lines.filter((line) => line.startsWith("  b: "))).toEqual([]);
   });
 });

@@ -403,6 +403,11 @@ deployment: { target: docker, nodes: [{ name: one }], datahub: { postgres: true 
     expect(config.runtime.tls).toMatchObject({ cert: expect.stringMatching(/\/tls\/cert\.pem$/), key });
   });
 
+  test("has no image before there is one, whatever it is called", async () => {
+    const plan = await planOf(`${AGENTS}deployment: { target: docker, ${nodes("{ name: constructor }")} }\n`);
+    expect(plan.nodes).toMatchObject([{ name: "constructor", image: null }]);
+  });
+
   test("keeps its embedded store on the home volume", async () => {
     const project = await projectOf(
       `${AGENTS}memory: { embedded: { path: /data/elsewhere } }\ndeployment: { target: docker }\n`,

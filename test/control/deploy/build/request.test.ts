@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { attestationsOf, buildArguments } from "../../../../control/deploy/build/arguments.ts";
 import { describeBuilder } from "../../../../control/deploy/build/builder.ts";
-import { serverOf } from "../../../../control/deploy/build/deployment.ts";
 import { checkAgainstBuilder, checkRequest, defaultReference } from "../../../../control/deploy/build/request.ts";
 import type { BuildRequest } from "../../../../control/deploy/build/types.ts";
 import { UsageError } from "../../../../control/output/failure.ts";
@@ -169,15 +168,5 @@ describe("names", () => {
 
   it("hold no sign that a version may hold and a tag may not", () => {
     expect(defaultReference({}, "1.2.3+build.5")).toBe("cairn:1.2.3_build.5");
-  });
-
-  it.each([
-    ["registry.example.org/team/cairn", "registry.example.org"],
-    ["localhost:5000/cairn", "localhost:5000"],
-    ["localhost/cairn", "localhost"],
-    ["somebody/cairn", "docker.io"],
-    ["cairn", "docker.io"],
-  ])("lead to the registry: %s", (repository, server) => {
-    expect(serverOf(repository)).toBe(server);
   });
 });
