@@ -10,6 +10,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { execa } from "execa";
 import { alone } from "../../../scripts/lib/lock.js";
+import { mirrorArguments } from "../debian.ts";
 
 export interface TestImages {
   /** Debian with Node 24, npm and a user `node` (1000:1000), as node:24-slim. */
@@ -23,7 +24,6 @@ export const IMAGES_TIMEOUT_MS = 15 * 60_000;
 
 const BASE = "cairn-test/base:trixie";
 const LABEL = "dev.cairn.recipe";
-const MIRROR = "http://deb.debian.org/debian";
 const LOCAL_CERTIFICATES = "/usr/local/share/ca-certificates";
 
 /**
@@ -73,7 +73,7 @@ async function ensureBase(): Promise<void> {
     throw new Error("debootstrap needs root; name images with CAIRN_TEST_NODE_IMAGE instead");
   const root = await mkdtemp(join(tmpdir(), "cairn-test-base-"));
   try {
-    await execa("debootstrap", ["--variant=minbase", "trixie", root, await mirror()]);
+    await execa("debootstrap", ["--variant=minbase", "trixie", root, ...mirrorArguments()]);
     for (const folder of ["var/cache/apt", "var/lib/apt/lists"]) {
       await rm(join(root, folder), { recursive: true, force: true });
       await mkdir(join(root, folder), { recursive: true });
@@ -120,16 +120,4 @@ async function prepareNode(context: string): Promise<void> {
   for (const name of await readdir(LOCAL_CERTIFICATES).catch(() => [])) {
     if (name.endsWith(".crt")) await copyFile(join(LOCAL_CERTIFICATES, name), join(certificates, name));
   }
-}
-
-/** Where this machine gets its own Debian packages. */
-async function mirror(): Promise<string> {
-  const folder = "/etc/apt/sources.list.d";
-  const files = ["/etc/apt/sources.list", ...(await readdir(folder).catch(() => [])).map((name) => join(folder, name))];
-  for (const file of files) {
-    const text = await readFile(file, "utf8").catch(() => "");
-    const found = /^(?:URIs:|deb(?: \[[^\]]*\])?) *(https?:\/\/\S+\/debian)\/?(?:\s|$)/m.exec(text)?.[1];
-    if (found !== undefined) return found;
-  }
-  return MIRROR;
 }

@@ -17,6 +17,7 @@ import {
 } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { mirrorArguments } from "../debian.ts";
 
 /** Goes up with what is in the template. */
 const VERSION = 1;
@@ -61,9 +62,8 @@ export function proxmoxTemplate(): string {
   if (existsSync(folder)) return folder;
   const draft = `${folder}.${process.pid}`;
   mkdirSync(join(draft, ".."), { recursive: true });
-  const mirror = process.env.DEBIAN_MIRROR ?? "http://deb.debian.org/debian";
   try {
-    execFileSync("debootstrap", ["--variant=minbase", `--include=${PACKAGES}`, "trixie", draft, mirror], {
+    execFileSync("debootstrap", ["--variant=minbase", `--include=${PACKAGES}`, "trixie", draft, ...mirrorArguments()], {
       stdio: ["ignore", "ignore", "inherit"],
       timeout: BUILD_DEADLINE_MS,
     });
