@@ -10,6 +10,9 @@ import { createTwoFilesPatch } from "diff";
 import writeFileAtomic from "write-file-atomic";
 import { type Document, parseDocument } from "yaml";
 import { CONFIG_FILE, type ConfigIssue, createRedactor, type Inspection } from "../../runtime/config/index.ts";
+import { hasReference, isSecretReference } from "../../runtime/config/references.ts";
+import { isSecretPath, secretsIn } from "../../runtime/config/secret-values.ts";
+import { texts } from "../../runtime/config/tree.ts";
 import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import type { Deployment } from "../service/deployment.ts";
 import { type Current, inspectCurrent } from "./current.ts";
@@ -75,11 +78,19 @@ export async function planEdit(
 
   const { inspection: after, missing } = await inspectText(changed, deployment, signal);
   refuseNewErrors(before, after);
-  const redact = createRedactor([...(before.loaded?.secrets ?? []), ...(after.loaded?.secrets ?? [])]);
+  const redact = createRedactor([...secretsOf(before, text), ...secretsOf(after, changed)]);
   const patch = createTwoFilesPatch(CONFIG_FILE, CONFIG_FILE, text, changed, "", "", { context: CONTEXT_LINES });
   // The first line is a ruler that only the patch tool needs.
   const diff = redact(patch.slice(patch.indexOf("\n") + 1).replaceAll("\t\n", "\n"));
   return { file, changed: true, diff, warnings: after.warnings, missing, before: text, after: changed };
+}
+
+/** What the loader knows, and what stands in the file itself: of one that is not valid the loader tells nothing. */
+function secretsOf({ loaded }: Inspection, text: string): string[] {
+  const written = [...texts(parseDocument(text).toJS())]
+    .filter(({ path, text: value }) => isSecretPath(path) && !hasReference(value) && !isSecretReference(value))
+    .flatMap(({ text: value }) => secretsIn(value));
+  return [...(loaded?.secrets ?? []), ...written];
 }
 
 /** The changed text with the deployment's `.env`, in a directory of its own. */

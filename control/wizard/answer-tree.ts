@@ -47,10 +47,14 @@ export function withAnswer(tree: AnswerTree, path: AnswerPath, value: unknown): 
   const before = answerAt(tree, path);
   const changed = withPart(tree, path, [], value);
   if (before === undefined || before === value) return changed;
+  return dependentsOf(path).reduce((current, dependent) => withPart(current, dependent, [], undefined), changed);
+}
+
+/** Paths of what means nothing any more once the answer at this path has changed. */
+export function dependentsOf(path: AnswerPath): AnswerPath[] {
   const parent = path.slice(0, -1);
   const [decides, dependents] = DEPENDENTS[patternOf(parent)] ?? ["", []];
-  if (path.at(-1) !== decides) return changed;
-  return dependents.reduce((current, name) => withPart(current, [...parent, name], [], undefined), changed);
+  return path.at(-1) === decides ? dependents.map((name) => [...parent, name]) : [];
 }
 
 /** The place with `*` for the names of entries. */

@@ -95,7 +95,8 @@ function takeChannels(at: At, take: Take): void {
   }
 }
 
-/** `NAME` of `${NAME}`; what is written in another way as it is, which is no name and so left alone. */
+/** `NAME` of `${NAME}`; nothing that is a name for what is written in another way, which is left alone then: it may be the secret. */
 function variableOf(value: Tree | undefined): unknown {
-  return typeof value === "string" ? (/^\$\{(\w+)\}$/.exec(value)?.[1] ?? value) : value;
+  if (value === undefined || value === null) return value;
+  return typeof value === "string" ? (/^\$\{(\w+)\}$/.exec(value)?.[1] ?? "") : "";
 }

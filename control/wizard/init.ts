@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { type Directories, type Environment, mergeEnvironments, readSecretsFile } from "../../runtime/config/index.ts";
 import { ConfigError } from "../../runtime/contracts/errors.ts";
 import { Interrupted } from "../output/failure.ts";
-import { type AnswerTree, isTree, listKey, mergeAnswers } from "./answer-tree.ts";
+import { type AnswerTree, answerAt, dependentsOf, isTree, listKey, mergeAnswers } from "./answer-tree.ts";
 import { type Answers, PHASES, parseAnswers } from "./answers.ts";
 import type { LocalServer } from "./catalogue.ts";
 import { detectFacts, type Facts, TOOLS, type ToolName } from "./detect/facts.ts";
@@ -132,10 +132,15 @@ function startingState(options: InitOptions, existing: Existing | null): FlowSta
   const flags: FlagAnswers = flagAnswers(options.flags ?? {}, mergeAnswers(existing?.tree ?? {}, fromFile));
   // What is wrong is said before anything is looked at or asked.
   parseAnswers(flags.tree);
-  return {
-    tree: flags.tree,
-    settled: new Set([...(existing?.pinned ?? []), ...pathsOf(fromFile, []), ...flags.answered]),
-  };
+  const given = [...pathsOf(fromFile, []), ...flags.answered];
+  const before = existing?.tree ?? {};
+  // What the file says of another provider or another host is not said of this one.
+  const open = given
+    .map((id) => id.split("."))
+    .filter((path) => answerAt(before, path) !== undefined && answerAt(before, path) !== answerAt(flags.tree, path))
+    .flatMap((path) => dependentsOf(path).map((dependent) => dependent.join(".")));
+  const pinned = (existing?.pinned ?? []).filter((id) => !open.includes(id));
+  return { tree: flags.tree, settled: new Set([...pinned, ...given]) };
 }
 
 /** Somebody who is asked sees everything; otherwise only what the answers depend on is looked at. */

@@ -3,7 +3,7 @@
  * answers, a person, a file of answers or nobody, goes the same way; so the same answers make the same files.
  */
 import { type AnswerLeaf, answerLeaves, leafAt } from "../answer-leaves.ts";
-import { type AnswerTree, listKey, withAnswer, withEntries } from "../answer-tree.ts";
+import { type AnswerTree, answerAt, dependentsOf, listKey, withAnswer, withEntries } from "../answer-tree.ts";
 import { type Answers, type Phase, parseAnswers } from "../answers.ts";
 import { agentQuestions } from "./agents.ts";
 import { channelQuestions } from "./channels.ts";
@@ -68,7 +68,11 @@ function settle({ tree, settled }: FlowState, question: Question, value: unknown
     listKey(question.path) !== null && Array.isArray(value)
       ? withEntries(tree, question.path, value.map(String))
       : withAnswer(tree, question.path, value);
-  return { tree: after, settled: new Set([...settled, idOf(question)]) };
+  const former = answerAt(tree, question.path);
+  // What was settled for another provider or another host is open again.
+  const open =
+    former === undefined || former === value ? [] : dependentsOf(question.path).map((path) => path.join("."));
+  return { tree: after, settled: new Set([...settled, idOf(question)].filter((id) => !open.includes(id))) };
 }
 
 function matches(pattern: readonly string[], path: readonly string[]): boolean {

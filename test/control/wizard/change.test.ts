@@ -1,0 +1,190 @@
+import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { type Dialog, unattended } from "../../../control/wizard/dialog.ts";
+import { type InitOptions, initialize } from "../../../control/wizard/init.ts";
+import { inspectConfig } from "../../../runtime/config/index.ts";
+import { bareEnvironment, temporaryDirectory } from "../../support/deployment.ts";
+
+const CONFIG = `# Mine.
+version: 1
+runtime:
+  listen: \${MY_ADDRESS}   # from the environment
+  default_agent: nova
+  timezone: Europe/Berlin
+  colour: blue # nobody knows this key
+agents:
+  # The one who answers.
+  nova:
+    provider: openai
+    default_thinking: low
+    budget: { daily_tokens: 1000 }
+  iris: { provider: offline }
+providers:
+  openai:
+    model: gpt-5.5
+    api_key: op://vault/openai/key
+    temperature: 0.2
+  offline: {}
+channels:
+  telegram:
+    token: \${TELEGRAM_TOKEN}
+    owner_id: 12
+    reconnect: { max_retries: 3 }
+  voice: { enabled: false }
+memory:
+  postgres:
+    connection_string: \${SERVICE_PG_URL}
+    pool: 4
+deployment:
+  target: docker
+  nodes:
+    - { name: one, port: 7500 } # the first
+    - name: two
+      memory: 1Gi
+  datahub: { postgres: true }
+`;
+
+async function existing(text = CONFIG): Promise<string> {
+  const dir = await temporaryDirectory();
+  await writeFile(join(dir, "cairn.yaml"), text, { mode: 0o640 });
+  await writeFile(join(dir, ".env"), "SERVICE_API_TOKEN=t\n", { mode: 0o600 });
+  return dir;
+}
+
+function change(dir: string, flags: Readonly<Record<string, unknown>>, options: Partial<InitOptions> = {}) {
+  return initialize({
+    directories: { dir, home: join(dir, "home"), file: join(dir, "cairn.yaml") },
+    env: bareEnvironment({ PATH: "/nonexistent" }),
+    localServers: [],
+    purpose: "change",
+    flags,
+    ...options,
+  });
+}
+
+const read = (dir: string): Promise<string> => readFile(join(dir, "cairn.yaml"), "utf8");
+
+/** Lines of `after` that `before` has not, and the other way round. */
+function difference(before: string, after: string): { added: string[]; removed: string[] } {
+  const [old, now] = [before.split("\n"), after.split("\n")];
+  return { added: now.filter((line) => !old.includes(line)), removed: old.filter((line) => !now.includes(line)) };
+}
+
+describe("a configuration that is there", () => {
+  test("stays as it is where nothing is changed, but for what is missing beside it", async () => {
+    const dir = await existing();
+    const result = await change(dir, {});
+    expect(await read(dir)).toBe(CONFIG);
+    expect(result.files.map(({ path }) => path)).not.toContain("cairn.yaml");
+    expect(await readdir(join(dir, "infra"))).toContain("Pulumi.yaml");
+    expect((await change(dir, {})).files).toEqual([]);
+  });
+
+  test.each<[string, Record<string, unknown>, string[], string[]]>([
+    ["a setting", { timezone: "UTC" }, ["  timezone: UTC"], ["  timezone: Europe/Berlin"]],
+    ["how an agent thinks", { thinking: ["nova=high"] }, ["    default_thinking: high"], ["    default_thinking: low"]],
+    ["the model", { model: "gpt-6" }, ["    model: gpt-6"], ["    model: gpt-5.5"]],
+    ["the owner", { "channel-owner": ["telegram=13"] }, ['    owner_id: "13"'], ["    owner_id: 12"]],
+    [
+      "where a node runs",
+      { "node-host": ["two=ssh://a@b"], publish: "10.0.0.1:5432" },
+      ["      host: ssh://a@b", "  datahub: { postgres: true, publish: 10.0.0.1:5432 }"],
+      ["  datahub: { postgres: true }"],
+    ],
+    ["a node more", { node: ["one", "two", "three"] }, ["    - name: three"], []],
+    [
+      "a channel more",
+      { channel: ["telegram", "discord"], "channel-owner": ["discord=5"] },
+      ["  discord:", "    token: ${DISCORD_TOKEN}", '    owner_id: "5"'],
+      [],
+    ],
+    ["an agent less", { agent: ["nova"] }, [], ["  iris: { provider: offline }"]],
+  ])("is changed by %s alone: comments, unknown keys and references stay", async (_what, flags, added, removed) => {
+    const dir = await existing();
+    const result = await change(dir, flags);
+    const after = await read(dir);
+    // The library writes one blank before a comment.
+    const before = CONFIG.replace("ADDRESS}   #", "ADDRESS} #");
+    expect(difference(before, after)).toEqual({ added, removed });
+    for (const line of removed) expect(result.diff).toContain(`-${line}`);
+    for (const line of added) expect(result.diff).toContain(`+${line}`);
+    const { errors } = await inspectConfig({
+      dir,
+      env: bareEnvironment({ MY_ADDRESS: "127.0.0.1:80", TELEGRAM_TOKEN: "t", DISCORD_TOKEN: "d" }),
+      readSecret: async () => "k",
+      deployment: true,
+    });
+    expect(errors).toEqual([]);
+    expect((await readdir(dir)).filter((name) => name.includes(".bak"))).toEqual([]);
+  });
+
+  test("gets another provider beside the one that it had", async () => {
+    const dir = await existing();
+    await change(dir, { provider: "anthropic" });
+    const after = await read(dir);
+    expect(after).toContain("    provider: anthropic\n");
+    expect(after).toContain(
+      "  anthropic:\n    kind: anthropic\n    model: claude-sonnet-5-5\n    api_key: ${ANTHROPIC_API_KEY}\n",
+    );
+    expect(after).toContain("    temperature: 0.2\n");
+    expect(after).toContain("  iris: { provider: offline }");
+  });
+
+  test("shows and writes no secret that stands in it", async () => {
+    const dir = await existing(CONFIG.replace("op://vault/openai/key", "sk-written-by-hand"));
+    const result = await change(dir, { model: "gpt-6" });
+    expect(JSON.stringify(result)).not.toContain("sk-written-by-hand");
+    expect(await read(dir)).toContain("sk-written-by-hand");
+  });
+
+  test.each([
+    ["of a newer version", "version: 2\nagents: {}\n", "CONFIG_VERSION_UNSUPPORTED", /version/],
+    ["that is broken", "version: 1\nagents:\n  main: [\n", "CONFIG_INVALID", /line \d+, column \d+/],
+    ["that is a list", "- a\n", "CONFIG_INVALID", /mapping/],
+  ])("%s is refused and not rewritten", async (_what, text, code, words) => {
+    const dir = await existing(text);
+    await expect(change(dir, { timezone: "UTC" })).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(words),
+    });
+    expect(await read(dir)).toBe(text);
+    expect((await readdir(dir)).sort()).toEqual([".env", "cairn.yaml"]);
+  });
+
+  test("that would become invalid is left alone", async () => {
+    const dir = await existing();
+    await expect(change(dir, { bind: ["telegram/7=nobody"] })).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+    expect(await read(dir)).toBe(CONFIG);
+  });
+
+  test("that somebody changes meanwhile is not overwritten", async () => {
+    const dir = await existing();
+    const theirs = CONFIG.replace("# Mine.", "# Theirs.");
+    const dialog: Dialog = {
+      ...unattended({ lenient: true }),
+      review: async () => {
+        await writeFile(join(dir, "cairn.yaml"), theirs);
+        return "write";
+      },
+    };
+    await expect(change(dir, { timezone: "UTC" }, { dialog })).rejects.toMatchObject({ code: "RUNTIME_CONFLICT" });
+    expect(await read(dir)).toBe(theirs);
+    expect((await readdir(dir)).sort()).toEqual([".env", "cairn.yaml"]);
+  });
+
+  test("that cannot be written says so, and nothing is written beside it", async () => {
+    const dir = await existing();
+    await mkdir(join(dir, "infra"));
+    await chmod(dir, 0o555);
+    const root = process.getuid?.() === 0;
+    if (root) process.seteuid?.(65_534);
+    try {
+      await expect(change(dir, { timezone: "UTC" })).rejects.toMatchObject({ name: "ConfigError" });
+    } finally {
+      if (root) process.seteuid?.(0);
+      await chmod(dir, 0o755);
+    }
+    expect(await read(dir)).toBe(CONFIG);
+  });
+});
