@@ -5,8 +5,19 @@ import type { CommandReply } from "../contracts/channel.ts";
 import { CairnError, fromErrorBody, RuntimeError } from "../contracts/errors.ts";
 import type { StreamEvent, TurnResult } from "../contracts/stream.ts";
 import { asConnectionError, type Connection, call, type RequestOptions, request } from "./http.ts";
+import { jobCalls } from "./jobs.ts";
+import { postMcp } from "./mcp.ts";
 import { EVENT_STREAM, followTurn, turnPath } from "./turn-stream.ts";
-import type { CallOptions, Health, MessageRequest, SendOptions, TokenRecord } from "./types.ts";
+import type {
+  BackfillResult,
+  CallOptions,
+  Health,
+  MessageRequest,
+  QueueStatus,
+  RetryResult,
+  SendOptions,
+  TokenRecord,
+} from "./types.ts";
 
 export interface ClientOptions {
   /** For example `http://127.0.0.1:7433`. */
@@ -49,6 +60,18 @@ export interface Client {
 
   memoryTool<Result = unknown>(name: string, args: object, options?: CallOptions): Promise<Result>;
 
+  /** One message of the Model Context Protocol and its answer; null for a message that has none. */
+  mcp(message: object, options?: CallOptions): Promise<object | null>;
+
+  queueStatus(options?: CallOptions): Promise<readonly QueueStatus[]>;
+  /** Takes as long as there are tool calls without content. */
+  backfillToolSynth(options?: CallOptions & { readonly dryRun?: boolean }): Promise<BackfillResult>;
+  /** `error`: a regular expression over the jobs' errors. MEMORY_INVALID_ARGUMENT when it is none. */
+  retryFailed(
+    task: string,
+    options?: CallOptions & { readonly error?: string | undefined; readonly dryRun?: boolean },
+  ): Promise<RetryResult>;
+
   drain(options?: CallOptions & { readonly deadlineS?: number; readonly wait?: boolean }): Promise<void>;
   resume(options?: CallOptions): Promise<void>;
   /** The archive's bytes; throws CHANNEL_CONNECTION_LOST when it is not complete. */
@@ -82,6 +105,8 @@ export function createClient(options: ClientOptions): Client {
     ...healthCalls(connection),
     ...agentCalls(connection),
     ...adminCalls(connection),
+    ...jobCalls(connection),
+    mcp: (message, given) => postMcp(connection, message, given),
     memoryTool: (name, args, given) =>
       call(connection, `/api/memory/tool/${encodeURIComponent(name)}`, { method: "POST", json: args, ...given }),
   };

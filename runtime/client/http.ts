@@ -84,7 +84,8 @@ export function asConnectionError(error: unknown, { baseUrl }: Connection): unkn
   });
 }
 
-async function readJson(connection: Connection, response: Response, signal?: AbortSignal): Promise<unknown> {
+/** CHANNEL_CONNECTION_LOST when it is cut off, RUNTIME_INTERNAL when it is no JSON, the signal's reason when that aborts. */
+export async function readJson(connection: Connection, response: Response, signal?: AbortSignal): Promise<unknown> {
   try {
     return await response.json();
   } catch (error) {
@@ -108,7 +109,7 @@ async function errorOf(response: Response): Promise<CairnError> {
   return notANode(response.url, response.status);
 }
 
-function notANode(url: string, status: number): RuntimeError {
+export function notANode(url: string, status: number): RuntimeError {
   return new RuntimeError("RUNTIME_INTERNAL", `The answer of ${url} (status ${status}) is not that of a node.`, {
     hint: "Check the address: another program may listen there, or a proxy may stand between.",
   });

@@ -5,8 +5,11 @@ export { CairnError, type ErrorBody, type ErrorCode } from "../contracts/errors.
 export type { StreamEvent, TurnResult } from "../contracts/stream.ts";
 export { type Client, type ClientOptions, createClient } from "./client.ts";
 export type {
+  BackfillResult,
   Health,
   MessageRequest,
+  QueueStatus,
+  RetryResult,
   SendOptions,
   TokenRecord,
 } from "./types.ts";

@@ -51,3 +51,37 @@ export interface TokenRecord {
   readonly created_at: string;
   readonly revoked_at: string | null;
 }
+
+export interface QueueStatus {
+  readonly queue: string;
+  readonly waiting: number;
+  readonly active: number;
+  /** Dead jobs: they have used up their attempts and stay until they are retried. */
+  readonly failed: number;
+  readonly completed: number;
+  /** Of the dead job that failed last. */
+  readonly last_error: string | null;
+}
+
+export interface BackfillResult {
+  readonly dry_run: boolean;
+  /** Tool calls without content. */
+  readonly candidates: number;
+  /** Jobs that were added; in a dry run, that would be. */
+  readonly enqueued: number;
+  /** Candidates whose job waits or runs. */
+  readonly queued: number;
+  /** Candidates whose job has failed for good. */
+  readonly failed: number;
+}
+
+export interface RetryResult {
+  readonly task: string;
+  readonly dry_run: boolean;
+  /** Dead jobs that the pattern matched. */
+  readonly matched: number;
+  /** Jobs that wait again; in a dry run, that would. */
+  readonly retried: number;
+  /** Left as they are: a job of the same key waits or runs. */
+  readonly skipped: number;
+}

@@ -25,6 +25,17 @@ const home = values.home ?? "";
 const run = join(home, "run");
 const turns = new Map<string, { readonly session: string; readonly text: string }>();
 const tokens: Record<string, unknown>[] = [];
+const queues = [
+  {
+    queue: "synthesize-tool-call",
+    waiting: 3,
+    active: 1,
+    failed: 2,
+    completed: 9,
+    last_error: "the model\u001b[31m is away",
+  },
+  { queue: "embed", waiting: 0, active: 0, failed: 0, completed: 0, last_error: null },
+];
 
 if (oddities.has("crash")) throw new Error("the stand-in crashed before it was ready");
 if (oddities.has("fail")) {
@@ -98,6 +109,11 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   else if (route === "POST /api/admin/tokens") await createToken(request, response);
   else if (route === "POST /api/memory/tool/memory_search") await search(request, response);
   else if (route === "POST /api/memory/tool/memory_stats") ok(response, stats());
+  else if (route === "POST /mcp") await mcp(request, response);
+  else if (route === "GET /api/admin/jobs") ok(response, { queues });
+  else if (route === "POST /api/admin/memory/backfill-tool-synth") await backfill(request, response);
+  else if (/^POST \/api\/admin\/jobs\/[^/]+\/retry-failed$/.test(route))
+    await retryFailed(pathname.split("/").at(-2) ?? "", request, response);
   else if (request.method === "DELETE") ok(response, { id: pathname.split("/").at(-1), revoked: true });
   else refuse(response, 404, "RUNTIME_NOT_FOUND", `There is no route ${route}.`);
 }
@@ -220,6 +236,42 @@ function stats(): object {
     queues: [{ queue: "embed", waiting: 2, active: 0, failed: 1, completed: 4 }],
     database: { backend: "embedded", schema_version: 4, size_bytes: 9_756_795 },
   };
+}
+
+/** Answers with the message it was sent; `hang` only once the caller has gone. */
+async function mcp(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const message = (await json(request)) as { id?: number; method: string; params?: object };
+  response.setHeader("content-type", "application/json");
+  if (message.id === undefined) {
+    response.statusCode = 202;
+    response.end();
+  } else if (message.method === "hang") {
+    response.once("close", () => writeFileSync(join(home, "hang-ended"), ""));
+    writeFileSync(join(home, "hang-begun"), "");
+  } else if (message.method === "refuse") {
+    response.statusCode = 503;
+    const error = { code: -32_603, message: "This node is shutting down." };
+    response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error }));
+  } else if (message.method === "drop") response.destroy();
+  else response.end(JSON.stringify({ jsonrpc: "2.0", id: message.id, result: { method: message.method } }));
+}
+
+async function backfill(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { dry_run } = (await json(request)) as { dry_run: boolean };
+  ok(response, { dry_run, candidates: 9, enqueued: 5, queued: 3, failed: 1 });
+}
+
+async function retryFailed(task: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { dry_run, error } = (await json(request)) as { dry_run: boolean; error?: string };
+  if (error === "(") refuse(response, 400, "MEMORY_INVALID_ARGUMENT", "The pattern is not a regular expression.");
+  else
+    ok(response, {
+      task,
+      dry_run,
+      matched: error === "nothing" ? 0 : 3,
+      retried: error === "nothing" ? 0 : 2,
+      skipped: error === "nothing" ? 0 : 1,
+    });
 }
 
 async function size(request: IncomingMessage): Promise<number> {

@@ -143,10 +143,32 @@ describeEachDatabase("job queue", (open) => {
     expect(await queue.retryFailed(QUEUES.compact)).toEqual({ matched: 3, retried: 1, skipped: 2 });
   });
 
-  it("refuses a pattern that is no regular expression", async () => {
-    await expect(queue.retryFailed(QUEUES.compact, { errorPattern: "(" })).rejects.toMatchObject({
-      code: "MEMORY_INVALID_ARGUMENT",
+  it("refuses a pattern that is no regular expression, also where nothing has failed and in a dry run", async () => {
+    for (const [errorPattern, dryRun] of [
+      ["(", false],
+      ["a{2,1}", true],
+      ["a\0b", false],
+    ] as const) {
+      await expect(queue.retryFailed(QUEUES.compact, { errorPattern, dryRun })).rejects.toMatchObject({
+        code: "MEMORY_INVALID_ARGUMENT",
+        details: { issues: [{ path: "error" }] },
+      });
+    }
+    expect(await queue.retryFailed(QUEUES.compact, { errorPattern: "x" })).toEqual({
+      matched: 0,
+      retried: 0,
+      skipped: 0,
     });
+  });
+
+  it("tells the keys of jobs that wait or run, and of dead ones, apart", async () => {
+    await queue.enqueue(QUEUES.compact, {}, { key: "waits" });
+    await queue.enqueue(QUEUES.compact, {});
+    await queue.enqueue(QUEUES.embed, {}, { key: "elsewhere" });
+    await queue.enqueue(QUEUES.compact, {}, { key: "dies" });
+    await kill("dies", "dead");
+    expect(await queue.liveKeys(QUEUES.compact)).toEqual(new Set(["waits"]));
+    expect(await queue.failedKeys(QUEUES.compact)).toEqual(new Set(["dies"]));
   });
 
   it("enqueues inside the caller's transaction: with it, or not at all", async () => {

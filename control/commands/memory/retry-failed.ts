@@ -1,0 +1,38 @@
+import { Flags } from "@oclif/core";
+import type { RetryResult } from "../../../runtime/client/index.ts";
+import { QUEUES } from "../../../runtime/contracts/jobs.ts";
+import { BaseCommand } from "../../base-command.ts";
+import { renderRetry } from "../../memory/render-queues.ts";
+import type { Interruption } from "../../output/interruption.ts";
+import { withNode } from "../../service/connect.ts";
+import { findDeployment } from "../../service/deployment.ts";
+
+export default class MemoryRetryFailed extends BaseCommand<RetryResult> {
+  static override description =
+    "Let the failed jobs of a task wait again, as if they were new\n\n" +
+    "Attempts and errors are forgotten. A job whose work has been queued again meanwhile is left as it is.";
+
+  static override examples = [
+    "<%= config.bin %> memory retry-failed --task synthesize-tool-call --dry-run",
+    "<%= config.bin %> memory retry-failed --task embed --error 'timeout|ECONNREFUSED'",
+  ];
+
+  static override flags = {
+    task: Flags.option({ options: Object.values(QUEUES), required: true, description: "Which jobs" })(),
+    error: Flags.string({
+      helpValue: "PATTERN",
+      description: "Only jobs whose error matches this regular expression (PostgreSQL's), in any case",
+    }),
+    "dry-run": Flags.boolean({ description: "Only count" }),
+  };
+
+  protected async work({ signal }: Interruption): Promise<RetryResult> {
+    const { flags } = await this.parse(MemoryRetryFailed);
+    const { task, error, "dry-run": dryRun } = flags;
+    return withNode(findDeployment(flags), signal, (client) => client.retryFailed(task, { error, dryRun, signal }));
+  }
+
+  protected render(result: RetryResult): string {
+    return renderRetry(result);
+  }
+}
