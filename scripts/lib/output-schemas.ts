@@ -2,22 +2,15 @@
 
 import { z } from "zod";
 import { SCHEMAS } from "../../control/deploy/schemas.ts";
+import { RESULT_SCHEMAS } from "../../control/output/result-schemas/index.ts";
+import { errorBody } from "../../control/output/result-schemas/parts.ts";
 
 const BASE = "https://cairn.dev/schemas";
 
 /** File name to text: one file a schema, and the form of every error. */
 export function outputSchemas(): ReadonlyMap<string, string> {
-  const error = z.strictObject({
-    ok: z.literal(false),
-    error: z.looseObject({
-      code: z.string(),
-      message: z.string(),
-      severity: z.enum(["fatal", "error", "warning", "transient"]),
-      retryable: z.boolean(),
-      hint: z.string().optional(),
-    }),
-  });
-  const all = Object.entries({ ...SCHEMAS, error });
+  const error = z.strictObject({ ok: z.literal(false), error: errorBody });
+  const all = Object.entries({ ...SCHEMAS, ...RESULT_SCHEMAS, error });
   return new Map(
     all.map(([name, schema]) => {
       const made = z.toJSONSchema(schema, { target: "draft-2020-12" });

@@ -1,0 +1,11 @@
+/**
+ * What each command prints with `--json`: by the words of the command, with `-` between them. docs/schemas/ is generated from
+ * them. The commands of `infra`, `build` and `doctor` keep theirs beside their services.
+ */
+
+import { updateResult } from "../../update/result.ts";
+import { MEMORY_SCHEMAS } from "./memory.ts";
+import { NODE_SCHEMAS } from "./node.ts";
+import { SETUP_SCHEMAS } from "./setup.ts";
+
+export const RESULT_SCHEMAS = { ...NODE_SCHEMAS, ...SETUP_SCHEMAS, ...MEMORY_SCHEMAS, update: updateResult } as const;

@@ -1,0 +1,56 @@
+/** Results of the commands of `memory`. */
+
+import { z } from "zod";
+import { count } from "./parts.ts";
+
+const written = z.strictObject({ file: z.string(), bytes: count });
+
+/** Loose: what the node tells of itself grows with its version. */
+const queue = z.looseObject({ queue: z.string(), waiting: count, failed: count });
+
+const hit = z.looseObject({
+  kind: z.enum(["message", "summary"]),
+  id: z.string(),
+  agent: z.string().nullable(),
+  role: z.string().optional(),
+  content: z.string(),
+  created_at: z.string(),
+  score: z.number(),
+});
+
+export const MEMORY_SCHEMAS = {
+  "memory-backup": written,
+  "memory-export": written,
+  "memory-restore": z.strictObject({ file: z.string(), counts: z.record(z.string(), count) }),
+  "memory-import": z.strictObject({ file: z.string(), imported: count, skipped: count }),
+  "memory-search": z.strictObject({
+    query: z.string(),
+    mode: z.string(),
+    results: z.array(hit).describe("Best first"),
+    took_ms: z.number().nonnegative(),
+  }),
+  "memory-stats": z.looseObject({
+    messages: z.looseObject({ total: count, embedded: count, coverage: z.number() }),
+    embedding_queue_depth: count,
+    unsummarized: z.looseObject({ total: count, conversations_over_threshold: count }),
+    summaries: z.looseObject({ leaf: count, branch: count, root: count, max_depth: count }),
+    compaction: z.looseObject({ last_run_at: z.string().nullable(), last_error: z.string().nullable() }),
+    queues: z.array(queue),
+    database: z.looseObject({ backend: z.string(), schema_version: count.nullable(), size_bytes: count }),
+  }),
+  "memory-queue-status": z.looseObject({ queues: z.array(queue) }),
+  "memory-backfill-tool-synth": z.strictObject({
+    dry_run: z.boolean(),
+    candidates: count,
+    enqueued: count,
+    queued: count,
+    failed: count,
+  }),
+  "memory-retry-failed": z.strictObject({
+    task: z.string(),
+    dry_run: z.boolean(),
+    matched: count,
+    retried: count,
+    skipped: count,
+  }),
+} as const;

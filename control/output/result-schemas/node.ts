@@ -1,0 +1,133 @@
+/** Results of the commands about a node: its start and end, its state, its log, its tests, its tokens, its service. */
+
+import { z } from "zod";
+import { count, errorBody, time } from "./parts.ts";
+import { init } from "./setup.ts";
+
+/** Loose: a node of another version may say more. */
+const health = z.looseObject({
+  status: z.enum(["healthy", "degraded", "unhealthy"]),
+  version: z.string(),
+  node: z.looseObject({ id: z.string(), name: z.string() }),
+  uptime_s: z.number(),
+  started_at: z.string(),
+  draining: z.boolean(),
+  agents: z.record(z.string(), z.looseObject({ provider: z.string(), model: z.string() })),
+  schema_version: count.nullable(),
+});
+
+const stopped = z.strictObject({
+  was_running: z.boolean(),
+  pid: count.nullable(),
+  killed: z.boolean().describe("It did not end by itself"),
+});
+
+const started = z.strictObject({
+  pid: count,
+  url: z.string(),
+  dir: z.string(),
+  home: z.string(),
+  token: z.string().describe("Where the owner's token is, never the token itself"),
+  agent: z.string(),
+  init: init.nullable().describe("What was set up now; null when there was a configuration"),
+});
+
+const service = z.strictObject({
+  manager: z.enum(["systemd", "launchd"]),
+  name: z.string(),
+  file: z.string(),
+  scope: z.enum(["system", "user"]),
+  changed: z.boolean(),
+  started: z.boolean(),
+  inspect: z.string().describe("The command that shows the service"),
+});
+
+export const NODE_SCHEMAS = {
+  version: z.strictObject({
+    name: z.string(),
+    version: z.string(),
+    node: z.string().describe("Version of Node.js"),
+    platform: z.string(),
+    arch: z.string(),
+    schema: count.nullable().describe("Number of the newest migration that this version brings along"),
+  }),
+  start: started,
+  restart: started.extend({ stopped }),
+  stop: stopped,
+  status: z.strictObject({
+    running: z.boolean(),
+    state: z.enum(["running", "stopped", "busy"]),
+    home: z.string(),
+    dir: z.string(),
+    pid: count.nullable(),
+    url: z.string().nullable(),
+    version: z.string().nullable(),
+    started_at: z.string().nullable(),
+    health: health.nullable(),
+    error: errorBody.nullable(),
+    deployed: z
+      .strictObject({
+        stack: z.string(),
+        target: z.string(),
+        node: z.string(),
+        place: z.string(),
+        nodes: z.array(z.string()),
+      })
+      .nullable()
+      .describe("The stack that was asked; null for a node of this machine"),
+  }),
+  logs: z.strictObject({
+    directory: z.string(),
+    entries: z.array(z.record(z.string(), z.unknown())).describe("Lines of the log as they were written"),
+  }),
+  test: z.strictObject({
+    schema: z.literal(1),
+    status: z.enum(["pass", "fail"]),
+    agent: z.string(),
+    session: z.string().nullable(),
+    steps: z.array(
+      z.strictObject({
+        name: z.enum(["node", "store", "queue", "channel", "provider", "recall"]),
+        status: z.enum(["pass", "fail", "skip"]),
+        message: z.string(),
+        fix: z.string().nullable(),
+        duration_ms: z.number().nonnegative(),
+      }),
+    ),
+  }),
+  chat: z
+    .union([
+      z.looseObject({
+        agent: z.string(),
+        turn_id: z.string(),
+        session: z.string(),
+        text: z.string(),
+        usage: z.looseObject({ inputTokens: z.number(), outputTokens: z.number() }),
+        interrupted: z.boolean(),
+        notice: z.string().optional(),
+      }),
+      z.strictObject({ text: z.string(), data: z.record(z.string(), z.unknown()).optional() }),
+      z.null(),
+    ])
+    .describe("A reply, or the answer to a command such as /status"),
+  "token-list": z.strictObject({
+    tokens: z.array(
+      z.strictObject({
+        id: z.string(),
+        name: z.string(),
+        scopes: z.array(z.string()),
+        created_at: time,
+        revoked_at: time.nullable(),
+      }),
+    ),
+  }),
+  "token-create": z.strictObject({
+    id: z.string(),
+    name: z.string(),
+    scopes: z.array(z.string()),
+    token: z.string().describe("Shown this once"),
+  }),
+  "token-revoke": z.strictObject({ id: z.string(), revoked: z.literal(true) }),
+  "service-install": service,
+  "service-uninstall": service,
+} as const;

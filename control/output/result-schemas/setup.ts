@@ -1,0 +1,117 @@
+/** Results of the commands that write or look at a configuration, and of what is installed with the program. */
+
+import { z } from "zod";
+import { edit, issue } from "./parts.ts";
+
+const agent = z.strictObject({
+  name: z.string(),
+  description: z.string().nullable(),
+  default: z.boolean(),
+  provider: z.string(),
+  model: z.string().nullable(),
+  thinking: z.string(),
+  fallbacks: z.array(z.string()),
+  workspace: z.string(),
+  node: z.string().nullable(),
+  channels: z.array(z.string()),
+});
+
+const plugin = z.strictObject({
+  name: z.string(),
+  kind: z.enum(["provider", "channel", "tool", "memory", "hook"]).nullable(),
+  about: z.string(),
+  version: z.string().nullable(),
+  source: z.enum(["built-in", "directory"]),
+  path: z.string().nullable(),
+  configuration: z.string().nullable(),
+  used_by: z.array(z.string()),
+  problem: z.string().nullable(),
+});
+
+const switched = edit.extend({ agent: z.string(), provider: z.string(), model: z.string().nullable() });
+
+export const init = z.strictObject({
+  dir: z.string(),
+  home: z.string(),
+  file: z.string(),
+  target: z.enum(["manual", "docker", "proxmox", "kubernetes"]),
+  agent: z.string().describe("The default one"),
+  agents: z.array(z.string()),
+  channels: z.array(z.string()),
+  listen: z.string(),
+  memory: z.enum(["embedded", "postgres", "datahub"]),
+  provider: z.looseObject({ id: z.string(), kind: z.string(), source: z.string(), reason: z.string() }),
+  token: z.enum(["generated", "file", "environment"]).describe("Where the owner's token comes from"),
+  files: z.array(
+    z.strictObject({
+      path: z.string(),
+      action: z.enum(["created", "kept", "extended", "replaced", "updated"]),
+    }),
+  ),
+  diff: z.string().nullable(),
+  notes: z.array(z.string()),
+  next: z.array(z.string()),
+  recovered: z.boolean(),
+});
+
+export const SETUP_SCHEMAS = {
+  init,
+  config: init,
+  "config-validate": z.strictObject({
+    valid: z.boolean(),
+    file: z.string(),
+    errors: z.array(issue),
+    warnings: z.array(issue),
+  }),
+  "agent-list": z.strictObject({ agents: z.array(agent) }),
+  "agent-add": edit.extend({ agent: z.string(), workspaceFiles: z.array(z.string()) }),
+  "agent-remove": edit.extend({ agent: z.string(), workspace: z.string() }),
+  provider: z.union([
+    z.strictObject({
+      providers: z.array(
+        z.strictObject({
+          id: z.string(),
+          kind: z.string(),
+          model: z.string(),
+          base_url: z.string().nullable(),
+          key: z.enum(["set", "missing", "login", "none"]),
+          agents: z.array(z.string()),
+        }),
+      ),
+    }),
+    switched,
+  ]),
+  model: z.union([
+    z.strictObject({ models: z.array(agent.pick({ name: true, provider: true, model: true })) }),
+    switched,
+  ]),
+  login: z.strictObject({
+    schema: z.literal(1),
+    action: z.enum(["login", "logout", "status"]),
+    provider: z.string(),
+    logged_in: z.boolean().describe("Whether a call could be made now, maybe after a refresh"),
+    changed: z.boolean(),
+    file: z.string(),
+    expires_at: z.string().nullable(),
+    renewable: z.boolean(),
+    scopes: z.array(z.string()),
+    in_use: z.boolean().describe("False where an API key of the configuration comes first"),
+    deployed: z.boolean().describe("Whether there is a deployed stack, whose nodes do not have this login"),
+  }),
+  "plugins-list": z.strictObject({ plugins: z.array(plugin) }),
+  "plugins-info": plugin,
+  "skills-list": z.strictObject({
+    skills: z.array(
+      z.strictObject({
+        name: z.string(),
+        description: z.string(),
+        triggers: z.array(z.string()),
+        path: z.string(),
+        source: z.enum(["skill_dirs", "workspace"]),
+        agents: z.array(z.string()),
+        problem: z.string().nullable(),
+      }),
+    ),
+  }),
+  completion: z.strictObject({ shell: z.enum(["bash", "zsh", "fish"]), script: z.string() }),
+} as const;
