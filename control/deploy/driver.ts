@@ -21,6 +21,8 @@ export interface ExistingData {
   readonly place: string;
   /** Stack that made it, as its labels say; null when nothing does. */
   readonly stack: string | null;
+  /** What runs on it now, as the target names it; absent where nothing does, or the target cannot tell. */
+  readonly usedBy?: readonly string[];
 }
 
 export interface ObservedNode {

@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
+import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { UsageError } from "../../output/failure.ts";
 import { readRecord } from "./record.ts";
 
@@ -29,9 +30,22 @@ export async function givenBackend(dir: string, flag: string | undefined): Promi
 }
 
 async function writtenBackend(dir: string): Promise<string | undefined> {
-  const text = await readFile(join(dir, "infra", "Pulumi.yaml"), "utf8").catch(() => "");
-  const url = settings.safeParse(parse(text)).data?.backend?.url;
+  const path = join(dir, "infra", "Pulumi.yaml");
+  const text = await readFile(path, "utf8").catch(() => "");
+  const url = settings.safeParse(parsed(text, path)).data?.backend?.url;
   return url === OWN_FOLDER ? undefined : url;
+}
+
+/** Taken for empty, it would send a stack that is kept elsewhere to the folder, and deploy it twice. */
+function parsed(text: string, path: string): unknown {
+  try {
+    return parse(text);
+  } catch (cause) {
+    throw new InfraError("INFRA_STATE_UNREADABLE", `${path} is no YAML.`, {
+      hint: "Take it from the repository's history, or remove it: it is written anew, and --backend names a backend that is not the folder.",
+      cause,
+    });
+  }
 }
 
 /** Without the credentials that a URL may carry. */

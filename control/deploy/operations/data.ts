@@ -6,7 +6,7 @@ import type { ExistingData } from "../driver.ts";
 import { type ExportedState, resourcesOf } from "../engine/checkpoint.ts";
 import type { Session } from "./session.ts";
 
-/** Names to adopt. INFRA_DATA_EXISTS when nobody can be asked, or says no. */
+/** Names to adopt. INFRA_DATA_EXISTS when nobody can be asked, or says no, or when something else runs on them. */
 export async function dataToAdopt(
   session: Session,
   state: ExportedState | null,
@@ -16,6 +16,7 @@ export async function dataToAdopt(
   const strange = unknownData(await driver.existingData(run.signal), state);
   const names = [...new Set(strange.map(({ name }) => name))].sort();
   if (names.length === 0) return new Set();
+  refuseUsed(strange);
   const { prompts } = run.services;
   if (!adopt && !(prompts !== null && (await prompts.adopt(names, run.signal)))) {
     if (run.signal.aborted) throw new Interrupted("SIGINT");
@@ -25,6 +26,18 @@ export async function dataToAdopt(
   }
   session.report(`Taking over ${names.join(", ")}`);
   return new Set(names);
+}
+
+/** Two programs on the same data ruin them, two databases above all: whoever runs on them has to be stopped first. */
+function refuseUsed(strange: readonly ExistingData[]): void {
+  const used = strange.filter(({ usedBy = [] }) => usedBy.length > 0);
+  const [first] = used;
+  if (!first) return;
+  const users = [...new Set(used.flatMap(({ usedBy = [] }) => usedBy))].sort().join(", ");
+  const names = [...new Set(used.map(({ name }) => name))].sort().join(", ");
+  throw new InfraError("INFRA_DATA_EXISTS", `Data of an earlier stack are in use: ${names}, by ${users}.`, {
+    hint: `Stop ${users} and see that nothing starts it again, then take the data over with --adopt.`,
+  });
 }
 
 /** What is there and not recorded. */

@@ -124,12 +124,31 @@ describe("a deployed stack", { concurrent: false }, () => {
       code: "INFRA_DATA_EXISTS",
       message: expect.stringContaining("lab-one-home, lab-one-workspace"),
     });
+    const used = infraRun({ dir: at, home: join(base, "home"), target: { plugins, usedBy: ["old-one"] } });
+    // Two programs on the same data ruin them, whoever agreed to take them over.
+    await expect(up(used, { ...UP, adopt: true })).rejects.toMatchObject({
+      code: "INFRA_DATA_EXISTS",
+      message: expect.stringMatching(/in use: lab-one-home, lab-one-workspace, by old-one/),
+      details: { hint: expect.stringContaining("Stop old-one") },
+    });
     const shown = await preview(run(at));
     expect(shown.warnings.map(({ code }) => code)).toEqual(["INFRA_DATA_EXISTS", "INFRA_DATA_EXISTS"]);
     expect(shown.changes.filter(({ op }) => op === "import").map(({ name }) => name)).toEqual([
       "lab-one-home",
       "lab-one-workspace",
     ]);
+  });
+
+  it("whose settings of the engine are damaged says which file it is", async () => {
+    const at = copyOf("settings");
+    const file = join(at, "infra/Pulumi.yaml");
+    writeFileSync(file, "backend: {url: [\n");
+    await expect(preview(run(at))).rejects.toMatchObject({
+      code: "INFRA_STATE_UNREADABLE",
+      message: expect.stringContaining(file),
+    });
+    rmSync(file);
+    expect((await preview(run(at))).changes).toEqual([]);
   });
 
   it("that the engine of another host has locked names that host, and is taken from it by the stack's name alone", async () => {

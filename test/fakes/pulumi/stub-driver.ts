@@ -13,6 +13,8 @@ export interface StubTarget {
   readonly plugins: StubPlugins;
   readonly findings?: readonly Finding[];
   readonly drift?: readonly Drift[];
+  /** What else runs on every volume. */
+  readonly usedBy?: readonly string[];
   /** Address that `connect` gives. */
   readonly url?: string;
 }
@@ -27,7 +29,12 @@ export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriv
     hasImage: async () => true,
     deliverImage: async () => undefined,
     existingData: async () =>
-      standing(VOLUME).map(({ props }) => ({ name: String(props["name"]), place: "local", stack: plan.stack })),
+      standing(VOLUME).map(({ props }) => ({
+        name: String(props["name"]),
+        place: "local",
+        stack: plan.stack,
+        ...(target.usedBy === undefined ? {} : { usedBy: target.usedBy }),
+      })),
     observe: async () =>
       plan.nodes.map(({ name }) => {
         const workload = `${plan.stack}-${name}`;

@@ -13,6 +13,7 @@ import {
   findVolumes,
   removeContainer,
   removeVolume,
+  volumeUsers,
 } from "./inventory.ts";
 import { atPlace, dataNames, hostsOf, nodeContainer } from "./names.ts";
 import { preflight } from "./preflight.ts";
@@ -62,7 +63,11 @@ async function existingData(plan: DockerPlan, signal: AbortSignal): Promise<Exis
   const found = hostsOf(plan).map(async (place) => {
     const names = atPlace(dataNames(plan), place).map(({ name }) => name);
     const volumes = await findVolumes(names, place, signal);
-    return volumes.map(({ name, stack }) => ({ name, place, stack }));
+    const users = volumes.length === 0 ? null : await volumeUsers(place, signal);
+    return volumes.map(({ name, stack }) => {
+      const usedBy = users?.get(name);
+      return { name, place, stack, ...(usedBy === undefined ? {} : { usedBy }) };
+    });
   });
   return (await Promise.all(found)).flat();
 }

@@ -79,6 +79,18 @@ export async function findVolumes(
   return found.map((volume) => ({ id: volume.Name, name: volume.Name, stack: stackOf(volume.Labels) }));
 }
 
+/** Names of the containers that run on each volume; one that is stopped does its data no harm. */
+export async function volumeUsers(host: DockerHost, signal: AbortSignal): Promise<ReadonlyMap<string, string[]>> {
+  const format = "{{.Names}}\t{{.Mounts}}";
+  const text = await askDocker(["container", "ls", "--no-trunc", "--format", format], { host, signal });
+  const users = new Map<string, string[]>();
+  for (const line of text.split("\n")) {
+    const [name = "", mounts = ""] = line.trim().split("\t");
+    for (const volume of mounts.split(",")) users.set(volume, [...(users.get(volume) ?? []), name]);
+  }
+  return users;
+}
+
 export async function findNetworks(
   names: readonly string[],
   host: DockerHost,

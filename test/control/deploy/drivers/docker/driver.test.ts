@@ -241,6 +241,17 @@ test("data are found under the plan's names, with the stack that made them", asy
   ]);
 });
 
+test("data that something runs on are found with its name", async () => {
+  await engine({
+    volume: `echo '[{"Name":"fleet-alpha-home","Labels":null},{"Name":"fleet-alpha-workspace","Labels":null}]'`,
+    list: String.raw`printf 'old-node\tfleet-alpha-home,other\nbackup\tfleet-alpha-home\nbare\t\n'`,
+  });
+  expect(await driver().existingData(signal)).toEqual([
+    { name: "fleet-alpha-home", place: "local", stack: null, usedBy: ["old-node", "backup"] },
+    { name: "fleet-alpha-workspace", place: "local", stack: null },
+  ]);
+});
+
 test("an interrupted volume or network is taken over if the stack made it, and left alone if not", async () => {
   const volume = (stack: string) => `echo '[{"Name":"fleet-alpha-home","Labels":{"cairn.stack":"${stack}"}}]'`;
   await engine({
