@@ -4,6 +4,7 @@ import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { needsTerminal, UsageError } from "../../output/failure.ts";
+import { isBackup } from "../backup-file.ts";
 import { type ExportedState, type RecordedResource, resourcesOf, unprotect } from "../engine/checkpoint.ts";
 import type { DestroyResult } from "../schemas.ts";
 import { settleInterrupted } from "./pending.ts";
@@ -78,8 +79,10 @@ async function takeBackup({ run, project, driver, ...session }: Session, taken: 
     const path = resolve(taken);
     const found = await stat(path).catch(() => null);
     const age = found === null ? Number.POSITIVE_INFINITY : run.services.now().getTime() - found.mtimeMs;
-    if (found?.isFile() && found.size > 0 && age < FRESH_BACKUP_MS) return path;
-    throw new InfraError("INFRA_DATA_PROTECTED", `${path} is no backup of the last 24 hours.`, {
+    const fresh = found?.isFile() === true && age < FRESH_BACKUP_MS;
+    if (fresh && (await isBackup(path, run.signal))) return path;
+    const what = fresh ? "no whole backup of a memory" : "no backup of the last 24 hours";
+    throw new InfraError("INFRA_DATA_PROTECTED", `${path} is ${what}, so nothing was removed.`, {
       hint: "Take one with `cairn memory backup FILE`.",
     });
   }

@@ -10,6 +10,7 @@ import { copyState, offerCopy } from "../state/copies.ts";
 import { describeHolder, type OperatorLock, takeLock } from "../state/operator-lock.ts";
 import { checkPassphrase, ensurePassphrase } from "../state/passphrase.ts";
 import { givenBackend } from "./backend.ts";
+import { readRecord } from "./record.ts";
 import type { ReadProject, Run } from "./services.ts";
 
 export interface Session {
@@ -27,12 +28,13 @@ export interface Session {
   state(): Promise<ExportedState | null>;
 }
 
-/** Errors of `readProject`; INFRA_TARGET_MANUAL, INFRA_PASSPHRASE_LOST, INFRA_TOOL_MISSING. */
+/** Errors of `readProject`; INFRA_TARGET_MANUAL, INFRA_PASSPHRASE_LOST, INFRA_TOOL_MISSING; INFRA_UP_REFUSED under another name. */
 export async function openSession(run: Run): Promise<Session> {
   const { dir, services, signal, insistence } = run;
   const project = await services.readProject(dir, signal);
   const { stack, target } = project.plan;
   const files = infraFiles(dir, stack);
+  await refuseOtherStack(dir, stack);
   const backend = await givenBackend(dir, run.backend);
   await services.render(dir, { stack, backend, force: false, signal });
   await checkPassphrase(files, stack);
@@ -71,6 +73,21 @@ export async function openSession(run: Run): Promise<Session> {
       }
     },
   };
+}
+
+/** Under another name nothing would be found, and what runs would be called not deployed. */
+async function refuseOtherStack(dir: string, stack: string): Promise<void> {
+  const record = await readRecord(dir);
+  if (record === null || record.stack === stack || record.nodes.length === 0) return;
+  throw new InfraError(
+    "INFRA_UP_REFUSED",
+    `The stack ${record.stack} is deployed from here, and the configuration names ${stack}.`,
+    {
+      hint:
+        `Set deployment.name back to ${record.stack}. To deploy under another name, run \`cairn infra destroy\` first: ` +
+        "the data stay, under the old name.",
+    },
+  );
 }
 
 function asEvent(note: EngineNote, time: string): Parameters<Run["onEvent"]>[0] {

@@ -3,6 +3,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { destroy } from "../../../control/deploy/operations/destroy.ts";
 import { preview } from "../../../control/deploy/operations/preview.ts";
@@ -134,6 +135,30 @@ describe("a stack", { concurrent: false }, () => {
     expect(touched).toContain("lab-two");
   });
 
+  it("loses no data to a node that is taken out, and does not repeat how the engine would let them go", async () => {
+    const less = { ...SHAPE, memory: "768Mi", timezone: "Europe/Berlin", nodes: ["one"] };
+    writeProject(dir, less);
+    const protectedData = {
+      code: "INFRA_DATA_PROTECTED",
+      message: "This would remove data: lab-two-home, lab-two-workspace.",
+    };
+    const asked = run();
+    await expect(preview(asked)).rejects.toMatchObject(protectedData);
+    await expect(up(asked, UP)).rejects.toMatchObject(protectedData);
+    expect(told.filter((text) => text.includes("unprotect"))).toEqual([]);
+    expect(changes()).toEqual([]);
+    writeProject(dir, { ...less, nodes: SHAPE.nodes });
+  });
+
+  it("is not forgotten under another name", async () => {
+    writeProject(dir, { ...SHAPE, stack: "renamed" });
+    const refused = { code: "INFRA_UP_REFUSED", details: { hint: expect.stringContaining("back to lab") } };
+    await expect(destroy(run(), DESTROY)).rejects.toMatchObject(refused);
+    await expect(up(run(), UP)).rejects.toMatchObject(refused);
+    await expect(status(run())).rejects.toMatchObject(refused);
+    writeProject(dir, { ...SHAPE, memory: "768Mi", timezone: "Europe/Berlin" });
+  });
+
   it("shows what somebody changed behind its back, and records nothing", async () => {
     plugins.fault({ drift: { "docker/lab-one": { memory: 64 } } });
     const before = readFileSync(join(dir, "infra/state/.pulumi/stacks/cairn/lab.json"), "utf8");
@@ -170,7 +195,13 @@ describe("a stack", { concurrent: false }, () => {
     // No node answers at the stub's address, so there is no backup.
     await expect(destroy(run(), asked)).rejects.toMatchObject({ code: "INFRA_DATA_PROTECTED" });
     const old = join(base, "old.backup");
-    writeFileSync(old, "archive");
+    const archive = gzipSync('{"$archive":"cairn"}\n');
+    writeFileSync(old, archive.subarray(0, -9));
+    await expect(destroy(run(), { ...asked, backupTaken: old })).rejects.toMatchObject({
+      code: "INFRA_DATA_PROTECTED",
+      message: expect.stringContaining("no whole backup"),
+    });
+    writeFileSync(old, archive);
     const later = { now: () => new Date(Date.now() + 25 * 3_600_000) };
     await expect(destroy(run({ services: later }), { ...asked, backupTaken: old })).rejects.toMatchObject({
       code: "INFRA_DATA_PROTECTED",
