@@ -3,6 +3,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { CairnError, InfraError } from "../../../runtime/contracts/errors.ts";
 import { PulumiFailure } from "./pulumi-cli.ts";
+import { parseUrn } from "./urn.ts";
 
 export interface FailureContext {
   readonly stack: string;
@@ -23,6 +24,11 @@ export interface EngineFailure {
 const HELD_BY = /created by (\S+)@(\S+) \(pid (\d+)\) at (\S+)/;
 const PLUGIN =
   /(?:no resource plugin|could not load plugin for|Could not automatically download and install resource plugin|resource plugin)\s+'?(?:pulumi-resource-)?([a-z][a-z0-9-]*)'?(?:[^\n]*?(\d+\.\d+\.\d+))?/i;
+
+/** The engine refuses it while it previews; what it advises next would take the protection away. */
+const PROTECTED = /resource "([^"]+)" cannot be deleted\s+because it is protected/g;
+/** Docker's words for a name that is taken. */
+const TAKEN = /network with name \S+ already exists|container name "[^"]+" is already in use/i;
 
 export function describeEngineFailure(thrown: unknown, context: FailureContext): EngineFailure {
   if (thrown instanceof CairnError) return { kind: "other", error: thrown };
@@ -85,16 +91,32 @@ export function describeEngineFailure(thrown: unknown, context: FailureContext):
     const hint = `Install it with \`pulumi plugin install resource ${words}\`; that needs the network once.`;
     return fail("other", "INFRA_TOOL_MISSING", `Pulumi's plugin for ${words} is missing.`, hint);
   }
-  if (/is protected|because it is protected/.test(text)) {
-    const hint = "Data are removed with `cairn infra destroy --delete-data` alone.";
-    return fail("other", "INFRA_DATA_PROTECTED", firstError(text, context), hint);
-  }
+  const guarded = [...text.matchAll(PROTECTED)].map(([, urn = ""]) => parseUrn(urn).name);
+  if (guarded.length > 0) return { kind: "other", error: dataProtected(guarded, thrown) };
   if (thrown.cancelled || /error: (?:preview|update|refresh|destroy) cancell?ed/.test(text)) {
     const hint = `What was done stays done. Run \`cairn infra ${command}\` again to finish it.`;
     return fail("cancelled", "INFRA_INTERRUPTED", `\`cairn infra ${command}\` was stopped before it was done.`, hint);
   }
+  if (TAKEN.test(text)) {
+    const hint =
+      "Something of that name stands on the target and is not recorded: a run may have lost the target just when it was made. " +
+      "If nothing needs it, remove it with the target's own tools (`docker network rm`, `docker rm`), never a volume, and run " +
+      "the same command again.";
+    return fail("other", "INFRA_FAILED", firstError(text, context), hint);
+  }
   const hint = "What was done before it is recorded: correct the cause and run the same command again.";
   return fail("other", "INFRA_FAILED", firstError(text, context), hint);
+}
+
+/** A change of the configuration would take data away: these volumes or claims. */
+export function dataProtected(names: readonly string[], cause?: unknown): InfraError {
+  const list = [...new Set(names)].sort().join(", ");
+  return new InfraError("INFRA_DATA_PROTECTED", `This would remove data: ${list}.`, {
+    hint:
+      "Nothing was changed. Undo the change of the configuration that leads to it: no change of it takes data away. How a node is " +
+      "taken out of a stack and its data are kept stands in docs/infrastructure.md.",
+    ...(cause === undefined ? {} : { cause }),
+  });
 }
 
 /** Said plainly: the state can no longer be used, and this is what can be saved. */

@@ -29,8 +29,9 @@ const SEVERITIES: Readonly<Record<string, "info" | "warning" | "error">> = {
   error: "error",
 };
 
-/** Said by the engine about itself, of no use to an operator. */
-const CHATTER = /^using pulumi-|^Attempting to deploy or update resources with \d+ pending|^(?:update|preview) failed$/;
+/** Said by the engine about itself, of no use to an operator, or of harm: how to take the protection of data away. */
+const CHATTER =
+  /^using pulumi-|^Attempting to deploy or update resources with \d+ pending|^(?:update|preview) failed$|cannot be deleted\s+because it is protected/;
 
 /** Null for what nobody needs to hear. `redact` is applied to words of the engine and its providers. */
 export function noteOf(event: EngineEvent, redact: (text: string) => string): EngineNote | null {

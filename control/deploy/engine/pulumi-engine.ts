@@ -17,7 +17,7 @@ import type { Applied, Engine, EngineLock, ProgramRun, RunInput } from "./engine
 import { describeEngineFailure, type EngineFailure } from "./failure.ts";
 import { noteOf } from "./notes.ts";
 import type { PulumiCli } from "./pulumi-cli.ts";
-import { redactor, redactText } from "./redact.ts";
+import { redactable, redactor, redactText } from "./redact.ts";
 import { parseUrn } from "./urn.ts";
 
 /** Name of the project in `Pulumi.yaml`; part of every URN, so it never changes. */
@@ -37,7 +37,8 @@ export interface EngineOptions {
 export function createPulumiEngine(options: EngineOptions): Engine {
   const { files, stack: name, backend } = options;
   const redact = redactor(options.secrets);
-  const redactWords = (text: string): string => redactText(text, options.secrets);
+  const known = redactable(options.secrets);
+  const redactWords = (text: string): string => redactText(text, known);
   const env = environment(files, backend);
   const folder = localFolder(backend);
   const stored = folder === null ? null : join(folder, ".pulumi", "stacks", PROJECT, `${name}.json`);

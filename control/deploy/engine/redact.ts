@@ -15,9 +15,7 @@ export type Redact = (value: unknown) => unknown;
 
 /** A function that copies a JSON value with every secret in it replaced; property names are left alone. */
 export function redactor(secrets: readonly string[]): Redact {
-  const known = [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST_SECRET);
-  // The longest first: one secret may contain another.
-  known.sort((a, b) => b.length - a.length);
+  const known = redactable(secrets);
   const redact: Redact = (value) => {
     if (typeof value === "string") return redactText(value, known);
     if (Array.isArray(value)) return value.map(redact);
@@ -27,6 +25,13 @@ export function redactor(secrets: readonly string[]): Redact {
   return redact;
 }
 
+/** Those that are looked for, the longest first: one secret may contain another. */
+export function redactable(secrets: readonly string[]): string[] {
+  const known = [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST_SECRET);
+  return known.sort((a, b) => b.length - a.length);
+}
+
+/** `secrets`: of `redactable`. */
 export function redactText(text: string, secrets: readonly string[]): string {
   if (text === ENGINE_SECRET) return REDACTED;
   if (text === ENGINE_UNKNOWN) return COMPUTED;

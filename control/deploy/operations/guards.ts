@@ -3,6 +3,7 @@
 import type { DeploymentPlan } from "../../../infra/plan/types.ts";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import type { RecordedResource } from "../engine/checkpoint.ts";
+import { dataProtected } from "../engine/failure.ts";
 import { parseUrn } from "../engine/urn.ts";
 import type { Change, Diff } from "../schemas.ts";
 
@@ -65,11 +66,7 @@ export function refuseManyStops(diff: Diff, plan: DeploymentPlan, running: Reado
 export function refuseDataLoss(diff: Diff, recorded: readonly RecordedResource[]): void {
   const data = new Map(recorded.filter((one) => one.protected).map((one) => [one.urn, one]));
   const lost = diff.changes.filter(({ op, urn }) => (op === "delete" || op === "replace") && data.has(urn));
-  const [first] = lost;
-  if (!first) return;
-  throw new InfraError("INFRA_DATA_PROTECTED", `This would remove data: ${lost.map(({ name }) => name).join(", ")}.`, {
-    hint: "Undo the change of the configuration that leads to it. Data are removed with `cairn infra destroy --delete-data` alone.",
-  });
+  if (lost.length > 0) throw dataProtected(lost.map(({ name }) => name));
 }
 
 /** What `up --node NAME` may touch: everything of the node, and shared things that do not exist yet. */

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { diffBuilder, lookUp } from "../../../../control/deploy/engine/diff.ts";
 import { noteOf } from "../../../../control/deploy/engine/notes.ts";
-import { redactor } from "../../../../control/deploy/engine/redact.ts";
+import { redactable, redactor, redactText } from "../../../../control/deploy/engine/redact.ts";
 
 const TYPE = "docker:index/container:Container";
 const URN = `urn:pulumi:lab::cairn::cairn:index:Stack$${TYPE}::lab-one`;
@@ -162,6 +162,17 @@ describe("a note", () => {
       severity: "warning",
       message: "disk is slow",
     });
+  });
+
+  it("never tells how the protection of data is taken away", () => {
+    const advice =
+      "Preview failed: resource x cannot be deleted\nbecause it is protected. Use `pulumi state unprotect`";
+    expect(noteOf(said("error", advice), (text) => text)).toBeNull();
+  });
+
+  it("stays readable beside a secret of one letter, and shows no rest of a secret that begins as another", () => {
+    const known = redactable(["e", "", "hunter2", "hunter2-and-more"]);
+    expect(redactText("the engine saw hunter2-and-more", known)).toBe("the engine saw [redacted]");
   });
 
   it("is redacted", () => {

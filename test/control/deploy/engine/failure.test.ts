@@ -47,9 +47,15 @@ describe("a failure of the engine", () => {
     ],
     [
       "protected data",
-      'error: resource "urn:pulumi:lab::v" cannot be deleted\nbecause it is protected.',
+      'error: Preview failed: resource "urn:pulumi:lab::cairn::a:b:Volume::lab-two-home" cannot be deleted\nbecause it is protected. To unprotect it run `pulumi state unprotect`\nerror: Preview failed: resource "urn:pulumi:lab::cairn::a:b:Volume::lab-one-home" cannot be deleted\nbecause it is protected.',
       "INFRA_DATA_PROTECTED",
-      "cannot be deleted",
+      "This would remove data: lab-one-home, lab-two-home.",
+    ],
+    [
+      "a name that is taken",
+      "error: Unable to create network: Error response from daemon: network with name lab already exists",
+      "INFRA_FAILED",
+      "network with name lab already exists",
     ],
     [
       "a cluster that is gone",
