@@ -8,10 +8,12 @@ import type { DeploymentPlan, SecretValues, StackOutputs } from "./plan/types.ts
 import type { TargetInput } from "./targets/target.ts";
 
 /** Type of the component that everything hangs below. */
-export const ROOT_TYPE = "cairn:index:Stack";
+const ROOT_TYPE = "cairn:index:Stack";
 /** Namespace and key of the database's password in the stack's configuration. */
-export const CONFIG_NAMESPACE = "cairn";
-export const PASSWORD_KEY = "postgresPassword";
+const CONFIG_NAMESPACE = "cairn";
+const PASSWORD_KEY = "postgresPassword";
+/** The same as the engine's own command calls it. */
+export const POSTGRES_PASSWORD = `${CONFIG_NAMESPACE}:${PASSWORD_KEY}`;
 
 export interface ProgramInput {
   readonly plan: DeploymentPlan;
@@ -46,7 +48,7 @@ async function databasePassword(stack: string): Promise<Output<string>> {
   const password = new Config(CONFIG_NAMESPACE).getSecret(PASSWORD_KEY);
   if (password) return password;
   throw new InfraError("INFRA_PLAN_INVALID", `The stack ${stack} has no password for its PostgreSQL.`, {
-    hint: `\`cairn infra up\` makes one and keeps it, encrypted, in Pulumi.${stack}.yaml as ${CONFIG_NAMESPACE}:${PASSWORD_KEY}.`,
+    hint: `\`cairn infra up\` makes one and keeps it, encrypted, in Pulumi.${stack}.yaml as ${POSTGRES_PASSWORD}.`,
   });
 }
 

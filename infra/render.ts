@@ -13,7 +13,7 @@ import { InfraError } from "../runtime/contracts/errors.ts";
 import { linkPackages } from "./links.ts";
 import { templateDirectory } from "./templates.ts";
 
-export const PROJECT_FOLDER = "infra";
+const PROJECT_FOLDER = "infra";
 /** Says what was rendered last, so that a change by hand is told from an older template. */
 const RECORD = ".rendered.json";
 const LOCAL_BACKEND = "file://./state";

@@ -4,6 +4,7 @@
  */
 
 import { z } from "zod";
+import { buildResult } from "./build/schema.ts";
 
 const CHANGE_OPS = ["create", "update", "replace", "delete", "import", "same"] as const;
 export type ChangeOp = (typeof CHANGE_OPS)[number];
@@ -94,28 +95,8 @@ const pendingOperation = z.strictObject({
     .describe("taken-over: it exists and is recorded now; cleared: it does not exist; left: the target did not answer"),
 });
 
-const imageDigest = z.string().describe("repository@sha256:<64 hex>").nullable();
-
 export const SCHEMAS = {
-  build: z.strictObject({
-    schema: z.literal(1),
-    id: z.string().nullable().describe("Of this machine's engine; null when the image went to a registry alone"),
-    digest: imageDigest,
-    reference: z.string(),
-    tags: z.array(z.string()),
-    version: z.string(),
-    revision: z.string().nullable(),
-    base_image: z.string(),
-    platforms: z.array(z.string()),
-    size_bytes: count.nullable().describe("Unpacked, base included"),
-    pushed: z.boolean(),
-    loaded: z.boolean(),
-    attestations: z.array(z.enum(["sbom", "provenance"])),
-    plugins: count,
-    skills: count,
-    recorded: z.string().nullable().describe("The release file that names it now"),
-    duration_ms: z.number().nonnegative(),
-  }),
+  build: buildResult,
   "infra-preview": diff.extend({ warnings: z.array(finding) }),
   "infra-up": diff.extend({
     warnings: z.array(finding),

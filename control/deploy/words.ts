@@ -38,7 +38,7 @@ export function diffText(diff: Diff, mark: Mark): string {
 }
 
 /** `1 to create, 2 to replace, 5 unchanged`. */
-export function countsText({ summary }: Diff): string {
+function countsText({ summary }: Diff): string {
   const counted = (["create", "import", "update", "replace", "delete"] as const)
     .filter((op) => summary[op] > 0)
     .map((op) => `${summary[op]} to ${op}`);

@@ -18,7 +18,7 @@ export interface BuildInput {
 }
 
 /** Variables of proxies: their values may hold a password, so Docker takes them from the environment. */
-export const PROXY_VARIABLES = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"] as const;
+const PROXY_VARIABLES = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"] as const;
 
 export function buildArguments(input: BuildInput, environment: Readonly<Record<string, string | undefined>>): string[] {
   const { request, builder } = input;
@@ -51,7 +51,7 @@ export function attestationsOf(request: BuildRequest, builder: Builder): readonl
 }
 
 /** Those that are set, as they are spelled. */
-export function proxyVariables(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
+function proxyVariables(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
   return PROXY_VARIABLES.flatMap((name) => [name, name.toLowerCase()]).filter((name) => Boolean(environment[name]));
 }
 

@@ -1,6 +1,7 @@
 /** `infra preview`: what `up` would change. Changes nothing on the target; a first one makes the project and an empty stack here. */
 
 import type { PulumiFn } from "@pulumi/pulumi/automation/index.js";
+import { POSTGRES_PASSWORD } from "../../../infra/program.ts";
 import { resourcesOf } from "../engine/checkpoint.ts";
 import type { Diff, PreviewResult } from "../schemas.ts";
 import { ensurePassphrase, generateSecret } from "../state/passphrase.ts";
@@ -8,7 +9,6 @@ import { unknownData } from "./data.ts";
 import { preflight } from "./preflight.ts";
 import type { Run } from "./services.ts";
 import { openSession } from "./session.ts";
-import { POSTGRES_PASSWORD } from "./up.ts";
 
 /** Data that stand there unrecorded are shown as taken over. Errors as `openSession`'s and `preflight`'s. */
 export async function preview(run: Run): Promise<PreviewResult> {

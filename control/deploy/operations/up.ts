@@ -1,5 +1,6 @@
 /** `infra up`: brings the target to what the configuration says, after everything that speaks against it was looked at. */
 
+import { POSTGRES_PASSWORD } from "../../../infra/program.ts";
 import { needsTerminal, UsageError } from "../../output/failure.ts";
 import type { ObservedNode } from "../driver.ts";
 import { type ExportedState, outputsOf, resourcesOf } from "../engine/checkpoint.ts";
@@ -14,9 +15,6 @@ import { preflight } from "./preflight.ts";
 import { deployedNodes, readRecord, writeRecord } from "./record.ts";
 import type { ReadProject, Run } from "./services.ts";
 import { alone, openSession, type Session } from "./session.ts";
-
-/** The secret of the stack's configuration that the program reads. */
-export const POSTGRES_PASSWORD = "cairn:postgresPassword";
 
 /** Milliseconds that nodes get to become healthy once the engine is done, and between two looks. */
 const HEALTHY_MS = 180_000;

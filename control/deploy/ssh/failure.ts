@@ -66,7 +66,7 @@ function keyMismatch(host: string): InfraError {
 }
 
 /** The last line that a script of ours wrote about its failure, wherever it was printed; null when there is none. */
-export function ownWords(stderr: string): { readonly code: InfraError["code"]; readonly words: string } | null {
+function ownWords(stderr: string): { readonly code: InfraError["code"]; readonly words: string } | null {
   const lines = [...stderr.matchAll(/^cairn: (INFRA_[A-Z_]+): (.*)$/gm)];
   const last = lines.at(-1);
   const code = last?.[1];

@@ -128,7 +128,7 @@ interface Ended {
 }
 
 /** Everything that `ssh` gets before the command. Nothing of the user's own known_hosts or questions has a say. */
-export function sshArguments(host: SshHost, knownHosts: string): string[] {
+function sshArguments(host: SshHost, knownHosts: string): string[] {
   const options = [
     "BatchMode=yes",
     "StrictHostKeyChecking=yes",

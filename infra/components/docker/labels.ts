@@ -4,7 +4,7 @@ import type { CommonPlan } from "../../plan/types.ts";
 
 export const STACK_LABEL = "cairn.stack";
 export const NODE_LABEL = "cairn.node";
-export const ROLE_LABEL = "cairn.role";
+const ROLE_LABEL = "cairn.role";
 
 export type Role = "node" | "postgres" | "shared" | "network";
 

@@ -12,7 +12,7 @@ export const NODE_CONTAINER = "cairn";
 export const POSTGRES_CONTAINER = "postgres";
 
 /** Claim templates of a group; a pod's claims are named after them. */
-export const NODE_CLAIMS = ["home", "workspace"] as const;
+const NODE_CLAIMS = ["home", "workspace"] as const;
 export const POSTGRES_CLAIM = "data";
 
 export const MANAGER = "cairn";
@@ -38,7 +38,7 @@ export function peersName(stack: string, node: string): string {
   return `${stack}-${node}-pods`;
 }
 
-export function podName(stack: string, node: string, ordinal: number): string {
+function podName(stack: string, node: string, ordinal: number): string {
   return `${workloadName(stack, node)}-${ordinal}`;
 }
 

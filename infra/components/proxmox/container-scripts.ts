@@ -20,10 +20,10 @@ export interface ContainerSpec {
 }
 
 /** Label with the hash of the container's arguments: says whether what runs is what is planned. */
-export const SPEC_LABEL = "cairn.spec";
+const SPEC_LABEL = "cairn.spec";
 
 /** Hash of what is not secret; the files are compared byte by byte instead. */
-export function specHash(container: ContainerSpec): string {
+function specHash(container: ContainerSpec): string {
   return createHash("sha256").update(JSON.stringify(container.arguments)).digest("hex");
 }
 

@@ -231,7 +231,7 @@ function directory(
 }
 
 /** `<dataDir>/<stack>` on the Proxmox host, without a slash at its end. */
-export function stackDirectory(plan: Pick<ProxmoxPlan, "dataDir" | "stack">): string {
+function stackDirectory(plan: Pick<ProxmoxPlan, "dataDir" | "stack">): string {
   return `${dataDirectory(plan)}/${plan.stack}`;
 }
 

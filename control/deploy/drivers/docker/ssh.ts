@@ -90,7 +90,7 @@ export async function openTunnel(
 }
 
 /** What the words of an ssh without a connection mean. The one place that reads them. */
-export function sshFailure(address: SshAddress, words: string): InfraError {
+function sshFailure(address: SshAddress, words: string): InfraError {
   const target = `${address.user === null ? "" : `${address.user}@`}${address.host}`;
   const line = lastLine(words);
   if (/REMOTE HOST IDENTIFICATION HAS CHANGED|host key for .* has changed/i.test(words)) {

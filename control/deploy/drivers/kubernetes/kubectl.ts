@@ -63,7 +63,7 @@ export function createKubectl({ kubeconfig, context, namespace, program = "kubec
 }
 
 /** What kubectl's failure means. Its own words go along: they name the object, and never hold a secret. */
-export function kubectlError(error: unknown, context: string | null): InfraError {
+function kubectlError(error: unknown, context: string | null): InfraError {
   if (!(error instanceof ExecaError))
     return new InfraError("INFRA_FAILED", "kubectl could not be run.", { cause: error });
   if (error.code === "ENOENT" || error.code === "EACCES") {

@@ -130,7 +130,7 @@ async function findCts(
 }
 
 /** Sections of INSPECT: `== vmid status applied`, `-- what docker said`, then the lines of `pct config`. */
-export function parseInspection(text: string): ReadonlyMap<number, FoundCt> {
+function parseInspection(text: string): ReadonlyMap<number, FoundCt> {
   const sections = text.split(/^== /m).slice(1);
   return new Map(
     sections.map((section) => {
