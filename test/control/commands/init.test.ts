@@ -80,6 +80,75 @@ describe("cairn init", () => {
   });
 });
 
+describe("cairn init without a terminal", () => {
+  test("and without answers names every flag that is missing, and exits 2", async () => {
+    const cli = await createCli({ configured: false });
+    const { code, stdout, stderr } = await cli.run(["init", "--target", "proxmox", "--timezone", "UTC"], { env });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    const asked = ["proxmox-host", "proxmox-host-key", "postgres-address", "node", "agent", "provider", "channel"];
+    for (const flag of asked) expect(stderr).toContain(`--${flag}`);
+    expect(stderr).not.toMatch(/--target|--timezone/);
+    expect(stderr).toContain("--yes");
+    await expect(access(join(cli.home, "cairn.yaml"))).rejects.toThrow();
+  });
+
+  test("and with --yes names what nothing is usual for", async () => {
+    const cli = await createCli({ configured: false });
+    const { code, stdout } = await cli.run(["init", "--yes", "--target", "proxmox", "--json"], { env });
+    expect(code).toBe(2);
+    expect(JSON.parse(stdout).error.message).toContain(": --proxmox-host, --proxmox-host-key, --postgres-address.");
+  });
+
+  test("works where HOME is not set, and says so where nothing else is known", async () => {
+    const cli = await createCli({ configured: false });
+    const { code, stdout } = await cli.run(["init", "--yes", "--json"], { env: { ...env, HOME: undefined } });
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ home: cli.home });
+  });
+});
+
+describe("cairn config", () => {
+  test("changes what the flags say, in place, and shows the difference", async () => {
+    const cli = await createCli();
+    const before = await readFile(join(cli.home, "cairn.yaml"), "utf8");
+    const { code, stdout } = await cli.run(["config", "--yes", "--timezone", "Europe/Berlin"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("+  timezone: Europe/Berlin");
+    expect(stdout).toContain("cairn restart");
+    const after = await readFile(join(cli.home, "cairn.yaml"), "utf8");
+    expect(after).toContain("timezone: Europe/Berlin");
+    expect(after.startsWith(before)).toBe(true);
+  });
+
+  test("says that there is nothing to change", async () => {
+    const cli = await createCli();
+    const first = await cli.run(["config", "--yes", "--timezone", "UTC"]);
+    const second = await cli.run(["config", "--yes", "--timezone", "UTC", "--json"]);
+    expect([first.code, second.code]).toEqual([0, 0]);
+    expect(JSON.parse(second.stdout)).toMatchObject({ files: [], diff: "" });
+  });
+
+  test.each([
+    ["there is none", undefined, "CONFIG_UNREADABLE"],
+    ["it is newer", "version: 2\n", "CONFIG_VERSION_UNSUPPORTED"],
+    ["it is no YAML", "version: 1\na: [\n", "CONFIG_INVALID"],
+  ])("fails where %s, and writes nothing", async (_what, yaml, expected) => {
+    const cli = await createCli({ configured: false });
+    if (yaml !== undefined) await writeFile(join(cli.home, "cairn.yaml"), yaml);
+    const { code, stdout } = await cli.run(["config", "--yes", "--timezone", "UTC", "--json"]);
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ ok: false, error: { code: expected } });
+    if (yaml !== undefined) expect(await readFile(join(cli.home, "cairn.yaml"), "utf8")).toBe(yaml);
+  });
+
+  test("asks nothing without a terminal", async () => {
+    const cli = await createCli();
+    const { code, stderr } = await cli.run(["config"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("--yes");
+  });
+});
+
 describe("cairn config validate", () => {
   test("says that a valid configuration is valid", async () => {
     const cli = await createCli();
