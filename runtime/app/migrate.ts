@@ -42,8 +42,8 @@ const STATEMENT_TIMEOUT_MS = 30 * 60_000;
 /** How long to wait for another migrating process, and then for the tables that are in use. */
 const TURN_TIMEOUT_MS = 10 * 60_000;
 const TABLE_LOCK_TIMEOUT_MS = 5_000;
-/** Any number will do, as long as nothing else locks it: "cairn" in ASCII. */
-const ADVISORY_LOCK = 0x636169726e;
+/** Held by whoever changes the schema. Any number will do, as long as nothing else locks it: "cairn" in ASCII. */
+export const SCHEMA_LOCK = 0x636169726e;
 
 const FILE_NAME = /^(\d{3})_[a-z0-9_]+\.sql$/;
 
@@ -78,7 +78,7 @@ export async function schemaVersion(database: Queryable): Promise<number | null>
 async function apply(database: Database, migration: Migration, migrations: readonly Migration[]): Promise<boolean> {
   return database.transaction(
     async (tx) => {
-      await tx.query("select pg_advisory_xact_lock($1)", [ADVISORY_LOCK]);
+      await tx.query("select pg_advisory_xact_lock($1)", [SCHEMA_LOCK]);
       await tx.query(`set local lock_timeout = ${TABLE_LOCK_TIMEOUT_MS}`);
       if (!unapplied(migrations, await readApplied(tx)).includes(migration)) return false;
       if (migration.version === 1) await prepare(tx);

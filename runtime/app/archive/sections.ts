@@ -3,7 +3,7 @@ import { embeddingTable } from "../recall/embedding-tables.ts";
 
 /**
  * What is in an archive, in the order in which foreign keys allow it to be restored. Everything of the store is, but for
- * jobs and who holds which lease: those belong to the running nodes.
+ * jobs, work in progress and who holds which lease: those belong to the running nodes.
  */
 
 export interface Section {
@@ -127,6 +127,12 @@ const AFTER_EMBEDDINGS: readonly Section[] = [
   },
   { name: "api_tokens", table: "api_tokens", from: "api_tokens t", order: "t.created_at, t.id", how: "merge" },
 ];
+
+/**
+ * Tables that stay out on purpose. Who embeds what belongs to the running nodes; a row that was given up gets its attempts
+ * anew where it is restored.
+ */
+export const NOT_ARCHIVED: readonly string[] = ["embedding_work"];
 
 /** The sections of a store whose embedding models have the given ids. */
 export function sectionsOf(modelIds: readonly number[]): readonly Section[] {

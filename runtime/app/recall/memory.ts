@@ -40,8 +40,8 @@ const DEFAULT_LIMIT = 10;
 const MAX_LIMIT = 50;
 const DEFAULT_CONTEXT_TOKENS = 4_000;
 const DEFAULT_HISTORY = 200;
-/** A search does not wait longer than this for the vector of its query. */
-const EMBED_DEADLINE_MS = 1_500;
+/** A search does not wait longer than this for the vector of its query, whatever makes it; `embed` may give up earlier. */
+const EMBED_DEADLINE_MS = 2_000;
 
 export function createMemory(deps: MemoryDeps): Recall {
   const { database, writer, clock, logger, countTokens, timezone = "UTC", weights = SEARCH_WEIGHTS, embed } = deps;
@@ -53,7 +53,7 @@ export function createMemory(deps: MemoryDeps): Recall {
     if (model === null || embed === undefined) return null;
     const deadline = AbortSignal.timeout(EMBED_DEADLINE_MS);
     try {
-      return await embed(text, signal ? AbortSignal.any([signal, deadline]) : deadline);
+      return await embed(text, signal ? AbortSignal.any([signal, deadline]) : deadline, model);
     } catch (error) {
       signal?.throwIfAborted();
       logger.warn({ err: error, model: model.name }, "The query has no vector; searching by text and time.");

@@ -10,7 +10,7 @@ import { Values } from "./sql.ts";
 
 export interface MemoryStats {
   readonly messages: { readonly total: number; readonly embedded: number; readonly coverage: number };
-  /** Messages that wait for a vector of the current model; 0 when there is no model. */
+  /** Messages that wait for a vector of the current model, without those that were given up; 0 when there is no model. */
   readonly embedding_queue_depth: number;
   readonly unsummarized: { readonly total: number; readonly conversations_over_threshold: number };
   readonly summaries: {
@@ -37,6 +37,8 @@ interface Counts {
   readonly total: number;
   readonly embedded: number;
   readonly embeddable: number;
+  /** Have no vector and will get none. */
+  readonly given_up: number;
   readonly unsummarized: number;
   readonly over_threshold: number;
   readonly leaf: number;
@@ -62,7 +64,7 @@ export async function memoryStats(
   const embedded = count?.embedded ?? 0;
   return {
     messages: { total, embedded, coverage: total === 0 ? 0 : embedded / total },
-    embedding_queue_depth: models.length === 0 ? 0 : Math.max(0, (count?.embeddable ?? 0) - embedded),
+    embedding_queue_depth: models.length === 0 ? 0 : waitingOf(count),
     unsummarized: { total: count?.unsummarized ?? 0, conversations_over_threshold: count?.over_threshold ?? 0 },
     summaries: {
       leaf: count?.leaf ?? 0,
@@ -79,6 +81,10 @@ export async function memoryStats(
   };
 }
 
+function waitingOf(count: Counts | undefined): number {
+  return count === undefined ? 0 : Math.max(0, count.embeddable - count.embedded - count.given_up);
+}
+
 function countStatement(
   model: number | undefined,
   request: { readonly agent?: string | undefined; readonly visibility: Visibility },
@@ -93,6 +99,11 @@ function countStatement(
       ? "0"
       : `(select count(*) from ${embeddingTable(model)} v join messages m on m.id = v.id
           where v.kind = 'message' and ${messages})`;
+  const givenUp =
+    model === undefined
+      ? "0"
+      : `(select count(*) from embedding_work w join messages m on m.id = w.id
+          where w.model_id = ${values.add(model)} and w.kind = 'message' and w.failed_at is not null and ${messages})`;
   const sql = `
 with waiting as (
   select m.conversation_id, count(*) as n from messages m
@@ -107,7 +118,8 @@ tree as (
 stored as (
   select count(*) as total, count(*) filter (where m.content <> '') as embeddable from messages m where ${messages}
 )
-select stored.total, stored.embeddable, ${embedded} as embedded, coalesce((select sum(n) from waiting), 0)::bigint as unsummarized,
+select stored.total, stored.embeddable, ${embedded} as embedded, ${givenUp} as given_up,
+  coalesce((select sum(n) from waiting), 0)::bigint as unsummarized,
   (select count(*) from waiting where n >= ${COMPACTION_THRESHOLD}) as over_threshold, tree.*,
   pg_database_size(current_database()) as size_bytes
 from stored, tree`;

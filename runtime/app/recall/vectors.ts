@@ -7,8 +7,8 @@ import { plannedForItsValues, Values } from "./sql.ts";
 
 /** The nearest rows to a vector, through the index of the current model's table, filters inside the scan. */
 
-/** What makes a vector of a query; null when the model cannot be reached now. */
-export type Embed = (text: string, signal?: AbortSignal) => Promise<readonly number[] | null>;
+/** What makes a vector of a query by the model that searches compare with; null when it cannot be reached now. */
+export type Embed = (text: string, signal?: AbortSignal, model?: EmbeddingModel) => Promise<readonly number[] | null>;
 
 /** Vector in the form that pgvector reads; cut or zero-padded to the model's dimensions. */
 export function vectorText(vector: readonly number[], dimensions: number): string {

@@ -1,0 +1,221 @@
+import type { Database } from "../../contracts/database.ts";
+import type { EmbeddingService } from "../../contracts/embedding.ts";
+import type { CairnError } from "../../contracts/errors.ts";
+import type { Clock, Logger, NewId } from "../../contracts/ports.ts";
+import { type EncodeDeps, EncoderAwayError, encode, learnDimensions, type Outcome, type Sleep } from "./encode.ts";
+import { ensureModel, makeCurrent, type StoredModel } from "./models.ts";
+import {
+  type Claim,
+  type Claimed,
+  claim,
+  isWorkLeft,
+  NOTHING_SCANNED,
+  recordFailure,
+  release,
+  releaseAll,
+  renew,
+  type Scanned,
+  store,
+} from "./work.ts";
+
+/**
+ * Gives messages and summaries their vectors (specification, "Background processing"): claims a batch, encodes it while
+ * the next is being claimed and the last is being stored, until nothing is left.
+ */
+
+export interface EmbeddingDeps {
+  readonly database: Database;
+  readonly service: EmbeddingService;
+  /** Texts of one request, rows of one claim. */
+  readonly batch: number;
+  readonly clock: Clock;
+  readonly sleep: Sleep;
+  readonly newId: NewId;
+  readonly logger: Logger;
+}
+
+export interface EmbeddingReport {
+  readonly embedded: number;
+  /** Rows that failed by themselves, those that were given up included. */
+  readonly failed: number;
+  /** Why the rest has to wait; null when nothing is left to do. */
+  readonly away: CairnError | null;
+}
+
+export interface Embedding {
+  /** Works until nothing is left, the encoder is away, or the signal aborts; rejects with its reason then. */
+  run(signal: AbortSignal): Promise<EmbeddingReport>;
+}
+
+/** A claim outlives any one request and any pause between two; before each it is renewed where that was long ago. */
+const LEASE_MS = 5 * 60_000;
+const RENEW_MS = 60_000;
+/** Attempts of a row that fails by itself. */
+export const MAX_ATTEMPTS = 5;
+const FIRST_RETRY_MS = 30_000;
+const FAILED_ROWS_IN_A_CLAIM = 2;
+/** A row may become visible this long after a younger one did: its transaction took so much longer. */
+const LATE_COMMIT_MS = 60_000;
+/** Everything is looked through again this often, and at each start. */
+const RESCAN_MS = 3_600_000;
+
+export function createEmbedding(deps: EmbeddingDeps): Embedding {
+  const { database, service, clock, logger } = deps;
+  const progress = new Progress(clock);
+  let opened = false;
+  let wasAway = false;
+
+  function report(away: CairnError | null): void {
+    if (away !== null && !wasAway) {
+      logger.warn({ err: away, model: service.model }, "the embedding model is away; new rows wait for their vectors");
+    }
+    if (away === null && wasAway) logger.info({ model: service.model }, "the embedding model is back");
+    wasAway = away !== null;
+  }
+
+  return {
+    async run(signal) {
+      // Nobody else can have this store open: whoever claimed a row has ended.
+      if (!opened && database.backend === "embedded") await releaseAll(database);
+      opened = true;
+      const claimant = deps.newId();
+      let renewed = clock.monotonic();
+      const onWait = async () => {
+        if (clock.monotonic() - renewed < RENEW_MS) return;
+        renewed = clock.monotonic();
+        await renew(database, claimant, LEASE_MS);
+      };
+      const encoder = { ...deps, signal, onWait };
+      const counts = { embedded: 0, failed: 0 };
+      let away: CairnError | null = null;
+      try {
+        const dimensions = await learnDimensions(encoder);
+        const model = await ensureModel(database, service.model, dimensions);
+        progress.begin(model.id);
+        await drain(deps, { encoder, model, claimant, progress, counts });
+        if (!model.current && !(await isWorkLeft(database, model.id))) {
+          await makeCurrent(database, model.id);
+          logger.info({ model: model.name, dimensions: model.dimensions }, "searches now use the new embedding model");
+        }
+      } catch (error) {
+        if (!(error instanceof EncoderAwayError)) throw error;
+        away = error.cause;
+      } finally {
+        await release(database, claimant).catch((err: unknown) =>
+          logger.warn({ err }, "claims could not be given back; they end by themselves"),
+        );
+      }
+      report(away);
+      return { ...counts, away };
+    },
+  };
+}
+
+interface Run {
+  readonly encoder: EncodeDeps;
+  readonly model: StoredModel;
+  readonly claimant: string;
+  readonly progress: Progress;
+  readonly counts: { embedded: number; failed: number };
+}
+
+async function drain(deps: EmbeddingDeps, run: Run): Promise<void> {
+  const { encoder, model, claimant, progress, counts } = run;
+  const { database, batch } = deps;
+  let scanned = progress.from();
+
+  async function next(): Promise<Claim> {
+    for (;;) {
+      encoder.signal.throwIfAborted();
+      const limits = { limit: batch, limitFailed: FAILED_ROWS_IN_A_CLAIM, leaseMs: LEASE_MS };
+      const claimed = await claim(database, { modelId: model.id, claimant, ...limits, scanned });
+      scanned = claimed.scanned;
+      if (claimed.rows.length > 0 || claimed.complete) return claimed;
+    }
+  }
+
+  let upcoming = next();
+  let storing: Promise<void> = Promise.resolve();
+  try {
+    for (;;) {
+      const { rows } = await upcoming;
+      if (rows.length === 0) break;
+      upcoming = next();
+      upcoming.catch(() => undefined);
+      const outcomes: Outcome[] = [];
+      try {
+        for await (const some of encode(rows, encoder)) outcomes.push(...some);
+      } finally {
+        await storing;
+        // What is there is kept, also when the encoder went away in the middle.
+        storing = keep(deps, model, outcomes, counts);
+        storing.catch(() => undefined);
+      }
+    }
+  } finally {
+    await Promise.allSettled([upcoming, storing]);
+  }
+  await storing;
+  progress.reached(scanned);
+}
+
+async function keep(
+  { database, logger }: EmbeddingDeps,
+  model: StoredModel,
+  outcomes: readonly Outcome[],
+  counts: Run["counts"],
+): Promise<void> {
+  const embedded = outcomes.flatMap((outcome) =>
+    "vector" in outcome ? [{ kind: outcome.row.kind, id: outcome.row.id, vector: outcome.vector }] : [],
+  );
+  await store(database, model, embedded);
+  counts.embedded += embedded.length;
+  for (const outcome of outcomes) {
+    if ("vector" in outcome) continue;
+    const { row, error } = outcome;
+    const attempts = row.attempts + 1;
+    const againInMs = outcome.final || attempts >= MAX_ATTEMPTS ? null : retryAfterMs(attempts);
+    await recordFailure(database, model.id, { kind: row.kind, id: row.id, attempts, error, againInMs });
+    counts.failed += 1;
+    logger.warn(
+      { kind: row.kind, id: row.id, attempts, reason: error, model: model.name },
+      againInMs === null ? "a row has no vector and was given up" : "a row could not be embedded; it is tried again",
+    );
+  }
+}
+
+/** 30 s, 2 min, 8 min, 32 min. */
+function retryAfterMs(attempts: Claimed["attempts"]): number {
+  return FIRST_RETRY_MS * 4 ** (attempts - 1);
+}
+
+/** How far the scans of one model have come; the last minute of it is always looked at again. */
+class Progress {
+  readonly #clock: Clock;
+  #model: number | null = null;
+  #since = 0;
+  #reached: { readonly at: number; readonly scanned: Scanned }[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  begin(model: number): void {
+    const now = this.#clock.monotonic();
+    if (this.#model === model && now - this.#since < RESCAN_MS) return;
+    this.#model = model;
+    this.#since = now;
+    this.#reached = [];
+  }
+
+  from(): Scanned {
+    const safe = this.#clock.monotonic() - LATE_COMMIT_MS;
+    const index = this.#reached.findLastIndex(({ at }) => at <= safe);
+    this.#reached.splice(0, Math.max(0, index));
+    return index < 0 ? NOTHING_SCANNED : (this.#reached[0]?.scanned ?? NOTHING_SCANNED);
+  }
+
+  reached(scanned: Scanned): void {
+    this.#reached.push({ at: this.#clock.monotonic(), scanned });
+  }
+}

@@ -1,0 +1,183 @@
+import type { EmbeddingService } from "../../contracts/embedding.ts";
+import { CairnError, type ErrorCode } from "../../contracts/errors.ts";
+import { meanPooled, type Vector } from "../../domain/embedding-vector.ts";
+import { CHUNK_BYTES, chunksOf } from "../../domain/text-chunks.ts";
+import type { Claimed } from "./work.ts";
+
+/**
+ * From rows to vectors. An encoder that fails is asked something harmless: when it answers that, a text is at fault and
+ * is found by halving; when it does not, it is away, and no row is blamed.
+ */
+
+export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
+
+export interface EncodeDeps {
+  readonly service: EmbeddingService;
+  /** Texts of one request. */
+  readonly batch: number;
+  readonly sleep: Sleep;
+  readonly signal: AbortSignal;
+  /** Called before each request and each pause, with how long it may take. */
+  readonly onWait?: () => Promise<void>;
+}
+
+export type Outcome =
+  | { readonly row: Claimed; readonly vector: Vector }
+  /** `final`: no further attempt can go otherwise. */
+  | { readonly row: Claimed; readonly error: string; readonly final: boolean };
+
+/** The encoder cannot be used now, whatever the text. */
+export class EncoderAwayError extends Error {
+  override readonly cause: CairnError;
+
+  constructor(cause: CairnError) {
+    super(cause.message);
+    this.name = "EncoderAwayError";
+    this.cause = cause;
+  }
+}
+
+/** Milliseconds before the second, third and fourth request (specification, "Memory-quality pipeline"). */
+export const RETRY_PAUSES_MS = [5_000, 10_000, 15_000] as const;
+/** A server that asks for more patience than this is away. */
+const LONGEST_PAUSE_MS = 60_000;
+/** What every encoder can read. */
+const HARMLESS = "ok";
+
+/** What one text alone may bring about; the other errors are the encoder's. */
+const MAY_BE_THE_TEXT: ReadonlySet<ErrorCode> = new Set([
+  "PROVIDER_BAD_RESPONSE",
+  "PROVIDER_SERVER_ERROR",
+  "PROVIDER_REJECTED_REQUEST",
+  "PROVIDER_CONTEXT_TOO_LONG",
+  "PROVIDER_TIMEOUT",
+]);
+
+interface Prepared {
+  readonly row: Claimed;
+  readonly chunks: readonly string[];
+}
+
+/** Outcomes of all rows, as they come. Rejects with EncoderAwayError, or with the signal's reason. */
+export async function* encode(rows: readonly Claimed[], deps: EncodeDeps): AsyncGenerator<readonly Outcome[]> {
+  const prepared = rows.map((row) => ({ row, chunks: chunksOf(row.content) }));
+  const blank = prepared.filter(({ chunks }) => chunks.length === 0);
+  if (blank.length > 0) yield blank.map(({ row }) => ({ row, error: "There is nothing in it to embed.", final: true }));
+  for (const group of groups(prepared, deps.batch)) yield* encodeGroup(group, deps);
+}
+
+/** The dimensions of the model's vectors; asks the encoder when it has not answered yet. Rejects as `encode` does. */
+export async function learnDimensions(deps: EncodeDeps): Promise<number> {
+  const { service } = deps;
+  if (service.dimensions !== null) return service.dimensions;
+  for (let failures = 0; ; failures += 1) {
+    try {
+      const [vector] = await request([HARMLESS], deps);
+      return service.dimensions ?? vector?.length ?? 0;
+    } catch (error) {
+      await pauseAfter(error, failures, deps);
+    }
+  }
+}
+
+/** Rows whose chunks fill one request; what failed before, and what needs several requests, goes by itself. */
+function groups(prepared: readonly Prepared[], batch: number): Prepared[][] {
+  const filled = prepared.filter(({ chunks }) => chunks.length > 0);
+  const alone = filled.filter(({ row, chunks }) => row.attempts > 0 || chunks.length >= batch);
+  const result: Prepared[][] = [];
+  let room = 0;
+  for (const one of filled) {
+    if (alone.includes(one)) continue;
+    if (one.chunks.length > room) {
+      result.push([]);
+      room = batch;
+    }
+    result.at(-1)?.push(one);
+    room -= one.chunks.length;
+  }
+  return [...result, ...alone.map((one) => [one])];
+}
+
+async function* encodeGroup(group: readonly Prepared[], deps: EncodeDeps): AsyncGenerator<readonly Outcome[]> {
+  for (let failures = 0; ; failures += 1) {
+    try {
+      yield await vectorsOf(group, deps);
+      return;
+    } catch (error) {
+      deps.signal.throwIfAborted();
+      if (error instanceof CairnError && MAY_BE_THE_TEXT.has(error.code) && (await answers(deps))) {
+        const [first] = group;
+        if (group.length === 1 && first !== undefined) {
+          yield [{ row: first.row, error: error.message, final: false }];
+          return;
+        }
+        const half = Math.ceil(group.length / 2);
+        yield* encodeGroup(group.slice(0, half), deps);
+        yield* encodeGroup(group.slice(half), deps);
+        return;
+      }
+      await pauseAfter(error, failures, deps);
+    }
+  }
+}
+
+async function vectorsOf(group: readonly Prepared[], deps: EncodeDeps): Promise<Outcome[]> {
+  const texts = group.flatMap(({ chunks }) => chunks);
+  const vectors: Vector[] = [];
+  for (let from = 0; from < texts.length; from += deps.batch) {
+    vectors.push(...(await request(texts.slice(from, from + deps.batch), deps)));
+  }
+  let at = 0;
+  return group.map(({ row, chunks }) => {
+    const parts = chunks.map((chunk, index) => ({ vector: vectors[at + index] ?? [], weight: weightOf(chunk) }));
+    at += chunks.length;
+    const vector = meanPooled(parts);
+    return vector === null ? { row, error: "The model has no direction for it.", final: false } : { row, vector };
+  });
+}
+
+/** The vector of a query, made like those it is compared with; of a long one the head. */
+export async function encodeQuery(
+  service: EmbeddingService,
+  text: string,
+  options: { readonly model: string; readonly signal: AbortSignal },
+): Promise<Vector | null> {
+  const chunks = chunksOf(text, { most: MOST_QUERY_CHUNKS });
+  if (chunks.length === 0) return null;
+  const vectors = await service.embed(chunks, options);
+  return meanPooled(chunks.map((chunk, index) => ({ vector: vectors[index] ?? [], weight: weightOf(chunk) })));
+}
+
+const MOST_QUERY_CHUNKS = 4;
+
+function weightOf(chunk: string): number {
+  return Math.min(Buffer.byteLength(chunk), CHUNK_BYTES);
+}
+
+async function answers(deps: EncodeDeps): Promise<boolean> {
+  try {
+    await request([HARMLESS], deps);
+    return true;
+  } catch (error) {
+    deps.signal.throwIfAborted();
+    if (error instanceof CairnError) return false;
+    throw error;
+  }
+}
+
+async function request(texts: readonly string[], { service, signal, onWait }: EncodeDeps): Promise<readonly Vector[]> {
+  signal.throwIfAborted();
+  await onWait?.();
+  return service.embed(texts, { signal });
+}
+
+/** Waits for the next attempt, or throws: EncoderAwayError after the last, and what is no failure of the encoder. */
+async function pauseAfter(error: unknown, failures: number, { sleep, signal, onWait }: EncodeDeps): Promise<void> {
+  signal.throwIfAborted();
+  if (!(error instanceof CairnError)) throw error;
+  const planned = RETRY_PAUSES_MS[failures];
+  const asked = (error.details.retryAfterS ?? 0) * 1_000;
+  if (planned === undefined || !error.retryable || asked > LONGEST_PAUSE_MS) throw new EncoderAwayError(error);
+  await onWait?.();
+  await sleep(Math.max(planned, asked), signal);
+}

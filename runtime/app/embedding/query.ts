@@ -1,0 +1,148 @@
+import { type CircuitBreakerPolicy, CircuitState, ConsecutiveBreaker, circuitBreaker, handleWhen } from "cockatiel";
+import type { EmbeddingService } from "../../contracts/embedding.ts";
+import type { Logger } from "../../contracts/ports.ts";
+import type { Vector } from "../../domain/embedding-vector.ts";
+import { createBackground } from "../background.ts";
+import type { Embed } from "../recall/vectors.ts";
+import { encodeQuery } from "./encode.ts";
+
+/**
+ * Vectors of queries. A search and a turn wait for them, so there is a deadline, a small memory of recent ones, and a
+ * breaker: while the encoder is away nobody waits for it, and whether it is back is found out beside the queries.
+ */
+
+export interface QueryEmbeddingDeps {
+  readonly service: EmbeddingService;
+  readonly logger: Logger;
+  /** Longest wait of a query, in milliseconds. Default 1,500. */
+  readonly deadlineMs?: number;
+  /** How long the encoder is left alone after it has failed, in milliseconds. Default 10,000. */
+  readonly restMs?: number;
+}
+
+export interface QueryEmbedding {
+  /** Null when the query has no vector by that model now: search goes by text then. */
+  readonly embed: Embed;
+  /** Resolves once nothing is being tried. */
+  settled(): Promise<void>;
+}
+
+const DEADLINE_MS = 1_500;
+const REST_MS = 10_000;
+const FAILURES = 2;
+/** Vectors of 4,000 numbers take 32 kB each. */
+const REMEMBERED = 256;
+const PROBE = "ok";
+const PROBE_DEADLINE_MS = 10_000;
+
+interface Way {
+  readonly breaker: CircuitBreakerPolicy;
+  probing: boolean;
+}
+
+/** The caller has gone away, which says nothing about the encoder. */
+class CallerGoneError extends Error {}
+
+export function createQueryEmbedding(deps: QueryEmbeddingDeps): QueryEmbedding {
+  const { service, logger, deadlineMs = DEADLINE_MS, restMs = REST_MS } = deps;
+  const recent = new Recent<Vector>(REMEMBERED);
+  const background = createBackground(logger);
+  const ways = new Map<string, Way>();
+
+  /** Each model has its own: that the server has forgotten an old one says nothing about the other. */
+  function wayOf(model: string): Way {
+    const known = ways.get(model);
+    if (known !== undefined) return known;
+    const breaker = circuitBreaker(
+      handleWhen((error) => !(error instanceof CallerGoneError)),
+      { halfOpenAfter: restMs, breaker: new ConsecutiveBreaker(FAILURES) },
+    );
+    breaker.onBreak(() => logger.warn({ model }, "queries go without vectors until the model is back"));
+    breaker.onReset(() => logger.info({ model }, "queries have vectors again"));
+    const way = { breaker, probing: false };
+    ways.set(model, way);
+    return way;
+  }
+
+  function probe(way: Way, model: string): void {
+    if (way.probing) return;
+    way.probing = true;
+    background.run("look for the embedding model", async () => {
+      try {
+        const signal = AbortSignal.timeout(PROBE_DEADLINE_MS);
+        await way.breaker.execute(() => service.embed([PROBE], { model, signal }));
+      } catch {
+        // It is still away, or is still left alone.
+      } finally {
+        way.probing = false;
+      }
+    });
+  }
+
+  async function ask(text: string, model: string, signal: AbortSignal | undefined): Promise<Vector | null> {
+    const deadline = AbortSignal.timeout(deadlineMs);
+    try {
+      return await encodeQuery(service, text, {
+        model,
+        signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+      });
+    } catch (error) {
+      if (signal?.aborted) throw new CallerGoneError();
+      throw error;
+    }
+  }
+
+  return {
+    async embed(text, signal, model) {
+      signal?.throwIfAborted();
+      const name = model?.name ?? service.model;
+      const key = `${name}\0${text}`;
+      const known = recent.get(key);
+      if (known !== undefined) return known;
+      const way = wayOf(name);
+      if (way.breaker.state !== CircuitState.Closed) {
+        probe(way, name);
+        return null;
+      }
+      try {
+        const vector = await way.breaker.execute(() => ask(text, name, signal));
+        // Of another length than the stored ones: not the model that made them.
+        if (vector === null || (model && vector.length !== model.dimensions)) return null;
+        recent.set(key, vector);
+        return vector;
+      } catch (error) {
+        signal?.throwIfAborted();
+        logger.debug({ err: error, model: name }, "the query has no vector");
+        return null;
+      }
+    },
+    settled: () => background.settled(),
+  };
+}
+
+/** The most recently used values, by key. */
+class Recent<Value> {
+  readonly #limit: number;
+  readonly #values = new Map<string, Value>();
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get(key: string): Value | undefined {
+    const value = this.#values.get(key);
+    if (value === undefined) return undefined;
+    // The order of a Map is that of insertion: what was used last stands last.
+    this.#values.delete(key);
+    this.#values.set(key, value);
+    return value;
+  }
+
+  set(key: string, value: Value): void {
+    this.#values.set(key, value);
+    for (const oldest of this.#values.keys()) {
+      if (this.#values.size <= this.#limit) return;
+      this.#values.delete(oldest);
+    }
+  }
+}

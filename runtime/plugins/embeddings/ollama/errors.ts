@@ -1,0 +1,25 @@
+import type { Failure } from "../shared/failure.ts";
+
+/** What an answer of Ollama's with an error status means. */
+export async function readError(response: Response): Promise<Failure> {
+  const body = await response.text();
+  const wait = Number(response.headers.get("retry-after") ?? Number.NaN);
+  return {
+    kind: "status",
+    status: response.status,
+    message: messageIn(body),
+    ...(Number.isFinite(wait) && wait > 0 ? { retryAfterS: wait } : {}),
+  };
+}
+
+/** Ollama says `{"error": "..."}`; proxies in front of it say what they like, and a page of HTML says nothing. */
+function messageIn(body: string): string | undefined {
+  try {
+    const error: unknown = Reflect.get(Object(JSON.parse(body)), "error");
+    if (typeof error === "string") return error;
+  } catch {
+    // Not JSON.
+  }
+  const plain = body.trim();
+  return plain === "" || plain.startsWith("<") ? undefined : plain;
+}

@@ -1,0 +1,41 @@
+import { type Failure, networkReason, type Party, toProviderError } from "./failure.ts";
+
+/** One request under a deadline, its failure told apart from the caller's abort. */
+
+export interface RequestPlan<Answer> {
+  readonly party: Party;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+  readonly send: (signal: AbortSignal) => Promise<Answer>;
+  /** What an error of the client library means; undefined for one of the network. */
+  readonly explain?: (error: unknown) => Failure | undefined;
+}
+
+/** A failure found in an answer that arrived. */
+export class AnswerError extends Error {
+  readonly failure: Failure;
+
+  constructor(failure: Failure) {
+    super(failure.kind);
+    this.failure = failure;
+  }
+}
+
+export function unusable(found: string): AnswerError {
+  return new AnswerError({ kind: "garbage", found });
+}
+
+/** Rejects with a ProviderError, or with the reason of the caller's signal. */
+export async function request<Answer>(plan: RequestPlan<Answer>): Promise<Answer> {
+  const { party, timeoutMs, signal, send, explain } = plan;
+  signal?.throwIfAborted();
+  const deadline = AbortSignal.timeout(timeoutMs);
+  try {
+    return await send(signal ? AbortSignal.any([signal, deadline]) : deadline);
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (error instanceof AnswerError) throw toProviderError(party, error.failure);
+    if (deadline.aborted) throw toProviderError(party, { kind: "silent", timeoutMs });
+    throw toProviderError(party, explain?.(error) ?? { kind: "unreachable", reason: networkReason(error) });
+  }
+}

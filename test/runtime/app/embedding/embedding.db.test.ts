@@ -1,0 +1,293 @@
+/** Every record gets its vector once, whoever works on it and whatever happens meanwhile. */
+
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { v7 } from "uuid";
+import { expect, it } from "vitest";
+import { memoryStats } from "../../../../runtime/app/recall/stats.ts";
+import type { Database } from "../../../../runtime/contracts/database.ts";
+import { openPostgres } from "../../../../runtime/plugins/memory/postgres/index.ts";
+import { createPostgresCopy, describeEachDatabase, silent } from "../../../support/databases.ts";
+import { said, write, writerOf } from "../../../support/memory.ts";
+import { embedderOf, fakeEncoder, makeDue, models, never, work } from "./support.ts";
+
+/** So many messages of different words. */
+async function fill(database: Database, count: number, word = "message"): Promise<string[]> {
+  const entries = Array.from({ length: count }, (_, index) => said(`${word} number ${index}`));
+  const { rows } = await write(writerOf(database), `s:${randomUUID()}`, entries);
+  return rows.map(({ id }) => id);
+}
+
+const all = { visibility: { all: true } } as const;
+
+describeEachDatabase("embedding", (open, backend) => {
+  it("gives messages and summaries their vectors, in batches, and finds nothing to do afterwards", async () => {
+    const database = await open({ fresh: true });
+    const fake = await fakeEncoder();
+    const embedder = embedderOf(database, fake);
+    await fill(database, 20);
+    await database.query("insert into summaries (id, content) values ($1, 'a summary')", [v7()]);
+    expect(await embedder.run(never)).toEqual({ embedded: 21, failed: 0, away: null });
+    expect(await models(database)).toMatchObject([{ name: "words", dimensions: 64, current: true, vectors: 21 }]);
+    // The first request learns the dimensions; three carry the rows.
+    expect(fake.requests.map(({ texts }) => texts.length)).toEqual([1, 8, 8, 5]);
+    expect(await work(database)).toEqual([]);
+    expect(await embedder.run(never)).toEqual({ embedded: 0, failed: 0, away: null });
+    await fill(database, 3, "later");
+    expect(await embedder.run(never)).toMatchObject({ embedded: 3 });
+    expect((await memoryStats(database, undefined, all)).messages).toEqual({ total: 23, embedded: 23, coverage: 1 });
+  });
+
+  it("leaves tool calls without a sentence alone until they have one", async () => {
+    const database = await open({ fresh: true });
+    const fake = await fakeEncoder();
+    const embedder = embedderOf(database, fake);
+    const { rows } = await write(writerOf(database), "s", [
+      said("", { key: "call", role: "assistant", toolName: "shell", toolArgs: { command: "ls" } }),
+    ]);
+    expect(await embedder.run(never)).toMatchObject({ embedded: 0 });
+    // Long after the scan has passed the row.
+    embedder.pass(120_000);
+    await embedder.run(never);
+    await database.query("update messages set content = 'The assistant listed the directory.' where id = $1", [
+      rows[0]?.id,
+    ]);
+    expect(await embedder.run(never)).toMatchObject({ embedded: 1 });
+    expect(fake.encoded.at(-1)).toBe("The assistant listed the directory.");
+  });
+
+  it("finds a row whose transaction ended after a younger row's", async () => {
+    const database = await open({ fresh: true });
+    const fake = await fakeEncoder();
+    const embedder = embedderOf(database, fake);
+    const [first] = await fill(database, 3);
+    await embedder.run(never);
+    // The oldest row appears only now, as far as the embedder can see.
+    await database.query("delete from embeddings_1 where id = $1", [first]);
+    embedder.pass(30_000);
+    expect(await embedder.run(never)).toMatchObject({ embedded: 1 });
+  });
+
+  it("embeds each row exactly once with four workers", async () => {
+    const database = await open({ fresh: true });
+    const fake = await fakeEncoder();
+    const embedders = Array.from({ length: 4 }, () => embedderOf(database, fake));
+    await fill(database, 150);
+    const writing = Promise.all([fill(database, 75, "red"), fill(database, 75, "blue")]);
+    const first = await Promise.all(embedders.map((embedder) => embedder.run(never)));
+    await writing;
+    const second = await Promise.all(embedders.map((embedder) => embedder.run(never)));
+    expect([...first, ...second].reduce((sum, { embedded }) => sum + embedded, 0)).toBe(300);
+    const texts = fake.encoded.filter((text) => text !== "ok");
+    expect(texts).toHaveLength(300);
+    expect(new Set(texts).size).toBe(300);
+    expect((await models(database))[0]).toMatchObject({ vectors: 300 });
+    expect(await work(database)).toEqual([]);
+  });
+
+  it("gives its rows back when it is aborted in the middle of a request", async () => {
+    const database = await open({ fresh: true });
+    const fake = await fakeEncoder();
+    await fill(database, 20);
+    fake.setFault(({ texts }) => (texts.length > 1 ? { kind: "hang" } : undefined));
+    const stop = new AbortController();
+    const running = embedderOf(database, fake).run(stop.signal);
+    await expect.poll(() => fake.requests.some(({ texts }) => texts.length > 1)).toBe(true);
+    stop.abort(new Error("the node stops"));
+    await expect(running).rejects.toThrow("the node stops");
+    expect((await work(database)).filter(({ claimed }) => claimed)).toEqual([]);
+    fake.setFault(undefined);
+    expect(await embedderOf(database, fake).run(never)).toMatchObject({ embedded: 20, failed: 0 });
+    expect(await work(database)).toEqual([]);
+  });
+
+  it("takes the rows of a worker that died once its claim is over", async () => {
+    const database = await open({ fresh: true });
+    const fake = await fakeEncoder();
+    await fill(database, 4);
+    const embedder = embedderOf(database, fake);
+    await embedder.run(never);
+    const [dead] = await fill(database, 1, "claimed");
+    const claim = (until: string) =>
+      database.query(
+        `insert into embedding_work (model_id, kind, id, claimed_by, claimed_until)
+         values (1, 'message', $1, $2, now() + $3::interval)
+         on conflict (model_id, kind, id) do update set claimed_until = excluded.claimed_until`,
+        [dead, v7(), until],
+      );
+    await claim("1 minute");
+    expect(await embedder.run(never)).toMatchObject({ embedded: 0 });
+    await claim("-1 second");
+    expect(await embedder.run(never)).toMatchObject({ embedded: 1 });
+  });
+
+  it("waits 5, 10 and 15 seconds for an encoder that is away, blames no row, and goes on when it is back", async () => {
+    const database = await open({ fresh: true });
+    const fake = await fakeEncoder();
+    const embedder = embedderOf(database, fake);
+    await fill(database, 2);
+    await embedder.run(never);
+    await fill(database, 10, "more");
+    fake.setFault(() => ({ kind: "status", status: 500 }));
+    expect(await embedder.run(never)).toMatchObject({
+      embedded: 0,
+      failed: 0,
+      away: { code: "PROVIDER_SERVER_ERROR" },
+    });
+    expect(embedder.pauses).toEqual([5_000, 10_000, 15_000]);
+    expect((await work(database)).every(({ attempts, claimed, due }) => attempts === 0 && !claimed && due)).toBe(true);
+    const { embedding_queue_depth: depth } = await memoryStats(database, undefined, all);
+    expect(depth).toBe(10);
+    fake.setFault(undefined);
+    expect(await embedder.run(never)).toMatchObject({ embedded: 10, away: null });
+  });
+
+  it("keeps what a batch brought before the encoder went away", async () => {
+    const database = await open({ fresh: true });
+    const fake = await fakeEncoder();
+    await fill(database, 24);
+    let answered = 0;
+    fake.setFault(({ texts }) => {
+      if (texts.length > 1) answered += 1;
+      return answered > 1 ? { kind: "status", status: 503 } : undefined;
+    });
+    expect(await embedderOf(database, fake).run(never)).toMatchObject({
+      embedded: 8,
+      away: { code: "PROVIDER_OVERLOADED" },
+    });
+    fake.setFault(undefined);
+    expect(await embedderOf(database, fake).run(never)).toMatchObject({ embedded: 16 });
+  });
+
+  const poisons = [
+    ["HTTP 500", { kind: "status", status: 500 }],
+    ["HTTP 400", { kind: "status", status: 400 }],
+    ["NaN", { kind: "nan" }],
+    ["a vector too few", { kind: "missing" }],
+    ["silence", { kind: "hang" }],
+  ] as const;
+  // What the encoder does is the same on both; the embedded store is the slower one.
+  it.each(backend === "postgres" ? poisons : poisons.slice(0, 1))(
+    "embeds all rows but the one that brings about %s, which is tried 5 times and given up",
+    async (_, fault) => {
+      const database = await open({ fresh: true });
+      const poisoned = (texts: readonly string[]) => texts.some((text) => text.includes("poison"));
+      const fake = await fakeEncoder({ fault: ({ texts }) => (poisoned(texts) ? fault : undefined) });
+      const embedder = embedderOf(database, fake, { timeoutMs: fault.kind === "hang" ? 150 : 10_000 });
+      await fill(database, 5);
+      const [bad] = await fill(database, 1, "poison");
+      await fill(database, 14, "good");
+      expect(await embedder.run(never)).toEqual({ embedded: 19, failed: 1, away: null });
+      expect(embedder.pauses).toEqual([]);
+      // Not before its time.
+      expect(await embedder.run(never)).toMatchObject({ failed: 0 });
+      for (let attempt = 2; attempt <= 5; attempt += 1) {
+        await makeDue(database);
+        await fill(database, 1, `fresh ${attempt}`);
+        expect(await embedder.run(never)).toEqual({ embedded: 1, failed: 1, away: null });
+        expect(await work(database)).toMatchObject([{ id: bad, attempts: attempt, claimed: false }]);
+      }
+      expect(await work(database)).toMatchObject([
+        { id: bad, due: false, failed: true, error: expect.stringMatching(/./) },
+      ]);
+      await makeDue(database);
+      expect(await embedder.run(never)).toEqual({ embedded: 0, failed: 0, away: null });
+      const stats = await memoryStats(database, undefined, all);
+      expect([stats.messages.total - stats.messages.embedded, stats.embedding_queue_depth]).toEqual([1, 0]);
+    },
+  );
+
+  it("gives up at once what has nothing in it, without asking", async () => {
+    const database = await open({ fresh: true });
+    const fake = await fakeEncoder();
+    await write(writerOf(database), "s", [said(" \n "), said("a car")]);
+    expect(await embedderOf(database, fake).run(never)).toEqual({ embedded: 1, failed: 1, away: null });
+    expect(await work(database)).toMatchObject([{ attempts: 1, failed: true }]);
+    expect((await memoryStats(database, undefined, all)).embedding_queue_depth).toBe(0);
+  });
+
+  it("embeds a long text by its parts, in requests of the batch's size", async () => {
+    const database = await open({ fresh: true });
+    const fake = await fakeEncoder();
+    await write(writerOf(database), "s", [said("The car is red. ".repeat(1_000)), said("short")]);
+    expect(await embedderOf(database, fake).run(never)).toMatchObject({ embedded: 2, failed: 0 });
+    expect(Math.max(...fake.requests.map(({ texts }) => texts.length))).toBe(8);
+    expect(fake.encoded.filter((text) => text.startsWith("The car")).length).toBeGreaterThan(15);
+    const { rows } = await database.query<{ norm: number }>(
+      "select -(embedding <#> embedding)::float8 as norm from embeddings_1",
+    );
+    for (const { norm } of rows) expect(norm).toBeCloseTo(1, 2);
+  });
+
+  it("cuts vectors of more than 4,000 dimensions", async () => {
+    const database = await open({ fresh: true });
+    const fake = await fakeEncoder({ dimensions: 4_096 });
+    await fill(database, 2);
+    expect(await embedderOf(database, fake).run(never)).toMatchObject({ embedded: 2 });
+    expect(await models(database)).toMatchObject([{ dimensions: 4_000, vectors: 2 }]);
+  });
+
+  it("fills a changed model's table beside the old one, and changes over once all is there", async () => {
+    const database = await open({ fresh: true });
+    const fake = await fakeEncoder({ models: { old: 16, new: 32 } });
+    await fill(database, 20);
+    await embedderOf(database, fake, { model: "old" }).run(never);
+    expect(await models(database)).toMatchObject([{ name: "old", current: true }]);
+    // The new model's server fails half-way.
+    fake.setFault(({ model, texts }) =>
+      model === "new" && texts.some((text) => text.endsWith("number 12")) ? { kind: "status", status: 503 } : undefined,
+    );
+    const embedder = embedderOf(database, fake, { model: "new" });
+    expect(await embedder.run(never)).toMatchObject({ embedded: 8 });
+    const half = await models(database);
+    expect(half.map(({ name, current, vectors }) => [name, current, vectors])).toEqual([
+      ["old", true, 20],
+      ["new", false, 8],
+    ]);
+    fake.setFault(undefined);
+    await embedder.run(never);
+    const whole = await models(database);
+    expect(whole.map(({ name, current, vectors }) => [name, current, vectors])).toEqual([
+      ["old", false, 20],
+      ["new", true, 20],
+    ]);
+  });
+
+  it("makes one table when several workers meet a new model", async () => {
+    const database = await open({ fresh: true });
+    const fake = await fakeEncoder();
+    const runs = await Promise.all(Array.from({ length: 4 }, () => embedderOf(database, fake).run(never)));
+    expect(runs.every(({ away }) => away === null)).toBe(true);
+    expect(await models(database)).toMatchObject([{ current: true, vectors: 0 }]);
+  });
+
+  it.runIf(backend === "postgres")("holds no connection while the model thinks", async () => {
+    const { url, remove } = await createPostgresCopy(process.env.CAIRN_TEST_PG_URL ?? "");
+    const database = await openPostgres({ connectionString: url, pool: 1, logger: silent });
+    try {
+      const fake = await fakeEncoder();
+      await fill(database, 20);
+      fake.setFault(({ texts }) => (texts.length > 1 ? { kind: "hold" } : undefined));
+      let running = true;
+      const run = embedderOf(database, fake).run(never);
+      void run.finally(() => {
+        running = false;
+      });
+      let looked = 0;
+      while (running) {
+        if (fake.open() > 0) {
+          // Without a free connection in the pool this would wait for the model, which waits for this.
+          expect((await database.query("select 1 as one")).rows).toEqual([{ one: 1 }]);
+          looked += 1;
+          fake.release();
+        }
+        await sleep(5);
+      }
+      expect(looked).toBeGreaterThanOrEqual(3);
+      expect(await run).toMatchObject({ embedded: 20 });
+    } finally {
+      await database.close();
+      await remove();
+    }
+  });
+});

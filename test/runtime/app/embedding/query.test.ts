@@ -1,0 +1,78 @@
+/** Vectors of queries: quick, remembered, and never waited for while the encoder is away. */
+
+import { describe, expect, it } from "vitest";
+import { createQueryEmbedding, type QueryEmbeddingDeps } from "../../../../runtime/app/embedding/query.ts";
+import { createOllamaEmbedding } from "../../../../runtime/plugins/embeddings/ollama/index.ts";
+import type { FakeEncoder } from "../../../fakes/embeddings/index.ts";
+import { silent } from "../../../support/silent.ts";
+import { fakeEncoder } from "./support.ts";
+
+function queriesOf(fake: FakeEncoder, options: Partial<QueryEmbeddingDeps> = {}) {
+  const service = createOllamaEmbedding({ model: "words", baseUrl: fake.url });
+  return createQueryEmbedding({ service, logger: silent, deadlineMs: 10_000, restMs: 50, ...options });
+}
+
+const model = { id: 1, name: "words", dimensions: 64 };
+
+describe("the vector of a query", () => {
+  it("is asked for once while the query is remembered", async () => {
+    const fake = await fakeEncoder();
+    const { embed } = queriesOf(fake);
+    const first = await embed("a car", undefined, model);
+    expect(first).toHaveLength(64);
+    expect(await embed("a car", undefined, model)).toBe(first);
+    expect(fake.requests).toHaveLength(1);
+    for (let n = 0; n < 256; n += 1) await embed(`query ${n}`, undefined, model);
+    await embed("a car", undefined, model);
+    expect(fake.requests).toHaveLength(258);
+  });
+
+  it("is made by the model that searches compare with, and is none when the server has that no longer", async () => {
+    const fake = await fakeEncoder({ models: { words: 32, old: 64 } });
+    const { embed } = queriesOf(fake);
+    expect(await embed("a car", undefined, { ...model, name: "old" })).toHaveLength(64);
+    expect(fake.requests[0]?.model).toBe("old");
+    for (let n = 0; n < 5; n += 1) expect(await embed(`q${n}`, undefined, { ...model, name: "gone" })).toBeNull();
+    expect(await embed("a car", undefined, { ...model, dimensions: 32 })).toHaveLength(32);
+    expect(await embed("a bus", undefined, { ...model, dimensions: 64 })).toBeNull();
+  });
+
+  it("is not waited for while the encoder is away; a look beside the queries finds it back", async () => {
+    const fake = await fakeEncoder({ fault: () => ({ kind: "hang" }) });
+    const { embed, settled } = queriesOf(fake, { deadlineMs: 250 });
+    for (let n = 0; n < 2; n += 1) expect(await embed(`query ${n}`, undefined, model)).toBeNull();
+    expect(fake.requests).toHaveLength(2);
+    for (let n = 0; n < 50; n += 1) expect(await embed(`more ${n}`, undefined, model)).toBeNull();
+    expect(fake.requests.length).toBeLessThanOrEqual(3);
+    fake.setFault(undefined);
+    await expect
+      .poll(async () => {
+        await embed("knock", undefined, model);
+        return (await embed("back?", undefined, model))?.length;
+      })
+      .toBe(64);
+    await settled();
+  });
+
+  it("does not blame the encoder for callers that leave", async () => {
+    const fake = await fakeEncoder({ fault: ({ texts }) => (texts[0] === "slow" ? { kind: "hang" } : undefined) });
+    const { embed } = queriesOf(fake);
+    for (let n = 1; n <= 4; n += 1) {
+      const caller = new AbortController();
+      const answer = embed("slow", caller.signal, model);
+      await expect.poll(() => fake.requests.length).toBe(n);
+      caller.abort(new Error("gone"));
+      await expect(answer).rejects.toThrow("gone");
+    }
+    expect(await embed("quick", undefined, model)).toHaveLength(64);
+  });
+
+  it("reads the head of a long query and nothing of an empty one", async () => {
+    const fake = await fakeEncoder();
+    const { embed } = queriesOf(fake);
+    expect(await embed("  ", undefined, model)).toBeNull();
+    expect(fake.requests).toHaveLength(0);
+    expect(await embed("a long story. ".repeat(8_000), undefined, model)).toHaveLength(64);
+    expect(fake.requests[0]?.texts).toHaveLength(4);
+  });
+});

@@ -1,0 +1,115 @@
+/** The embedder as a job: written rows are found by meaning soon, on every node that shares the store. */
+
+import { randomUUID } from "node:crypto";
+import { expect, it, onTestFinished } from "vitest";
+import { createQueryEmbedding } from "../../../runtime/app/embedding/query.ts";
+import type { Writer } from "../../../runtime/app/transcript/writer.ts";
+import type { Database } from "../../../runtime/contracts/database.ts";
+import { QUEUES } from "../../../runtime/contracts/jobs.ts";
+import { createOllamaEmbedding } from "../../../runtime/plugins/embeddings/ollama/index.ts";
+import { createEmbedder } from "../../../runtime/workers/embedder.ts";
+import { createJobQueue } from "../../../runtime/workers/queue.ts";
+import type { FakeEncoder } from "../../fakes/embeddings/index.ts";
+import { describeEachDatabase, silent } from "../../support/databases.ts";
+import { memoryOf, said, write, writerOf } from "../../support/memory.ts";
+import { embedderOf, fakeEncoder, models } from "../app/embedding/support.ts";
+
+interface Node {
+  readonly writer: Writer;
+  stop(): Promise<void>;
+}
+
+/** A node's queue and embedder, woken by its writer. */
+async function startNode(database: Database, fake: FakeEncoder, name: string, migrate = true): Promise<Node> {
+  const jobs = createJobQueue({ database, logger: silent, newId: randomUUID, migrate });
+  // Only writes and the start bring about work: the timer is an hour away.
+  const timing = { node: name, intervalMs: 3_600_000, logger: silent };
+  const embedder = createEmbedder({ embedding: embedderOf(database, fake), jobs, ...timing });
+  await jobs.start();
+  await embedder.start();
+  const stop = async () => {
+    embedder.stop();
+    await jobs.stop(500);
+  };
+  onTestFinished(stop);
+  return { writer: writerOf(database, { onWritten: () => embedder.wake() }), stop };
+}
+
+describeEachDatabase("the embedder", (open, backend) => {
+  it("finds by meaning what was just written in other words", async () => {
+    const database = await open({ fresh: true });
+    const fake = await fakeEncoder();
+    const { writer } = await startNode(database, fake, "one");
+    const service = createOllamaEmbedding({ model: "words", baseUrl: fake.url });
+    const queries = createQueryEmbedding({ service, logger: silent, deadlineMs: 10_000 });
+    const memory = memoryOf(database, { writer, embed: queries.embed });
+    await write(writer, "s", [
+      said("My physician purchased an automobile."),
+      said("The weather was fine."),
+      said("Nothing to report."),
+    ]);
+    await expect.poll(async () => (await models(database))[0]?.vectors).toBe(3);
+    const hits = await memory.search("doctor bought car");
+    expect(hits[0]).toMatchObject({ content: "My physician purchased an automobile.", scores: { fts: 0 } });
+    expect(hits[0]?.scores.semantic).toBeGreaterThan(0.5);
+    expect(await memory.getContextForTurn("doctor bought car", "main")).toContain("My physician purchased");
+    await memory.settled();
+  });
+
+  it("finds what is written while it works", async () => {
+    const database = await open({ fresh: true });
+    const fake = await fakeEncoder();
+    const { writer } = await startNode(database, fake, "one");
+    for (let n = 0; n < 30; n += 1) await write(writer, `s${n % 3}`, [said(`row ${n}`)]);
+    await expect.poll(async () => (await models(database))[0]?.vectors).toBe(30);
+    const texts = fake.encoded.filter((text) => text !== "ok");
+    expect(new Set(texts).size).toBe(texts.length);
+  });
+
+  it("ends a request when the node stops, and the next start does the rest", async () => {
+    const database = await open({ fresh: true });
+    const fake = await fakeEncoder({ fault: ({ texts }) => (texts[0] === "ok" ? undefined : { kind: "hang" }) });
+    const node = await startNode(database, fake, "one");
+    await write(node.writer, "s", [said("a"), said("b")]);
+    await expect.poll(() => fake.requests.some(({ texts }) => texts.length === 2)).toBe(true);
+    await node.stop();
+    await expect.poll(() => fake.open()).toBe(0);
+    fake.setFault(undefined);
+    await startNode(database, fake, "one");
+    await expect.poll(async () => (await models(database))[0]?.vectors).toBe(2);
+  });
+
+  it("leaves no dead jobs behind while the encoder is away", async () => {
+    const database = await open({ fresh: true });
+    const fake = await fakeEncoder({ fault: () => ({ kind: "status", status: 503 }) });
+    const jobs = createJobQueue({ database, logger: silent, newId: randomUUID });
+    const embedding = embedderOf(database, fake);
+    const embedder = createEmbedder({ embedding, jobs, node: "one", intervalMs: 100, logger: silent });
+    await jobs.start();
+    await embedder.start();
+    onTestFinished(async () => {
+      embedder.stop();
+      await jobs.stop(500);
+    });
+    const embed = async () => (await jobs.states()).find(({ queue }) => queue === QUEUES.embed);
+    await expect.poll(async () => (await embed())?.completed).toBeGreaterThan(1);
+    expect(await embed()).toMatchObject({ failed: 0 });
+  });
+
+  it.runIf(backend === "postgres")("shares the rows of one store among nodes, each row embedded once", async () => {
+    const database = await open({ fresh: true });
+    const fake = await fakeEncoder();
+    const first = await startNode(database, fake, "one");
+    const second = await startNode(database, fake, "two", false);
+    await Promise.all(
+      Array.from({ length: 40 }, (_, n) => {
+        const { writer } = n % 2 === 0 ? first : second;
+        return write(writer, `s${n}`, [said(`red ${n}`), said(`blue ${n}`), said(`green ${n}`)]);
+      }),
+    );
+    await expect.poll(async () => (await models(database))[0]?.vectors).toBe(120);
+    const texts = fake.encoded.filter((text) => text !== "ok");
+    expect(new Set(texts).size).toBe(120);
+    expect(texts).toHaveLength(120);
+  });
+});
