@@ -16,3 +16,11 @@ export function serverOf(repository: string): string {
   const [first = "", ...rest] = repository.split("/");
   return rest.length > 0 && /[.:]|^localhost$/.test(first) ? first : "docker.io";
 }
+
+/** `auths` of Docker's own configuration, which other tools read as well. Docker's public registry has an old name in it. */
+export function dockerAuths({ server, username, password }: NonNullable<SecretValues["registry"]>): {
+  readonly [server: string]: { readonly auth: string };
+} {
+  const key = server === "docker.io" || server === "index.docker.io" ? "https://index.docker.io/v1/" : server;
+  return { [key]: { auth: Buffer.from(`${username}:${password}`, "utf8").toString("base64") } };
+}

@@ -19,6 +19,7 @@ import { makeProvider } from "../components/kubernetes/provider.ts";
 import { renderEnvFile } from "../plan/env-file.ts";
 import { type KubernetesNodePlan, type KubernetesPlan, POSTGRES, type StackOutputs } from "../plan/types.ts";
 import { connectionString } from "../postgres/configuration.ts";
+import { dockerAuths } from "../registry.ts";
 import type { Target, TargetInput } from "./target.ts";
 
 /**
@@ -85,9 +86,7 @@ function registrySecret(
 ): { readonly name: string; readonly made: Secret } | null {
   if (plan.imagePullSecret !== null || secrets.registry === null) return null;
   const name = `${plan.stack}-registry`;
-  const { server, username, password } = secrets.registry;
-  const auth = Buffer.from(`${username}:${password}`).toString("base64");
-  const text = JSON.stringify({ auths: { [server]: { username, password, auth } } });
+  const text = JSON.stringify({ auths: dockerAuths(secrets.registry) });
   const data = secret({
     ".dockerconfigjson": Buffer.from(text).toString("base64"),
   });

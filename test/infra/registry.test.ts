@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { registryLogin, serverOf } from "../../infra/registry.ts";
+import { dockerAuths, registryLogin, serverOf } from "../../infra/registry.ts";
 
 describe("the registry of an image", () => {
   it.each([
@@ -21,5 +21,14 @@ describe("the registry of an image", () => {
       username: "ada",
       password: "p",
     });
+  });
+
+  // Every reader of the file looks there alone for images of the public registry.
+  it.each([
+    ["docker.io", "https://index.docker.io/v1/"],
+    ["index.docker.io", "https://index.docker.io/v1/"],
+    ["registry.example.org:5000", "registry.example.org:5000"],
+  ])("that is %s stands in Docker's configuration as %s", (server, key) => {
+    expect(dockerAuths({ server, username: "ada", password: "p:w" })).toEqual({ [key]: { auth: btoa("ada:p:w") } });
   });
 });

@@ -8,6 +8,7 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import type { SecretValues } from "../../../infra/plan/types.ts";
+import { dockerAuths } from "../../../infra/registry.ts";
 
 /** Of Docker's configuration, what has to do with credentials. */
 interface DockerConfiguration {
@@ -44,19 +45,15 @@ export function withCredentials(
   registry: NonNullable<SecretValues["registry"]>,
 ): DockerConfiguration {
   const { credsStore, credHelpers = {}, auths = {}, ...rest } = configuration;
-  const server = serverKey(registry.server);
-  const auth = Buffer.from(`${registry.username}:${registry.password}`, "utf8").toString("base64");
+  const own = dockerAuths(registry);
   // A store for all registries would be asked instead of the file: it stays for those that it knows.
   const stored = credsStore === undefined ? [] : Object.keys(auths).map((name) => [name, credsStore] as const);
   const helpers = Object.fromEntries(
-    [...stored, ...Object.entries(credHelpers)].filter(([name]) => name !== server && name !== registry.server),
+    [...stored, ...Object.entries(credHelpers)].filter(
+      ([name]) => !Object.hasOwn(own, name) && name !== registry.server,
+    ),
   );
-  return { ...rest, auths: { ...auths, [server]: { auth } }, credHelpers: helpers };
-}
-
-/** Docker's public registry has a name of its own in the configuration. */
-function serverKey(server: string): string {
-  return server === "docker.io" || server === "index.docker.io" ? "https://index.docker.io/v1/" : server;
+  return { ...rest, auths: { ...auths, ...own }, credHelpers: helpers };
 }
 
 async function readConfiguration(file: string): Promise<DockerConfiguration> {

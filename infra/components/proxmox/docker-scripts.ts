@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import type { ImageIdentity, ProxmoxPlan, SecretValues } from "../../plan/types.ts";
+import { dockerAuths } from "../../registry.ts";
 import { type CtSpec, imageDirectory } from "./ct.ts";
 import { locked, PRELUDE, script } from "./shell.ts";
 
@@ -50,8 +51,7 @@ export function ensureImage(spec: CtSpec, image: CtImage): readonly string[] {
 /** What `ensureImage` reads: base64 of Docker's own config.json, or an empty line without credentials. A secret. */
 export function registryInput(registry: SecretValues["registry"]): string {
   if (registry === null) return "\n";
-  const auth = Buffer.from(`${registry.username}:${registry.password}`).toString("base64");
-  return `${Buffer.from(JSON.stringify({ auths: { [registry.server]: { auth } } })).toString("base64")}\n`;
+  return `${Buffer.from(JSON.stringify({ auths: dockerAuths(registry) })).toString("base64")}\n`;
 }
 
 /** `argv` inside the CT, as its root, standard input passed on. */
