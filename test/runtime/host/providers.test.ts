@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import type { Memory } from "../../../runtime/contracts/memory.ts";
+import { createProviders } from "../../../runtime/host/providers.ts";
+import { inspectText, temporaryDirectory } from "../../support/deployment.ts";
+import { CLIENT_ID, loggedIn } from "../../support/login/credentials.ts";
+import { silent } from "../../support/silent.ts";
+
+const yaml = (rest: string): string =>
+  `version: 1\nagents: { main: { provider: anthropic } }\nproviders:\n  anthropic: { model: claude-sonnet-5${rest} }\n`;
+const LOGIN = `, login: { client_id: ${CLIENT_ID} }`;
+
+async function provide(text: string, env: Record<string, string>, home: string) {
+  const { loaded } = await inspectText(text, { env });
+  if (loaded === null) throw new Error("the configuration is not valid");
+  const hidden: string[] = [];
+  const providers = createProviders(loaded.config, {
+    // No provider here asks it.
+    memory: {} as Memory,
+    timezone: "UTC",
+    logger: silent,
+    home,
+    clock: { now: () => new Date(), monotonic: () => performance.now() },
+    hide: (secrets) => void hidden.push(...secrets),
+  });
+  const provider = providers.get("anthropic");
+  if (provider === undefined) throw new Error("there is no provider");
+  return { provider, hidden, key: loaded.config.providers["anthropic"]?.api_key };
+}
+
+describe("a provider with a login in the configuration", () => {
+  it("is there once somebody has logged in, and its tokens are hidden from the log", async () => {
+    const { home, stored } = await loggedIn({ leftS: 3_000 });
+    const { provider, hidden } = await provide(yaml(LOGIN), {}, home);
+    expect(await provider.isAvailable()).toBe(true);
+    expect(hidden).toContain((await stored()).access_token);
+    expect(await (await provide(yaml(LOGIN), {}, await temporaryDirectory())).provider.isAvailable()).toBe(false);
+  });
+
+  it("does not take a key that lies about in the environment", async () => {
+    const { key } = await provide(yaml(LOGIN), { ANTHROPIC_API_KEY: "sk-of-somebody" }, "/nowhere");
+    expect(key).toBeUndefined();
+  });
+
+  it("comes after a key that is written down", async () => {
+    const text = yaml(`${LOGIN}, api_key: "\${ANTHROPIC_API_KEY}"`);
+    const { provider, hidden } = await provide(text, { ANTHROPIC_API_KEY: "sk-of-mine" }, "/nowhere");
+    expect(await provider.isAvailable()).toBe(true);
+    expect(hidden).toEqual([]);
+  });
+});
+
+describe("the configuration of a login", () => {
+  it.each([
+    ["without a client id", ", login: {}", "providers.anthropic.login.client_id"],
+    [
+      "over an open line",
+      ", login: { client_id: c, token_url: http://login.example.org }",
+      "providers.anthropic.login.token_url",
+    ],
+    ["of a kind that has none", ", kind: gemini, login: { client_id: c }", "providers.anthropic.login"],
+  ])("%s is refused", async (_name, rest, path) => {
+    const { errors } = await inspectText(yaml(rest), { env: {} });
+    expect(errors.map((issue) => issue.path)).toContain(path);
+  });
+});
