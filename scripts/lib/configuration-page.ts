@@ -39,6 +39,7 @@ tokens as \`128k\`.
 | \`SERVICE_PG_URL\`, \`SERVICE_PG_DIRECT_URL\` | defaults of \`memory.postgres.connection_string\` and \`direct_url\`; nodes of a deployment with \`datahub.postgres\` get their own |
 | \`SERVICE_WORKSPACE_SEED\`, \`SERVICE_WORKSPACE_ROOT\` | in containers: where workspace files come from, and where they are kept |
 | \`SERVICE_MCP_ENABLE_MEMORY_WRITE\` | \`1\` offers the memory's write tools |
+| \`SERVICE_MEMORY_SOURCE\`, \`SERVICE_MEMORY_AGENT\`, \`SERVICE_MEMORY_CHANNEL\`, \`SERVICE_MEMORY_PERSONA\` | tags of what the write tools store, where a call gives none |
 | \`TOOL_SYNTH_ENDPOINT\`, \`TOOL_SYNTH_MODEL\` | model for sentences about tool calls; the summarizer's when absent |
 | \`ANTHROPIC_API_KEY\`, \`OPENAI_API_KEY\` and the like | default of \`api_key\` for providers at the service's own address |
 | \`OLLAMA_HOST\` | where \`init\` looks for Ollama |
