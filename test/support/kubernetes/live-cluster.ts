@@ -2,7 +2,8 @@
  * A cluster with machines that run pods, given by its kubeconfig in CAIRN_TEST_KUBECONFIG (it must name a current context and
  * have a default storage class), and the images that it can run: CAIRN_TEST_NODE_IMAGE has Node 24 as its command,
  * CAIRN_TEST_POSTGRES_IMAGE is PostgreSQL with pgvector. CAIRN_TEST_NETWORK_POLICIES=1: its network enforces them.
- * One test more, with a real node, wants the built image: CAIRN_TEST_RUNTIME_IMAGE.
+ * CAIRN_TEST_LOAD_IMAGE: a command that brings an image of this machine's Docker to the cluster's machines, such as
+ * `kind load docker-image`; the tests with a real node want it.
  */
 
 import { spawnSync } from "node:child_process";
@@ -13,6 +14,8 @@ export interface LiveCluster {
   readonly context: string;
   readonly nodeImage: string;
   readonly postgresImage: string;
+  /** Program and arguments that come before an image's name; undefined where nothing brings images there. */
+  readonly load: readonly string[] | undefined;
   /** Whether its network enforces NetworkPolicies. */
   readonly enforcesPolicies: boolean;
 }
@@ -38,6 +41,9 @@ export function findLiveCluster(kubectl: string): LiveChoice {
       context,
       nodeImage: process.env.CAIRN_TEST_NODE_IMAGE ?? "node:24-slim",
       postgresImage: process.env.CAIRN_TEST_POSTGRES_IMAGE ?? "pgvector/pgvector:0.8.1-pg17",
+      load: process.env.CAIRN_TEST_LOAD_IMAGE?.trim()
+        ? process.env.CAIRN_TEST_LOAD_IMAGE.trim().split(/\s+/)
+        : undefined,
       enforcesPolicies: process.env.CAIRN_TEST_NETWORK_POLICIES === "1",
     },
   };
