@@ -76,7 +76,7 @@ async function settleGroup(
   signal: AbortSignal,
   pace: Pace,
 ): Promise<void> {
-  const deadline = Date.now() + group.replicas * (pace.startMs + group.stopTimeoutS * 1_000);
+  const deadline = performance.now() + group.replicas * (pace.startMs + group.stopTimeoutS * 1_000);
   const trouble = new Trouble(pace.patienceMs);
   let told = "";
   let partition = group.partition;
@@ -105,7 +105,7 @@ async function settleGroup(
         if (line !== told) report(line);
         told = line;
       }
-      if (Date.now() > deadline) throw failed(plan, step.pod ?? group.name, "it takes too long");
+      if (performance.now() > deadline) throw failed(plan, step.pod ?? group.name, "it takes too long");
       await sleep(pace.pollMs, undefined, { signal });
     }
   } finally {
