@@ -21,6 +21,8 @@ export interface ProjectShape {
   /** A change of it replaces the containers. */
   readonly timezone?: string;
   readonly postgres?: boolean;
+  /** All nodes share it; the stack's name when absent. */
+  readonly network?: string;
   /** Published port of each node; the plan's own choice when absent. */
   readonly port?: number;
 }
@@ -28,7 +30,7 @@ export interface ProjectShape {
 /** Writes, or rewrites, cairn.yaml and .env; the image is recorded as built. */
 export function writeProject(dir: string, shape: ProjectShape): void {
   mkdirSync(join(dir, "infra"), { recursive: true });
-  const { stack, nodes, memory = "512Mi", timezone = "UTC", postgres = true, port } = shape;
+  const { stack, nodes, memory = "512Mi", timezone = "UTC", postgres = true, port, network } = shape;
   const agents = nodes.map((node) => `  agent-${node}: { provider: offline, node: ${node} }`);
   writeFileSync(
     join(dir, "cairn.yaml"),
@@ -50,6 +52,7 @@ export function writeProject(dir: string, shape: ProjectShape): void {
         (node) => `    - { name: ${node}, memory: ${memory}${port === undefined ? "" : `, port: ${port}`} }`,
       ),
       `  datahub: { postgres: ${postgres} }`,
+      ...(network === undefined ? [] : [`  docker: { network: ${network} }`]),
       "",
     ].join("\n"),
   );

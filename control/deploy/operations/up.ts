@@ -1,6 +1,7 @@
 /** `infra up`: brings the target to what the configuration says, after everything that speaks against it was looked at. */
 
 import { POSTGRES_PASSWORD } from "../../../infra/program.ts";
+import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { needsTerminal, UsageError } from "../../output/failure.ts";
 import type { ObservedNode } from "../driver.ts";
 import { type ExportedState, outputsOf, resourcesOf } from "../engine/checkpoint.ts";
@@ -8,7 +9,7 @@ import { type Diff, stackOutputs, type UpResult } from "../schemas.ts";
 import { generateSecret } from "../state/passphrase.ts";
 import { shownBackend } from "./backend.ts";
 import { dataToAdopt } from "./data.ts";
-import { refuseDataLoss, refuseManyStops, targetsOf } from "./guards.ts";
+import { nodeOf, refuseDataLoss, refuseManyStops, targetsOf } from "./guards.ts";
 import { deliverImages, withImages } from "./images.ts";
 import { settleInterrupted } from "./pending.ts";
 import { preflight } from "./preflight.ts";
@@ -19,6 +20,10 @@ import { alone, openSession, type Session } from "./session.ts";
 /** Milliseconds that nodes get to become healthy once the engine is done, and between two looks. */
 const HEALTHY_MS = 180_000;
 const LOOK_EVERY_MS = 500;
+
+/** What comes next where a node is not healthy; the engine has to look where it was removed behind its back. */
+const STATUS = "cairn infra status";
+const REFRESH = "cairn infra refresh";
 
 export interface UpOptions {
   readonly node: string | undefined;
@@ -49,7 +54,8 @@ export async function up(run: Run, options: UpOptions): Promise<UpResult | null>
     const whole = await engine.preview({ ...session.engineRun(), program });
     const targets =
       options.node === undefined ? undefined : targetsOf(whole, resourcesOf(state), project.plan, options.node);
-    const diff = targets === undefined ? whole : only(whole, targets);
+    const diff = targets === undefined ? whole : await engine.preview({ ...session.engineRun(), program, targets });
+    if (options.node !== undefined && targets !== undefined) refuseShared(options.node, whole, diff, targets, project);
     await guard(session, project, diff, state);
     if (!options.yes && !(await confirmed(session, diff))) return null;
 
@@ -70,20 +76,19 @@ function chosenNodes({ plan }: ReadProject, node: string | undefined): string[] 
   return [node];
 }
 
-/** The part of a preview that a targeted run would do. */
-function only(diff: Diff, targets: readonly string[]): Diff {
-  const changes = diff.changes.filter(({ urn }) => targets.includes(urn));
-  const left = diff.changes.length - changes.length;
-  const count = (op: string): number => changes.filter((change) => change.op === op).length;
-  const summary = {
-    create: count("create"),
-    update: count("update"),
-    replace: count("replace"),
-    delete: count("delete"),
-    import: count("import"),
-    same: diff.summary.same + left,
-  };
-  return { ...diff, changes, summary };
+/**
+ * A run for one node leaves what all share as it is, and then finds nothing to change in what follows from that: INFRA_UP_REFUSED
+ * instead of a success that did not do what was asked.
+ */
+function refuseShared(node: string, whole: Diff, diff: Diff, targets: readonly string[], { plan }: ReadProject): void {
+  const done = new Set(diff.changes.map(({ urn }) => urn));
+  const undone = whole.changes.filter(({ urn }) => targets.includes(urn) && !done.has(urn));
+  if (undone.length === 0) return;
+  const shared = whole.changes.filter((change) => nodeOf(change, plan) === null && !targets.includes(change.urn));
+  const names = (shared.length > 0 ? shared : undone).map(({ name }) => name).join(", ");
+  throw new InfraError("INFRA_UP_REFUSED", `Node ${node} waits for changes of what it shares: ${names}.`, {
+    hint: "One node cannot have them alone. `cairn infra destroy` and then `cairn infra up` apply them to all; the data stay.",
+  });
 }
 
 async function guard(session: Session, project: ReadProject, diff: Diff, state: ExportedState | null): Promise<void> {
@@ -126,7 +131,8 @@ async function finish(session: Session, project: ReadProject, outcome: Outcome):
     nodes,
     data,
   });
-  const observed = await untilHealthy(session, outcome.nodes);
+  const unchanged = outcome.applied.diff.changes.length === 0;
+  const observed = await untilHealthy(session, outcome.nodes, unchanged);
   const healthy = outcome.nodes.every((name) => observed.find((one) => one.name === name)?.health === "healthy");
   const [first] = nodes;
   return {
@@ -140,7 +146,7 @@ async function finish(session: Session, project: ReadProject, outcome: Outcome):
     data,
     healthy,
     adopted: outcome.adopted,
-    next: healthy || !first ? "cairn chat" : "cairn infra status",
+    next: healthy || !first ? "cairn chat" : unchanged && allGone(observed, outcome.nodes) ? REFRESH : STATUS,
   };
 }
 
@@ -151,14 +157,30 @@ async function recordImages({ plan }: ReadProject, nodes: readonly string[], { d
   await services.release.write(dir, { ...release, nodes: Object.fromEntries([...standing, ...now]) });
 }
 
-/** What was observed last; after the deadline, or as soon as every node is healthy. */
-async function untilHealthy({ driver, run }: Session, nodes: readonly string[]): Promise<readonly ObservedNode[]> {
+/**
+ * What was observed last; after the deadline, or as soon as every node is healthy. Where nothing was started a node that was
+ * stopped or removed by hand does not come back by waiting.
+ */
+async function untilHealthy(
+  { driver, run }: Session,
+  nodes: readonly string[],
+  unchanged: boolean,
+): Promise<readonly ObservedNode[]> {
   const { services, signal } = run;
   const deadline = services.now().getTime() + HEALTHY_MS;
   for (;;) {
     const observed = await driver.observe(signal);
     const waiting = nodes.filter((name) => observed.find((one) => one.name === name)?.health !== "healthy");
+    if (unchanged && allGone(observed, nodes)) return observed;
     if (waiting.length === 0 || services.now().getTime() >= deadline) return observed;
     await services.sleep(LOOK_EVERY_MS, signal);
   }
+}
+
+/** Whether those that are not healthy are all gone: the state says that they stand, and only a look of the engine corrects it. */
+function allGone(observed: readonly ObservedNode[], nodes: readonly string[]): boolean {
+  const sick = nodes
+    .map((name) => observed.find((one) => one.name === name))
+    .filter((one) => one?.health !== "healthy");
+  return sick.length > 0 && sick.every((one) => one?.state === "missing" || one?.state === "stopped");
 }

@@ -135,6 +135,30 @@ describe("a stack", { concurrent: false }, () => {
     expect(touched).toContain("lab-two");
   });
 
+  it("does not say of one node that it has what only all of them can get", async () => {
+    const now = { ...SHAPE, memory: "768Mi", timezone: "Europe/Berlin" };
+    await up(run(), UP);
+    plugins.forget();
+    writeProject(dir, { ...now, network: "elsewhere" });
+    await expect(up(run(), { ...UP, node: "two" })).rejects.toMatchObject({
+      code: "INFRA_UP_REFUSED",
+      message: expect.stringContaining("elsewhere"),
+    });
+    expect(changes()).toEqual([]);
+    writeProject(dir, now);
+  });
+
+  it("whose node was removed behind its back is not waited for, and what finds that is named", async () => {
+    const file = join(plugins.data, "docker.json");
+    const all = readFileSync(file, "utf8");
+    const standing = Object.entries(plugins.resources()).filter(([, { props }]) => props["name"] !== "lab-two");
+    writeFileSync(file, JSON.stringify(Object.fromEntries(standing)));
+    const sleep = async () => expect.unreachable("it waits");
+    const result = await up(run({ services: { sleep } }), UP);
+    expect(result).toMatchObject({ healthy: false, changes: [], next: "cairn infra refresh" });
+    writeFileSync(file, all);
+  });
+
   it("loses no data to a node that is taken out, and does not repeat how the engine would let them go", async () => {
     const less = { ...SHAPE, memory: "768Mi", timezone: "Europe/Berlin", nodes: ["one"] };
     writeProject(dir, less);
