@@ -1,17 +1,14 @@
 /** From nothing to an agent that remembers, in containers, by the commands that an operator types. */
 
 import { once } from "node:events";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import process from "node:process";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { stringify } from "yaml";
-import { ROOT } from "../../scripts/lib/paths.js";
-import { temporaryDirectory } from "../support/deployment.ts";
 import { docker, uniqueName } from "../support/docker/containers.ts";
 import { ensureTestImages, IMAGES_TIMEOUT_MS } from "../support/docker/images.ts";
+import { operator } from "../support/operator.ts";
 import { missingPlugins } from "../support/pulumi-plugins.ts";
 
 const TOKEN = "cairn_test-token-of-a-deployed-stack";
@@ -28,8 +25,7 @@ describe.skipIf(missing)(`a stack on docker${missing ? ` (${missing})` : ""}`, (
   }, async () => {
     const images = await ensureTestImages();
     const stack = uniqueName("stack");
-    const dir = await temporaryDirectory();
-    const home = join(dir, "home");
+    const { dir, cairn, configure, say, printed, kept } = await operator(TOKEN);
     const port = await freePort();
     const config = {
       version: 1,
@@ -45,25 +41,9 @@ describe.skipIf(missing)(`a stack on docker${missing ? ` (${missing})` : ""}`, (
         datahub: { postgres: true, image: images.postgres },
       },
     };
-    const write = (changed: object): Promise<void> => writeFile(join(dir, "cairn.yaml"), stringify(changed));
-    await write(config);
-    await writeFile(join(dir, ".env"), `SERVICE_API_TOKEN=${TOKEN}\n`, { mode: 0o600 });
+    await configure(config);
     onTestFinished(() => removeStack(stack));
 
-    const outputs: string[] = [];
-    const cairn = async <T>(...args: string[]): Promise<T> => {
-      const result = await execa(process.execPath, [join(ROOT, "bin", "cairn.js"), ...args, "--json"], {
-        cwd: dir,
-        env: { SERVICE_HOME: home, SERVICE_API_TOKEN: "" },
-        reject: false,
-        stdin: "ignore",
-      });
-      outputs.push(result.stdout, result.stderr);
-      expect(result.exitCode, `${args.join(" ")}: ${result.stdout}${result.stderr}`).toBe(0);
-      return JSON.parse(result.stdout);
-    };
-    const say = async (text: string): Promise<string> =>
-      (await cairn<{ text: string }>("chat", "--session", "s", "--message", text)).text;
     const container = async (): Promise<string> => docker("inspect", "--format", "{{.Id}}", `${stack}-postgres`);
 
     await cairn("build", "--base-image", images.node, "--tag", `${stack}:1`);
@@ -74,7 +54,7 @@ describe.skipIf(missing)(`a stack on docker${missing ? ` (${missing})` : ""}`, (
     expect((await cairn<Changes>("infra", "preview")).changes).toEqual([]);
     await cairn("infra", "up", "--yes");
 
-    await write({ ...config, runtime: { max_tool_iterations: 40 } });
+    await configure({ ...config, runtime: { max_tool_iterations: 40 } });
     const database = await container();
     const preview = await cairn<Changes>("infra", "preview");
     expect(preview.changes.length).toBeGreaterThan(0);
@@ -87,8 +67,8 @@ describe.skipIf(missing)(`a stack on docker${missing ? ` (${missing})` : ""}`, (
     await cairn("memory", "backup", backup);
     expect((await readFile(backup)).length).toBeGreaterThan(100);
 
-    const seen = `${await docker("inspect", `${stack}-a`, `${stack}-postgres`)}${outputs.join("")}`;
-    const state = await allText(join(dir, "infra"));
+    const seen = `${await docker("inspect", `${stack}-a`, `${stack}-postgres`)}${printed()}`;
+    const state = await kept();
     const url = await docker("exec", `${stack}-a`, "sh", "-c", "grep ^SERVICE_PG_URL /etc/cairn/.env");
     const password = /:([^:@]{20,})@/.exec(url)?.[1] ?? "";
     expect(password).not.toBe("");
@@ -114,14 +94,6 @@ async function removeStack(stack: string): Promise<void> {
   if (volumes !== "") await docker("volume", "rm", "--force", ...volumes.split("\n"));
   await execa("docker", ["network", "rm", stack], { reject: false });
   await execa("docker", ["image", "rm", "--force", `${stack}:1`], { reject: false });
-}
-
-/** Everything below the folder but other people's packages, as one text. */
-async function allText(folder: string): Promise<string> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile() && !entry.parentPath.includes("node_modules"));
-  const texts = await Promise.all(files.map((entry) => readFile(join(entry.parentPath, entry.name), "utf8")));
-  return texts.join("\n");
 }
 
 async function freePort(): Promise<number> {
