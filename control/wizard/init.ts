@@ -3,73 +3,23 @@
  * changed; all of it or nothing. Used by the commands and by the first `start`.
  */
 import { randomBytes } from "node:crypto";
-import { type Directories, type Environment, mergeEnvironments, readSecretsFile } from "../../runtime/config/index.ts";
-import { ConfigError } from "../../runtime/contracts/errors.ts";
+import { type Environment, mergeEnvironments, readSecretsFile } from "../../runtime/config/index.ts";
 import { Interrupted } from "../output/failure.ts";
-import { type AnswerTree, answerAt, dependentsOf, isTree, listKey, mergeAnswers } from "./answer-tree.ts";
+import { answerAt, dependentsOf, isTree, listKey, mergeAnswers } from "./answer-tree.ts";
 import { type Answers, PHASES, parseAnswers } from "./answers.ts";
-import type { LocalServer } from "./catalogue.ts";
 import { detectFacts, type Facts, TOOLS, type ToolName } from "./detect/facts.ts";
-import type { ProviderChoice } from "./detect.ts";
 import { type Dialog, type Unattended, unattended } from "./dialog.ts";
 import { readDraft, removeDraft, saveDraft } from "./draft.ts";
 import { exists } from "./files.ts";
 import { type FlagAnswers, flagAnswers } from "./flags.ts";
-import { type FileOutcome, type InstallStep, recoverInstall, requireWritable } from "./install.ts";
+import { recoverInstall, requireWritable } from "./install.ts";
 import { answersOf, type FlowState, reopened, runPhase, type Surroundings } from "./phases/flow.ts";
 import { secretsOf } from "./phases/secrets.ts";
-import { type Existing, readExisting, recoveredResult } from "./read-existing.ts";
+import { alreadyThere, type Existing, readExisting, recoveredResult } from "./read-existing.ts";
+import type { InitOptions, InitResult } from "./setup.ts";
 import { type PreparedSetup, planSetup, writeSetup } from "./write-setup.ts";
 
-export interface InitOptions {
-  readonly directories: Pick<Directories, "dir" | "home" | "file">;
-  /** The environment of the process. */
-  readonly env: Environment;
-  /** Answers of a file; what is not answered is decided here. */
-  readonly answers?: AnswerTree;
-  /** Answers of flags, by their names; they overrule a file's. */
-  readonly flags?: Readonly<Record<string, unknown>>;
-  /** `create` refuses an existing configuration where nobody is asked; `change` wants one. */
-  readonly purpose?: "create" | "change";
-  /** Replace an existing cairn.yaml; a copy of it is kept. */
-  readonly force?: boolean;
-  /** False forgets the answers of an interrupted setup, true goes on with them; asked when absent. */
-  readonly resume?: boolean;
-  /** Who answers; nobody when absent: what is usual counts. */
-  readonly dialog?: Dialog;
-  readonly localServers?: readonly LocalServer[];
-  readonly detectTimeoutMs?: number;
-  /** The machine's time zone; default: what the system says. */
-  readonly timezone?: string;
-  readonly random?: (size: number) => Buffer;
-  readonly onStep?: (step: InstallStep, path?: string) => void;
-  readonly signal?: AbortSignal;
-}
-
-export interface InitResult {
-  readonly dir: string;
-  readonly home: string;
-  readonly file: string;
-  readonly target: Answers["deployment"]["target"];
-  /** The default one. */
-  readonly agent: string;
-  readonly agents: readonly string[];
-  readonly channels: readonly string[];
-  readonly listen: string;
-  readonly memory: "embedded" | "postgres" | "datahub";
-  readonly provider: ProviderChoice;
-  /** Where the owner's token comes from; its value is in .env (or the environment) and never in a result. */
-  readonly token: "generated" | "file" | "environment";
-  readonly files: readonly FileOutcome[];
-  /** What changed in a configuration that was there, as a unified diff without secrets; null for a new one. */
-  readonly diff: string | null;
-  /** What is still to be done, as sentences. */
-  readonly notes: readonly string[];
-  /** Commands that come next. */
-  readonly next: readonly string[];
-  /** True when an interrupted setup was finished instead of a new one made. */
-  readonly recovered: boolean;
-}
+export type { InitOptions, InitResult } from "./setup.ts";
 
 /** A setup to which nobody answers. */
 export function initYes(options: InitOptions): Promise<InitResult> {
@@ -118,12 +68,6 @@ export async function initialize(options: InitOptions): Promise<InitResult> {
   const result = await writeSetup(prepared, options);
   await removeDraft(dir);
   return { ...result, recovered };
-}
-
-export function alreadyThere(file: string): ConfigError {
-  return new ConfigError("CONFIG_EXISTS", `There is a configuration already: ${file}. It was left as it is.`, {
-    hint: "Change it with `cairn config`, or pass --force to write a new one; the old one is kept beside it.",
-  });
 }
 
 /** What the file says, then the answers of a file and of flags. */

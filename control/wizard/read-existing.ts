@@ -7,7 +7,7 @@ import { inspectCurrent } from "../configuration/current.ts";
 import { OFFLINE } from "./detect.ts";
 import { type ExistingAnswers, existingAnswers } from "./existing.ts";
 import { codeOf, exists } from "./files.ts";
-import type { InitOptions, InitResult } from "./init.ts";
+import type { InitOptions, InitResult } from "./setup.ts";
 
 export interface Existing extends ExistingAnswers {
   readonly text: string;
@@ -33,6 +33,12 @@ export async function readExisting(
   const source = parseYaml(text, file);
   if (inspection.loaded === null && Object.keys(source.tree).length === 0 && inspection.error) throw inspection.error;
   return { ...existingAnswers(source.tree), text };
+}
+
+export function alreadyThere(file: string): ConfigError {
+  return new ConfigError("CONFIG_EXISTS", `There is a configuration already: ${file}. It was left as it is.`, {
+    hint: "Change it with `cairn config`, or pass --force to write a new one; the old one is kept beside it.",
+  });
 }
 
 /** What an interrupted setup has left whole, as a result; null without a cairn.yaml. */

@@ -3,22 +3,23 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CONFIG_FILE, type Environment, inspectConfig, mergeEnvironments } from "../../runtime/config/index.ts";
 import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
-import { planEdit } from "../configuration/edit.ts";
+import type { PlannedEdit } from "../configuration/edit.ts";
 import type { Answers } from "./answers.ts";
 import { applyChanges } from "./apply.ts";
 import type { Facts } from "./detect/facts.ts";
+import type { ProviderChoice } from "./detect.ts";
 import type { Review } from "./dialog.ts";
 import { exists } from "./files.ts";
 import { type GenerateInput, generate, type SetupPlan } from "./generate.ts";
 import { infraFiles, linkProject } from "./infra-project.ts";
-import { alreadyThere, type InitOptions, type InitResult } from "./init.ts";
 import { install } from "./install.ts";
 import { nextSteps, notesFor } from "./notes.ts";
 import { secretsOf } from "./phases/secrets.ts";
 import { chosenProvider } from "./provider.ts";
-import type { Existing } from "./read-existing.ts";
+import { alreadyThere, type Existing } from "./read-existing.ts";
 import { type NewSecrets, newSecrets } from "./secrets.ts";
 import { settingsOf } from "./settings.ts";
+import type { InitOptions, InitResult } from "./setup.ts";
 import { readTemplates } from "./templates.ts";
 
 export interface SetupInput {
@@ -55,17 +56,7 @@ export async function planSetup(input: SetupInput): Promise<PreparedSetup> {
   const found = [...facts.servers, facts.provider];
   const provider = chosenProvider(answers, found);
   const token = newSecrets({ answers, env: options.env, written, typed, random });
-  const edit =
-    existing === null
-      ? null
-      : await planEdit(
-          options.directories,
-          (document) => {
-            if (document.get("version") === undefined) return;
-            applyChanges(document, settingsOf(existing.answers, found), settingsOf(answers, found));
-          },
-          options.signal ? { signal: options.signal } : {},
-        );
+  const edit = existing === null ? null : await planChange(input, existing.answers, found);
   const replaced = existing === null && (await exists(file));
   if (replaced && options.force !== true) throw alreadyThere(file);
   const change: GenerateInput["change"] = edit ?? (replaced ? "replace" : null);
@@ -97,6 +88,20 @@ export async function planSetup(input: SetupInput): Promise<PreparedSetup> {
       next: nextSteps(answers, existing !== null),
     },
   };
+}
+
+/** What the answers change in the file that is there. */
+async function planChange(
+  { options, answers }: SetupInput,
+  before: Answers,
+  found: readonly ProviderChoice[],
+): Promise<PlannedEdit> {
+  const { planEdit } = await import("../configuration/edit.ts");
+  return planEdit(
+    options.directories,
+    (document) => applyChanges(document, settingsOf(before, found), settingsOf(answers, found)),
+    options.signal ? { signal: options.signal } : {},
+  );
 }
 
 /** Errors of `install`; RUNTIME_CONFLICT when somebody has changed the configuration meanwhile; CONFIG_EXISTS. */

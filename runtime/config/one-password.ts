@@ -1,5 +1,4 @@
 /** Secrets behind `op://vault/item/field`, read through the password manager's `op` command. */
-import { execa } from "execa";
 import { ConfigError } from "../contracts/errors.ts";
 import type { Environment, SecretReader } from "./references.ts";
 
@@ -15,6 +14,8 @@ export interface OnePasswordOptions {
 export function createOnePasswordReader(options: OnePasswordOptions): SecretReader {
   const { env, timeoutMs = 30_000, signal } = options;
   return async (reference) => {
+    // Few configurations have such a reference, and all commands load this file.
+    const { execa } = await import("execa");
     const result = await execa("op", ["read", "--no-newline", reference], {
       env: definedOnly(env),
       extendEnv: false,

@@ -206,7 +206,7 @@ describe("trees of answers", () => {
 
   test("keep of a list the entries that are named, with what was said of them", () => {
     fc.assert(
-      fc.property(tree, fc.uniqueArray(name), (one, names) => {
+      fc.property(tree, fc.uniqueArray(name), (one, names: string[]) => {
         const after = withEntries(one, ["agents"], names);
         for (const entry of ["a", "b", "c"]) {
           const kept = names.includes(entry) ? answerAt(one, ["agents", entry, "model"]) : undefined;

@@ -1,0 +1,58 @@
+/** What a setup is told, and what comes of it. */
+import type { Directories, Environment } from "../../runtime/config/index.ts";
+import type { AnswerTree } from "./answer-tree.ts";
+import type { Answers } from "./answers.ts";
+import type { LocalServer } from "./catalogue.ts";
+import type { ProviderChoice } from "./detect.ts";
+import type { Dialog } from "./dialog.ts";
+import type { FileOutcome, InstallStep } from "./install.ts";
+
+export interface InitOptions {
+  readonly directories: Pick<Directories, "dir" | "home" | "file">;
+  /** The environment of the process. */
+  readonly env: Environment;
+  /** Answers of a file; what is not answered is decided here. */
+  readonly answers?: AnswerTree;
+  /** Answers of flags, by their names; they overrule a file's. */
+  readonly flags?: Readonly<Record<string, unknown>>;
+  /** `create` refuses an existing configuration where nobody is asked; `change` wants one. */
+  readonly purpose?: "create" | "change";
+  /** Replace an existing cairn.yaml; a copy of it is kept. */
+  readonly force?: boolean;
+  /** False forgets the answers of an interrupted setup, true goes on with them; asked when absent. */
+  readonly resume?: boolean;
+  /** Who answers; nobody when absent: what is usual counts. */
+  readonly dialog?: Dialog;
+  readonly localServers?: readonly LocalServer[];
+  readonly detectTimeoutMs?: number;
+  /** The machine's time zone; default: what the system says. */
+  readonly timezone?: string;
+  readonly random?: (size: number) => Buffer;
+  readonly onStep?: (step: InstallStep, path?: string) => void;
+  readonly signal?: AbortSignal;
+}
+
+export interface InitResult {
+  readonly dir: string;
+  readonly home: string;
+  readonly file: string;
+  readonly target: Answers["deployment"]["target"];
+  /** The default one. */
+  readonly agent: string;
+  readonly agents: readonly string[];
+  readonly channels: readonly string[];
+  readonly listen: string;
+  readonly memory: "embedded" | "postgres" | "datahub";
+  readonly provider: ProviderChoice;
+  /** Where the owner's token comes from; its value is in .env (or the environment) and never in a result. */
+  readonly token: "generated" | "file" | "environment";
+  readonly files: readonly FileOutcome[];
+  /** What changed in a configuration that was there, as a unified diff without secrets; null for a new one. */
+  readonly diff: string | null;
+  /** What is still to be done, as sentences. */
+  readonly notes: readonly string[];
+  /** Commands that come next. */
+  readonly next: readonly string[];
+  /** True when an interrupted setup was finished instead of a new one made. */
+  readonly recovered: boolean;
+}
