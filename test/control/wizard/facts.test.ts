@@ -1,0 +1,101 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { detectFacts, TOOLS } from "../../../control/wizard/detect/facts.ts";
+import { chooseKey, fingerprintOf, readHostKey } from "../../../control/wizard/detect/host-key.ts";
+import { temporaryDirectory } from "../../support/deployment.ts";
+import { createFakeTools } from "../../support/fake-tools.ts";
+import { HOST_FINGERPRINT, HOST_KEY } from "../../support/terminal/setup-session.ts";
+
+async function machine(answers: Readonly<Record<string, string>>) {
+  const tools = await createFakeTools();
+  onTestFinished(() => tools.remove());
+  for (const [name, answer] of Object.entries(answers)) await tools.add(name, answer);
+  return { tools, env: { PATH: tools.directory, HOME: await temporaryDirectory() } };
+}
+
+const look = (env: Record<string, string>, toolTimeoutMs = 5_000) =>
+  detectFacts({ env, tools: TOOLS, localServers: [], toolTimeoutMs, timezone: "UTC" });
+
+describe("what a machine has", () => {
+  test("is told by its tools", async () => {
+    const contexts = { "current-context": "a", contexts: [{ name: "a" }, { name: "b" }] };
+    const { env } = await machine({
+      docker: "echo 28.1.0",
+      pulumi: "echo v3.206.0",
+      kubectl: `echo '${JSON.stringify(contexts)}'`,
+      ssh: "echo OpenSSH >&2",
+      "ssh-add": "echo '256 SHA256:x me (ED25519)'; echo '256 SHA256:y me (ED25519)'",
+    });
+    await mkdir(join(env.HOME, ".ssh"));
+    await writeFile(join(env.HOME, ".ssh", "id_ed25519.pub"), "");
+    expect(await look({ ...env, SSH_AUTH_SOCK: "/nowhere", XAI_API_KEY: "k" })).toMatchObject({
+      docker: { version: "28.1.0" },
+      pulumi: { version: "3.206.0" },
+      kubernetes: { current: "a", contexts: ["a", "b"] },
+      ssh: { agentKeys: 2, keyFiles: 1 },
+      provider: { id: "xai" },
+    });
+  });
+
+  test("is nothing where there are no tools", async () => {
+    const { env } = await machine({});
+    const nothing = { docker: null, pulumi: null, kubernetes: null, ssh: null, provider: { id: "offline" } };
+    expect(await look(env)).toMatchObject(nothing);
+  });
+
+  test.each([
+    ["fail", "echo no >&2; exit 1"],
+    ["say something else", "echo '<html>'"],
+    ["say nothing", "exit 0"],
+    ["never answer", "exec /bin/sleep 60"],
+    ["are ended by a signal", "kill -9 $$"],
+  ])("is found out, whatever the tools do: they %s", async (_what, answer) => {
+    const { env } = await machine(Object.fromEntries([...TOOLS, "ssh-add"].map((name) => [name, answer])));
+    const facts = await look({ ...env, SSH_AUTH_SOCK: "/nowhere" }, answer.includes("sleep") ? 300 : 10_000);
+    expect(facts.docker?.version ?? null).toBeNull();
+    expect(facts).toMatchObject({ pulumi: null, kubernetes: null, provider: { id: "offline" } });
+  });
+
+  test("asks no tool that is not wanted", async () => {
+    const { tools, env } = await machine({ docker: "echo 1.0.0", kubectl: "echo {}" });
+    await detectFacts({ env, tools: ["docker"], localServers: [] });
+    expect((await tools.calls()).map(([name]) => name)).toEqual(["docker"]);
+  });
+});
+
+describe("the key of a host", () => {
+  const line = (kind: string, key = "AAAAB3Nza"): string => `pve.example.org ${kind} ${key}`;
+
+  test("is the best one that it shows, and has the fingerprint that ssh-keygen tells", () => {
+    expect(chooseKey(["# pve:22 SSH", line("ssh-rsa"), `pve ${HOST_KEY}`].join("\n"))).toBe(HOST_KEY);
+    expect(chooseKey(line("ssh-rsa"))).toBe("ssh-rsa AAAAB3Nza");
+    expect(chooseKey(line("ssh-dss"))).toBeNull();
+    expect(chooseKey("")).toBeNull();
+    expect(fingerprintOf(HOST_KEY)).toBe(HOST_FINGERPRINT);
+  });
+
+  test("is known where known_hosts has the same one, and not where it has another", async () => {
+    const scan = `echo 'pve ${HOST_KEY}'`;
+    const same = await machine({
+      "ssh-keyscan": scan,
+      "ssh-keygen": `echo '# Host pve found'; echo 'pve ${HOST_KEY}'`,
+    });
+    expect(await readHostKey("pve", 22, { env: same.env })).toMatchObject({ key: HOST_KEY, known: true });
+    const other = await machine({ "ssh-keyscan": scan, "ssh-keygen": `echo '${line("ssh-ed25519", "AAAAother")}'` });
+    expect(await readHostKey("pve", 2222, { env: other.env })).toMatchObject({ known: false });
+    expect(await other.tools.calls()).toEqual(
+      expect.arrayContaining([
+        ["ssh-keyscan", "-T", "5", "-p", "2222", "pve"],
+        ["ssh-keygen", "-F", "[pve]:2222"],
+      ]),
+    );
+  });
+
+  test("is none where the host shows none, or there is no ssh", async () => {
+    const silent = await machine({ "ssh-keyscan": "exit 1" });
+    expect(await readHostKey("pve", 22, { env: silent.env })).toBeNull();
+    const without = await machine({});
+    expect(await readHostKey("pve", 22, { env: without.env })).toBeNull();
+  });
+});
