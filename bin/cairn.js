@@ -2,7 +2,7 @@
 /** The command `cairn`: hands over to the compiled command line. */
 // @ts-check
 
-import { existsSync, readFileSync, realpathSync, renameSync } from "node:fs";
+import { existsSync, lstatSync, readFileSync, realpathSync, renameSync } from "node:fs";
 import module from "node:module";
 import { dirname, join } from "node:path";
 import process from "node:process";
@@ -13,7 +13,8 @@ const OLDEST_NODE = 24;
 const tree = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(tree, "dist");
 // An update that was killed between its two renames: what served before it serves again.
-if (!existsSync(dist) && existsSync(`${dist}.former`)) renameSync(`${dist}.former`, dist);
+const isGone = lstatSync(dist, { throwIfNoEntry: false }) === undefined;
+if (isGone && existsSync(`${dist}.former`)) renameSync(`${dist}.former`, dist);
 // After an update `dist` leads to a build with a package.json, packages and migrations of its own.
 const root = existsSync(dist) ? dirname(realpathSync(dist)) : tree;
 const argv = process.argv.slice(2);

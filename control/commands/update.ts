@@ -16,8 +16,8 @@ export default class Update extends InfraCommand<UpdateResult> {
   static override description =
     "Bring one node to another version, and back if it does not pass\n\n" +
     "A node that runs from a source tree goes to the newest release, or to --version: it is fetched and built beside the old one, " +
-    "which runs on meanwhile; then the node is restarted and tested. A node that was deployed gets a new image of this program, or " +
-    "the one of --prebuilt. Where the test fails, the former version comes back. Exit codes: 0 done, 1 failed (nothing was changed, " +
+    "which runs on meanwhile; then the node is restarted and tested. A node that was deployed gets an image of that build, or the one " +
+    "of --prebuilt. Where the test fails, the former version comes back. Exit codes: 0 done, 1 failed (nothing was changed, " +
     "or it was rolled back), 3 locked, 4 needs an operator.";
 
   static override examples = [

@@ -9,6 +9,7 @@ import { lstat, mkdir, readdir, readFile, readlink, realpath, rename, rm, symlin
 import { dirname, join, relative } from "node:path";
 import { execa } from "execa";
 import { InfraError } from "../../runtime/contracts/errors.ts";
+import type { Git } from "./git.ts";
 
 /** The program itself, and the process of a node. */
 const ENTRIES = [join("control", "main.js"), join("runtime", "main.js")];
@@ -52,6 +53,22 @@ export class Builds {
     });
   }
 
+  /** A whole build of the commit, from nothing. Errors of Git and of `prepare`. */
+  async make(
+    git: Git,
+    wanted: { readonly stage: string; readonly commit: string; readonly version: string },
+    signal: AbortSignal,
+    report: (text: string) => void,
+  ): Promise<void> {
+    const { stage, commit, version } = wanted;
+    await git.addWorktree(stage, commit);
+    report("Installing packages");
+    await this.prepare(stage, "packages", signal);
+    report(`Building ${version}`);
+    await this.prepare(stage, "build", signal);
+    await this.requireComplete(stage, version);
+  }
+
   /** INFRA_BUILD_FAILED unless the folder holds a whole program of the version. */
   async requireComplete(stage: string, version: string): Promise<void> {
     const missing = ENTRIES.filter((entry) => !existsSync(join(stage, "dist", entry)));
@@ -88,7 +105,12 @@ export class Builds {
     if (found === null && existsSync(this.#former)) await rename(this.#former, this.#dist);
   }
 
-  /** Names of builds other than these. */
+  /** A `dist` that was moved aside belongs to the tree as it was: once that has moved, it is of no use. */
+  async forgetFormer(): Promise<void> {
+    await rm(this.#former, { recursive: true, force: true });
+  }
+
+  /** Folders of builds other than these. */
   async others(kept: readonly string[]): Promise<readonly string[]> {
     const folder = join(this.root, ".cache", "builds");
     const names = await readdir(folder).catch(() => []);

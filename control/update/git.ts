@@ -5,7 +5,7 @@ import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { InfraError, RuntimeError } from "../../runtime/contracts/errors.ts";
-import type { TreeFacts } from "./tree-plan.ts";
+import type { TreeFacts, TreeMove } from "./tree-plan.ts";
 import { type Release, releasesOf } from "./versions.ts";
 
 /** Milliseconds until Git is ended when the update is interrupted. */
@@ -89,12 +89,11 @@ export class Git {
     await this.#try("worktree", "prune");
   }
 
-  async fastForward(commit: string): Promise<void> {
-    await this.#ask("merge", "--quiet", "--ff-only", commit);
-  }
-
-  async checkout(tag: string): Promise<void> {
-    await this.#ask("checkout", "--quiet", "--detach", `refs/tags/${tag}`);
+  /** Does nothing where the tree is at the commit already. */
+  async move(kind: TreeMove["kind"], to: { readonly commit: string; readonly tag: string }): Promise<void> {
+    if (kind === "none" || (await this.head()) === to.commit) return;
+    if (kind === "fast-forward") await this.#ask("merge", "--quiet", "--ff-only", to.commit);
+    else await this.#ask("checkout", "--quiet", "--detach", `refs/tags/${to.tag}`);
   }
 
   async #ask(...args: string[]): Promise<string> {

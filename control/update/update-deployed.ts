@@ -30,12 +30,6 @@ export async function updateDeployed(update: DeployedUpdate): Promise<UpdateResu
   const project = await run.services.readProject(run.dir, run.signal);
   const node = onlyNode(project);
   const { target } = project.plan;
-  if (target === "kubernetes") {
-    throw new UsageError(
-      "On Kubernetes a new image waits for a rollout, and `infra up` alone does not begin one.",
-      "Roll it with `cairn update --mesh`.",
-    );
-  }
   const former = (await run.services.release.read(run.dir)).nodes[node] ?? null;
   report("Providing the image");
   const image = await chooseImage(update, project);
@@ -47,7 +41,16 @@ export async function updateDeployed(update: DeployedUpdate): Promise<UpdateResu
     reason: null,
     next: null,
   } as const;
-  if (former !== null && nameOf(former) === nameOf(image)) return { ...said, outcome: "unchanged", restarted: false };
+  if (former !== null && nameOf(former) === nameOf(image)) {
+    // An update that was cut off may have brought it, and not have tested it.
+    const wrong = await update.gate(node, image).then(
+      () => null,
+      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    );
+    if (wrong === null) return { ...said, outcome: "unchanged", restarted: false };
+    const next = "Name the image to go back to with --prebuilt.";
+    return { ...said, outcome: "operator", restarted: false, reason: `The node runs this image: ${wrong}`, next };
+  }
 
   const failure = await attempt(update, node, image);
   if (failure === null) return { ...said, outcome: "updated", restarted: true };
@@ -112,7 +115,14 @@ export function nameOf({ digest, id, reference }: ImageIdentity): string {
   return digest ?? id ?? reference;
 }
 
-function onlyNode({ plan }: ReadProject): string {
+/** The node that an update is about. A UsageError for what needs a rollout. */
+export function onlyNode({ plan }: ReadProject): string {
+  if (plan.target === "kubernetes") {
+    throw new UsageError(
+      "On Kubernetes a new image waits for a rollout, and `infra up` alone does not begin one.",
+      "Roll it with `cairn update --mesh`.",
+    );
+  }
   const [first, ...more] = plan.nodes;
   if (first === undefined) throw new UsageError("The deployment has no node.");
   if (more.length > 0) {

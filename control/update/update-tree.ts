@@ -17,7 +17,7 @@ import { Journal, type JournalEntry, readJournal, type StepName } from "./journa
 import { keeperOf, restartNode } from "./restart.ts";
 import type { UpdateResult } from "./result.ts";
 import { decideResumption, type Found } from "./resume.ts";
-import { planTree, type TreeMove } from "./tree-plan.ts";
+import { planTree } from "./tree-plan.ts";
 import { chooseRelease, isOlder } from "./versions.ts";
 
 export interface TreeUpdate {
@@ -96,27 +96,30 @@ async function begin(update: TreeUpdate, builds: Builds, git: Git): Promise<Upda
   });
   const work: Work = { ...update, builds, git, journal };
   try {
-    await prepare(work);
+    await prepare(work, serving);
   } catch (error) {
     // Nothing that serves was touched.
-    await new Git(root, new AbortController().signal).removeWorktree(stage);
+    if (serving !== stage) await calm(work).git.removeWorktree(stage);
     await journal.close();
     throw error;
   }
   return forward(work);
 }
 
-async function prepare(work: Work): Promise<void> {
+async function prepare(work: Work, serving: string): Promise<void> {
   const { builds, git, journal, report, signal, deployment } = work;
   const { stage, to } = journal.entry;
-  await step(work, "stage", () => git.addWorktree(stage, to.commit));
-  report("Installing packages");
-  await step(work, "packages", () => builds.prepare(stage, "packages", signal));
-  report(`Building ${to.version}`);
-  await step(work, "build", async () => {
-    await builds.prepare(stage, "build", signal);
-    await builds.requireComplete(stage, to.version);
-  });
+  // Built already, and what the next start runs: only the tree stands elsewhere.
+  if (serving !== stage) {
+    await step(work, "stage", () => git.addWorktree(stage, to.commit));
+    report("Installing packages");
+    await step(work, "packages", () => builds.prepare(stage, "packages", signal));
+    report(`Building ${to.version}`);
+    await step(work, "build", async () => {
+      await builds.prepare(stage, "build", signal);
+      await builds.requireComplete(stage, to.version);
+    });
+  }
   // A configuration that cannot be read would let the node stop and not start.
   const inspection = await inspectWithoutSecrets(deployment, signal).catch(() => null);
   if (inspection?.error) throw inspection.error;
@@ -146,15 +149,10 @@ async function forward(interruptible: Work): Promise<UpdateResult> {
 async function finishTree(work: Work): Promise<void> {
   const { git, journal, builds } = work;
   const { stage, move, to, former } = journal.entry;
-  await step(work, "tree", () => moveTree(git, move, to));
+  await step(work, "tree", () => git.move(move, to));
   await journal.close();
+  await builds.forgetFormer();
   for (const path of await builds.others([stage, former])) await git.removeWorktree(path);
-}
-
-async function moveTree(git: Git, move: TreeMove["kind"], to: JournalEntry["to"]): Promise<void> {
-  if ((await git.head()) === to.commit) return;
-  if (move === "fast-forward") await git.fastForward(to.commit);
-  else if (move === "checkout") await git.checkout(to.tag);
 }
 
 async function goBack(interruptible: Work, reason: string): Promise<UpdateResult> {

@@ -3,6 +3,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
+import { defaultServices } from "../deploy/operations/default-services.ts";
 import { readRecord } from "../deploy/operations/record.ts";
 import type { Run } from "../deploy/operations/services.ts";
 import { UsageError } from "../output/failure.ts";
@@ -11,9 +12,11 @@ import { connectDeployed } from "../service/deployed-node.ts";
 import { type Deployment, inspectWithoutSecrets } from "../service/deployment.ts";
 import { sourceTreeOf } from "../service/source-tree.ts";
 import { gate } from "./gate.ts";
+import { Git } from "./git.ts";
 import { aloneUpdating } from "./lock.ts";
 import type { UpdateResult } from "./result.ts";
-import { updateDeployed } from "./update-deployed.ts";
+import { onlyNode, updateDeployed } from "./update-deployed.ts";
+import { updateFromRelease } from "./update-release.ts";
 import { updateTree } from "./update-tree.ts";
 
 export interface UpdateRequest {
@@ -36,26 +39,26 @@ export async function update(run: Run, request: UpdateRequest): Promise<UpdateRe
   if (deployed && !restart) {
     throw new UsageError("A deployed node takes an image by being restarted.", "`cairn build` makes the image alone.");
   }
-  if (deployed && version !== undefined) {
-    throw new UsageError(
-      "A deployed node gets an image of this program as it is: --version is for a node that runs from a source tree.",
-      "Go to the release with Git and run `cairn update` again, or pass --prebuilt IMAGE.",
-    );
-  }
   if (!deployed && prebuilt !== undefined) {
     throw new UsageError("--prebuilt is for a deployed node; this one runs from a source tree.", "Pass --version.");
   }
-  return aloneUpdating(deployment.home, () => {
+  const { signal } = run;
+  const root = sourceTreeOf(request.root);
+  return aloneUpdating(deployment.home, async () => {
     if (deployed) {
-      return updateDeployed({
-        run,
-        prebuilt,
-        report,
-        gate: (node, image) => passDeployed(deployment, node, image.version, run.signal),
-      });
+      const deploy = (program: string): Promise<UpdateResult> =>
+        updateDeployed({
+          run: { ...run, services: defaultServices({ deployment, root: program, prompts: null }) },
+          prebuilt,
+          report,
+          gate: (node, image) => passDeployed(deployment, node, image.version, signal),
+        });
+      // Refused before anything is built.
+      onlyNode(await run.services.readProject(run.dir, signal));
+      const isTree = prebuilt === undefined && existsSync(join(root, ".git"));
+      if (!isTree && version !== undefined) await new Git(root, signal).requireCheckout();
+      return isTree ? updateFromRelease({ root, version, signal, report, deploy }) : deploy(request.root);
     }
-    const root = sourceTreeOf(request.root);
-    const { signal } = run;
     return updateTree({ deployment, root, version, restart, readyMs: READY_MS, signal, report, now: () => new Date() });
   });
 }

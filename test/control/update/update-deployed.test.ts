@@ -71,6 +71,12 @@ describe("update of a deployed node", () => {
     expect(deployed).toEqual([]);
   });
 
+  it("tells that the image which the node has does not pass: a cut-off update may have brought it", async () => {
+    const { result, deployed } = await play({ former: NEW, failing: [NEW] });
+    expect(result).toMatchObject({ outcome: "operator", next: expect.stringContaining("--prebuilt") });
+    expect(deployed).toEqual([]);
+  });
+
   it.each([
     ["is not healthy", { sick: [NEW] }],
     ["does not pass the gate", { failing: [NEW] }],

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { appendFile } from "node:fs/promises";
+import { appendFile, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { scene } from "../../support/update/scene.ts";
@@ -48,7 +48,12 @@ describe("update of a source tree", () => {
     await at.start();
     expect(await at.update({ kill: "restart" })).toEqual({ killed: true });
     expect(await at.serving()).toBe("1.1.0");
+    // What may be started meanwhile is not built again.
+    const mark = join(await realpath(join(at.root, "dist")), "mark");
+    await writeFile(mark, "");
     expect(await at.update()).toMatchObject({ outcome: "updated", to: "1.1.0" });
     expect((await at.node())?.version).toBe("1.1.0");
+    expect(existsSync(mark)).toBe(true);
+    expect(existsSync(join(at.root, "dist.former"))).toBe(false);
   });
 });
