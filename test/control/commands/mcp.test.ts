@@ -43,26 +43,27 @@ describe("mcp", () => {
     expect(JSON.parse((await cli.run(["status", "--json"])).stdout)).toMatchObject({ state: "stopped" });
   });
 
-  it("prints no document of its own, not even with --json", async () => {
+  it("tells an error of the way to the node in the protocol's words", async () => {
     const cli = await createCli();
     await cli.node();
-    const { code, stdout } = await cli.run(["mcp", "--json"], { input: line({ id: 1, method: "drop" }) });
+    const { code, stdout } = await cli.run(["mcp"], { input: line({ id: 1, method: "drop" }) });
     expect(code).toBe(0);
     expect(lines(stdout)).toEqual([
       { jsonrpc: "2.0", id: 1, error: expect.objectContaining({ data: expect.objectContaining({ retryable: true }) }) },
     ]);
   });
 
-  it("ends a call of the node with a signal, and itself", async () => {
+  it("ends a call of the node with a signal, and itself, without a document of its own even with --json", async () => {
     const cli = await createCli();
     await cli.node();
-    const child = cli.start(["mcp"]);
+    const child = cli.start(["mcp", "--json"]);
     const outcome = outcomeOf(child);
     child.stdin?.write(line({ id: 1, method: "ping" }) + line({ id: 2, method: "hang" }));
     await untilPrinted(child, '"id":1');
     await expect.poll(() => stat(join(cli.home, "hang-begun")).catch(() => null)).not.toBeNull();
     child.kill("SIGTERM");
-    expect(await outcome).toMatchObject({ code: 143 });
+    const { code, stdout } = await outcome;
+    expect({ code, printed: lines(stdout) }).toEqual({ code: 143, printed: [expect.objectContaining({ id: 1 })] });
     await expect.poll(() => stat(join(cli.home, "hang-ended")).catch(() => null)).not.toBeNull();
   });
 

@@ -18,6 +18,10 @@ describeEachDatabase("the operator's view of the queues", (open) => {
     const { rows } = await write(writerOf(database), "s", [said("hello"), ...calls]);
     const ofSynthesis = async () => (await admin.states()).find(({ queue }) => queue === QUEUES.synthesizeToolCall);
 
+    // A store whose queue never ran still knows a pattern from a typing error.
+    await expect(admin.retryFailed(QUEUES.embed, { errorPattern: "(" })).rejects.toMatchObject({
+      code: "MEMORY_INVALID_ARGUMENT",
+    });
     expect(await admin.backfillToolSynth({ dryRun: true })).toMatchObject({ candidates: 3, enqueued: 3 });
     expect(await ofSynthesis()).toMatchObject({ waiting: 0 });
     // Two operators at once queue each job once.
