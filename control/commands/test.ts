@@ -6,7 +6,7 @@ import type { Interruption } from "../output/interruption.ts";
 import type { Mark } from "../output/terminal.ts";
 import { visible } from "../output/visible.ts";
 import { type SelfTest, type Step, selfTest } from "../self-test/self-test.ts";
-import { connect, defaultAgent } from "../service/connect.ts";
+import { defaultAgent, openConnection } from "../service/connect.ts";
 import { findDeployment } from "../service/deployment.ts";
 
 export default class Test extends BaseCommand<SelfTest> {
@@ -31,10 +31,14 @@ export default class Test extends BaseCommand<SelfTest> {
     const { flags } = await this.parse(Test);
     this.#verbose = flags.verbose;
     const deployment = findDeployment(flags);
-    const client = await connect(deployment);
-    const agent = flags.agent ?? (await defaultAgent(deployment, client));
-    const marker = `zx${randomUUID().replaceAll("-", "").slice(0, 14)}`;
-    return selfTest({ client, agent, quick: flags.quick, marker, timeoutMs: flags.timeout * 1_000, signal });
+    const { client, close } = await openConnection(deployment, signal, flags.agent);
+    try {
+      const agent = flags.agent ?? (await defaultAgent(deployment, client));
+      const marker = `zx${randomUUID().replaceAll("-", "").slice(0, 14)}`;
+      return await selfTest({ client, agent, quick: flags.quick, marker, timeoutMs: flags.timeout * 1_000, signal });
+    } finally {
+      await close();
+    }
   }
 
   protected override exitCodeOf({ status }: SelfTest): number {

@@ -4,7 +4,7 @@ import { type Client, createClient } from "../../runtime/client/index.ts";
 import { parseListen } from "../../runtime/config/listen.ts";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { UsageError } from "../output/failure.ts";
-import { connectDeployed } from "./deployed-node.ts";
+import { connectDeployed, refuseRemovedStack } from "./deployed-node.ts";
 import { type Deployment, inspectWithoutSecrets, readToken, tokenFor } from "./deployment.ts";
 import { endChild, spawnNode, untilReady } from "./node-process.ts";
 import { inspectNode } from "./node-state.ts";
@@ -22,6 +22,7 @@ export interface Connection {
 export async function openConnection(deployment: Deployment, signal: AbortSignal, agent?: string): Promise<Connection> {
   const deployed = await connectDeployed(deployment, signal, agent);
   if (deployed !== null) return deployed;
+  if ((await inspectNode(deployment.home)).state === "stopped") await refuseRemovedStack(deployment);
   return { client: await connect(deployment), close: async () => undefined };
 }
 
@@ -53,6 +54,7 @@ export async function withNode<T>(
   const state = await inspectNode(deployment.home);
   if (state.state === "busy") throw unknownHolder(deployment.home);
   if (state.state === "running") return work(await connect(deployment), { shortLived: false });
+  await refuseRemovedStack(deployment);
   // Without a configuration there is no store to speak of; its own error says what to do.
   if (!deployment.exists) await inspectWithoutSecrets(deployment);
   const token = await tokenFor(deployment);

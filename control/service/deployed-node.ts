@@ -3,8 +3,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Client, createClient } from "../../runtime/client/index.ts";
-import { InfraError } from "../../runtime/contracts/errors.ts";
-import { type Deployment, readToken } from "./deployment.ts";
+import { InfraError, RuntimeError } from "../../runtime/contracts/errors.ts";
+import { type Deployment, inspectWithoutSecrets, readToken } from "./deployment.ts";
 
 export interface DeployedNode {
   readonly client: Client;
@@ -59,4 +59,18 @@ export async function connectDeployed(
     nodes: standing.map(({ name }) => name),
     close: () => connection.close(),
   };
+}
+
+/** RUNTIME_NOT_RUNNING where the configuration names a target and its stack was removed: there is no node to ask for its data. */
+export async function refuseRemovedStack(deployment: Deployment): Promise<void> {
+  const { dir } = deployment;
+  if (!existsSync(join(dir, "infra", "stack.json"))) return;
+  const { readRecord } = await import("../deploy/operations/record.ts");
+  const record = await readRecord(dir);
+  if (record === null || record.nodes.length > 0) return;
+  const inspection = await inspectWithoutSecrets(deployment);
+  if (inspection.loaded?.config.deployment.target === "manual") return;
+  throw new RuntimeError("RUNTIME_NOT_RUNNING", `The stack ${record.stack} was removed; its data are kept.`, {
+    hint: "Deploy it again with `cairn infra up`.",
+  });
 }

@@ -1,0 +1,49 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { createCli } from "../../support/cli.ts";
+
+/** A deployment whose stack was removed: the record tells of data alone. */
+async function afterDestroy(target: string) {
+  const cli = await createCli();
+  const yaml = `version: 1\nagents:\n  main: {}\nproviders:\n  offline: {}\ndeployment: { name: fleet, target: ${target} }\n`;
+  await writeFile(join(cli.home, "cairn.yaml"), yaml);
+  await mkdir(join(cli.home, "infra"));
+  const record = {
+    schema: 1,
+    stack: "fleet",
+    target: "docker",
+    backend: "file://./state",
+    deployed_at: "2030-01-01T00:00:00.000Z",
+    version: "1.0.0",
+    nodes: [],
+    data: [],
+  };
+  await writeFile(join(cli.home, "infra", "stack.json"), JSON.stringify(record));
+  return cli;
+}
+
+it.each([
+  [["chat", "--message", "hello", "--json"]],
+  [["test", "--quick", "--json"]],
+  [["memory", "backup", "a.backup", "--json"]],
+])(
+  "%j says that the stack was removed, and starts nothing here",
+  async (argv) => {
+    const cli = await afterDestroy("docker");
+    const { code, stdout } = await cli.run(argv);
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout).error).toMatchObject({
+      code: "RUNTIME_NOT_RUNNING",
+      message: "The stack fleet was removed; its data are kept.",
+      hint: expect.stringContaining("cairn infra up"),
+    });
+  },
+  60_000,
+);
+
+it("is of no matter once the node is to run here", async () => {
+  const cli = await afterDestroy("manual");
+  const { stdout } = await cli.run(["memory", "stats", "--json"]);
+  expect(stdout).not.toContain("was removed");
+}, 60_000);
