@@ -12,12 +12,14 @@ import {
   link,
   lstat,
   mkdir,
+  mkdtemp,
   open,
   readdir,
   readFile,
   realpath,
   rename,
   rm,
+  rmdir,
   stat,
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -262,8 +264,8 @@ export async function requireWritable(dir: string): Promise<void> {
   let at = dir;
   while (!(await exists(at).catch(() => false)) && dirname(at) !== at) at = dirname(at);
   await translated(dir, async () => {
-    if (!(await stat(at)).isDirectory()) throw Object.assign(new Error("not a directory"), { code: "ENOTDIR" });
-    await access(at, constants.W_OK | constants.X_OK);
+    // Tried, and not asked for: a full disk or a system that is mounted for reading says nothing before.
+    await rmdir(await mkdtemp(join(at, ".cairn-init-probe-")));
   });
 }
 

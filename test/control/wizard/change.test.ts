@@ -1,8 +1,10 @@
-import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type Dialog, unattended } from "../../../control/wizard/dialog.ts";
+import type { SetupPlan } from "../../../control/wizard/generate.ts";
 import { type InitOptions, initialize } from "../../../control/wizard/init.ts";
+import { install } from "../../../control/wizard/install.ts";
 import { inspectConfig } from "../../../runtime/config/index.ts";
 import { bareEnvironment, temporaryDirectory } from "../../support/deployment.ts";
 
@@ -136,6 +138,52 @@ describe("a configuration that is there", () => {
     const result = await change(dir, { model: "gpt-6" });
     expect(JSON.stringify(result)).not.toContain("sk-written-by-hand");
     expect(await read(dir)).toContain("sk-written-by-hand");
+  });
+
+  test("is not asked for a key that stands in it, even where it looks like the name of a variable", async () => {
+    const dir = await existing(CONFIG.replace("op://vault/openai/key", "hunter2"));
+    const asked: string[] = [];
+    const nobody = unattended({ lenient: true });
+    const dialog: Dialog = {
+      ...nobody,
+      answer: (question, leaf) => {
+        asked.push(JSON.stringify(question));
+        return nobody.answer(question, leaf);
+      },
+    };
+    const result = await change(dir, { model: "gpt-6" }, { dialog });
+    expect(asked.join()).toContain("thinking");
+    expect(JSON.stringify([asked, result])).not.toContain("hunter2");
+    expect(await read(dir)).toContain("    api_key: hunter2\n");
+  });
+
+  test("asks for the key of another provider, though that of the former one is fixed by the file", async () => {
+    const dir = await existing();
+    const nobody = unattended({ lenient: true });
+    const asked: string[] = [];
+    const dialog: Dialog = {
+      ...nobody,
+      answer: async (question, leaf) => {
+        asked.push(leaf.id);
+        return leaf.id === "provider.id" ? "anthropic" : nobody.answer(question, leaf);
+      },
+    };
+    await change(dir, {}, { dialog });
+    expect(asked).toContain("provider.api_key_variable");
+    expect(await read(dir)).toContain("    api_key: ${ANTHROPIC_API_KEY}\n");
+  });
+
+  test("that changed after the decision is kept beside the new one", async () => {
+    const dir = await existing("theirs\n");
+    const plan: SetupPlan = {
+      files: [{ path: "cairn.yaml", content: "new\n", mode: "update", expected: "old\n" }],
+      secrets: [],
+      secretsHead: "",
+    };
+    expect(await install(dir, plan)).toContainEqual({ path: "cairn.yaml", action: "updated" });
+    expect(await read(dir)).toBe("new\n");
+    expect(await readFile(join(dir, "cairn.yaml.bak"), "utf8")).toBe("theirs\n");
+    expect((await stat(join(dir, "cairn.yaml"))).mode & 0o777).toBe(0o640);
   });
 
   test.each([

@@ -3,6 +3,7 @@ import { chmod, mkdir, readdir, readFile, rename, stat, symlink, writeFile } fro
 import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, test } from "vitest";
+import { unattended } from "../../../control/wizard/dialog.ts";
 import { type InitOptions, initYes } from "../../../control/wizard/init.ts";
 import { inspectConfig } from "../../../runtime/config/index.ts";
 import { bareEnvironment, temporaryDirectory } from "../../support/deployment.ts";
@@ -244,12 +245,24 @@ async function asOrdinaryUser(work: () => Promise<void>): Promise<void> {
   }
 }
 
+test("a setup that somebody is asked in asks nothing where nothing could be written", async () => {
+  const dir = join(await temporaryDirectory(), "d");
+  await mkdir(dir);
+  await chmod(join(dir, ".."), 0o755);
+  await chmod(dir, 0o555);
+  const unexpected = (): never => {
+    throw new Error("somebody was asked");
+  };
+  const dialog = { ...unattended({ lenient: true }), attended: true, found: unexpected, answer: unexpected };
+  await asOrdinaryUser(() => expect(setup(dir, { dialog })).rejects.toMatchObject({ code: "CONFIG_UNWRITABLE" }));
+});
+
 describe("a setup that is interrupted", () => {
   const script = new URL("../../fixtures/init/interrupted.ts", import.meta.url).pathname;
 
   /** Runs a setup in a process that is killed at the given step. */
-  async function killedAt(dir: string, step: string, path = ""): Promise<void> {
-    const result = await execa(process.execPath, [script, dir, step, path], {
+  async function killedAt(dir: string, step: string, path = "", purpose = "create"): Promise<void> {
+    const result = await execa(process.execPath, [script, dir, step, path, purpose], {
       reject: false,
       env: { HOME: dir },
       extendEnv: false,
@@ -287,6 +300,27 @@ describe("a setup that is interrupted", () => {
       expect((await inspectConfig({ dir, env: bareEnvironment() })).errors).toEqual([]);
     },
   );
+
+  test.each([
+    ["staged", "", false],
+    ["decided", "", true],
+    ["placed", "infra/index.ts", true],
+    ["placed", "cairn.yaml", true],
+  ])("while it changes a configuration (%s %s) is finished or forgotten as a whole", async (step, path, finished) => {
+    const dir = await temporaryDirectory();
+    await setup(dir, { timezone: "UTC" });
+    const before = await contents(dir);
+    await killedAt(dir, step, path, "change");
+    const { recovered } = await setup(dir, { purpose: "change" });
+    expect(recovered).toBe(finished);
+    const files = await contents(dir);
+    const yaml = files["cairn.yaml"] ?? "";
+    if (finished) expect(yaml).toMatch(/timezone: Europe\/Berlin.*target: docker/s);
+    else expect(files).toEqual(before);
+    expect(Object.hasOwn(files, "infra/index.ts")).toBe(finished);
+    expect(Object.keys(files).filter((name) => /\.bak|\.cairn-init/.test(name))).toEqual([]);
+    expect(files[".env"]).toBe(before[".env"]);
+  });
 
   test("never overwrites what the user has changed in the meantime", async () => {
     const dir = join(await temporaryDirectory(), "d");
