@@ -1,7 +1,7 @@
 /** Git, as far as an update needs it. Its words are read here alone. */
 
 import { existsSync } from "node:fs";
-import { realpath } from "node:fs/promises";
+import { realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { InfraError, RuntimeError } from "../../runtime/contracts/errors.ts";
@@ -86,6 +86,8 @@ export class Git {
 
   async removeWorktree(folder: string): Promise<void> {
     await this.#try("worktree", "remove", "--force", "--force", folder);
+    // What an orphaned npm of a killed update wrote there is not Git's to remove.
+    await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
     await this.#try("worktree", "prune");
   }
 
