@@ -50,7 +50,8 @@ export async function destroy(run: Run, options: DestroyOptions): Promise<Destro
       resourcesOf(await session.state()).filter((one) => one.protected),
       run.dir,
     );
-    const deleted = options.deleteData ? await deleteData(session) : [];
+    const deleted =
+      backup === null ? [] : await deleteData(session).catch((error) => Promise.reject(half(error, backup)));
     if (options.deleteData) await removeRecord(session.files);
     else await forgetNodes(session, data);
     return { ...done, stack: project.plan.stack, kept: options.deleteData ? [] : data, deleted, backup };
@@ -98,6 +99,16 @@ async function takeBackup({ run, project, driver, ...session }: Session, taken: 
   }
 }
 
+/** The nodes are gone, so that the next run can take no backup: the one of this run is named. */
+function half(error: unknown, backup: string): unknown {
+  if (!(error instanceof InfraError)) return error;
+  return new InfraError(error.code, error.message, {
+    ...error.details,
+    hint: `${error.details.hint ?? ""} Then run the same command again with --backup-taken ${backup}.`.trim(),
+    cause: error,
+  });
+}
+
 /** First out of the state, then off the target: what is cut off in between is found as data of an earlier stack. */
 async function deleteData(session: Session): Promise<{ name: string; place: string }[]> {
   const { engine, driver, run, project } = session;
@@ -113,6 +124,8 @@ async function deleteData(session: Session): Promise<{ name: string; place: stri
   const own = found.filter(({ name, stack }) => names.has(name) || stack === project.plan.stack);
   session.phase("data", `Deleting ${own.map(({ name }) => name).join(", ") || "no data"}`);
   await driver.deleteData(own, run.signal);
+  const left = found.filter((one) => !own.includes(one)).map(({ name }) => name);
+  if (left.length > 0) session.warn(`${left.join(", ")} stay: nothing says any more that this stack has them.`);
   await engine.remove();
   return own.map(({ name, place }) => ({ name, place }));
 }

@@ -8,9 +8,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vites
 import { destroy } from "../../../control/deploy/operations/destroy.ts";
 import { preview } from "../../../control/deploy/operations/preview.ts";
 import { refresh } from "../../../control/deploy/operations/refresh.ts";
+import type { Services } from "../../../control/deploy/operations/services.ts";
 import { status } from "../../../control/deploy/operations/status.ts";
 import { up } from "../../../control/deploy/operations/up.ts";
 import { SCHEMAS, stackRecord } from "../../../control/deploy/schemas.ts";
+import { InfraError } from "../../../runtime/contracts/errors.ts";
+import { stubDriver } from "../../fakes/pulumi/stub-driver.ts";
 import { makeStubPlugins, type StubPlugins } from "../../fakes/pulumi/stub-plugins.ts";
 import { infraRun, type ProjectShape, TOKEN, writeProject } from "../../support/infra-project.ts";
 
@@ -231,6 +234,15 @@ describe("a stack", { concurrent: false }, () => {
       code: "INFRA_DATA_PROTECTED",
     });
     expect(changes()).toEqual([]);
+    const busy = new InfraError("INFRA_DATA_PROTECTED", "In use.", { hint: "Look." });
+    const createDriver: Services["createDriver"] = async ({ plan }) => ({
+      ...stubDriver(plan, { plugins }),
+      deleteData: () => Promise.reject(busy),
+    });
+    await expect(destroy(run({ services: { createDriver } }), { ...asked, backupTaken: old })).rejects.toMatchObject({
+      message: "In use.",
+      details: { hint: expect.stringMatching(/^Look\. .*--backup-taken .*old\.backup/) },
+    });
     const result = SCHEMAS["infra-destroy"].parse(await destroy(run(), { ...asked, backupTaken: old }));
     expect(result.deleted.map(({ name }) => name).sort()).toEqual(VOLUMES);
     expect(plugins.resources()).toEqual({});
