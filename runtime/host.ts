@@ -10,6 +10,7 @@ import { v7 as newId } from "uuid";
 import type { Application } from "./app/api.ts";
 import { createArchives } from "./app/archive/archives.ts";
 import { createAttachmentStore } from "./app/attachments.ts";
+import { embeddingRows } from "./app/embedding/models.ts";
 import { createHealth, type NodeState } from "./app/health.ts";
 import { createHookPipeline } from "./app/hooks.ts";
 import { createMemoryTools } from "./app/memory-tools.ts";
@@ -26,6 +27,7 @@ import type { Clock } from "./contracts/ports.ts";
 import { createTokenizer } from "./domain/tokens.ts";
 import { createAgents } from "./host/agents.ts";
 import { bringUp } from "./host/bring-up.ts";
+import { createEmbeddingParts } from "./host/embedding.ts";
 import { type HeldHome, holdHome } from "./host/home.ts";
 import { loadIdentity } from "./host/identity.ts";
 import type { ServiceLog } from "./host/logger.ts";
@@ -116,7 +118,24 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   const singleNode = config.deployment.nodes.length <= 1;
   const jobs = createJobQueue({ database, logger, newId, migrate: singleNode });
   const synthesis = createSynthesisQueue({ database, jobs, logger });
-  const writer = createWriter({ database, newId, clock, onWritten: ({ toolCalls }) => synthesis.add(toolCalls) });
+  const embedding = createEmbeddingParts(config, {
+    database,
+    jobs,
+    home: loaded.home,
+    node: identity.id,
+    clock,
+    newId,
+    logger,
+  });
+  const writer = createWriter({
+    database,
+    newId,
+    clock,
+    onWritten: ({ toolCalls }) => {
+      synthesis.add(toolCalls);
+      embedding?.embedder.wake();
+    },
+  });
   const countTokens = createTokenizer();
   const memory = createMemory({
     database,
@@ -126,6 +145,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     clock,
     logger,
     countTokens,
+    ...(embedding ? { embed: embedding.queries.embed } : {}),
   });
   const attachments = createAttachmentStore(paths.attachments, newId);
   const { timezone } = config.runtime;
@@ -167,7 +187,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   // Turns: inbox to outbox.
   const agentChannel = createAgentChannel({ id: "agent", newId, ...ownerId(loaded) });
   const channels = new Map<string, Channel>([[agentChannel.id, agentChannel]]);
-  const metrics = createMetrics({ openTurns: () => store.open(), jobs });
+  const metrics = createMetrics({ openTurns: () => store.open(), jobs, embeddings: () => embeddingRows(database) });
   const { store, turns, commands, dispatcher, ...turnWork } = composeTurns({
     database,
     writer,
@@ -282,6 +302,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     if (!maintenance) {
       await jobs.start();
       await housekeeping.start();
+      await embedding?.embedder.start();
       await turnWork.start(stopping.signal);
       await agentChannel.start();
     }
@@ -307,9 +328,11 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
       await agentChannel.stop();
       await server.close();
       housekeeping.stop();
+      embedding?.embedder.stop();
       await turnWork.stop();
       await Promise.all([memory.settled(), synthesis.settled()]);
       await jobs.stop(JOBS_DEADLINE_MS);
+      await embedding?.close();
       await database.close();
       await home.release();
       logger.info({}, "stopped");

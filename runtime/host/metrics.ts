@@ -1,4 +1,4 @@
-/** What a node counts beside the process's and the server's own metrics: turns, and jobs by queue and state. */
+/** What a node counts beside the process's and the server's own metrics: turns, jobs by queue and state, and rows at work. */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { TurnEnd } from "../app/turn/turn-rows.ts";
@@ -12,10 +12,11 @@ export interface NodeMetrics {
 export interface MetricSources {
   openTurns(): Promise<readonly { readonly agent: string; readonly running: number; readonly queued: number }[]>;
   readonly jobs: Pick<JobQueue, "states">;
+  embeddings(): Promise<readonly { readonly model: string; readonly state: string; readonly rows: number }[]>;
 }
 
 /** Gauges are read from the store when they are asked for; a store that is away leaves them out. */
-export function createMetrics({ openTurns, jobs }: MetricSources): NodeMetrics {
+export function createMetrics({ openTurns, jobs, embeddings }: MetricSources): NodeMetrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const ended = new Counter({
@@ -56,6 +57,16 @@ export function createMetrics({ openTurns, jobs }: MetricSources): NodeMetrics {
         this.set({ queue, state: "active" }, active);
         this.set({ queue, state: "failed" }, failed);
       }
+    },
+  });
+  new Gauge({
+    name: "cairn_embedding_rows",
+    help: "Messages and summaries that a worker has or that have failed, by embedding model and state.",
+    labelNames: ["model", "state"],
+    registers: [registry],
+    async collect() {
+      this.reset();
+      for (const { model, state, rows } of await embeddings().catch(() => [])) this.set({ model, state }, rows);
     },
   });
   return {

@@ -58,3 +58,23 @@ export async function makeCurrent(database: Database, modelId: number): Promise<
     await tx.query("update embedding_models set current = true where id = $1 and not current", [modelId]);
   });
 }
+
+export interface EmbeddingRows {
+  readonly model: string;
+  /** In work, waiting for another attempt, or given up. */
+  readonly state: "claimed" | "retry" | "given_up";
+  readonly rows: number;
+}
+
+/** Counts of what stands in the work table, which is short: rows that simply have no vector yet are not in it. */
+export async function embeddingRows(database: Queryable): Promise<readonly EmbeddingRows[]> {
+  const { rows } = await database.query<EmbeddingRows>(
+    `select model.name as model, state.name as state, count(work.id)::int as rows
+     from embedding_models model
+     cross join (values ('claimed'), ('retry'), ('given_up')) as state (name)
+     left join embedding_work work on work.model_id = model.id and state.name =
+       case when work.failed_at is not null then 'given_up' when work.attempts > 0 then 'retry' else 'claimed' end
+     group by model.name, state.name order by 1, 2`,
+  );
+  return rows;
+}

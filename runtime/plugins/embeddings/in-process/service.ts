@@ -1,4 +1,5 @@
 import { basename, dirname, isAbsolute } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { EmbeddingService, EmbedOptions } from "../../../contracts/embedding.ts";
 import { CairnError } from "../../../contracts/errors.ts";
 import { checkedVectors } from "../shared/answer.ts";
@@ -10,6 +11,7 @@ import { type Extractor, loadLibrary } from "./library.ts";
 import type { InProcessSettings } from "./settings.ts";
 
 const DEFAULT_TIMEOUT_MS = 300_000;
+const CLOSE_MS = 2_000;
 
 /** A model in this process: semantic search on a machine without any model server. */
 export class InProcessEmbedding implements EmbeddingService {
@@ -50,11 +52,14 @@ export class InProcessEmbedding implements EmbeddingService {
     return vectors;
   }
 
+  /** What is still being loaded or worked out is waited for a moment only: the process ends it. */
   async close(): Promise<void> {
-    const extractors = await Promise.allSettled(this.#extractors.values());
+    const extractors = [...this.#extractors.values()];
     this.#extractors.clear();
-    await this.#turn;
-    for (const one of extractors) if (one.status === "fulfilled") await one.value.dispose();
+    const freed = this.#turn.then(() =>
+      Promise.allSettled(extractors.map(async (extractor) => (await extractor).dispose())),
+    );
+    await Promise.race([freed, sleep(CLOSE_MS, undefined, { ref: false })]);
   }
 
   /** A model that cannot be loaded is an answer here: its words are better than what could be read from a failure. */

@@ -1,0 +1,76 @@
+/** From `memory.embedding` in the configuration to what embeds records and queries; nothing where it is off. */
+
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createEmbedding, type Embedding } from "../app/embedding/embedding.ts";
+import { createQueryEmbedding, type QueryEmbedding } from "../app/embedding/query.ts";
+import type { Config } from "../config/index.ts";
+import type { Database } from "../contracts/database.ts";
+import type { EmbeddingService } from "../contracts/embedding.ts";
+import { ConfigError } from "../contracts/errors.ts";
+import type { JobQueue } from "../contracts/jobs.ts";
+import type { Clock, Logger, NewId } from "../contracts/ports.ts";
+import { createInProcessEmbedding } from "../plugins/embeddings/in-process/index.ts";
+import { createOllamaEmbedding } from "../plugins/embeddings/ollama/index.ts";
+import { createOpenaiCompatibleEmbedding } from "../plugins/embeddings/openai-compatible/index.ts";
+import { createEmbedder, type Embedder } from "../workers/embedder.ts";
+
+export interface EmbeddingParts {
+  readonly service: EmbeddingService;
+  readonly queries: QueryEmbedding;
+  readonly embedding: Embedding;
+  readonly embedder: Embedder;
+  /** Ends what queries started and frees the model; the jobs have ended by then. */
+  close(): Promise<void>;
+}
+
+export interface EmbeddingHostDeps {
+  readonly database: Database;
+  readonly jobs: JobQueue;
+  readonly home: string;
+  readonly node: string;
+  readonly clock: Clock;
+  readonly newId: NewId;
+  readonly logger: Logger;
+}
+
+export function createEmbeddingParts(config: Config, deps: EmbeddingHostDeps): EmbeddingParts | null {
+  const service = createService(config.memory.embedding, deps.home);
+  if (service === null) return null;
+  const { batch, interval } = config.memory.embedding;
+  const { database, jobs, clock, newId, node } = deps;
+  const logger = deps.logger.child({ part: "embedder" });
+  const queries = createQueryEmbedding({ service, logger });
+  const embedding = createEmbedding({
+    database,
+    service,
+    batch,
+    clock,
+    newId,
+    logger,
+    sleep: (ms, signal) => sleep(ms, undefined, { signal }),
+  });
+  return {
+    service,
+    queries,
+    embedding,
+    embedder: createEmbedder({ embedding, jobs, node, intervalMs: interval, logger }),
+    async close() {
+      await queries.settled();
+      await service.close();
+    },
+  };
+}
+
+function createService(settings: Config["memory"]["embedding"], home: string): EmbeddingService | null {
+  const { provider, model, base_url: baseUrl, api_key: apiKey, dimensions } = settings;
+  if (provider === "off") return null;
+  // Both were checked when the configuration was read.
+  if (model === undefined) throw new ConfigError("CONFIG_INVALID", "memory.embedding.model is missing.");
+  if (provider === "in-process") {
+    return createInProcessEmbedding({ model, cacheDirectory: join(home, "models"), dimensions });
+  }
+  if (baseUrl === undefined) throw new ConfigError("CONFIG_INVALID", "memory.embedding.base_url is missing.");
+  const remote = { model, baseUrl, apiKey, dimensions };
+  return provider === "ollama" ? createOllamaEmbedding(remote) : createOpenaiCompatibleEmbedding(remote);
+}
