@@ -54,6 +54,24 @@ describe("the vector of a query", () => {
     await settled();
   });
 
+  it("is not waited for either by the query that comes when the encoder has been left alone for long enough", async () => {
+    const fake = await fakeEncoder({ fault: () => ({ kind: "status", status: 500 }) });
+    const { embed, settled } = queriesOf(fake, { deadlineMs: 2_000, restMs: 1 });
+    for (let n = 0; n < 2; n += 1) await embed(`query ${n}`, undefined, model);
+    fake.setFault(() => ({ kind: "hold" }));
+    await expect
+      .poll(async () => {
+        expect(await embed("and now?", undefined, model)).toBeNull();
+        return fake.open();
+      })
+      .toBe(1);
+    expect(fake.requests.at(-1)?.texts).toEqual(["ok"]);
+    fake.release();
+    await settled();
+    fake.setFault(undefined);
+    expect(await embed("and now?", undefined, model)).toHaveLength(64);
+  });
+
   it("does not blame the encoder for callers that leave", async () => {
     const fake = await fakeEncoder({ fault: ({ texts }) => (texts[0] === "slow" ? { kind: "hang" } : undefined) });
     const { embed } = queriesOf(fake);
