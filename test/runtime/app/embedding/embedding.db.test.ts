@@ -173,7 +173,7 @@ describeEachDatabase("embedding", (open, backend) => {
       const database = await open({ fresh: true });
       const poisoned = (texts: readonly string[]) => texts.some((text) => text.includes("poison"));
       const fake = await fakeEncoder({ fault: ({ texts }) => (poisoned(texts) ? fault : undefined) });
-      const embedder = embedderOf(database, fake, { timeoutMs: fault.kind === "hang" ? 150 : 10_000 });
+      const embedder = embedderOf(database, fake, { timeoutMs: fault.kind === "hang" ? 1_000 : 10_000 });
       await fill(database, 5);
       const [bad] = await fill(database, 1, "poison");
       await fill(database, 14, "good");
