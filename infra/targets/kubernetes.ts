@@ -16,8 +16,8 @@ import { NodeGroup } from "../components/kubernetes/node-group.ts";
 import { imageReference } from "../components/kubernetes/node-pod.ts";
 import { Postgres } from "../components/kubernetes/postgres.ts";
 import { makeProvider } from "../components/kubernetes/provider.ts";
-import { renderEnvFile } from "../plan/env-file.ts";
-import { type KubernetesNodePlan, type KubernetesPlan, POSTGRES, type StackOutputs } from "../plan/types.ts";
+import { renderNodeEnv } from "../plan/node-env.ts";
+import { type KubernetesPlan, POSTGRES, type StackOutputs } from "../plan/types.ts";
 import { connectionString } from "../postgres/configuration.ts";
 import { dockerAuths } from "../registry.ts";
 import type { Target, TargetInput } from "./target.ts";
@@ -68,7 +68,7 @@ export const target: Target<KubernetesPlan> = (input) => {
     const { image } = node;
     if (image === null) continue;
     const env = all([password]).apply(([text]) =>
-      renderEnvFile(variablesOf(plan, node, secrets.variables, text ?? null)),
+      renderNodeEnv(node, secrets.variables, databaseUrl(plan, text ?? null)),
     );
     new NodeGroup(
       { plan, node, image, env, pullSecret, before: [...before, ...claimsOf(node.name), ...claimsOf(null)] },
@@ -120,20 +120,9 @@ function checkVariables(plan: KubernetesPlan, values: Readonly<Record<string, st
   }
 }
 
-/** Values of a node's `.env`. The deployment's own database wins over what a variable of its name says. */
-function variablesOf(
-  plan: KubernetesPlan,
-  node: KubernetesNodePlan,
-  values: Readonly<Record<string, string>>,
-  password: string | null,
-): Record<string, string> {
-  const host = workloadName(plan.stack, POSTGRES_NODE);
-  const database =
-    plan.postgres === null || password === null
-      ? {}
-      : { [POSTGRES.variable]: connectionString(host, POSTGRES.port, password) };
-  const known: Readonly<Record<string, string>> = { ...values, ...database };
-  return Object.fromEntries(node.secretVariables.map((name) => [name, known[name] ?? ""]));
+function databaseUrl({ stack, postgres }: KubernetesPlan, password: string | null): string | null {
+  if (postgres === null || password === null) return null;
+  return connectionString(workloadName(stack, POSTGRES_NODE), POSTGRES.port, password);
 }
 
 function outputsOf(plan: KubernetesPlan): StackOutputs {

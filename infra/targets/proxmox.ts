@@ -10,8 +10,8 @@ import { placeName } from "../components/proxmox/member.ts";
 import { databaseFiles } from "../components/proxmox/postgres.ts";
 import { type RemoteHost, remoteHost } from "../components/proxmox/remote.ts";
 import { dataDirectory, Workload } from "../components/proxmox/workload.ts";
-import { renderEnvFile } from "../plan/env-file.ts";
 import { stackNames } from "../plan/names.ts";
+import { renderNodeEnv } from "../plan/node-env.ts";
 import { CONTAINER, POSTGRES, type ProxmoxNodePlan, type ProxmoxPlan, type StackOutputs } from "../plan/types.ts";
 import { connectionString } from "../postgres/configuration.ts";
 import type { Target, TargetInput } from "./target.ts";
@@ -98,19 +98,13 @@ function sharedDirectories(
 
 /** The configuration, the workspace seed and `.env`, on their way through standard input. */
 function nodeFiles({ plan, secrets, postgresPassword }: TargetInput<ProxmoxPlan>, node: ProxmoxNodePlan) {
-  const own = Object.fromEntries(
-    node.secretVariables.flatMap((name) => {
-      const value = secrets.variables[name];
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );
-  const packed = (more: Readonly<Record<string, string>>): string => {
-    const content = `# Written for node ${node.name} by its deployment.\n${renderEnvFile({ ...own, ...more })}`;
+  const packed = (databaseUrl: string | null): string => {
+    const content = renderNodeEnv(node, secrets.variables, databaseUrl);
     return filesInput(CONTAINER.configuration, [...node.files, { path: `${CONTAINER.configuration}/.env`, content }]);
   };
-  if (plan.postgres === null || !node.secretVariables.includes(POSTGRES.variable)) return packed({});
+  if (plan.postgres === null || !node.secretVariables.includes(POSTGRES.variable)) return packed(null);
   return needed(postgresPassword).apply((password) =>
-    packed({ [POSTGRES.variable]: connectionString(postgresHost(plan), postgresPort(plan), password) }),
+    packed(connectionString(postgresHost(plan), postgresPort(plan), password)),
   );
 }
 

@@ -3,9 +3,9 @@
 import { Container } from "@pulumi/docker";
 import { ComponentResource, type Output, type Resource, secret } from "@pulumi/pulumi";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
-import { renderEnvFile } from "../../plan/env-file.ts";
 import { stackNames } from "../../plan/names.ts";
-import { CONTAINER, type DockerNodePlan, type DockerPlan, POSTGRES } from "../../plan/types.ts";
+import { renderNodeEnv } from "../../plan/node-env.ts";
+import { CONTAINER, type DockerNodePlan, type DockerPlan } from "../../plan/types.ts";
 import {
   environmentArgs,
   hardeningArgs,
@@ -132,13 +132,6 @@ function imageOf(node: DockerNodePlan): string {
 
 /** Secret as a whole, and never empty. */
 function environmentFile({ node, variables, database }: NodeInput): Output<string> {
-  const own = Object.fromEntries(node.secretVariables.flatMap((name) => pick(variables, name)));
-  const text = (more: Readonly<Record<string, string>>) =>
-    `# Written for node ${node.name} by its deployment.\n${renderEnvFile({ ...own, ...more })}`;
-  return database === null ? secret(text({})) : secret(database.apply((url) => text({ [POSTGRES.variable]: url })));
-}
-
-function pick(variables: Readonly<Record<string, string>>, name: string): [string, string][] {
-  const value = variables[name];
-  return value === undefined ? [] : [[name, value]];
+  if (database === null) return secret(renderNodeEnv(node, variables, null));
+  return secret(database.apply((url) => renderNodeEnv(node, variables, url)));
 }
