@@ -1,0 +1,29 @@
+/** What writes short texts about memory: a chat model behind one endpoint, for summaries, tool-call sentences and wiki pages. */
+
+export interface TextRequest {
+  readonly system: string;
+  readonly user: string;
+  /** Bound of the answer, its reasoning not counted where the endpoint tells them apart. */
+  readonly maxTokens: number;
+  /** Whether the model may reason before it answers; an endpoint that has no such switch decides for itself. */
+  readonly thinking: boolean;
+  readonly signal: AbortSignal;
+}
+
+export interface TextAnswer {
+  /** Without the model's reasoning; never empty. */
+  readonly text: string;
+  /** Whether the bound cut the answer short. */
+  readonly truncated: boolean;
+}
+
+export interface TextModel {
+  /** Name of the model, stored beside what it writes. */
+  readonly model: string;
+  /**
+   * Has no deadline but the signal, and asks again after 5, 10 and 15 seconds when a failure may pass (specification,
+   * "Memory-quality pipeline"). Rejects with a ProviderError after the last attempt and when asking again is no use (a bad
+   * request, a wrong key, an empty answer), and with the signal's reason once that is aborted.
+   */
+  complete(request: TextRequest): Promise<TextAnswer>;
+}
