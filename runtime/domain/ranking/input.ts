@@ -1,0 +1,56 @@
+import type { Role } from "../../contracts/message.ts";
+
+/**
+ * What the ranking of a search is computed from: features of a bounded set of rows, in any order. The statement that finds
+ * the candidates fills it; nothing in it needs another look into the store.
+ */
+
+export interface RankingInput {
+  /** Without these the input has no text side (`vector` mode, or a query of stop words). */
+  readonly terms: readonly RankingTerm[];
+  /** Mean length of the rows that `length` is compared with, in the same unit; above 0. */
+  readonly averageLength: number;
+  /** The query as it was asked, for what its words say about the answer: who, when, how many. */
+  readonly query: string;
+  readonly now: Date;
+  /** Found rows and, beside them, rows that are only there as somebody's neighbour. */
+  readonly candidates: readonly RankingCandidate[];
+}
+
+/** A stem of the query. */
+export interface RankingTerm {
+  readonly lexeme: string;
+  /** Inverse document frequency, `ln(1 + (n - df + 0.5) / (df + 0.5))`, n and df of the whole store; above 0. */
+  readonly idf: number;
+}
+
+export interface RankingCandidate {
+  readonly kind: "message" | "summary";
+  readonly id: string;
+  /** Rows of one conversation can be neighbours; null stands alone. */
+  readonly conversationId: string | null;
+  /** Order of insertion (`seq`): neighbours of a conversation are next to each other in it, not one apart. */
+  readonly position: number;
+  /** Only there as a neighbour of a found row: it lends its words and can be a hit itself. */
+  readonly neighbour: boolean;
+  readonly agent: string | null;
+  readonly role: Role | null;
+  /** Who speaks, when the row says so: a name in the metadata, or one that the content begins with. */
+  readonly speaker: string | null;
+  /** When what it tells happened: of a summary, the newest message that it covers. */
+  readonly happenedAt: Date;
+  /** Lexemes in the row, each counted once, as `length(tsvector)` does. */
+  readonly length: number;
+  /** How often each of the query's terms occurs in the row, in the order of the terms. */
+  readonly frequencies: readonly number[];
+  /** Likeness of the query's identifiers to the row, 0 to 1; 0 when none was looked for. */
+  readonly similarity: number;
+  /** Cosine of the row's own vector and the query's, -1 to 1; null without either. */
+  readonly cosine: number | null;
+  readonly lastAccessedAt: Date | null;
+  readonly accessCount: number;
+  /** Base importance of its kind, 0 to 1. */
+  readonly importance: number;
+  /** The first part of the content, a few hundred units, for what its form tells: a question, a date, a number. */
+  readonly head: string;
+}
