@@ -94,6 +94,7 @@ export const ERROR_CODES = {
   PROVIDER_UNREACHABLE: traits("transient", true, 502),
   PROVIDER_BAD_RESPONSE: traits("transient", true, 502),
   PROVIDER_STREAM_TRUNCATED: traits("transient", true, 502),
+  PROVIDER_EMPTY_ANSWER: traits("error", false, 502),
   PROVIDER_REJECTED_REQUEST: traits("error", false, 502),
   PROVIDER_CONTEXT_TOO_LONG: traits("error", false, 502),
 

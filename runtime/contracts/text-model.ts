@@ -23,7 +23,7 @@ export interface TextModel {
   /**
    * Has no deadline but the signal, and asks again after 5, 10 and 15 seconds when a failure may pass (specification,
    * "Memory-quality pipeline"). Rejects with a ProviderError after the last attempt and when asking again is no use (a bad
-   * request, a wrong key, an empty answer), and with the signal's reason once that is aborted.
+   * request, a wrong key, PROVIDER_EMPTY_ANSWER), and with the signal's reason once that is aborted.
    */
   complete(request: TextRequest): Promise<TextAnswer>;
 }

@@ -132,7 +132,8 @@ export class OpenAiCompatibleProvider implements Provider {
   }
 
   #party(model: string): Party {
-    return { id: this.id, name: this.name, model, host: hostOf(this.#baseUrl), secret: this.#settings.apiKey };
+    const { apiKey: secret, path: settings } = this.#settings;
+    return { id: this.id, name: this.name, model, host: hostOf(this.#baseUrl), secret, settings };
   }
 
   #quirksOf(model: string): Set<Quirk> {

@@ -17,6 +17,8 @@ export interface Party {
   readonly secret?: string | undefined;
   /** Whether the secret is the token of a login. */
   readonly login?: boolean | undefined;
+  /** Where its settings stand in the configuration; `providers.<id>` when absent. */
+  readonly settings?: string | undefined;
 }
 
 /** The parts of an error body that the APIs have in common. */
@@ -175,13 +177,13 @@ function said(code: Code, complaint: Complaint, party: Party): string {
 }
 
 function hintFor(code: Code, failure: Failure, party: Party): string | undefined {
+  const settings = party.settings ?? `providers.${party.id}`;
   if (code === "PROVIDER_UNAUTHORIZED" && party.login) return `Run \`cairn login ${party.id}\`.`;
-  if (code === "PROVIDER_UNAUTHORIZED") return `Check the API key of providers.${party.id}.`;
-  if (code === "PROVIDER_UNREACHABLE")
-    return `Check that the server runs and that providers.${party.id}.base_url is right.`;
-  if (code === "PROVIDER_BAD_RESPONSE") return `Check that providers.${party.id}.base_url is the address of the API.`;
+  if (code === "PROVIDER_UNAUTHORIZED") return `Check the API key of ${settings}.`;
+  if (code === "PROVIDER_UNREACHABLE") return `Check that the server runs and that ${settings}.base_url is right.`;
+  if (code === "PROVIDER_BAD_RESPONSE") return `Check that ${settings}.base_url is the address of the API.`;
   if (failure.kind === "status" && failure.status === 404) {
-    return `Check the model's name and providers.${party.id}.base_url.`;
+    return `Check the model's name and ${settings}.base_url.`;
   }
   return undefined;
 }

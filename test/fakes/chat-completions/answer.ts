@@ -1,0 +1,27 @@
+import type { RecordedRequest } from "../shared/script.ts";
+
+/** The heading of an entry in a summarizer's input, wherever it stands. */
+const ENTRY = /^\[#\d+ [^\]]*\] ?(.*)$/gm;
+/** Words of each entry that the answer repeats. */
+const WORDS = 12;
+/** Lines of an identifier list: `- PR #12`. */
+const LISTED = /^- (.+)$/gm;
+
+/**
+ * An answer that follows from the input alone: the beginning of every entry and every listed identifier, so that a test
+ * sees what a model was shown; for an input without entries, its first words.
+ */
+export function answerFrom({ lastUser }: Pick<RecordedRequest, "lastUser">): string {
+  const entries = [...lastUser.matchAll(ENTRY)].map(([, text = ""]) => head(text, WORDS));
+  if (entries.length === 0) return `It was about ${head(lastUser, WORDS)}.`;
+  const listed = [...lastUser.matchAll(LISTED)].map(([, identifier = ""]) => identifier);
+  return [
+    `${entries.length} entries were summarized.`,
+    ...entries.map((entry) => `- ${entry}`),
+    ...(listed.length === 0 ? [] : [`Identifiers: ${listed.join(", ")}`]),
+  ].join("\n");
+}
+
+function head(text: string, words: number): string {
+  return text.split(/\s+/, words).join(" ");
+}
