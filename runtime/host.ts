@@ -10,6 +10,7 @@ import { v7 as newId } from "uuid";
 import type { Application } from "./app/api.ts";
 import { createArchives } from "./app/archive/archives.ts";
 import { createAttachmentStore } from "./app/attachments.ts";
+import { createCapture } from "./app/capture/capture.ts";
 import { embeddingRows } from "./app/embedding/models.ts";
 import { createHealth, type NodeState } from "./app/health.ts";
 import { createHookPipeline } from "./app/hooks.ts";
@@ -151,7 +152,20 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   const { timezone } = config.runtime;
   const tags = writeTags(loaded);
   const writes = tags && createMemoryWrites({ writer, tags, timezone });
-  const memoryTools = createMemoryTools({ database, memory, jobs, clock, timezone, ...(writes ? { writes } : {}) });
+  const queues = createQueueAdmin({
+    database,
+    jobs,
+    synthesis,
+    wakeEmbedder: () => embedding?.embedder.wake(),
+  });
+  const memoryTools = createMemoryTools({
+    database,
+    memory,
+    jobs: queues,
+    clock,
+    timezone,
+    ...(writes ? { writes } : {}),
+  });
   const archives = createArchives({ database, writer, attachments: paths.attachments, clock, version });
 
   // Agents: providers, tools, hooks.
@@ -232,13 +246,14 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     turns,
     commands,
     memoryTools,
+    capture: createCapture({ writer, timezone }),
     health: createHealth({
       version,
       node,
       database,
       store,
       dispatcher,
-      jobs,
+      jobs: queues,
       agents,
       providers,
       channels,
@@ -250,7 +265,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     }),
     tokens: createTokens({ database, newId, clock, randomBytes, ...(ownerToken ? { ownerToken } : {}) }),
     archives,
-    queues: createQueueAdmin({ jobs, synthesis }),
+    queues,
     lifecycle: {
       get draining() {
         return state === "draining";

@@ -3,6 +3,7 @@
 import type { AcceptedMessage, CommandReply, CommandRequest, InboundMessage } from "../contracts/channel.ts";
 import type { Visibility } from "../contracts/memory.ts";
 import type { StreamEvent, TurnResult } from "../contracts/stream.ts";
+import type { Capture } from "./capture/capture.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
 
 export interface NumberedEvent {
@@ -145,6 +146,7 @@ export interface Application {
   readonly turns: Turns;
   readonly commands: Commands;
   readonly memoryTools: MemoryTools;
+  readonly capture: Capture;
   readonly health: Health;
   readonly tokens: Tokens;
   readonly archives: Archives;

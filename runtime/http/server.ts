@@ -5,6 +5,7 @@ import { validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-z
 import { registerAdmin } from "./admin.ts";
 import { registerAgents } from "./agents.ts";
 import { installAuth } from "./auth.ts";
+import { registerCapture } from "./capture.ts";
 import { installGracefulClose } from "./connections.ts";
 import { DEFAULT_LIMITS, type RouteDeps, type Server, type ServerDeps } from "./deps.ts";
 import { clientError, frameworkError, installErrorHandling } from "./errors.ts";
@@ -77,6 +78,7 @@ export function createServer(deps: ServerDeps): Server {
     registerHealth(scope, shared);
     registerMetrics(scope, shared);
     registerMemory(scope, shared);
+    registerCapture(scope, shared);
     registerAgents(scope, shared);
     registerOpenAi(scope, shared);
     registerMcp(scope, shared);

@@ -10,6 +10,7 @@ import type {
   TurnState,
 } from "../../runtime/app/api.ts";
 import { SCOPES } from "../../runtime/app/api.ts";
+import type { CaptureBatch } from "../../runtime/app/capture/capture.ts";
 import type { CommandRequest, InboundMessage } from "../../runtime/contracts/channel.ts";
 import { CairnError, fromErrorBody, MemoryError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import { isFinal, type StreamEvent } from "../../runtime/contracts/stream.ts";
@@ -37,6 +38,7 @@ export interface FakeApplication extends Application {
   readonly accepted: InboundMessage[];
   readonly commandsSeen: CommandRequest[];
   readonly memoryCalls: { name: string; args: unknown; caller: MemoryCaller }[];
+  readonly captured: CaptureBatch[];
   readonly drains: (number | undefined)[];
   readonly restored: Buffer[];
   /** Subscriptions to events that are open now. */
@@ -118,6 +120,7 @@ export function createFakeApplication(): FakeApplication {
     accepted: [],
     commandsSeen: [],
     memoryCalls: [],
+    captured: [],
     drains: [],
     restored: [],
     subscriptions: { open: 0 },
@@ -200,6 +203,13 @@ export function createFakeApplication(): FakeApplication {
         return { name, args };
       },
     },
+    capture: {
+      async store(batch) {
+        app.captured.push(batch);
+        const finalized = batch.finalize === true;
+        return { conversation_id: "c", inserted: batch.events.length, deduplicated: 0, truncated: 0, finalized };
+      },
+    },
     health: { ready: () => app.ready(), report: () => app.report() },
     tokens: {
       async authenticate(token) {
@@ -231,7 +241,15 @@ export function createFakeApplication(): FakeApplication {
     },
     queues: {
       states: async () => [
-        { queue: "embed", waiting: 2, active: 1, failed: 1, completed: 4, lastError: "the model is away" },
+        {
+          queue: "embed",
+          waiting: 2,
+          active: 1,
+          failed: 1,
+          completed: 4,
+          lastError: "the model is away",
+          oldestWaitingMs: 1_500,
+        },
       ],
       backfillToolSynth: async () => ({ candidates: 9, enqueued: 5, queued: 3, failed: 1 }),
       retryFailed: async (_task, { errorPattern }) => {
