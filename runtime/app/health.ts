@@ -16,7 +16,7 @@ export interface HealthDeps {
   readonly database: Database;
   readonly store: TurnStore;
   readonly dispatcher: Dispatcher;
-  readonly jobs: JobQueue;
+  readonly jobs: Pick<JobQueue, "states">;
   readonly agents: ReadonlyMap<string, Agent>;
   readonly providers: ReadonlyMap<string, Provider>;
   readonly channels: ReadonlyMap<string, Channel>;

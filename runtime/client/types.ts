@@ -56,11 +56,13 @@ export interface QueueStatus {
   readonly queue: string;
   readonly waiting: number;
   readonly active: number;
-  /** Dead jobs: they have used up their attempts and stay until they are retried. */
+  /** Work that has used up its attempts and stays until it is retried: dead jobs, and rows that got no vector. */
   readonly failed: number;
   readonly completed: number;
-  /** Of the dead job that failed last. */
+  /** Of the one that failed last. */
   readonly last_error: string | null;
+  /** Milliseconds for which the oldest waiting job has been due; null where none is. A node of an older version tells none. */
+  readonly oldest_waiting_ms?: number | null;
 }
 
 export interface BackfillResult {

@@ -35,6 +35,8 @@ export interface QueueState {
   readonly failed: number;
   readonly completed: number;
   readonly lastError: string | null;
+  /** Milliseconds for which the oldest waiting job has been due; null where none is. */
+  readonly oldestWaitingMs: number | null;
 }
 
 export interface RetryFailedOptions {

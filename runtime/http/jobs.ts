@@ -14,9 +14,14 @@ const queueSchema = z.object({
   queue: z.string(),
   waiting: z.number(),
   active: z.number(),
-  failed: z.number().describe("Dead jobs: they have used up their attempts and stay until they are retried."),
+  failed: z
+    .number()
+    .describe(
+      "Work that has used up its attempts and stays until it is retried: dead jobs, and rows without a vector.",
+    ),
   completed: z.number(),
-  last_error: z.string().nullable().describe("Of the dead job that failed last."),
+  last_error: z.string().nullable().describe("Of the one that failed last."),
+  oldest_waiting_ms: z.number().nullable().describe("For how long the oldest waiting job has been due; null: none is."),
 });
 
 const backfillSchema = z.object({
@@ -50,7 +55,13 @@ export function registerJobs(server: Server, { app }: RouteDeps): void {
     },
     async () => {
       const states = await app.queues.states();
-      return ok({ queues: states.map(({ lastError, ...state }) => ({ ...state, last_error: lastError })) });
+      return ok({
+        queues: states.map(({ lastError, oldestWaitingMs, ...state }) => ({
+          ...state,
+          last_error: lastError,
+          oldest_waiting_ms: oldestWaitingMs,
+        })),
+      });
     },
   );
 

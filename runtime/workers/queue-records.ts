@@ -18,12 +18,15 @@ export async function queueStates(database: Database): Promise<readonly QueueSta
   if (await installed(database)) {
     const { rows } = await database.query<Omit<QueueState, "queue"> & { name: string }>(
       `select q.name, coalesce(j.waiting, 0)::int as waiting, coalesce(j.active, 0)::int as active,
-              coalesce(j.failed, 0)::int as failed, coalesce(j.completed, 0)::int as completed, e.error as "lastError"
+              coalesce(j.failed, 0)::int as failed, coalesce(j.completed, 0)::int as completed, e.error as "lastError",
+              j.oldest as "oldestWaitingMs"
          from unnest($1::text[]) as q(name)
          left join (select name, count(*) filter (where state in ('created', 'retry')) as waiting,
                            count(*) filter (where state = 'active') as active,
                            count(*) filter (where state = 'failed') as failed,
-                           count(*) filter (where state = 'completed') as completed
+                           count(*) filter (where state = 'completed') as completed,
+                           (extract(epoch from now() - min(greatest(created_on, start_after))
+                             filter (where state in ('created', 'retry') and start_after <= now())) * 1000)::float8 as oldest
                       from pgboss.job group by name) j on j.name = q.name
          left join lateral (select coalesce(output->>'message', output->'value'->>'message', output::text) as error
                               from pgboss.job f where f.name = q.name and f.state = 'failed'
@@ -32,7 +35,7 @@ export async function queueStates(database: Database): Promise<readonly QueueSta
     );
     for (const { name, ...state } of rows) states.set(name, state);
   }
-  const none = { waiting: 0, active: 0, failed: 0, completed: 0, lastError: null };
+  const none = { waiting: 0, active: 0, failed: 0, completed: 0, lastError: null, oldestWaitingMs: null };
   return QUEUE_NAMES.map((queue) => ({ queue, ...(states.get(queue) ?? none) }));
 }
 

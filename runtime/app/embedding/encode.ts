@@ -21,6 +21,9 @@ export interface EncodeDeps {
   readonly onWait?: () => Promise<void>;
 }
 
+/** What is written down for a row without any text: nobody can mend that. */
+export const NOTHING_TO_EMBED = "There is nothing in it to embed.";
+
 export type Outcome =
   | { readonly row: Claimed; readonly vector: Vector }
   /** `final`: no further attempt can go otherwise. */
@@ -62,7 +65,7 @@ interface Prepared {
 export async function* encode(rows: readonly Claimed[], deps: EncodeDeps): AsyncGenerator<readonly Outcome[]> {
   const prepared = rows.map((row) => ({ row, chunks: chunksOf(row.content) }));
   const blank = prepared.filter(({ chunks }) => chunks.length === 0);
-  if (blank.length > 0) yield blank.map(({ row }) => ({ row, error: "There is nothing in it to embed.", final: true }));
+  if (blank.length > 0) yield blank.map(({ row }) => ({ row, error: NOTHING_TO_EMBED, final: true }));
   for (const group of groups(prepared, deps.batch)) yield* encodeGroup(group, deps);
 }
 

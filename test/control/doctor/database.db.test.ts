@@ -6,7 +6,7 @@ import { CHECKS } from "../../../control/doctor/checks/index.ts";
 import { runChecks } from "../../../control/doctor/run.ts";
 import { createPostgresCopy } from "../../support/databases.ts";
 import { MINIMAL } from "../../support/deployment.ts";
-import { healthWith, ROOT, sceneWith } from "./scene.ts";
+import { ROOT, sceneWith } from "./scene.ts";
 
 const cluster = process.env.CAIRN_TEST_PG_URL;
 
@@ -68,19 +68,6 @@ describe.skipIf(cluster === undefined)("doctor on a PostgreSQL server", () => {
     expect(await run("database.pool", "pool: 5000")).toMatchObject({
       status: "fail",
       message: expect.stringContaining("5002 connections"),
-    });
-  });
-
-  it("tells how long the oldest job has waited", async () => {
-    await connectedTo(async (client) => {
-      await client.query(`create schema if not exists pgboss;
-        create table pgboss.job (name text, state text, created_on timestamptz, start_after timestamptz);
-        insert into pgboss.job values ('embed', 'created', now() - interval '5 hours', now() - interval '5 hours')`);
-      const health = healthWith({ queues: [{ queue: "embed", waiting: 1, failed: 0 }] });
-      const outcome = await run("queues.backlog", "", { health: async () => health });
-      expect(outcome).toMatchObject({ status: "warn", message: "1 jobs wait, the oldest for 5 h." });
-      await client.query("drop table pgboss.job");
-      expect(await run("queues.backlog", "", { health: async () => health })).toMatchObject({ status: "pass" });
     });
   });
 

@@ -527,6 +527,13 @@ export const WRONGS: readonly Wrong[] = [
     seen: health({ queues: [{ queue: "embed", waiting: 20_000, failed: 0 }] }),
   },
   {
+    id: "queues.backlog",
+    when: "one waits for hours, whatever the store is",
+    status: "warn",
+    says: /1 job waits, the oldest for 5 h\./,
+    seen: health({ queues: [{ queue: "embed", waiting: 1, failed: 0, oldestWaitingMs: 5 * 3_600_000 }] }),
+  },
+  {
     id: "providers.keys",
     when: "the variable is not set",
     status: "fail",

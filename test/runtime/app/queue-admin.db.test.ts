@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { MAX_ATTEMPTS } from "../../../runtime/app/embedding/embedding.ts";
 import { createQueueAdmin } from "../../../runtime/app/queue-admin.ts";
 import { createSynthesisQueue } from "../../../runtime/app/transcript/synthesis-queue.ts";
 import { QUEUES } from "../../../runtime/contracts/jobs.ts";
 import { createJobQueue } from "../../../runtime/workers/queue.ts";
 import { describeEachDatabase, silent } from "../../support/databases.ts";
 import { said, write, writerOf } from "../../support/memory.ts";
+import { embedderOf, fakeEncoder, makeDue, never } from "./embedding/support.ts";
 
 describeEachDatabase("the operator's view of the queues", (open) => {
   it("backfills where no queue runs yet, once, and lets what has died since wait again", async () => {
@@ -13,7 +15,7 @@ describeEachDatabase("the operator's view of the queues", (open) => {
     const jobs = createJobQueue({ database, logger: silent, newId: randomUUID });
     onTestFinished(() => jobs.stop(1_000));
     const synthesis = createSynthesisQueue({ database, jobs, logger: silent });
-    const admin = createQueueAdmin({ jobs, synthesis });
+    const admin = createQueueAdmin({ database, jobs, synthesis });
     const calls = ["a", "b", "c"].map((key) => said("", { key, role: "assistant", toolName: "shell" }));
     const { rows } = await write(writerOf(database), "s", [said("hello"), ...calls]);
     const ofSynthesis = async () => (await admin.states()).find(({ queue }) => queue === QUEUES.synthesizeToolCall);
@@ -31,6 +33,10 @@ describeEachDatabase("the operator's view of the queues", (open) => {
     ]);
     expect(both.reduce((sum, { enqueued }) => sum + enqueued, 0)).toBe(3);
     expect(await ofSynthesis()).toMatchObject({ waiting: 3, failed: 0, lastError: null });
+    await database.query(
+      "update pgboss.job set created_on = now() - interval '2 hours', start_after = now() - interval '1 hour'",
+    );
+    expect(Math.round(((await ofSynthesis())?.oldestWaitingMs ?? 0) / 60_000)).toBe(60);
     expect(await jobs.liveKeys(QUEUES.synthesizeToolCall)).toEqual(new Set(rows.slice(1).map(({ id }) => id)));
 
     await database.query(
@@ -47,5 +53,40 @@ describeEachDatabase("the operator's view of the queues", (open) => {
     });
     expect(await admin.retryFailed(QUEUES.synthesizeToolCall, { errorPattern: "AWAY" })).toMatchObject({ retried: 1 });
     expect(await ofSynthesis()).toMatchObject({ waiting: 3, failed: 0, lastError: null });
+  });
+
+  it("shows rows that the embedder gave up as failed work, and has those of an error tried again", async () => {
+    const database = await open({ fresh: true });
+    const jobs = createJobQueue({ database, logger: silent, newId: randomUUID });
+    const synthesis = createSynthesisQueue({ database, jobs, logger: silent });
+    const wakeEmbedder = vi.fn();
+    const admin = createQueueAdmin({ database, jobs, synthesis, wakeEmbedder });
+    const ofEmbed = async () => (await admin.states()).find(({ queue }) => queue === QUEUES.embed);
+    const fake = await fakeEncoder({
+      fault: ({ texts }) =>
+        texts.some((text) => text.includes("poison")) ? { kind: "status", status: 500 } : undefined,
+    });
+    await write(writerOf(database), "s", [said("a car"), said("poison one"), said("poison two"), said(" ")]);
+    const embedder = embedderOf(database, fake);
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+      await makeDue(database);
+      await embedder.run(never);
+    }
+    // What has nothing to embed in it is no failure that anybody could mend.
+    expect(await ofEmbed()).toMatchObject({ failed: 2, lastError: expect.stringContaining("500") });
+
+    const none = { matched: 0, retried: 0, skipped: 0 };
+    expect(await admin.retryFailed(QUEUES.embed, { errorPattern: "no such error" })).toEqual(none);
+    expect(await admin.retryFailed(QUEUES.compact, {})).toEqual(none);
+    const both = { matched: 2, retried: 2, skipped: 0 };
+    expect(await admin.retryFailed(QUEUES.embed, { errorPattern: "50\\d", dryRun: true })).toEqual(both);
+    expect(await ofEmbed()).toMatchObject({ failed: 2 });
+    expect(wakeEmbedder).not.toHaveBeenCalled();
+    fake.setFault(undefined);
+    expect(await admin.retryFailed(QUEUES.embed, { errorPattern: "50\\d" })).toEqual(both);
+    expect(wakeEmbedder).toHaveBeenCalledOnce();
+    expect(await ofEmbed()).toMatchObject({ failed: 0, lastError: null });
+    expect(await embedder.run(never)).toEqual({ embedded: 2, failed: 0, away: null });
+    expect(await admin.retryFailed(QUEUES.embed, {})).toEqual(none);
   });
 });

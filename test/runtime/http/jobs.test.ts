@@ -10,7 +10,17 @@ describe("the job queues over HTTP", () => {
     const { server } = startServer();
     const answer = await server.inject({ url: "/api/admin/jobs", headers: OWNER });
     expect(answer.json().result).toEqual({
-      queues: [{ queue: "embed", waiting: 2, active: 1, failed: 1, completed: 4, last_error: "the model is away" }],
+      queues: [
+        {
+          queue: "embed",
+          waiting: 2,
+          active: 1,
+          failed: 1,
+          completed: 4,
+          last_error: "the model is away",
+          oldest_waiting_ms: 1_500,
+        },
+      ],
     });
   });
 

@@ -7,12 +7,14 @@ export interface QueueState {
   readonly waiting: number;
   readonly failed: number;
   readonly lastError: string | null;
+  /** Null where none waits, or where the node does not tell. */
+  readonly oldestWaitingMs: number | null;
 }
 
 /** Unavailable without a node that answers. A node of another version may tell more, or less. */
 export async function queueStates(scene: Scene): Promise<readonly QueueState[]> {
   const { queues } = await scene.health();
-  return queues.flatMap(({ queue, waiting, failed, lastError }) =>
+  return queues.flatMap(({ queue, waiting, failed, lastError, oldestWaitingMs }) =>
     typeof queue === "string"
       ? [
           {
@@ -20,6 +22,7 @@ export async function queueStates(scene: Scene): Promise<readonly QueueState[]> 
             waiting: count(waiting),
             failed: count(failed),
             lastError: typeof lastError === "string" ? lastError : null,
+            oldestWaitingMs: typeof oldestWaitingMs === "number" ? oldestWaitingMs : null,
           },
         ]
       : [],
