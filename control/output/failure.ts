@@ -31,7 +31,7 @@ export class Interrupted extends Error {
   readonly exitCode: number;
 
   constructor(signal: "SIGINT" | "SIGTERM" | "SIGHUP") {
-    super("Interrupted");
+    super(signal === "SIGINT" ? "The command was interrupted." : "The command was terminated.");
     this.name = "Interrupted";
     this.exitCode = signal === "SIGINT" ? EXIT.interrupted : EXIT.terminated;
   }
@@ -53,7 +53,7 @@ export function needsTerminal(what: string, flag: string): UsageError {
 /** `command` is the command as it is typed, for example `memory backup`. */
 export function describeFailure(error: unknown, command?: string): Failure {
   if (error instanceof Interrupted) {
-    return { exitCode: error.exitCode, body: body("RUNTIME_TURN_ABORTED", "Interrupted.") };
+    return { exitCode: error.exitCode, body: body("RUNTIME_INTERRUPTED", error.message) };
   }
   if (error instanceof UsageError) {
     return { exitCode: EXIT.usage, body: body("RUNTIME_INVALID_REQUEST", error.message, error.hint) };

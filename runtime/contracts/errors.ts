@@ -83,6 +83,8 @@ export const ERROR_CODES = {
   RUNTIME_START_FAILED: traits("fatal", false, 500),
   RUNTIME_STOP_TIMEOUT: traits("error", true, 504),
   RUNTIME_UNSAFE_LISTEN: traits("fatal", false, 500),
+  /** Of the command line: whoever ran the command asked it to end. */
+  RUNTIME_INTERRUPTED: traits("warning", true, 499),
   RUNTIME_INTERNAL: traits("error", false, 500),
 
   PROVIDER_UNKNOWN: traits("error", false, 404),

@@ -28,6 +28,16 @@ describe("the exit code", () => {
   });
 });
 
+describe("an interrupted command", () => {
+  it.each([
+    ["SIGINT", "The command was interrupted."],
+    ["SIGTERM", "The command was terminated."],
+  ] as const)("says so after %s, and speaks of no turn", (signal, message) => {
+    const { body } = describeFailure(new Interrupted(signal));
+    expect(body).toMatchObject({ code: "RUNTIME_INTERRUPTED", severity: "warning", retryable: true, message });
+  });
+});
+
 describe("the words", () => {
   it("are the message, what is wrong where, the hint and the code", () => {
     const issues = [{ path: "a.b", message: "must be a number" }];
