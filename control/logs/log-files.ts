@@ -15,6 +15,8 @@ export interface LogFile {
 const LOG_NAME = /^cairn(?:\.[\w-]+)*\.log(?:\.\d+)?$/;
 const BLOCK = 64 * 1024;
 const NEWLINE = 0x0a;
+/** Bytes that tell a file from others: the time of its first line is among them. */
+const HEAD = 512;
 
 /** Oldest first; empty when there is no log yet. */
 export async function listLogFiles(directory: string): Promise<LogFile[]> {
@@ -96,6 +98,18 @@ export async function* linesBackward(path: string, to: number): AsyncGenerator<s
       rest = block.subarray(0, end);
     }
     if (to > 0) yield rest.toString("utf8");
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The first bytes of a file, one character each; empty where it is gone or is another file by now. */
+export async function headOf({ path, id }: LogFile): Promise<string> {
+  const handle = await openIfThere(path, id);
+  if (handle === null) return "";
+  try {
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(HEAD), 0, HEAD, 0);
+    return buffer.toString("latin1", 0, bytesRead);
   } finally {
     await handle.close();
   }

@@ -1,7 +1,8 @@
 /** Reads the log: what is there, and what comes while one waits, across rotations. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { type LogFile, linesBackward, linesForward, listLogFiles } from "./log-files.ts";
+import { type Followed, placesOf } from "./followed-files.ts";
+import { headOf, type LogFile, linesBackward, linesForward, listLogFiles } from "./log-files.ts";
 import { isBefore, isWanted, type LogFilter, type LogLine, parseLine } from "./log-filter.ts";
 
 const POLL_MS = 200;
@@ -34,31 +35,33 @@ export async function* follow(
   from: Positions,
   signal: AbortSignal,
 ): AsyncGenerator<LogLine> {
-  const positions = new Map(from);
+  let followed: Followed = { places: new Map([...from].map(([id, at]) => [id, { at, head: null }])), emptied: [] };
   const missed = new Map<string, number>();
   while (!signal.aborted) {
-    for (const id of positions.keys()) missed.set(id, (missed.get(id) ?? 0) + 1);
     // Oldest first: the end of a file that was rotated away comes before the beginning of the new one.
-    for (const file of await listLogFiles(directory)) {
-      missed.delete(file.id);
-      const known = positions.get(file.id) ?? 0;
-      // Shorter than before: it was emptied, or its number was given to a new file.
-      const start = file.size < known ? 0 : known;
-      positions.set(file.id, start);
-      if (file.size === start) continue;
-      const lines = linesForward(file.path, { from: start, to: file.size, id: file.id });
+    const files = await listLogFiles(directory);
+    const seen = await Promise.all(files.map(async (file) => ({ ...file, head: await headOf(file) })));
+    followed = placesOf(followed, seen);
+    const places = new Map(followed.places);
+    followed = { ...followed, places };
+    for (const file of files) {
+      const place = places.get(file.id);
+      if (place === undefined || file.size <= place.at) continue;
+      const lines = linesForward(file.path, { from: place.at, to: file.size, id: file.id });
       let step = await lines.next();
       for (; !step.done; step = await lines.next()) {
         const line = parseLine(step.value);
         if (isWanted(line, filter)) yield line;
         if (signal.aborted) return;
       }
-      positions.set(file.id, step.value);
+      places.set(file.id, { ...place, at: step.value });
     }
-    for (const [id, polls] of missed) {
-      if (polls < POLLS_MISSED) continue;
-      missed.delete(id);
-      positions.delete(id);
+    const there = new Set(files.map(({ id }) => id));
+    for (const id of [...places.keys()]) {
+      const polls = there.has(id) ? 0 : (missed.get(id) ?? 0) + 1;
+      if (polls > POLLS_MISSED) places.delete(id);
+      if (polls === 0 || polls > POLLS_MISSED) missed.delete(id);
+      else missed.set(id, polls);
     }
     await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
   }

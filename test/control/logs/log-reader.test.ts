@@ -1,3 +1,4 @@
+import { appendFileSync, copyFileSync, truncateSync } from "node:fs";
 import { appendFile, mkdir, rename, symlink, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -106,6 +107,29 @@ describe("following the log", () => {
     await writeFile(join(dir, "cairn.1.log"), '{"msg":"b"}\n');
     await until(2);
     expect(seen).toEqual(["a", "b"]);
+  });
+
+  it("survives a rotation that copies and empties, however quickly the file grows again", async () => {
+    const { dir, seen, until } = await following(["a", "b"]);
+    const log = join(dir, "cairn.1.log");
+    const add = (text: string) => appendFile(log, `{"msg":"${text}"}\n`);
+    await add("c");
+    await until(3);
+    // Between two looks, so that its end is in the copy alone.
+    appendFileSync(log, '{"msg":"d"}\n');
+    copyFileSync(log, `${log}.1`);
+    truncateSync(log);
+    for (const text of ["e", "f", "g", "h", "i", "j"]) appendFileSync(log, `{"msg":"${text}"}\n`);
+    await until(10);
+    expect([...seen].sort()).toEqual(["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
+    // A copy that stands a while before the file is emptied.
+    copyFileSync(log, `${log}.2`);
+    await add("k");
+    await until(11);
+    truncateSync(log);
+    await add("l");
+    await until(12);
+    expect(seen.slice(10)).toEqual(["k", "l"]);
   });
 
   it("starts again with a file that was emptied", async () => {
