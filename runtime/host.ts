@@ -47,6 +47,7 @@ import {
   workspaceSeed,
   writeTags,
 } from "./host/settings.ts";
+import { createSynthesisParts } from "./host/synthesis.ts";
 import { composeTurns } from "./host/turns.ts";
 import { seedWorkspaces } from "./host/workspace-seed.ts";
 import { createServer, listenOn } from "./http/index.ts";
@@ -127,6 +128,14 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     clock,
     newId,
     logger,
+  });
+  const synthesizer = createSynthesisParts(loaded, {
+    database,
+    jobs,
+    clock,
+    logger,
+    redact: options.redact,
+    onWritten: () => embedding?.embedder.wake(),
   });
   const writer = createWriter({
     database,
@@ -262,6 +271,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
       startedAt,
       state: () => state,
       schemaVersion: () => schemaVersion,
+      workers: () => ({ synthesis: synthesizer.state() }),
     }),
     tokens: createTokens({ database, newId, clock, randomBytes, ...(ownerToken ? { ownerToken } : {}) }),
     archives,
@@ -318,6 +328,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
       await jobs.start();
       await housekeeping.start();
       await embedding?.embedder.start();
+      await synthesizer.start();
       await turnWork.start(stopping.signal);
       await agentChannel.start();
     }

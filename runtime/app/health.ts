@@ -9,6 +9,7 @@ import type { Health, HealthReport, HealthStatus } from "./api.ts";
 import type { Agent } from "./turn/agents.ts";
 import type { Dispatcher } from "./turn/dispatcher.ts";
 import type { TurnStore } from "./turn/turn-store.ts";
+import type { WorkerState } from "./worker-state.ts";
 
 export interface HealthDeps {
   readonly version: string;
@@ -25,6 +26,8 @@ export interface HealthDeps {
   readonly startedAt: Date;
   state(): NodeState;
   schemaVersion(): number | null;
+  /** Workers of the memory that need a model, by their names. */
+  workers(): Readonly<Record<string, WorkerState>>;
 }
 
 export type NodeState = "starting" | "running" | "draining" | "stopped";
@@ -107,7 +110,7 @@ export function createHealth(deps: HealthDeps): Health {
             { platform, state: state === "running" ? "up" : "down" },
           ]),
         ),
-        memory: { ...memory },
+        memory: { ...memory, workers: deps.workers() },
         queues,
         mesh: { enabled: deps.meshEnabled },
         schema_version: deps.schemaVersion(),

@@ -40,3 +40,4 @@ export {
   type Secret,
   type SecretsFile,
 } from "./secrets-file.ts";
+export { type ToolSynth, type ToolSynthEndpoint, toolSynth } from "./tool-synth.ts";

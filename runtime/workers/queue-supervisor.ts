@@ -185,7 +185,13 @@ async function employ(boss: PgBoss, { queue, concurrency, pollS, run }: WorkerSe
   await boss.work<object>(
     queue,
     // New jobs are notified; the poll finds those whose time has come, so it is no slower when notifications work.
-    { localConcurrency: concurrency, pollingIntervalSeconds, notifyPollingIntervalSeconds: pollingIntervalSeconds },
+    {
+      localConcurrency: concurrency,
+      pollingIntervalSeconds,
+      notifyPollingIntervalSeconds: pollingIntervalSeconds,
+      // A backlog is worked off without a pause after each job.
+      burstWhenReadyExceeds: 1,
+    },
     async (jobs) => {
       for (const job of jobs) await run(job.id, job.data, job.signal);
     },
