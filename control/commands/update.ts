@@ -44,7 +44,10 @@ export default class Update extends InfraCommand<UpdateResult> {
   protected async work(interruption: Interruption): Promise<UpdateResult> {
     const { flags } = await this.parse(Update);
     if (flags.mesh) {
-      throw new UsageError("Rolling a whole mesh is not there yet.", "Update node after node, without --mesh.");
+      throw new UsageError(
+        "Rolling a whole mesh is not there yet.",
+        "Take one node after the other: `cairn infra up --node NAME --image IMAGE`.",
+      );
     }
     const deployment = findDeployment(flags);
     const { version, prebuilt, restart } = flags;

@@ -127,7 +127,10 @@ export function onlyNode({ plan }: ReadProject): string {
   if (first === undefined) throw new UsageError("The deployment has no node.");
   if (more.length > 0) {
     const names = plan.nodes.map(({ name }) => name).join(", ");
-    throw new UsageError(`The stack has several nodes: ${names}.`, "Roll them with `cairn update --mesh`.");
+    throw new UsageError(
+      `The stack has several nodes: ${names}.`,
+      "Take one node after the other: `cairn infra up --node NAME --image IMAGE`.",
+    );
   }
   return first.name;
 }

@@ -29,7 +29,7 @@ export const meshPeers: Check = {
     if (away.length === 0) return pass(`All ${unique.length} other nodes can be reached.`);
     return warn(
       `${away.length} of ${unique.length} other nodes cannot be reached: ${away.join(", ")}.`,
-      "Start them, or check the network between; `cairn mesh list` shows what the node knows of them.",
+      "Start them, or check the network between; mesh.json in the home directory has what the node knows of them.",
     );
   },
 };

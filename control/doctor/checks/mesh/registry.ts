@@ -17,7 +17,7 @@ export const meshRegistry: Check = {
         if (seeds.length > 0 || mdns) return pass(`There is no ${path} yet: it comes with the first meeting.`);
         return warn(
           `There is no ${path}, and no way to find other nodes.`,
-          "Join a mesh with `cairn mesh join`, or name mesh.seeds.",
+          "Name other nodes in mesh.seeds, or let mesh.mdns look for them.",
         );
       }
       return pass(`${path} names ${members.length} ${members.length === 1 ? "node" : "nodes"}.`);

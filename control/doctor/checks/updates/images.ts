@@ -26,7 +26,7 @@ export const updatesImages: Check = {
     if (older.length === 0) return pass(`All ${nodes.length} deployed nodes have the newest image (${built.version}).`);
     return warn(
       `${older.length} of ${nodes.length} nodes have another image than the newest one (${built.version}): ${older.map(({ name }) => name).join(", ")}.`,
-      "`cairn update --mesh` brings them up to it, one by one.",
+      `Give it to them one by one: \`cairn infra up --node ${older[0]?.name}\`.`,
     );
   },
 };
