@@ -13,7 +13,7 @@ describe("cairn update", () => {
     const cli = await createCli();
     expect(await cli.run(["update", "--mesh"])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("node after node"),
+      stderr: expect.stringContaining("cairn infra up --node"),
     });
   });
 

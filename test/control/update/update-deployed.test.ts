@@ -100,9 +100,9 @@ describe("update of a deployed node", () => {
   });
 
   it.each([
-    ["several nodes", { nodes: ["main", "worker"] }],
-    ["Kubernetes", { target: "kubernetes" }],
-  ])("is refused for %s, pointing to --mesh", async (_name, shape) => {
-    await expect(play(shape)).rejects.toMatchObject({ name: "UsageError", hint: expect.stringContaining("--mesh") });
+    ["several nodes", { nodes: ["main", "worker"] }, "cairn infra up --node"],
+    ["Kubernetes", { target: "kubernetes" }, "--mesh"],
+  ])("is refused for %s, with the way out", async (_name, shape, hint) => {
+    await expect(play(shape)).rejects.toMatchObject({ name: "UsageError", hint: expect.stringContaining(hint) });
   });
 });
