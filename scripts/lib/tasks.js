@@ -18,7 +18,7 @@ export const TASKS = {
   cairn: { command: ["bin/cairn.js"], built: true },
   test: { command: ["scripts/test.ts"] },
   prepare: { command: ["test/lanes/prepare.ts"] },
-  nightly: { command: ["node_modules/vitest/vitest.mjs", "run", "--project", "nightly"] },
+  nightly: { command: ["node_modules/vitest/vitest.mjs", "run", "--project", "nightly"], built: true },
   bench: { command: ["bench/run.ts"], built: true },
   build: { command: ["scripts/build.js"] },
   lint: { command: ["node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings", "."] },

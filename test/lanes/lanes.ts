@@ -35,7 +35,7 @@ export const LANES: readonly Lane[] = [
   lane("ssh", "test/**/*.ssh.test.ts", { needs: ["sshd"], timeoutMs: 60_000 }),
   lane("kubernetes", "test/**/*.kubernetes.test.ts", { needs: ["kubernetes"], timeoutMs: 180_000 }),
   lane("browser", "test/**/*.browser.test.ts", { needs: ["chromium"], timeoutMs: 120_000 }),
-  lane("nightly", "test/**/*.nightly.test.ts", { timeoutMs: 900_000, always: false }),
+  lane("nightly", "test/**/*.nightly.test.ts", { postgres: true, timeoutMs: 900_000, always: false }),
 ];
 
 /** Names in REQUIRE_LANES. Throws for a name that is no lane, so that a typing error cannot skip silently. */
