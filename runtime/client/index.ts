@@ -3,6 +3,19 @@
 export type { CommandReply } from "../contracts/channel.ts";
 export { CairnError, type ErrorBody, type ErrorCode } from "../contracts/errors.ts";
 export type { StreamEvent, TurnResult } from "../contracts/stream.ts";
+export {
+  type CaptureBatch,
+  type CaptureClient,
+  type CaptureClientOptions,
+  type CaptureEvent,
+  type CaptureResult,
+  createCaptureClient,
+  type Delivery,
+  type ReplayReport,
+  type SendReport,
+  type SpoolProblem,
+  type SpoolStatus,
+} from "./capture/index.ts";
 export { type Client, type ClientOptions, createClient } from "./client.ts";
 export type {
   BackfillResult,

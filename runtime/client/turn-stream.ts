@@ -1,7 +1,6 @@
 /** A turn's events over server-sent events. A connection that breaks is taken up again where it broke. */
 
 import { setTimeout as delay } from "node:timers/promises";
-import { EventSourceParserStream } from "eventsource-parser/stream";
 import { CairnError, ChannelError } from "../contracts/errors.ts";
 import { isFinal, type StreamEvent } from "../contracts/stream.ts";
 import { asConnectionError, type Connection, request } from "./http.ts";
@@ -81,6 +80,8 @@ async function* eventsOf(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<{ readonly id: string | undefined; readonly event: StreamEvent }> {
   if (!response.body) return;
+  // Only who follows turns needs it: the rest of the client does with Node's own modules.
+  const { EventSourceParserStream } = await import("eventsource-parser/stream");
   const silence = new AbortController();
   let timer = setTimeout(() => silence.abort(), SILENCE_MS);
   const heard = new TransformStream<Uint8Array, Uint8Array>({

@@ -10,7 +10,7 @@ import type {
   TurnState,
 } from "../../runtime/app/api.ts";
 import { SCOPES } from "../../runtime/app/api.ts";
-import type { CaptureBatch } from "../../runtime/app/capture/capture.ts";
+import type { CaptureBatch } from "../../runtime/contracts/capture.ts";
 import type { CommandRequest, InboundMessage } from "../../runtime/contracts/channel.ts";
 import { CairnError, fromErrorBody, MemoryError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import { isFinal, type StreamEvent } from "../../runtime/contracts/stream.ts";

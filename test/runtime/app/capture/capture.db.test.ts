@@ -1,12 +1,8 @@
 import fc from "fast-check";
 import { beforeAll, expect, it } from "vitest";
-import {
-  type Capture,
-  type CaptureBatch,
-  type CaptureEvent,
-  createCapture,
-} from "../../../../runtime/app/capture/capture.ts";
+import { type Capture, createCapture } from "../../../../runtime/app/capture/capture.ts";
 import type { WrittenNotice } from "../../../../runtime/app/transcript/writer.ts";
+import type { CaptureBatch, CaptureEvent } from "../../../../runtime/contracts/capture.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 import { writerOf } from "../../../support/memory.ts";

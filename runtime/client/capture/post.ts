@@ -1,0 +1,93 @@
+/** One batch to the node, and what that means for its file. */
+
+import type { CaptureBatch, CaptureResult } from "../../contracts/capture.ts";
+import { ERROR_CODES, type ErrorBody } from "../../contracts/errors.ts";
+
+export interface CaptureNode {
+  readonly baseUrl: string;
+  readonly token: string;
+  readonly timeoutMs: number;
+  readonly fetch: typeof fetch;
+}
+
+export type Answer =
+  | { readonly kind: "stored"; readonly result: CaptureResult }
+  /** Later it may be taken. `away`: no batch will be taken now; otherwise it may be this one. */
+  | { readonly kind: "later"; readonly away: boolean; readonly reason: string }
+  | { readonly kind: "refused"; readonly status: number; readonly error: ErrorBody };
+
+const STOPPED = "there was no time left to ask the node";
+
+/** Never rejects; after the signal it does not ask any more. */
+export async function postBatch(node: CaptureNode, batch: CaptureBatch, signal?: AbortSignal): Promise<Answer> {
+  if (signal?.aborted) return { kind: "later", away: true, reason: STOPPED };
+  const deadline = AbortSignal.timeout(node.timeoutMs);
+  try {
+    const response = await node.fetch(`${node.baseUrl}/api/capture`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${node.token}`, "content-type": "application/json" },
+      body: JSON.stringify(batch),
+      redirect: "error",
+      signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+    });
+    return judge(response.status, await response.text());
+  } catch (error) {
+    const late = deadline.aborted ? `no answer within ${node.timeoutMs / 1_000} s` : reasonOf(error);
+    const reason = signal?.aborted ? STOPPED : late;
+    return { kind: "later", away: true, reason };
+  }
+}
+
+/**
+ * Design, section 3: kept on 5xx, 401 and 429; other 4xx go to `dead/`. 408 is a connection that was too slow. A success
+ * without a result is the answer of something else that listens there.
+ */
+export function judge(status: number, text: string): Answer {
+  const body = parse(text);
+  if (status >= 200 && status < 300) {
+    const result = body?.["result"];
+    if (isRecord(result) && typeof result["conversation_id"] === "string") {
+      // The route's own shape.
+      return { kind: "stored", result: result as unknown as CaptureResult };
+    }
+    return { kind: "later", away: true, reason: "the answer is not that of a node" };
+  }
+  const error = errorOf(body, status);
+  const reason = `${status} ${error.code}: ${error.message}`;
+  if (status >= 400 && status < 500 && status !== 401 && status !== 408 && status !== 429) {
+    return { kind: "refused", status, error };
+  }
+  return { kind: "later", away: status !== 500, reason };
+}
+
+function errorOf(body: Readonly<Record<string, unknown>> | null, status: number): ErrorBody {
+  const error = body?.["error"];
+  if (isRecord(error) && typeof error["code"] === "string" && typeof error["message"] === "string") {
+    // An ErrorBody has a code and a message; the rest is optional or told by the code.
+    return error as unknown as ErrorBody;
+  }
+  const { severity } = ERROR_CODES.RUNTIME_INTERNAL;
+  const message = `The address answered ${status} in words that are not a node's.`;
+  return { code: "RUNTIME_INTERNAL", message, severity, retryable: false };
+}
+
+function parse(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** fetch says "fetch failed" and hides the rest in the cause. */
+function reasonOf(error: unknown): string {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    if ("code" in at && typeof at.code === "string") return at.code;
+  }
+  return error instanceof Error ? error.message : String(error);
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
