@@ -9,6 +9,7 @@ import { exists } from "../wizard/files.ts";
 import { templateDirectory } from "../wizard/templates.ts";
 import { loadedConfig, unknownAgent } from "./current.ts";
 import { type Edit, type EditOptions, editConfiguration } from "./edit.ts";
+import { deleteOwn, setOwn } from "./own-nodes.ts";
 import { ensureProvider } from "./providers.ts";
 
 export interface AgentEntry {
@@ -89,8 +90,8 @@ export async function addAgent(
         workspace: request.workspace,
       });
       ensureProvider(document, provider, undefined);
-      document.setIn(["agents", request.name], document.createNode(entry));
-      if (request.makeDefault) document.setIn(["runtime", "default_agent"], request.name);
+      setOwn(document, ["agents", request.name], document.createNode(entry));
+      if (request.makeDefault) setOwn(document, ["runtime", "default_agent"], request.name);
     },
     options,
   );
@@ -121,7 +122,7 @@ export async function removeAgent(
   const edit = await editConfiguration(
     deployment,
     (document) => {
-      document.deleteIn(["agents", name]);
+      deleteOwn(document, ["agents", name]);
     },
     options,
   );

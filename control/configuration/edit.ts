@@ -16,6 +16,7 @@ import { texts } from "../../runtime/config/tree.ts";
 import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import type { Deployment } from "../service/deployment.ts";
 import { type Current, inspectCurrent } from "./current.ts";
+import { keepLayout } from "./keep-layout.ts";
 
 export interface Edit {
   readonly file: string;
@@ -41,6 +42,7 @@ export interface PlannedEdit extends Edit {
 }
 
 const CONTEXT_LINES = 3;
+const YAML_STYLE = { lineWidth: 0, flowCollectionPadding: true } as const;
 
 /**
  * Applies `change` to the document. CONFIG_INVALID when the result has an error that the file did not have before;
@@ -66,22 +68,24 @@ export async function planEdit(
   const { file } = deployment;
   const { inspection: before } = await inspectCurrent(deployment, { signal });
   const text = await readFile(file, "utf8");
-  const document = parseDocument(text);
+  // With carriage returns the library keeps some of them inside comments.
+  const document = parseDocument(text.replaceAll("\r\n", "\n"));
   const [broken] = document.errors;
   if (broken) throw before.error ?? new ConfigError("CONFIG_INVALID", broken.message);
+  const unchanged = document.toString(YAML_STYLE);
   change(document);
-  const changed = document.toString({ lineWidth: 0, flowCollectionPadding: true });
-  // What the library would write without a change may differ in spaces: then nothing was asked for.
-  if (changed === parseDocument(text).toString({ lineWidth: 0, flowCollectionPadding: true })) {
+  const asked = document.toString(YAML_STYLE);
+  if (asked === unchanged) {
     return { file, changed: false, diff: "", warnings: before.warnings, missing: [], before: text, after: text };
   }
+  const changed = keepLayout({ text, unchanged, changed: asked });
 
   const { inspection: after, missing } = await inspectText(changed, deployment, signal);
   refuseNewErrors(before, after);
   const redact = createRedactor([...secretsOf(before, text), ...secretsOf(after, changed)]);
   const patch = createTwoFilesPatch(CONFIG_FILE, CONFIG_FILE, text, changed, "", "", { context: CONTEXT_LINES });
-  // The first line is a ruler that only the patch tool needs.
-  const diff = redact(patch.slice(patch.indexOf("\n") + 1).replaceAll("\t\n", "\n"));
+  // Without the ruler above it, which only the patch tool needs, and the carriage returns of the file.
+  const diff = redact(patch.slice(patch.indexOf("--- ")).replace(/[\t\r]+$/gm, ""));
   return { file, changed: true, diff, warnings: after.warnings, missing, before: text, after: changed };
 }
 

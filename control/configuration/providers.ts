@@ -8,6 +8,7 @@ import type { Deployment } from "../service/deployment.ts";
 import { SERVICES } from "../wizard/catalogue.ts";
 import { loadedConfig, standIn, unknownAgent } from "./current.ts";
 import { type Edit, type EditOptions, editConfiguration } from "./edit.ts";
+import { deleteOwn, setOwn } from "./own-nodes.ts";
 
 export interface ProviderEntry {
   readonly id: string;
@@ -75,8 +76,8 @@ export async function switchProvider(
     (document) => {
       if (request.provider !== undefined) ensureProvider(document, provider, request.baseUrl, request.model);
       if (provider !== agent.provider) {
-        document.setIn(["agents", name, "provider"], provider);
-        document.deleteIn(["agents", name, "model"]);
+        setOwn(document, ["agents", name, "provider"], provider);
+        deleteOwn(document, ["agents", name, "model"]);
       }
       if (request.model !== undefined) setModel(document, config, { name, provider, model: request.model });
     },
@@ -88,7 +89,7 @@ export async function switchProvider(
 /** Adds a well-known provider that the file lacks. RUNTIME_NOT_FOUND, with what is known, for any other. */
 export function ensureProvider(document: Document, id: string, baseUrl: string | undefined, model?: string): void {
   if (document.hasIn(["providers", id])) {
-    if (baseUrl !== undefined) document.setIn(["providers", id, "base_url"], baseUrl);
+    if (baseUrl !== undefined) setOwn(document, ["providers", id, "base_url"], baseUrl);
     return;
   }
   const service = SERVICES.find((known) => known.id === id);
@@ -119,7 +120,7 @@ export function ensureProvider(document: Document, id: string, baseUrl: string |
       ? {}
       : { api_key: `\${${variable}}` }),
   };
-  document.setIn(["providers", id], document.createNode(entry));
+  setOwn(document, ["providers", id], document.createNode(entry));
 }
 
 /** At the agent where the provider serves others too, so that only this agent changes; else at the provider. */
@@ -131,7 +132,7 @@ function setModel(
   const shared = Object.entries(config.agents).some(([other, agent]) => other !== name && agent.provider === provider);
   const own = config.agents[name];
   const atAgent = shared || (own?.model !== undefined && own.provider === provider);
-  document.setIn(atAgent ? ["agents", name, "model"] : ["providers", provider, "model"], model);
+  setOwn(document, atAgent ? ["agents", name, "model"] : ["providers", provider, "model"], model);
 }
 
 function modelOf(config: Config, provider: string): string | null {

@@ -6,6 +6,7 @@ import { type Config, LOGIN_KINDS, type LoginEndpoints, loginOf } from "../../ru
 import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import { loadedConfig } from "../configuration/current.ts";
 import { editConfiguration } from "../configuration/edit.ts";
+import { setOwn } from "../configuration/own-nodes.ts";
 import type { Deployment } from "../service/deployment.ts";
 
 export interface LoginTarget {
@@ -57,7 +58,7 @@ export function chooseProvider(providers: Config["providers"]): string | undefin
 /** Writes the client id into cairn.yaml, in place. */
 export async function saveClientId(deployment: Deployment, provider: string, clientId: string): Promise<void> {
   await editConfiguration(deployment, (document) => {
-    document.setIn(["providers", provider, "login", "client_id"], clientId);
+    setOwn(document, ["providers", provider, "login", "client_id"], clientId);
   });
 }
 

@@ -1,5 +1,6 @@
 /** Puts settings into a YAML document; everything else in it, comments and unknown keys too, stays as it is. */
 import { type Document, isMap, isScalar, isSeq } from "yaml";
+import { deleteOwn, setOwn } from "../configuration/own-nodes.ts";
 import type { Setting } from "./settings.ts";
 
 /** What the settings `after` say otherwise than `before`; the rest of the document is not touched. */
@@ -21,7 +22,8 @@ export function applySetting(document: Document, { path, value, entry }: Setting
   const found = resolved(document, path);
   if (entry === true && found !== null && document.hasIn(found)) return;
   makeRoom(document, path);
-  document.setIn(
+  setOwn(
+    document,
     resolved(document, path) ?? [...path.slice(0, -1), lengthAt(document, path.slice(0, -1))],
     nodeOf(document, value),
   );
@@ -29,7 +31,7 @@ export function applySetting(document: Document, { path, value, entry }: Setting
 
 function removeAt(document: Document, path: readonly string[]): void {
   const found = resolved(document, path);
-  if (found !== null && document.hasIn(found)) document.deleteIn(found);
+  if (found !== null && document.hasIn(found)) deleteOwn(document, found);
 }
 
 /** The path with the places of list entries; null where such an entry is not there. */
@@ -56,7 +58,7 @@ function makeRoom(document: Document, path: readonly string[]): void {
     const list = path[length]?.startsWith("@") === true;
     const node = document.getIn(parent, true);
     if (node === undefined || node === null || (isScalar(node) && node.value === null)) {
-      document.setIn(parent, document.createNode(list ? [] : {}));
+      setOwn(document, parent, document.createNode(list ? [] : {}));
     } else if ((isMap(node) || isSeq(node)) && node.items.length === 0) node.flow = false;
   }
 }
