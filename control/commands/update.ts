@@ -16,13 +16,14 @@ export default class Update extends InfraCommand<UpdateResult> {
   static override description =
     "Bring one node to another version, and back if it does not pass\n\n" +
     "A node that runs from a source tree goes to the newest release, or to --version: it is fetched and built beside the old one, " +
-    "which runs on meanwhile; then the node is restarted and tested. A node that was deployed gets an image of that build, or the one " +
+    "which runs on meanwhile; then the node is restarted and tested. With --prebuilt the build comes as an archive. A node that was deployed gets an image of that build, or the one " +
     "of --prebuilt. Where the test fails, the former version comes back. Exit codes: 0 done, 1 failed (nothing was changed, " +
     "or it was rolled back), 3 locked, 4 needs an operator.";
 
   static override examples = [
     "<%= config.bin %> update",
     "<%= config.bin %> update --version 1.4.0 --no-restart",
+    "<%= config.bin %> update --prebuilt https://downloads.example.org/cairn-1.4.0.tgz",
     "<%= config.bin %> update --prebuilt registry.example.org/team/cairn@sha256:0123... --json",
   ];
 
@@ -33,8 +34,15 @@ export default class Update extends InfraCommand<UpdateResult> {
       description: "Release to go to (default: the newest; a pre-release only by its name)",
     }),
     prebuilt: Flags.string({
-      helpValue: "IMAGE|FILE",
-      description: "Image for a deployed node: a name, repository@sha256:..., or an archive of `docker image save`",
+      helpValue: "IMAGE|FILE|URL",
+      description:
+        "For a deployed node an image: a name, repository@sha256:..., or an archive of `docker image save`. Else a built program: " +
+        "an archive of `npm pack`, as a file or an https address, with its checksum beside it in <archive>.sha256",
+    }),
+    checksum: Flags.string({
+      helpValue: "SHA256",
+      dependsOn: ["prebuilt"],
+      description: "Checksum of the archive, where none stands beside it",
     }),
     restart: Flags.boolean({ default: true, allowNo: true, description: "Restart the node now" }),
     mesh: Flags.boolean({ description: "Roll all nodes of the mesh" }),
@@ -50,12 +58,12 @@ export default class Update extends InfraCommand<UpdateResult> {
       );
     }
     const deployment = findDeployment(flags);
-    const { version, prebuilt, restart } = flags;
+    const { version, prebuilt, checksum, restart } = flags;
     return this.operate(flags, interruption, (run) => {
       const report = (message: string): void => {
         run.onEvent({ schema: 1, event: "phase", time: new Date().toISOString(), phase: "update", message });
       };
-      return update(run, { deployment, root: this.config.root, version, prebuilt, restart, report });
+      return update(run, { deployment, root: this.config.root, version, prebuilt, checksum, restart, report });
     });
   }
 

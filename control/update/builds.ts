@@ -14,6 +14,13 @@ import type { Git } from "./git.ts";
 /** The program itself, and the process of a node. */
 const ENTRIES = [join("control", "main.js"), join("runtime", "main.js")];
 const GRACE_MS = 5_000;
+const QUIET = ["--no-audit", "--no-fund", "--loglevel=error"];
+/** `production` is for a program that was built elsewhere: such an archive has no lockfile. */
+const NPM = {
+  packages: ["ci", "--include=dev", ...QUIET],
+  build: ["run", "build"],
+  production: ["install", "--omit=dev", "--no-package-lock", ...QUIET],
+} as const;
 
 export class Builds {
   readonly root: string;
@@ -22,8 +29,14 @@ export class Builds {
     this.root = root;
   }
 
+  /** Where each build has a folder of its own. */
+  get folder(): string {
+    return join(this.root, ".cache", "builds");
+  }
+
+  /** `commit` may be the checksum of an archive. */
   folderFor(version: string, commit: string): string {
-    return join(this.root, ".cache", "builds", `${version}-${commit.slice(0, 12)}`);
+    return join(this.folder, `${version}-${commit.slice(0, 12)}`);
   }
 
   /** Directory of the program's package.json that `dist` leads to; null: there is none now. */
@@ -32,10 +45,9 @@ export class Builds {
     return dist === null ? null : dirname(dist);
   }
 
-  /** `npm ci` and the build of the work tree. INFRA_BUILD_FAILED with the last words. */
-  async prepare(stage: string, step: "packages" | "build", signal: AbortSignal): Promise<void> {
-    const args =
-      step === "packages" ? ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"] : ["run", "build"];
+  /** What npm does in the folder of a build. INFRA_BUILD_FAILED with the last words. */
+  async prepare(stage: string, step: keyof typeof NPM, signal: AbortSignal): Promise<void> {
+    const args = NPM[step];
     const result = await execa("npm", args, {
       cwd: stage,
       reject: false,
@@ -112,9 +124,8 @@ export class Builds {
 
   /** Folders of builds other than these. */
   async others(kept: readonly string[]): Promise<readonly string[]> {
-    const folder = join(this.root, ".cache", "builds");
-    const names = await readdir(folder).catch(() => []);
-    return names.map((name) => join(folder, name)).filter((path) => !kept.includes(path));
+    const names = await readdir(this.folder).catch(() => []);
+    return names.map((name) => join(this.folder, name)).filter((path) => !kept.includes(path));
   }
 
   /** What is kept of the former build, as a directory of package.json. */

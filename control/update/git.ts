@@ -25,7 +25,7 @@ export class Git {
     const top = existsSync(join(this.#root, ".git")) ? await this.#try("rev-parse", "--show-toplevel") : null;
     if (top !== null && (await realpath(top)) === (await realpath(this.#root))) return;
     throw new RuntimeError("RUNTIME_INVALID_REQUEST", `The program in ${this.#root} is no Git checkout.`, {
-      hint: "Update it the way it was installed, for example with `npm install -g`; a deployed node takes --prebuilt IMAGE.",
+      hint: "Update it the way it was installed, for example with `npm install -g`, or pass --prebuilt with an archive (a deployed node: an image).",
     });
   }
 
@@ -85,10 +85,11 @@ export class Git {
   }
 
   async removeWorktree(folder: string): Promise<void> {
-    await this.#try("worktree", "remove", "--force", "--force", folder);
+    const isRepository = existsSync(join(this.#root, ".git"));
+    if (isRepository) await this.#try("worktree", "remove", "--force", "--force", folder);
     // What an orphaned npm of a killed update wrote there is not Git's to remove.
     await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
-    await this.#try("worktree", "prune");
+    if (isRepository) await this.#try("worktree", "prune");
   }
 
   /** Does nothing where the tree is at the commit already. */

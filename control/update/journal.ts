@@ -27,6 +27,8 @@ const journal = z.strictObject({
   schema: z.literal(1),
   /** Source tree. */
   root: z.string(),
+  /** `prebuilt`: from an archive; its checksum stands for the commit, and the tree is left alone. */
+  source: z.enum(["git", "prebuilt"]).default("git"),
   from: build,
   to: build.extend({ tag: z.string() }),
   /** Folder with the new build. */

@@ -3,6 +3,7 @@
  * goes on meanwhile; then one rename lets the next start run it. The tree itself moves last, when the node has passed its gate.
  */
 
+import semver from "semver";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { connect, defaultAgent } from "../service/connect.ts";
 import type { Deployment } from "../service/deployment.ts";
@@ -11,9 +12,11 @@ import type { NodeFile } from "../service/node-file.ts";
 import { inspectNode } from "../service/node-state.ts";
 import { unknownHolder } from "../service/stop-node.ts";
 import { Builds, versionIn } from "./builds.ts";
+import type { Candidate } from "./candidate.ts";
 import { gate } from "./gate.ts";
 import { Git } from "./git.ts";
 import { Journal, type JournalEntry, readJournal, type StepName } from "./journal.ts";
+import { type PrebuiltRequest, withPrebuilt } from "./prebuilt.ts";
 import { keeperOf, restartNode } from "./restart.ts";
 import type { UpdateResult } from "./result.ts";
 import { decideResumption, type Found } from "./resume.ts";
@@ -25,6 +28,8 @@ export interface TreeUpdate {
   /** Source tree. */
   readonly root: string;
   readonly version: string | undefined;
+  /** Instead of a release of the tree. */
+  readonly prebuilt?: PrebuiltRequest | undefined;
   readonly restart: boolean;
   /** Milliseconds that the node gets to be ready. */
   readonly readyMs: number;
@@ -42,25 +47,33 @@ interface Work extends TreeUpdate {
 }
 
 /**
- * RUNTIME_CONFLICT with the way out when the tree does not allow it, INFRA_BUILD_FAILED, errors of Git; nothing was stopped or
- * changed then. The caller holds the lock of the update.
+ * RUNTIME_CONFLICT with the way out when the tree does not allow it, INFRA_BUILD_FAILED, errors of Git and of the archive;
+ * nothing was stopped or changed then. The caller holds the lock of the update.
  */
 export async function updateTree(update: TreeUpdate): Promise<UpdateResult> {
-  const { root, deployment, signal } = update;
+  const { root, deployment, signal, prebuilt } = update;
   const git = new Git(root, signal);
   const builds = new Builds(root);
-  await git.requireCheckout();
   const left = await readJournal(deployment.home);
-  if (left !== null && left.root === root) {
-    const ended = await resume(update, builds, git, left);
-    if (ended !== null) return ended;
-  }
+  const ended = left !== null && left.root === root ? await resume(update, builds, git, left) : null;
+  if (ended !== null && !goesElsewhere(update, ended)) return ended;
   await builds.heal();
-  return begin(update, builds, git);
+  if (prebuilt === undefined) return begin(update, builds, git);
+  const result = await withPrebuilt(prebuilt, { builds, ...update }, (candidate) =>
+    change(update, builds, git, candidate),
+  );
+  return ended !== null && result.outcome === "unchanged" ? ended : result;
+}
+
+/** Whether an update that has just been finished was not the one that is asked for. */
+function goesElsewhere({ version, prebuilt }: TreeUpdate, { outcome, to }: UpdateResult): boolean {
+  if (outcome !== "updated" && outcome !== "pending") return false;
+  return prebuilt !== undefined || (version !== undefined && semver.valid(version) !== to);
 }
 
 async function begin(update: TreeUpdate, builds: Builds, git: Git): Promise<UpdateResult> {
-  const { deployment, root, report, now } = update;
+  const { report, signal } = update;
+  await git.requireCheckout();
   report("Looking for releases");
   await git.fetch();
   const release = chooseRelease({ tags: await git.tags(), asked: update.version, branch: await git.branch() });
@@ -68,35 +81,63 @@ async function begin(update: TreeUpdate, builds: Builds, git: Git): Promise<Upda
   const plan = planTree(facts);
   if (plan.kind === "refuse") throw new RuntimeError("RUNTIME_CONFLICT", plan.message, { hint: plan.hint });
 
+  const from = await versionIn((await builds.serving()) ?? update.root);
+  const { commit } = facts.target;
+  const { version, tag } = release;
+  const unchanged = plan.kind === "none" && from === version;
+  const back = update.version === undefined && isOlder(version, from);
+  if (unchanged || back) return remains(update, from);
+  const stage = builds.folderFor(version, commit);
+  return change(update, builds, git, {
+    source: "git",
+    to: { version, commit, tag },
+    stage,
+    move: plan.kind,
+    stageIt: () => git.addWorktree(stage, commit),
+    async packages() {
+      report("Installing packages");
+      await builds.prepare(stage, "packages", signal);
+    },
+    async build() {
+      report(`Building ${version}`);
+      await builds.prepare(stage, "build", signal);
+      await builds.requireComplete(stage, version);
+    },
+  });
+}
+
+async function remains({ deployment }: TreeUpdate, version: string): Promise<UpdateResult> {
+  const running = await runningNode(deployment.home);
+  const stale = running !== null && running.version !== version;
+  const next = stale ? `The node still runs ${running.version}: \`cairn restart\` changes that.` : null;
+  const same = { from: version, to: version, restarted: false, reason: null, next };
+  return { schema: 1, target: "manual", outcome: "unchanged", ...same };
+}
+
+async function change(update: TreeUpdate, builds: Builds, git: Git, candidate: Candidate): Promise<UpdateResult> {
+  const { deployment, root, now } = update;
+  const { source, to, stage, move } = candidate;
   const serving = (await builds.serving()) ?? root;
   const from = await versionIn(serving);
-  const unchanged = plan.kind === "none" && from === release.version;
-  const back = update.version === undefined && isOlder(release.version, from);
-  const base = { schema: 1, target: "manual", from, restarted: false, reason: null, next: null } as const;
+  if (source === "prebuilt" && serving === stage) return remains(update, from);
   const running = await runningNode(deployment.home);
-  if (unchanged || back) {
-    const stale = running !== null && running.version !== from;
-    const next = stale ? `The node still runs ${running.version}: \`cairn restart\` changes that.` : null;
-    return { ...base, outcome: "unchanged", to: from, next };
-  }
-
-  const stage = builds.folderFor(release.version, facts.target.commit);
   const journal = await Journal.begin(deployment.home, now, {
     schema: 1,
     root,
-    from: { version: from, commit: facts.head },
-    to: { version: release.version, commit: facts.target.commit, tag: release.tag },
+    source,
+    from: { version: from, commit: source === "git" ? await git.head() : "" },
+    to,
     stage,
     former: await builds.formerOf(serving),
     keeper: running === null ? { kind: "own" } : await keeperOf(running.pid),
-    move: plan.kind,
+    move,
     restart: update.restart && running !== null,
     started_at: now().toISOString(),
     steps: [],
   });
   const work: Work = { ...update, builds, git, journal };
   try {
-    await prepare(work, serving);
+    await prepare(work, candidate, serving);
   } catch (error) {
     // Nothing that serves was touched.
     if (serving !== stage) await calm(work).git.removeWorktree(stage);
@@ -106,22 +147,16 @@ async function begin(update: TreeUpdate, builds: Builds, git: Git): Promise<Upda
   return forward(work);
 }
 
-async function prepare(work: Work, serving: string): Promise<void> {
-  const { builds, git, journal, report, signal, deployment } = work;
-  const { stage, to } = journal.entry;
+async function prepare(work: Work, candidate: Candidate, serving: string): Promise<void> {
+  const { deployment } = work;
   // Built already, and what the next start runs: only the tree stands elsewhere.
-  if (serving !== stage) {
-    await step(work, "stage", () => git.addWorktree(stage, to.commit));
-    report("Installing packages");
-    await step(work, "packages", () => builds.prepare(stage, "packages", signal));
-    report(`Building ${to.version}`);
-    await step(work, "build", async () => {
-      await builds.prepare(stage, "build", signal);
-      await builds.requireComplete(stage, to.version);
-    });
+  if (serving !== candidate.stage) {
+    await step(work, "stage", () => candidate.stageIt());
+    await step(work, "packages", () => candidate.packages());
+    await step(work, "build", () => candidate.build());
   }
   // A configuration that cannot be read would let the node stop and not start.
-  const inspection = await inspectWithoutSecrets(deployment, signal).catch(() => null);
+  const inspection = await inspectWithoutSecrets(deployment, work.signal).catch(() => null);
   if (inspection?.error) throw inspection.error;
 }
 
@@ -148,10 +183,11 @@ async function forward(interruptible: Work): Promise<UpdateResult> {
 
 async function finishTree(work: Work): Promise<void> {
   const { git, journal, builds } = work;
-  const { stage, move, to, former } = journal.entry;
+  const { stage, move, to, former, source } = journal.entry;
   await step(work, "tree", () => git.move(move, to));
   await journal.close();
-  await builds.forgetFormer();
+  // The tree of a program that came as an archive stays, and what was built in it with it.
+  if (source === "git") await builds.forgetFormer();
   for (const path of await builds.others([stage, former])) await git.removeWorktree(path);
 }
 
@@ -204,7 +240,9 @@ async function resume(update: TreeUpdate, builds: Builds, git: Git, entry: Journ
 }
 
 async function look(builds: Builds, git: Git, entry: JournalEntry): Promise<Found> {
-  const [serving, head] = await Promise.all([builds.serving(), git.head()]);
+  // An archive has nothing to do with the tree.
+  const head = entry.source === "prebuilt" ? entry.from.commit : await git.head();
+  const serving = await builds.serving();
   if (serving === null) return { serving: "none", head };
   if (serving === entry.stage) return { serving: "new", head };
   return { serving: serving === entry.former ? "former" : "other", head };

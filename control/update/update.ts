@@ -24,7 +24,10 @@ export interface UpdateRequest {
   /** Directory of package.json of the program that runs this. */
   readonly root: string;
   readonly version: string | undefined;
+  /** An image for a deployed node, else an archive of the program. */
   readonly prebuilt: string | undefined;
+  /** SHA-256 of the archive. */
+  readonly checksum: string | undefined;
   readonly restart: boolean;
   readonly report: (text: string) => void;
 }
@@ -34,13 +37,16 @@ const READY_MS = 180_000;
 
 /** UsageError for flags that do not fit the target; INFRA_LOCKED; errors of the two ways. */
 export async function update(run: Run, request: UpdateRequest): Promise<UpdateResult> {
-  const { deployment, version, prebuilt, restart, report } = request;
+  const { deployment, version, prebuilt, checksum, restart, report } = request;
   const deployed = await isDeployed(deployment, run.signal);
   if (deployed && !restart) {
     throw new UsageError("A deployed node takes an image by being restarted.", "`cairn build` makes the image alone.");
   }
-  if (!deployed && prebuilt !== undefined) {
-    throw new UsageError("--prebuilt is for a deployed node; this one runs from a source tree.", "Pass --version.");
+  if (deployed && checksum !== undefined) {
+    throw new UsageError(
+      "A deployed node takes an image, and --checksum is for archives.",
+      "Name the image by its digest.",
+    );
   }
   const { signal } = run;
   const root = sourceTreeOf(request.root);
@@ -59,7 +65,17 @@ export async function update(run: Run, request: UpdateRequest): Promise<UpdateRe
       if (!isTree && version !== undefined) await new Git(root, signal).requireCheckout();
       return isTree ? updateFromRelease({ root, version, signal, report, deploy }) : deploy(request.root);
     }
-    return updateTree({ deployment, root, version, restart, readyMs: READY_MS, signal, report, now: () => new Date() });
+    return updateTree({
+      deployment,
+      root,
+      version,
+      prebuilt: prebuilt === undefined ? undefined : { archive: prebuilt, checksum },
+      restart,
+      readyMs: READY_MS,
+      signal,
+      report,
+      now: () => new Date(),
+    });
   });
 }
 

@@ -17,10 +17,11 @@ describe("cairn update", () => {
     });
   });
 
-  it("refuses an image for a node of a source tree", async () => {
+  it("refuses an image for a node that runs a program of this machine, and says what it takes", async () => {
     const cli = await createCli();
     const { code, stderr } = await cli.run(["update", "--prebuilt", "cairn:1"]);
     expect(code).toBe(2);
+    expect(stderr).toContain("npm pack");
     expect(stderr).toContain("--version");
   });
 

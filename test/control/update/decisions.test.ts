@@ -111,6 +111,7 @@ describe("an update that was cut off", () => {
   const entry: JournalEntry = {
     schema: 1,
     root: "/tree",
+    source: "git",
     from: { version: "1.0.0", commit: "a" },
     to: { version: "1.1.0", commit: "b", tag: "v1.1.0" },
     stage: "/tree/.cache/builds/1.1.0-b",

@@ -11,6 +11,7 @@ interface Asked {
   readonly root: string;
   readonly dir: string;
   readonly version?: string;
+  readonly prebuilt?: { readonly archive: string; readonly checksum?: string };
   readonly restart?: boolean;
   readonly kill?: string;
 }
@@ -22,6 +23,7 @@ try {
     deployment: findDeployment({ dir: asked.dir }),
     root: asked.root,
     version: asked.version,
+    prebuilt: asked.prebuilt && { archive: asked.prebuilt.archive, checksum: asked.prebuilt.checksum },
     restart: asked.restart ?? true,
     readyMs: 20_000,
     signal: new AbortController().signal,
