@@ -17,6 +17,7 @@ import { createHookPipeline } from "./app/hooks.ts";
 import { createMemoryTools } from "./app/memory-tools.ts";
 import { createMemoryWrites } from "./app/memory-writes.ts";
 import { createQueueAdmin } from "./app/queue-admin.ts";
+import { createRecover } from "./app/recall/disk/recover.ts";
 import { createMemory } from "./app/recall/memory.ts";
 import { createTokens } from "./app/tokens.ts";
 import { createSynthesisQueue } from "./app/transcript/synthesis-queue.ts";
@@ -42,6 +43,7 @@ import {
   listenAddress,
   ownerId,
   searchWeights,
+  sessionRoots,
   shellSettings,
   turnLimits,
   workspaceSeed,
@@ -173,6 +175,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     jobs: queues,
     clock,
     timezone,
+    recover: createRecover(sessionRoots(loaded)),
     ...(writes ? { writes } : {}),
   });
   const archives = createArchives({ database, writer, attachments: paths.attachments, clock, version });

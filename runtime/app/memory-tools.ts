@@ -18,6 +18,7 @@ import {
 import { appendArguments, ingestArguments, withoutNullsInMessages, withSessionKey } from "./memory-write-arguments.ts";
 import type { MemoryWrites } from "./memory-writes.ts";
 import { browse } from "./recall/browse.ts";
+import type { Recover } from "./recall/disk/recover.ts";
 import { getFull } from "./recall/full.ts";
 import { memoryStats } from "./recall/stats.ts";
 
@@ -31,6 +32,8 @@ export interface MemoryToolsDeps {
   readonly clock: Clock;
   /** IANA name; windows and dates without a time are meant there. */
   readonly timezone: string;
+  /** Follows the disk pointers of captured rows; without it what was cut from them stays lost. */
+  readonly recover?: Recover;
   /** Absent where the write tools are not enabled: then they do not exist. */
   readonly writes?: MemoryWrites;
   /** Writes the answer of `synthesize`; without it, searches have none. */
@@ -63,7 +66,8 @@ export const MEMORY_TOOL_DEFINITIONS: readonly ToolDefinition[] = [
   },
   {
     name: "memory_get_full",
-    description: "The full payload of a message that was cut when it was stored, where a full copy is kept.",
+    description:
+      "The full payload of a message that was cut when it was stored, where a full copy is kept or the session it was captured from is still on this machine.",
     parameters: parametersOf(getFullArguments),
   },
 ];
@@ -140,7 +144,12 @@ export function createMemoryTools(deps: MemoryToolsDeps): MemoryTools {
       "memory_stats",
       tool(statsArguments, ({ agent }, { visibility }) => memoryStats(database, jobs, { agent, visibility })),
     ],
-    ["memory_get_full", tool(getFullArguments, ({ id }, { visibility }) => getFull(database, id, visibility))],
+    [
+      "memory_get_full",
+      tool(getFullArguments, ({ id }, { visibility, signal }) =>
+        getFull(database, id, { visibility, signal, recover: deps.recover }),
+      ),
+    ],
   ]);
 
   if (deps.writes !== undefined) {

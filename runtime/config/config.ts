@@ -47,6 +47,7 @@ export function finishConfig(parsed: ParsedConfig, places: Places): Config {
     ),
     memory: {
       ...memory,
+      ...(memory.session_roots === undefined ? {} : { session_roots: memory.session_roots.map(absolute) }),
       backend: memory.postgres === undefined ? "embedded" : "postgres",
       embedded: {
         ...memory.embedded,

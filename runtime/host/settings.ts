@@ -1,12 +1,15 @@
 /** What the parts of a node take from its configuration, in the words of those parts. */
 
 import { readFile } from "node:fs/promises";
+import { homedir } from "node:os";
 import type { TurnLimits } from "../app/turn/agents.ts";
 import { isPem, type LoadedConfig, parseListen } from "../config/index.ts";
 import { ConfigError } from "../contracts/errors.ts";
 import type { GivenTags } from "../domain/memory-tags.ts";
 import type { ChannelRouting } from "../domain/routing.ts";
 import { SEARCH_WEIGHTS, type SearchWeights } from "../domain/scoring.ts";
+import { HARNESSES } from "../domain/sessions/event.ts";
+import { harnessPlaces } from "../domain/sessions/places.ts";
 import type { ShellSettings } from "../plugins/tools/index.ts";
 
 const CONTEXT_TOKENS = 4_000;
@@ -73,6 +76,14 @@ export function workspaceSeed({
   if (!seed || !root) return null;
   const own = Object.values(agents).flatMap(({ workspace }) => (workspace === undefined ? [] : [workspace]));
   return { seed, root, workspaces: [runtime.workspace, ...own] };
+}
+
+/** Where memory_get_full may follow disk pointers to. */
+export function sessionRoots({ config, env }: LoadedConfig): readonly string[] {
+  const { session_roots: given } = config.memory;
+  if (given !== undefined) return given;
+  const home = env["HOME"] || homedir();
+  return HARNESSES.flatMap((harness) => harnessPlaces(harness, env, home).sessions);
 }
 
 /** Tags of rows that the write tools store, for calls that leave them out; null where those tools are not enabled. */

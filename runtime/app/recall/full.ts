@@ -1,7 +1,8 @@
 import type { Queryable } from "../../contracts/database.ts";
 import { MemoryError } from "../../contracts/errors.ts";
 import type { Visibility } from "../../contracts/memory.ts";
-import type { Metadata } from "../../contracts/records.ts";
+import { type CutPart, type CutRow, cutParts } from "../../domain/sessions/match.ts";
+import type { Recover, Recovery } from "./disk/recover.ts";
 import { visible } from "./filters.ts";
 import { Values } from "./sql.ts";
 
@@ -11,59 +12,83 @@ export interface FullRow {
   readonly id: string;
   /** False when something was cut and no full copy is known: then the fields hold what the row holds. */
   readonly recovered: boolean;
-  readonly source: "row" | "payload";
+  /** Where what the row lacks was found; `row` where it lacks nothing, or nothing was found. */
+  readonly source: "row" | "payload" | "jsonl" | "sqlite";
   readonly content: string;
   readonly tool_args: unknown;
   readonly tool_result: string | null;
-  /** Why it could not be recovered. */
+  /** What the model thought before, where a hook left it out and it was found. */
+  readonly reasoning?: string;
+  /** Why it could not be recovered, or not all of it. */
   readonly reason?: string;
 }
 
-interface Row {
-  readonly content: string;
-  readonly tool_args: unknown;
-  readonly tool_result: string | null;
-  readonly metadata: Metadata;
+interface Row extends CutRow {
   readonly kept: boolean;
   readonly full_content: string | null;
   readonly full_tool_args: unknown;
   readonly full_tool_result: string | null;
 }
 
+export interface FullOptions {
+  readonly visibility: Visibility;
+  /** Absent: disk pointers are not followed. */
+  readonly recover?: Recover | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** MEMORY_NOT_FOUND when there is no such message, or none that the caller may see. `id` is a UUID. */
-export async function getFull(database: Queryable, id: string, visibility: Visibility): Promise<FullRow> {
+export async function getFull(database: Queryable, id: string, options: FullOptions): Promise<FullRow> {
+  const row = await read(database, id, options.visibility);
+  const missing = cutParts(row).filter((part) => !inPayload(row, part));
+  const known = {
+    id: id.toLowerCase(),
+    content: row.full_content ?? row.content,
+    tool_args: row.full_tool_args ?? row.tool_args,
+    tool_result: row.full_tool_result ?? row.tool_result,
+  };
+  const source = row.kept ? "payload" : "row";
+  if (missing.length === 0) {
+    const cut = row.metadata["truncated"] === true && cutParts(row).length === 0 && !row.kept;
+    return cut
+      ? { ...known, recovered: false, source, reason: lost(["A part"], null) }
+      : { ...known, recovered: true, source };
+  }
+  // No connection is held meanwhile: the query above has ended.
+  const answer = (await options.recover?.(row, missing, options.signal)) ?? null;
+  const parts: Recovery["parts"] = answer !== null && "parts" in answer ? answer.parts : {};
+  const still = missing.filter((part) => !(part in parts));
+  return {
+    ...known,
+    ...parts,
+    recovered: still.length === 0,
+    source: answer !== null && "source" in answer ? answer.source : source,
+    ...(still.length > 0 ? { reason: lost(still, answer !== null && "reason" in answer ? answer.reason : null) } : {}),
+  };
+}
+
+async function read(database: Queryable, id: string, visibility: Visibility): Promise<Row> {
   const values = new Values();
   const condition = [`m.id = ${values.add(id)}::uuid`, ...visible("m", visibility, values)].join(" and ");
   const { rows } = await database.query<Row>(
-    `select m.content, m.tool_args, m.tool_result, m.metadata, p.message_id is not null as kept,
+    `select m.content, m.tool_name, m.tool_args, m.tool_result, m.metadata, p.message_id is not null as kept,
        p.content as full_content, p.tool_args as full_tool_args, p.tool_result as full_tool_result
      from messages m left join payloads p on p.message_id = m.id where ${condition}`,
     values.list,
   );
   const row = rows[0];
   if (row === undefined) throw new MemoryError("MEMORY_NOT_FOUND", "There is no message with this id.");
-  const missing = missingParts(row);
-  return {
-    id: id.toLowerCase(),
-    recovered: missing.length === 0,
-    source: row.kept ? "payload" : "row",
-    content: row.full_content ?? row.content,
-    tool_args: row.full_tool_args ?? row.tool_args,
-    tool_result: row.full_tool_result ?? row.tool_result,
-    ...(missing.length > 0
-      ? { reason: `${missing.join(" and ")} was cut when the row was written, and no full copy is kept here.` }
-      : {}),
-  };
+  return row;
 }
 
-/** What was cut from the row and is in no payload. */
-function missingParts({ metadata, full_content, full_tool_args, full_tool_result }: Row): string[] {
-  const cut = (key: string) => typeof metadata[key] === "number";
-  const known = ["full_content_length", "full_tool_result_length", "full_tool_args_length"].some(cut);
-  return [
-    ...(cut("full_content_length") && full_content === null ? ["content"] : []),
-    ...(cut("full_tool_result_length") && full_tool_result === null ? ["tool_result"] : []),
-    ...(cut("full_tool_args_length") && full_tool_args === null ? ["tool_args"] : []),
-    ...(metadata.truncated === true && !known && full_content === null && full_tool_result === null ? ["A part"] : []),
-  ];
+function inPayload({ full_content, full_tool_args, full_tool_result }: Row, part: CutPart): boolean {
+  if (part === "content") return full_content !== null;
+  if (part === "tool_args") return full_tool_args !== null;
+  return part === "tool_result" && full_tool_result !== null;
+}
+
+/** `why` is what became of the disk pointer; null where the row has none. */
+function lost(parts: readonly string[], why: string | null): string {
+  const said = `${parts.join(" and ")} ${parts.length > 1 ? "were" : "was"} cut when the row was written, and`;
+  return why === null ? `${said} no full copy is kept here.` : `${said} ${why}.`;
 }

@@ -1,6 +1,6 @@
 /** `memory`: where the transcript is stored, and what embeds, summarizes and ranks it. */
 import { z } from "zod";
-import { choice, decimal, duration, integer, path, section, text, tokens, url } from "./scalars.ts";
+import { choice, decimal, duration, integer, list, path, section, text, tokens, url } from "./scalars.ts";
 
 const POSTGRES = ["postgres", "postgresql"];
 
@@ -47,6 +47,11 @@ export const memorySection = section({
   })
     .optional()
     .describe("The store of a single process without a server; used when there is no memory.postgres."),
+  session_roots: list(path())
+    .optional()
+    .describe(
+      "Directories of coding assistants' session files that memory_get_full may read; those of this user when absent, none with [].",
+    ),
   embedding: embedding.prefault({}).describe("Vectors for search."),
   summarizer: summarizer
     .prefault({})
