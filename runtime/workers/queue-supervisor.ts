@@ -180,20 +180,23 @@ async function warmQueues(boss: PgBoss): Promise<void> {
   for (const name of QUEUE_NAMES) await boss.findJobs(name, { key: "", queued: true });
 }
 
-async function employ(boss: PgBoss, { queue, concurrency, pollS, run }: WorkerSettings): Promise<void> {
+async function employ(boss: PgBoss, settings: WorkerSettings): Promise<void> {
+  for (let n = 0; n < settings.concurrency; n += 1) await employOne(boss, settings);
+}
+
+async function employOne(boss: PgBoss, { queue, pollS, run }: WorkerSettings): Promise<void> {
   const pollingIntervalSeconds = Math.max(0.5, pollS);
-  await boss.work<object>(
+  const worker = await boss.work<object>(
     queue,
     // New jobs are notified; the poll finds those whose time has come, so it is no slower when notifications work.
-    {
-      localConcurrency: concurrency,
-      pollingIntervalSeconds,
-      notifyPollingIntervalSeconds: pollingIntervalSeconds,
-      // A backlog is worked off without a pause after each job.
-      burstWhenReadyExceeds: 1,
-    },
+    { pollingIntervalSeconds, notifyPollingIntervalSeconds: pollingIntervalSeconds },
     async (jobs) => {
-      for (const job of jobs) await run(job.id, job.data, job.signal);
+      try {
+        for (const job of jobs) await run(job.id, job.data, job.signal);
+      } finally {
+        // Where one job was another may wait: a backlog is worked off without a pause after each.
+        boss.notifyWorker(worker);
+      }
     },
   );
 }
