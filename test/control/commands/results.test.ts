@@ -1,31 +1,18 @@
-import { readFileSync } from "node:fs";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it, vi } from "vitest";
 import { type Cli, createCli } from "../../support/cli.ts";
+import { wrongWith } from "../../support/result-schema.ts";
 
 // Each test runs several processes, which take their time on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
-
-const SCHEMAS = fileURLToPath(new URL("../../../docs/schemas", import.meta.url));
-const ajv = new Ajv2020({ strict: false, validateFormats: false });
-const validators = new Map<string, ReturnType<typeof ajv.compile>>();
-
-/** What is wrong with a document, by the published schema; null when it is right. */
-function wrongWith(name: string, document: unknown): unknown {
-  const file = join(SCHEMAS, `${name}.schema.json`);
-  const validate = validators.get(name) ?? ajv.compile(JSON.parse(readFileSync(file, "utf8")));
-  validators.set(name, validate);
-  return validate(document) ? null : { errors: validate.errors, document };
-}
 
 interface Case {
   readonly argv: readonly string[];
   readonly schema: string;
   readonly code?: number;
   readonly prepare?: (cli: Cli) => Promise<unknown>;
+  readonly env?: (cli: Cli) => NodeJS.ProcessEnv;
 }
 
 const node = (cli: Cli) => cli.node();
@@ -55,7 +42,28 @@ const alone: readonly Case[] = [
   { argv: ["start", "--detach"], schema: "start" },
   { argv: ["restart"], schema: "restart", prepare: node },
   { argv: ["doctor", "--only", "config"], schema: "doctor" },
+  { argv: ["service", "install", "--user"], schema: "service-install", prepare: aManager, env: managed },
+  { argv: ["service", "uninstall", "--user"], schema: "service-uninstall", prepare: aManager, env: managed },
+  { argv: ["infra", "render"], schema: "infra-render", prepare: aTarget },
 ];
+
+/** A service manager that does whatever it is told. */
+async function aManager(cli: Cli): Promise<void> {
+  const bin = join(cli.home, "bin");
+  await mkdir(bin);
+  await writeFile(join(bin, "systemctl"), "#!/bin/sh\nexit 0\n", { mode: 0o755 });
+}
+
+function managed({ home, env }: Cli): NodeJS.ProcessEnv {
+  return { PATH: `${join(home, "bin")}:${env["PATH"]}`, XDG_CONFIG_HOME: join(home, "config") };
+}
+
+async function aTarget(cli: Cli): Promise<void> {
+  const file = join(cli.home, "cairn.yaml");
+  await writeFile(file, `${await readFile(file, "utf8")}deployment:\n  target: docker\n`);
+}
+
+const TASK = ["--task", "embed"];
 
 const withNode: readonly Case[] = [
   { argv: ["status"], schema: "status" },
@@ -71,6 +79,10 @@ const withNode: readonly Case[] = [
   { argv: ["memory", "import", "in.jsonl"], schema: "memory-import" },
   { argv: ["memory", "search", "x"], schema: "memory-search" },
   { argv: ["memory", "stats"], schema: "memory-stats" },
+  { argv: ["memory", "queue-status"], schema: "memory-queue-status" },
+  { argv: ["memory", "backfill-tool-synth", "--dry-run"], schema: "memory-backfill-tool-synth" },
+  { argv: ["memory", "retry-failed", ...TASK], schema: "memory-retry-failed" },
+  { argv: ["memory", "retry-failed", ...TASK, "--dry-run"], schema: "memory-retry-failed" },
   { argv: ["stop"], schema: "stop" },
 ];
 
@@ -88,8 +100,8 @@ async function aSubscription(cli: Cli): Promise<void> {
   );
 }
 
-async function check(cli: Cli, { argv, schema, code = 0 }: Case): Promise<void> {
-  const result = await cli.run([...argv, "--json"]);
+async function check(cli: Cli, { argv, schema, code = 0, env }: Case): Promise<void> {
+  const result = await cli.run([...argv, "--json"], { env: env?.(cli) ?? {} });
   expect(result, argv.join(" ")).toMatchObject({ code });
   // Exactly one document: a second one would be no JSON.
   expect(wrongWith(schema, JSON.parse(result.stdout)), argv.join(" ")).toBeNull();

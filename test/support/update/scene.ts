@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { expect, onTestFinished } from "vitest";
 import { MINIMAL, temporaryDirectory } from "../deployment.ts";
+import { wrongWith } from "../result-schema.ts";
 import { createProgram, type Program } from "./program.ts";
 
 const RUN = fileURLToPath(new URL("./run.ts", import.meta.url));
@@ -51,7 +52,11 @@ export async function scene(): Promise<Scene> {
     async update(options = {}) {
       const asked = JSON.stringify({ root: program.root, dir: home, ...options });
       const { stdout } = await execa(process.execPath, [RUN, asked], { env, extendEnv: false, reject: false });
-      return stdout === "" ? { killed: true } : JSON.parse(stdout);
+      if (stdout === "") return { killed: true };
+      const result = JSON.parse(stdout);
+      // What an update says at its end is the document of `update --json`.
+      if (!("error" in result)) expect(wrongWith("update", result)).toBeNull();
+      return result;
     },
     async serving() {
       const build = dirname(await realpath(join(program.root, "dist")));

@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { eventOutput } from "../../../control/deploy/event-output.ts";
+import type { InfraEvent } from "../../../control/deploy/schemas.ts";
+import type { Terminal } from "../../../control/output/terminal.ts";
+import { wrongWith } from "../../support/result-schema.ts";
+
+const time = "2030-01-01T00:00:00.000Z";
+const urn = "urn:pulumi:s::cairn::docker:Container::main";
+const EVENTS: readonly InfraEvent[] = [
+  { schema: 1, event: "phase", time, phase: "up", message: "Deploying" },
+  { schema: 1, event: "resource", time, op: "create", state: "started", type: "docker:Container", name: "main", urn },
+  { schema: 1, event: "resource", time, op: "create", state: "done", type: "docker:Container", name: "main", urn },
+  { schema: 1, event: "message", time, severity: "warning", message: "two\nlines \u001b[31m", urn: null },
+];
+
+function recording() {
+  const said = { out: "", err: "" };
+  const same = (text: string): string => text;
+  const plain = { title: same, good: same, warn: same, error: same, dim: same, name: same };
+  const terminal: Terminal = {
+    async out(text) {
+      said.out += String(text);
+    },
+    async err(text) {
+      said.err += text;
+    },
+    outIsTerminal: false,
+    errIsTerminal: false,
+    inIsTerminal: false,
+    outColours: false,
+    mark: plain,
+    errMark: plain,
+  };
+  return { terminal, out: () => said.out, err: () => said.err };
+}
+
+describe("the events of an operation", () => {
+  it("are each one line of their schema for programs, on standard error alone", async () => {
+    const { terminal, out, err } = recording();
+    const output = eventOutput(terminal, true);
+    for (const event of EVENTS) output.show(event);
+    await output.pause();
+    expect(out()).toBe("");
+    const lines = err().trimEnd().split("\n");
+    expect(lines.map((line) => JSON.parse(line))).toEqual(EVENTS);
+    for (const line of lines) expect(wrongWith("infra-event", JSON.parse(line))).toBeNull();
+  });
+
+  it("are plain lines without a terminal, and nothing in them steers it", async () => {
+    const { terminal, err } = recording();
+    const output = eventOutput(terminal, false);
+    for (const event of EVENTS) output.show(event);
+    await output.pause();
+    expect(err()).toBe("Deploying\n  created main\n  warning: two\nlines \\u001b[31m\n");
+  });
+});
