@@ -15,6 +15,8 @@ export interface TextAnswer {
   readonly text: string;
   /** Whether the bound cut the answer short. */
   readonly truncated: boolean;
+  /** Tokens of the request as the server counted them; absent where it does not say. */
+  readonly inputTokens?: number;
 }
 
 export interface TextModel {

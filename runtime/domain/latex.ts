@@ -14,3 +14,8 @@ const LATEX = [
 export function holdsLatex(text: string): boolean {
   return LATEX.some((pattern) => pattern.test(text));
 }
+
+/** Every piece of LaTeX in a text, as it is written there. */
+export function latexIn(text: string): string[] {
+  return LATEX.flatMap((pattern) => [...text.matchAll(new RegExp(pattern, "g"))].map(([found]) => found));
+}

@@ -1,11 +1,11 @@
 import type { RecordedRequest } from "../shared/script.ts";
 
 /** The heading of an entry in a summarizer's input, wherever it stands. */
-const ENTRY = /^\[#\d+ [^\]]*\] ?(.*)$/gm;
+const ENTRY = /^\[#\d+ [^\]]*\][ \n]?(.*)$/gm;
 /** Words of each entry that the answer repeats. */
 const WORDS = 12;
-/** Lines of an identifier list: `- PR #12`. */
-const LISTED = /^- (.+)$/gm;
+/** A list of identifiers, under its heading. */
+const LISTED = /^Identifiers[^\n]*:\n((?:- .+\n)+)/m;
 
 /**
  * An answer that follows from the input alone: the beginning of every entry and every listed identifier, so that a test
@@ -14,7 +14,9 @@ const LISTED = /^- (.+)$/gm;
 export function answerFrom({ lastUser }: Pick<RecordedRequest, "lastUser">): string {
   const entries = [...lastUser.matchAll(ENTRY)].map(([, text = ""]) => head(text, WORDS));
   if (entries.length === 0) return `It was about ${head(lastUser, WORDS)}.`;
-  const listed = [...lastUser.matchAll(LISTED)].map(([, identifier = ""]) => identifier);
+  const listed = [...(LISTED.exec(lastUser)?.[1] ?? "").matchAll(/^- (.+)$/gm)].map(
+    ([, identifier = ""]) => identifier,
+  );
   return [
     `${entries.length} entries were summarized.`,
     ...entries.map((entry) => `- ${entry}`),

@@ -49,7 +49,8 @@ export class ChatCompletionsTextModel implements TextModel {
       const text = withoutReasoning(answer);
       const truncated = chunk.stopReason === "length";
       if (text === "") throw this.#empty(truncated);
-      return { text, truncated };
+      const { inputTokens } = chunk.usage;
+      return { text, truncated, ...(inputTokens > 0 ? { inputTokens } : {}) };
     }
     throw new ProviderError("PROVIDER_STREAM_TRUNCATED", `The answer of "${this.model}" broke off before its end.`);
   }
