@@ -2,17 +2,14 @@ import { spawn, spawnSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { isAlive } from "../../control/service/node-state.ts";
-import { type Cli, createCli } from "../support/cli.ts";
+import { createCli } from "../support/cli.ts";
+import { REAL, run, say, start, untilAnnounced, untilGone } from "../support/real-service.ts";
 
 const PROGRAM = fileURLToPath(new URL("../support/cairn.ts", import.meta.url));
 /** util-linux's `script` gives a program a terminal. */
 const HAS_SCRIPT = spawnSync("script", ["--version"]).status === 0;
-/** The real service; no stand-in. No key and no local model server, so that it is the offline provider which answers. */
-const REAL = { CAIRN_STAND_IN: "", SERVICE_API_TOKEN: "", SERVICE_LISTEN: "127.0.0.1:0" };
 
 describe("a fresh machine", () => {
   it("runs an agent after one command, which remembers through kill -9", async () => {
@@ -72,55 +69,4 @@ describe("a fresh machine", () => {
     await untilGone(pid);
     expect(await run(cli, ["status"], 1)).toMatchObject({ state: "stopped" });
   });
-
-  it("moves messages between two memories as JSON lines, skipping what is there", async () => {
-    const cli = await createCli({ configured: false });
-    await start(cli);
-    await say(cli, "The harbour opens at six.");
-    await run(cli, ["stop"]);
-    await run(cli, ["memory", "export", "a.jsonl"]);
-
-    const other = await createCli({ configured: false });
-    await run(other, ["init", "--yes"]);
-    const file = join(cli.home, "a.jsonl");
-    const imported = await run(other, ["memory", "import", file]);
-    expect(imported).toMatchObject({ imported: 2, skipped: 0 });
-    expect(await run(other, ["memory", "import", file])).toMatchObject({ imported: 0, skipped: 2 });
-  });
 });
-
-interface Started {
-  readonly pid: number;
-  readonly init: { readonly files: readonly unknown[] } | null;
-}
-
-async function start(cli: Cli): Promise<Started> {
-  const started = await run(cli, ["start", "--detach"]);
-  const pid = Number(started["pid"]);
-  onTestFinished(() => {
-    if (isAlive(pid)) process.kill(pid, "SIGKILL");
-  });
-  return { pid, init: started["init"] as Started["init"] };
-}
-
-async function untilAnnounced(home: string): Promise<{ readonly pid: number; readonly maintenance: boolean }> {
-  for (;;) {
-    const text = await readFile(join(home, "run", "node.json"), "utf8").catch(() => null);
-    if (text !== null) return JSON.parse(text);
-    await sleep(50);
-  }
-}
-
-async function untilGone(pid: number): Promise<void> {
-  while (isAlive(pid)) await sleep(50);
-}
-
-async function say(cli: Cli, text: string): Promise<string> {
-  return String((await run(cli, ["chat", "--message", text]))["text"]);
-}
-
-async function run(cli: Cli, argv: readonly string[], code = 0): Promise<Record<string, unknown>> {
-  const outcome = await cli.run([...argv, "--json"], { env: REAL });
-  expect(outcome, outcome.stdout + outcome.stderr).toMatchObject({ code });
-  return JSON.parse(outcome.stdout);
-}

@@ -1,6 +1,7 @@
 import { matchesGlob } from "node:path";
 import { describe, expect, it } from "vitest";
 import { chooseLanes, LANES, requiredLanes } from "./lanes.ts";
+import { inOrderOfLanes } from "./sequencer.ts";
 
 const byName = (name: string) => LANES.filter((lane) => lane.name === name);
 
@@ -24,6 +25,17 @@ describe("lanes", () => {
 
   it("leaves to the night what takes long", () => {
     expect(LANES.filter((lane) => !lane.always).map((lane) => lane.name)).toEqual(["nightly"]);
+  });
+
+  it("starts what takes long before what fills the gaps", () => {
+    const files = ["unit 1", "docker 1", "database 1", "docker 2", "blackbox 1"];
+    expect(inOrderOfLanes(files, (file) => file.split(" ")[0] ?? "")).toEqual([
+      "docker 1",
+      "docker 2",
+      "blackbox 1",
+      "database 1",
+      "unit 1",
+    ]);
   });
 
   it("skips a lane whose tool is missing and says why", () => {

@@ -142,10 +142,14 @@ function urlOf(clusterUrl: string, database: string): string {
 
 /** A directory with a new, empty, migrated embedded store; `remove` deletes it. */
 export async function createEmbeddedCopy(): Promise<{ path: string; remove(): Promise<void> }> {
-  const template = await embeddedTemplate();
   const path = await mkdtemp(join(tmpdir(), "cairn-test-store-"));
-  await cp(template, path, { recursive: true });
+  await placeEmbeddedCopy(path);
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** Makes the directory a new, empty, migrated embedded store. Saves the first start of a node the seconds that it takes. */
+export async function placeEmbeddedCopy(path: string): Promise<void> {
+  await cp(await embeddedTemplate(), path, { recursive: true });
 }
 
 async function openEmbeddedCopy(): Promise<Opened> {

@@ -1,6 +1,6 @@
 /** A stack of the Docker target on a real Pulumi engine, with a state of its own. */
 
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as pulumi from "@pulumi/pulumi";
@@ -61,7 +61,10 @@ interface Pending {
   readonly resource: { readonly type: string; readonly inputs?: Readonly<Record<string, unknown>> };
 }
 
-function open(root: string, input: StackInput): Promise<Stack> {
+async function open(root: string, input: StackInput): Promise<Stack> {
+  // The engine makes a temporary folder otherwise, and leaves it.
+  const workDir = join(root, "work");
+  await mkdir(workDir, { recursive: true });
   const program = async () => {
     const parent = new pulumi.ComponentResource("cairn:index:Stack", input.plan.stack);
     const outputs = await target({
@@ -76,6 +79,7 @@ function open(root: string, input: StackInput): Promise<Stack> {
   return LocalWorkspace.createOrSelectStack(
     { stackName: input.plan.stack, projectName: "cairn", program },
     {
+      workDir,
       envVars: {
         PULUMI_BACKEND_URL: `file://${root}`,
         PULUMI_CONFIG_PASSPHRASE: "of a test",

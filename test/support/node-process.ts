@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
 import type { ErrorBody } from "../../runtime/contracts/errors.ts";
+import { placeEmbeddedCopy } from "./databases.ts";
 
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 /** The built service: what is installed is what is tested. */
@@ -28,16 +29,19 @@ export interface Deployment {
   remove(): Promise<void>;
 }
 
-/** A deployment directory with its own home; listens on a free port. */
+/** A deployment directory with its own home, in which the embedded store is made already; listens on a free port. */
 export async function createDeployment({ config, env = {} }: DeploymentSpec): Promise<Deployment> {
   const dir = await mkdtemp(join(tmpdir(), "cairn-e2e-"));
   const workspace = join(dir, "workspace");
   await mkdir(workspace);
+  const home = join(dir, "home");
+  await mkdir(home, { mode: 0o700 });
+  await placeEmbeddedCopy(join(home, "store"));
   await writeFile(join(dir, "cairn.yaml"), stringify({ version: 1, ...config }));
   const lines = Object.entries({ SERVICE_API_TOKEN: TOKEN, ...env }).map(([name, value]) => `${name}='${value}'\n`);
   await writeFile(join(dir, ".env"), lines.join(""));
   await chmod(join(dir, ".env"), 0o600);
-  return { dir, home: join(dir, "home"), workspace, remove: () => rm(dir, { recursive: true, force: true }) };
+  return { dir, home, workspace, remove: () => rm(dir, { recursive: true, force: true }) };
 }
 
 export interface NodeProcess {

@@ -4,7 +4,7 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { mkdtempSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { v7 as newId } from "uuid";
@@ -131,7 +131,9 @@ export async function startHarness(options: HarnessOptions) {
     newId,
   });
   const hub = new StreamHub(clock.monotonic);
-  const attachments = createAttachmentStore(mkdtempSync(join(tmpdir(), "cairn-attachments-")), newId);
+  // Made by the first attachment that is saved; most tests have none.
+  const attached = join(tmpdir(), `cairn-attachments-${randomUUID()}`);
+  const attachments = createAttachmentStore(attached, newId);
   const inbox = createInbox({ database, attachments, newId });
   const sent: OutboundMessage[] = [];
   const channel: Channel = {
@@ -272,12 +274,14 @@ export async function startHarness(options: HarnessOptions) {
       dead = true;
       await dispatcher.stop();
       await outbox.stop();
+      await rm(attached, { recursive: true, force: true });
     },
     async stop() {
       await dispatcher.drain(0);
       await dispatcher.stop();
       await outbox.stop();
       await placement.stop();
+      await rm(attached, { recursive: true, force: true });
     },
     /** Options under which another harness is the next start of this node. */
     next: { agent: { ...options.agent, name: agentName }, node: node.id },
