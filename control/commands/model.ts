@@ -40,9 +40,8 @@ export default class Model extends BaseCommand<ModelResult> {
       const request = { model: args.model, agent: flags.agent };
       return switchProvider(deployment, request, { dryRun: this.#dryRun, signal });
     }
-    const agents = await listAgents(deployment, signal);
-    const asked = flags.agent === undefined ? agents : agents.filter(({ name }) => name === flags.agent);
-    return { models: asked.map(({ name, provider, model }) => ({ name, provider, model })) };
+    const agents = await listAgents(deployment, { agent: flags.agent, signal });
+    return { models: agents.map(({ name, provider, model }) => ({ name, provider, model })) };
   }
 
   protected render(result: ModelResult, mark: Mark): string {

@@ -3,12 +3,14 @@
 import { cp, mkdir, readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { agentWorkspace, type Config } from "../../runtime/config/index.ts";
+import { mapAt, type TreeMap, valueAt } from "../../runtime/config/tree.ts";
 import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import type { Deployment } from "../service/deployment.ts";
-import { exists } from "../wizard/files.ts";
+import { codeOf, exists } from "../wizard/files.ts";
 import { templateDirectory } from "../wizard/templates.ts";
-import { loadedConfig, unknownAgent } from "./current.ts";
+import { loadedConfig, unknownAgent, writtenTree } from "./current.ts";
 import { type Edit, type EditOptions, editConfiguration } from "./edit.ts";
+import { requireName } from "./names.ts";
 import { deleteOwn, setOwn } from "./own-nodes.ts";
 import { ensureProvider } from "./providers.ts";
 
@@ -45,10 +47,17 @@ export interface AddedAgent extends Edit {
   readonly workspaceFiles: readonly string[];
 }
 
-/** The configured agents, by name. Errors as `inspectConfig`'s. */
-export async function listAgents(deployment: Deployment, signal?: AbortSignal): Promise<readonly AgentEntry[]> {
+const DEFAULT_AGENT = ["runtime", "default_agent"] as const;
+
+/** The configured agents, by name, or one of them. RUNTIME_NOT_FOUND where there is no such agent; errors as `inspectConfig`'s. */
+export async function listAgents(
+  deployment: Deployment,
+  { agent: only, signal }: { readonly agent?: string | undefined; readonly signal?: AbortSignal } = {},
+): Promise<readonly AgentEntry[]> {
   const { config } = await loadedConfig(deployment, signal);
-  return Object.entries(config.agents).map(([name, agent]) => ({
+  if (only !== undefined && !Object.hasOwn(config.agents, only)) throw unknownAgent(only, config);
+  const asked = Object.entries(config.agents).filter(([name]) => only === undefined || name === only);
+  return asked.map(([name, agent]) => ({
     name,
     description: agent.description ?? null,
     default: name === config.runtime.default_agent,
@@ -68,16 +77,20 @@ export async function addAgent(
   request: AgentRequest,
   options: EditOptions = {},
 ): Promise<AddedAgent> {
-  const { config } = await loadedConfig(deployment, options.signal);
-  if (Object.hasOwn(config.agents, request.name)) {
+  requireName(request.name, "an agent's name");
+  // Of a file that has no agent yet, too: it is valid once it has one.
+  const tree = await writtenTree(deployment, options.signal);
+  if (Object.hasOwn(mapAt(tree, "agents"), request.name)) {
     throw new ConfigError("CONFIG_EXISTS", `There is an agent ${request.name} already.`, {
       hint: "Choose another name, or change it with `cairn provider` and `cairn model`.",
     });
   }
-  const provider = request.provider ?? config.agents[config.runtime.default_agent]?.provider;
+  const provider = request.provider ?? usualProvider(tree);
   if (provider === undefined) {
     throw new ConfigError("CONFIG_INVALID", "No provider is configured.", { hint: "Pass --provider." });
   }
+  const { workspace } = request;
+  let workspaceFiles: readonly string[] = [];
   const edit = await editConfiguration(
     deployment,
     (document) => {
@@ -91,14 +104,19 @@ export async function addAgent(
       });
       ensureProvider(document, provider, undefined);
       setOwn(document, ["agents", request.name], document.createNode(entry));
-      if (request.makeDefault) setOwn(document, ["runtime", "default_agent"], request.name);
+      const before = valueAt(tree, DEFAULT_AGENT);
+      if (request.makeDefault) setOwn(document, DEFAULT_AGENT, request.name);
+      // Who is the default one only for being alone, or for not being called main, stays it.
+      else if (before !== undefined && before !== "main" && !document.hasIn(DEFAULT_AGENT))
+        setOwn(document, DEFAULT_AGENT, before);
     },
-    options,
+    {
+      ...options,
+      prepare: async () => {
+        if (workspace !== undefined) workspaceFiles = await seedWorkspace(resolve(deployment.dir, workspace));
+      },
+    },
   );
-  const workspaceFiles =
-    request.workspace === undefined || options.dryRun
-      ? []
-      : await seedWorkspace(resolve(deployment.dir, request.workspace));
   return { ...edit, agent: request.name, workspaceFiles };
 }
 
@@ -110,13 +128,10 @@ export async function removeAgent(
 ): Promise<Edit & { readonly agent: string; readonly workspace: string }> {
   const { config } = await loadedConfig(deployment, options.signal);
   if (!Object.hasOwn(config.agents, name)) throw unknownAgent(name, config);
-  const reasons = [
-    ...(name === config.runtime.default_agent ? ["it is runtime.default_agent"] : []),
-    ...bindingsOf(config, name).map((binding) => `${binding} is bound to it`),
-  ];
-  if (reasons.length > 0) {
-    throw new RuntimeError("RUNTIME_CONFLICT", `${name} cannot be removed: ${reasons.join("; ")}.`, {
-      hint: "Let them lead to another agent first, for example with `cairn agent add NAME --default`.",
+  const ties = tiesOf(config, name);
+  if (ties.length > 0) {
+    throw new RuntimeError("RUNTIME_CONFLICT", `${name} cannot be removed: ${ties.map(({ tie }) => tie).join("; ")}.`, {
+      hint: `First: ${ties.map(({ way }) => way).join(", ")}.`,
     });
   }
   const edit = await editConfiguration(
@@ -129,14 +144,47 @@ export async function removeAgent(
   return { ...edit, agent: name, workspace: agentWorkspace(config, name) };
 }
 
+/** What leads to an agent, and how it is led to another one. */
+function tiesOf(config: Config, name: string): { readonly tie: string; readonly way: string }[] {
+  const others = Object.keys(config.agents).filter((other) => other !== name);
+  const order = [...others, name].map((other) => `--agent ${other}`).join(" ");
+  const other = others.length > 0 ? `\`cairn config --yes ${order}\`` : "`cairn agent add NAME --default`";
+  return [
+    ...(name === config.runtime.default_agent ? [{ tie: "it is runtime.default_agent", way: other }] : []),
+    ...bindingsOf(config, name).map((binding) => ({
+      tie: `${binding} is bound to it`,
+      way: `\`cairn config --yes --bind ${/\s/.test(binding) ? `"${binding}=AGENT"` : `${binding}=AGENT`}\``,
+    })),
+  ];
+}
+
 function bindingsOf(config: Config, agent: string): string[] {
   return Object.entries(config.channels).flatMap(([channel, { channel_bindings: bindings }]) =>
     Object.entries(bindings ?? {}).flatMap(([id, bound]) => (bound === agent ? [`${channel}/${id}`] : [])),
   );
 }
 
-/** The template's files, where the workspace does not have them. */
+function usualProvider(tree: TreeMap): string | undefined {
+  const chosen = valueAt(tree, DEFAULT_AGENT);
+  const provider = typeof chosen === "string" ? valueAt(tree, ["agents", chosen, "provider"]) : undefined;
+  const [only, ...others] = Object.keys(mapAt(tree, "providers"));
+  if (typeof provider === "string") return provider;
+  return others.length === 0 ? only : undefined;
+}
+
+/** The template's files, where the workspace does not have them. CONFIG_UNWRITABLE. */
 async function seedWorkspace(workspace: string): Promise<string[]> {
+  try {
+    return await copyTemplates(workspace);
+  } catch (error) {
+    throw new ConfigError("CONFIG_UNWRITABLE", `The workspace ${workspace} cannot be written (${codeOf(error)}).`, {
+      cause: error,
+      hint: "Nothing was changed in cairn.yaml. Choose another directory with --workspace.",
+    });
+  }
+}
+
+async function copyTemplates(workspace: string): Promise<string[]> {
   const source = join(templateDirectory(), "workspace");
   const written: string[] = [];
   await mkdir(workspace, { recursive: true });

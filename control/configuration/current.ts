@@ -16,6 +16,7 @@ import {
 } from "../../runtime/config/index.ts";
 import { type Environment, referencedVariables } from "../../runtime/config/references.ts";
 import { isMap, type TreeMap } from "../../runtime/config/tree.ts";
+import { parseYaml } from "../../runtime/config/yaml-source.ts";
 import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import type { Deployment } from "../service/deployment.ts";
 
@@ -59,6 +60,13 @@ export async function loadedConfig(
   const { loaded, error } = inspection;
   if (loaded === null) throw error ?? new ConfigError("CONFIG_INVALID", "The configuration is not valid.");
   return { config: loaded.config, missing };
+}
+
+/** What the file says, and what follows from that, also where it is not valid yet. Rejects as `inspectConfig` does. */
+export async function writtenTree(deployment: Deployment, signal?: AbortSignal): Promise<TreeMap> {
+  await inspectCurrent(deployment, { signal });
+  const { tree } = parseYaml(await readFile(deployment.file, "utf8"), deployment.file);
+  return derive(tree, { env: {}, hostname: "" });
 }
 
 export function unknownAgent(name: string, config: Config): RuntimeError {

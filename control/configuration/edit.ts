@@ -23,6 +23,7 @@ export interface Edit {
   readonly changed: boolean;
   /** Unified diff with secrets taken out; empty when nothing changed. */
   readonly diff: string;
+  /** What the change brings with it that somebody should look at. */
   readonly warnings: readonly ConfigIssue[];
   /** Variables that the changed file refers to and that are not set yet. */
   readonly missing: readonly string[];
@@ -31,6 +32,8 @@ export interface Edit {
 export interface EditOptions {
   /** Show what would change, and change nothing. */
   readonly dryRun?: boolean;
+  /** What has to be there before the file counts: when it rejects, the file stays as it was. */
+  readonly prepare?: () => Promise<void>;
   readonly signal?: AbortSignal;
 }
 
@@ -52,10 +55,13 @@ const YAML_STYLE = { lineWidth: 0, flowCollectionPadding: true } as const;
 export async function editConfiguration(
   deployment: Deployment,
   change: (document: Document) => void,
-  { dryRun = false, signal }: EditOptions = {},
+  { dryRun = false, prepare, signal }: EditOptions = {},
 ): Promise<Edit> {
   const { before, after, ...edit } = await planEdit(deployment, change, { ...(signal ? { signal } : {}) });
-  if (edit.changed && !dryRun) await replace(edit.file, before, after);
+  if (edit.changed && !dryRun) {
+    await prepare?.();
+    await replace(edit.file, before, after);
+  }
   return edit;
 }
 
@@ -76,17 +82,18 @@ export async function planEdit(
   change(document);
   const asked = document.toString(YAML_STYLE);
   if (asked === unchanged) {
-    return { file, changed: false, diff: "", warnings: before.warnings, missing: [], before: text, after: text };
+    return { file, changed: false, diff: "", warnings: [], missing: [], before: text, after: text };
   }
   const changed = keepLayout({ text, unchanged, changed: asked });
 
   const { inspection: after, missing } = await inspectText(changed, deployment, signal);
   refuseNewErrors(before, after);
+  const warnings = newIssues(before.warnings, after.warnings);
   const redact = createRedactor([...secretsOf(before, text), ...secretsOf(after, changed)]);
   const patch = createTwoFilesPatch(CONFIG_FILE, CONFIG_FILE, text, changed, "", "", { context: CONTEXT_LINES });
   // Without the ruler above it, which only the patch tool needs, and the carriage returns of the file.
   const diff = redact(patch.slice(patch.indexOf("--- ")).replace(/[\t\r]+$/gm, ""));
-  return { file, changed: true, diff, warnings: after.warnings, missing, before: text, after: changed };
+  return { file, changed: true, diff, warnings, missing, before: text, after: changed };
 }
 
 /** What the loader knows, and what stands in the file itself: of one that is not valid the loader tells nothing. */
@@ -114,14 +121,18 @@ async function inspectText(
 
 /** A file that was wrong already may be repaired step by step; an edit adds nothing that is wrong. */
 function refuseNewErrors(before: Inspection, after: Inspection): void {
-  const known = new Set(before.errors.map(keyOf));
-  const added = after.errors.filter((issue) => !known.has(keyOf(issue)));
+  const added = newIssues(before.errors, after.errors);
   if (added.length === 0) return;
   const lines = added.map((issue) => `  ${issue.path}: ${issue.message}`);
   throw new ConfigError("CONFIG_INVALID", ["That would not be a valid configuration:", ...lines].join("\n"), {
     issues: added,
     hint: "Nothing was changed.",
   });
+}
+
+function newIssues(before: readonly ConfigIssue[], after: readonly ConfigIssue[]): ConfigIssue[] {
+  const known = new Set(before.map(keyOf));
+  return after.filter((issue) => !known.has(keyOf(issue)));
 }
 
 function keyOf({ path, message }: ConfigIssue): string {

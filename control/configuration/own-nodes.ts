@@ -1,9 +1,16 @@
 /** Aliases (`*name`) in the way of an edit: what an alias leads to is written out at its place, and only that place is changed. */
-import { type Document, isAlias, isNode, type Node, visit } from "yaml";
+import { type Document, isAlias, isCollection, isNode, isScalar, type Node, visit } from "yaml";
 
-/** Sets a value below any alias. `value` may be a node. */
+/** Sets a value below any alias; a key with nothing behind it becomes a mapping. `value` may be a node. */
 export function setOwn(document: Document, path: readonly (string | number)[], value: unknown): void {
   writeOut(document, path);
+  for (let length = 1; length < path.length; length += 1) {
+    const here = path.slice(0, length);
+    const node = document.getIn(here, true);
+    if (isScalar(node) && node.value === null) document.setIn(here, document.createNode({}));
+    // `{}` is no form for more than a little.
+    else if (isCollection(node) && node.items.length === 0) node.flow = false;
+  }
   document.setIn(path, value);
 }
 

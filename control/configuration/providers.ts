@@ -8,6 +8,7 @@ import type { Deployment } from "../service/deployment.ts";
 import { SERVICES } from "../wizard/catalogue.ts";
 import { loadedConfig, standIn, unknownAgent } from "./current.ts";
 import { type Edit, type EditOptions, editConfiguration } from "./edit.ts";
+import { requireName } from "./names.ts";
 import { deleteOwn, setOwn } from "./own-nodes.ts";
 
 export interface ProviderEntry {
@@ -74,7 +75,8 @@ export async function switchProvider(
   const edit = await editConfiguration(
     deployment,
     (document) => {
-      if (request.provider !== undefined) ensureProvider(document, provider, request.baseUrl, request.model);
+      if (request.provider !== undefined || request.baseUrl !== undefined)
+        ensureProvider(document, provider, request.baseUrl, request.model);
       if (provider !== agent.provider) {
         setOwn(document, ["agents", name, "provider"], provider);
         deleteOwn(document, ["agents", name, "model"]);
@@ -92,6 +94,7 @@ export function ensureProvider(document: Document, id: string, baseUrl: string |
     if (baseUrl !== undefined) setOwn(document, ["providers", id, "base_url"], baseUrl);
     return;
   }
+  requireName(id, "a provider's id");
   const service = SERVICES.find((known) => known.id === id);
   const known = knownProvider(id);
   const kind = service?.kind ?? known?.kind ?? (baseUrl === undefined ? undefined : "openai-compatible");

@@ -1,10 +1,12 @@
 /** An edit of the configuration in words: the diff, and what is left to do. */
 
 import type { Mark } from "./terminal.ts";
+import { visible } from "./visible.ts";
 
 interface Rendered {
   readonly changed: boolean;
   readonly diff: string;
+  readonly warnings: readonly { readonly path: string; readonly message: string }[];
   readonly missing: readonly string[];
 }
 
@@ -14,11 +16,12 @@ export function renderEdit(edit: Rendered, done: string, mark: Mark, dryRun: boo
   const next = dryRun
     ? "Nothing was written (--dry-run)."
     : `${mark.good(done)} ${mark.dim("It counts from the next `cairn restart` on.")}`;
-  return [colouredDiff(edit.diff, mark), next, ...missing].join("\n");
+  const warnings = edit.warnings.map(({ path, message }) => `${mark.warn("Note:")} ${path}: ${message}`);
+  return [colouredDiff(edit.diff, mark), next, ...missing, ...warnings].join("\n");
 }
 
 export function colouredDiff(diff: string, mark: Mark): string {
-  return diff
+  return visible(diff)
     .trimEnd()
     .split("\n")
     .map((line) => {

@@ -46,6 +46,8 @@ export default class AgentAdd extends BaseCommand<AddedAgent> {
   }
 
   protected render(added: AddedAgent, mark: Mark): string {
-    return renderEdit(added, `Added ${added.agent}.`, mark, this.#dryRun);
+    const { length } = added.workspaceFiles;
+    const files = length === 0 ? "" : ` ${length} files were written into its workspace.`;
+    return renderEdit(added, `Added ${added.agent}.${files}`, mark, this.#dryRun);
   }
 }

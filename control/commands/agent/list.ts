@@ -2,6 +2,7 @@ import { BaseCommand } from "../../base-command.ts";
 import { type AgentEntry, listAgents } from "../../configuration/agents.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import type { Mark } from "../../output/terminal.ts";
+import { visible } from "../../output/visible.ts";
 import { findDeployment } from "../../service/deployment.ts";
 
 export interface AgentListResult {
@@ -15,7 +16,7 @@ export default class AgentList extends BaseCommand<AgentListResult> {
 
   protected async work({ signal }: Interruption): Promise<AgentListResult> {
     const { flags } = await this.parse(AgentList);
-    return { agents: await listAgents(findDeployment(flags), signal) };
+    return { agents: await listAgents(findDeployment(flags), { signal }) };
   }
 
   protected render({ agents }: AgentListResult, mark: Mark): string {
@@ -30,7 +31,8 @@ export default class AgentList extends BaseCommand<AgentListResult> {
           ...agent.channels,
         ];
         const name = agent.default ? `${mark.name(agent.name)} ${mark.dim("(default)")}` : mark.name(agent.name);
-        return `${name}  ${facts.join(", ")}${agent.description === null ? "" : `\n  ${mark.dim(agent.description)}`}`;
+        const about = agent.description === null ? "" : `\n  ${mark.dim(visible(agent.description))}`;
+        return `${name}  ${visible(facts.join(", "))}${about}`;
       })
       .join("\n");
   }

@@ -130,7 +130,43 @@ describe("editing cairn.yaml", () => {
   });
 });
 
+describe("the first agent", () => {
+  it.each([
+    ["nothing", ""],
+    ["a version", "version: 1\n"],
+    ["no agent any more", "version: 1\nagents: {}\nproviders: { offline: {} }\n"],
+    ["an empty key", "version: 1\nagents:\nproviders:\n  offline: {}\n"],
+  ])("is added to a file with %s", async (_what, yaml) => {
+    const { deployment, read } = await deploymentOf(yaml, "");
+    await addAgent(deployment, { name: "first", provider: "offline", makeDefault: false });
+    expect(parse(await read()).agents).toEqual({ first: { provider: "offline" } });
+    expect(await listAgents(deployment)).toMatchObject([{ name: "first", default: true }]);
+  });
+});
+
+describe("a further agent", () => {
+  it.each(["second", "main"])("%s leaves the default one where it was only the only one", async (name) => {
+    const only = "version: 1\nagents:\n  first: {}\nproviders:\n  offline: {}\n";
+    const { deployment, read } = await deploymentOf(only, "");
+    await addAgent(deployment, { name, makeDefault: false });
+    expect(await listAgents(deployment)).toMatchObject([{ default: true }, { name, default: false }]);
+    expect(parse(await read()).runtime).toEqual({ default_agent: "first" });
+  });
+});
+
 describe("agents", () => {
+  it("are not added where their workspace cannot be", async () => {
+    await writeFile(join(given.deployment.dir, "taken"), "a file");
+    const added = addAgent(given.deployment, { name: "a", workspace: "taken", makeDefault: false });
+    await expect(added).rejects.toMatchObject({ code: "CONFIG_UNWRITABLE" });
+    expect(await given.read()).toBe(YAML);
+  });
+
+  it("that are asked for by a wrong name are not just missing from the list", async () => {
+    expect(await listAgents(given.deployment, { agent: "main" })).toHaveLength(1);
+    await expect(listAgents(given.deployment, { agent: "man" })).rejects.toMatchObject({ code: "RUNTIME_NOT_FOUND" });
+  });
+
   it("are listed with what answers for them", async () => {
     await addAgent(given.deployment, { name: "writer", model: "m2", workspace: "agents/writer", makeDefault: true });
     const [main, writer] = await listAgents(given.deployment);
@@ -151,6 +187,17 @@ describe("agents", () => {
     expect(await readFile(join(dir, "own", "SOUL.md"), "utf8")).toBe("mine");
   });
 
+  it("that cannot be removed are told how they could", async () => {
+    await addAgent(given.deployment, { name: "writer", makeDefault: false });
+    const hint =
+      /`cairn config --yes --agent writer --agent main`.*`cairn config --yes --bind "telegram\/-100 5=AGENT"`/;
+    const removed = removeAgent(given.deployment, "main");
+    await expect(removed).rejects.toMatchObject({
+      code: "RUNTIME_CONFLICT",
+      details: { hint: expect.stringMatching(hint) },
+    });
+  });
+
   it.each([
     ["the default agent", "main", "RUNTIME_CONFLICT"],
     ["an unknown agent", "nobody", "RUNTIME_NOT_FOUND"],
@@ -164,9 +211,10 @@ describe("agents", () => {
     await expect(addAgent(given.deployment, { name: "main", makeDefault: false })).rejects.toMatchObject({
       code: "CONFIG_EXISTS",
     });
-    await expect(addAgent(given.deployment, { name: "a; rm -rf /", makeDefault: false })).rejects.toMatchObject({
-      code: "CONFIG_INVALID",
-    });
+    for (const name of ["a; rm -rf /", "__proto__", "../x", "", "a\nb", "-x"]) {
+      const added = addAgent(given.deployment, { name, makeDefault: false });
+      await expect(added, name).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+    }
     expect(await given.read()).toBe(YAML);
   });
 });
@@ -198,6 +246,7 @@ describe("providers", () => {
   it.each([
     [{ provider: "somewhere" }, "RUNTIME_NOT_FOUND"],
     [{ provider: "somewhere", baseUrl: "http://127.0.0.1:9/v1" }, "CONFIG_INVALID"],
+    [{ provider: "__proto__", baseUrl: "http://127.0.0.1:9/v1", model: "m" }, "CONFIG_INVALID"],
     [{ agent: "nobody", model: "m" }, "RUNTIME_NOT_FOUND"],
   ])("%j is refused", async (request, code) => {
     await expect(switchProvider(given.deployment, request)).rejects.toMatchObject({ code });
@@ -208,6 +257,18 @@ describe("providers", () => {
     const listed = await listProviders(given.deployment);
     expect(listed).toMatchObject([{ id: "anthropic", key: "set", agents: ["main"] }]);
     expect(JSON.stringify(listed)).not.toContain("sk-ant");
+  });
+
+  it("are given another address, also without being named", async () => {
+    await switchProvider(given.deployment, { baseUrl: "http://127.0.0.1:9/v1" });
+    expect(parse(await given.read()).providers.anthropic.base_url).toBe("http://127.0.0.1:9/v1");
+  });
+
+  it("with a password in their address are changed with a warning, and only a new one", async () => {
+    const warned = await switchProvider(given.deployment, { baseUrl: "http://me:hunter2@127.0.0.1:9/v1" });
+    expect(warned.warnings).toMatchObject([{ path: "providers.anthropic.base_url" }]);
+    expect(JSON.stringify(warned)).not.toContain("hunter2");
+    expect((await switchProvider(given.deployment, { model: "m" })).warnings).toEqual([]);
   });
 
   it("a shared provider's model is changed for the agent alone", async () => {

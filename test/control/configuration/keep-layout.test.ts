@@ -161,7 +161,7 @@ describe("the layout", () => {
           if (crlf) expect(after.replaceAll("\r\n", "")).not.toMatch(/[\r\n]/);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 });
