@@ -1,5 +1,7 @@
 /** Which kind of message a text is, and how important that makes it (specification, "Short-term memory"). */
 
+import { CORRECTION, CORRECTION_FIRST, PREFERENCE, REQUEST, type Signs, TASK } from "./importance-patterns.ts";
+
 export type ImportanceType = "correction" | "preference" | "fact" | "task";
 
 export const BASE_IMPORTANCE: Readonly<Record<ImportanceType, number>> = {
@@ -9,49 +11,70 @@ export const BASE_IMPORTANCE: Readonly<Record<ImportanceType, number>> = {
   task: 0.5,
 };
 
+/** What neither corrects, nor tells a preference, nor asks for anything is taken for a fact: greetings and questions too. */
+export const DEFAULT_TYPE: ImportanceType = "fact";
+
 /** Only the head decides: people say first what a message is about, and the cost stays bounded. */
-const HEAD = 1_000;
+const HEAD = 400;
+const SENTENCES = 5;
 
-const CORRECTION = [
-  /^(?:no|nope|wrong|incorrect|not quite|correction)\b[,.:;! ]/i,
-  /\b(?:that|this|it|which)(?:'s| is| was) (?:not|in)(?: ?correct| right| true| accurate)\b/i,
-  /\b(?:that|this|it)(?:'s| is| was) (?:wrong|false|a mistake)\b/i,
-  /\bi (?:meant|mis(?:spoke|typed)|was wrong|made a mistake)\b/i,
-  /\b(?:i (?:said|asked for|told you)\b.{1,80}\bnot|you (?:got|had) (?:that|it|this) wrong|you(?:'re| are) (?:wrong|mistaken))\b/i,
-  /^actually\b/i,
-  /\bcorrection:/i,
-];
-
-const PREFERENCE = [
-  /\b(?:i|we|(?:the )?user|he|she|they)(?:'d| would)?(?: (?:really|always|generally|usually|strongly|much|still))? (?:prefers?|likes?|loves?|hates?|dislikes?|can't stand|enjoys?)\b/i,
-  /\b(?:my|our|(?:his|her|their)) (?:favou?rite|preferred|preference)\b/i,
-  /\b(?:from now on|in (?:the )?future|going forward)\b/i,
-  /\b(?:please )?(?:always|never|don't ever|do not ever) (?:use|call|write|send|answer|reply|respond|ask|include|add|put|say|show|give|make|start|commit|run)\b/i,
-  /\bi (?:want|need|expect) you to (?:always|never)\b/i,
-  /\b(?:rather|sooner) than\b.{0,60}\bplease\b/i,
-];
-
-const TASK = [
-  /\b(?:to-?do|action item|deadline|due (?:by|on|date))\b/i,
-  /\b(?:remind|notify|ping) (?:me|us)\b/i,
-  /\b(?:i|we|you) (?:need|have|ought|plan|intend) to\b/i,
-  /\b(?:i|we)(?:'ll| will| must| should)\b/i,
-  /\b(?:can|could|would|will) you(?: please)?\b/i,
-  /\bplease \w+/i,
-  /\blet's\b/i,
-  /^(?:add|build|call|change|check|clean up|create|deploy|do|draft|email|find|finish|fix|implement|install|make|merge|move|order|prepare|remove|rename|review|run|schedule|send|set up|test|update|write)\b/i,
-];
-
-/** The first kind, in the order correction, preference, task, that the text shows; else a fact. */
+/**
+ * The first kind, in the order correction, preference, task, that a sentence of the head shows; else a fact. Only what the
+ * speaker says counts: code, quoted words and quoted lines do not, and a question is none of these unless it is a request.
+ */
 export function classify(text: string): ImportanceType {
-  const head = text.slice(0, HEAD).trim();
-  if (CORRECTION.some((pattern) => pattern.test(head))) return "correction";
-  if (PREFERENCE.some((pattern) => pattern.test(head))) return "preference";
-  if (TASK.some((pattern) => pattern.test(head))) return "task";
-  return "fact";
+  let found = DEFAULT_TYPE;
+  for (const [index, sentence] of sentencesOf(ownWords(text.slice(0, HEAD))).entries()) {
+    const kind = kindOf(sentence, index === 0);
+    if (kind === "correction") return kind;
+    if (kind === "preference" || (kind === "task" && found !== "preference")) found = kind;
+  }
+  return found;
 }
 
 /** Base importance of a text by its kind, 0.5 to 0.9. */
 export function importanceOf(text: string): number {
   return BASE_IMPORTANCE[classify(text)];
+}
+
+function kindOf(sentence: string, first: boolean): ImportanceType {
+  if (sentence.endsWith("?")) return shows(REQUEST, sentence) ? "task" : DEFAULT_TYPE;
+  if ((first && CORRECTION_FIRST.test(sentence)) || shows(CORRECTION, sentence)) return "correction";
+  if (shows(PREFERENCE, sentence)) return "preference";
+  return shows(TASK, sentence) ? "task" : DEFAULT_TYPE;
+}
+
+function shows({ begins, holds }: Signs, sentence: string): boolean {
+  return begins.test(sentence) || holds.test(sentence);
+}
+
+const QUOTED =
+  /```[\s\S]*?(?:```|$)|`[^`\n]*`|"[^"\n]*"|“[^”\n]*”|«[^»\n]*»|(?<![\p{L}\p{N}])'[^'\n]*'(?![\p{L}\p{N}])/gu;
+const QUOTED_LINE = /^[ \t]*>.*$/gm;
+/** "The sign reads: ..." */
+const REPORTED =
+  /\b(?:says?|said|reads?|writes?|wrote|states?|stated|asks?|asked|replied|answered|log|message|error|output) ?:\s.*$/gim;
+const CODE_LINE =
+  /^.*(?:[;{}][ \t]*$|=>|[=!]==?\s|\)\s*[;{]).*$|^[ \t]*(?:(?:const|let|var)\s+[\w{[]+\s*[=:]|(?:def|class|function|fn)\s+\w+\s*[({:]|import\s.+\bfrom\b|from\s+\S+\s+import\b|SELECT\s.+\sFROM\b|INSERT INTO\b|#include\b).*$/gm;
+const DO_TODO = /^[#/*\s-]*(?=TODO\b)/;
+
+/** The text without what is only quoted in it, in lower case and with plain apostrophes. */
+function ownWords(head: string): string {
+  const own = /["`“«>;{=:]|(?:^|\s)'/.test(head)
+    ? head.replace(QUOTED, "x").replace(QUOTED_LINE, "").replace(CODE_LINE, "").replace(REPORTED, "")
+    : head;
+  return own.replace(/’/g, "'").toLowerCase();
+}
+
+/** Ends of sentences; "dr." and the like are none. */
+const BOUNDARY = /(?<!\b(?:dr|mr|mrs|ms|prof|st|vs|e\.g|i\.e|approx)\.)(?<=[.!?])["')\]]*\s+|\n+/;
+/** What people say before they begin: it does not hide the beginning of a sentence. */
+const INTERJECTION =
+  /^(?:(?:ah|oh(?!,? no\b)|hm+|oops|ouch|sorry|well|hey|hi|um|uh|wait|ok|okay|and|but|so|also|fyi)\b[,.!:… -]*)+/;
+
+function sentencesOf(own: string): string[] {
+  return own
+    .split(BOUNDARY, SENTENCES)
+    .map((part) => part.trim().replace(DO_TODO, "").replace(INTERJECTION, ""))
+    .filter((sentence) => sentence !== "");
 }
