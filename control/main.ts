@@ -1,5 +1,6 @@
 /** Entry of the command line: finds the command, and reports what goes wrong before one runs. */
 
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
@@ -10,6 +11,8 @@ import { reportFailure } from "./base-command.ts";
 import { EXIT, OutputClosed, UsageError } from "./output/failure.ts";
 import { processTerminal, watchOutput } from "./output/terminal.ts";
 
+const SOURCES = "./control/commands";
+
 /**
  * Runs one command line. `root` is the directory of package.json. The outcome is in `process.exitCode`; the process ends
  * by itself, except after an interruption, where something may still be waiting.
@@ -19,7 +22,7 @@ export async function main(argv: readonly string[], root: string): Promise<void>
   const unwatch = watchOutput(() => undefined);
   const options = argv.includes("--") ? argv.slice(0, argv.indexOf("--")) : argv;
   try {
-    const config = await loadCommands(root);
+    const config = await loadCommands(root, argv);
     const line = argv[0] === "help" ? [...argv.slice(1), "--help"] : [...argv];
     const unknown = unknownCommand(line, config.commandIDs, config.topics);
     if (unknown) throw unknown;
@@ -35,16 +38,30 @@ export async function main(argv: readonly string[], root: string): Promise<void>
 }
 
 /** Compiled, the commands are read from a manifest; as sources they are found by looking into their folder. */
-async function loadCommands(root: string): Promise<Config> {
+async function loadCommands(root: string, argv: readonly string[]): Promise<Config> {
   if (!import.meta.url.endsWith(".ts")) return Config.load({ root });
   const pjson = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
-  const commands = { strategy: "pattern", target: "./control/commands", globPatterns: ["**/*.ts"] };
+  const commands = { strategy: "pattern", target: SOURCES, globPatterns: [sourceOf(join(root, SOURCES), argv)] };
   return Config.load({
     root,
     isRoot: true,
     ignoreManifest: true,
     pjson: { ...pjson, oclif: { ...pjson.oclif, commands } },
   });
+}
+
+/**
+ * Every file that matches is loaded, which takes longer than most commands: the one that is asked for is enough, unless it
+ * tells of the others.
+ */
+function sourceOf(folder: string, argv: readonly string[]): string {
+  const options = argv.findIndex((word) => !/^[a-z][a-z-]*$/.test(word));
+  const words = options === -1 ? argv : argv.slice(0, options);
+  const tellsOfOthers = words[0] === "completion" || argv.includes("--help");
+  const file = [2, 1]
+    .map((count) => `${words.slice(0, count).join("/")}.ts`)
+    .find((name) => existsSync(join(folder, name)));
+  return tellsOfOthers || file === undefined ? "**/*.ts" : file;
 }
 
 /** oclif would say no more than "command x not found". */
