@@ -4,21 +4,18 @@ import type { Interruption } from "../output/interruption.ts";
 import { startProgress } from "../output/progress.ts";
 import type { Mark } from "../output/terminal.ts";
 import { findDeployment } from "../service/deployment.ts";
-import { launch, prepare, type StartResult } from "../service/launch.ts";
+import { launch, prepare } from "../service/launch.ts";
 import { renderStarted } from "../service/render-started.ts";
-import { type StopResult, stopDeadlineMs, stopNode } from "../service/stop-node.ts";
+import { stopDeadlineMs, stopNode } from "../service/stop-node.ts";
+import { type RestartResult, restartKept } from "../service-manager/restart-kept.ts";
 
 const READY_S = 60;
-
-export interface RestartResult extends StartResult {
-  readonly stopped: StopResult;
-}
 
 export default class Restart extends BaseCommand<RestartResult> {
   static override description =
     "Stop the node, if one runs, and start it in the background\n\n" +
-    "A changed configuration takes effect. It is checked first: an invalid one leaves the running node untouched. Where a " +
-    "service manager runs the node, restart it there.";
+    "A changed configuration takes effect. It is checked first: an invalid one leaves the running node untouched. Where the " +
+    "unit of `service install` runs the node, systemd restarts it, and its stop timeout counts.";
 
   static override examples = ["<%= config.bin %> restart", "<%= config.bin %> restart --timeout 10 --force"];
 
@@ -38,6 +35,9 @@ export default class Restart extends BaseCommand<RestartResult> {
     const deadlineMs = flags.timeout === undefined ? stopDeadlineMs(drain) : flags.timeout * 1_000;
     const progress = startProgress(this.terminal);
     try {
+      progress.update("Restarting the node");
+      const kept = await restartKept(prepared, { readyMs: READY_S * 1_000, signal });
+      if (kept !== null) return kept;
       progress.update("Stopping the node");
       const stopped = await stopNode(prepared.deployment.home, { deadlineMs, force: flags.force, signal });
       progress.update("Starting the node");

@@ -53,7 +53,9 @@ export async function examine(input: DoctorInput): Promise<Examination> {
   const scene = createScene({
     place,
     machine,
-    probe: input.probe ?? localProbe({ hostname: machine.hostname, userHome: place.userHome }),
+    probe:
+      input.probe ??
+      localProbe({ hostname: machine.hostname, userHome: place.userHome, configHome: input.env["XDG_CONFIG_HOME"] }),
     processEnv: input.env,
     root: input.root,
     version: input.version,

@@ -12,6 +12,7 @@ import { templateDirectory } from "../wizard/templates.ts";
 import { launchdPlist } from "./launchd.ts";
 import type { ServiceDescription } from "./service.ts";
 import { systemdUnit } from "./systemd.ts";
+import { SYSTEM_UNITS, userUnits } from "./unit-folders.ts";
 
 export interface Manager {
   readonly kind: "systemd" | "launchd";
@@ -33,6 +34,7 @@ export interface Machine {
   readonly home: string;
   /** Root of the file system; tests give another. */
   readonly root?: string;
+  /** XDG_CONFIG_HOME. */
   readonly configHome?: string | undefined;
 }
 
@@ -46,11 +48,11 @@ export interface ServiceResult {
   readonly inspect: string;
 }
 
-export type Run = (command: readonly string[], signal: AbortSignal) => Promise<void>;
+export type Run = (command: readonly string[], signal: AbortSignal, deadlineMs: number) => Promise<void>;
 
 export const SIGNATURE = "Written by `cairn service install`";
-/** Stopping a node takes as long as it drains. */
-const COMMAND_MS = 180_000;
+/** Milliseconds of a command of the manager, beside the time that the node may take to stop. */
+const COMMAND_MS = 60_000;
 
 /** RUNTIME_INVALID_REQUEST on a machine without a service manager that is known. */
 export function managerFor(service: Omit<ServiceDescription, "command">, machine: Machine): Manager {
@@ -62,9 +64,7 @@ export function managerFor(service: Omit<ServiceDescription, "command">, machine
     });
   }
   const folder =
-    scope === "system"
-      ? join(machine.root ?? "/", "etc/systemd/system")
-      : join(machine.configHome ?? join(machine.home, ".config"), "systemd/user");
+    scope === "system" ? join(machine.root ?? "/", SYSTEM_UNITS) : userUnits(machine.home, machine.configHome);
   const systemctl = ["systemctl", ...(scope === "user" ? ["--user"] : [])];
   return {
     kind: "systemd",
@@ -112,11 +112,13 @@ export async function installService(
   const existing = await readOwn(manager.file);
   const changed = existing !== content;
   if (changed) {
-    if (existing !== null && manager.kind === "launchd") await forgiving(run, manager.unload, options.signal);
-    await write(manager.file, content);
+    if (existing !== null && manager.kind === "launchd")
+      await forgiving(run, manager.unload, options.signal, deadlineOf(existing));
+    await write(manager.file, content, service.scope);
   }
-  for (const command of manager.load) await run(command, options.signal);
-  if (options.start) for (const command of manager.start) await run(command, options.signal);
+  const deadlineMs = Math.max(deadlineOf(existing), deadlineOf(content));
+  for (const command of manager.load) await run(command, options.signal, deadlineMs);
+  if (options.start) for (const command of manager.start) await run(command, options.signal, deadlineMs);
   const { name, scope } = service;
   return {
     manager: manager.kind,
@@ -139,10 +141,14 @@ export async function uninstallService(
   const run = options.run ?? runManager;
   const existing = await readOwn(manager.file);
   if (existing !== null) {
-    for (const command of manager.unload) await run(command, options.signal);
+    for (const command of manager.unload) {
+      await run(command, options.signal, deadlineOf(existing)).catch((error: unknown) =>
+        throwNotRemoved(error, manager.file),
+      );
+    }
     await rm(manager.file);
     const [reload] = manager.load;
-    if (reload) await run(reload, options.signal);
+    if (reload) await run(reload, options.signal, COMMAND_MS);
   }
   const { name, scope } = service;
   return {
@@ -168,7 +174,21 @@ async function readOwn(file: string): Promise<string | null> {
   });
 }
 
-async function write(file: string, content: string): Promise<void> {
+/** How long the manager may take over a command: it waits until the node has drained. Pure. */
+function deadlineOf(content: string | null): number {
+  const seconds = /^TimeoutStopSec=(\d+)$|<key>ExitTimeOut<\/key>\s*<integer>(\d+)<\/integer>/m.exec(content ?? "");
+  return COMMAND_MS + Number(seconds?.[1] ?? seconds?.[2] ?? 0) * 1_000;
+}
+
+function throwNotRemoved(error: unknown, file: string): never {
+  if (!(error instanceof RuntimeError)) throw error;
+  throw new RuntimeError(error.code, error.message, {
+    cause: error,
+    hint: `Nothing was removed. Run it again where the service manager can be reached, or remove ${file} yourself.`,
+  });
+}
+
+async function write(file: string, content: string, scope: ServiceDescription["scope"]): Promise<void> {
   try {
     await mkdir(dirname(file), { recursive: true });
     await writeFileAtomic(file, content, { mode: 0o644 });
@@ -176,20 +196,28 @@ async function write(file: string, content: string): Promise<void> {
     const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
     throw new ConfigError("CONFIG_UNWRITABLE", `${file} cannot be written (${code}).`, {
       cause: error,
-      hint: "A service of the whole machine needs root; --user makes one of your own.",
+      hint:
+        scope === "system"
+          ? "A service of the whole machine needs root; --user makes one of your own."
+          : "Correct the permissions of its directory.",
     });
   }
 }
 
-async function forgiving(run: Run, commands: Manager["unload"], signal: AbortSignal): Promise<void> {
-  for (const command of commands) await run(command, signal).catch(() => undefined);
+async function forgiving(
+  run: Run,
+  commands: Manager["unload"],
+  signal: AbortSignal,
+  deadlineMs: number,
+): Promise<void> {
+  for (const command of commands) await run(command, signal, deadlineMs).catch(() => undefined);
 }
 
-const runManager: Run = async ([program = "", ...args], signal) => {
+const runManager: Run = async ([program = "", ...args], signal, deadlineMs) => {
   const result = await execa(program, args, {
     reject: false,
     all: true,
-    timeout: COMMAND_MS,
+    timeout: deadlineMs,
     cancelSignal: signal,
     stdin: "ignore",
   });
@@ -200,6 +228,10 @@ const runManager: Run = async ([program = "", ...args], signal) => {
   throw new RuntimeError(
     "RUNTIME_START_FAILED",
     `\`${[program, ...args].join(" ")}\` failed: ${words || `exit code ${result.exitCode}`}`,
-    { hint: missing ? "Run `cairn start --detach` instead." : "The service's file is in place; look at what it says." },
+    {
+      hint: missing
+        ? "Run `cairn start --detach` instead."
+        : "The service's file is in place: run that command where the service manager can be reached, such as in a login session.",
+    },
   );
 };

@@ -13,6 +13,7 @@ import { inspectNode } from "../service/node-state.ts";
 import { startDetached } from "../service/start-node.ts";
 import { stopDeadlineMs, stopNode } from "../service/stop-node.ts";
 import { SIGNATURE } from "../service-manager/install.ts";
+import { userUnits } from "../service-manager/unit-folders.ts";
 
 /** What runs the node. */
 export type Keeper =
@@ -29,8 +30,8 @@ export interface RestartOptions {
   readonly signal: AbortSignal;
 }
 
-/** Milliseconds of `systemctl restart`, which waits until the node has drained. */
-const MANAGER_MS = 240_000;
+/** Milliseconds of `systemctl restart`, beside the time that the node may take to drain. */
+const MANAGER_MS = 60_000;
 
 /** The unit that a process belongs to, by its control group; null for one that a session runs. Pure. */
 export function unitOf(cgroup: string): { readonly unit: string; readonly scope: "system" | "user" } | null {
@@ -45,12 +46,12 @@ export function unitOf(cgroup: string): { readonly unit: string; readonly scope:
 /** A unit counts when `service install` wrote it: a node that was started from within another service is its own. */
 export async function keeperOf(
   pid: number,
-  roots: { readonly proc: string; readonly etc: string; readonly config: string } = places(),
+  roots: { readonly proc: string; readonly etc: string; readonly userUnits: string } = places(),
 ): Promise<Keeper> {
   const cgroup = await readFile(join(roots.proc, String(pid), "cgroup"), "utf8").catch(() => "");
   const found = unitOf(cgroup);
   if (found === null) return { kind: "own" };
-  const folder = found.scope === "user" ? join(roots.config, "systemd/user") : join(roots.etc, "systemd/system");
+  const folder = found.scope === "user" ? roots.userUnits : join(roots.etc, "systemd/system");
   const unit = await readFile(join(folder, found.unit), "utf8").catch(() => "");
   return unit.includes(SIGNATURE) ? { kind: "systemd", ...found } : { kind: "own" };
 }
@@ -58,8 +59,8 @@ export async function keeperOf(
 /** Resolves once the node is ready. Errors of `stopNode` and `startDetached`; RUNTIME_START_FAILED. */
 export async function restartNode(options: RestartOptions): Promise<void> {
   const { deployment, keeper, program, readyMs, signal } = options;
+  const deadlineMs = stopDeadlineMs(await drainDeadlineMs(deployment));
   if (keeper.kind === "own") {
-    const deadlineMs = stopDeadlineMs(await drainDeadlineMs(deployment));
     await stopNode(deployment.home, { deadlineMs, force: false, signal });
     await startDetached(deployment, {
       deadlineMs: readyMs,
@@ -73,7 +74,7 @@ export async function restartNode(options: RestartOptions): Promise<void> {
   const result = await execa(command, args, {
     reject: false,
     all: true,
-    timeout: MANAGER_MS,
+    timeout: deadlineMs + MANAGER_MS,
     stdin: "ignore",
     cancelSignal: signal,
   });
@@ -96,5 +97,5 @@ export async function restartNode(options: RestartOptions): Promise<void> {
 }
 
 function places() {
-  return { proc: "/proc", etc: "/etc", config: process.env["XDG_CONFIG_HOME"] ?? join(homedir(), ".config") };
+  return { proc: "/proc", etc: "/etc", userUnits: userUnits(homedir(), process.env["XDG_CONFIG_HOME"]) };
 }

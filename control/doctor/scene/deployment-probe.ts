@@ -3,6 +3,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isAlive } from "../../service/node-state.ts";
+import { userUnits } from "../../service-manager/unit-folders.ts";
 import { readRegularFile } from "./regular-file.ts";
 import { findTool, runTool } from "./tools.ts";
 
@@ -35,14 +36,16 @@ export interface StackLock {
 export interface ProbeInput {
   readonly hostname: string;
   readonly userHome: string | undefined;
+  /** XDG_CONFIG_HOME. */
+  readonly configHome?: string | undefined;
   /** Where unit files are; absent: the usual places. */
   readonly unitFolders?: readonly string[];
 }
 
 const UNIT = /^(?:.*[.-])?cairn(?:[.@-].*)?\.(?:service|plist)$/i;
 
-export function localProbe({ hostname, userHome, unitFolders }: ProbeInput): DeploymentProbe {
-  const folders = unitFolders ?? usualFolders(userHome);
+export function localProbe({ hostname, userHome, configHome, unitFolders }: ProbeInput): DeploymentProbe {
+  const folders = unitFolders ?? usualFolders(userHome, configHome);
   return {
     async hasTool(name) {
       return (await findTool(name)) !== null;
@@ -69,10 +72,10 @@ export function localProbe({ hostname, userHome, unitFolders }: ProbeInput): Dep
   };
 }
 
-function usualFolders(userHome: string | undefined): string[] {
+function usualFolders(userHome: string | undefined, configHome: string | undefined): string[] {
   const system = ["/etc/systemd/system", "/usr/lib/systemd/system", "/Library/LaunchDaemons"];
   if (userHome === undefined) return system;
-  return [join(userHome, ".config", "systemd", "user"), join(userHome, "Library", "LaunchAgents"), ...system];
+  return [userUnits(userHome, configHome), join(userHome, "Library", "LaunchAgents"), ...system];
 }
 
 /** Null for what is no lock (any more). */

@@ -9,6 +9,8 @@ import { escapeXml, launchdPlist } from "../../../control/service-manager/launch
 import { type ServiceDescription, stopSeconds } from "../../../control/service-manager/service.ts";
 import { serviceName } from "../../../control/service-manager/service-name.ts";
 import { systemdUnit } from "../../../control/service-manager/systemd.ts";
+import { userUnits } from "../../../control/service-manager/unit-folders.ts";
+import { RuntimeError } from "../../../runtime/contracts/errors.ts";
 import { createCli } from "../../support/cli.ts";
 import { temporaryDirectory } from "../../support/deployment.ts";
 
@@ -102,6 +104,37 @@ describe("installing", () => {
     expect(file).toBe(join(machine.home, ".config/systemd/user/cairn.service"));
     expect(calls.every((call) => call.startsWith("systemctl --user "))).toBe(true);
     expect(await readFile(file, "utf8")).toContain("WantedBy=default.target");
+  });
+
+  it.each([
+    ["", ".config"],
+    ["config", ".config"],
+    ["/srv/config", null],
+  ])("takes XDG_CONFIG_HOME %j only when it is an absolute path", (configHome, below) => {
+    const folder = below === null ? configHome : join("/home/me", below);
+    expect(userUnits("/home/me", configHome)).toBe(join(folder, "systemd/user"));
+  });
+
+  it("waits for the manager longer than the node may take to stop", async () => {
+    const machine = await machineOf();
+    const deadlines: number[] = [];
+    const run = async (_command: unknown, _signal: unknown, deadlineMs: number) => void deadlines.push(deadlineMs);
+    const patient = { ...service, stopSeconds: 900 };
+    await installService(patient, machine, { start: true, signal: ignore, run });
+    await uninstallService(patient, machine, { signal: ignore, run });
+    expect(deadlines.slice(0, 4).every((deadlineMs) => deadlineMs > 900_000)).toBe(true);
+  });
+
+  it("is not undone where the manager cannot be reached, and says how to go on", async () => {
+    const machine = await machineOf();
+    const { file } = await installService(service, machine, { start: true, signal: ignore, run: recorder().run });
+    const run = async () => {
+      throw new RuntimeError("RUNTIME_START_FAILED", "no bus");
+    };
+    await expect(uninstallService(service, machine, { signal: ignore, run })).rejects.toMatchObject({
+      details: { hint: expect.stringContaining("Nothing was removed") },
+    });
+    expect(await readFile(file, "utf8")).toContain("TimeoutStopSec");
   });
 
   it("names the user of a machine's service", async () => {

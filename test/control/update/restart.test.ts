@@ -9,7 +9,7 @@ const OURS = "# Written by `cairn service install`\n[Service]\n";
 /** A machine on which process 42 belongs to a control group, and some units are installed. */
 async function machine(cgroup: string, units: Readonly<Record<string, string>>) {
   const root = await temporaryDirectory();
-  const roots = { proc: join(root, "proc"), etc: join(root, "etc"), config: join(root, "config") };
+  const roots = { proc: join(root, "proc"), etc: join(root, "etc"), userUnits: join(root, "config/systemd/user") };
   await mkdir(join(roots.proc, "42"), { recursive: true });
   await writeFile(join(roots.proc, "42", "cgroup"), cgroup);
   for (const [path, text] of Object.entries(units)) {
