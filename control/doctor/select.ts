@@ -12,13 +12,16 @@ export interface Selection {
   readonly skip?: readonly string[] | undefined;
 }
 
-/** UsageError, naming the nearest, for a name that is no check and no category. */
+/** UsageError, naming the nearest, for a name that is no check and no category, and where no check is left. */
 export function selectChecks(all: readonly Check[], { only = [], skip = [] }: Selection): readonly Check[] {
   refuseUnknown(all, only, "--only");
   refuseUnknown(all, skip, "--skip");
   const isNamed = (check: Check, names: readonly string[]): boolean =>
     names.includes(check.id) || names.includes(categoryOf(check));
-  return all.filter((check) => !isNamed(check, skip) && (only.length === 0 || isNamed(check, only)));
+  const left = all.filter((check) => !isNamed(check, skip) && (only.length === 0 || isNamed(check, only)));
+  // Nothing that was looked at is no good news.
+  if (left.length === 0) throw new UsageError("--skip takes away every check that --only names.", "Leave one of them.");
+  return left;
 }
 
 function refuseUnknown(all: readonly Check[], names: readonly string[], flag: string): void {

@@ -64,7 +64,7 @@ export function describeFailure(error: unknown, command?: string): Failure {
     return { exitCode: EXIT.usage, body: body("RUNTIME_INVALID_REQUEST", tidy(error.message), hint) };
   }
   const message = error instanceof Error ? error.message : String(error);
-  const hint = isSystemError(error) ? undefined : "Set CAIRN_DEBUG=1 to see where it happened.";
+  const hint = isSystemError(error) ? SYSTEM_HINTS[error.code] : "Set CAIRN_DEBUG=1 to see where it happened.";
   return { exitCode: EXIT.failed, body: body("RUNTIME_INTERNAL", message || "An unknown error occurred.", hint) };
 }
 
@@ -123,6 +123,15 @@ function tidy(message: string): string {
   return /[.!?]$/.test(text) || text.includes("\n") ? text : `${text}.`;
 }
 
-function isSystemError(error: unknown): boolean {
-  return error instanceof Error && "syscall" in error && "code" in error;
+/** What helps where the system said no to something that has no words of its own. */
+const SYSTEM_HINTS: Readonly<Record<string, string>> = {
+  EACCES: "Run it as the user who owns that place, or correct its permissions.",
+  EPERM: "Run it as the user who owns that place, or correct its permissions.",
+  EROFS: "That file system is read-only: set SERVICE_HOME or --dir to a directory that can be written.",
+  ENOSPC: "Make room on that disk.",
+  EMFILE: "Raise the limit of open files (`ulimit -n`).",
+};
+
+function isSystemError(error: unknown): error is Error & { readonly code: string } {
+  return error instanceof Error && "syscall" in error && "code" in error && typeof error.code === "string";
 }

@@ -28,6 +28,15 @@ describe("the exit code", () => {
   });
 });
 
+it.each([
+  ["EACCES", "permissions"],
+  ["EROFS", "SERVICE_HOME"],
+  ["ENOSPC", "Make room"],
+])("what the system refuses with %s says what to do", (code, hint) => {
+  const error = Object.assign(new Error(`${code}: no`), { code, syscall: "open" });
+  expect(describeFailure(error).body.hint).toContain(hint);
+});
+
 describe("an interrupted command", () => {
   it.each([
     ["SIGINT", "The command was interrupted."],
