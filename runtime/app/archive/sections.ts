@@ -130,9 +130,15 @@ const AFTER_EMBEDDINGS: readonly Section[] = [
 
 /**
  * Tables that stay out on purpose. Who embeds what belongs to the running nodes; a row that was given up gets its attempts
- * anew where it is restored.
+ * anew where it is restored. What is counted for searches is counted again there.
  */
-export const NOT_ARCHIVED: readonly string[] = ["embedding_work"];
+export const NOT_ARCHIVED: readonly string[] = [
+  "embedding_work",
+  "search_terms",
+  "search_totals",
+  "search_agents",
+  "search_gaps",
+];
 
 /** The sections of a store whose embedding models have the given ids. */
 export function sectionsOf(modelIds: readonly number[]): readonly Section[] {

@@ -13,6 +13,12 @@ export interface Filters {
   readonly exclude?: ReadonlySet<string> | undefined;
 }
 
+/** Whether anything is filtered at all. */
+export function isFiltered({ agent, since, before, visibility, exclude }: Filters): boolean {
+  const ofOne = visibility !== undefined && !("all" in visibility);
+  return ofOne || agent !== undefined || since !== undefined || before !== undefined || (exclude?.size ?? 0) > 0;
+}
+
 /** Conditions on `messages as m`, each beginning with `and`. */
 export function messageConditions(filters: Filters, values: Values): string {
   const conditions: string[] = [];

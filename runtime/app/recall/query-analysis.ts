@@ -1,12 +1,19 @@
 import type { Queryable } from "../../contracts/database.ts";
+import { MemoryError } from "../../contracts/errors.ts";
 import { sanitize } from "../../domain/cap.ts";
+import type { Filters } from "./filters.ts";
+import { quoteLexeme, Values } from "./sql.ts";
 
 /** A query taken apart by the database: its stems, how common each is, and which vectors there are to compare with. */
 
 export interface QueryTerm {
   readonly lexeme: string;
-  /** Share of the messages that contain it, as the planner's statistics know it; null when it is rare or unknown. */
-  readonly frequency: number | null;
+  /** Messages that contain it, of all, about: exact but for those that were not counted yet. */
+  readonly documents: number;
+  /** Share of the messages, 0 to 1; 0 when no counted message has it. */
+  readonly share: number;
+  /** Inverse document frequency, `ln(1 + (n - df + 0.5) / (df + 0.5))`. */
+  readonly idf: number;
 }
 
 export interface EmbeddingModel {
@@ -18,90 +25,153 @@ export interface EmbeddingModel {
 export interface AnalyzedQuery {
   /** Rarest first. */
   readonly terms: readonly QueryTerm[];
-  /** The terms whose matches are all candidates. */
-  readonly selective: readonly string[];
-  /** The rarest of the other terms, which are common: its newest matches are candidates too. The rest only score. */
-  readonly common: string | null;
-  /** Whether the selective terms are known to match few rows, so that reading all of their matches is cheapest. */
-  readonly few: boolean;
-  /** How many messages there are, about. */
+  /** How many messages with content there are. */
   readonly messages: number;
-  /** Whether the planner has statistics about the messages. */
-  readonly statistics: boolean;
+  /** How many of them are not counted yet. */
+  readonly uncounted: number;
+  /** How many of them the filters let through, about. */
+  readonly visible: number;
+  /** Lexemes of a row, on the average. */
+  readonly averageLength: { readonly message: number; readonly summary: number };
+  /** Summaries, about. */
+  readonly summaries: number;
   readonly model: EmbeddingModel | null;
 }
 
 /** Only the head of a query is analyzed: a whole document as a query would match everything. */
 const MAX_QUERY_UNITS = 4_000;
-const MAX_TERMS = 48;
-/** Matches that one search is willing to fetch through the index. */
-const MATCHES_WANTED = 3_000;
-/** So many rows are read and ranked in little time. */
-const FEW = 2 * MATCHES_WANTED;
+const MAX_TERMS = 32;
+/** Taken until rows are counted. */
+const USUAL_LENGTH = { message: 14, summary: 120 };
+/** A word in so many rows is common. */
+const COMMON = 2_000;
+/** Messages of one user that are counted one by one. */
+const COUNTED_VISIBLE = 5_000;
 
 interface Row {
   readonly lexeme: string | null;
-  readonly frequency: number | null;
-  readonly messages: number | null;
-  readonly statistics: boolean;
+  readonly documents: number | null;
+  readonly inserted: number;
+  readonly counted: number;
+  readonly counted_to: number;
+  readonly length: number;
+  readonly summaries: number;
+  readonly summary_length: number;
+  readonly of_agent: number | null;
+  readonly of_user: number | null;
+  readonly first_seq: number | null;
+  readonly last_seq: number | null;
   readonly model_id: number | null;
   readonly model_name: string | null;
   readonly dimensions: number | null;
 }
 
-/** Nothing is ever deleted, so that the sequence counts the messages. */
-const ANALYZE = `
-with common as materialized (
-  select element.lexeme, element.frequency
-  from pg_stats, unnest(most_common_elems::text::text[], most_common_elem_freqs) as element (lexeme, frequency)
-  where schemaname = current_schema() and tablename = 'messages' and attname = 'content_tsv'
-)
-select term.lexeme, common.frequency, (select last_value from messages_seq_seq)::float8 as messages,
-  exists (select 1 from common) as statistics, model.id as model_id, model.name as model_name, model.dimensions
-from (select 1) as one
+/** Nothing is ever deleted, so that the sequences count the rows. Dates are taken to ascend with the insertion. */
+function statement(filters: Filters, values: Values, query: string): string {
+  const { agent, since, before, visibility } = filters;
+  const ofAgent =
+    agent === undefined
+      ? "null::float8"
+      : `coalesce((select documents from search_agents where agent = ${values.add(agent)}), 0)::float8`;
+  const firstSeq =
+    since === undefined
+      ? "null::float8"
+      : `coalesce((select m.seq from messages m where m.created_at >= ${values.add(since.toISOString())}
+          order by m.created_at, m.seq limit 1), 1e15)::float8`;
+  const lastSeq =
+    before === undefined
+      ? "null::float8"
+      : `coalesce((select m.seq from messages m where m.created_at < ${values.add(before.toISOString())}
+          order by m.created_at desc, m.seq desc limit 1), 0)::float8`;
+  const ofUser =
+    visibility === undefined || "all" in visibility
+      ? "null::float8"
+      : `(select count(*) from (select 1 from conversations c cross join lateral (
+            select 1 from messages m where m.conversation_id = c.id limit ${COUNTED_VISIBLE}) as m
+          where c.channel = ${values.add(visibility.channel)} and c.user_id = ${values.add(visibility.user)}
+          limit ${COUNTED_VISIBLE}) as found)::float8`;
+  return `
+select term.lexeme, counted.documents::float8 as documents,
+  (select last_value from messages_seq_seq)::float8 as inserted, total.documents::float8 as counted,
+  total.counted_to::float8 as counted_to,
+  total.lexemes::float8 / greatest(total.documents, 1) as length,
+  (select last_value from summaries_seq_seq)::float8 as summaries,
+  tree.lexemes::float8 / greatest(tree.documents, 1) as summary_length,
+  ${ofAgent} as of_agent, ${ofUser} as of_user, ${firstSeq} as first_seq, ${lastSeq} as last_seq,
+  model.id as model_id, model.name as model_name, model.dimensions
+from search_totals as total
+join search_totals as tree on tree.kind = 'summary'
 left join embedding_models as model on model.current
-left join unnest(to_tsvector('english', $1)) as term on true
-left join common on common.lexeme = term.lexeme`;
+left join unnest(to_tsvector('english', ${values.add(query)})) as term on true
+left join search_terms as counted on counted.lexeme = term.lexeme
+where total.kind = 'message'`;
+}
 
-export async function analyzeQuery(database: Queryable, query: string): Promise<AnalyzedQuery> {
-  const { rows } = await database.query<Row>(ANALYZE, [sanitize(query.slice(0, MAX_QUERY_UNITS))]);
+export async function analyzeQuery(database: Queryable, query: string, filters: Filters = {}): Promise<AnalyzedQuery> {
+  const values = new Values();
+  const sql = statement(filters, values, sanitize(query.slice(0, MAX_QUERY_UNITS)));
+  const { rows } = await database.query<Row>(sql, values.list);
   const first = rows[0];
-  const terms = rows
-    .flatMap(({ lexeme, frequency }) => (lexeme === null ? [] : [{ lexeme, frequency }]))
-    .sort((a, b) => (a.frequency ?? 0) - (b.frequency ?? 0))
-    .slice(0, MAX_TERMS);
-  const messages = first?.messages ?? 0;
-  const statistics = first?.statistics ?? false;
-  const { selective, common, expected } = selectiveTerms(terms, messages);
+  if (first === undefined) throw new MemoryError("MEMORY_QUERY_FAILED", "The totals of the search are missing.");
+  const uncounted = Math.max(0, first.inserted - first.counted_to);
+  const messages = first.counted + uncounted;
+  const lexemes = rows.flatMap(({ lexeme, documents }) =>
+    lexeme === null ? [] : [{ lexeme, documents: documents ?? 0 }],
+  );
+  const known =
+    uncounted > messages / 2 ? await countNow(database, lexemes, messages) : scaled(lexemes, first.counted, messages);
   return {
-    terms,
-    selective,
-    common,
-    few: messages <= FEW || (statistics && expected <= FEW),
+    terms: known.sort((a, b) => a.documents - b.documents).slice(0, MAX_TERMS),
     messages,
-    statistics,
+    uncounted,
+    visible: visibleRows(first, messages),
+    averageLength: {
+      message: first.length || USUAL_LENGTH.message,
+      summary: first.summary_length || USUAL_LENGTH.summary,
+    },
+    summaries: first.summaries,
     model:
-      first === undefined || first.model_id === null || first.model_name === null || first.dimensions === null
+      first.model_id === null || first.model_name === null || first.dimensions === null
         ? null
         : { id: first.model_id, name: first.model_name, dimensions: first.dimensions },
   };
 }
 
-/**
- * The rarest terms, until they are expected to match enough, never none of them; and the one that would be too much. A
- * term that the statistics do not know may well match nothing.
- */
-export function selectiveTerms(
-  terms: readonly QueryTerm[],
-  messages: number,
-): { readonly selective: string[]; readonly common: string | null; readonly expected: number } {
-  const selective: string[] = [];
-  let expected = 0;
-  for (const { lexeme, frequency } of terms) {
-    const more = (frequency ?? 0) * messages;
-    if (selective.length > 0 && expected + more > MATCHES_WANTED) return { selective, common: lexeme, expected };
-    selective.push(lexeme);
-    expected += more;
-  }
-  return { selective, common: null, expected };
+interface Counted {
+  readonly lexeme: string;
+  readonly documents: number;
+}
+
+/** What holds for the counted rows holds for all of them. */
+function scaled(terms: readonly Counted[], counted: number, messages: number): QueryTerm[] {
+  return terms.map(({ lexeme, documents }) => {
+    const share = counted === 0 ? 0 : Math.min(1, documents / counted);
+    return { lexeme, documents: share * messages, share, idf: idf(share * messages, messages) };
+  });
+}
+
+/** Most rows are not counted yet, as after a restore: the index tells, up to where a word is common anyway. */
+async function countNow(database: Queryable, terms: readonly Counted[], messages: number): Promise<QueryTerm[]> {
+  if (terms.length === 0) return [];
+  const { rows } = await database.query<Counted>(
+    `select term.lexeme, (select count(*) from (
+       select 1 from messages m where m.content_tsv @@ term.query::tsquery limit ${COMMON}) as found)::float8 as documents
+     from unnest($1::text[], $2::text[]) as term (lexeme, query)`,
+    [terms.map(({ lexeme }) => lexeme), terms.map(({ lexeme }) => quoteLexeme(lexeme))],
+  );
+  return scaled(rows, messages, messages);
+}
+
+function idf(documents: number, messages: number): number {
+  return Math.log(1 + (Math.max(messages, documents) - documents + 0.5) / (documents + 0.5));
+}
+
+/** Filters are taken to be independent of each other. */
+function visibleRows({ inserted, counted_to, of_agent, of_user, first_seq, last_seq }: Row, messages: number): number {
+  if (inserted === 0) return 0;
+  const uncounted = Math.max(0, inserted - counted_to);
+  const ofAgent = of_agent === null ? messages : Math.min(messages, of_agent + uncounted);
+  const inTime = Math.max(0, Math.min(inserted, last_seq ?? inserted) - (first_seq ?? 1) + 1);
+  const ofUser = of_user === null || of_user >= COUNTED_VISIBLE ? messages : of_user;
+  return Math.min((ofAgent * inTime) / inserted, ofUser);
 }

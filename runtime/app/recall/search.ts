@@ -3,13 +3,13 @@ import { MemoryError } from "../../contracts/errors.ts";
 import type { MemoryHit, SearchMode, SearchScope, Visibility } from "../../contracts/memory.ts";
 import { type SearchWeights, searchScore } from "../../domain/scoring.ts";
 import { identifiersIn, spellableWords } from "../../domain/search-terms.ts";
-import { type Candidate, findCandidates, type Neighbour } from "./candidates.ts";
+import { type Candidate, findCandidates, scored } from "./candidates.ts";
 import { loadDetails } from "./expansion.ts";
 import type { Filters } from "./filters.ts";
 import { findAlike, findMatching } from "./patterns.ts";
 import { type AnalyzedQuery, analyzeQuery } from "./query-analysis.ts";
 import { partsOf, rank, toHit } from "./ranking.ts";
-import { type Embed, nearest, vectorText } from "./vectors.ts";
+import { type Embed, vectorText } from "./vectors.ts";
 
 /** memory_search: candidates by words, letters and vectors, ranked by relevance first, the best summaries opened up. */
 
@@ -36,7 +36,12 @@ export interface SearchDeps {
 const POOL = 800;
 const HEAD = 4_000;
 const EXPANDED_SUMMARIES = 3;
-const NEIGHBOURS = 100;
+/** Candidates by words, and as many by vectors. */
+const TOP = 100;
+/** So many of each bring the messages beside them. */
+const BESIDES = 30;
+/** What the ranking is told of a content. */
+const RANKED_HEAD = 400;
 /**
  * When nothing is found, the query's words are looked up as possibly misspelled ones: two letters that changed places
  * leave 0.45 of a word of ten. That is a guess, so it is a quick one.
@@ -106,33 +111,25 @@ async function candidatesOf(deps: SearchDeps, request: SearchRequest): Promise<F
 async function byWordsAndVectors(deps: SearchDeps, request: SearchRequest): Promise<Found> {
   const { database } = deps;
   const { query, mode, scope, filters } = request;
-  const analyzed = await analyzeQuery(database, query);
+  const analyzed = await analyzeQuery(database, query, filters);
   if (mode === "vector" && analyzed.model === null) throw noVectors("no embedding model is configured");
   const vector = mode === "fts" ? null : await queryVector(deps, analyzed, request);
   if (mode === "vector" && vector === null) throw noVectors("the embedding model cannot be reached");
-  const neighbours: readonly Neighbour[] =
-    vector === null || analyzed.model === null
-      ? []
-      : await nearest(database, analyzed.model, {
-          vector,
-          scope,
-          filters,
-          limit: NEIGHBOURS,
-          number: deps.nextNumber(),
-        });
-  const byWords = mode === "vector" ? { ...analyzed, selective: [], common: null } : analyzed;
-  const candidates = await findCandidates(database, byWords, {
+  const found = await findCandidates(database, analyzed, {
     scope,
     filters,
+    byWords: mode !== "vector",
     identifiers: mode === "hybrid" ? identifiersIn(query) : [],
-    neighbours,
     vector,
-    pool: POOL,
-    top: Math.max(100, request.limit * 2),
-    weights: deps.weights,
-    head: HEAD,
-    number: deps.nextNumber(),
+    top: TOP,
+    besides: BESIDES,
+    head: RANKED_HEAD,
+    nextNumber: deps.nextNumber,
   });
+  const candidates = scored(
+    analyzed,
+    found.filter(({ neighbour }) => !neighbour),
+  );
   const computed = { fts: mode !== "vector", semantic: vector !== null };
   if (mode !== "hybrid" || candidates.length > 0) return { candidates, computed };
   return { candidates: await misspelled(deps, request), computed };

@@ -2,12 +2,12 @@ import type { ScoreParts } from "../../contracts/memory.ts";
 import { relevance } from "../../domain/scoring.ts";
 import { isoMinute } from "../../domain/time-window.ts";
 import { type CountTokens, fitText } from "../../domain/tokens.ts";
-import { type Candidate, findCandidates } from "./candidates.ts";
+import { type Candidate, findCandidates, scored } from "./candidates.ts";
 import type { Filters } from "./filters.ts";
 import { analyzeQuery } from "./query-analysis.ts";
 import { rank } from "./ranking.ts";
 import type { SearchDeps } from "./search.ts";
-import { nearest, vectorText } from "./vectors.ts";
+import { vectorText } from "./vectors.ts";
 
 /**
  * What the prompt is given to remember: rows that have to do with the message, ranked by the specification's formula and
@@ -26,9 +26,7 @@ export interface ContextDeps extends SearchDeps {
   readonly countTokens: CountTokens;
 }
 
-const POOL = 250;
-const TOP = 80;
-const NEIGHBOURS = 50;
+const TOP = 60;
 /** The head of the message is its query. */
 const MAX_QUERY_UNITS = 2_000;
 const HEAD = 4_000;
@@ -36,8 +34,6 @@ const HEAD = 4_000;
 const SHARE_OF_ONE = 0.25;
 /** A row without a word of the query in it needs to be this close in meaning. */
 const LEAST_SIMILARITY = 0.3;
-/** The formula's own weights, to choose the rows that it is applied to. */
-const WEIGHTS = { fts: 0.3, semantic: 0.3, temporal: 0.3 };
 
 export async function contextForTurn(deps: ContextDeps, request: ContextRequest): Promise<string> {
   request.signal?.throwIfAborted();
@@ -58,34 +54,24 @@ export async function contextForTurn(deps: ContextDeps, request: ContextRequest)
 async function related(deps: ContextDeps, request: ContextRequest): Promise<Candidate[]> {
   const { database } = deps;
   const query = request.query.slice(0, MAX_QUERY_UNITS);
-  const analyzed = await analyzeQuery(database, query);
+  const { filters } = request;
+  const analyzed = await analyzeQuery(database, query, filters);
   const { model } = analyzed;
   const embedded = model === null ? null : await deps.embedQuery(model, query, request.signal);
   const vector = model === null || embedded === null ? null : vectorText(embedded, model.dimensions);
-  const { filters } = request;
-  const neighbours =
-    model === null || vector === null
-      ? []
-      : await nearest(database, model, {
-          vector,
-          scope: "both",
-          filters,
-          limit: NEIGHBOURS,
-          number: deps.nextNumber(),
-        });
-  return findCandidates(database, analyzed, {
+  const found = await findCandidates(database, analyzed, {
     scope: "both",
     filters,
+    byWords: true,
     // The stems hold identifiers that are written alike; those that are not are what memory_search is for.
     identifiers: [],
-    neighbours,
     vector,
-    pool: POOL,
     top: TOP,
-    weights: WEIGHTS,
+    besides: 0,
     head: HEAD,
-    number: deps.nextNumber(),
+    nextNumber: deps.nextNumber,
   });
+  return scored(analyzed, found);
 }
 
 function fill(candidates: readonly Candidate[], budget: number, count: CountTokens): string {

@@ -1,7 +1,8 @@
 import type { Database } from "../../contracts/database.ts";
 import type { SearchScope } from "../../contracts/memory.ts";
-import type { Neighbour } from "./candidates.ts";
-import { type Filters, messageConditions, summaryConditions } from "./filters.ts";
+import { embeddingTable } from "./embedding-tables.ts";
+import { type Filters, isFiltered, messageConditions, summaryConditions } from "./filters.ts";
+import type { RowRef } from "./matches.ts";
 import type { EmbeddingModel } from "./query-analysis.ts";
 import { plannedForItsValues, Values } from "./sql.ts";
 
@@ -19,47 +20,80 @@ export function vectorText(vector: readonly number[], dimensions: number): strin
   return `[${values.join(",")}]`;
 }
 
+export interface NearestRequest {
+  readonly vector: string;
+  readonly scope: SearchScope;
+  readonly filters: Filters;
+  /** Messages that the filters let through, about. */
+  readonly visible: number;
+  readonly limit: number;
+  readonly nextNumber: () => number;
+}
+
+/** Of so few messages each vector is compared; of more, an index tells the nearest. */
+const EACH = 3_000;
+
 /** Nearest first. Needs one transaction: how far the index is scanned is a setting of it. */
-export async function nearest(
-  database: Database,
-  model: EmbeddingModel,
-  request: {
-    readonly vector: string;
-    readonly scope: SearchScope;
-    readonly filters: Filters;
-    readonly limit: number;
-    readonly number: number;
-  },
-): Promise<Neighbour[]> {
+export async function nearest(database: Database, model: EmbeddingModel, request: NearestRequest): Promise<RowRef[]> {
+  const filtered = isFiltered(request.filters);
+  const each = filtered && request.visible <= EACH;
   const values = new Values();
-  const conditions: string[] = [];
-  if (request.scope !== "summaries") {
-    const filters = messageConditions(request.filters, values);
-    conditions.push(
-      filters === ""
-        ? "v.kind = 'message'"
-        : `v.kind = 'message' and exists (select 1 from messages m where m.id = v.id${filters})`,
-    );
-  }
-  if (request.scope !== "messages") {
-    const filters = summaryConditions(request.filters, values);
-    conditions.push(
-      filters === ""
-        ? "v.kind = 'summary'"
-        : `v.kind = 'summary' and exists (select 1 from summaries s where s.id = v.id${filters})`,
-    );
-  }
-  const sql = `
-select v.kind, v.id from embeddings_${model.id} as v
-where ${conditions.map((condition) => `(${condition})`).join(" or ")}
-order by v.embedding <=> ${values.add(request.vector)}::halfvec(${model.dimensions})
-limit ${values.add(request.limit)}`;
+  const sql = each ? amongFew(model, request, values) : throughIndex(model, request, values);
+  const text = filtered ? plannedForItsValues(sql, request.nextNumber()) : sql;
   return database.transaction(async (tx) => {
-    await tx.query(
+    // Not waited for: the query follows on the wire.
+    const set = tx.query(
       "select set_config('hnsw.ef_search', $1, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)",
       [String(Math.min(1_000, Math.max(40, request.limit * 2)))],
     );
-    const { rows } = await tx.query<Neighbour>(plannedForItsValues(sql, request.number), values.list);
+    set.catch(() => undefined);
+    const { rows } = await tx.query<RowRef>(text, values.list);
+    await set;
     return rows;
   });
+}
+
+function throughIndex(
+  model: EmbeddingModel,
+  { scope, filters, vector, limit }: NearestRequest,
+  values: Values,
+): string {
+  const conditions: string[] = [];
+  if (scope !== "summaries") {
+    const seen = messageConditions(filters, values);
+    conditions.push(
+      seen === ""
+        ? "v.kind = 'message'"
+        : `v.kind = 'message' and exists (select 1 from messages m where m.id = v.id${seen})`,
+    );
+  }
+  if (scope !== "messages") {
+    const seen = summaryConditions(filters, values);
+    conditions.push(
+      seen === ""
+        ? "v.kind = 'summary'"
+        : `v.kind = 'summary' and exists (select 1 from summaries s where s.id = v.id${seen})`,
+    );
+  }
+  return `
+select v.kind, v.id from ${embeddingTable(model.id)} as v
+where ${conditions.map((condition) => `(${condition})`).join(" or ")}
+order by v.embedding <=> ${values.add(vector)}::halfvec(${model.dimensions})
+limit ${values.add(limit)}`;
+}
+
+/** The fence lets no index over vectors walk past everything that the filters keep out. */
+function amongFew(model: EmbeddingModel, { scope, filters, vector, limit }: NearestRequest, values: Values): string {
+  const table = embeddingTable(model.id);
+  const near = `${values.add(vector)}::halfvec(${model.dimensions})`;
+  const branches: string[] = [];
+  const branch = (kind: RowRef["kind"], rows: string) =>
+    branches.push(`
+  select '${kind}' as kind, v.id, v.embedding <=> ${near} as distance from (${rows} offset 0) as row
+  join ${table} v on v.kind = '${kind}' and v.id = row.id`);
+  if (scope !== "summaries")
+    branch("message", `select m.id from messages m where true${messageConditions(filters, values)}`);
+  if (scope !== "messages")
+    branch("summary", `select s.id from summaries s where true${summaryConditions(filters, values)}`);
+  return `select kind, id from (${branches.join("\n  union all")}) as few order by distance limit ${values.add(limit)}`;
 }

@@ -1,0 +1,168 @@
+import type { Queryable } from "../../contracts/database.ts";
+import type { SearchScope } from "../../contracts/memory.ts";
+import { chooseTerms, type TermChoice, type TermExpression } from "../../domain/term-choice.ts";
+import { type Filters, isFiltered, messageConditions, summaryConditions } from "./filters.ts";
+import type { AnalyzedQuery, QueryTerm } from "./query-analysis.ts";
+import { plannedForItsValues, quoteLexeme, Values } from "./sql.ts";
+
+/** The best rows by the words of a query alone, and rows that look like its identifiers: a bounded number, at any size. */
+
+export interface RowRef {
+  readonly kind: "message" | "summary";
+  readonly id: string;
+}
+
+export interface MatchRequest {
+  readonly scope: SearchScope;
+  readonly filters: Filters;
+  /** Looked up by trigrams beside the stems. */
+  readonly identifiers: readonly string[];
+  /** Best rows of each kind that are returned. */
+  readonly top: number;
+  readonly nextNumber: () => number;
+}
+
+/** Rows that are fetched and scored: aimed at, too few, and at most. */
+const LIMITS = { wanted: 400, enough: 60, most: 4_000 };
+/** Where rows are less independent than expected, more match; the rest of them is left out. */
+const FETCHED = 8_000;
+/** Of matches that are too many. */
+const NEWEST = 200;
+/** Of so many summaries each may be looked at that has any of the words. */
+const FEW_SUMMARIES = 2_000;
+const ALIKE = 100;
+
+/** Best first. */
+export async function findMatches(
+  database: Queryable,
+  query: AnalyzedQuery,
+  request: MatchRequest,
+): Promise<readonly RowRef[]> {
+  const choice = chooseTerms(query.terms, query.visible, LIMITS);
+  const found = await fetchMatches(database, query, request, choice);
+  if (choice === null || choice.complete || found.length >= LIMITS.enough) return found;
+  // Fewer than expected: the words avoid each other, or the filters do.
+  const wider = chooseTerms(query.terms, query.visible * Math.min(0.1, (found.length + 1) / LIMITS.wanted), LIMITS);
+  return wider === null || sameFetch(choice, wider) ? found : fetchMatches(database, query, request, wider);
+}
+
+function sameFetch(one: TermChoice, other: TermChoice): boolean {
+  return one.expected === other.expected || JSON.stringify(one) === JSON.stringify(other);
+}
+
+interface Match extends RowRef {
+  readonly score: number;
+}
+
+async function fetchMatches(
+  database: Queryable,
+  query: AnalyzedQuery,
+  request: MatchRequest,
+  choice: TermChoice | null,
+): Promise<readonly RowRef[]> {
+  const values = new Values();
+  const branches = [
+    ...(choice === null ? [] : wordBranches(query, request, choice, values)),
+    ...(request.identifiers.length === 0 ? [] : identifierBranches(request, values)),
+  ];
+  if (branches.length === 0) return [];
+  const sql = branches.join("\nunion all\n");
+  // Without filters the index of words is right whatever they are: then it is planned once, which takes half of the time.
+  const plain = request.identifiers.length === 0 && !isFiltered(request.filters) && (choice?.newest ?? null) === null;
+  const text = plain ? sql : plannedForItsValues(sql, request.nextNumber());
+  const { rows } = await database.query<Match>(text, values.list);
+  const best = new Map<string, Match>();
+  for (const row of rows) if (row.score > (best.get(row.id)?.score ?? -1)) best.set(row.id, row);
+  return [...best.values()].sort((a, b) => b.score - a.score);
+}
+
+function wordBranches(
+  query: AnalyzedQuery,
+  { scope, filters, top }: MatchRequest,
+  choice: TermChoice,
+  values: Values,
+): string[] {
+  const score = scoreColumns(query.terms, values);
+  const branches: string[] = [];
+  const best = (kind: RowRef["kind"], rows: string) =>
+    `(select '${kind}' as kind, row.id, (${score.sum(values.add(query.averageLength[kind]))})::float8 as score
+  from (${rows}) as row order by score desc, seq desc limit ${values.add(top)})`;
+  const columns = (alias: string) =>
+    `${alias}.id, ${alias}.seq, length(${alias}.content_tsv)::float8 as size, ${score.ranks(`${alias}.content_tsv`)}`;
+  // Limits are written out: a plan for any value would take them for small ones.
+  if (scope !== "summaries") {
+    const conditions = messageConditions(filters, values);
+    if (choice.fetch !== null) {
+      branches.push(
+        best(
+          "message",
+          `select ${columns("m")} from messages m
+    where m.content_tsv @@ ${values.add(tsqueryOf(choice.fetch))}::tsquery${conditions} limit ${FETCHED}`,
+        ),
+      );
+    }
+    if (choice.newest !== null) {
+      branches.push(
+        best(
+          "message",
+          `select ${columns("m")} from messages m
+    where m.content_tsv @@ ${values.add(tsqueryOf(choice.newest))}::tsquery${conditions}
+    order by m.created_at desc, m.seq desc limit ${NEWEST}`,
+        ),
+      );
+    }
+  }
+  if (scope !== "messages" && query.summaries > 0) {
+    const conditions = summaryConditions(filters, values);
+    const few = query.summaries <= FEW_SUMMARIES;
+    const wanted = few ? { any: query.terms.map(({ lexeme }) => ({ term: lexeme })) } : (choice.fetch ?? choice.newest);
+    if (wanted !== null) {
+      branches.push(
+        best(
+          "summary",
+          `select ${columns("s")} from summaries s
+    where s.content_tsv @@ ${values.add(tsqueryOf(wanted))}::tsquery${conditions} limit ${FETCHED}`,
+        ),
+      );
+    }
+  }
+  return branches;
+}
+
+/**
+ * BM25 (k1 1.2, b 0.75). How often a term stands in a row is in its ts_rank: the sum of 1/n² over its occurrences, over
+ * π²/6, which is as good here.
+ */
+function scoreColumns(terms: readonly QueryTerm[], values: Values) {
+  const queries = terms.map(({ lexeme }) => `${values.add(quoteLexeme(lexeme))}::tsquery`);
+  const idfs = terms.map(({ idf }) => `${values.add(idf)}::float8`);
+  return {
+    ranks: (tsv: string) =>
+      queries.map((query, index) => `ts_rank('{1,1,1,1}', ${tsv}, ${query})::float8 as r${index}`).join(", "),
+    sum: (average: string) =>
+      idfs
+        .map((idf, index) => `r${index} * ${idf} / (r${index} + 0.73 * (0.25 + 0.75 * size / ${average}::float8))`)
+        .join(" + "),
+  };
+}
+
+/** As a row that has it weighs more than any that has words only, the newest come. */
+function identifierBranches({ scope, filters, identifiers }: MatchRequest, values: Values): string[] {
+  const wanted = `unnest(${values.add(identifiers)}::text[]) as wanted (word)`;
+  const branch = (kind: RowRef["kind"], table: string, alias: "m" | "s", conditions: string) =>
+    `(select '${kind}' as kind, row.id, 100 + row.likeness as score from ${wanted} cross join lateral (
+    select ${alias}.id, word_similarity(wanted.word, ${alias}.content)::float8 as likeness from ${table} ${alias}
+    where ${alias}.content %> wanted.word${conditions}
+    order by ${alias}.created_at desc, ${alias}.seq desc limit ${ALIKE}) as row)`;
+  return [
+    ...(scope === "summaries" ? [] : [branch("message", "messages", "m", messageConditions(filters, values))]),
+    ...(scope === "messages" ? [] : [branch("summary", "summaries", "s", summaryConditions(filters, values))]),
+  ];
+}
+
+/** In the text form of a tsquery. */
+function tsqueryOf(expression: TermExpression): string {
+  if ("term" in expression) return quoteLexeme(expression.term);
+  if ("all" in expression) return `(${expression.all.map(tsqueryOf).join(" & ")})`;
+  return `(${expression.any.map(tsqueryOf).join(" | ")})`;
+}
