@@ -10,6 +10,12 @@ _cairn() {
   local cur prev place word index words=""
   cur="\${COMP_WORDS[COMP_CWORD]}"
   prev="\${COMP_WORDS[COMP_CWORD-1]}"
+  # --flag=value comes as three words.
+  if [[ "$cur" == "=" ]]; then
+    cur=""
+  elif [[ "$prev" == "=" ]] && ((COMP_CWORD > 1)); then
+    prev="\${COMP_WORDS[COMP_CWORD-2]}"
+  fi
   place=""
   COMPREPLY=()
   for ((index = 1; index < COMP_CWORD; index++)); do

@@ -9,15 +9,16 @@ function __cairn_place
     set -l place
     set -l tokens (commandline -opc)
     for word in $tokens[2..-1]
-        set -l longer (string join ' ' $place $word)
+        set -l longer (string join -- ' ' $place $word)
         if contains -- $longer ${known.join(" ")}
             set place $place $word
         end
     end
-    string join ' ' $place
+    string join -- ' ' $place
 end
 function __cairn_at
-    test (__cairn_place) = "$argv[1]"
+    set -l place (__cairn_place)
+    test "$place" = "$argv[1]"
 end
 complete -c cairn -f
 ${places.flatMap(linesOf).join("\n")}

@@ -7,6 +7,9 @@ export interface CommandDescription {
   readonly summary?: string | undefined;
   readonly description?: string | undefined;
   readonly hidden?: boolean | undefined;
+  readonly args?: Readonly<
+    Record<string, { readonly options?: readonly string[] | undefined; readonly description?: string | undefined }>
+  >;
   readonly flags: Readonly<
     Record<
       string,
@@ -59,12 +62,20 @@ export function completionPlaces(
       .filter((other) => other !== "" && other.split(" ").slice(0, -1).join(" ") === path)
       .sort()
       .map((other) => ({ word: other.split(" ").at(-1) ?? other, about: aboutOf(byPath.get(other), topics[other]) }));
-    return { path: words, next, flags: flagsOf(byPath.get(path)) };
+    const command = byPath.get(path);
+    return { path: words, next: [...next, ...choicesOf(command)], flags: flagsOf(command) };
   });
 }
 
 function aboutOf(command: CommandDescription | undefined, topic: string | undefined): string {
   return firstLine(command?.summary ?? command?.description ?? topic ?? "");
+}
+
+/** What an argument may be, where that is known. */
+function choicesOf(command: CommandDescription | undefined): Place["next"] {
+  return Object.values(command?.args ?? {}).flatMap(({ options = [], description = "" }) =>
+    options.map((word) => ({ word, about: firstLine(description) })),
+  );
 }
 
 function flagsOf(command: CommandDescription | undefined): FlagWord[] {

@@ -20,6 +20,12 @@ const commands: CommandDescription[] = [
     },
   },
   { id: "memory:stats", description: "Count", flags: {} },
+  {
+    id: "shell",
+    description: "Script",
+    flags: {},
+    args: { name: { options: ["bash", "fish"], description: "Which" } },
+  },
   { id: "start", description: "Start", flags: { wait: { name: "wait", type: "boolean", allowNo: true } } },
   { id: "internal", hidden: true, flags: {} },
 ];
@@ -41,7 +47,7 @@ describe("completion in bash", () => {
   it.each<[readonly string[], readonly string[]]>([
     [
       ["cairn", ""],
-      ["memory", "start", "--help"],
+      ["memory", "shell", "start", "--help"],
     ],
     [["cairn", "mem"], ["memory"]],
     [
@@ -63,6 +69,13 @@ describe("completion in bash", () => {
       ["--help", "--no-wait", "--wait"],
     ],
     [["cairn", "internal", "-"], ["--help"]],
+    [["cairn", "shell", "f"], ["fish"]],
+    // Bash takes --scope=s apart.
+    [
+      ["cairn", "memory", "search", "--scope", "="],
+      ["messages", "summaries"],
+    ],
+    [["cairn", "memory", "search", "--scope", "=", "s"], ["summaries"]],
   ])("%j offers %j", (words, expected) => {
     expect(bash(script, words).sort()).toEqual([...expected].sort());
   });
@@ -91,6 +104,57 @@ describe.each(["zsh", "fish"] as const)("completion in %s", (shell) => {
     const file = join(await temporaryDirectory(), "completion");
     await writeFile(file, shells[shell]);
     expect(spawnSync(shell, ["-n", file], { encoding: "utf8" })).toMatchObject({ status: 0, stderr: "" });
+  });
+});
+
+/** Zsh's own answer, from the functions that it would hand the words to. */
+function zsh(script: string, words: readonly string[]): string[] {
+  const functions =
+    "compdef() { }; _files() { print -r files }; compadd() { shift; print -rl -- $@ }; " +
+    "_describe() { print -rl -- ${(@)${(@P)4}%%:*} }";
+  const array = words.map((word) => `'${word}'`).join(" ");
+  const program = `${functions}\n${script}\nwords=(${array}); CURRENT=${words.length}\n_cairn`;
+  const { stdout, stderr } = spawnSync("zsh", ["-f", "-c", program], { encoding: "utf8" });
+  expect(stderr).toBe("");
+  return stdout.split("\n").filter((line) => line !== "");
+}
+
+/** Fish's own answer. */
+function fish(script: string, words: readonly string[]): string[] {
+  const program = `${script}\ncomplete -C '${words.join(" ")}'`;
+  const { stdout, stderr } = spawnSync("fish", ["--no-config", "-c", program], { encoding: "utf8" });
+  expect(stderr).toBe("");
+  return stdout.split("\n").flatMap((line) => (line === "" ? [] : [line.split("\t", 1)[0] ?? ""]));
+}
+
+const askers = { zsh, fish };
+
+describe.each(["zsh", "fish"] as const)("%s itself", (shell) => {
+  const missing = spawnSync(shell, ["--version"]).error !== undefined;
+
+  it.skipIf(missing).each<[readonly string[], readonly string[]]>([
+    [
+      ["cairn", ""],
+      ["memory", "shell", "start"],
+    ],
+    [
+      ["cairn", "memory", ""],
+      ["search", "stats"],
+    ],
+    [["cairn", "memory", "search", "--sc"], ["--scope"]],
+    [
+      ["cairn", "memory", "search", "--scope", ""],
+      ["messages", "summaries"],
+    ],
+    [["cairn", "memory", "search", "--scope", "messages", "--o"], ["--out"]],
+    [
+      ["cairn", "shell", ""],
+      ["bash", "fish"],
+    ],
+  ])("offers for %j among others %j", (words, expected) => {
+    const offered = askers[shell](shells[shell], words);
+    expect(offered).toEqual(expect.arrayContaining([...expected]));
+    expect(offered).not.toContain("internal");
   });
 });
 
