@@ -5,16 +5,16 @@ import type { Role } from "../../contracts/message.ts";
  * the candidates fills it; nothing in it needs another look into the store.
  */
 
-export interface RankingInput {
-  /** Without these the input has no text side (`vector` mode, or a query of stop words). */
+export interface RankingInput<Candidate extends RankingCandidate = RankingCandidate> {
+  /** Empty when words do not count: `vector` mode, or a query of stop words. */
   readonly terms: readonly RankingTerm[];
-  /** Mean length of the rows that `length` is compared with, in the same unit; above 0. */
-  readonly averageLength: number;
+  /** Mean length of the rows of each kind that `length` is compared with, in the same unit; above 0. */
+  readonly averageLength: Readonly<Record<"message" | "summary", number>>;
   /** The query as it was asked, for what its words say about the answer: who, when, how many. */
   readonly query: string;
   readonly now: Date;
   /** Found rows and, beside them, rows that are only there as somebody's neighbour. */
-  readonly candidates: readonly RankingCandidate[];
+  readonly candidates: readonly Candidate[];
 }
 
 /** A stem of the query. */
@@ -29,10 +29,12 @@ export interface RankingCandidate {
   readonly id: string;
   /** Rows of one conversation can be neighbours; null stands alone. */
   readonly conversationId: string | null;
-  /** Order of insertion (`seq`): neighbours of a conversation are next to each other in it, not one apart. */
+  /** Order of insertion (`seq`) among the messages: ascends in a conversation, but not by one. */
   readonly position: number;
   /** Only there as a neighbour of a found row: it lends its words and can be a hit itself. */
   readonly neighbour: boolean;
+  /** Whether the two rows on each side of it in its conversation are candidates, too, as far as there are any. */
+  readonly surrounded: boolean;
   readonly agent: string | null;
   readonly role: Role | null;
   /** Who speaks, when the row says so: a name in the metadata, or one that the content begins with. */

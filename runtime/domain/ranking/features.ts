@@ -1,0 +1,114 @@
+import { nearness, timesIn } from "./dates.ts";
+import type { RankingCandidate, RankingInput } from "./input.ts";
+import { meaning } from "./meaning.ts";
+import { askedAbout, withoutNames } from "./people.ts";
+import { bestOfSitting, placesOf } from "./scene.ts";
+import { BM25, ownWords, PRESENCE, windowWords } from "./words.ts";
+
+/** What speaks for a candidate, each 0 to 1. A sum of them, weighted, is its score. */
+export const FEATURES = [
+  /** Its own words. */
+  "words",
+  /** Its words and, by a share, those of the two rows on each side. */
+  "window",
+  /** The best windows of its sitting: who talks about something stays with it. */
+  "sitting",
+  /** It follows a question that has the query's words: it is the answer. */
+  "answer",
+  /** Cosines of it and its neighbours. */
+  "meaning",
+  /** It is said by somebody who is asked about. */
+  "speaker",
+  /** Its conversation has somebody in it who is asked about. */
+  "company",
+  /** It is from about the time that is asked about. */
+  "date",
+  /** It tells of its speaker: I, my, we. */
+  "first_person",
+  /** It asks nothing. */
+  "statement",
+  "temporal",
+  "importance",
+] as const;
+
+export type Feature = (typeof FEATURES)[number];
+
+/** One value a candidate; null where the query or the store gives nothing to tell candidates apart by. */
+export type FeatureColumns = Readonly<Record<Feature, Float64Array | null>>;
+
+export interface Described {
+  readonly columns: FeatureColumns;
+  /** BM25 of each row alone, which a hit reports, 0 to 1. */
+  readonly fts: Float64Array;
+}
+
+/** An identifier that a row has letter by letter is worth as much as half of the words. */
+const LIKENESS_WORTH = 0.5;
+const QUESTION = /[?？؟]/;
+const FIRST_PERSON = /\b(?:I|me|my|mine|we|us|our|ours)\b/i;
+
+/** `temporal` is what the caller computes from age and accesses, at most 1 counts. */
+export function describe<Candidate extends RankingCandidate>(
+  input: RankingInput<Candidate>,
+  temporal: (candidate: Candidate) => number,
+): Described {
+  const { candidates } = input;
+  const places = placesOf(candidates);
+  const { terms, indexes } = withoutNames(input.terms, candidates);
+  const named = terms.length < input.terms.length;
+  const rows = named ? candidates.map((one) => ({ ...one, frequencies: pick(one.frequencies, indexes) })) : candidates;
+  const given = { terms, averageLength: input.averageLength, candidates: rows };
+  const likeness = (values: Float64Array) =>
+    values.map((value, n) => 1 - (1 - value) * (1 - LIKENESS_WORTH * unit(candidates[n]?.similarity ?? 0)));
+  const words = likeness(ownWords(given, PRESENCE));
+  const window = likeness(windowWords(given, places, PRESENCE));
+  const anyWords = terms.length > 0 || candidates.some(({ similarity }) => similarity > 0);
+  const asks = candidates.map(({ head }) => QUESTION.test(head));
+  const asked = askedAbout(input.query, candidates);
+  const times = timesIn(input.query, input.now);
+  return {
+    fts: likeness(ownWords({ ...given, terms: input.terms, candidates }, BM25)),
+    columns: {
+      words: anyWords ? words : null,
+      window: anyWords ? window : null,
+      sitting: anyWords ? sittingOf(candidates, window, places) : null,
+      answer: anyWords ? answerOf(words, asks, places) : null,
+      meaning: meaning(candidates, places),
+      speaker: asked === null ? null : flags(asked.said),
+      company: asked === null ? null : flags(asked.present),
+      date: times.length === 0 ? null : Float64Array.from(candidates, (one) => nearness(one.happenedAt, times)),
+      first_person: flags(candidates.map(({ head }) => FIRST_PERSON.test(head))),
+      statement: flags(asks.map((one) => !one)),
+      temporal: Float64Array.from(candidates, (one) => unit(temporal(one))),
+      importance: Float64Array.from(candidates, ({ importance }) => unit(importance)),
+    },
+  };
+}
+
+/** A summary is of its whole sitting: what it says counts as what is said there. */
+function sittingOf(
+  candidates: readonly RankingCandidate[],
+  window: Float64Array,
+  places: ReturnType<typeof placesOf>,
+): Float64Array {
+  const best = bestOfSitting(window, places);
+  return best.map((value, n) => (candidates[n]?.kind === "summary" ? (window[n] ?? 0) : value));
+}
+
+function answerOf(words: Float64Array, asks: readonly boolean[], places: ReturnType<typeof placesOf>): Float64Array {
+  return Float64Array.from(places, ({ before }) =>
+    before !== null && asks[before] === true ? (words[before] ?? 0) : 0,
+  );
+}
+
+function pick(values: readonly number[], indexes: readonly number[]): number[] {
+  return indexes.map((index) => values[index] ?? 0);
+}
+
+function flags(values: readonly boolean[]): Float64Array {
+  return Float64Array.from(values, (value) => (value ? 1 : 0));
+}
+
+function unit(value: number): number {
+  return value >= 1 ? 1 : value > 0 ? value : 0;
+}
