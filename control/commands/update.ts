@@ -63,7 +63,8 @@ export default class Update extends InfraCommand<UpdateResult> {
       const report = (message: string): void => {
         run.onEvent({ schema: 1, event: "phase", time: new Date().toISOString(), phase: "update", message });
       };
-      return update(run, { deployment, root: this.config.root, version, prebuilt, checksum, restart, report });
+      const { hold } = interruption;
+      return update(run, { deployment, root: this.config.root, version, prebuilt, checksum, restart, report, hold });
     });
   }
 

@@ -14,6 +14,12 @@ export interface Interruption {
    * Returns what gives it back.
    */
   onInterrupt(handler: () => void): () => void;
+  /**
+   * Says that what was begun has to be ended: until that is taken back the command is not given up, whatever signal comes.
+   * A terminal that is closed sends one, and must not leave a node that was stopped and not started.
+   */
+  hold(): () => void;
+  readonly isHeld: () => boolean;
   release(): void;
 }
 
@@ -26,6 +32,7 @@ export function watchInterruption(): Interruption {
   const first = new AbortController();
   const second = new AbortController();
   const handlers: (() => void)[] = [];
+  const holds = new Set<symbol>();
   const listeners = SIGNALS.map((name) => {
     const listener = (): void => {
       const handler = name === "SIGINT" ? handlers.at(-1) : undefined;
@@ -47,6 +54,12 @@ export function watchInterruption(): Interruption {
         if (at >= 0) handlers.splice(at, 1);
       };
     },
+    hold() {
+      const mine = Symbol("hold");
+      holds.add(mine);
+      return () => void holds.delete(mine);
+    },
+    isHeld: () => holds.size > 0,
     release() {
       for (const { name, listener } of listeners) process.off(name, listener);
       unwatch();
@@ -58,18 +71,19 @@ export function watchInterruption(): Interruption {
  * Settles as `work` does. Once interrupted it rejects with the interruption: when the work has tidied up, or after ten
  * seconds, or when the user insists. Work that was done all the same counts as done.
  */
-export async function untilInterrupted<T>(work: Promise<T>, { signal, insistence }: Interruption): Promise<T> {
+export async function untilInterrupted<T>(
+  work: Promise<T>,
+  { signal, insistence, isHeld }: Pick<Interruption, "signal" | "insistence" | "isHeld">,
+  tidyUpMs = TIDY_UP_MS,
+): Promise<T> {
   const ended = new AbortController();
   const abandoned = new Promise<never>((_resolve, reject) => {
-    const giveUp = (): void => reject(signal.reason);
-    signal.addEventListener(
-      "abort",
-      () => {
-        const timer = setTimeout(giveUp, TIDY_UP_MS);
-        ended.signal.addEventListener("abort", () => clearTimeout(timer));
-      },
-      { once: true, signal: ended.signal },
-    );
+    const giveUp = (): void => (isHeld() ? wait() : reject(signal.reason));
+    const wait = (): void => {
+      const timer = setTimeout(giveUp, tidyUpMs);
+      ended.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+    };
+    signal.addEventListener("abort", wait, { once: true, signal: ended.signal });
     insistence.addEventListener("abort", giveUp, { once: true, signal: ended.signal });
   });
   try {

@@ -35,6 +35,8 @@ export interface TreeUpdate {
   readonly readyMs: number;
   readonly signal: AbortSignal;
   readonly report: (text: string) => void;
+  /** Keeps this process from being given up, until what it returns is called; see Interruption. */
+  readonly hold?: () => () => void;
   readonly now: () => Date;
   /** Told after each step is written down as begun; tests cut an update off here. */
   readonly onStep?: (step: StepName) => void;
@@ -162,7 +164,15 @@ async function prepare(work: Work, candidate: Candidate, serving: string): Promi
 
 /** From a complete build to the end, or back. Nobody interrupts it: a node that was stopped is to be started, too. */
 async function forward(interruptible: Work): Promise<UpdateResult> {
-  const work = calm(interruptible);
+  const letGo = interruptible.hold?.();
+  try {
+    return await goForward(calm(interruptible));
+  } finally {
+    letGo?.();
+  }
+}
+
+async function goForward(work: Work): Promise<UpdateResult> {
   const { builds, journal, report } = work;
   const { stage, to, from, restart, keeper } = journal.entry;
   const base = { schema: 1, target: "manual", from: from.version, to: to.version, reason: null, next: null } as const;
@@ -191,8 +201,7 @@ async function finishTree(work: Work): Promise<void> {
   for (const path of await builds.others([stage, former])) await git.removeWorktree(path);
 }
 
-async function goBack(interruptible: Work, reason: string): Promise<UpdateResult> {
-  const work = calm(interruptible);
+async function goBack(work: Work, reason: string): Promise<UpdateResult> {
   const { builds, journal, report, git } = work;
   const { from, to, restart, stage, former, keeper } = journal.entry;
   const base = { schema: 1, target: "manual", from: from.version, to: to.version, reason, restarted: restart } as const;
@@ -236,7 +245,13 @@ async function resume(update: TreeUpdate, builds: Builds, git: Git, entry: Journ
   }
   update.report("Going on with the update that was cut off");
   const work: Work = { ...update, builds, git, journal };
-  return decision.kind === "back" ? goBack(work, "An update that was cut off had failed.") : forward(work);
+  if (decision.kind === "forward") return forward(work);
+  const letGo = update.hold?.();
+  try {
+    return await goBack(calm(work), "An update that was cut off had failed.");
+  } finally {
+    letGo?.();
+  }
 }
 
 async function look(builds: Builds, git: Git, entry: JournalEntry): Promise<Found> {

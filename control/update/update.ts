@@ -30,6 +30,8 @@ export interface UpdateRequest {
   readonly checksum: string | undefined;
   readonly restart: boolean;
   readonly report: (text: string) => void;
+  /** See TreeUpdate. */
+  readonly hold: () => () => void;
 }
 
 /** Milliseconds that a node gets to be ready: migrations are part of it. */
@@ -37,7 +39,7 @@ const READY_MS = 180_000;
 
 /** UsageError for flags that do not fit the target; INFRA_LOCKED; errors of the two ways. */
 export async function update(run: Run, request: UpdateRequest): Promise<UpdateResult> {
-  const { deployment, version, prebuilt, checksum, restart, report } = request;
+  const { deployment, version, prebuilt, checksum, restart, report, hold } = request;
   const deployed = await isDeployed(deployment, run.signal);
   if (deployed && !restart) {
     throw new UsageError("A deployed node takes an image by being restarted.", "`cairn build` makes the image alone.");
@@ -74,6 +76,7 @@ export async function update(run: Run, request: UpdateRequest): Promise<UpdateRe
       readyMs: READY_MS,
       signal,
       report,
+      hold,
       now: () => new Date(),
     });
   });
