@@ -2,6 +2,7 @@
 
 import process from "node:process";
 import { styleText } from "node:util";
+import { EXIT } from "./failure.ts";
 
 export interface Mark {
   title(text: string): string;
@@ -42,15 +43,19 @@ export function processTerminal(): Terminal {
 }
 
 /**
- * Calls `onClosed` once when a reader of our output goes away. Without a listener such an EPIPE would end the process
- * with a stack trace. Returns what takes the listeners off again.
+ * Calls `onClosed` once when a reader of our output goes away, or when it cannot be written. Without a listener such an error
+ * would end the process with a stack trace. Returns what takes the listeners off again.
  */
 export function watchOutput(onClosed: () => void): () => void {
   let told = false;
   const listener = (error: Error & { code?: string }): void => {
-    if (error.code !== "EPIPE" && error.code !== "ERR_STREAM_DESTROYED" && error.code !== "EIO") throw error;
     if (told) return;
     told = true;
+    if (error.code !== "EPIPE" && error.code !== "ERR_STREAM_DESTROYED" && error.code !== "EIO") {
+      // A full disk, for one: what was to be told is lost, and whoever runs the command has to know.
+      process.exitCode = EXIT.failed;
+      process.stderr.write(`Error: The output could not be written (${error.code ?? error.message}).\n`);
+    }
     onClosed();
   };
   process.stdout.on("error", listener);
@@ -78,8 +83,13 @@ export function columns(rows: readonly (readonly string[])[], indent = ""): stri
 function write(stream: NodeJS.WriteStream, text: string | Uint8Array): Promise<void> {
   if (text.length === 0 || stream.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
-    // The error itself reaches the listener of watchOutput.
-    stream.write(text, () => resolve());
+    // The error itself reaches the listener of watchOutput; a stream to a file throws it instead.
+    try {
+      stream.write(text, () => resolve());
+    } catch (error) {
+      stream.emit("error", error);
+      resolve();
+    }
   });
 }
 

@@ -1,10 +1,11 @@
-import { spawnSync } from "node:child_process";
+import { type StdioOptions, spawnSync } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import type { Command } from "@oclif/core";
-import { beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { createCli } from "../../support/cli.ts";
 
 // Each test runs several processes, which take their time on a busy machine.
@@ -48,6 +49,23 @@ describe("every command", async () => {
     expect(code).toBe(2);
     expect(JSON.parse(stdout)).toMatchObject({ ok: false, error: { code: "RUNTIME_INVALID_REQUEST" } });
     expect(stderr).toBe("");
+  });
+});
+
+describe("an output that cannot be written", () => {
+  it.each([["version"], ["version", "--json"]])("is told of without a stack: %s %s", async (...argv) => {
+    const cli = await createCli();
+    const program = fileURLToPath(new URL("../../support/cairn.ts", import.meta.url));
+    const full = openSync("/dev/full", "w");
+    onTestFinished(() => closeSync(full));
+    const stdio: StdioOptions = ["ignore", full, "pipe"];
+    const { status, stderr } = spawnSync(process.execPath, [program, ...argv], {
+      env: cli.env,
+      encoding: "utf8",
+      stdio,
+    });
+    expect(status).toBe(1);
+    expect(stderr).toBe("Error: The output could not be written (ENOSPC).\n");
   });
 });
 
