@@ -1,6 +1,8 @@
 /** One Vitest project for each lane, so that `vitest run --project unit` and `vitest run test/some/path` both work. */
 
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { CACHE } from "./scripts/lib/paths.js";
 import { LANES } from "./test/lanes/lanes.ts";
 import { pathWithEngine } from "./test/lanes/pulumi/engine.ts";
 import LongLanesFirst from "./test/lanes/sequencer.ts";
@@ -21,8 +23,12 @@ export default defineConfig({
         hookTimeout: lane.timeoutMs,
         // A busy machine is slow, not broken: what is polled for may take as long as its test.
         expect: { poll: { timeout: lane.timeoutMs / 2 } },
-        // An engine that was built for the tests is on no PATH.
-        env: { PATH: pathWithEngine() },
+        env: {
+          // An engine that was built for the tests is on no PATH.
+          PATH: pathWithEngine(),
+          // What tests start is compiled once, not by each of some thousand processes.
+          NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(CACHE, "compile"),
+        },
         unstubEnvs: true,
         restoreMocks: true,
         ...(lane.postgres ? { globalSetup: ["test/lanes/postgres-setup.ts"] } : {}),
