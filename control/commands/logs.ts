@@ -6,6 +6,7 @@ import { LEVELS, type LevelName, type LogLine, parseGrep, parseSince } from "../
 import { follow, readPast } from "../logs/log-reader.ts";
 import type { Interruption } from "../output/interruption.ts";
 import { visible, visibleJson } from "../output/visible.ts";
+import { deployedNames } from "../service/deployed-node.ts";
 import { findDeployment } from "../service/deployment.ts";
 
 const DEFAULT_LINES = 100;
@@ -48,13 +49,20 @@ export default class Logs extends BaseCommand<LogsResult> {
 
   protected async work({ signal }: Interruption): Promise<LogsResult> {
     const { flags } = await this.parse(Logs);
-    const directory = join(findDeployment(flags).home, "logs");
+    const { dir, home } = findDeployment(flags);
+    const directory = join(home, "logs");
     const filter = {
       level: flags.level,
       agent: flags.agent,
       grep: flags.grep === undefined ? undefined : parseGrep(flags.grep),
       since: flags.since === undefined ? undefined : parseSince(flags.since, new Date()),
     };
+    const elsewhere = await deployedNames(dir);
+    if (elsewhere !== null) {
+      await this.note(
+        `This directory is deployed on ${elsewhere}: the nodes' logs are read there. What follows is of this machine.`,
+      );
+    }
     const limit = flags.lines ?? (flags.since === undefined ? DEFAULT_LINES : undefined);
     const past = await readPast(directory, filter, limit);
     const collected: LogLine[] = [];

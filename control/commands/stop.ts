@@ -3,6 +3,7 @@ import { BaseCommand } from "../base-command.ts";
 import type { Interruption } from "../output/interruption.ts";
 import { startProgress } from "../output/progress.ts";
 import type { Mark } from "../output/terminal.ts";
+import { deployedNames } from "../service/deployed-node.ts";
 import { drainDeadlineMs, findDeployment } from "../service/deployment.ts";
 import { type StopResult, stopDeadlineMs, stopNode } from "../service/stop-node.ts";
 
@@ -31,7 +32,7 @@ export default class Stop extends BaseCommand<StopResult> {
       flags.timeout === undefined ? stopDeadlineMs(await drainDeadlineMs(deployment)) : flags.timeout * 1_000;
     const progress = startProgress(this.terminal);
     try {
-      return await stopNode(deployment.home, {
+      const result = await stopNode(deployment.home, {
         deadlineMs,
         force: flags.force,
         signal,
@@ -39,6 +40,9 @@ export default class Stop extends BaseCommand<StopResult> {
           if (waitedMs >= 1_000) progress.update(`Waiting for the node to end: ${Math.floor(waitedMs / 1_000)} s`);
         },
       });
+      const elsewhere = result.was_running ? null : await deployedNames(deployment.dir);
+      if (elsewhere !== null) await this.note(`This directory is deployed on ${elsewhere}; nothing was stopped there.`);
+      return result;
     } finally {
       await progress.end();
     }

@@ -4,6 +4,7 @@ import { stat } from "node:fs/promises";
 import { userInfo } from "node:os";
 import process from "node:process";
 import { loadedConfig } from "../configuration/current.ts";
+import { refuseDeployed } from "../service/deployed-node.ts";
 import type { Deployment } from "../service/deployment.ts";
 import { runtimeArgs } from "../service/node-process.ts";
 import { type ServiceDescription, stopSeconds } from "./service.ts";
@@ -21,6 +22,7 @@ export async function describeService(
   request: ServiceRequest,
   signal: AbortSignal,
 ): Promise<ServiceDescription> {
+  await refuseDeployed(deployment);
   const { config } = await loadedConfig(deployment, signal);
   const { dir, home } = deployment;
   const user = request.scope === "user" ? null : (request.user ?? (await ownerOf(dir)));

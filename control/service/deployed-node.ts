@@ -61,6 +61,25 @@ export async function connectDeployed(
   };
 }
 
+/** RUNTIME_CONFLICT where the nodes of this directory run on a target: one of this machine would be a second one beside them. */
+export async function refuseDeployed({ dir }: Pick<Deployment, "dir">): Promise<void> {
+  const nodes = await deployedNames(dir);
+  if (nodes === null) return;
+  throw new RuntimeError("RUNTIME_CONFLICT", `This directory is deployed on ${nodes}: nothing is started here.`, {
+    hint: "Its nodes are kept running there: see `cairn infra status`, and change them with `cairn infra up`.",
+  });
+}
+
+/** Where the nodes of this directory are, in words; null where none is deployed. */
+export async function deployedNames(dir: string): Promise<string | null> {
+  if (!existsSync(join(dir, "infra", "stack.json"))) return null;
+  const { readRecord } = await import("../deploy/operations/record.ts");
+  const record = await readRecord(dir);
+  if (record === null || record.nodes.length === 0) return null;
+  const nodes = record.nodes.map(({ name, workload, place }) => `${name} as ${workload} on ${place}`);
+  return `${record.target} (${nodes.join(", ")})`;
+}
+
 /** RUNTIME_NOT_RUNNING where the configuration names a target and its stack was removed: there is no node to ask for its data. */
 export async function refuseRemovedStack(deployment: Deployment): Promise<void> {
   const { dir } = deployment;

@@ -3,6 +3,7 @@
 import process from "node:process";
 import type { LoadedConfig } from "../../runtime/config/index.ts";
 import type { InitResult } from "../wizard/init.ts";
+import { refuseDeployed } from "./deployed-node.ts";
 import { type Deployment, findDeployment, inspectWithoutSecrets, tokenFor, writtenToken } from "./deployment.ts";
 import { startDetached } from "./start-node.ts";
 
@@ -24,9 +25,10 @@ export interface StartResult {
   readonly init: InitResult | null;
 }
 
-/** ConfigValidationError and the other errors of `loadConfig`, except for secrets: those are read by the node itself. */
+/** ConfigValidationError and the other errors of `loadConfig`, except for secrets, which the node reads itself; RUNTIME_CONFLICT. */
 export async function prepare(deployment: Deployment, signal: AbortSignal): Promise<Prepared> {
   const { dir, file } = deployment;
+  await refuseDeployed(deployment);
   const init = deployment.exists ? null : await setUp(deployment, signal);
   if ((await writtenToken(deployment)) === undefined) await tokenFor(deployment);
   const inspection = await inspectWithoutSecrets(deployment, signal);

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { createCli } from "../../support/cli.ts";
 
-/** A deployment whose stack was removed: the record tells of data alone. */
-async function afterDestroy(target: string) {
+/** A deployment of such nodes; none: its stack was removed, and the record tells of data alone. */
+async function inDirectory(target: string, nodes: readonly object[] = []) {
   const cli = await createCli();
   const yaml = `version: 1\nagents:\n  main: {}\nproviders:\n  offline: {}\ndeployment: { name: fleet, target: ${target} }\n`;
   await writeFile(join(cli.home, "cairn.yaml"), yaml);
@@ -16,7 +16,7 @@ async function afterDestroy(target: string) {
     backend: "file://./state",
     deployed_at: "2030-01-01T00:00:00.000Z",
     version: "1.0.0",
-    nodes: [],
+    nodes,
     data: [],
   };
   await writeFile(join(cli.home, "infra", "stack.json"), JSON.stringify(record));
@@ -30,7 +30,7 @@ it.each([
 ])(
   "%j says that the stack was removed, and starts nothing here",
   async (argv) => {
-    const cli = await afterDestroy("docker");
+    const cli = await inDirectory("docker");
     const { code, stdout } = await cli.run(argv);
     expect(code).toBe(1);
     expect(JSON.parse(stdout).error).toMatchObject({
@@ -43,7 +43,33 @@ it.each([
 );
 
 it("is of no matter once the node is to run here", async () => {
-  const cli = await afterDestroy("manual");
+  const cli = await inDirectory("manual");
   const { stdout } = await cli.run(["memory", "stats", "--json"]);
   expect(stdout).not.toContain("was removed");
 }, 60_000);
+
+const NODE = { name: "main", workload: "fleet-main", place: "ssh://one", image: "i", url: null };
+
+it.each([[["start", "--detach", "--json"]], [["restart", "--json"]], [["service", "install", "--user", "--json"]]])(
+  "%j starts no second node beside those that are deployed",
+  async (argv) => {
+    const cli = await inDirectory("docker", [NODE]);
+    const { code, stdout } = await cli.run(argv);
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout).error).toMatchObject({
+      code: "RUNTIME_CONFLICT",
+      message: expect.stringContaining("docker (main as fleet-main on ssh://one)"),
+      hint: expect.stringContaining("cairn infra status"),
+    });
+  },
+  60_000,
+);
+
+it.each([[["stop"]], [["logs"]]])(
+  "%j says where the deployed nodes are",
+  async (argv) => {
+    const cli = await inDirectory("docker", [NODE]);
+    expect(await cli.run(argv)).toMatchObject({ code: 0, stderr: expect.stringContaining("fleet-main on ssh://one") });
+  },
+  60_000,
+);
