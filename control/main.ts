@@ -9,7 +9,7 @@ import { run } from "@oclif/core/run";
 import { closest } from "fastest-levenshtein";
 import { reportFailure } from "./base-command.ts";
 import { EXIT, OutputClosed, UsageError } from "./output/failure.ts";
-import { processTerminal, watchOutput } from "./output/terminal.ts";
+import { ownOutput, processTerminal } from "./output/terminal.ts";
 
 const SOURCES = "./control/commands";
 
@@ -19,7 +19,7 @@ const SOURCES = "./control/commands";
  */
 export async function main(argv: readonly string[], root: string): Promise<void> {
   const terminal = processTerminal();
-  const unwatch = watchOutput(() => undefined);
+  ownOutput();
   const options = argv.includes("--") ? argv.slice(0, argv.indexOf("--")) : argv;
   try {
     const config = await loadCommands(root, argv);
@@ -31,8 +31,6 @@ export async function main(argv: readonly string[], root: string): Promise<void>
     if (!(error instanceof OutputClosed)) {
       await reportFailure(error, { json: options.includes("--json") && "document", terminal });
     }
-  } finally {
-    unwatch();
   }
   if (process.exitCode === EXIT.interrupted || process.exitCode === EXIT.terminated) process.exit();
 }

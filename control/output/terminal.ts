@@ -43,19 +43,32 @@ export function processTerminal(): Terminal {
 }
 
 /**
- * Calls `onClosed` once when a reader of our output goes away, or when it cannot be written. Without a listener such an error
- * would end the process with a stack trace. Returns what takes the listeners off again.
+ * Takes over the errors of the process's outputs for as long as it lives; without it each would end the process with a stack. A
+ * reader that goes away (`| head`) is no failure. A disk that is full is one: what was to be told is lost.
  */
-export function watchOutput(onClosed: () => void): () => void {
+export function ownOutput(): void {
   let told = false;
   const listener = (error: Error & { code?: string }): void => {
+    if (told || CLOSED.includes(error.code ?? "")) return;
+    told = true;
+    process.exitCode = EXIT.failed;
+    process.stderr.write(`Error: The output could not be written (${error.code ?? error.message}).\n`);
+  };
+  for (const stream of [process.stdout, process.stderr]) {
+    // The framework has a listener that throws.
+    stream.removeAllListeners("error");
+    stream.on("error", listener);
+  }
+}
+
+const CLOSED: readonly string[] = ["EPIPE", "ERR_STREAM_DESTROYED", "EIO"];
+
+/** Calls `onClosed` once when nobody can be told anything any more. Returns what takes the listeners off again. */
+export function watchOutput(onClosed: () => void): () => void {
+  let told = false;
+  const listener = (): void => {
     if (told) return;
     told = true;
-    if (error.code !== "EPIPE" && error.code !== "ERR_STREAM_DESTROYED" && error.code !== "EIO") {
-      // A full disk, for one: what was to be told is lost, and whoever runs the command has to know.
-      process.exitCode = EXIT.failed;
-      process.stderr.write(`Error: The output could not be written (${error.code ?? error.message}).\n`);
-    }
     onClosed();
   };
   process.stdout.on("error", listener);
@@ -83,13 +96,8 @@ export function columns(rows: readonly (readonly string[])[], indent = ""): stri
 function write(stream: NodeJS.WriteStream, text: string | Uint8Array): Promise<void> {
   if (text.length === 0 || stream.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
-    // The error itself reaches the listener of watchOutput; a stream to a file throws it instead.
-    try {
-      stream.write(text, () => resolve());
-    } catch (error) {
-      stream.emit("error", error);
-      resolve();
-    }
+    // The error itself reaches the listener of watchOutput.
+    stream.write(text, () => resolve());
   });
 }
 
