@@ -109,8 +109,7 @@ left join access on access.kind = 'summary' and access.id = s.id
 where s.id = any(${values.add(summaries)}::uuid[])`);
   }
   const { rows } = await database.query<Row>(branches.join("\nunion all\n"), values.list);
-  const surrounded = new Set(messages.slice(0, request.besides));
-  return rows.map((row) => toFeatures(row, surrounded.has(row.id)));
+  return rows.map(toFeatures);
 }
 
 /** Conversation and number of the messages with these ids, and of those beside the first of them. */
@@ -155,7 +154,7 @@ function epochMs(time: string): string {
   return `(extract(epoch from ${time}) * 1000)::float8`;
 }
 
-function toFeatures(row: Row, surrounded: boolean): Features {
+function toFeatures(row: Row): Features {
   let importance: number | undefined;
   return {
     kind: row.kind,
@@ -163,7 +162,6 @@ function toFeatures(row: Row, surrounded: boolean): Features {
     conversationId: row.conversation_id,
     position: row.seq,
     neighbour: !row.found,
-    surrounded,
     surrounded: row.surrounded,
     agent: row.agent,
     channel: row.channel,
