@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
@@ -29,10 +29,8 @@ describe.each(["embedded", "postgres"] as const)("doctor beside a living node (%
         ? { config: OFFLINE }
         : { config: { ...OFFLINE, memory: { postgres: {} } }, env: { SERVICE_PG_URL: database.url } },
     );
-    await mkdir(deployment.home, { mode: 0o700 });
     for (const name of ["CORE.md", "USER.md", "WORKSPACE.md", "MEMORY.md"])
       await writeFile(join(deployment.workspace, name), "");
-    await chmod(deployment.home, 0o700);
     node = await startNode(deployment);
   });
 
