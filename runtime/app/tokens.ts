@@ -86,7 +86,11 @@ export function createTokens(deps: TokenDeps): Tokens {
           ])
         : { count: 0 };
       known.forget();
-      if (count === 0) throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no token with this id.");
+      if (count === 0) {
+        throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no token with this id.", {
+          hint: "`cairn token list` shows the ids.",
+        });
+      }
     },
   };
 }

@@ -189,6 +189,9 @@ describeEachDatabase("tokens", (open) => {
 
   test.each(["nope", "00000000-0000-7000-8000-000000000000"])("there is no token %s to revoke", async (id) => {
     const { tokens } = await node();
-    await expect(tokens.revoke(id)).rejects.toMatchObject({ code: "RUNTIME_NOT_FOUND" });
+    await expect(tokens.revoke(id)).rejects.toMatchObject({
+      code: "RUNTIME_NOT_FOUND",
+      details: { hint: expect.stringContaining("cairn token list") },
+    });
   });
 });
