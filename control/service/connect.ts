@@ -77,7 +77,8 @@ export async function defaultAgent(deployment: Deployment, client: Client): Prom
   throw new UsageError("There is no default agent.", `Name one: ${agents.join(", ")}.`);
 }
 
-async function configuredUrl(deployment: Deployment): Promise<string | null> {
+/** Where the node of this configuration listens when it runs; null where only the node itself can know. */
+export async function configuredUrl(deployment: Deployment): Promise<string | null> {
   if (!deployment.exists) return null;
   const inspection = await inspectWithoutSecrets(deployment).catch(() => null);
   const text =

@@ -11,6 +11,8 @@ export interface CaptureNodeStandIn {
   readonly stored: Map<string, string[]>;
   /** Sessions of the requests that were answered, in order. */
   readonly requests: { readonly session: string; readonly events: readonly string[]; readonly finalize: boolean }[];
+  /** The batches that were stored, whole. */
+  readonly batches: CaptureBatch[];
   /** Status of the next answer; `cut` breaks the connection, before or after the events were stored. */
   answer: (batch: CaptureBatch) => number | "cut" | "cut-after" | "silent";
 }
@@ -18,6 +20,7 @@ export interface CaptureNodeStandIn {
 export async function captureNode(): Promise<CaptureNodeStandIn> {
   const stored = new Map<string, string[]>();
   const requests: CaptureNodeStandIn["requests"] = [];
+  const batches: CaptureBatch[] = [];
   const server = createServer(async (request, response) => {
     let text = "";
     for await (const chunk of request) text += chunk;
@@ -35,6 +38,7 @@ export async function captureNode(): Promise<CaptureNodeStandIn> {
     stored.set(batch.session_key, ids);
     const fresh = batch.events.filter(({ event_id }) => !ids.includes(event_id));
     ids.push(...fresh.map(({ event_id }) => event_id));
+    batches.push(batch);
     requests.push({
       session: batch.session_key,
       events: batch.events.map(({ event_id }) => event_id),
@@ -56,6 +60,6 @@ export async function captureNode(): Promise<CaptureNodeStandIn> {
     server.close();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const node: CaptureNodeStandIn = { url, stored, requests, answer: () => 200 };
+  const node: CaptureNodeStandIn = { url, stored, requests, batches, answer: () => 200 };
   return node;
 }

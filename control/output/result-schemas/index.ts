@@ -4,8 +4,15 @@
  */
 
 import { updateResult } from "../../update/result.ts";
+import { CAPTURE_SCHEMAS } from "./capture.ts";
 import { MEMORY_SCHEMAS } from "./memory.ts";
 import { NODE_SCHEMAS } from "./node.ts";
 import { SETUP_SCHEMAS } from "./setup.ts";
 
-export const RESULT_SCHEMAS = { ...NODE_SCHEMAS, ...SETUP_SCHEMAS, ...MEMORY_SCHEMAS, update: updateResult } as const;
+export const RESULT_SCHEMAS = {
+  ...NODE_SCHEMAS,
+  ...SETUP_SCHEMAS,
+  ...MEMORY_SCHEMAS,
+  ...CAPTURE_SCHEMAS,
+  update: updateResult,
+} as const;

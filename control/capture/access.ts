@@ -1,0 +1,97 @@
+/** What the hook may do at the node: a token of its own, for nothing but capture. */
+
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import {
+  capturePaths,
+  nodeUrl,
+  readCaptureSettings,
+  writeCaptureSettings,
+} from "../../runtime/client/hook/settings.ts";
+import { type CaptureClient, createCaptureClient, type SpoolProblem } from "../../runtime/client/index.ts";
+import { RuntimeError } from "../../runtime/contracts/errors.ts";
+import { configuredUrl, withNode } from "../service/connect.ts";
+import type { Deployment } from "../service/deployment.ts";
+import { inspectNode } from "../service/node-state.ts";
+
+export interface GivenAccess {
+  /** A node on another machine. */
+  readonly url: string;
+  readonly token: string;
+}
+
+const DEFAULT_URL = "http://127.0.0.1:7433";
+/** A person waits and can interrupt: longer than a hook would. */
+const TIMEOUT_MS = 60_000;
+
+/**
+ * Sees to it that the hook has an address and a token. What is there is kept while the node still knows it; otherwise a
+ * token is made at the deployment's node, which is started for that when none runs. Answers the address.
+ */
+export async function ensureAccess(
+  deployment: Deployment,
+  given: GivenAccess | null,
+  signal: AbortSignal,
+): Promise<string> {
+  if (given !== null) {
+    const settings = { version: 1, base_url: given.url, local: false, token_id: null } as const;
+    await writeCaptureSettings(deployment.home, settings, given.token);
+    return given.url;
+  }
+  const known = await readCaptureSettings(deployment.home);
+  return withNode(deployment, signal, async (client) => {
+    const base_url = await localUrl(deployment);
+    const valid =
+      known?.token_id != null &&
+      (await client.listTokens({ signal })).some(({ id, revoked_at }) => id === known.token_id && revoked_at === null);
+    if (known !== null && valid) {
+      await writeCaptureSettings(
+        deployment.home,
+        { version: 1, base_url, local: true, token_id: known.token_id },
+        known.token,
+      );
+      return base_url;
+    }
+    const name = `capture on ${hostname()} (${randomBytes(3).toString("hex")})`;
+    const { id, token } = await client.createToken(name, ["capture"], { signal });
+    await writeCaptureSettings(deployment.home, { version: 1, base_url, local: true, token_id: id }, token);
+    return base_url;
+  });
+}
+
+/** Best effort: the files go in any case, and a node that cannot be asked keeps a token that nobody has. */
+export async function revokeAccess(deployment: Deployment, signal: AbortSignal): Promise<boolean> {
+  const known = await readCaptureSettings(deployment.home);
+  const id = known?.token_id;
+  if (id == null) return false;
+  try {
+    await withNode(deployment, signal, (client) => client.revokeToken(id, { signal }));
+    return true;
+  } catch {
+    signal.throwIfAborted();
+    return false;
+  }
+}
+
+/** The client of the hook's own spool. RUNTIME_INVALID_REQUEST when nothing is installed. */
+export async function hookClient(home: string, onProblem: (problem: SpoolProblem) => void): Promise<CaptureClient> {
+  const settings = await readCaptureSettings(home);
+  if (settings === null) {
+    throw new RuntimeError("RUNTIME_INVALID_REQUEST", "Capture is not installed for this home directory.", {
+      hint: "Run `cairn capture install claude-code` (or codex, opencode) first.",
+    });
+  }
+  return createCaptureClient({
+    baseUrl: await nodeUrl(home, settings),
+    token: settings.token,
+    spoolDirectory: capturePaths(home).spool,
+    timeoutMs: TIMEOUT_MS,
+    onProblem,
+  });
+}
+
+/** Where this home's node listens when it runs. */
+async function localUrl(deployment: Deployment): Promise<string> {
+  const state = await inspectNode(deployment.home);
+  return state.state === "running" ? state.node.url : ((await configuredUrl(deployment)) ?? DEFAULT_URL);
+}

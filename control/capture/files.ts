@@ -1,0 +1,34 @@
+/** Files of other programs: read as they are, replaced whole, their mode and links kept, the former content beside them. */
+
+import { lstat, mkdir, readFile, realpath, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import writeFileAtomic from "write-file-atomic";
+
+/** Null when there is none. */
+export async function readIfThere(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    throw error;
+  }
+}
+
+/**
+ * Replaces the file, which may be a link to where somebody keeps his settings. Answers the path of the copy of what was
+ * there; null when there was nothing.
+ */
+export async function replaceWithBackup(path: string, text: string, stamp: string): Promise<string | null> {
+  await mkdir(dirname(path), { recursive: true });
+  const linked = await lstat(path).then(
+    (found) => found.isSymbolicLink(),
+    () => false,
+  );
+  const real = linked ? await realpath(path) : path;
+  const former = await readIfThere(real);
+  const mode = former === null ? 0o600 : (await stat(real)).mode & 0o777;
+  const backup = `${real}.before-cairn-${stamp}`;
+  if (former !== null) await writeFileAtomic(backup, former, { mode });
+  await writeFileAtomic(real, text, { mode });
+  return former === null ? null : backup;
+}

@@ -1,0 +1,69 @@
+/** Captures what is new in a session file of Claude Code or Codex. */
+
+import { stat } from "node:fs/promises";
+import { basename, dirname } from "node:path";
+import { claudeCodeLine } from "../../domain/sessions/claude-code.ts";
+import { codexLine } from "../../domain/sessions/codex.ts";
+import type { SessionPiece } from "../../domain/sessions/event.ts";
+import type { CaptureClient } from "../capture/types.ts";
+import { Batches } from "./batches.ts";
+import type { Cursors } from "./cursors.ts";
+import { linesFrom } from "./lines.ts";
+
+export interface CaptureFile {
+  readonly harness: "claude-code" | "codex";
+  /** Absolute. */
+  readonly path: string;
+  readonly client: Pick<CaptureClient, "send">;
+  readonly cursors: Cursors;
+  /** The session has ended: its conversation is ready to compact. */
+  readonly finalize?: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Answers how many events were sent. The cursor moves only behind what is at the node or in the spool. */
+export async function captureFile(work: CaptureFile): Promise<number> {
+  const { harness, path, cursors, client, signal } = work;
+  const found = await stat(path);
+  if (!found.isFile()) throw new Error(`${path} is not a regular file`);
+  const known = await cursors.read("file", path);
+  const same = known !== null && known.inode === found.ino && known.offset <= found.size;
+  const start = same ? known : { offset: 0, line: 0 };
+  const batches = new Batches({
+    client,
+    harness,
+    sessionKey: sessionKeyOf(harness, path),
+    signal,
+    fromStart: start.offset === 0,
+  });
+  let done = { offset: start.offset, line: start.line };
+  const save = async (finalize = false) => {
+    await batches.flush(finalize);
+    await cursors.write({ kind: "file", path, inode: found.ino, ...done });
+  };
+  for await (const { number, end, value } of linesFrom(path, start.offset, start.line)) {
+    const piece = pieceOf(harness, value, number);
+    batches.add(
+      piece,
+      { session_jsonl_path: path, session_jsonl_line: number },
+      { session_jsonl_reasoning_line: number },
+    );
+    if (!batches.isThinking) done = { offset: end, line: number };
+    if (batches.isFull) await save();
+  }
+  if (done.offset !== start.offset || known === null || work.finalize) await save(work.finalize);
+  return batches.sent;
+}
+
+function pieceOf(harness: CaptureFile["harness"], value: unknown, line: number): SessionPiece {
+  return harness === "claude-code" ? claudeCodeLine(value) : codexLine(value, line);
+}
+
+/** The same file is the same session, whoever captures it. */
+export function sessionKeyOf(harness: CaptureFile["harness"], path: string): string {
+  const stem = basename(path, ".jsonl");
+  if (harness === "codex") return `codex:${/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.exec(stem)?.[0] ?? stem}`;
+  const folder = dirname(path);
+  // A subagent's file lies in a directory of its session.
+  return basename(folder) === "subagents" ? `claude-code:${basename(dirname(folder))}:${stem}` : `claude-code:${stem}`;
+}

@@ -1,0 +1,90 @@
+/** What `cairn capture install` leaves for the hook, in the directory `capture` of the home: private, and no harness's settings hold it. */
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { preparePrivateDirectory, writePrivateFile } from "../capture/private-files.ts";
+
+export interface CapturePaths {
+  readonly directory: string;
+  readonly settings: string;
+  readonly token: string;
+  /** What the harnesses start. */
+  readonly launcher: string;
+  readonly cursors: string;
+  readonly log: string;
+  readonly spool: string;
+  /** What a running node of this home says of itself. */
+  readonly nodeFile: string;
+}
+
+export interface CaptureSettings {
+  readonly version: 1;
+  /** Where the node was when the hook was installed. */
+  readonly base_url: string;
+  /** Whether the node runs on this machine, with this home: then `run/node.json` tells where it is now. */
+  readonly local: boolean;
+  /** Of the token, for its revocation; null for one that was given. */
+  readonly token_id: string | null;
+}
+
+export function capturePaths(home: string): CapturePaths {
+  const directory = join(home, "capture");
+  return {
+    directory,
+    settings: join(directory, "settings.json"),
+    token: join(directory, "token"),
+    launcher: join(directory, "hook"),
+    cursors: join(directory, "cursors"),
+    log: join(directory, "hook.log"),
+    spool: join(home, "spool"),
+    nodeFile: join(home, "run", "node.json"),
+  };
+}
+
+/** Null when there are none, or none that can be read. */
+export async function readCaptureSettings(
+  home: string,
+): Promise<(CaptureSettings & { readonly token: string }) | null> {
+  const paths = capturePaths(home);
+  try {
+    const [text, token] = await Promise.all([readFile(paths.settings, "utf8"), readFile(paths.token, "utf8")]);
+    const value: unknown = JSON.parse(text);
+    if (!isSettings(value) || token.trim() === "") return null;
+    return { ...value, token: token.trim() };
+  } catch {
+    return null;
+  }
+}
+
+export async function writeCaptureSettings(home: string, settings: CaptureSettings, token: string): Promise<void> {
+  const paths = capturePaths(home);
+  await preparePrivateDirectory(paths.directory);
+  await writePrivateFile(paths.token, `${token}\n`);
+  await writePrivateFile(paths.settings, `${JSON.stringify(settings, null, 2)}\n`);
+}
+
+/** Where the node is now. */
+export async function nodeUrl(home: string, settings: CaptureSettings): Promise<string> {
+  if (!settings.local) return settings.base_url;
+  try {
+    const node: unknown = JSON.parse(await readFile(capturePaths(home).nodeFile, "utf8"));
+    if (typeof node === "object" && node !== null && "url" in node && typeof node.url === "string") {
+      // A short-lived node serves one command, and is gone.
+      if (!("maintenance" in node) || node.maintenance !== true) return node.url;
+    }
+  } catch {
+    // None runs: what is sent will wait in the spool.
+  }
+  return settings.base_url;
+}
+
+function isSettings(value: unknown): value is CaptureSettings {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "version" in value &&
+    value.version === 1 &&
+    "base_url" in value &&
+    typeof value.base_url === "string"
+  );
+}
