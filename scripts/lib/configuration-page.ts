@@ -40,7 +40,8 @@ tokens as \`128k\`.
 | \`SERVICE_WORKSPACE_SEED\`, \`SERVICE_WORKSPACE_ROOT\` | in containers: where workspace files come from, and where they are kept |
 | \`SERVICE_MCP_ENABLE_MEMORY_WRITE\` | \`1\` offers the memory's write tools |
 | \`SERVICE_MEMORY_SOURCE\`, \`SERVICE_MEMORY_AGENT\`, \`SERVICE_MEMORY_CHANNEL\`, \`SERVICE_MEMORY_PERSONA\` | tags of what the write tools store, where a call gives none |
-| \`TOOL_SYNTH_ENDPOINT\`, \`TOOL_SYNTH_MODEL\` | model for sentences about tool calls; the summarizer's when absent |
+| \`TOOL_SYNTH_ENDPOINT\`, \`TOOL_SYNTH_MODEL\` | chat-completions endpoint and model for sentences about tool calls; the summarizer's when absent |
+| \`TOOL_SYNTH_API_KEY\` | key of \`TOOL_SYNTH_ENDPOINT\`; the summarizer's goes to the summarizer's own server only |
 | \`ANTHROPIC_API_KEY\`, \`OPENAI_API_KEY\` and the like | default of \`api_key\` for providers at the service's own address |
 | \`OLLAMA_HOST\` | where \`init\` looks for Ollama |
 `;

@@ -2,6 +2,7 @@
 import { keyVariable, knownProvider } from "../known-ids.ts";
 import { isConfidential, LOGIN_KINDS } from "../logins.ts";
 import { formatDuration } from "../schema/scalars.ts";
+import { toolSynth } from "../tool-synth.ts";
 import type { TreeMap } from "../tree.ts";
 import { usedProviders } from "../usage.ts";
 import { type CheckInput, createCollector, type Findings } from "./collector.ts";
@@ -74,6 +75,12 @@ export function checkMemory({ config, env }: CheckInput): Findings {
   if (summarizer.base_url !== undefined && summarizer.model === undefined) {
     found.error(["memory", "summarizer", "model"], "nothing", "the name of the model that summarizes");
   }
+  if (memory.wiki.enabled && summarizer.base_url === undefined) {
+    found.warn(["memory", "wiki", "enabled"], "there is no memory.summarizer: nobody writes the pages");
+  }
+  const synth = toolSynth(summarizer, env);
+  if (synth.endpoint === null && synth.wrong)
+    found.warn(["memory", "summarizer"], `${synth.reason} Tool calls stay without a sentence.`);
   return found;
 }
 

@@ -1,6 +1,6 @@
 /** `memory`: where the transcript is stored, and what embeds, summarizes and ranks it. */
 import { z } from "zod";
-import { choice, decimal, duration, integer, list, path, section, text, tokens, url } from "./scalars.ts";
+import { choice, decimal, duration, flag, integer, list, path, section, text, tokens, url } from "./scalars.ts";
 
 const POSTGRES = ["postgres", "postgresql"];
 
@@ -38,6 +38,16 @@ const summarizer = section({
   context_window: tokens().prefault("128k"),
 });
 
+const wiki = section({
+  enabled: flag()
+    .prefault(false)
+    .describe("Keep a page for each topic in the folder `wiki` of every agent's workspace, from summaries."),
+  interval: duration({ min: 1_000 }).prefault("1h").describe("How often new summaries are looked for."),
+  page_limit: integer({ min: 1_000 })
+    .prefault(40_000)
+    .describe("Characters of a page that the runtime keeps; the oldest statements beyond it are left out."),
+});
+
 const weight = () => decimal({ min: 0 }).optional();
 
 export const memorySection = section({
@@ -56,6 +66,7 @@ export const memorySection = section({
   summarizer: summarizer
     .prefault({})
     .describe("The model that writes summaries, and tool-call sentences unless TOOL_SYNTH_ENDPOINT is set."),
+  wiki: wiki.prefault({}).describe("Markdown pages by topic, written by memory.summarizer."),
   search: section({
     weights: section({ fts: weight(), semantic: weight(), temporal: weight(), importance: weight() })
       .optional()

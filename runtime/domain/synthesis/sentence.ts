@@ -100,7 +100,7 @@ const COMMON =
   /^(?:\d+-[a-z]+|e\.g|i\.e|ipv[46]|utf-?(?:8|16|32)|sha-?\d+|base64|https?\/\d(?:\.\d)?|(?:node|next|vue|three)\.js|python3|k8s|i18n|x86|amd64|arm64)$/i;
 
 /** The first name of the sentence that the call does not hold; null when all are there. */
-function unknownName(sentence: string, source: string): string | null {
+export function unknownName(sentence: string, source: string): string | null {
   const known = source.toLowerCase();
   for (const raw of sentence.split(/[\s`"“”'()[\]{}<>,;=]+/)) {
     const word = raw.replace(/^[:*!?]+|[.:*!?]+$/g, "");

@@ -1,0 +1,67 @@
+/** From `memory.wiki` to what keeps the agents' wikis; nothing where it is off. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { Outage } from "../app/synthesis/outage.ts";
+import { createWikiExtraction } from "../app/wiki/extraction.ts";
+import { createWikiPages } from "../app/wiki/pages.ts";
+import type { WorkerState } from "../app/worker-state.ts";
+import { agentWorkspace, type Config } from "../config/index.ts";
+import type { Database } from "../contracts/database.ts";
+import type { JobQueue } from "../contracts/jobs.ts";
+import type { Clock, Logger } from "../contracts/ports.ts";
+import { createWikiWorker } from "../workers/wiki.ts";
+import { createTextModel } from "./text-models.ts";
+
+export interface WikiHostDeps {
+  readonly database: Database;
+  readonly jobs: JobQueue;
+  /** Names of this node: agents that are bound to another one have their workspace there. */
+  readonly node: { readonly id: string; readonly name: string };
+  readonly clock: Clock;
+  readonly redact: (text: string) => string;
+  readonly logger: Logger;
+}
+
+export interface WikiParts {
+  start(): Promise<void>;
+  stop(): void;
+  state(): WorkerState;
+}
+
+export function createWikiParts(config: Config, deps: WikiHostDeps): WikiParts | null {
+  const { wiki, summarizer } = config.memory;
+  if (!wiki.enabled) return null;
+  const logger = deps.logger.child({ part: "wiki" });
+  const { base_url: baseUrl, model: name, api_key: apiKey } = summarizer;
+  if (baseUrl === undefined || name === undefined) {
+    const reason = "memory.wiki is enabled, and memory.summarizer names no model.";
+    return {
+      start: async () => logger.warn({ reason }, "the wiki waits for a model"),
+      stop: () => undefined,
+      state: () => ({ state: "off", model: null, reason }),
+    };
+  }
+  const { database, jobs, node, clock, redact } = deps;
+  const wait = (ms: number, signal: AbortSignal) => sleep(ms, undefined, { signal });
+  const model = createTextModel({ path: "memory.summarizer", baseUrl, model: name, apiKey }, logger);
+  const outage = new Outage({ clock, sleep: wait });
+  const here = Object.entries(config.agents).filter(
+    ([, agent]) => agent.node === undefined || agent.node === node.name || agent.node === node.id,
+  );
+  const worker = createWikiWorker({
+    database,
+    jobs,
+    outage,
+    extraction: createWikiExtraction({ database, model, redact, clock, logger, pageLimit: wiki.page_limit }),
+    wikis: new Map(
+      here.map(([agent]) => [agent, createWikiPages({ workspace: agentWorkspace(config, agent), sleep: wait })]),
+    ),
+    intervalMs: wiki.interval,
+    logger,
+  });
+  return {
+    start: () => worker.start(),
+    stop: () => worker.stop(),
+    state: () => ({ state: outage.error === null ? "on" : "away", model: model.model, reason: outage.error }),
+  };
+}
