@@ -1,0 +1,222 @@
+/** Sessions of a coding assistant on their way into a real node: by the installed hook, through outages and kills. */
+
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { appendFile, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { createEmbeddedCopy, createPostgresCopy } from "../support/databases.ts";
+import { createDeployment, type Deployment, type NodeProcess, startNode } from "../support/node-process.ts";
+import { sessionText } from "../support/session-files.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const CAIRN = join(ROOT, "bin", "cairn.js");
+const HOOK = join(ROOT, "bin", "cairn-capture.js");
+const SESSION = "7d4c9a52-1c0e-4f6a-9f55-0a6f3c1d2e10";
+
+interface Row {
+  readonly id: string;
+  readonly role: string;
+  readonly content: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+async function storeOf(backend: "embedded" | "postgres"): Promise<object> {
+  const made =
+    backend === "embedded"
+      ? await createEmbeddedCopy().then(({ path, remove }) => ({ config: { embedded: { path } }, remove }))
+      : await createPostgresCopy(process.env.CAIRN_TEST_PG_URL ?? "").then(({ url, remove }) => ({
+          config: { postgres: { connection_string: url } },
+          remove,
+        }));
+  onTestFinished(made.remove);
+  return made.config;
+}
+
+async function setUp(backend: "embedded" | "postgres") {
+  const config = { agents: { main: {} }, providers: { offline: {} }, memory: await storeOf(backend) };
+  const deployment = await createDeployment({ config });
+  onTestFinished(() => deployment.remove());
+  const path = join(deployment.dir, ".claude", "projects", "-home-ada-shop", `${SESSION}.jsonl`);
+  await mkdir(dirname(path), { recursive: true });
+  return { deployment, path };
+}
+
+async function running(deployment: Deployment): Promise<NodeProcess> {
+  const node = await startNode(deployment);
+  onTestFinished(async () => {
+    node.signal("SIGKILL");
+    await node.exited;
+  });
+  return node;
+}
+
+function environment({ dir, home }: Deployment) {
+  return { PATH: process.env.PATH ?? "", HOME: dir, SERVICE_HOME: home };
+}
+
+/** The command's result. */
+async function cairn<T>(deployment: Deployment, ...args: string[]): Promise<T> {
+  const argv = [CAIRN, ...args, "--dir", deployment.dir, "--json"];
+  const { stdout } = await promisify(execFile)(process.execPath, argv, { env: environment(deployment) });
+  return JSON.parse(stdout) as T;
+}
+
+/** What Claude Code would start, as its settings say. */
+async function hookCommand({ dir }: Deployment): Promise<string> {
+  const settings = JSON.parse(await readFile(join(dir, ".claude", "settings.json"), "utf8")) as {
+    hooks: { Stop: [{ hooks: [{ command: string }] }] };
+  };
+  return settings.hooks.Stop[0].hooks[0].command;
+}
+
+function payload(path: string, event = "Stop"): string {
+  return JSON.stringify({ session_id: SESSION, transcript_path: path, hook_event_name: event, cwd: "/" });
+}
+
+/** The hook without its launcher, which would let go of it. */
+function startHook(deployment: Deployment, path: string) {
+  const child = spawn(process.execPath, [HOOK, "claude-code", deployment.home], {
+    env: environment(deployment),
+    stdio: ["pipe", "inherit", "inherit"],
+  });
+  child.stdin.on("error", () => undefined);
+  child.stdin.end(payload(path));
+  return { child, ended: once(child, "exit") };
+}
+
+async function total(node: NodeProcess): Promise<number> {
+  return (await node.call<{ messages: { total: number } }>("/api/memory/tool/memory_stats", {})).messages.total;
+}
+
+/** All rows of the session, in the order in which they were stored. */
+async function rowsOf(node: NodeProcess): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (let cursor: string | null = null; ; ) {
+    const page: { messages: Row[]; next_cursor: string | null } = await node.call("/api/memory/tool/memory_browse", {
+      session_key: `claude-code:${SESSION}`,
+      order: "asc",
+      limit: 200,
+      ...(cursor === null ? {} : { cursor }),
+    });
+    rows.push(...page.messages);
+    cursor = page.next_cursor;
+    if (cursor === null) return rows;
+  }
+}
+
+/** `count` lines of a session, numbered from `first`, a second apart. */
+function lines(first: number, count: number): string {
+  return Array.from({ length: count }, (_, n) => {
+    const timestamp = new Date(Date.UTC(2026, 7, 10) + (first + n) * 1_000).toISOString();
+    const message = { role: "user", content: `line ${first + n}` };
+    return `${JSON.stringify({ type: "user", uuid: `u${first + n}`, sessionId: SESSION, timestamp, message })}\n`;
+  }).join("");
+}
+
+const numbered = (count: number) => Array.from({ length: count }, (_, n) => `line ${n}`);
+const contents = (rows: readonly Row[]) => rows.map(({ content }) => content);
+
+describe.each(["embedded", "postgres"] as const)("capture into a node over %s", (backend) => {
+  beforeAll(async () => {
+    await stat(join(ROOT, "dist", "runtime", "client", "hook", "main.js"));
+  });
+
+  it("an installed hook delivers a session of 13 events, and what was cut comes back from its file", async () => {
+    const { deployment, path } = await setUp(backend);
+    const node = await running(deployment);
+    const installed = await cairn<{ node: string; changed: boolean }>(deployment, "capture", "install", "claude-code");
+    expect(installed).toMatchObject({ node: node.url, changed: true });
+    expect(await cairn(deployment, "capture", "install", "claude-code")).toMatchObject({ changed: false });
+    const tokens = await cairn<{ tokens: { scopes: string[] }[] }>(deployment, "token", "list");
+    expect(tokens.tokens.map(({ scopes }) => scopes)).toEqual([["capture"]]);
+
+    const long = `${"A long answer about rounding. ".repeat(1_000)}🗿`;
+    const message = { role: "assistant", content: [{ type: "text", text: long }] };
+    const last = JSON.stringify({
+      type: "assistant",
+      uuid: "long",
+      sessionId: SESSION,
+      message,
+      timestamp: "2026-08-10T13:00:00Z",
+    });
+    await writeFile(path, `${await sessionText("claude-code")}${last}\n`);
+    const ran = promisify(execFile)("/bin/sh", ["-c", await hookCommand(deployment)], { env: environment(deployment) });
+    ran.child.stdin?.end(payload(path, "SessionEnd"));
+    expect(await ran).toEqual({ stdout: "", stderr: "" });
+    await vi.waitUntil(async () => (await total(node)) === 13);
+    const rows = await rowsOf(node);
+    const cut = rows.at(-1);
+    expect(cut).toMatchObject({
+      content: long.slice(0, 16_000),
+      metadata: { truncated: true, full_content_length: long.length },
+    });
+    const full = await node.call("/api/memory/tool/memory_get_full", { id: cut?.id });
+    expect(full).toMatchObject({ recovered: true, source: "jsonl", content: long });
+    const thought = rows.find(({ metadata }) => metadata["full_reasoning_length"] !== undefined);
+    expect(await node.call("/api/memory/tool/memory_get_full", { id: thought?.id })).toMatchObject({
+      recovered: true,
+      reasoning: expect.stringContaining("The test was green last week"),
+    });
+    expect(await cairn(deployment, "capture", "status")).toMatchObject({ spool: { waiting: 0, dead: 0 } });
+    expect(await cairn(deployment, "capture", "uninstall", "claude-code")).toMatchObject({
+      changed: true,
+      token_revoked: true,
+    });
+    expect(await readdir(join(deployment.home, "capture"))).not.toContain("token");
+  });
+
+  it("what happens while the node is killed waits in the spool: 300 events, each there once, in order", async () => {
+    const { deployment, path } = await setUp(backend);
+    const first = await running(deployment);
+    await cairn(deployment, "capture", "install", "claude-code");
+    await writeFile(path, lines(0, 100));
+    await startHook(deployment, path).ended;
+    first.signal("SIGKILL");
+    await first.exited;
+    await appendFile(path, lines(100, 100));
+    await startHook(deployment, path).ended;
+    const status = await cairn<{ spool: { waiting: number } }>(deployment, "capture", "status");
+    expect(status.spool.waiting).toBe(1);
+    const second = await running(deployment);
+    await appendFile(path, lines(200, 100));
+    await startHook(deployment, path).ended;
+    expect(contents(await rowsOf(second))).toEqual(numbered(300));
+    expect(await cairn(deployment, "capture", "status")).toMatchObject({ spool: { waiting: 0, dead: 0, bad: 0 } });
+  });
+
+  it("a hook that is killed at any moment, and 4 at once, leave 3,000 events, each there once, in order", async () => {
+    const { deployment, path } = await setUp(backend);
+    const node = await running(deployment);
+    await cairn(deployment, "capture", "install", "claude-code");
+    await writeFile(path, lines(0, 3_000));
+    // From before it has begun to the middle of its work.
+    for (const ms of [5, 60, 120, 250, 400]) {
+      const { child, ended } = startHook(deployment, path);
+      const timer = setTimeout(() => child.kill("SIGKILL"), ms);
+      await ended;
+      clearTimeout(timer);
+    }
+    await Promise.all(Array.from({ length: 4 }, () => startHook(deployment, path).ended));
+    expect(await total(node)).toBe(3_000);
+    expect(contents(await rowsOf(node))).toEqual(numbered(3_000));
+  });
+
+  it("a node that is killed in the middle of 3,000 events has each of them once, in order, after it is back", async () => {
+    const { deployment, path } = await setUp(backend);
+    const first = await running(deployment);
+    await cairn(deployment, "capture", "install", "claude-code");
+    await writeFile(path, lines(0, 3_000));
+    const { ended } = startHook(deployment, path);
+    await vi.waitUntil(async () => (await total(first).catch(() => 0)) >= 400, { interval: 5, timeout: 60_000 });
+    first.signal("SIGKILL");
+    await Promise.all([ended, first.exited]);
+    const second = await running(deployment);
+    await cairn(deployment, "capture", "flush");
+    await startHook(deployment, path).ended;
+    expect(await total(second)).toBe(3_000);
+    expect(contents(await rowsOf(second))).toEqual(numbered(3_000));
+  });
+});
