@@ -37,8 +37,6 @@ function wrongWith(words: readonly string[]): string | null {
   const [first, second] = words;
   // `cairn` itself, or a name that is known only when it runs.
   if (first === undefined || first.startsWith("-") || isVariable(first)) return null;
-  // The library comes before its commands; once there is one of them, all are held to it.
-  if (first === "capture" && !isTopic(first)) return null;
   const id = second !== undefined && commands.has(`${first} ${second}`) ? `${first} ${second}` : first;
   const command = commands.get(id);
   if (command === undefined) {
