@@ -11,7 +11,6 @@ import type { Application } from "./app/api.ts";
 import { createArchives } from "./app/archive/archives.ts";
 import { createAttachmentStore } from "./app/attachments.ts";
 import { createCapture } from "./app/capture/capture.ts";
-import { embeddingRows } from "./app/embedding/models.ts";
 import { createHealth, type NodeState } from "./app/health.ts";
 import { createHookPipeline } from "./app/hooks.ts";
 import { createMemoryTools } from "./app/memory-tools.ts";
@@ -29,11 +28,12 @@ import type { Clock } from "./contracts/ports.ts";
 import { createTokenizer } from "./domain/tokens.ts";
 import { createAgents } from "./host/agents.ts";
 import { bringUp } from "./host/bring-up.ts";
+import { createCompactionParts } from "./host/compaction.ts";
 import { createEmbeddingParts } from "./host/embedding.ts";
 import { type HeldHome, holdHome } from "./host/home.ts";
 import { loadIdentity } from "./host/identity.ts";
 import type { ServiceLog } from "./host/logger.ts";
-import { createMetrics } from "./host/metrics.ts";
+import { createMetrics, workIn } from "./host/metrics.ts";
 import { createProviders } from "./host/providers.ts";
 import {
   advertisedHost,
@@ -149,6 +149,16 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     },
   });
   const countTokens = createTokenizer();
+  const compaction = createCompactionParts(config, {
+    database,
+    jobs,
+    node: identity.id,
+    countTokens,
+    clock,
+    newId,
+    logger,
+    onStored: () => embedding?.embedder.wake(),
+  });
   const memory = createMemory({
     database,
     writer,
@@ -168,6 +178,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     jobs,
     synthesis,
     wakeEmbedder: () => embedding?.embedder.wake(),
+    wakeCompactor: () => compaction.wake(),
   });
   const memoryTools = createMemoryTools({
     database,
@@ -213,7 +224,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   // Turns: inbox to outbox.
   const agentChannel = createAgentChannel({ id: "agent", newId, ...ownerId(loaded) });
   const channels = new Map<string, Channel>([[agentChannel.id, agentChannel]]);
-  const metrics = createMetrics({ openTurns: () => store.open(), jobs, embeddings: () => embeddingRows(database) });
+  const metrics = createMetrics({ openTurns: () => store.open(), jobs, ...workIn(database) });
   const { store, turns, commands, dispatcher, ...turnWork } = composeTurns({
     database,
     writer,
@@ -274,7 +285,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
       startedAt,
       state: () => state,
       schemaVersion: () => schemaVersion,
-      workers: () => ({ synthesis: synthesizer.state() }),
+      workers: () => ({ synthesis: synthesizer.state(), compaction: compaction.state() }),
     }),
     tokens: createTokens({ database, newId, clock, randomBytes, ...(ownerToken ? { ownerToken } : {}) }),
     archives,
@@ -332,6 +343,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
       await housekeeping.start();
       await embedding?.embedder.start();
       await synthesizer.start();
+      await compaction.start();
       await turnWork.start(stopping.signal);
       await agentChannel.start();
     }
@@ -358,6 +370,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
       await server.close();
       housekeeping.stop();
       embedding?.embedder.stop();
+      compaction.stop();
       await turnWork.stop();
       await Promise.all([memory.settled(), synthesis.settled()]);
       await jobs.stop(JOBS_DEADLINE_MS);

@@ -22,7 +22,7 @@ const RANGES: readonly Range[] = [
   { path: ["memory", "postgres", "pool"], min: 2, max: 100, why: "all nodes together must stay below max_connections" },
   { path: ["memory", "embedding", "batch"], min: 1, max: 1_000, why: "one request carries them all" },
   { path: ["memory", "embedding", "dimensions"], min: 1, max: 4_000, why: "longer vectors are cut" },
-  { path: ["memory", "summarizer", "context_window"], min: 8_000, max: 10_000_000, why: "a batch must fit into it" },
+  { path: ["memory", "summarizer", "context_window"], min: 16_000, max: 10_000_000, why: "a batch must fit into it" },
   { path: ["memory", "search", "weights", "*"], min: 0, max: 1, why: "weights are parts of a score" },
 ];
 /** Anthropic's range is narrower than the others'. */

@@ -38,6 +38,7 @@ export const ERROR_CODES = {
   MEMORY_ARCHIVE_INVALID: traits("error", false, 400),
   MEMORY_STORE_NOT_EMPTY: traits("error", false, 409),
   MEMORY_TOOL_UNKNOWN: traits("error", false, 404),
+  MEMORY_SUMMARY_UNUSABLE: traits("error", false, 502),
   MEMORY_SPOOL_FULL: traits("error", true, 507),
   MEMORY_SPOOL_UNWRITABLE: traits("error", false, 500),
 

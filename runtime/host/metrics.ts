@@ -1,7 +1,10 @@
 /** What a node counts beside the process's and the server's own metrics: turns, jobs by queue and state, and rows at work. */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { compactionStatus } from "../app/compaction/status.ts";
+import { embeddingRows } from "../app/embedding/models.ts";
 import type { TurnEnd } from "../app/turn/turn-rows.ts";
+import type { Database } from "../contracts/database.ts";
 import type { JobQueue } from "../contracts/jobs.ts";
 
 export interface NodeMetrics {
@@ -13,10 +16,16 @@ export interface MetricSources {
   openTurns(): Promise<readonly { readonly agent: string; readonly running: number; readonly queued: number }[]>;
   readonly jobs: Pick<JobQueue, "states">;
   embeddings(): Promise<readonly { readonly model: string; readonly state: string; readonly rows: number }[]>;
+  compaction(): Promise<{ readonly due: number; readonly failing: number; readonly given_up: number }>;
+}
+
+/** What is read from the store's own tables of work. */
+export function workIn(database: Database): Pick<MetricSources, "embeddings" | "compaction"> {
+  return { embeddings: () => embeddingRows(database), compaction: () => compactionStatus(database) };
 }
 
 /** Gauges are read from the store when they are asked for; a store that is away leaves them out. */
-export function createMetrics({ openTurns, jobs, embeddings }: MetricSources): NodeMetrics {
+export function createMetrics({ openTurns, jobs, embeddings, compaction }: MetricSources): NodeMetrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const ended = new Counter({
@@ -67,6 +76,18 @@ export function createMetrics({ openTurns, jobs, embeddings }: MetricSources): N
     async collect() {
       this.reset();
       for (const { model, state, rows } of await embeddings().catch(() => [])) this.set({ model, state }, rows);
+    },
+  });
+  new Gauge({
+    name: "cairn_compaction_conversations",
+    help: "Conversations that wait for a summary, that are tried again, and that were given up.",
+    labelNames: ["state"],
+    registers: [registry],
+    async collect() {
+      this.reset();
+      const found = await compaction().catch(() => null);
+      if (found === null) return;
+      for (const state of ["due", "failing", "given_up"] as const) this.set({ state }, found[state]);
     },
   });
   return {

@@ -17,9 +17,10 @@ export interface TextModelEndpoint {
 /** As long as a timer can be set: a request ends by its signal alone (specification, "Memory-quality pipeline"). */
 const NO_DEADLINE_MS = 2_147_483_647;
 
-export function createTextModel({ path, ...endpoint }: TextModelEndpoint, logger: Logger): TextModel {
+export function createTextModel({ path, baseUrl, ...endpoint }: TextModelEndpoint, logger: Logger): TextModel {
   const provider = createOpenaiCompatibleProvider({
     ...endpoint,
+    baseUrl: apiOf(baseUrl),
     id: path,
     path,
     // Its pauses are the text model's own.
@@ -32,4 +33,10 @@ export function createTextModel({ path, ...endpoint }: TextModelEndpoint, logger
     sleep: (ms, signal) => sleep(ms, undefined, { signal }),
     logger,
   });
+}
+
+/** A server's bare address stands for its `/v1`. */
+function apiOf(address: string): string {
+  const url = URL.parse(address);
+  return url !== null && url.pathname === "/" && url.search === "" ? `${url.href.replace(/\/$/, "")}/v1` : address;
 }

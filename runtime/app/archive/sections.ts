@@ -129,11 +129,14 @@ const AFTER_EMBEDDINGS: readonly Section[] = [
 ];
 
 /**
- * Tables that stay out on purpose. Who embeds what belongs to the running nodes; a row that was given up gets its attempts
- * anew where it is restored. What is counted for searches is counted again there.
+ * Tables that stay out on purpose. Who embeds or summarizes what belongs to the running nodes; what was given up gets its
+ * attempts anew where it is restored. What is counted for searches is counted again there.
  */
 export const NOT_ARCHIVED: readonly string[] = [
   "embedding_work",
+  "compaction_work",
+  "wiki_sources",
+  "compaction_status",
   "search_terms",
   "search_totals",
   "search_agents",

@@ -1,6 +1,8 @@
 import type { Database } from "../../contracts/database.ts";
 import { type JobQueue, QUEUES, type QueueState } from "../../contracts/jobs.ts";
 import type { Visibility } from "../../contracts/memory.ts";
+import { MOST_COUNTED } from "../../domain/summaries/steps.ts";
+import { type CompactionStatus, compactionStatus } from "../compaction/status.ts";
 import { schemaVersion } from "../migrate.ts";
 import { embeddingTable } from "./embedding-tables.ts";
 import { visible } from "./filters.ts";
@@ -19,7 +21,8 @@ export interface MemoryStats {
     readonly root: number;
     readonly max_depth: number;
   };
-  readonly compaction: { readonly last_run_at: string | null; readonly last_error: string | null };
+  /** Of the whole store, whatever agent is asked for. */
+  readonly compaction: Omit<CompactionStatus, "last_run_at"> & { readonly last_run_at: string | null };
   readonly queues: readonly QueueState[];
   readonly database: {
     readonly backend: Database["backend"];
@@ -28,8 +31,6 @@ export interface MemoryStats {
   };
 }
 
-/** Unsummarized messages at which a conversation is due for compaction. */
-const COMPACTION_THRESHOLD = 10;
 /** Everything is counted, and nobody waits for it. */
 const STATEMENT_TIMEOUT_MS = 20_000;
 
@@ -45,7 +46,7 @@ interface Counts {
   readonly branch: number;
   readonly root: number;
   readonly max_depth: number;
-  readonly last_run_at: Date | null;
+  readonly last_summary_at: Date | null;
   readonly size_bytes: number;
 }
 
@@ -58,7 +59,11 @@ export async function memoryStats(
   const counts = await database.transaction((tx) => tx.query<Counts>(...countStatement(models[0]?.id, request)), {
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
-  const [queues, version] = await Promise.all([jobs?.states() ?? [], schemaVersion(database)]);
+  const [queues, version, compaction] = await Promise.all([
+    jobs?.states() ?? [],
+    schemaVersion(database),
+    compactionStatus(database),
+  ]);
   const count = counts.rows[0];
   const total = count?.total ?? 0;
   const embedded = count?.embedded ?? 0;
@@ -73,8 +78,9 @@ export async function memoryStats(
       max_depth: count?.max_depth ?? 0,
     },
     compaction: {
-      last_run_at: count?.last_run_at?.toISOString() ?? null,
-      last_error: queues.find(({ queue }) => queue === QUEUES.compact)?.lastError ?? null,
+      ...compaction,
+      last_run_at: (compaction.last_run_at ?? count?.last_summary_at)?.toISOString() ?? null,
+      last_error: compaction.last_error ?? queues.find(({ queue }) => queue === QUEUES.compact)?.lastError ?? null,
     },
     queues,
     database: { backend: database.backend, schema_version: version, size_bytes: count?.size_bytes ?? 0 },
@@ -112,7 +118,7 @@ with waiting as (
 ),
 tree as (
   select count(*) filter (where s.kind = 'leaf') as leaf, count(*) filter (where s.kind = 'branch') as branch,
-    count(*) filter (where s.kind = 'root') as root, coalesce(max(s.depth), 0) as max_depth, max(s.created_at) as last_run_at
+    count(*) filter (where s.kind = 'root') as root, coalesce(max(s.depth), 0) as max_depth, max(s.created_at) as last_summary_at
   from summaries s left join conversations c on c.id = s.conversation_id where ${summaries}
 ),
 stored as (
@@ -120,7 +126,7 @@ stored as (
 )
 select stored.total, stored.embeddable, ${embedded} as embedded, ${givenUp} as given_up,
   coalesce((select sum(n) from waiting), 0)::bigint as unsummarized,
-  (select count(*) from waiting where n >= ${COMPACTION_THRESHOLD}) as over_threshold, tree.*,
+  (select count(*) from waiting where n >= ${MOST_COUNTED}) as over_threshold, tree.*,
   pg_database_size(current_database()) as size_bytes
 from stored, tree`;
   return [sql, values.list];

@@ -16,9 +16,16 @@ export interface Given {
   readonly identifiers: readonly string[];
 }
 
+export interface Objection {
+  /** As the model is told; may quote what was said. */
+  readonly words: string;
+  /** The same for logs and operators: quotes nothing. */
+  readonly reason: string;
+}
+
 export interface Verdict {
-  /** What is wrong with it, as it is said to the model; none when it may stand. */
-  readonly objections: readonly string[];
+  /** What is wrong with it; none when it may stand. */
+  readonly objections: readonly Objection[];
   /** The answer with the identifiers that it leaves out added at its end, where nothing else is wrong and they fit. */
   readonly completed: string | null;
 }
@@ -28,21 +35,36 @@ const MOST_NAMED = 50;
 
 export function judge({ answer, truncated, budget, source, identifiers }: Given, count: CountTokens): Verdict {
   const text = answer.trim();
-  if (text === "") return { objections: ["It was empty."], completed: null };
-  const objections: string[] = [];
+  if (text === "") return { objections: [{ words: "It was empty.", reason: "it is empty" }], completed: null };
+  const objections: Objection[] = [];
   const tokens = count(text);
-  if (truncated) objections.push(`It was cut off at its limit of ${budget} tokens: be shorter, and come to an end.`);
-  else if (tokens > budget) objections.push(`It had ${tokens} tokens; ${budget} are allowed.`);
+  if (truncated) {
+    const words = `It was cut off at its limit of ${budget} tokens: be shorter, and come to an end.`;
+    objections.push({ words, reason: `it was cut off at ${budget} tokens` });
+  } else if (tokens > budget) {
+    const words = `It had ${tokens} tokens; ${budget} are allowed.`;
+    objections.push({ words, reason: `it has ${tokens} tokens where ${budget} are allowed` });
+  }
   // What the conversation itself quotes is no mark-up of the model's.
   const latex = latexIn(text).filter((found) => !source.includes(found));
-  if (latex.length > 0) objections.push(`It held LaTeX (${named(latex)}): use plain Unicode characters.`);
+  if (latex.length > 0) {
+    objections.push({
+      words: `It held LaTeX (${named(latex)}): use plain Unicode characters.`,
+      reason: "it holds LaTeX",
+    });
+  }
   const invented = inventedIn(text, source);
-  if (invented.length > 0) objections.push(`It named what does not occur in the input: ${named(invented)}.`);
+  if (invented.length > 0) {
+    const words = `It named what does not occur in the input: ${named(invented)}.`;
+    objections.push({ words, reason: `it names ${invented.length} identifiers that its input does not hold` });
+  }
   const missing = missingFrom(text, identifiers);
   if (missing.length === 0) return { objections, completed: null };
   const addition = `${text}\n\nIdentifiers in system messages: ${missing.join(", ")}`;
   const completed = objections.length === 0 && count(addition) <= budget ? addition : null;
-  return { objections: [...objections, `It left out identifiers of system messages: ${named(missing)}.`], completed };
+  const words = `It left out identifiers of system messages: ${named(missing)}.`;
+  const reason = `it leaves out ${missing.length} identifiers of system messages`;
+  return { objections: [...objections, { words, reason }], completed };
 }
 
 function named(list: readonly string[]): string {

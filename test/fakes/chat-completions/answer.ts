@@ -1,9 +1,9 @@
 import type { RecordedRequest } from "../shared/script.ts";
 
-/** The heading of an entry in a summarizer's input, wherever it stands. */
-const ENTRY = /^\[#\d+ [^\]]*\][ \n]?(.*)$/gm;
-/** Words of each entry that the answer repeats. */
-const WORDS = 12;
+/** The heading of an entry in a summarizer's input. */
+const HEADING = /^\[#\d+ ([^\]\n]*)\]\n/gm;
+/** Words of each entry that the answer repeats: of a message, of a summary. */
+const WORDS = { message: 12, summary: 80 } as const;
 /** A list of identifiers, under its heading. */
 const LISTED = /^Identifiers[^\n]*:\n((?:- .+\n)+)/m;
 
@@ -12,11 +12,13 @@ const LISTED = /^Identifiers[^\n]*:\n((?:- .+\n)+)/m;
  * sees what a model was shown; for an input without entries, its first words.
  */
 export function answerFrom({ lastUser }: Pick<RecordedRequest, "lastUser">): string {
-  const entries = [...lastUser.matchAll(ENTRY)].map(([, text = ""]) => head(text, WORDS));
-  if (entries.length === 0) return `It was about ${head(lastUser, WORDS)}.`;
-  const listed = [...(LISTED.exec(lastUser)?.[1] ?? "").matchAll(/^- (.+)$/gm)].map(
-    ([, identifier = ""]) => identifier,
-  );
+  const headings = [...lastUser.matchAll(HEADING)];
+  if (headings.length === 0) return `It was about ${head(lastUser, WORDS.message)}.`;
+  const entries = headings.map(({ index, 0: heading, 1: about = "" }, n) => {
+    const body = lastUser.slice(index + heading.length, headings[n + 1]?.index);
+    return head(body, about.includes(" summary/") ? WORDS.summary : WORDS.message);
+  });
+  const listed = [...(LISTED.exec(lastUser)?.[1] ?? "").matchAll(/^- (.+)$/gm)].map(([, one = ""]) => one);
   return [
     `${entries.length} entries were summarized.`,
     ...entries.map((entry) => `- ${entry}`),
@@ -25,5 +27,5 @@ export function answerFrom({ lastUser }: Pick<RecordedRequest, "lastUser">): str
 }
 
 function head(text: string, words: number): string {
-  return text.split(/\s+/, words).join(" ");
+  return text.trim().split(/\s+/, words).join(" ");
 }

@@ -102,7 +102,9 @@ describe("an answer", () => {
     ["leaves an identifier out", { answer: "Something was merged." }, /left out .*#482/],
   ])("that %s is refused, and the model is told why", (_, over, words) => {
     const { objections } = judge({ ...given, ...over }, count);
-    expect(objections.join(" ")).toMatch(words);
+    expect(objections.map((objection) => objection.words).join(" ")).toMatch(words);
+    // Logs and operators are told without a word of what was said.
+    expect(objections.map(({ reason }) => reason).join(" ")).not.toMatch(/#|\\/);
   });
 
   it("may quote what the conversation itself wrote in LaTeX", () => {

@@ -1,0 +1,127 @@
+import { CairnError, type ErrorCode, MemoryError, ProviderError } from "../../contracts/errors.ts";
+import type { Logger } from "../../contracts/ports.ts";
+import type { TextAnswer, TextModel } from "../../contracts/text-model.ts";
+import { judge } from "../../domain/summaries/check.ts";
+import { type Question, systemPrompt, userPrompt } from "../../domain/summaries/prompts.ts";
+import type { CountTokens } from "../../domain/tokens.ts";
+
+/** One summary from the model: asked for, looked at, and asked for again with what was wrong with it. */
+
+export interface AskDeps {
+  readonly model: TextModel;
+  readonly count: CountTokens;
+  readonly logger: Pick<Logger, "warn">;
+  readonly signal: AbortSignal;
+}
+
+/** The model cannot be used now, whatever the conversation. */
+export class ModelAwayError extends Error {
+  override readonly cause: CairnError;
+
+  constructor(cause: CairnError) {
+    super(cause.message);
+    this.name = "ModelAwayError";
+    this.cause = cause;
+  }
+}
+
+/** Answers that are looked at before the conversation counts as failed. */
+export const MOST_ANSWERS = 3;
+/** A server that counts less than this share of what was sent has read only a part of it; short inputs tell nothing. */
+const READ_SHARE = 0.5;
+const TELLING_INPUT = 4_000;
+
+/** What one conversation alone may bring about; the other errors are the model's or the server's. */
+const MAY_BE_THE_INPUT: ReadonlySet<ErrorCode> = new Set([
+  "PROVIDER_BAD_RESPONSE",
+  "PROVIDER_SERVER_ERROR",
+  "PROVIDER_STREAM_TRUNCATED",
+  "PROVIDER_REJECTED_REQUEST",
+  "PROVIDER_TIMEOUT",
+]);
+
+/**
+ * The summary. Rejects with MEMORY_SUMMARY_UNUSABLE after the last answer, with PROVIDER_CONTEXT_TOO_LONG, with
+ * ModelAwayError, with the model's error where it fails at this input only, or with the signal's reason.
+ */
+export async function ask(question: Omit<Question, "objections">, deps: AskDeps): Promise<string> {
+  const { model, count, logger } = deps;
+  const { budget, identifiers, preamble, entries } = question;
+  const source = [preamble, ...entries].join("\n\n");
+  let objections: readonly string[] = [];
+  for (let answers = 1; ; answers += 1) {
+    const system = systemPrompt(question.kind, budget);
+    const user = userPrompt({ ...question, objections });
+    const answer = await complete({ system, user, budget }, deps);
+    if (answer.inputTokens !== undefined) checkThatAllWasRead(answer.inputTokens, count(user), model.model);
+    const { text, truncated } = answer;
+    const verdict = judge({ answer: text, truncated, budget, source, identifiers }, count);
+    if (verdict.objections.length === 0) return text.trim();
+    // Asked for twice and still left out: what is known for certain is added.
+    if (answers > 1 && verdict.completed !== null) return verdict.completed;
+    if (answers >= MOST_ANSWERS) throw unusable(verdict.objections.map(({ reason }) => reason));
+    objections = verdict.objections.map(({ words }) => words);
+    const reasons = verdict.objections.map(({ reason }) => reason);
+    logger.warn(
+      { kind: question.kind, model: model.model, reasons },
+      "a summary was not accepted and is asked for again",
+    );
+  }
+}
+
+async function complete(
+  { system, user, budget }: { readonly system: string; readonly user: string; readonly budget: number },
+  deps: AskDeps,
+): Promise<TextAnswer> {
+  const { model, signal } = deps;
+  try {
+    return await model.complete({ system, user, maxTokens: budget, thinking: true, signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof CairnError)) throw error;
+    if (error.code === "PROVIDER_EMPTY_ANSWER") return { text: "", truncated: false };
+    if (error.code === "PROVIDER_CONTEXT_TOO_LONG") throw error;
+    if (MAY_BE_THE_INPUT.has(error.code) && (await answers(deps))) throw error;
+    throw new ModelAwayError(error);
+  }
+}
+
+/** Whether the model answers something harmless. */
+async function answers({ model, signal }: AskDeps): Promise<boolean> {
+  try {
+    await model.complete({
+      system: "You confirm that you can be reached.",
+      user: "Answer with the single word: ready",
+      maxTokens: 64,
+      thinking: false,
+      signal,
+    });
+    return true;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof CairnError)) throw error;
+    return error.code === "PROVIDER_EMPTY_ANSWER";
+  }
+}
+
+/** Some servers cut what their window does not hold, without a word. */
+function checkThatAllWasRead(read: number, sent: number, model: string): void {
+  if (sent < TELLING_INPUT || read >= sent * READ_SHARE) return;
+  throw new ModelAwayError(
+    new ProviderError(
+      "PROVIDER_REJECTED_REQUEST",
+      `The model "${model}" was sent about ${sent} tokens and read ${read}: its server cuts what is longer than its window.`,
+      {
+        hint: "Give the model a larger window at its server, or set memory.summarizer.context_window to the one it has.",
+      },
+    ),
+  );
+}
+
+function unusable(reasons: readonly string[]): MemoryError {
+  return new MemoryError(
+    "MEMORY_SUMMARY_UNUSABLE",
+    `The model gave no acceptable summary in ${MOST_ANSWERS} answers; of the last one: ${reasons.join(", ")}.`,
+    { hint: "Another model may do better; then run `cairn memory retry-failed --task compact`." },
+  );
+}

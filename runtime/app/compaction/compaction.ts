@@ -1,0 +1,205 @@
+import type { Database } from "../../contracts/database.ts";
+import { CairnError } from "../../contracts/errors.ts";
+import type { Clock, Logger, NewId } from "../../contracts/ports.ts";
+import type { TextModel } from "../../contracts/text-model.ts";
+import { LEAST_WINDOW, type SummaryKind } from "../../domain/summaries/budgets.ts";
+import { isDue, nextStep, retryAfterMs } from "../../domain/summaries/steps.ts";
+import type { CountTokens } from "../../domain/tokens.ts";
+import type { WorkerState } from "../worker-state.ts";
+import { ModelAwayError } from "./ask.ts";
+import { LEASE_TIMES, LeaseLostError, type LeaseTimes, withLease } from "./lease.ts";
+import { readConversation } from "./sources.ts";
+import { storeSummary } from "./store.ts";
+import { draftSummary } from "./summarize.ts";
+import { type Claim, claim, markDue, recordFailure, recordRun, release, releaseAll, rest } from "./work.ts";
+
+/**
+ * Summarizes what was said into a tree (specification, "Background processing"): marks the conversations that are due, and
+ * writes one summary after the other, each of the conversation that has waited longest, until nothing is due any more.
+ */
+
+export interface CompactionDeps {
+  readonly database: Database;
+  readonly model: TextModel;
+  /** Of the model, in tokens. */
+  readonly window: number;
+  readonly countTokens: CountTokens;
+  readonly newId: NewId;
+  readonly clock: Clock;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly logger: Logger;
+  /** Summaries that are written at the same time. */
+  readonly parallel?: number;
+  readonly leaseTimes?: LeaseTimes;
+  /** A summary was stored; must return at once and never throw. */
+  readonly onStored?: () => void;
+}
+
+export interface CompactionReport {
+  readonly stored: Readonly<Record<SummaryKind, number>>;
+  /** Conversations that failed by themselves, those that were given up included. */
+  readonly failed: number;
+  /** Why the rest has to wait; null when nothing is left to do. */
+  readonly away: CairnError | null;
+}
+
+export interface Compaction {
+  /** Works until nothing is due, the model is away, or the signal aborts; rejects with its reason then. */
+  run(signal: AbortSignal): Promise<CompactionReport>;
+  state(): WorkerState;
+}
+
+/** While one model call hangs, the other conversations go on. */
+const PARALLEL = 2;
+/** While a backlog is worked off, conversations become due. */
+const MARK_AGAIN_MS = 5 * 60_000;
+/** Pauses before a summary is stored once more, where the store was away. */
+const STORE_PAUSES_MS = [1_000, 2_000, 4_000, 8_000, 15_000] as const;
+
+interface Run {
+  readonly claimant: string;
+  readonly signal: AbortSignal;
+  readonly stored: Record<SummaryKind, number>;
+  markedAt: number;
+  failed: number;
+  away: CairnError | null;
+}
+
+export function createCompaction(deps: CompactionDeps): Compaction {
+  const { database, model, clock, logger, parallel = PARALLEL, leaseTimes: times = LEASE_TIMES } = deps;
+  let opened = false;
+  let away: CairnError | null = null;
+  let { window } = deps;
+
+  async function run(signal: AbortSignal): Promise<CompactionReport> {
+    // Nobody else can have this store open: whoever claimed a conversation has ended.
+    if (!opened && database.backend === "embedded") await releaseAll(database);
+    opened = true;
+    const run: Run = {
+      claimant: deps.newId(),
+      signal,
+      stored: { leaf: 0, branch: 0, root: 0 },
+      markedAt: clock.monotonic(),
+      failed: 0,
+      away: null,
+    };
+    await markDue(database, signal);
+    const lanes = await Promise.allSettled(Array.from({ length: parallel }, () => work(run)));
+    const broken = lanes.find((lane) => lane.status === "rejected");
+    if (broken !== undefined) throw broken.reason;
+    report(run);
+    await recordRun(database, run.away?.message ?? null);
+    return { stored: run.stored, failed: run.failed, away: run.away };
+  }
+
+  function report({ away: now, stored }: Run): void {
+    if (now !== null && away === null) {
+      logger.warn({ err: now, model: model.model }, "the model for summaries is away; conversations wait for it");
+    }
+    if (now === null && away !== null) logger.info({ model: model.model }, "the model for summaries is back");
+    if (stored.leaf + stored.branch + stored.root > 0)
+      logger.info({ ...stored, model: model.model }, "summaries were written");
+    away = now;
+  }
+
+  async function work(run: Run): Promise<void> {
+    for (;;) {
+      run.signal.throwIfAborted();
+      if (run.away !== null) return;
+      if (clock.monotonic() - run.markedAt >= MARK_AGAIN_MS) {
+        run.markedAt = clock.monotonic();
+        await markDue(database, run.signal);
+      }
+      const found = await claim(database, run.claimant, times.leaseMs);
+      if (found === null) return;
+      try {
+        await withLease({ database, clock, logger, times }, found, run.signal, (signal) => step(found, run, signal));
+      } catch (error) {
+        await after(error, found, run);
+      }
+    }
+  }
+
+  /** One summary, or none when there is nothing to summarize. */
+  async function step(held: Claim, run: Run, signal: AbortSignal): Promise<void> {
+    const conversation = await readConversation(database, held.conversationId, held.summarizedSeq);
+    if (conversation === null) return rest(database, held, held.summarizedSeq);
+    const { waiting, leaves, branches, summarizedSeq } = conversation;
+    const kind = nextStep({ messagesDue: isDue(waiting), leaves, branches });
+    const draft =
+      kind === null
+        ? null
+        : await draftSummary(kind, conversation, { database, model, window, count: deps.countTokens, logger, signal });
+    if (draft === null) return rest(database, held, summarizedSeq);
+    const summary = { ...draft, id: deps.newId(), model: model.model };
+    await patiently(
+      () => storeSummary(database, { claim: held, sessionKey: conversation.sessionKey }, summary),
+      signal,
+    );
+    run.stored[draft.kind] += 1;
+    deps.onStored?.();
+  }
+
+  /** A summary took a model's time: a store that is away for a moment does not cost it. */
+  async function patiently(store: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    for (let failures = 0; ; failures += 1) {
+      try {
+        return await store();
+      } catch (error) {
+        const pause = STORE_PAUSES_MS[failures];
+        if (!(error instanceof CairnError) || !error.retryable || pause === undefined) throw error;
+        await deps.sleep(pause, signal);
+      }
+    }
+  }
+
+  async function after(error: unknown, held: Claim, run: Run): Promise<void> {
+    const { conversationId: conversation_id } = held;
+    // Whatever becomes of it is the other worker's.
+    if (error instanceof LeaseLostError || isConflict(error)) {
+      logger.warn({ conversation_id, err: error }, "a conversation was taken over while it was summarized");
+      return release(database, held);
+    }
+    if (run.signal.aborted || isOfTheStore(error)) {
+      await release(database, held).catch((err: unknown) =>
+        logger.warn({ conversation_id, err }, "a claim could not be given back; it ends by itself"),
+      );
+      throw error;
+    }
+    if (error instanceof ModelAwayError) {
+      run.away ??= error.cause;
+      return release(database, held);
+    }
+    if (error instanceof CairnError && error.code === "PROVIDER_CONTEXT_TOO_LONG" && window > LEAST_WINDOW) {
+      window = Math.max(LEAST_WINDOW, Math.floor(window / 2));
+      logger.warn(
+        { err: error, window, model: model.model },
+        "the model's window is smaller than memory.summarizer.context_window says; less is sent at a time",
+      );
+      return release(database, held);
+    }
+    const message = error instanceof Error ? error.message : String(error);
+    const againInMs = retryAfterMs(held.attempts + 1);
+    await recordFailure(database, held, message, againInMs);
+    run.failed += 1;
+    logger.warn(
+      { conversation_id, attempts: held.attempts + 1, again_in_ms: againInMs, err: error, model: model.model },
+      againInMs === null
+        ? "a conversation was given up: it is not summarized"
+        : "a conversation could not be summarized; it is tried again",
+    );
+  }
+
+  return {
+    run,
+    state: () => ({ state: away === null ? "on" : "away", model: model.model, reason: away?.message ?? null }),
+  };
+}
+
+function isConflict(error: unknown): boolean {
+  return error instanceof CairnError && error.code === "MEMORY_CONFLICT";
+}
+
+function isOfTheStore(error: unknown): boolean {
+  return error instanceof CairnError && error.code.startsWith("MEMORY_") && error.code !== "MEMORY_SUMMARY_UNUSABLE";
+}

@@ -1,0 +1,160 @@
+import type { Database, Queryable } from "../../contracts/database.ts";
+import { isDue, MOST_COUNTED, type Waiting } from "../../domain/summaries/steps.ts";
+
+/**
+ * Which conversations are due, and whose they are: one worker's at a time, by a claim that ends by itself and a fence that
+ * every claim raises. A conversation without unsummarized messages costs one look into an index.
+ */
+
+export interface Claim {
+  readonly conversationId: string;
+  /** Of one run of a worker. */
+  readonly claimant: string;
+  readonly fence: number;
+  /** How often it has failed by itself since it last succeeded. */
+  readonly attempts: number;
+  /** Every message up to this insertion number is in a leaf. */
+  readonly summarizedSeq: number;
+}
+
+/** Conversations of one statement. */
+const PAGE = 500;
+const FIRST_ID = "00000000-0000-0000-0000-000000000000";
+
+/** Looks through all conversations and marks those that are due now. Resolves to how many that were. */
+export async function markDue(database: Database, signal: AbortSignal): Promise<number> {
+  let marked = 0;
+  for (let after: string | undefined = FIRST_ID; after !== undefined; ) {
+    signal.throwIfAborted();
+    const page: readonly Look[] = await look(database, after);
+    const due = page.filter((one) => !one.taken && isDue(one)).map(({ id }) => id);
+    if (due.length > 0) {
+      const { count } = await database.query(
+        `insert into compaction_work (conversation_id, due_at) select id, now() from unnest($1::uuid[]) as due (id)
+         on conflict (conversation_id) do update set due_at = excluded.due_at
+         where compaction_work.due_at is null and compaction_work.failed_at is null`,
+        [due],
+        { durable: false },
+      );
+      marked += count;
+    }
+    after = page.length < PAGE ? undefined : page.at(-1)?.id;
+  }
+  return marked;
+}
+
+interface Look extends Waiting {
+  readonly id: string;
+  /** Due already, or given up. */
+  readonly taken: boolean;
+}
+
+async function look(database: Database, after: string): Promise<readonly Look[]> {
+  const { rows } = await database.query<Look>(
+    `with page as (
+       select id, active, finalized_at, updated_at from conversations where id > $1 order by id limit ${PAGE}
+     )
+     select page.id, waiting.n as messages,
+       (extract(epoch from now() - page.updated_at) * 1000)::float8 as "idleMs",
+       (not page.active or coalesce(page.finalized_at >= page.updated_at, false)) as ready,
+       (work.due_at is not null or work.failed_at is not null) as taken
+     from page
+     left join compaction_work work on work.conversation_id = page.id
+     cross join lateral (
+       select count(*)::int as n from (
+         select 1 from messages m where m.conversation_id = page.id and m.seq > coalesce(work.summarized_seq, 0)
+         order by m.seq limit ${MOST_COUNTED}
+       ) as counted
+     ) as waiting
+     order by page.id`,
+    [after],
+  );
+  return rows;
+}
+
+/** The conversation that has been due for the longest time and is nobody's; null when there is none. */
+export async function claim(database: Database, claimant: string, leaseMs: number): Promise<Claim | null> {
+  const { rows } = await database.query<Omit<Claim, "claimant">>(
+    `/* compaction:claim */ with next as (
+       select conversation_id from compaction_work
+       where due_at <= now() and (claimed_until is null or claimed_until < now())
+       order by due_at limit 1 for update skip locked
+     )
+     update compaction_work as work
+     set claimed_by = $1, claimed_until = now() + make_interval(secs => $2), fence = work.fence + 1
+     from next where work.conversation_id = next.conversation_id
+     returning work.conversation_id as "conversationId", work.fence, work.attempts, work.summarized_seq as "summarizedSeq"`,
+    [claimant, leaseMs / 1_000],
+  );
+  const row = rows[0];
+  return row === undefined ? null : { ...row, claimant };
+}
+
+/** False when the conversation is another worker's by now. */
+export async function renew(
+  database: Database,
+  { conversationId, claimant, fence }: Claim,
+  leaseMs: number,
+): Promise<boolean> {
+  const { count } = await database.query(
+    `update compaction_work set claimed_until = now() + make_interval(secs => $4)
+     where conversation_id = $1 and claimed_by = $2 and fence = $3`,
+    [conversationId, claimant, fence, leaseMs / 1_000],
+    { durable: false },
+  );
+  return count > 0;
+}
+
+/** Gives the conversation back as it was: it is due at once. */
+export async function release(database: Database, { conversationId, claimant, fence }: Claim): Promise<void> {
+  await database.query(
+    `update compaction_work set claimed_by = null, claimed_until = null
+     where conversation_id = $1 and claimed_by = $2 and fence = $3`,
+    [conversationId, claimant, fence],
+  );
+}
+
+/** Frees all claims. Only for a store that nobody else can have open: who claimed has ended. */
+export async function releaseAll(database: Database): Promise<void> {
+  await database.query(
+    "update compaction_work set claimed_by = null, claimed_until = null where claimed_by is not null",
+  );
+}
+
+/** There is nothing to do for the conversation until it is marked again. `summarizedSeq` as it was found to be. */
+export async function rest(
+  database: Database,
+  { conversationId, claimant, fence }: Claim,
+  summarizedSeq: number,
+): Promise<void> {
+  await database.query(
+    `update compaction_work set due_at = null, attempts = 0, error = null, claimed_by = null, claimed_until = null,
+       summarized_seq = greatest(summarized_seq, $4)
+     where conversation_id = $1 and claimed_by = $2 and fence = $3`,
+    [conversationId, claimant, fence, summarizedSeq],
+  );
+}
+
+/** Notes a failure that is the conversation's own; with `againInMs` null it is given up. */
+export async function recordFailure(
+  database: Database,
+  { conversationId, claimant, fence, attempts }: Claim,
+  error: string,
+  againInMs: number | null,
+): Promise<void> {
+  await database.query(
+    `update compaction_work set attempts = $4, error = $5, claimed_by = null, claimed_until = null,
+       due_at = now() + make_interval(secs => $6::float8), failed_at = case when $6::float8 is null then now() end
+     where conversation_id = $1 and claimed_by = $2 and fence = $3`,
+    [conversationId, claimant, fence, attempts + 1, error, againInMs === null ? null : againInMs / 1_000],
+  );
+}
+
+/** How a run came out. */
+export async function recordRun(database: Queryable, error: string | null): Promise<void> {
+  await database.query(
+    `insert into compaction_status (last_run_at, last_error) values (now(), $1)
+     on conflict (id) do update set last_run_at = excluded.last_run_at, last_error = excluded.last_error`,
+    [error],
+  );
+}

@@ -1,0 +1,74 @@
+/** From `memory.summarizer` in the configuration to what summarizes conversations; nothing works where it is off. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { createCompaction } from "../app/compaction/compaction.ts";
+import type { WorkerState } from "../app/worker-state.ts";
+import type { Config } from "../config/index.ts";
+import type { Database } from "../contracts/database.ts";
+import { ConfigError } from "../contracts/errors.ts";
+import type { JobQueue } from "../contracts/jobs.ts";
+import type { Clock, Logger, NewId } from "../contracts/ports.ts";
+import type { CountTokens } from "../domain/tokens.ts";
+import { createCompactor } from "../workers/compactor.ts";
+import { createTextModel } from "./text-models.ts";
+
+export interface CompactionHostDeps {
+  readonly database: Database;
+  readonly jobs: JobQueue;
+  readonly node: string;
+  readonly countTokens: CountTokens;
+  readonly clock: Clock;
+  readonly newId: NewId;
+  readonly logger: Logger;
+  /** A summary was stored and can be embedded. */
+  readonly onStored: () => void;
+}
+
+export interface CompactionParts {
+  start(): Promise<void>;
+  /** Given-up conversations are due again: looks now. */
+  wake(): void;
+  stop(): void;
+  state(): WorkerState;
+}
+
+export function createCompactionParts(config: Config, deps: CompactionHostDeps): CompactionParts {
+  const {
+    base_url: baseUrl,
+    model: name,
+    api_key: apiKey,
+    interval,
+    context_window: window,
+  } = config.memory.summarizer;
+  if (baseUrl === undefined) {
+    const reason = "memory.summarizer.base_url is not set.";
+    return {
+      start: async () => undefined,
+      wake: () => undefined,
+      stop: () => undefined,
+      state: () => ({ state: "off", model: null, reason }),
+    };
+  }
+  // Was checked when the configuration was read.
+  if (name === undefined) throw new ConfigError("CONFIG_INVALID", "memory.summarizer.model is missing.");
+  const logger = deps.logger.child({ part: "compactor" });
+  const { database, jobs, node, countTokens, clock, newId, onStored } = deps;
+  const compaction = createCompaction({
+    database,
+    model: createTextModel({ path: "memory.summarizer", baseUrl, model: name, apiKey }, logger),
+    window,
+    countTokens,
+    newId,
+    clock,
+    sleep: (ms, signal) => sleep(ms, undefined, { signal }),
+    logger,
+    onStored,
+  });
+  const compactor = createCompactor({ compaction, jobs, node, intervalMs: interval, logger });
+  return {
+    start: () => compactor.start(),
+    wake: () => compactor.wake(),
+    stop: () => compactor.stop(),
+    state: () => compaction.state(),
+  };
+}

@@ -1,0 +1,50 @@
+/** Has conversations summarized at each tick of a timer. One job at a time for each node; nodes that share a store work side by side. */
+
+import type { Compaction } from "../app/compaction/compaction.ts";
+import { type JobQueue, QUEUES } from "../contracts/jobs.ts";
+import type { Logger } from "../contracts/ports.ts";
+
+export interface CompactorDeps {
+  readonly compaction: Pick<Compaction, "run">;
+  readonly jobs: Pick<JobQueue, "enqueue" | "work">;
+  /** Names this node's job. */
+  readonly node: string;
+  readonly intervalMs: number;
+  readonly logger: Pick<Logger, "warn">;
+}
+
+export interface Compactor {
+  start(): Promise<void>;
+  /** Looks now, as at a tick. Returns at once and never throws. */
+  wake(): void;
+  stop(): void;
+}
+
+export function createCompactor({ compaction, jobs, node, intervalMs, logger }: CompactorDeps): Compactor {
+  let active = false;
+  let ticks: NodeJS.Timeout | null = null;
+
+  async function enqueue(): Promise<void> {
+    try {
+      await jobs.enqueue(QUEUES.compact, {}, { key: `node:${node}` });
+    } catch (error) {
+      logger.warn({ err: error }, "compaction could not be queued; the next tick tries again");
+    }
+  }
+
+  return {
+    async start() {
+      active = true;
+      await jobs.work(QUEUES.compact, async ({ signal }) => void (await compaction.run(signal)));
+      ticks = setInterval(() => void enqueue(), intervalMs);
+      await enqueue();
+    },
+    wake() {
+      if (active) void enqueue();
+    },
+    stop() {
+      active = false;
+      if (ticks) clearInterval(ticks);
+    },
+  };
+}
