@@ -24,6 +24,8 @@ import { deploymentTools } from "./deployment/tools.ts";
 import { memoryEmbedding } from "./memory/embedding.ts";
 import { memorySpool } from "./memory/spool.ts";
 import { memorySummaries } from "./memory/summaries.ts";
+import { memorySynthesis } from "./memory/synthesis.ts";
+import { memoryWiki } from "./memory/wiki.ts";
 import { memoryWrites } from "./memory/writes.ts";
 import { meshPeers } from "./mesh/peers.ts";
 import { meshRegistry } from "./mesh/registry.ts";
@@ -88,6 +90,8 @@ export const CHECKS: readonly Check[] = [
   memoryWrites,
   memoryEmbedding,
   memorySummaries,
+  memorySynthesis,
+  memoryWiki,
   memorySpool,
   queuesFailed,
   queuesBacklog,

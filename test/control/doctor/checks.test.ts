@@ -8,7 +8,7 @@ import { CHECKS } from "../../../control/doctor/checks/index.ts";
 import { CATEGORIES } from "../../../control/doctor/report.ts";
 import { categoryOf } from "../../../control/doctor/run.ts";
 import type { Scene } from "../../../control/doctor/scene/scene.ts";
-import { ROOT, sceneWith } from "./scene.ts";
+import { healthWith, ROOT, sceneWith } from "./scene.ts";
 import { keyed, WRONGS } from "./wrongs.ts";
 
 describe("every check", () => {
@@ -82,6 +82,29 @@ describe("a provider", () => {
       status: "pass",
       message: "offline needs no server.",
     });
+  });
+});
+
+describe("tool calls without a model", () => {
+  const waiting = { queue: "synthesize-tool-call", waiting: 20_000, failed: 0, oldestWaitingMs: 9 * 3_600_000 };
+  const seen = (worker: object) => {
+    const told = healthWith({ memory: { workers: { synthesis: worker } }, queues: [waiting] });
+    return { seen: { health: async () => told } };
+  };
+
+  it("wait by intention: that is said once, and is no backlog", async () => {
+    const scene = await sceneWith(seen({ state: "off", model: null, reason: "Nothing is set." }));
+    expect(await run("memory.synthesis", scene)).toMatchObject({
+      status: "skip",
+      message: "20000 tool calls wait for a sentence, and no model writes it: Nothing is set.",
+    });
+    expect(await run("queues.backlog", scene)).toMatchObject({ status: "pass" });
+  });
+
+  it("are a backlog where there is one", async () => {
+    const scene = await sceneWith(seen({ state: "on", model: "tiny", reason: null }));
+    expect(await run("memory.synthesis", scene)).toMatchObject({ status: "pass" });
+    expect(await run("queues.backlog", scene)).toMatchObject({ status: "warn" });
   });
 });
 

@@ -490,6 +490,35 @@ export const WRONGS: readonly Wrong[] = [
     seen: stats({ unsummarized: { total: 9_999, conversations_over_threshold: 500 } }),
   },
   {
+    id: "memory.synthesis",
+    when: "the endpoint is away",
+    status: "warn",
+    says: /The model tiny could not be used: nobody there\. 3 tool calls wait\./,
+    fix: /TOOL_SYNTH_ENDPOINT/,
+    seen: health({
+      memory: { workers: { synthesis: { state: "away", model: "tiny", reason: "nobody there." } } },
+      queues: [{ queue: "synthesize-tool-call", waiting: 3, failed: 0 }],
+    }),
+  },
+  {
+    id: "memory.wiki",
+    when: "there is no model for it",
+    status: "warn",
+    says: /names no model/,
+    yaml: `${MINIMAL}memory:\n  wiki: { enabled: true }\n`,
+    seen: health({
+      memory: { workers: { wiki: { state: "off", model: null, reason: "memory.summarizer names no model." } } },
+    }),
+  },
+  {
+    id: "memory.wiki",
+    when: "its model is away",
+    status: "warn",
+    says: /The model m could not be used: nobody there/,
+    yaml: `${MINIMAL}memory:\n  wiki: { enabled: true }\n`,
+    seen: health({ memory: { workers: { wiki: { state: "away", model: "m", reason: "nobody there" } } } }),
+  },
+  {
     id: "memory.writes",
     when: "a message is of the future",
     status: "warn",

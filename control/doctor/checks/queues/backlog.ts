@@ -2,6 +2,7 @@
 
 import { duration } from "../../../output/words.ts";
 import { type Check, pass, warn } from "../check.ts";
+import { workerLook } from "../memory/workers.ts";
 import { queueStates } from "./states.ts";
 
 const WARN_WAITING = 10_000;
@@ -11,7 +12,11 @@ export const queuesBacklog: Check = {
   id: "queues.backlog",
   subject: "jobs that wait",
   async run(scene) {
-    const waiting = (await queueStates(scene)).filter((state) => state.waiting > 0);
+    // Without a model they wait by intention, and `memory.synthesis` says so.
+    const off = (await workerLook(scene, "synthesis"))?.state === "off";
+    const waiting = (await queueStates(scene)).filter(
+      ({ queue, waiting }) => waiting > 0 && !(off && queue === "synthesize-tool-call"),
+    );
     const total = waiting.reduce((sum, state) => sum + state.waiting, 0);
     const age = Math.max(0, ...waiting.map(({ oldestWaitingMs }) => oldestWaitingMs ?? 0));
     const old = age === 0 ? "" : `, the oldest for ${duration(age)}`;

@@ -1,0 +1,19 @@
+/** The memory's workers as a node tells them. */
+
+import type { Scene } from "../../scene/scene.ts";
+
+export interface WorkerLook {
+  /** `off`: no model is configured. `away`: it failed when it was last asked. */
+  readonly state: "off" | "on" | "away";
+  readonly model: string;
+  readonly reason: string;
+}
+
+/** Null where the node has no such worker, or is of a version that does not tell. Unavailable without a node that answers. */
+export async function workerLook(scene: Scene, name: string): Promise<WorkerLook | null> {
+  const { memory } = await scene.health();
+  const worker: unknown = Reflect.get(Object(memory["workers"]), name);
+  const { state, model, reason }: Readonly<Record<string, unknown>> = { ...Object(worker) };
+  if (state !== "off" && state !== "on" && state !== "away") return null;
+  return { state, model: typeof model === "string" ? model : "", reason: typeof reason === "string" ? reason : "" };
+}
