@@ -1,4 +1,5 @@
 /** Who answers the questions of a setup: a person at a terminal, or nobody, where what is usual counts. */
+import type { CairnError } from "../../runtime/contracts/errors.ts";
 import { UsageError } from "../output/failure.ts";
 import type { AnswerLeaf } from "./answer-leaves.ts";
 import type { Phase } from "./answers.ts";
@@ -29,6 +30,8 @@ export interface Dialog {
   secret(question: SecretQuestion): Promise<string | undefined>;
   /** Whether to go on with the answers of an interrupted setup. */
   resume(savedAt: Date): Promise<boolean>;
+  /** What the answers make cannot be written: what is to be answered again. */
+  refused(reason: CairnError): Promise<"leave" | Phase>;
   /** `leave`: nothing is written. */
   review(review: Review): Promise<"write" | "leave" | Phase>;
 }
@@ -57,6 +60,9 @@ export function unattended({ lenient }: { readonly lenient: boolean }): Unattend
     },
     secret: async () => undefined,
     resume: async () => false,
+    refused: async (reason) => {
+      throw reason;
+    },
     review: async () => "write",
     complete() {
       if (missing.size === 0) return;

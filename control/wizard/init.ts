@@ -4,9 +4,10 @@
  */
 import { randomBytes } from "node:crypto";
 import { type Environment, mergeEnvironments, readSecretsFile } from "../../runtime/config/index.ts";
+import { CairnError } from "../../runtime/contracts/errors.ts";
 import { Interrupted } from "../output/failure.ts";
 import { answerAt, dependentsOf, isTree, listKey, mergeAnswers } from "./answer-tree.ts";
-import { type Answers, PHASES, parseAnswers } from "./answers.ts";
+import { type Answers, PHASES, type Phase, parseAnswers } from "./answers.ts";
 import { detectFacts, type Facts, TOOLS, type ToolName } from "./detect/facts.ts";
 import { type Dialog, type Unattended, unattended } from "./dialog.ts";
 import { readDraft, removeDraft, saveDraft } from "./draft.ts";
@@ -119,6 +120,9 @@ async function usualAnswers(existing: Existing, around: Surroundings): Promise<A
   return answersOf(state);
 }
 
+/** What other answers can put right. */
+const CORRECTABLE: readonly string[] = ["CONFIG_INVALID", "INFRA_PLAN_INVALID"];
+
 interface Conversation {
   readonly dir: string;
   readonly start: FlowState;
@@ -157,9 +161,16 @@ async function converse(
       const value = await dialog.secret(question);
       if (value !== undefined && value !== "") typed.set(question.variable, value);
     }
-    const prepared = await attempt(state, typed);
-    const decision = prepared.review === null ? "write" : await dialog.review(prepared.review);
-    if (decision === "write") return prepared;
+    const prepared = await attempt(state, typed).catch((error: unknown) => {
+      if (error instanceof CairnError && CORRECTABLE.includes(error.code)) return error;
+      throw error;
+    });
+    let decision: Phase | "write" | "leave";
+    if (prepared instanceof CairnError) decision = await dialog.refused(prepared);
+    else {
+      decision = prepared.review === null ? "write" : await dialog.review(prepared.review);
+      if (decision === "write") return prepared;
+    }
     if (decision === "leave") throw new Interrupted("SIGINT");
     state = reopened(decision, state);
     phases = [decision];

@@ -1,11 +1,13 @@
 /** The end of a setup: works out what is to be written, checks it, and writes it in one step. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { CONFIG_FILE, type Environment, inspectConfig, mergeEnvironments } from "../../runtime/config/index.ts";
-import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
+import { CONFIG_FILE, type Environment, mergeEnvironments } from "../../runtime/config/index.ts";
+import { RuntimeError } from "../../runtime/contracts/errors.ts";
+import { standIn } from "../configuration/current.ts";
 import type { PlannedEdit } from "../configuration/edit.ts";
 import type { Answers } from "./answers.ts";
 import { applyChanges } from "./apply.ts";
+import { checkChange, checkNew } from "./check-setup.ts";
 import type { Facts } from "./detect/facts.ts";
 import type { ProviderChoice } from "./detect.ts";
 import type { Review } from "./dialog.ts";
@@ -43,13 +45,11 @@ export interface PreparedSetup {
   /** Name of what is deployed. */
   readonly stack: string;
   readonly result: Omit<InitResult, "files" | "recovered">;
-  /** Environment in which the new configuration is looked at. */
-  readonly checkEnv: Environment;
 }
 
 const STACK = "cairn";
 
-/** CONFIG_INVALID where the answers do not make a valid configuration; nothing is written. */
+/** CONFIG_INVALID or INFRA_PLAN_INVALID where the answers make no valid configuration or no deployment; nothing is written. */
 export async function planSetup(input: SetupInput): Promise<PreparedSetup> {
   const { options, existing, answers, facts, env, written, typed, random } = input;
   const { dir, home, file } = options.directories;
@@ -63,6 +63,10 @@ export async function planSetup(input: SetupInput): Promise<PreparedSetup> {
   const { target, name = STACK } = answers.deployment;
   const infra = await infraFiles(target, name);
   const plan = generate(await readTemplates(), { answers, found, secrets: token.secrets, infra, change });
+  const checkEnv = checkEnvironment(answers, env, token, edit?.missing ?? []);
+  const deployed = target !== "manual";
+  if (edit === null) await checkNew(plan.files, { env: checkEnv, home, deployed });
+  else if (edit.changed && deployed) await checkChange(edit.before, edit.after, { env: checkEnv, home });
   const inFile = new Set([...Object.keys(written), ...token.secrets.map((secret) => secret.name)]);
   const notes = notesFor({ answers, provider, facts, env: options.env, inFile });
   const changed = edit === null || edit.changed || (await addsFiles(dir, plan)) || token.secrets.length > 0;
@@ -70,7 +74,6 @@ export async function planSetup(input: SetupInput): Promise<PreparedSetup> {
     plan,
     stack: name,
     review: changed ? await reviewOf(dir, plan, token, edit, notes) : null,
-    checkEnv: checkEnvironment(answers, env, token),
     result: {
       dir,
       home,
@@ -109,15 +112,13 @@ export async function writeSetup(
   prepared: PreparedSetup,
   options: InitOptions,
 ): Promise<Omit<InitResult, "recovered">> {
-  const { plan, result, checkEnv, review } = prepared;
+  const { plan, result, review } = prepared;
   if (review === null) return { ...result, files: [] };
-  const { dir, home, file } = options.directories;
+  const { dir, file } = options.directories;
   const update = plan.files.find(({ mode }) => mode === "update");
   const files = await install(dir, plan, {
-    check: async (staged) => {
-      if (update?.expected !== undefined) return requireUnchanged(file, update.expected);
-      if (result.diff === null)
-        await checkStaged({ staged, env: checkEnv, home, deployed: result.target !== "manual" });
+    check: async () => {
+      if (update?.expected !== undefined) await requireUnchanged(file, update.expected);
     },
     ...(options.onStep ? { onStep: options.onStep } : {}),
   });
@@ -161,7 +162,13 @@ async function requireUnchanged(file: string, expected: string): Promise<void> {
 }
 
 /** A variable that is not set yet is no error: the files must be valid as soon as it is. */
-function checkEnvironment(answers: Answers, env: Environment, { secrets }: NewSecrets): Environment {
+function checkEnvironment(
+  answers: Answers,
+  env: Environment,
+  { secrets }: NewSecrets,
+  missing: readonly string[],
+): Environment {
+  const others = Object.fromEntries(missing.map((variable) => [variable, standIn(variable)]));
   const stand = Object.fromEntries(
     secretsOf(answers).map(({ variable, purpose }) => [
       variable,
@@ -169,26 +176,5 @@ function checkEnvironment(answers: Answers, env: Environment, { secrets }: NewSe
     ]),
   );
   const made = Object.fromEntries(secrets.map(({ name, value }) => [name, value]));
-  return mergeEnvironments({ ...stand, ...made }, env);
-}
-
-interface Staged {
-  readonly staged: string;
-  readonly env: Environment;
-  readonly home: string;
-  readonly deployed: boolean;
-}
-
-async function checkStaged({ staged, env, home, deployed }: Staged): Promise<void> {
-  const inspection = await inspectConfig({ dir: staged, home, env, deployment: deployed });
-  if (inspection.error !== null) {
-    const lines = inspection.errors.map((issue) => `  ${issue.path}: ${issue.message}`);
-    throw new ConfigError("CONFIG_INVALID", ["The answers do not make a valid configuration:", ...lines].join("\n"), {
-      issues: inspection.errors,
-    });
-  }
-  if (!deployed) return;
-  // Addresses that clash, a database that nodes cannot reach: the plan knows before anything is deployed.
-  const { readProject } = await import("../../infra/project.ts");
-  await readProject({ dir: staged, home, env, readSecret: async (reference) => reference });
+  return mergeEnvironments({ ...others, ...stand, ...made }, env);
 }

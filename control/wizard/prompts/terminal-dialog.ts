@@ -1,12 +1,12 @@
 /** A setup with a person at a terminal: questions on standard error, so that the result alone goes to standard output. */
 import process from "node:process";
 import type { Environment } from "../../../runtime/config/index.ts";
-import { Interrupted } from "../../output/failure.ts";
+import { describeFailure, failureText, Interrupted } from "../../output/failure.ts";
 import { colouredDiff } from "../../output/render-edit.ts";
 import type { Terminal } from "../../output/terminal.ts";
 import { visible } from "../../output/visible.ts";
 import type { AnswerLeaf } from "../answer-leaves.ts";
-import { PHASES } from "../answers.ts";
+import { PHASES, type Phase } from "../answers.ts";
 import type { Dialog, Review } from "../dialog.ts";
 import type { Question } from "../phases/question.ts";
 import { isPlain } from "../secrets.ts";
@@ -112,27 +112,27 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
       ask(({ confirm }, context) =>
         confirm({ message: filled(WORDS.resume, { when: savedAt.toLocaleString() }), default: true }, context),
       ),
+    async refused(reason) {
+      await say(`\n${failureText(describeFailure(reason), mark).trimEnd()}`);
+      return decide(WORDS.refusedQuestion, []);
+    },
     async review(review) {
       await say(`\n${reviewText(review)}`);
-      return ask(({ select }, context) =>
-        select(
-          {
-            message: WORDS.reviewQuestion,
-            choices: [
-              { value: "write" as const, name: WORDS.write },
-              ...PHASES.map((phase) => ({
-                value: phase,
-                name: filled(WORDS.change, { phase: WORDS.phases[phase].toLowerCase() }),
-              })),
-              { value: "leave" as const, name: WORDS.leave },
-            ],
-            loop: false,
-          },
-          context,
-        ),
-      );
+      return decide(WORDS.reviewQuestion, [{ value: "write" as const, name: WORDS.write }]);
     },
   };
+
+  /** What is to come after what was shown: one of these, another look at a phase, or nothing. */
+  function decide<T extends string>(message: string, first: readonly { readonly value: T; readonly name: string }[]) {
+    const again = PHASES.map((phase) => ({
+      value: phase,
+      name: filled(WORDS.change, { phase: WORDS.phases[phase].toLowerCase() }),
+    }));
+    const leave = { value: "leave" as const, name: WORDS.leave };
+    return ask(({ select }, context) =>
+      select<T | Phase | "leave">({ message, choices: [...first, ...again, leave], loop: false }, context),
+    );
+  }
 
   /** The key that stands there is kept by Enter; otherwise the host shows one, which counts once somebody agrees. */
   async function askHostKey(question: Extract<Question, { kind: "host-key" }>, leaf: AnswerLeaf): Promise<unknown> {

@@ -77,6 +77,7 @@ export const WORDS = {
   phases: { deployment: "Deployment", agents: "Agents", channels: "Channels" },
   review: "Review",
   reviewQuestion: "Write this?",
+  refusedQuestion: "What shall be answered again?",
   write: "write it",
   change: "change {phase}",
   leave: "leave, and write nothing",

@@ -119,6 +119,51 @@ describe("a configuration that is there", () => {
     expect((await readdir(dir)).filter((name) => name.includes(".bak"))).toEqual([]);
   });
 
+  const PROXMOX = CONFIG.replace("${MY_ADDRESS}", "127.0.0.1:80").replace(
+    /deployment:[\s\S]*/,
+    `deployment:
+  target: proxmox
+  proxmox:
+    host: pve
+    host_key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl
+    gateway: 10.0.0.1
+    postgres_address: 10.0.0.9/24
+  nodes:
+    - name: one
+      address: 10.0.0.5/24
+    - name: two
+  datahub: { postgres: true }
+`,
+  );
+  const clash = { "node-address": ["two=10.0.0.5/24"] };
+
+  test("is not changed into what could not be deployed", async () => {
+    const dir = await existing(PROXMOX);
+    const refused = change(dir, clash);
+    await expect(refused).rejects.toMatchObject({ code: "INFRA_PLAN_INVALID" });
+    expect(await read(dir)).toBe(PROXMOX);
+    // What could not be deployed before does not stand in the way of something else.
+    await writeFile(join(dir, "cairn.yaml"), PROXMOX.replace("name: two\n", "name: two\n      address: 10.0.0.5/24\n"));
+    await expect(change(dir, { timezone: "UTC" })).resolves.toMatchObject({ target: "proxmox" });
+  });
+
+  test("is asked for again on a terminal where it could not be deployed", async () => {
+    const dir = await existing(PROXMOX);
+    const reasons: string[] = [];
+    const nobody = unattended({ lenient: true });
+    const dialog: Dialog = {
+      ...nobody,
+      attended: true,
+      refused: async ({ code }) => {
+        reasons.push(code);
+        return "leave";
+      },
+    };
+    await expect(change(dir, clash, { dialog })).rejects.toThrow("interrupted");
+    expect(reasons).toEqual(["INFRA_PLAN_INVALID"]);
+    expect(await read(dir)).toBe(PROXMOX);
+  });
+
   test("gets another provider beside the one that it had", async () => {
     const dir = await existing();
     await change(dir, { provider: "anthropic" });
