@@ -51,6 +51,7 @@ import {
 } from "./host/settings.ts";
 import { createSynthesisParts } from "./host/synthesis.ts";
 import { composeTurns } from "./host/turns.ts";
+import { createWikiParts } from "./host/wiki.ts";
 import { seedWorkspaces } from "./host/workspace-seed.ts";
 import { createServer, listenOn } from "./http/index.ts";
 import { createAgentChannel } from "./plugins/channels/agent/index.ts";
@@ -139,6 +140,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     redact: options.redact,
     onWritten: () => embedding?.embedder.wake(),
   });
+  const wiki = createWikiParts(config, { database, jobs, node, clock, redact: options.redact, logger });
   const writer = createWriter({
     database,
     newId,
@@ -285,7 +287,11 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
       startedAt,
       state: () => state,
       schemaVersion: () => schemaVersion,
-      workers: () => ({ synthesis: synthesizer.state(), compaction: compaction.state() }),
+      workers: () => ({
+        synthesis: synthesizer.state(),
+        compaction: compaction.state(),
+        ...(wiki ? { wiki: wiki.state() } : {}),
+      }),
     }),
     tokens: createTokens({ database, newId, clock, randomBytes, ...(ownerToken ? { ownerToken } : {}) }),
     archives,
@@ -344,6 +350,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
       await embedding?.embedder.start();
       await synthesizer.start();
       await compaction.start();
+      await wiki?.start();
       await turnWork.start(stopping.signal);
       await agentChannel.start();
     }
@@ -371,6 +378,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
       housekeeping.stop();
       embedding?.embedder.stop();
       compaction.stop();
+      wiki?.stop();
       await turnWork.stop();
       await Promise.all([memory.settled(), synthesis.settled()]);
       await jobs.stop(JOBS_DEADLINE_MS);

@@ -130,13 +130,14 @@ const AFTER_EMBEDDINGS: readonly Section[] = [
 
 /**
  * Tables that stay out on purpose. Who embeds or summarizes what belongs to the running nodes; what was given up gets its
- * attempts anew where it is restored. What is counted for searches is counted again there.
+ * attempts anew where it is restored. What is counted for searches is counted again there, and summaries are merged into the
+ * wiki's pages again, which changes what they have said and adds nothing.
  */
 export const NOT_ARCHIVED: readonly string[] = [
   "embedding_work",
   "compaction_work",
-  "wiki_sources",
   "compaction_status",
+  "wiki_sources",
   "search_terms",
   "search_totals",
   "search_agents",
