@@ -13,7 +13,6 @@ create table search_totals (
   documents  bigint not null default 0,
   lexemes    bigint not null default 0
 );
-insert into search_totals (kind) values ('message'), ('summary');
 
 create table search_agents (
   agent     text primary key,

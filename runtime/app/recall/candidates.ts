@@ -44,7 +44,15 @@ export async function findCandidates(
     byWords ? findMatches(database, query, { scope, filters, identifiers: request.identifiers, top, nextNumber }) : [],
     model === null || vector === null
       ? []
-      : nearest(database, model, { vector, scope, filters, visible: query.visible, limit: top, nextNumber }),
+      : nearest(database, model, {
+          vector,
+          scope,
+          filters,
+          messages: query.messages,
+          visible: query.visible,
+          limit: top,
+          nextNumber,
+        }),
   ]);
   return loadFeatures(database, query, {
     rows: inTurns(matches.slice(0, top), near),
@@ -100,23 +108,28 @@ export function scored(query: AnalyzedQuery, rows: readonly Features[]): Candida
       return sum + (idf * tf * 2.2) / (tf + 1.2 * (0.25 + 0.75 * size));
     }, 0);
     const words = total === 0 ? 0 : Math.min(1, sum / total / 1.8607);
-    return {
-      kind: row.kind,
-      id: row.id,
-      conversation_id: row.conversationId,
-      agent: row.agent,
-      channel: row.channel,
-      role: row.role,
-      created_at: row.createdAt,
-      happened_at: row.happenedAt,
-      depth: row.depth,
-      summary_kind: row.summaryKind,
-      access_count: row.accessCount,
-      last_accessed_at: row.lastAccessedAt,
-      fts: 1 - (1 - words) * (1 - 0.5 * row.similarity),
-      semantic: row.cosine === null ? null : Math.max(0, row.cosine),
-      head: row.head,
-      whole: row.whole,
-    };
+    return withParts(row, 1 - (1 - words) * (1 - 0.5 * row.similarity));
   });
+}
+
+/** The row as what is ranked and shown, with the part of its score that its words have. */
+export function withParts(row: Features, fts: number): Candidate {
+  return {
+    kind: row.kind,
+    id: row.id,
+    conversation_id: row.conversationId,
+    agent: row.agent,
+    channel: row.channel,
+    role: row.role,
+    created_at: row.createdAt,
+    happened_at: row.happenedAt,
+    depth: row.depth,
+    summary_kind: row.summaryKind,
+    access_count: row.accessCount,
+    last_accessed_at: row.lastAccessedAt,
+    fts,
+    semantic: row.cosine === null ? null : Math.max(0, row.cosine),
+    head: row.head,
+    whole: row.whole,
+  };
 }

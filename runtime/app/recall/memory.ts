@@ -7,6 +7,7 @@ import { SEARCH_WEIGHTS, type SearchWeights } from "../../domain/scoring.ts";
 import { parseInstant } from "../../domain/time-window.ts";
 import type { CountTokens } from "../../domain/tokens.ts";
 import { createBackground } from "../background.ts";
+import { createTermCounter } from "../terms/terms.ts";
 import type { Writer } from "../transcript/writer.ts";
 import { countAccess, rowsOf } from "./access.ts";
 import type { EmbeddingModel } from "./query-analysis.ts";
@@ -47,7 +48,14 @@ export function createMemory(deps: MemoryDeps): Recall {
   const { database, writer, clock, logger, countTokens, timezone = "UTC", weights = SEARCH_WEIGHTS, embed } = deps;
   const background = createBackground(logger);
   const statistics = createStatistics(database);
+  const counter = createTermCounter(database);
   let statements = 0;
+
+  /** What a search leaves to do, and nobody waits for. */
+  function upkeep(): void {
+    background.run("refresh statistics", () => statistics.refreshIfDue());
+    background.run("count words", () => counter.runIfBehind());
+  }
 
   async function embedQuery(model: EmbeddingModel | null, text: string, signal?: AbortSignal) {
     if (model === null || embed === undefined) return null;
@@ -105,7 +113,7 @@ export function createMemory(deps: MemoryDeps): Recall {
       });
       const accessedAt = clock.now();
       background.run("count access", () => countAccess(database, rowsOf(hits), accessedAt));
-      background.run("refresh statistics", () => statistics.refreshIfDue());
+      upkeep();
       return hits;
     },
 
@@ -117,7 +125,7 @@ export function createMemory(deps: MemoryDeps): Recall {
         filters: { visibility: options.visibility, exclude: options.exclude },
         signal: options.signal,
       };
-      background.run("refresh statistics", () => statistics.refreshIfDue());
+      upkeep();
       return contextForTurn({ ...searchDeps, countTokens }, request);
     },
 
@@ -125,7 +133,10 @@ export function createMemory(deps: MemoryDeps): Recall {
       sessionHistory(database, sessionId, Math.max(0, Math.trunc(options.limit ?? DEFAULT_HISTORY))),
     loadSessionSettings: (sessionId) => loadSettings(database, sessionId),
     saveSessionSettings: (sessionId, settings) => saveSettings(database, writer, sessionId, settings),
-    settled: () => background.settled(),
+    settled() {
+      counter.stop();
+      return background.settled();
+    },
   };
 }
 

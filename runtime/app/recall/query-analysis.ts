@@ -54,9 +54,9 @@ interface Row {
   readonly inserted: number;
   readonly counted: number;
   readonly counted_to: number;
-  readonly length: number;
+  readonly length: number | null;
   readonly summaries: number;
-  readonly summary_length: number;
+  readonly summary_length: number | null;
   readonly of_agent: number | null;
   readonly of_user: number | null;
   readonly first_seq: number | null;
@@ -92,19 +92,19 @@ function statement(filters: Filters, values: Values, query: string): string {
           limit ${COUNTED_VISIBLE}) as found)::float8`;
   return `
 select term.lexeme, counted.documents::float8 as documents,
-  (select last_value from messages_seq_seq)::float8 as inserted, total.documents::float8 as counted,
-  total.counted_to::float8 as counted_to,
-  total.lexemes::float8 / greatest(total.documents, 1) as length,
+  (select last_value from messages_seq_seq)::float8 as inserted, coalesce(total.documents, 0)::float8 as counted,
+  coalesce(total.counted_to, 0)::float8 as counted_to,
+  total.lexemes::float8 / nullif(total.documents, 0) as length,
   (select last_value from summaries_seq_seq)::float8 as summaries,
-  tree.lexemes::float8 / greatest(tree.documents, 1) as summary_length,
+  tree.lexemes::float8 / nullif(tree.documents, 0) as summary_length,
   ${ofAgent} as of_agent, ${ofUser} as of_user, ${firstSeq} as first_seq, ${lastSeq} as last_seq,
   model.id as model_id, model.name as model_name, model.dimensions
-from search_totals as total
-join search_totals as tree on tree.kind = 'summary'
+from (select 1) as one
+left join search_totals as total on total.kind = 'message'
+left join search_totals as tree on tree.kind = 'summary'
 left join embedding_models as model on model.current
 left join unnest(to_tsvector('english', ${values.add(query)})) as term on true
-left join search_terms as counted on counted.lexeme = term.lexeme
-where total.kind = 'message'`;
+left join search_terms as counted on counted.lexeme = term.lexeme`;
 }
 
 export async function analyzeQuery(database: Queryable, query: string, filters: Filters = {}): Promise<AnalyzedQuery> {
@@ -126,8 +126,8 @@ export async function analyzeQuery(database: Queryable, query: string, filters: 
     uncounted,
     visible: visibleRows(first, messages),
     averageLength: {
-      message: first.length || USUAL_LENGTH.message,
-      summary: first.summary_length || USUAL_LENGTH.summary,
+      message: first.length ?? USUAL_LENGTH.message,
+      summary: first.summary_length ?? USUAL_LENGTH.summary,
     },
     summaries: first.summaries,
     model:

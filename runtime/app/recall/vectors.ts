@@ -24,27 +24,37 @@ export interface NearestRequest {
   readonly vector: string;
   readonly scope: SearchScope;
   readonly filters: Filters;
-  /** Messages that the filters let through, about. */
+  /** Messages that there are, and that the filters let through, about. */
+  readonly messages: number;
   readonly visible: number;
   readonly limit: number;
   readonly nextNumber: () => number;
 }
 
-/** Of so few messages each vector is compared; of more, an index tells the nearest. */
-const EACH = 3_000;
+/**
+ * What the index brings costs so much more than a row whose vector is simply compared, measured at a million rows: the
+ * fewer rows pass the filters, the more of the others it brings first.
+ */
+const INDEX_COST = 7;
+
+function isEachCheaper({ filters, messages, visible, limit }: NearestRequest): boolean {
+  return isFiltered(filters) && visible * visible <= INDEX_COST * limit * messages;
+}
+
+/** Rows that the index looks at for one that is wanted: without some to spare it misses near ones. */
+const SCANNED = 1.6;
 
 /** Nearest first. Needs one transaction: how far the index is scanned is a setting of it. */
 export async function nearest(database: Database, model: EmbeddingModel, request: NearestRequest): Promise<RowRef[]> {
-  const filtered = isFiltered(request.filters);
-  const each = filtered && request.visible <= EACH;
   const values = new Values();
-  const sql = each ? amongFew(model, request, values) : throughIndex(model, request, values);
-  const text = filtered ? plannedForItsValues(sql, request.nextNumber()) : sql;
+  const sql = isEachCheaper(request) ? amongFew(model, request, values) : throughIndex(model, request, values);
+  const text = isFiltered(request.filters) ? plannedForItsValues(sql, request.nextNumber()) : sql;
   return database.transaction(async (tx) => {
     // Not waited for: the query follows on the wire.
     const set = tx.query(
-      "select set_config('hnsw.ef_search', $1, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)",
-      [String(Math.min(1_000, Math.max(40, request.limit * 2)))],
+      `select set_config('hnsw.ef_search', $1, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
+         set_config('jit', 'off', true)`,
+      [String(Math.min(1_000, Math.max(40, Math.ceil(request.limit * SCANNED))))],
     );
     set.catch(() => undefined);
     const { rows } = await tx.query<RowRef>(text, values.list);
@@ -58,23 +68,15 @@ function throughIndex(
   { scope, filters, vector, limit }: NearestRequest,
   values: Values,
 ): string {
-  const conditions: string[] = [];
-  if (scope !== "summaries") {
-    const seen = messageConditions(filters, values);
-    conditions.push(
-      seen === ""
-        ? "v.kind = 'message'"
-        : `v.kind = 'message' and exists (select 1 from messages m where m.id = v.id${seen})`,
-    );
-  }
-  if (scope !== "messages") {
-    const seen = summaryConditions(filters, values);
-    conditions.push(
-      seen === ""
-        ? "v.kind = 'summary'"
-        : `v.kind = 'summary' and exists (select 1 from summaries s where s.id = v.id${seen})`,
-    );
-  }
+  // A scalar for each row that the index brings: of `exists` the planner would first make a list of all rows that pass.
+  const passing = (kind: RowRef["kind"], table: string, alias: "m" | "s", conditions: string) =>
+    conditions === ""
+      ? `v.kind = '${kind}'`
+      : `v.kind = '${kind}' and (select true from ${table} ${alias} where ${alias}.id = v.id${conditions})`;
+  const conditions = [
+    ...(scope === "summaries" ? [] : [passing("message", "messages", "m", messageConditions(filters, values))]),
+    ...(scope === "messages" ? [] : [passing("summary", "summaries", "s", summaryConditions(filters, values))]),
+  ];
   return `
 select v.kind, v.id from ${embeddingTable(model.id)} as v
 where ${conditions.map((condition) => `(${condition})`).join(" or ")}

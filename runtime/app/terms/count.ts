@@ -31,9 +31,11 @@ export async function countBatch(database: Database, kind: CountedKind, limit: n
     if (rows[0]?.locked !== true) return null;
     const seen = await look(tx, kind, limit);
     const counting = [...seen.fresh, ...seen.late];
+    if (seen.to > 0) await tx.query("insert into search_totals (kind) values ($1) on conflict do nothing", [kind]);
     if (counting.length > 0) await add(tx, kind, counting);
     await keepGaps(tx, kind, seen);
-    await tx.query("update search_totals set counted_to = $2 where kind = $1 and counted_to <> $2", [kind, seen.to]);
+    if (seen.to > seen.from)
+      await tx.query("update search_totals set counted_to = $2 where kind = $1", [kind, seen.to]);
     return { rows: counting.length, more: seen.full };
   });
 }
@@ -46,6 +48,7 @@ interface Seen {
   readonly gaps: readonly Span[];
   /** New gaps between new rows. */
   readonly opened: readonly Span[];
+  readonly from: number;
   readonly to: number;
   readonly full: boolean;
 }
@@ -62,11 +65,11 @@ async function look(tx: Queryable, kind: CountedKind, limit: number): Promise<Se
   }>(
     `with passed as materialized (
        select o.seq + 0 as seq, o.content = '' as empty from ${table} o
-       where o.seq + 0 > (select counted_to from search_totals where kind = $1) order by o.seq + 0 limit $2
+       where o.seq + 0 > coalesce((select counted_to from search_totals where kind = $1), 0) order by o.seq + 0 limit $2
      ), gap as materialized (
        select first, last from search_gaps where kind = $1
      )
-     select (select counted_to from search_totals where kind = $1) as "from",
+     select coalesce((select counted_to from search_totals where kind = $1), 0) as "from",
        coalesce((select jsonb_agg(seq order by seq) from passed), '[]') as passed,
        coalesce((select jsonb_agg(seq) from passed where empty), '[]') as empty,
        coalesce((select jsonb_agg(jsonb_build_object('first', first, 'last', last)) from gap), '[]') as gaps,
@@ -85,6 +88,7 @@ async function look(tx: Queryable, kind: CountedKind, limit: number): Promise<Se
     late: late.filter((seq) => seq <= from && !known.has(seq)),
     gaps,
     opened: spansBetween(from, passed),
+    from,
     to,
     full: passed.length >= limit,
   };
