@@ -2,13 +2,13 @@
 
 import { Flags } from "@oclif/core";
 import { BaseCommand } from "../base-command.ts";
-import { Interrupted } from "../output/failure.ts";
 import type { Interruption } from "../output/interruption.ts";
 import { type Deployment, findDeployment } from "../service/deployment.ts";
 import { eventOutput } from "./event-output.ts";
 import { defaultServices } from "./operations/default-services.ts";
 import type { Prompts, Run, Services } from "./operations/services.ts";
 import { terminalPrompts } from "./prompts.ts";
+import { stopping } from "./stopping.ts";
 
 export const backendFlag = Flags.string({
   helpValue: "URL",
@@ -39,21 +39,11 @@ export abstract class InfraCommand<Result> extends BaseCommand<Result> {
     interruption: Interruption,
     work: (run: Run) => Promise<T>,
   ): Promise<T> {
-    const stop = new AbortController();
-    const insist = new AbortController();
+    const deployment = findDeployment(flags);
     const output = eventOutput(this.terminal, flags["json-events"] === true);
-    const giveBack = interruption.onInterrupt(() => {
-      if (stop.signal.aborted) return insist.abort(new Interrupted("SIGINT"));
-      stop.abort(new Interrupted("SIGINT"));
+    const stop = stopping(interruption, () => {
       void output.pause().then(() => this.note("Stopping once the current step is done; Ctrl-C again ends it now."));
     });
-    const { signal } = interruption;
-    // A reader of our output that went away is no reason to stop in the middle of a change.
-    const end = (): void => {
-      if (signal.reason instanceof Interrupted) stop.abort(signal.reason);
-    };
-    signal.addEventListener("abort", end, { once: true });
-    const deployment = findDeployment(flags);
     const prompts = this.jsonEnabled() ? null : terminalPrompts(this.terminal, output.pause);
     try {
       return await work({
@@ -62,13 +52,12 @@ export abstract class InfraCommand<Result> extends BaseCommand<Result> {
         services: this.services(deployment, prompts),
         onEvent: output.show,
         signal: stop.signal,
-        insistence: insist.signal,
+        insistence: stop.insistence,
       });
     } catch (error) {
       throw stop.signal.aborted ? stop.signal.reason : error;
     } finally {
-      signal.removeEventListener("abort", end);
-      giveBack();
+      stop.release();
       await output.pause();
     }
   }
