@@ -16,7 +16,7 @@ export const DUE_RULES: readonly DueRule[] = [
   { messages: 10, idleMs: 0, ready: false },
   { messages: 5, idleMs: 15 * 60_000, ready: false },
   { messages: 2, idleMs: 4 * 86_400_000, ready: false },
-  { messages: 2, idleMs: 0, ready: true },
+  { messages: 1, idleMs: 0, ready: true },
 ];
 
 /** Counting further changes nothing. */

@@ -4,6 +4,8 @@ import type { RecordedRequest } from "../shared/script.ts";
 const HEADING = /^\[#\d+ ([^\]\n]*)\]\n/gm;
 /** Words of each entry that the answer repeats: of a message, of a summary. */
 const WORDS = { message: 12, summary: 80 } as const;
+/** What was wrong with an answer before, below the entries. */
+const OBJECTIONS = /\n\nAn earlier answer was not accepted:[\s\S]*$/;
 /** A list of identifiers, under its heading. */
 const LISTED = /^Identifiers[^\n]*:\n((?:- .+\n)+)/m;
 
@@ -11,7 +13,8 @@ const LISTED = /^Identifiers[^\n]*:\n((?:- .+\n)+)/m;
  * An answer that follows from the input alone: the beginning of every entry and every listed identifier, so that a test
  * sees what a model was shown; for an input without entries, its first words.
  */
-export function answerFrom({ lastUser }: Pick<RecordedRequest, "lastUser">): string {
+export function answerFrom(request: Pick<RecordedRequest, "lastUser">): string {
+  const lastUser = request.lastUser.replace(OBJECTIONS, "");
   const headings = [...lastUser.matchAll(HEADING)];
   if (headings.length === 0) return `It was about ${head(lastUser, WORDS.message)}.`;
   const entries = headings.map(({ index, 0: heading, 1: about = "" }, n) => {

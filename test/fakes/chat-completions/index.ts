@@ -32,6 +32,8 @@ export interface TextFakeOptions {
   /** Which request fails, and how; asked at each. */
   readonly fault?: (request: RecordedRequest) => TextFault | undefined;
   readonly apiKey?: string;
+  /** Tokens of a request that it says to have read; default a rough count of all of them. */
+  readonly inputTokens?: (request: RecordedRequest) => number;
 }
 
 export interface TextFake extends FakeServer {
@@ -39,11 +41,14 @@ export interface TextFake extends FakeServer {
 }
 
 export async function startTextFake(options: TextFakeOptions = {}): Promise<TextFake> {
-  const { answer = answerFrom, apiKey } = options;
+  const { answer = answerFrom, apiKey, inputTokens } = options;
   let { fault } = options;
   const server = await startOpenAiFake({
     ...(apiKey === undefined ? {} : { apiKey }),
-    script: (request) => reply(answer(request), fault?.(request)),
+    script: (request) => ({
+      ...reply(answer(request), fault?.(request)),
+      ...(inputTokens === undefined ? {} : { usage: { input: inputTokens(request) } }),
+    }),
   });
   return Object.assign(server, {
     setFault(next: TextFakeOptions["fault"]) {

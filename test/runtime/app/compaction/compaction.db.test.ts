@@ -45,7 +45,7 @@ describeEachDatabase("compaction", (open) => {
     ["4 messages 16 minutes ago", { messages: 4, idleMs: 16 * MINUTE }, 0],
     ["2 messages 4 days ago", { messages: 2, idleMs: 4 * 1_440 * MINUTE + MINUTE }, 1],
     ["1 message a year ago", { messages: 1, idleMs: 365 * 1_440 * MINUTE }, 0],
-    ["2 messages and marked ready", { messages: 2, idleMs: 0, finalize: true }, 1],
+    ["1 message and marked ready", { messages: 1, idleMs: 0, finalize: true }, 1],
     ["2 messages and closed", { messages: 2, idleMs: 0, closed: true }, 1],
   ])(
     "with %s in it, a conversation gets %o: %i leaves",

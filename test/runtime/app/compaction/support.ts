@@ -67,7 +67,7 @@ export async function talk(
   topic = sessionKey,
 ): Promise<string> {
   const entries = Array.from({ length: messages }, (_, n) =>
-    said(`${topic} ${n + 1}`, { role: n % 2 === 0 ? "user" : "assistant", key: `${topic}/${n}` }),
+    said(`${topic} ${n + 1}`, { role: n % 2 === 0 ? "user" : "assistant", key: `${topic.slice(0, 100)}/${n}` }),
   );
   return (await write(writerOf(database), sessionKey, entries)).conversationId;
 }
