@@ -18,7 +18,7 @@ export const memorySpool: Check = {
     if (dead.length > 0) {
       return warn(
         `${dead.length} captured ${dead.length === 1 ? "batch was" : "batches were"} refused by the node.`,
-        `Look into ${join(spool, "dead")}: what can be mended goes back into ${spool}, the rest may be deleted.`,
+        `The reason stands in each file of ${join(spool, "dead")}. \`cairn capture flush --dead\` tries them again; what is of no use may be deleted.`,
       );
     }
     const times = await Promise.all(
@@ -33,7 +33,7 @@ export const memorySpool: Check = {
     if (oldest > DAY_MS) {
       return warn(
         `${waiting.length} captured batches wait to be delivered, the oldest for ${duration(oldest)}.`,
-        "Start the node (`cairn start --detach`): the next capture delivers them.",
+        "Start the node (`cairn start --detach`), then deliver them with `cairn capture flush`.",
       );
     }
     return pass(waiting.length === 0 ? "No captured batch waits." : `${waiting.length} captured batches wait.`);
