@@ -1,0 +1,161 @@
+/** Tool calls in a real node: stored without text, described in the background, found by their sentence; and what an operator sees when not. */
+
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { Client } from "pg";
+import { afterEach, describe, expect, it } from "vitest";
+import { startTextFake, type TextFake } from "../fakes/chat-completions/index.ts";
+import { describeCommand } from "../runtime/app/synthesis/support.ts";
+import { createPostgresCopy } from "../support/databases.ts";
+import { createDeployment, type Deployment, type NodeProcess, startNode } from "../support/node-process.ts";
+
+const CLI = fileURLToPath(new URL("../support/cairn.ts", import.meta.url));
+const OFFLINE = { providers: { offline: {} }, agents: { main: { provider: "offline" } } };
+
+const defer: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of defer.splice(0).reverse()) await end();
+});
+
+async function fake(): Promise<TextFake> {
+  const server = await startTextFake({ answer: ({ lastUser }) => describeCommand(lastUser) });
+  defer.push(() => server.close());
+  return server;
+}
+
+async function deploy(server: TextFake | null, memory: object = {}): Promise<Deployment> {
+  const endpoint =
+    server === null ? {} : { TOOL_SYNTH_ENDPOINT: `${server.baseUrl}/chat/completions`, TOOL_SYNTH_MODEL: "tiny" };
+  const env = { SERVICE_MCP_ENABLE_MEMORY_WRITE: "1", ...endpoint };
+  const deployment = await createDeployment({ config: { ...OFFLINE, memory }, env });
+  defer.push(deployment.remove);
+  return deployment;
+}
+
+async function run(deployment: Deployment): Promise<NodeProcess> {
+  const node = await startNode(deployment);
+  defer.push(async () => {
+    node.signal("SIGTERM");
+    await node.exited;
+  });
+  return node;
+}
+
+function append(node: NodeProcess, command: string): Promise<{ readonly id: string }> {
+  return node.call("/api/memory/tool/memory_append", {
+    session_key: "s",
+    role: "assistant",
+    tool_name: "shell",
+    tool_args: { command },
+    tool_result: "ok",
+  });
+}
+
+async function found(node: NodeProcess, query: string): Promise<readonly string[]> {
+  const { results } = await node.call<{ results: { content: string }[] }>("/api/memory/tool/memory_search", {
+    query,
+    mode: "fts",
+  });
+  return results.map(({ content }) => content);
+}
+
+/** The command line against the running node; its JSON. */
+async function cairn(deployment: Deployment, ...args: string[]): Promise<unknown> {
+  const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args, "--dir", deployment.dir, "--json"], {
+    env: { PATH: process.env.PATH, HOME: deployment.dir, SERVICE_HOME: deployment.home },
+  });
+  return JSON.parse(stdout);
+}
+
+async function queue(deployment: Deployment): Promise<object | undefined> {
+  const { queues } = (await cairn(deployment, "memory", "queue-status")) as { queues: { queue: string }[] };
+  return queues.find((one) => one.queue === "synthesize-tool-call");
+}
+
+describe("a tool call that is appended", () => {
+  it("is described in the background and found by its sentence; a refused one dies, is shown, and is done when retried", async () => {
+    const server = await fake();
+    const { url, remove } = await createPostgresCopy(process.env.CAIRN_TEST_PG_URL ?? "");
+    defer.push(remove);
+    const deployment = await deploy(server, { postgres: { connection_string: url } });
+    const node = await run(deployment);
+    await append(node, "terraform apply");
+    await expect.poll(() => found(node, "terraform")).toEqual(["Ran the command `terraform apply` in a shell."]);
+    expect(server.requests.map(({ model, path }) => [model, path])).toEqual([["tiny", "/v1/chat/completions"]]);
+
+    server.setFault(() => ({ kind: "status", status: 400, message: "model tiny is not loaded" }));
+    await append(node, "kubectl drain");
+    await server.waitForRequests(2, 60_000);
+    const store = new Client({ connectionString: url });
+    await store.connect();
+    // Its attempts would take minutes: the next one is its last, and it is due.
+    const hurry = "update pgboss.job set retry_count = retry_limit, start_after = now() where state = 'retry'";
+    await expect.poll(async () => (await store.query(hurry)).rowCount).toBe(1);
+    await store.end();
+    await expect.poll(() => queue(deployment)).toMatchObject({ failed: 1, waiting: 0 });
+    expect(await queue(deployment)).toMatchObject({ last_error: expect.stringContaining("model tiny is not loaded") });
+    expect(await cairn(deployment, "memory", "backfill-tool-synth")).toMatchObject({
+      candidates: 1,
+      enqueued: 0,
+      failed: 1,
+    });
+    const health = await node.call<{ memory: object }>("/health");
+    expect(health.memory).toMatchObject({ workers: { synthesis: { state: "away", model: "tiny" } } });
+
+    server.setFault(undefined);
+    const retry = await cairn(
+      deployment,
+      "memory",
+      "retry-failed",
+      "--task",
+      "synthesize-tool-call",
+      "--error",
+      "not loaded",
+    );
+    expect(retry).toMatchObject({ matched: 1, retried: 1 });
+    await expect.poll(() => found(node, "kubectl")).toEqual(["Ran the command `kubectl drain` in a shell."]);
+    expect(await queue(deployment)).toMatchObject({ failed: 0, last_error: null });
+  });
+
+  it("waits while no model is configured, and is described once there is one", async () => {
+    const bare = await deploy(null);
+    const first = await startNode(bare);
+    await append(first, "make world");
+    await expect.poll(() => queue(bare)).toMatchObject({ waiting: 1, failed: 0 });
+    const health = await first.call<{ memory: object }>("/health");
+    expect(health.memory).toMatchObject({
+      workers: { synthesis: { state: "off", reason: expect.stringContaining("TOOL_SYNTH_ENDPOINT") } },
+    });
+    first.signal("SIGTERM");
+    await first.exited;
+    const server = await fake();
+    const node = await startNode(bare, { env: { TOOL_SYNTH_ENDPOINT: server.url, TOOL_SYNTH_MODEL: "tiny" } });
+    defer.push(async () => {
+      node.signal("SIGTERM");
+      await node.exited;
+    });
+    await expect.poll(() => found(node, "world")).toEqual(["Ran the command `make world` in a shell."]);
+  });
+
+  it("is described once although the node is killed while the model answers, and a silent endpoint holds up no stop", async () => {
+    const server = await fake();
+    server.setFault(() => ({ kind: "hang" }));
+    const deployment = await deploy(server);
+    const killed = await startNode(deployment);
+    await append(killed, "rsync backup");
+    await server.waitForRequests(1, 60_000);
+    killed.signal("SIGKILL");
+    await killed.exited;
+    const stopped = await startNode(deployment);
+    await server.waitForRequests(2, 60_000);
+    stopped.signal("SIGTERM");
+    expect(await stopped.exited).toBe(0);
+    expect(server.counters().open).toBe(0);
+    server.setFault(undefined);
+    const node = await run(deployment);
+    await expect.poll(() => found(node, "rsync")).toEqual(["Ran the command `rsync backup` in a shell."]);
+    expect(await queue(deployment)).toMatchObject({ failed: 0, waiting: 0, active: 0 });
+    expect(server.requests).toHaveLength(3);
+  });
+});
