@@ -61,6 +61,7 @@ import { openPostgres } from "./plugins/memory/postgres/index.ts";
 import { createBuiltinTools, createWorkspaceGate } from "./plugins/tools/index.ts";
 import { createHousekeeping } from "./workers/housekeeping.ts";
 import { createJobQueue } from "./workers/queue.ts";
+import { createTermCounting } from "./workers/term-counter.ts";
 
 export interface HostOptions {
   readonly loaded: LoadedConfig;
@@ -141,6 +142,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     onWritten: () => embedding?.embedder.wake(),
   });
   const wiki = createWikiParts(config, { database, jobs, node, clock, redact: options.redact, logger });
+  const words = createTermCounting({ database, jobs, logger });
   const writer = createWriter({
     database,
     newId,
@@ -148,6 +150,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     onWritten: ({ toolCalls }) => {
       synthesis.add(toolCalls);
       embedding?.embedder.wake();
+      words.wake();
     },
   });
   const countTokens = createTokenizer();
@@ -348,6 +351,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
       await jobs.start();
       await housekeeping.start();
       await embedding?.embedder.start();
+      await words.start();
       await synthesizer.start();
       await compaction.start();
       await wiki?.start();
@@ -377,6 +381,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
       await server.close();
       housekeeping.stop();
       embedding?.embedder.stop();
+      words.stop();
       compaction.stop();
       wiki?.stop();
       await turnWork.stop();

@@ -1,11 +1,12 @@
 /** Has words counted soon after rows were written, and now and then for what was missed. One job for the whole fleet. */
 
-import type { TermCounter } from "../app/terms/terms.ts";
+import { createTermCounter } from "../app/terms/terms.ts";
+import type { Database } from "../contracts/database.ts";
 import { type JobQueue, QUEUES } from "../contracts/jobs.ts";
 import type { Logger } from "../contracts/ports.ts";
 
 export interface TermCountingDeps {
-  readonly counter: TermCounter;
+  readonly database: Database;
   readonly jobs: Pick<JobQueue, "enqueue" | "work">;
   readonly logger: Pick<Logger, "warn">;
   /** Default 5 min. */
@@ -27,7 +28,8 @@ const INTERVAL_MS = 5 * 60_000;
 const WAKE_MS = 2_000;
 
 export function createTermCounting(deps: TermCountingDeps): TermCounting {
-  const { counter, jobs, logger, intervalMs = INTERVAL_MS, wakeMs = WAKE_MS } = deps;
+  const { database, jobs, logger, intervalMs = INTERVAL_MS, wakeMs = WAKE_MS } = deps;
+  const counter = createTermCounter(database);
   let active = false;
   let ticks: NodeJS.Timeout | null = null;
   let waking: NodeJS.Timeout | null = null;

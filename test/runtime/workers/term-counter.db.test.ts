@@ -1,0 +1,52 @@
+/** Counting words as a job: what was written is counted soon, by one node of all that share the store. */
+
+import { randomUUID } from "node:crypto";
+import { expect, it, onTestFinished } from "vitest";
+import type { Database } from "../../../runtime/contracts/database.ts";
+import { createJobQueue } from "../../../runtime/workers/queue.ts";
+import { createTermCounting } from "../../../runtime/workers/term-counter.ts";
+import { describeEachDatabase, silent } from "../../support/databases.ts";
+import { said, write, writerOf } from "../../support/memory.ts";
+
+/** A node's queue and counter; the timer is an hour away, so that only writes and the start bring about work. */
+async function startNode(database: Database, migrate = true) {
+  const jobs = createJobQueue({ database, logger: silent, newId: randomUUID, migrate });
+  const counting = createTermCounting({ database, jobs, logger: silent, intervalMs: 3_600_000, wakeMs: 20 });
+  await jobs.start();
+  await counting.start();
+  onTestFinished(async () => {
+    counting.stop();
+    await jobs.stop(500);
+  });
+  return { jobs, writer: writerOf(database, { onWritten: () => counting.wake() }) };
+}
+
+async function documentsOf(database: Database, lexeme: string): Promise<number> {
+  const { rows } = await database.query<{ n: number }>("select documents as n from search_terms where lexeme = $1", [
+    lexeme,
+  ]);
+  return rows[0]?.n ?? 0;
+}
+
+describeEachDatabase("the counter of words", (open, backend) => {
+  it("counts what was there before it and what is written while it works", async () => {
+    const database = await open({ fresh: true });
+    await write(writerOf(database), "s", [said("an old ship")]);
+    const { writer } = await startNode(database);
+    for (let n = 0; n < 5; n += 1) await write(writer, "s", [said(`ship ${n}`)]);
+    await expect.poll(() => documentsOf(database, "ship")).toBe(6);
+  });
+
+  it.skipIf(backend === "embedded")("counts each row once on two nodes", async () => {
+    const database = await open({ fresh: true });
+    const nodes = [await startNode(database), await startNode(database, false)];
+    for (let n = 0; n < 10; n += 1) {
+      await Promise.all(nodes.map(({ writer }, node) => write(writer, `s${node}`, [said(`ship ${n}`)])));
+    }
+    await expect.poll(() => documentsOf(database, "ship")).toBe(20);
+    await expect
+      .poll(async () => (await nodes[0]?.jobs.states())?.find(({ queue }) => queue === "enrich"))
+      .toMatchObject({ waiting: 0, active: 0, failed: 0 });
+    expect(await documentsOf(database, "ship")).toBe(20);
+  });
+});
