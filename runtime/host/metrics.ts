@@ -4,6 +4,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import { compactionStatus } from "../app/compaction/status.ts";
 import { embeddingRows } from "../app/embedding/models.ts";
 import type { TurnEnd } from "../app/turn/turn-rows.ts";
+import type { WorkerState } from "../app/worker-state.ts";
 import type { Database } from "../contracts/database.ts";
 import type { JobQueue } from "../contracts/jobs.ts";
 
@@ -17,6 +18,8 @@ export interface MetricSources {
   readonly jobs: Pick<JobQueue, "states">;
   embeddings(): Promise<readonly { readonly model: string; readonly state: string; readonly rows: number }[]>;
   compaction(): Promise<{ readonly due: number; readonly failing: number; readonly given_up: number }>;
+  /** Workers of the memory that need a model, by their names. */
+  workers?(): Readonly<Record<string, WorkerState>>;
 }
 
 /** What is read from the store's own tables of work. */
@@ -25,7 +28,7 @@ export function workIn(database: Database): Pick<MetricSources, "embeddings" | "
 }
 
 /** Gauges are read from the store when they are asked for; a store that is away leaves them out. */
-export function createMetrics({ openTurns, jobs, embeddings, compaction }: MetricSources): NodeMetrics {
+export function createMetrics({ openTurns, jobs, embeddings, compaction, workers }: MetricSources): NodeMetrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const ended = new Counter({
@@ -88,6 +91,16 @@ export function createMetrics({ openTurns, jobs, embeddings, compaction }: Metri
       const found = await compaction().catch(() => null);
       if (found === null) return;
       for (const state of ["due", "failing", "given_up"] as const) this.set({ state }, found[state]);
+    },
+  });
+  new Gauge({
+    name: "cairn_memory_worker_up",
+    help: "Whether a worker of the memory could use its model when it last asked; 0 also where none is configured.",
+    labelNames: ["worker"],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [worker, { state }] of Object.entries(workers?.() ?? {})) this.set({ worker }, state === "on" ? 1 : 0);
     },
   });
   return {
