@@ -58,6 +58,8 @@ export interface RetryFailedReport {
 export interface JobQueue {
   /** The job's id, or null when a job with the same key is already there. */
   enqueue(queue: QueueName, data: object, options?: EnqueueOptions): Promise<string | null>;
+  /** Many at once, in one statement; answers how many were added. Jobs whose key is there already are left out. */
+  enqueueAll(queue: QueueName, jobs: readonly { readonly data: object; readonly key: string }[]): Promise<number>;
   work<Data extends object>(
     queue: QueueName,
     handler: (job: Job<Data>) => Promise<void>,

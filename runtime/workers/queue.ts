@@ -44,14 +44,19 @@ class BossQueue implements JobQueue {
   }
 
   async enqueue(queue: QueueName, data: object, options: EnqueueOptions = {}): Promise<string | null> {
-    const boss = this.#supervisor.running;
-    if (!boss) throw new MemoryError("MEMORY_UNAVAILABLE", "The job queue is not running.");
+    const boss = this.#boss();
     const { key, startAfterS, over } = options;
     return boss.send(queue, data, {
       singletonKey: key ?? ownKey(this.#newId()),
       ...(startAfterS === undefined ? {} : { startAfter: Math.ceil(startAfterS) }),
       ...(over ? { db: bossHandle(over) } : {}),
     });
+  }
+
+  async enqueueAll(queue: QueueName, jobs: Parameters<JobQueue["enqueueAll"]>[1]): Promise<number> {
+    if (jobs.length === 0) return 0;
+    const inserts = jobs.map(({ data, key }) => ({ data, singletonKey: key }));
+    return (await this.#boss().insert(queue, inserts, { returnId: true }))?.length ?? 0;
   }
 
   async work<Data extends object>(
@@ -97,6 +102,12 @@ class BossQueue implements JobQueue {
       clearTimeout(deadline);
       for (const running of this.#running.values()) running.abort(stopped());
     }
+  }
+
+  #boss(): NonNullable<QueueSupervisor["running"]> {
+    const boss = this.#supervisor.running;
+    if (!boss) throw new MemoryError("MEMORY_UNAVAILABLE", "The job queue is not running.");
+    return boss;
   }
 
   async #run<Data extends object>(

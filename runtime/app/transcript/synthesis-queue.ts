@@ -32,7 +32,7 @@ export interface BackfillReport {
 
 export interface SynthesisQueueDeps {
   readonly database: Database;
-  readonly jobs: Pick<JobQueue, "enqueue" | "failedKeys" | "liveKeys">;
+  readonly jobs: Pick<JobQueue, "enqueueAll" | "failedKeys" | "liveKeys">;
   readonly logger: Pick<Logger, "warn">;
 }
 
@@ -41,7 +41,12 @@ const PAGE = 500;
 export function createSynthesisQueue({ database, jobs, logger }: SynthesisQueueDeps): SynthesisQueue {
   const background = createBackground(logger);
 
-  const enqueue = (id: string) => jobs.enqueue(QUEUES.synthesizeToolCall, { message_id: id }, { key: id });
+  /** Answers how many were added. */
+  const enqueue = (ids: readonly string[]) =>
+    jobs.enqueueAll(
+      QUEUES.synthesizeToolCall,
+      ids.map((id) => ({ data: { message_id: id }, key: id })),
+    );
 
   const backfill: SynthesisQueue["backfill"] = async ({ dryRun, signal }) => {
     const [dead, live] = await Promise.all([
@@ -57,12 +62,12 @@ export function createSynthesisQueue({ database, jobs, logger }: SynthesisQueueD
          order by seq limit ${PAGE}`,
         [after],
       );
-      for (const { id } of rows) {
-        report.candidates += 1;
-        if (dead.has(id)) report.failed += 1;
-        else if (dryRun ? !live.has(id) : (await enqueue(id)) !== null) report.enqueued += 1;
-        else report.queued += 1;
-      }
+      const alive = rows.map(({ id }) => id).filter((id) => !dead.has(id));
+      const added = dryRun ? alive.filter((id) => !live.has(id)).length : await enqueue(alive);
+      report.candidates += rows.length;
+      report.failed += rows.length - alive.length;
+      report.enqueued += added;
+      report.queued += alive.length - added;
       const last = rows.at(-1);
       if (last === undefined || rows.length < PAGE) return report;
       after = last.seq;
@@ -72,10 +77,7 @@ export function createSynthesisQueue({ database, jobs, logger }: SynthesisQueueD
   return {
     add(messageIds) {
       if (messageIds.length === 0) return;
-      // One after the other: a batch of a thousand must not take all connections.
-      background.run("queue tool calls", async () => {
-        for (const id of messageIds) await enqueue(id);
-      });
+      background.run("queue tool calls", async () => void (await enqueue(messageIds)));
     },
 
     backfill,

@@ -51,6 +51,20 @@ describeEachDatabase("job queue", (open) => {
     expect(await stateOf(QUEUES.embed)).toMatchObject({ waiting: 4, active: 0 });
   });
 
+  it("adds many at once: 300 of 500 keys of which 100 wait and 100 are named twice", async () => {
+    const job = (n: number) => ({ data: { n }, key: `many ${n}` });
+    const first = Array.from({ length: 100 }, (_, n) => job(n));
+    expect(await queue.enqueueAll(QUEUES.embed, first)).toBe(100);
+    const rest = Array.from({ length: 400 }, (_, n) => job(n));
+    expect(await queue.enqueueAll(QUEUES.embed, [...rest, ...rest.slice(300)])).toBe(300);
+    expect(await queue.enqueueAll(QUEUES.embed, [])).toBe(0);
+    expect(await stateOf(QUEUES.embed)).toMatchObject({ waiting: 400 });
+    const { rows } = await database.query<{ data: unknown }>(
+      "select data from pgboss.job where singleton_key = 'many 399'",
+    );
+    expect(rows).toEqual([{ data: { n: 399 } }]);
+  });
+
   it("adds no second job with a key that is running, and one more once that has ended", async () => {
     const started = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<void>();

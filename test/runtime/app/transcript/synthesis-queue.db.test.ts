@@ -4,18 +4,17 @@ import type { JobQueue } from "../../../../runtime/contracts/jobs.ts";
 import { describeEachDatabase, silent } from "../../../support/databases.ts";
 import { said, write, writerOf } from "../../../support/memory.ts";
 
-type Jobs = Pick<JobQueue, "enqueue" | "failedKeys" | "liveKeys">;
+type Jobs = Pick<JobQueue, "enqueueAll" | "failedKeys" | "liveKeys">;
 
 /** A queue that holds each key once, as the real one does. */
 function heldKeys(dead: readonly string[] = []): Jobs & { readonly keys: Set<string> } {
   const keys = new Set<string>();
   return {
     keys,
-    enqueue: async (_queue, _data, options) => {
-      const key = options?.key ?? "";
-      if (keys.has(key)) return null;
-      keys.add(key);
-      return key;
+    enqueueAll: async (_queue, jobs) => {
+      const before = keys.size;
+      for (const { key } of jobs) keys.add(key);
+      return keys.size - before;
     },
     failedKeys: async () => new Set(dead),
     liveKeys: async () => keys,
@@ -23,7 +22,7 @@ function heldKeys(dead: readonly string[] = []): Jobs & { readonly keys: Set<str
 }
 
 const broken: Jobs = {
-  enqueue: async () => {
+  enqueueAll: async () => {
     throw new Error("the queue is down");
   },
   failedKeys: async () => new Set(),
