@@ -229,7 +229,12 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   // Turns: inbox to outbox.
   const agentChannel = createAgentChannel({ id: "agent", newId, ...ownerId(loaded) });
   const channels = new Map<string, Channel>([[agentChannel.id, agentChannel]]);
-  const metrics = createMetrics({ openTurns: () => store.open(), jobs, ...workIn(database) });
+  const workers = () => ({
+    synthesis: synthesizer.state(),
+    compaction: compaction.state(),
+    ...(wiki ? { wiki: wiki.state() } : {}),
+  });
+  const metrics = createMetrics({ openTurns: () => store.open(), jobs, workers, ...workIn(database) });
   const { store, turns, commands, dispatcher, ...turnWork } = composeTurns({
     database,
     writer,
@@ -290,11 +295,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
       startedAt,
       state: () => state,
       schemaVersion: () => schemaVersion,
-      workers: () => ({
-        synthesis: synthesizer.state(),
-        compaction: compaction.state(),
-        ...(wiki ? { wiki: wiki.state() } : {}),
-      }),
+      workers,
     }),
     tokens: createTokens({ database, newId, clock, randomBytes, ...(ownerToken ? { ownerToken } : {}) }),
     archives,
