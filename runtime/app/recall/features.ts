@@ -6,7 +6,7 @@ import { embeddingTable } from "./embedding-tables.ts";
 import { type Filters, messageConditions } from "./filters.ts";
 import type { RowRef } from "./matches.ts";
 import type { AnalyzedQuery } from "./query-analysis.ts";
-import { quoteLexeme, Values } from "./sql.ts";
+import { containing, quoteLexeme, Values } from "./sql.ts";
 
 /** What the ranking needs to know of the rows that were found and of the messages beside them, in one statement. */
 
@@ -77,11 +77,14 @@ export async function loadFeatures(
   const summaries = idsOf("summary");
   const terms = query.terms.map(({ lexeme }) => `${values.add(quoteLexeme(lexeme))}::tsquery`);
   const vector = query.model === null || request.vector === null ? null : `${values.add(request.vector)}::halfvec`;
-  const identifiers = request.identifiers.length === 0 ? null : `${values.add(request.identifiers)}::text[]`;
+  const identifiers =
+    request.identifiers.length === 0
+      ? null
+      : `${values.add(request.identifiers)}::text[], ${values.add(request.identifiers.map(containing))}::text[]`;
   const head = `${values.add(request.head)}::int`;
   const shared = (alias: "m" | "s", kind: RowRef["kind"]) => `length(${alias}.content_tsv) as length,
   ${ranksOf(`${alias}.content_tsv`, terms)} as ranks,
-  ${likeness(`${alias}.content`, identifiers)} as similarity,
+  ${likeness(`${alias}.content`, identifiers, kind === "message" ? "one.found" : "true")} as similarity,
   ${cosine(query, vector, kind, `${alias}.id`)} as cosine,
   left(${alias}.content, ${head}) as head, length(${alias}.content) <= ${head} as whole`;
   const branches: string[] = [];
@@ -140,9 +143,11 @@ function ranksOf(tsv: string, terms: readonly string[]): string {
   return `concat_ws(' ', ${terms.map((term) => `ts_rank('{1,1,1,1}', ${tsv}, ${term})`).join(", ")})`;
 }
 
-function likeness(content: string, identifiers: string | null): string {
+/** Only of rows that contain it: telling how alike takes long. */
+function likeness(content: string, identifiers: string | null, found: string): string {
   if (identifiers === null) return "0::float8";
-  return `case when one.found then (select max(word_similarity(word, ${content})) from unnest(${identifiers}) as word) else 0 end::float8`;
+  return `case when ${found} then coalesce((select max(word_similarity(word, ${content}))
+    from unnest(${identifiers}) as given (word, pattern) where ${content} ilike pattern), 0) else 0 end::float8`;
 }
 
 function cosine(query: AnalyzedQuery, vector: string | null, kind: RowRef["kind"], id: string): string {

@@ -31,6 +31,11 @@ export function quoteLexeme(lexeme: string): string {
   return `'${lexeme.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
 }
 
+/** A pattern of `like` for texts that contain the word. */
+export function containing(word: string): string {
+  return `%${word.replaceAll(/[\\%_]/g, "\\$&")}%`;
+}
+
 /**
  * The statement with a text of its own, so that it is planned for its values and never kept as a named statement: a plan
  * that is good for a rare word is terrible for a common one.
