@@ -87,8 +87,13 @@ type Tools = Pick<Parameters<typeof captureDatabase>[0], "client" | "cursors" | 
 async function databaseWorks(machine: Machine, tools: Tools) {
   const works: { session: string; run: () => Promise<number | null> }[] = [];
   for (const path of await openCodeDatabases(machine)) {
-    for (const session of await sessionsIn(path)) {
-      works.push({ session: `${path} ${session}`, run: () => captureDatabase({ path, session, ...tools }) });
+    try {
+      for (const session of await sessionsIn(path)) {
+        works.push({ session: `${path} ${session}`, run: () => captureDatabase({ path, session, ...tools }) });
+      }
+    } catch (error) {
+      // Told with the others that could not be read.
+      works.push({ session: path, run: () => Promise.reject(error) });
     }
   }
   return works;

@@ -62,7 +62,7 @@ describe("hooks in a settings file", () => {
 
   test("are taken out, and the rest stays as it was, to the letter", () => {
     // Nothing but the layout of what stood in one line.
-    const laidOut = SETTINGS.replace(/(\t"hooks": )\{[^]*?\n\t\}/, (_all, head: string) => {
+    const laidOut = SETTINGS.replace(/(\t"hooks": )\{[\s\S]*?\n\t\}/, (_all, head: string) => {
       const kept = { PreToolUse: [{ matcher: "Bash", hooks: [{ type: "command", command: "check.sh" }] }] };
       return head + JSON.stringify(kept, null, "\t").replaceAll("\n", "\n\t");
     });
