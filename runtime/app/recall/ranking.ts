@@ -1,7 +1,10 @@
 import type { MemoryHit, ScoreParts } from "../../contracts/memory.ts";
 import { importanceOf } from "../../domain/importance.ts";
+import type { RankingInput } from "../../domain/ranking/input.ts";
+import { rankCandidates } from "../../domain/ranking/rank.ts";
 import { temporalScore } from "../../domain/scoring.ts";
-import type { Candidate } from "./candidates.ts";
+import { type Candidate, withParts } from "./candidates.ts";
+import type { Features } from "./features.ts";
 
 /** From candidates to hits: the parts of each score, the score itself, and the order. */
 
@@ -34,6 +37,34 @@ export function rank(candidates: readonly Candidate[], now: Date, score: (parts:
         b.candidate.created_at.getTime() - a.candidate.created_at.getTime() ||
         (a.candidate.id < b.candidate.id ? 1 : -1),
     );
+}
+
+/** A query of one word looks it up; a longer one asks for something, and what answers it need not have a word of it. */
+const ASKS = 2;
+
+/**
+ * By what speaks for them, best first. Rows that are only beside a found one and have none of the query's words are hits
+ * where `neighbours` says so and the query asks for something.
+ */
+export function rankRelevant(
+  input: RankingInput<Features>,
+  { neighbours }: { readonly neighbours: boolean },
+): Ranked[] {
+  const all = neighbours && (input.terms.length === 0 || input.terms.length >= ASKS);
+  const isHit = ({ neighbour, frequencies }: Features) => all || !neighbour || frequencies.some((count) => count > 0);
+  const temporal = ({ lastAccessedAt, happenedAt, accessCount }: Features) =>
+    temporalScore(lastAccessedAt ?? happenedAt, accessCount, input.now);
+  const ranked = rankCandidates(input, { temporal }).filter(({ candidate }) => isHit(candidate));
+  return ranked.map(({ candidate, score, fts }) => ({
+    candidate: withParts(candidate, fts),
+    score,
+    scores: {
+      fts,
+      semantic: Math.max(0, candidate.cosine ?? 0),
+      temporal: Math.min(1, temporal(candidate)),
+      importance: candidate.importance,
+    },
+  }));
 }
 
 /** A hit without expansion; `content` is the whole one. */

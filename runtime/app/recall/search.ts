@@ -2,14 +2,15 @@ import type { Database } from "../../contracts/database.ts";
 import { MemoryError } from "../../contracts/errors.ts";
 import type { MemoryHit, SearchMode, SearchScope, Visibility } from "../../contracts/memory.ts";
 import { type SearchWeights, searchScore } from "../../domain/scoring.ts";
-import { identifiersIn, spellableWords } from "../../domain/search-terms.ts";
-import { type Candidate, findCandidates, scored } from "./candidates.ts";
+import { spellableWords } from "../../domain/search-terms.ts";
+import type { Candidate } from "./candidates.ts";
 import { loadDetails } from "./expansion.ts";
 import type { Filters } from "./filters.ts";
 import { findAlike, findMatching } from "./patterns.ts";
-import { type AnalyzedQuery, analyzeQuery } from "./query-analysis.ts";
-import { partsOf, rank, toHit } from "./ranking.ts";
-import { type Embed, vectorText } from "./vectors.ts";
+import type { AnalyzedQuery } from "./query-analysis.ts";
+import { partsOf, type Ranked, rank, rankRelevant, toHit } from "./ranking.ts";
+import { findRelevant, type RelevanceMode } from "./relevance.ts";
+import type { Embed } from "./vectors.ts";
 
 /** memory_search: candidates by words, letters and vectors, ranked by relevance first, the best summaries opened up. */
 
@@ -36,12 +37,6 @@ export interface SearchDeps {
 const POOL = 800;
 const HEAD = 4_000;
 const EXPANDED_SUMMARIES = 3;
-/** Candidates by words, and as many by vectors. */
-const TOP = 100;
-/** So many of each bring the messages beside them. */
-const BESIDES = 30;
-/** What the ranking is told of a content. */
-const RANKED_HEAD = 400;
 /**
  * When nothing is found, the query's words are looked up as possibly misspelled ones: two letters that changed places
  * leave 0.45 of a word of ten. That is a guess, so it is a quick one.
@@ -55,12 +50,10 @@ const ALIKE_WORTH = 0.5;
 
 export async function search(deps: SearchDeps, request: SearchRequest): Promise<MemoryHit[]> {
   request.signal?.throwIfAborted();
-  const found = await candidatesOf(deps, request);
+  const found = await rankedOf(deps, request);
   request.signal?.throwIfAborted();
-  const score = (parts: Parameters<typeof searchScore>[0]) => searchScore(parts, found.computed, deps.weights);
   const now = deps.now();
-  const ranked = rank(found.candidates, now, score);
-  const best = ranked.slice(0, request.limit);
+  const best = found.ranked.slice(0, request.limit);
   const summaries = request.expand
     ? best.filter(({ candidate }) => candidate.kind === "summary").slice(0, EXPANDED_SUMMARIES)
     : [];
@@ -70,10 +63,14 @@ export async function search(deps: SearchDeps, request: SearchRequest): Promise<
     summaries.map(({ candidate }) => candidate.id),
     request.filters.visibility,
   );
-  const known = new Map(ranked.map((one) => [one.candidate.id, one]));
+  const known = new Map(found.ranked.map((one) => [one.candidate.id, one]));
   const under = (candidate: Candidate): MemoryHit => {
-    const scores = known.get(candidate.id)?.scores ?? partsOf(candidate, now);
-    return toHit({ candidate, scores, score: score(scores) }, candidate.head);
+    const { scores, score } = known.get(candidate.id) ?? unranked(candidate);
+    return toHit({ candidate, scores, score }, candidate.head);
+  };
+  const unranked = (candidate: Candidate) => {
+    const scores = partsOf(candidate, now);
+    return { scores, score: searchScore(scores, found.computed, deps.weights) };
   };
   return best.map((one) => {
     const hit = toHit(one, details.contents.get(`${one.candidate.kind} ${one.candidate.id}`) ?? one.candidate.head);
@@ -84,61 +81,40 @@ export async function search(deps: SearchDeps, request: SearchRequest): Promise<
 }
 
 interface Found {
-  readonly candidates: readonly Candidate[];
+  readonly ranked: readonly Ranked[];
   /** Which parts the search computed. */
   readonly computed: { readonly fts: boolean; readonly semantic: boolean };
 }
 
-async function candidatesOf(deps: SearchDeps, request: SearchRequest): Promise<Found> {
+function ranked(deps: SearchDeps, candidates: readonly Candidate[], computed: Found["computed"]): Found {
+  return { ranked: rank(candidates, deps.now(), (parts) => searchScore(parts, computed, deps.weights)), computed };
+}
+
+async function rankedOf(deps: SearchDeps, request: SearchRequest): Promise<Found> {
   const { database } = deps;
   const { query, mode, scope, filters } = request;
   const pattern = { scope, filters, pool: POOL, top: Math.max(100, request.limit), head: HEAD };
+  const computed = { fts: true, semantic: false };
   switch (mode) {
-    case "regex": {
-      const candidates = await findMatching(database, query, { ...pattern, number: deps.nextNumber() });
-      return { candidates, computed: { fts: true, semantic: false } };
-    }
+    case "regex":
+      return ranked(deps, await findMatching(database, query, { ...pattern, number: deps.nextNumber() }), computed);
     case "trigram": {
       const request = { ...pattern, ...ALIKE, pool: 80, number: deps.nextNumber() };
-      const candidates = await findAlike(database, query, spellableWords(query).slice(0, ALIKE_WORDS), request);
-      return { candidates, computed: { fts: true, semantic: false } };
+      const words = spellableWords(query).slice(0, ALIKE_WORDS);
+      return ranked(deps, await findAlike(database, query, words, request), computed);
     }
     default:
-      return byWordsAndVectors(deps, request);
+      return byWordsAndVectors(deps, request, mode);
   }
 }
 
-async function byWordsAndVectors(deps: SearchDeps, request: SearchRequest): Promise<Found> {
-  const { database } = deps;
-  const { query, mode, scope, filters } = request;
-  const analyzed = await analyzeQuery(database, query, filters);
-  if (mode === "vector" && analyzed.model === null) throw noVectors("no embedding model is configured");
-  const vector = mode === "fts" ? null : await queryVector(deps, analyzed, request);
-  if (mode === "vector" && vector === null) throw noVectors("the embedding model cannot be reached");
-  const found = await findCandidates(database, analyzed, {
-    scope,
-    filters,
-    byWords: mode !== "vector",
-    identifiers: mode === "hybrid" ? identifiersIn(query) : [],
-    vector,
-    top: TOP,
-    besides: BESIDES,
-    head: RANKED_HEAD,
-    nextNumber: deps.nextNumber,
-  });
-  const candidates = scored(
-    analyzed,
-    found.filter(({ neighbour }) => !neighbour),
-  );
-  const computed = { fts: mode !== "vector", semantic: vector !== null };
-  if (mode !== "hybrid" || candidates.length > 0) return { candidates, computed };
-  return { candidates: await misspelled(deps, request), computed };
-}
-
-async function queryVector(deps: SearchDeps, { model }: AnalyzedQuery, request: SearchRequest): Promise<string | null> {
-  if (model === null) return null;
-  const vector = await deps.embedQuery(model, request.query, request.signal);
-  return vector === null ? null : vectorText(vector, model.dimensions);
+async function byWordsAndVectors(deps: SearchDeps, request: SearchRequest, mode: RelevanceMode): Promise<Found> {
+  const input = await findRelevant(deps, { ...request, mode });
+  const computed = { fts: mode !== "vector", semantic: input.candidates.some(({ cosine }) => cosine !== null) };
+  if (mode === "hybrid" && input.candidates.length === 0) {
+    return ranked(deps, await misspelled(deps, request), computed);
+  }
+  return { ranked: rankRelevant(input, { neighbours: mode !== "fts" }), computed };
 }
 
 async function misspelled(deps: SearchDeps, { query, scope, filters }: SearchRequest): Promise<Candidate[]> {
@@ -153,13 +129,6 @@ async function misspelled(deps: SearchDeps, { query, scope, filters }: SearchReq
     if (error instanceof MemoryError && error.code === "MEMORY_TIMEOUT") return [];
     throw error;
   }
-}
-
-export function noVectors(why: string): MemoryError {
-  return new MemoryError("MEMORY_INVALID_ARGUMENT", `Search by vectors is not possible: ${why}.`, {
-    hint: "Use the mode hybrid or fts, or set memory.embedding in cairn.yaml.",
-    issues: [{ path: "mode", message: why }],
-  });
 }
 
 /** Filters that everybody passes through here; kept apart so that tools and memory build them alike. */

@@ -17,14 +17,12 @@ export const FEATURES = [
   "answer",
   /** Cosines of it and its neighbours. */
   "meaning",
-  /** It is said by somebody who is asked about. */
+  /** Somebody who is asked about says it of themselves: I, my, we. */
   "speaker",
   /** Its conversation has somebody in it who is asked about. */
   "company",
   /** It is from about the time that is asked about. */
   "date",
-  /** It tells of its speaker: I, my, we. */
-  "first_person",
   /** It asks nothing. */
   "statement",
   "temporal",
@@ -38,7 +36,7 @@ export type FeatureColumns = Readonly<Record<Feature, Float64Array | null>>;
 
 export interface Described {
   readonly columns: FeatureColumns;
-  /** BM25 of each row alone, which a hit reports, 0 to 1. */
+  /** BM25 of each row in its window, which a hit reports, 0 to 1. */
   readonly fts: Float64Array;
 }
 
@@ -67,17 +65,19 @@ export function describe<Candidate extends RankingCandidate>(
   const asked = askedAbout(input.query, candidates);
   const times = timesIn(input.query, input.now);
   return {
-    fts: likeness(ownWords({ ...given, terms: input.terms, candidates }, BM25)),
+    fts: likeness(windowWords(given, places, BM25)),
     columns: {
       words: anyWords ? words : null,
       window: anyWords ? window : null,
       sitting: anyWords ? sittingOf(candidates, window, places) : null,
       answer: anyWords ? answerOf(words, asks, places) : null,
       meaning: meaning(candidates, places),
-      speaker: asked === null ? null : flags(asked.said),
+      speaker:
+        asked === null
+          ? null
+          : flags(candidates.map(({ head }, n) => asked.said[n] === true && FIRST_PERSON.test(head))),
       company: asked === null ? null : flags(asked.present),
       date: times.length === 0 ? null : Float64Array.from(candidates, (one) => nearness(one.happenedAt, times)),
-      first_person: flags(candidates.map(({ head }) => FIRST_PERSON.test(head))),
       statement: flags(asks.map((one) => !one)),
       temporal: Float64Array.from(candidates, (one) => unit(temporal(one))),
       importance: Float64Array.from(candidates, ({ importance }) => unit(importance)),

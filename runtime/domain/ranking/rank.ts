@@ -8,7 +8,7 @@ export interface RankedCandidate<Candidate> {
   readonly candidate: Candidate;
   /** 0 to 1. Comparable within one search. */
   readonly score: number;
-  /** BM25 of its own words, 0 to 1. */
+  /** BM25 of its words and, by a share, of those around it, 0 to 1. */
   readonly fts: number;
 }
 

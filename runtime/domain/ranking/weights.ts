@@ -8,15 +8,14 @@ export type Weights = Readonly<Record<Feature, number>>;
  * enough to order what is equally relevant, never without effect.
  */
 export const WEIGHTS: Weights = {
-  words: 2.6,
-  window: 4.3,
-  sitting: 4.2,
-  answer: 4.9,
-  meaning: 6,
-  speaker: 0.9,
-  company: 2,
-  date: 9.4,
-  first_person: 0.9,
+  words: 2.7,
+  window: 5.8,
+  sitting: 4.9,
+  answer: 3.2,
+  meaning: 5,
+  speaker: 1.1,
+  company: 4.9,
+  date: 11.4,
   statement: 0.6,
   temporal: 0.5,
   importance: 0.2,

@@ -1,0 +1,64 @@
+import { MemoryError } from "../../contracts/errors.ts";
+import type { SearchMode, SearchScope } from "../../contracts/memory.ts";
+import type { RankingInput } from "../../domain/ranking/input.ts";
+import { identifiersIn } from "../../domain/search-terms.ts";
+import { findCandidates } from "./candidates.ts";
+import type { Features } from "./features.ts";
+import type { Filters } from "./filters.ts";
+import { analyzeQuery } from "./query-analysis.ts";
+import type { SearchDeps } from "./search.ts";
+import { vectorText } from "./vectors.ts";
+
+/** What may be relevant to a query by its words and its meaning, with all that the ranking wants to know. */
+
+export type RelevanceMode = Extract<SearchMode, "hybrid" | "fts" | "vector">;
+
+export interface RelevanceRequest {
+  readonly query: string;
+  readonly mode: RelevanceMode;
+  readonly scope: SearchScope;
+  readonly filters: Filters;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Candidates by words, and as many by vectors. */
+const TOP = 100;
+/** So many of each bring the messages beside them. */
+const BESIDES = 30;
+/** What the ranking is told of a content, in UTF-16 units. */
+const HEAD = 400;
+
+/** Rejects with MEMORY_INVALID_ARGUMENT when vectors are asked for and there are none. */
+export async function findRelevant(deps: SearchDeps, request: RelevanceRequest): Promise<RankingInput<Features>> {
+  const { query, mode, scope, filters } = request;
+  const analyzed = await analyzeQuery(deps.database, query, filters);
+  const { model } = analyzed;
+  if (mode === "vector" && model === null) throw noVectors("no embedding model is configured");
+  const embedded = mode === "fts" || model === null ? null : await deps.embedQuery(model, query, request.signal);
+  if (mode === "vector" && embedded === null) throw noVectors("the embedding model cannot be reached");
+  const candidates = await findCandidates(deps.database, analyzed, {
+    scope,
+    filters,
+    byWords: mode !== "vector",
+    identifiers: mode === "hybrid" ? identifiersIn(query) : [],
+    vector: embedded === null || model === null ? null : vectorText(embedded, model.dimensions),
+    top: TOP,
+    besides: BESIDES,
+    head: HEAD,
+    nextNumber: deps.nextNumber,
+  });
+  return {
+    terms: mode === "vector" ? [] : analyzed.terms,
+    averageLength: analyzed.averageLength,
+    query,
+    now: deps.now(),
+    candidates,
+  };
+}
+
+function noVectors(why: string): MemoryError {
+  return new MemoryError("MEMORY_INVALID_ARGUMENT", `Search by vectors is not possible: ${why}.`, {
+    hint: "Use the mode hybrid or fts, or set memory.embedding in cairn.yaml.",
+    issues: [{ path: "mode", message: why }],
+  });
+}
