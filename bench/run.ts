@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- [names]`: runs the named benches, or all, one after the other, and prints one JSON document. Progress goes to
+ * `npm run bench -- [names] [--option value]`: runs the named benches, or all, one after the other, and prints one JSON document. Progress goes to
  * standard error. Exits with 1 when a bench failed to run; a goal that was missed is a result, not a failure.
  */
 
@@ -16,7 +16,24 @@ const SUFFIX = ".bench.ts";
 
 process.exitCode = await main(process.argv.slice(2));
 
-async function main(asked: readonly string[]): Promise<number> {
+/** `--name value` is an option of a bench; what remains are names. */
+function parse(args: readonly string[]): { readonly asked: readonly string[]; readonly options: Map<string, string> } {
+  const asked: string[] = [];
+  const options = new Map<string, string>();
+  for (let n = 0; n < args.length; n += 1) {
+    const [name, value] = [args[n] ?? "", args[n + 1]];
+    if (name.startsWith("--") && value !== undefined) {
+      options.set(name.slice(2), value);
+      n += 1;
+    } else {
+      asked.push(name);
+    }
+  }
+  return { asked, options };
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  const { asked, options } = parse(args);
   const known = globSync(`*${SUFFIX}`, { cwd: FOLDER })
     .map((file) => basename(file, SUFFIX))
     .sort();
@@ -35,7 +52,7 @@ async function main(asked: readonly string[]): Promise<number> {
       if (stop.signal.aborted) break;
       const report = new Report(name);
       try {
-        await runBench(name, report, postgres, stop.signal);
+        await runBench(name, new Context(report, postgres, stop.signal, options));
       } catch (error) {
         failed.push({ bench: name, error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
       }
@@ -49,10 +66,9 @@ async function main(asked: readonly string[]): Promise<number> {
   return failed.length > 0 ? 1 : 0;
 }
 
-async function runBench(name: string, report: Report, postgres: SharedPostgres, signal: AbortSignal): Promise<void> {
+async function runBench(name: string, context: Context): Promise<void> {
   const { bench }: { bench: Bench } = await import(pathToFileURL(join(FOLDER, `${name}${SUFFIX}`)).href);
   process.stderr.write(`${name}: ${bench.about}\n`);
-  const context = new Context(report, postgres, signal);
   try {
     await bench.run(context);
   } finally {

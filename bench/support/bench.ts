@@ -11,6 +11,8 @@ export interface Bench {
 export interface BenchContext {
   /** Fires when the run is interrupted. */
   readonly signal: AbortSignal;
+  /** Value of `--<name> VALUE` on the command line. */
+  option(name: string): string | undefined;
   /** Connection string of a new, empty database on a private PostgreSQL server, which the first call starts. */
   postgres(): Promise<string>;
   /** A new folder, removed at the end of the bench. */

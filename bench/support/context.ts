@@ -42,10 +42,22 @@ export class Context implements BenchContext {
   readonly #postgres: SharedPostgres;
   readonly #ends: (() => Promise<void> | void)[] = [];
 
-  constructor(report: Report, postgres: SharedPostgres, signal: AbortSignal) {
+  readonly #options: ReadonlyMap<string, string>;
+
+  constructor(
+    report: Report,
+    postgres: SharedPostgres,
+    signal: AbortSignal,
+    options: ReadonlyMap<string, string> = new Map(),
+  ) {
     this.#report = report;
     this.#postgres = postgres;
     this.signal = signal;
+    this.#options = options;
+  }
+
+  option(name: string): string | undefined {
+    return this.#options.get(name);
   }
 
   postgres(): Promise<string> {
