@@ -7,8 +7,10 @@ import { type CorpusMessage, createCorpus } from "./corpus.ts";
 export interface FillOptions {
   readonly messages: number;
   readonly seed?: number;
-  /** Dimensions of each message's vector; without it there are none. */
+  /** Dimensions of each row's vector; without it there are none. */
   readonly dimensions?: number;
+  /** Whether each conversation has a summary. */
+  readonly summaries?: boolean;
   readonly onProgress?: (text: string) => void;
 }
 
@@ -37,9 +39,24 @@ export async function fillStore(database: Database, options: FillOptions): Promi
   await database.script("alter table messages enable trigger user", HOURS);
   onProgress("indexes of messages");
   await rebuild();
+  if (options.summaries === true) await fillSummaries(database);
   if (dimensions !== undefined) await fillVectors(database, dimensions, onProgress);
   onProgress("vacuum analyze");
   await database.script("vacuum analyze", HOURS);
+}
+
+/** One of each conversation, which says the beginnings of its messages. */
+async function fillSummaries(database: Database): Promise<void> {
+  await database.script(
+    `insert into summaries (id, conversation_id, content, message_count, earliest_at, latest_at)
+       select md5('summary ' || conversation_id)::uuid, conversation_id, string_agg(left(content, 60), ' ' order by seq),
+         count(*), min(created_at), max(created_at)
+       from messages group by conversation_id;
+     insert into summary_sources (summary_id, message_id, ordinal)
+       select md5('summary ' || conversation_id)::uuid, id, row_number() over (partition by conversation_id order by seq)
+       from messages`,
+    HOURS,
+  );
 }
 
 /** Drops the table's indexes that no constraint needs; what is returned makes them again. */
@@ -114,6 +131,15 @@ async function fillVectors(database: Database, dimensions: number, onProgress: (
     );
     if (from % 200_000 === 0) onProgress(`${from} vectors`);
   }
+  await database.transaction(
+    (tx) =>
+      tx.query(
+        `insert into ${embeddingTable(id)} (kind, id, embedding)
+         select 'summary', s.id, a.v from summaries s
+         join bench_directions a on a.n = abs(hashtext(s.conversation_id::text)) % ${DIRECTIONS}`,
+      ),
+    HOURS,
+  );
   onProgress("index of vectors");
   await rebuild();
 }

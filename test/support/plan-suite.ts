@@ -1,0 +1,143 @@
+import { expect, it } from "vitest";
+import { createCorpus } from "../../bench/support/corpus.ts";
+import { fillStore, queryVector } from "../../bench/support/filled-store.ts";
+import { claim } from "../../runtime/app/embedding/work.ts";
+import { createMemoryTools } from "../../runtime/app/memory-tools.ts";
+import { countBatch } from "../../runtime/app/terms/count.ts";
+import { createTermCounter } from "../../runtime/app/terms/terms.ts";
+import type { Database } from "../../runtime/contracts/database.ts";
+import { memoryOf, said, systemClock, write, writerOf } from "./memory.ts";
+import { type Cost, costOf, recording, type Sent } from "./plans.ts";
+
+/**
+ * What the statements of the memory read in a large store, whatever its size: the same bounds hold for any number of
+ * messages. Nothing reads a table of the transcript from one end to the other.
+ */
+
+export interface PlanSuite {
+  readonly database: Database;
+  readonly messages: number;
+}
+
+interface Bounds {
+  /** Rows read by one statement. */
+  readonly rows: number;
+  /** Pages of 8 kB touched by one statement. */
+  readonly buffers: number;
+}
+
+/** A search looks at some thousand rows at most, and at as many places of an index. */
+const SEARCH: Bounds = { rows: 20_000, buffers: 20_000 };
+const FEW: Bounds = { rows: 1_000, buffers: 2_000 };
+/** Tables that grow with the transcript, and rows of them that may be read in sequence where a limit ends it. */
+const LARGE = /^(messages|summaries|summary_sources|conversations|message_keys|embeddings_\d+|search_terms)$/;
+const SEQUENTIAL_ROWS = 2_500;
+
+const DIMENSIONS = 64;
+
+/** Fills the store and adds one test for each way to use it. `open` answers a migrated, empty database. */
+export function testPlans(open: () => Promise<Database>, messages: number, timeoutMs: number): void {
+  const corpus = createCorpus({ messages });
+  let store: Promise<Database> | undefined;
+
+  async function filled(): Promise<Database> {
+    const database = await open();
+    await fillStore(database, { messages, dimensions: DIMENSIONS, summaries: true });
+    await createTermCounter(database).run();
+    await database.script("analyze", { statementTimeoutMs: 60_000 });
+    return database;
+  }
+
+  function bounded(name: string, bounds: Bounds, run: (use: Use) => Promise<unknown>): void {
+    it(`${name}: at most ${bounds.rows} rows and ${bounds.buffers} pages a statement`, {
+      timeout: timeoutMs,
+    }, async () => {
+      store ??= filled();
+      const database = await store;
+      const sent: Sent[] = [];
+      await run(await useOf(database, sent));
+      expect(sent.length, "statements").toBeGreaterThan(0);
+      for (const one of sent) expectWithin(await costOf(database, one), bounds, one);
+    });
+  }
+
+  interface Use {
+    readonly database: Database;
+    readonly memory: ReturnType<typeof memoryOf>;
+    readonly tools: ReturnType<typeof createMemoryTools>;
+  }
+
+  async function useOf(plain: Database, sent: Sent[]): Promise<Use> {
+    const database = recording(plain, sent);
+    const vector = await queryVector(plain, 3);
+    const memory = memoryOf(database, { embed: async () => vector });
+    return { database, memory, tools: createMemoryTools({ database, memory, clock: systemClock, timezone: "UTC" }) };
+  }
+
+  const search = (query: string, options?: Parameters<Use["memory"]["search"]>[1]) => async (use: Use) => {
+    await use.memory.search(query, options);
+    await use.memory.settled();
+  };
+  const rare = corpus.word(30_000);
+  const common = corpus.word(3);
+  const user = { channel: "agent", user: "user-7" };
+  const tenth = new Date(Date.now() - messages * 4_000).toISOString();
+
+  bounded("a question", SEARCH, search(corpus.question(3)));
+  bounded("a question by words", SEARCH, search(corpus.question(4), { mode: "fts" }));
+  bounded("a question by vectors", SEARCH, search(corpus.question(4), { mode: "vector" }));
+  bounded("a rare word", SEARCH, search(rare, { mode: "fts" }));
+  bounded("a rare and a common word", SEARCH, search(`${common} ${rare}`));
+  bounded("a common word", SEARCH, search(common, { mode: "fts" }));
+  bounded("several common words", SEARCH, search([1, 2, 3, 4, 5].map(corpus.word).join(" "), { mode: "fts" }));
+  bounded("a long text", SEARCH, search(Array.from({ length: 400 }, (_, n) => corpus.word(n * 7)).join(" ")));
+  bounded("an identifier", SEARCH, search("node-37"));
+  bounded("a part of a path", SEARCH, search("part30/file7"));
+  bounded("similar letters", SEARCH, search(`${rare.slice(0, 4)}x${rare.slice(4)}`, { mode: "trigram" }));
+  bounded("a regular expression", SEARCH, search("src/app/part30/file[0-9]+", { mode: "regex" }));
+  bounded("messages alone", SEARCH, search(corpus.question(5), { scope: "messages" }));
+  bounded("summaries alone", SEARCH, search(corpus.question(5), { scope: "summaries" }));
+  bounded("an agent with many messages", SEARCH, search(corpus.question(6), { agent: "main" }));
+  bounded("an agent with few messages", SEARCH, search(corpus.question(6), { agent: "agent-6", mode: "fts" }));
+  bounded("a user", SEARCH, search(corpus.question(7), { visibility: user }));
+  bounded("the last tenth of the time", SEARCH, search(corpus.question(8), { since: tenth, mode: "fts" }));
+  bounded("the context of a turn", SEARCH, ({ memory }) =>
+    memory.getContextForTurn(corpus.question(9), "main", { visibility: user }),
+  );
+  bounded("the history of a session", FEW, ({ memory }) => memory.getSessionHistory("main:agent:0"));
+  bounded("the newest messages", FEW, ({ tools }) => tools.call("memory_browse", {}, { visibility: { all: true } }));
+  bounded("the newest of an agent", FEW, ({ tools }) =>
+    tools.call("memory_browse", { agent: "agent-6" }, { visibility: { all: true } }),
+  );
+  bounded("the oldest since a time", FEW, ({ tools }) =>
+    tools.call("memory_browse", { since: tenth, order: "asc" }, { visibility: { all: true } }),
+  );
+  bounded("a message in full", FEW, async ({ database, tools }) => {
+    const { rows } = await database.query<{ id: string }>("select id from messages order by created_at, seq limit 1");
+    await tools.call("memory_get_full", { id: rows[0]?.id ?? "" }, { visibility: { all: true } });
+  });
+  bounded("writing a message", FEW, ({ database }) => write(writerOf(database), "main:agent:0", [said("one more")]));
+  bounded("claiming rows to embed", { rows: 5_000, buffers: 20_000 }, ({ database }) =>
+    claim(database, {
+      modelId: 1,
+      claimant: "00000000-0000-4000-8000-000000000001",
+      limit: 32,
+      limitFailed: 2,
+      leaseMs: 1_000,
+      scanned: { message: 0, summary: 0 },
+    }),
+  );
+  bounded("counting the words of new rows", { rows: 20_000, buffers: 20_000 }, async ({ database }) => {
+    await write(writerOf(database), "main:agent:0", [said("words that are new")]);
+    await countBatch(database, "message", 100);
+  });
+}
+
+function expectWithin({ rows, buffers, sequential, plan }: Cost, bounds: Bounds, { text }: Sent): void {
+  const told = `${text}\n${plan}`;
+  expect(rows, told).toBeLessThanOrEqual(bounds.rows);
+  expect(buffers, told).toBeLessThanOrEqual(bounds.buffers);
+  for (const [table, read] of Object.entries(sequential)) {
+    if (LARGE.test(table)) expect(read, `${table} is read in sequence\n${told}`).toBeLessThanOrEqual(SEQUENTIAL_ROWS);
+  }
+}
