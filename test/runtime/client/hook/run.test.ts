@@ -1,4 +1,4 @@
-import { appendFile, mkdir, readdir, readFile, rm, stat, symlink, truncate, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readdir, readFile, rename, rm, stat, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
@@ -146,11 +146,16 @@ describe("a session of Claude Code", () => {
     const text = await sessionText("claude-code");
     await writeFile(path, text);
     await call("Stop");
-    await rm(path);
-    await writeFile(path, `${text.split("\n").slice(0, 3).join("\n")}\n`);
+    // Longer than the former: only its inode tells.
+    const message = { role: "user", content: "begin again" };
+    const first = JSON.stringify({ type: "user", uuid: "new", sessionId: CLAUDE, message });
+    await writeFile(`${path}.new`, `${first}\n${text}`);
+    await rename(`${path}.new`, path);
     await call("Stop");
-    expect(node.requests.map(({ events }) => events.length)).toEqual([12, 2]);
-    expect(node.stored.get(`claude-code:${CLAUDE}`)).toHaveLength(12);
+    await truncate(path, first.length + 1);
+    await call("Stop");
+    expect(node.requests.map(({ events }) => events.length)).toEqual([12, 13, 1]);
+    expect(node.stored.get(`claude-code:${CLAUDE}`)).toHaveLength(13);
   });
 
   test("lines that are no JSON, and a cursor that is none, cost nothing but time", async () => {

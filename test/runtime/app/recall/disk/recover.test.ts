@@ -230,7 +230,9 @@ describe("a pointer to a part in SQLite", () => {
     await writeFile(join(root, "empty.db"), "");
     await writeFile(join(root, "text.db"), claudeLine(LONG));
     const view = new DatabaseSync(join(root, "view.db"));
-    view.exec("create table message (id, data); create view part as select 'prt_100' as id");
+    const computed = JSON.stringify({ type: "tool", callID: "c", tool: "write", state });
+    view.exec(`create table message (id, data); insert into message values ('m', '{}');
+      create view part as select 'prt_100' as id, 'm' as message_id, 1 as time_created, '${computed}' as data`);
     view.close();
     const lengths = { full_tool_result_length: LONG.length };
     const head = { tool_name: "write", tool_result: LONG.slice(0, 16_000) };
