@@ -1,0 +1,137 @@
+/**
+ * The same conversations and questions for other memory systems and this one: same server, same vectors, in turns.
+ * CAIRN_BENCH_LOCOMO names a LoCoMo file, CAIRN_BENCH_ENCODER the base address of an OpenAI-style embeddings API.
+ */
+
+import { randomUUID } from "node:crypto";
+import pg from "pg";
+import type { Peer, PeerRow } from "./peers/peer.d.ts";
+import type { Bench, BenchContext } from "./support/bench.ts";
+import { startCachedEncoder } from "./support/peers/cached-encoder.ts";
+import { openCairn } from "./support/peers/cairn.ts";
+import { installPeers } from "./support/peers/install.ts";
+import { type Conversation, readLocomo } from "./support/recall/locomo.ts";
+import { named } from "./support/recall/store.ts";
+
+const MODEL = "all-minilm-l6-v2";
+const LIMIT = 10;
+/** Of the searches' times: each question is asked once, these first ones unmeasured. */
+const WARM_UP = 20;
+
+interface Contestant {
+  readonly name: string;
+  readonly peer: Peer;
+  readonly adds: number[];
+  readonly searches: number[];
+  /** Share of each question's evidence among the hits, in whatever order: one of the others sorts them by time. */
+  readonly recalls: number[];
+}
+
+export const bench: Bench = {
+  about:
+    "LoCoMo in mem0ai, @mastra/memory and here: adds one by one, searches with k=10, turn-level recall in one conversation",
+  async run(context) {
+    const { CAIRN_BENCH_LOCOMO: file, CAIRN_BENCH_ENCODER: encoderUrl } = process.env;
+    if (!file || !encoderUrl) {
+      process.stderr.write("peers: skipped, CAIRN_BENCH_LOCOMO and CAIRN_BENCH_ENCODER are not set\n");
+      return;
+    }
+    const conversations = await readLocomo(file);
+    const encoder = await startCachedEncoder(context, encoderUrl, MODEL);
+    const rows = conversations.map((conversation) => ({ conversation, rows: rowsOf(conversation) }));
+    await encoder.warm(rows.flatMap(({ rows }) => rows.map(({ text }) => text)));
+    await encoder.warm(conversations.flatMap(({ questions }) => questions.map(({ text }) => text)));
+    const contestants: Contestant[] = [];
+    const enter = (name: string, peer: Peer) => {
+      context.defer(() => peer.close());
+      contestants.push({ name, peer, adds: [], searches: [], recalls: [] });
+    };
+    const options = { embeddingsUrl: encoder.url, model: MODEL, dimensions: encoder.dimensions };
+    const cairn = await openCairn({ ...options, connectionString: await database(context) });
+    enter("cairn", cairn);
+    for (const { name, open } of await installPeers(["mem0.js", "mastra.js"], context.signal)) {
+      enter(name, await open({ ...options, connectionString: await database(context) }));
+    }
+    context.begin();
+    await addAll(
+      contestants,
+      rows.flatMap(({ rows }) => rows),
+    );
+    context.together(() => {
+      for (const { name, adds } of contestants) context.samples({ name: `add: ${name}`, unit: "ms" }, adds);
+    });
+    await cairn.settle(context.signal);
+    // One of the others has parts of a question encoded, too: nobody is to wait for the encoder when it is measured. Ours
+    // remembers vectors of questions, which would be no fair start.
+    await askAll(contestants.slice(1), rows, context.signal);
+    for (const one of contestants) one.searches.splice(0);
+    for (const one of contestants) one.recalls.splice(0);
+    context.begin();
+    await askAll(contestants, rows, context.signal);
+    context.together(() => report(context, contestants));
+  },
+};
+
+async function database(context: BenchContext): Promise<string> {
+  const connectionString = await context.postgres();
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  await client.query("create extension if not exists vector");
+  await client.end();
+  return connectionString;
+}
+
+function rowsOf({ id, turns }: Conversation): PeerRow[] {
+  const [first] = turns;
+  return turns.map((turn) => ({
+    id: randomUUID(),
+    turn: turn.id,
+    group: id,
+    session: `${id}-${turn.session}`,
+    role: turn.speaker === first?.speaker ? "user" : "assistant",
+    text: named(turn).content,
+    at: new Date(turn.at),
+  }));
+}
+
+async function addAll(contestants: readonly Contestant[], rows: readonly PeerRow[]): Promise<void> {
+  for (const row of rows) {
+    for (const { peer, adds } of contestants) {
+      const began = performance.now();
+      await peer.add(row);
+      adds.push(performance.now() - began);
+    }
+  }
+}
+
+interface Told {
+  readonly conversation: Conversation;
+  readonly rows: readonly PeerRow[];
+}
+
+async function askAll(contestants: readonly Contestant[], told: readonly Told[], signal: AbortSignal): Promise<void> {
+  let asked = 0;
+  for (const { conversation, rows } of told) {
+    const turns = new Map(rows.map(({ id, turn }) => [id, turn]));
+    const session = rows.at(-1)?.session ?? "";
+    for (const { text, evidence } of conversation.questions) {
+      signal.throwIfAborted();
+      for (const { peer, searches, recalls } of contestants) {
+        const began = performance.now();
+        const found = await peer.search({ group: conversation.id, session, query: text, limit: LIMIT });
+        if (asked >= WARM_UP) searches.push(performance.now() - began);
+        const ids = found.map((id) => turns.get(id));
+        recalls.push(evidence.filter((turn) => ids.includes(turn)).length / evidence.length);
+      }
+      asked += 1;
+    }
+  }
+}
+
+function report(context: BenchContext, contestants: readonly Contestant[]): void {
+  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  for (const { name, searches, recalls } of contestants) {
+    context.samples({ name: `search with its query's vector: ${name}`, unit: "ms" }, searches);
+    context.value({ name: `recall at 10: ${name}`, unit: "share" }, mean(recalls));
+  }
+}
