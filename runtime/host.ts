@@ -124,15 +124,8 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   const singleNode = config.deployment.nodes.length <= 1;
   const jobs = createJobQueue({ database, logger, newId, migrate: singleNode });
   const synthesis = createSynthesisQueue({ database, jobs, logger });
-  const embedding = createEmbeddingParts(config, {
-    database,
-    jobs,
-    home: loaded.home,
-    node: identity.id,
-    clock,
-    newId,
-    logger,
-  });
+  const work = { database, jobs, boot, clock, newId, logger };
+  const embedding = createEmbeddingParts(config, { ...work, home: loaded.home });
   const synthesizer = createSynthesisParts(loaded, {
     database,
     jobs,
@@ -154,16 +147,8 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     },
   });
   const countTokens = createTokenizer();
-  const compaction = createCompactionParts(config, {
-    database,
-    jobs,
-    node: identity.id,
-    countTokens,
-    clock,
-    newId,
-    logger,
-    onStored: () => embedding?.embedder.wake(),
-  });
+  const onStored = () => embedding?.embedder.wake();
+  const compaction = createCompactionParts(config, { ...work, countTokens, onStored });
   const memory = createMemory({
     database,
     writer,

@@ -15,7 +15,8 @@ import { createTextModel } from "./text-models.ts";
 export interface CompactionHostDeps {
   readonly database: Database;
   readonly jobs: JobQueue;
-  readonly node: string;
+  /** Of this start of the process. */
+  readonly boot: string;
   readonly countTokens: CountTokens;
   readonly clock: Clock;
   readonly newId: NewId;
@@ -52,7 +53,7 @@ export function createCompactionParts(config: Config, deps: CompactionHostDeps):
   // Was checked when the configuration was read.
   if (name === undefined) throw new ConfigError("CONFIG_INVALID", "memory.summarizer.model is missing.");
   const logger = deps.logger.child({ part: "compactor" });
-  const { database, jobs, node, countTokens, clock, newId, onStored } = deps;
+  const { database, jobs, boot, countTokens, clock, newId, onStored } = deps;
   const compaction = createCompaction({
     database,
     model: createTextModel({ path: "memory.summarizer", baseUrl, model: name, apiKey }, logger),
@@ -64,7 +65,7 @@ export function createCompactionParts(config: Config, deps: CompactionHostDeps):
     logger,
     onStored,
   });
-  const compactor = createCompactor({ compaction, jobs, node, intervalMs: interval, logger });
+  const compactor = createCompactor({ compaction, jobs, boot, intervalMs: interval, logger });
   return {
     start: () => compactor.start(),
     wake: () => compactor.wake(),

@@ -28,7 +28,8 @@ export interface EmbeddingHostDeps {
   readonly database: Database;
   readonly jobs: JobQueue;
   readonly home: string;
-  readonly node: string;
+  /** Of this start of the process: the job of one that was killed counts as running for a while. */
+  readonly boot: string;
   readonly clock: Clock;
   readonly newId: NewId;
   readonly logger: Logger;
@@ -38,7 +39,7 @@ export function createEmbeddingParts(config: Config, deps: EmbeddingHostDeps): E
   const service = createService(config.memory.embedding, deps.home);
   if (service === null) return null;
   const { batch, interval } = config.memory.embedding;
-  const { database, jobs, clock, newId, node } = deps;
+  const { database, jobs, clock, newId, boot } = deps;
   const logger = deps.logger.child({ part: "embedder" });
   const queries = createQueryEmbedding({ service, logger });
   const embedding = createEmbedding({
@@ -54,7 +55,7 @@ export function createEmbeddingParts(config: Config, deps: EmbeddingHostDeps): E
     service,
     queries,
     embedding,
-    embedder: createEmbedder({ embedding, jobs, node, intervalMs: interval, logger }),
+    embedder: createEmbedder({ embedding, jobs, node: boot, intervalMs: interval, logger }),
     async close() {
       await queries.settled();
       await service.close();

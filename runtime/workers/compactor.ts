@@ -7,8 +7,8 @@ import type { Logger } from "../contracts/ports.ts";
 export interface CompactorDeps {
   readonly compaction: Pick<Compaction, "run">;
   readonly jobs: Pick<JobQueue, "enqueue" | "work">;
-  /** Names this node's job. */
-  readonly node: string;
+  /** Names this process's job: one of a process that was killed counts as running for a while. */
+  readonly boot: string;
   readonly intervalMs: number;
   readonly logger: Pick<Logger, "warn">;
 }
@@ -20,13 +20,13 @@ export interface Compactor {
   stop(): void;
 }
 
-export function createCompactor({ compaction, jobs, node, intervalMs, logger }: CompactorDeps): Compactor {
+export function createCompactor({ compaction, jobs, boot, intervalMs, logger }: CompactorDeps): Compactor {
   let active = false;
   let ticks: NodeJS.Timeout | null = null;
 
   async function enqueue(): Promise<void> {
     try {
-      await jobs.enqueue(QUEUES.compact, {}, { key: `node:${node}` });
+      await jobs.enqueue(QUEUES.compact, {}, { key: `boot:${boot}` });
     } catch (error) {
       logger.warn({ err: error }, "compaction could not be queued; the next tick tries again");
     }

@@ -7,7 +7,7 @@ import type { Logger } from "../contracts/ports.ts";
 export interface EmbedderDeps {
   readonly embedding: Embedding;
   readonly jobs: Pick<JobQueue, "enqueue" | "work">;
-  /** Names this node's job: nodes that share a store work beside each other. */
+  /** Names this process's job: nodes that share a store work beside each other, and one that was killed holds nobody up. */
   readonly node: string;
   readonly intervalMs: number;
   readonly logger: Pick<Logger, "warn">;
