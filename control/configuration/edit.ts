@@ -11,8 +11,8 @@ import writeFileAtomic from "write-file-atomic";
 import { type Document, parseDocument } from "yaml";
 import { CONFIG_FILE, type ConfigIssue, createRedactor, type Inspection } from "../../runtime/config/index.ts";
 import { hasReference, isSecretReference } from "../../runtime/config/references.ts";
-import { isSecretPath, secretsIn } from "../../runtime/config/secret-values.ts";
-import { texts } from "../../runtime/config/tree.ts";
+import { holdsSecret, isSecretPath, secretsIn } from "../../runtime/config/secret-values.ts";
+import { formatPath, texts } from "../../runtime/config/tree.ts";
 import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import type { Deployment } from "../service/deployment.ts";
 import { type Current, inspectCurrent } from "./current.ts";
@@ -88,6 +88,7 @@ export async function planEdit(
 
   const { inspection: after, missing } = await inspectText(changed, deployment, signal);
   refuseNewErrors(before, after);
+  refuseNewSecrets(text, changed);
   const warnings = newIssues(before.warnings, after.warnings);
   const redact = createRedactor([...secretsOf(before, text), ...secretsOf(after, changed)]);
   const patch = createTwoFilesPatch(CONFIG_FILE, CONFIG_FILE, text, changed, "", "", { context: CONTEXT_LINES });
@@ -127,6 +128,19 @@ function refuseNewErrors(before: Inspection, after: Inspection): void {
   throw new ConfigError("CONFIG_INVALID", ["That would not be a valid configuration:", ...lines].join("\n"), {
     issues: added,
     hint: "Nothing was changed.",
+  });
+}
+
+/** What is there already is warned of elsewhere; an edit puts no secret into a file that is made to be kept in git. */
+function refuseNewSecrets(before: string, after: string): void {
+  const known = new Set([...texts(parseDocument(before).toJS())].map(({ text }) => text));
+  const [added] = [...texts(parseDocument(after).toJS())].filter(({ text }) => holdsSecret(text) && !known.has(text));
+  if (added === undefined) return;
+  const path = formatPath(added.path);
+  const message = "it looks like a key or a password, and cairn.yaml holds none";
+  throw new ConfigError("CONFIG_INVALID", `${path}: ${message}.`, {
+    issues: [{ path, message }],
+    hint: "Nothing was changed. Write it into .env as NAME=... and refer to it as ${NAME}.",
   });
 }
 

@@ -7,8 +7,6 @@ import { parseListen } from "../../runtime/config/index.ts";
 import { THINKING_LEVELS } from "../../runtime/config/schema/agents.ts";
 import { DEPLOYMENT_TARGETS, deploymentSection } from "../../runtime/config/schema/deployment.ts";
 import { dnsLabel, identifier, name, text, timezone, variableName } from "../../runtime/config/schema/scalars.ts";
-import { ConfigValidationError, type Issue } from "../../runtime/contracts/errors.ts";
-import { type AnswerTree, mergeAnswers } from "./answer-tree.ts";
 
 export const PHASES = ["deployment", "agents", "channels"] as const;
 export type Phase = (typeof PHASES)[number];
@@ -242,37 +240,6 @@ export const answersSchema = z.strictObject({
 });
 
 export type Answers = z.output<typeof answersSchema>;
-
-/** Later parts overrule earlier ones, answer by answer. ConfigValidationError names every answer that is not allowed. */
-export function parseAnswers(...parts: readonly AnswerTree[]): Answers {
-  const result = answersSchema.safeParse(mergeAnswers(...parts));
-  if (result.success) return result.data;
-  const issues = result.error.issues.flatMap((issue): Issue[] => {
-    if (issue.code === "unrecognized_keys") {
-      const known = knownAt(issue.path).join(", ");
-      return issue.keys.map((key) => ({
-        path: [...issue.path, key].join("."),
-        message: `no such answer; there are ${known}`,
-      }));
-    }
-    return [{ path: issue.path.join("."), message: issue.message }];
-  });
-  const lines = issues.map((issue) => `  ${issue.path}: ${issue.message}`);
-  throw new ConfigValidationError(["The answers are not valid:", ...lines].join("\n"), issues);
-}
-
-function knownAt(path: readonly PropertyKey[]): string[] {
-  let at: unknown = answersSchema;
-  for (const part of path) at = innerOf(at, part);
-  const found = bare(at);
-  return found instanceof z.ZodObject ? Object.keys(found.shape) : [];
-}
-
-function innerOf(schema: unknown, part: PropertyKey): unknown {
-  const found = bare(schema);
-  if (found instanceof z.ZodObject) return found.shape[String(part)];
-  return found instanceof z.ZodArray ? found.element : undefined;
-}
 
 /** The schema below what makes it optional or gives it a value. */
 export function bare(schema: unknown): unknown {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import writeFileAtomic from "write-file-atomic";
 import { z } from "zod";
 import { type AnswerTree, isTree } from "./answer-tree.ts";
-import { answersSchema } from "./answers.ts";
+import { parseAnswers } from "./parse-answers.ts";
 import type { FlowState } from "./phases/flow.ts";
 
 export const DRAFT_FILE = ".cairn-init-draft.json";
@@ -28,7 +28,7 @@ const draftSchema = z.object({
 export async function readDraft(dir: string): Promise<Draft | null> {
   try {
     const { savedAt, settled, answers } = draftSchema.parse(JSON.parse(await readFile(join(dir, DRAFT_FILE), "utf8")));
-    answersSchema.parse(answers);
+    parseAnswers(answers);
     return { savedAt: new Date(savedAt), state: { tree: answers, settled: new Set(settled) } };
   } catch {
     return null;

@@ -1,5 +1,6 @@
 /** What a configuration answers already. What stands there as a reference, or is not understood, is left alone. Pure. */
 import { derive } from "../../runtime/config/derive.ts";
+import { holdsSecret } from "../../runtime/config/secret-values.ts";
 import { type Tree, type TreeMap, valueAt } from "../../runtime/config/tree.ts";
 import { answerLeaves } from "./answer-leaves.ts";
 import { type AnswerPath, type AnswerTree, isTree, patternOf, withAnswer } from "./answer-tree.ts";
@@ -20,7 +21,8 @@ export function existingAnswers(tree: TreeMap): ExistingAnswers {
   const take = (path: AnswerPath, value: unknown): void => {
     if (value === undefined || value === null) return;
     const leaf = leaves.get(patternOf(path));
-    const plain = !JSON.stringify(value).includes("${") && !String(value).startsWith("op://");
+    const secret = typeof value === "string" && holdsSecret(value);
+    const plain = !secret && !JSON.stringify(value).includes("${") && !String(value).startsWith("op://");
     const allowed = leaf === undefined || leaf.form === "names" || leaf.schema.safeParse(value).success;
     if (plain && allowed) answers = withAnswer(answers, path, value);
     else pinned.push(path.join("."));

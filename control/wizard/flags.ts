@@ -1,5 +1,6 @@
 /** The flags that answer questions of a setup: one for each answer of the schema, made from it. */
 import { Flags } from "@oclif/core";
+import { holdsSecret } from "../../runtime/config/secret-values.ts";
 import { UsageError } from "../output/failure.ts";
 import { type AnswerLeaf, answerLeaves } from "./answer-leaves.ts";
 import { type AnswerPath, type AnswerTree, answerAt, isTree, withAnswer, withEntries } from "./answer-tree.ts";
@@ -57,7 +58,9 @@ function entryOf(leaf: AnswerLeaf, text: string): { path: AnswerPath; key: strin
   const [, entry, key] = leaf.form === "pairs" ? (/^([^/]+)\/(.+)$/.exec(left) ?? []) : [left, left, null];
   if (!entry || value === "" || key === undefined) {
     const hint = `Write --${leaf.flag} ${leaf.helpValue}.`;
-    throw new UsageError(`--${leaf.flag} ${text} is not written as it has to be.`, hint);
+    // What is out of place may be the token itself.
+    const shown = holdsSecret(text) ? "..." : text;
+    throw new UsageError(`--${leaf.flag} ${shown} is not written as it has to be.`, hint);
   }
   return { path: leaf.path.map((part) => (part === "*" ? entry : part)), key, value };
 }

@@ -7,13 +7,15 @@ import { type Environment, mergeEnvironments, readSecretsFile } from "../../runt
 import { CairnError } from "../../runtime/contracts/errors.ts";
 import { Interrupted } from "../output/failure.ts";
 import { answerAt, dependentsOf, isTree, listKey, mergeAnswers } from "./answer-tree.ts";
-import { type Answers, PHASES, type Phase, parseAnswers } from "./answers.ts";
+import { type Answers, PHASES, type Phase } from "./answers.ts";
 import { detectFacts, type Facts, TOOLS, type ToolName } from "./detect/facts.ts";
 import { type Dialog, type Unattended, unattended } from "./dialog.ts";
 import { readDraft, removeDraft, saveDraft } from "./draft.ts";
 import { exists } from "./files.ts";
 import { type FlagAnswers, flagAnswers } from "./flags.ts";
+import { requireAllowed, requireFitting, requireStorable } from "./given-flags.ts";
 import { recoverInstall, requireWritable } from "./install.ts";
+import { parseAnswers } from "./parse-answers.ts";
 import { answersOf, type FlowState, reopened, runPhase, type Surroundings } from "./phases/flow.ts";
 import { secretsOf } from "./phases/secrets.ts";
 import { alreadyThere, type Existing, readExisting, recoveredResult } from "./read-existing.ts";
@@ -47,37 +49,47 @@ export async function initialize(options: InitOptions): Promise<InitResult> {
     throw alreadyThere(directories.file);
   const existing = options.force === true ? null : await readExisting(directories, signal);
 
-  const first = startingState(options, existing);
+  const first = startingState(options, existing, dialog);
   const facts = await lookAround(options, env, answersOf(first), dialog);
   await dialog.found(facts, existing !== null);
   const inFile = new Set(Object.keys(secretsFile.values).filter((name) => secretsFile.values[name]));
   const around: Surroundings = { facts, env, inFile };
   const start = await resumed(options, dialog, first);
   const before = existing === null ? null : await usualAnswers(existing, around);
-  const attempt = async (state: FlowState, typed: ReadonlyMap<string, string>): Promise<PreparedSetup> =>
-    planSetup({
+  const attempt = async (state: FlowState, typed: ReadonlyMap<string, string>): Promise<PreparedSetup> => {
+    const answers = answersOf(state);
+    requireStorable(answers, {});
+    return planSetup({
       options,
       existing: existing === null || before === null ? null : { ...existing, answers: before },
-      answers: answersOf(state),
+      answers,
       facts,
       env,
       written: secretsFile.values,
       typed,
       random: options.random ?? randomBytes,
     });
+  };
   const prepared = await converse(dialog, { dir, start, around, attempt, env });
   const result = await writeSetup(prepared, options);
   await removeDraft(dir);
   return { ...result, recovered };
 }
 
-/** What the file says, then the answers of a file and of flags. */
-function startingState(options: InitOptions, existing: Existing | null): FlowState {
+/** What the file says, then the answers of a file and of flags. What is wrong is said before anything is looked at or asked. */
+function startingState(options: InitOptions, existing: Existing | null, dialog: Dialog): FlowState {
   const fromFile = options.answers ?? {};
-  const flags: FlagAnswers = flagAnswers(options.flags ?? {}, mergeAnswers(existing?.tree ?? {}, fromFile));
-  // What is wrong is said before anything is looked at or asked.
-  parseAnswers(flags.tree);
+  const told = options.flags ?? {};
+  const written = mergeAnswers(existing?.tree ?? {}, fromFile);
+  parseAnswers(written);
+  const flags: FlagAnswers = flagAnswers(told, written);
+  const answers = requireAllowed(flags.tree, told);
   const given = [...pathsOf(fromFile, []), ...flags.answered];
+  // Somebody who is asked for the target may choose another one still.
+  if (!dialog.attended || given.includes("deployment.target")) {
+    requireFitting(answers, told);
+    if (given.includes("memory")) requireStorable(answers, told);
+  }
   const before = existing?.tree ?? {};
   // What the file says of another provider or another host is not said of this one.
   const open = given

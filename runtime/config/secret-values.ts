@@ -1,4 +1,5 @@
 /** Which keys hold secrets, and what secrets look like. */
+import { hasReference } from "./references.ts";
 import type { TreePath } from "./tree.ts";
 
 const SECRET_KEY =
@@ -43,6 +44,13 @@ export function isSecretVariable(name: string): boolean {
 
 export function looksLikeSecret(text: string): boolean {
   return urlPassword(text) !== null || SECRET_PATTERNS.some((pattern) => pattern.test(text));
+}
+
+/** True for a text that is a secret or has one in it; `${NAME}` in its place is none. */
+export function holdsSecret(text: string): boolean {
+  const password = urlPassword(text);
+  if (password !== null) return !hasReference(password);
+  return !hasReference(text) && looksLikeSecret(text);
 }
 
 /** The parts of a value that must not be seen: an address hides its password, anything else itself. */

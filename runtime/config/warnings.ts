@@ -3,7 +3,7 @@ import { hasReference } from "./references.ts";
 import { type Finding, suggestion } from "./report.ts";
 import { configSchema, type ParsedConfig } from "./schema.ts";
 import { unknownKeys } from "./schema-walk.ts";
-import { isSecretPath, looksLikeSecret, urlPassword } from "./secret-values.ts";
+import { holdsSecret, isSecretPath, urlPassword } from "./secret-values.ts";
 import { isMap, type TreeMap, type TreePath, texts } from "./tree.ts";
 
 interface Range {
@@ -60,10 +60,8 @@ export function hardcodedSecretWarnings(written: TreeMap): Finding[] {
 }
 
 function isHardcoded(path: TreePath, text: string): boolean {
-  const password = urlPassword(text);
-  if (password !== null) return !hasReference(password);
-  if (hasReference(text) || text === "") return false;
-  if (looksLikeSecret(text)) return true;
+  if (holdsSecret(text)) return true;
+  if (urlPassword(text) !== null || hasReference(text) || text === "") return false;
   return isSecretPath(path) && !URL.canParse(text);
 }
 

@@ -214,8 +214,8 @@ export class ConfigError extends CairnError {
 
 /** The configuration is structurally invalid; `message` is the formatted report (specification, Errors, rule 8). */
 export class ConfigValidationError extends ConfigError {
-  constructor(report: string, issues: readonly Issue[]) {
-    super("CONFIG_INVALID", report, { issues });
+  constructor(report: string, issues: readonly Issue[], details: Omit<ErrorDetails, "issues"> = {}) {
+    super("CONFIG_INVALID", report, { ...details, issues });
   }
 }
 

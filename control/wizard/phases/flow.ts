@@ -4,7 +4,8 @@
  */
 import { type AnswerLeaf, answerLeaves, leafAt } from "../answer-leaves.ts";
 import { type AnswerTree, answerAt, dependentsOf, listKey, withAnswer, withEntries } from "../answer-tree.ts";
-import { type Answers, type Phase, parseAnswers } from "../answers.ts";
+import type { Answers, Phase } from "../answers.ts";
+import { parseAnswers } from "../parse-answers.ts";
 import { agentQuestions } from "./agents.ts";
 import { channelQuestions } from "./channels.ts";
 import { deploymentQuestions } from "./deployment.ts";

@@ -1,5 +1,7 @@
 /** Whether what was typed is an answer, by the schema of the answers. Pure. */
+import { holdsSecret } from "../../../runtime/config/secret-values.ts";
 import type { AnswerLeaf } from "../answer-leaves.ts";
+import { SECRET_ANSWER } from "../parse-answers.ts";
 import type { Question } from "../phases/question.ts";
 import { WORDS } from "./texts.ts";
 
@@ -34,6 +36,7 @@ export function pairsText(pairs: Readonly<Record<string, string>>): string {
 }
 
 function checkValue({ schema }: AnswerLeaf, value: unknown): true | string {
+  if (typeof value === "string" && holdsSecret(value)) return SECRET_ANSWER;
   const result = schema.safeParse(value);
   return result.success ? true : (result.error.issues[0]?.message ?? WORDS.required);
 }

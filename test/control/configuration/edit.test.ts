@@ -264,11 +264,28 @@ describe("providers", () => {
     expect(parse(await given.read()).providers.anthropic.base_url).toBe("http://127.0.0.1:9/v1");
   });
 
-  it("with a password in their address are changed with a warning, and only a new one", async () => {
-    const warned = await switchProvider(given.deployment, { baseUrl: "http://me:hunter2@127.0.0.1:9/v1" });
-    expect(warned.warnings).toMatchObject([{ path: "providers.anthropic.base_url" }]);
-    expect(JSON.stringify(warned)).not.toContain("hunter2");
-    expect((await switchProvider(given.deployment, { model: "m" })).warnings).toEqual([]);
+  it.each([
+    [
+      "a password in its address",
+      { baseUrl: "http://me:hunter2-secret@127.0.0.1:9/v1" },
+      "providers.anthropic.base_url",
+    ],
+    ["a key for its model", { model: "sk-ant-hunter2-secret-0123456789" }, "providers.anthropic.model"],
+  ])("never get %s into the file, and are told where it belongs", async (_what, request, path) => {
+    const refused: unknown = await switchProvider(given.deployment, request).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: "CONFIG_INVALID", message: expect.stringContaining(path) });
+    expect(refused).toMatchObject({ details: { hint: expect.stringMatching(/\.env .*\$\{NAME\}/) } });
+    expect(JSON.stringify(refused) + String(refused)).not.toContain("hunter2");
+    expect(await given.read()).toBe(YAML);
+  });
+
+  it("keep a password that stands in their address already, and may refer to one", async () => {
+    const address = "http://me:hunter2-secret@127.0.0.1:9/v1";
+    const old = await deploymentOf(YAML.replace("    model:", `    base_url: ${address}\n    model:`));
+    expect(await switchProvider(old.deployment, { model: "m" })).toMatchObject({ changed: true, warnings: [] });
+    expect(await old.read()).toContain(address);
+    const referring = await switchProvider(given.deployment, { baseUrl: "http://me:${PASSWORD}@127.0.0.1:9/v1" });
+    expect(referring).toMatchObject({ changed: true, missing: ["PASSWORD"] });
   });
 
   it("a shared provider's model is changed for the agent alone", async () => {

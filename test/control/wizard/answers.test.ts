@@ -11,9 +11,10 @@ import {
   withAnswer,
   withEntries,
 } from "../../../control/wizard/answer-tree.ts";
-import { PHASES, parseAnswers } from "../../../control/wizard/answers.ts";
+import { PHASES } from "../../../control/wizard/answers.ts";
 import type { Facts } from "../../../control/wizard/detect/facts.ts";
 import { answerFlags, flagAnswers } from "../../../control/wizard/flags.ts";
+import { parseAnswers } from "../../../control/wizard/parse-answers.ts";
 import { questionsOf } from "../../../control/wizard/phases/flow.ts";
 import { QUESTION_TEXTS } from "../../../control/wizard/prompts/texts.ts";
 

@@ -1,0 +1,90 @@
+/**
+ * Whether the answers that flags give can be: each is allowed, and says something of the target that it is said for. What is
+ * wrong is wrong usage, told by the names of the flags. Pure.
+ */
+import type { DEPLOYMENT_TARGETS } from "../../runtime/config/schema/deployment.ts";
+import { ConfigValidationError } from "../../runtime/contracts/errors.ts";
+import { UsageError } from "../output/failure.ts";
+import { type AnswerLeaf, answerLeaves } from "./answer-leaves.ts";
+import type { AnswerTree } from "./answer-tree.ts";
+import type { Answers } from "./answers.ts";
+import { type AnswerIssue, checkAnswers } from "./parse-answers.ts";
+
+type Target = (typeof DEPLOYMENT_TARGETS)[number];
+type GivenFlags = Readonly<Record<string, unknown>>;
+
+const DEPLOYED: readonly Target[] = ["docker", "proxmox", "kubernetes"];
+/** Answers that mean something for these targets alone, where their section does not say so. */
+const TARGETS: Readonly<Record<string, readonly Target[]>> = {
+  "deployment.name": DEPLOYED,
+  "deployment.nodes": DEPLOYED,
+  "deployment.nodes.*.host": ["docker"],
+  "deployment.nodes.*.address": ["proxmox"],
+  "deployment.nodes.*.pve_node": ["proxmox"],
+  "deployment.publish": ["docker"],
+  "deployment.shared_storage": DEPLOYED,
+};
+
+/** The answers, where all of the flags' are allowed. UsageError that names each flag whose answer is not. */
+export function requireAllowed(tree: AnswerTree, flags: GivenFlags): Answers {
+  const checked = checkAnswers(tree);
+  if (checked.ok) return checked.answers;
+  const lines = checked.issues.map((issue) => `${flagOf(issue, flags)}: ${issue.message}`);
+  const [only = "", ...others] = [...new Set(lines)];
+  const message =
+    others.length === 0
+      ? `${only}.`
+      : ["These answers are not allowed:", `  ${only}`, ...others.map((line) => `  ${line}`)].join("\n");
+  throw new UsageError(message, "Nothing was written. `cairn init --help` tells what each flag may be.");
+}
+
+/** UsageError that names each flag that says something of another target than this one. */
+export function requireFitting({ deployment: { target } }: Answers, flags: GivenFlags): void {
+  const strangers = answerLeaves()
+    .filter(({ flag }) => flags[flag] !== undefined)
+    .map((leaf) => ({ flag: `--${leaf.flag}`, targets: targetsOf(leaf) }))
+    .filter(({ targets }) => !targets.includes(target));
+  const [first, ...others] = strangers;
+  if (first === undefined) return;
+  const names = strangers.map(({ flag }) => flag).join(", ");
+  const common = first.targets.filter((one) => others.every(({ targets }) => targets.includes(one)));
+  const way = common.length > 0 ? `pass --target ${common.join(" or --target ")}` : "choose one target";
+  throw new UsageError(
+    `${names} ${others.length === 0 ? "says" : "say"} nothing of a deployment whose target is ${target}.`,
+    `Leave ${others.length === 0 ? "it" : "them"} out, or ${way}.`,
+  );
+}
+
+/** Only what is deployed has a database that is deployed with it: UsageError where a flag said so, else ConfigValidationError. */
+export function requireStorable({ deployment: { target }, memory }: Answers, flags: GivenFlags): void {
+  if (target !== "manual" || memory !== "datahub") return;
+  const what = "datahub is the database that `cairn infra up` deploys, and the target manual deploys none";
+  const hint =
+    "For a PostgreSQL of your own it is `postgres`, with SERVICE_PG_URL in .env; for the store of the node itself, `embedded`.";
+  if (flags["memory"] !== undefined) throw new UsageError(`--memory ${what}.`, hint);
+  throw new ConfigValidationError(
+    `The answers are not valid:\n  memory: ${what}`,
+    [{ path: "memory", message: what }],
+    {
+      hint,
+    },
+  );
+}
+
+function targetsOf({ id, path }: AnswerLeaf): readonly Target[] {
+  const [top, section] = path;
+  const own = DEPLOYED.find((target) => top === "deployment" && target === section);
+  return own === undefined ? (TARGETS[id] ?? [...DEPLOYED, "manual"]) : [own];
+}
+
+/** The flag of the answer; where only others have made that entry of a list, theirs. */
+function flagOf({ path }: AnswerIssue, flags: GivenFlags): string {
+  const id = path.map((part) => (typeof part === "number" ? "*" : part)).join(".");
+  const leaves = answerLeaves();
+  const given = leaves.filter(({ flag }) => flags[flag] !== undefined);
+  const exact = given.find((leaf) => id === leaf.id || id.startsWith(`${leaf.id}.`));
+  if (exact !== undefined) return `--${exact.flag}`;
+  const list = id.split(".*")[0] ?? id;
+  const near = given.filter((leaf) => leaf.id === list || leaf.id.startsWith(`${list}.*`));
+  return near.length > 0 ? near.map(({ flag }) => `--${flag}`).join(", ") : path.join(".");
+}
