@@ -80,8 +80,6 @@ function entriesOf({ events, source }: CaptureBatch, timezone: string): WriteEnt
   const issues: Issue[] = [];
   const from = source?.trim();
   const entries = events.map((event, n): WriteEntry => {
-    const key = eventKey(event.event_id);
-    if (key === undefined) issues.push({ path: `events.${n}.event_id`, message: "must not be blank" });
     const { content, tool_name: toolName, tool_args: toolArgs, tool_result: toolResult, created_at: at } = event;
     const createdAt = typeof at === "string" ? parseInstant(at, timezone) : undefined;
     if (createdAt === null)
@@ -94,7 +92,8 @@ function entriesOf({ events, source }: CaptureBatch, timezone: string): WriteEnt
       toolResult,
       metadata: from ? { ...event.metadata, source: from } : (event.metadata ?? undefined),
       createdAt: createdAt?.toISOString(),
-      key: key ?? "",
+      // An id that is blank is none, and the writer refuses an event without.
+      key: eventKey(event.event_id) ?? "",
       cap: true,
     };
   });
