@@ -1,6 +1,6 @@
 import type { Database } from "../../contracts/database.ts";
 import type { SearchScope } from "../../contracts/memory.ts";
-import { embeddingTable } from "./embedding-tables.ts";
+import { embeddingTable, isQuantized, quantized } from "./embedding-tables.ts";
 import { type Filters, isFiltered, messageConditions, summaryConditions } from "./filters.ts";
 import type { RowRef } from "./matches.ts";
 import type { EmbeddingModel } from "./query-analysis.ts";
@@ -41,20 +41,23 @@ function isEachCheaper({ filters, messages, visible, limit }: NearestRequest): b
   return isFiltered(filters) && visible * visible <= INDEX_COST * limit * messages;
 }
 
-/** Rows that the index looks at for one that is wanted: without some to spare it misses near ones. */
+/** Rows that the index looks at for one that it brings: without some to spare it misses near ones. */
 const SCANNED = 1.6;
+/** Rows that an index of bits brings for one that is wanted. */
+const COMPARED = 4;
 
 /** Nearest first. Needs one transaction: how far the index is scanned is a setting of it. */
 export async function nearest(database: Database, model: EmbeddingModel, request: NearestRequest): Promise<RowRef[]> {
   const values = new Values();
   const sql = isEachCheaper(request) ? amongFew(model, request, values) : throughIndex(model, request, values);
   const text = isFiltered(request.filters) ? plannedForItsValues(sql, request.nextNumber()) : sql;
+  const brought = request.limit * (isQuantized(model.dimensions) ? COMPARED : 1);
   return database.transaction(async (tx) => {
     // Not waited for: the query follows on the wire.
     const set = tx.query(
       `select set_config('hnsw.ef_search', $1, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
          set_config('jit', 'off', true)`,
-      [String(Math.min(1_000, Math.max(40, Math.ceil(request.limit * SCANNED))))],
+      [String(Math.min(1_000, Math.max(40, Math.ceil(brought * SCANNED))))],
     );
     set.catch(() => undefined);
     const { rows } = await tx.query<RowRef>(text, values.list);
@@ -77,11 +80,16 @@ function throughIndex(
     ...(scope === "summaries" ? [] : [passing("message", "messages", "m", messageConditions(filters, values))]),
     ...(scope === "messages" ? [] : [passing("summary", "summaries", "s", summaryConditions(filters, values))]),
   ];
+  const { dimensions } = model;
+  const near = `${values.add(vector)}::halfvec(${dimensions})`;
+  const rows = `${embeddingTable(model.id)} as v where ${conditions.map((condition) => `(${condition})`).join(" or ")}`;
+  const most = `limit ${values.add(limit)}`;
+  if (!isQuantized(dimensions)) return `select v.kind, v.id from ${rows} order by v.embedding <=> ${near} ${most}`;
   return `
-select v.kind, v.id from ${embeddingTable(model.id)} as v
-where ${conditions.map((condition) => `(${condition})`).join(" or ")}
-order by v.embedding <=> ${values.add(vector)}::halfvec(${model.dimensions})
-limit ${values.add(limit)}`;
+select kind, id from (
+  select v.kind, v.id, v.embedding from ${rows}
+  order by ${quantized("v.embedding", dimensions)} <~> ${quantized(near, dimensions)} limit ${limit * COMPARED}
+) as rough order by embedding <=> ${near} ${most}`;
 }
 
 /** The fence lets no index over vectors walk past everything that the filters keep out. */

@@ -1,0 +1,80 @@
+import { expect, it } from "vitest";
+import { createEmbeddingTable } from "../../../../runtime/app/recall/embedding-tables.ts";
+import { nearest, vectorText } from "../../../../runtime/app/recall/vectors.ts";
+import type { Database } from "../../../../runtime/contracts/database.ts";
+import { describeEachDatabase } from "../../../support/databases.ts";
+import { said, write, writerOf } from "../../../support/memory.ts";
+
+/** Vectors in groups, as an encoder makes them; the same for the same number. */
+function vectorOf(n: number, dimensions: number): number[] {
+  const wave = (seed: number, d: number) => Math.sin(seed * 12.9898 + d * (78.233 + seed * 0.37)) * 43_758.5453;
+  const part = (seed: number, d: number) => wave(seed, d) - Math.floor(wave(seed, d)) - 0.5;
+  return Array.from({ length: dimensions }, (_, d) => part(n % 7, d) + 0.8 * part(1_000 + n, d));
+}
+
+function cosine(a: readonly number[], b: readonly number[]): number {
+  const dot = (x: readonly number[], y: readonly number[]) => x.reduce((sum, value, n) => sum + value * (y[n] ?? 0), 0);
+  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
+}
+
+async function storeWithVectors(database: Database, dimensions: number, rows: number) {
+  const report = await write(
+    writerOf(database),
+    "vectors",
+    Array.from({ length: rows }, (_, n) => said(`row ${n}`)),
+  );
+  await write(writerOf(database), "rare", [said("of another agent")], { agent: "rare" });
+  const found = await database.query<{ id: number }>(
+    "insert into embedding_models (name, dimensions, current) values ('test', $1, true) returning id",
+    [dimensions],
+  );
+  const id = found.rows[0]?.id ?? 0;
+  await createEmbeddingTable(database, { id, dimensions });
+  for (const [n, row] of report.rows.entries()) {
+    await database.query(`insert into embeddings_${id} (kind, id, embedding) values ('message', $1, $2)`, [
+      row.id,
+      vectorText(vectorOf(n, dimensions), dimensions),
+    ]);
+  }
+  return { model: { id, name: "test", dimensions }, ids: report.rows.map((row) => row.id) };
+}
+
+describeEachDatabase("the nearest by vectors", (open) => {
+  it.each([
+    ["compared as they are", 64],
+    ["found by their bits and compared as they are", 1_200],
+  ])("are the nearest there are, nearest first, %s", async (_, dimensions) => {
+    const database = await open({ fresh: true });
+    const { model, ids } = await storeWithVectors(database, dimensions, 120);
+    const wanted = vectorOf(120 + 3, dimensions);
+    const request = { vector: vectorText(wanted, dimensions), scope: "both" as const, filters: {}, limit: 10 };
+    const size = { messages: 120, visible: 120, nextNumber: () => 1 };
+    const found = await nearest(database, model, { ...request, ...size });
+    const similarities = found.map(({ id }) => cosine(wanted, vectorOf(ids.indexOf(id), dimensions)));
+    expect(similarities).toEqual(similarities.toSorted((a, b) => b - a));
+    const best = ids
+      .map((id, n) => ({ id, similarity: cosine(wanted, vectorOf(n, dimensions)) }))
+      .sort((a, b) => b.similarity - a.similarity)
+      .slice(0, 10);
+    const hits = best.filter(({ id }) => found.some((row) => row.id === id));
+    expect(hits.length, "of the 10 nearest").toBeGreaterThanOrEqual(9);
+    // Through the index and one by one alike, filters hold.
+    for (const visible of [1, 1e9]) {
+      const filters = { agent: "rare" };
+      expect(await nearest(database, model, { ...request, filters, ...size, visible })).toEqual([]);
+      const main = await nearest(database, model, { ...request, filters: { agent: "main" }, ...size, visible });
+      expect(main).toHaveLength(10);
+    }
+  });
+
+  it("take what is no number, and a vector of another length, for what is left of it", async () => {
+    expect(vectorText([1, Number.NaN, Number.POSITIVE_INFINITY], 4)).toBe("[1,0,0,0]");
+    expect(vectorText([1, 2, 3], 2)).toBe("[1,2]");
+    const database = await open({ fresh: true });
+    const { model } = await storeWithVectors(database, 8, 5);
+    const size = { messages: 5, visible: 5, nextNumber: () => 1 };
+    const request = { vector: vectorText([Number.NaN], 8), scope: "both" as const, filters: {}, limit: 3, ...size };
+    // A vector of zeros is near to nothing, which is no failure.
+    expect((await nearest(database, model, request)).length).toBeLessThanOrEqual(3);
+  });
+});
