@@ -35,7 +35,7 @@ const summarizer = section({
   model: text().optional(),
   api_key: text().optional(),
   interval: duration({ min: 1_000 }).prefault("5m"),
-  context_window: tokens().prefault("128k"),
+  context_window: tokens().prefault("128k").describe("Of the model, in tokens; summaries need 16k at least."),
 });
 
 const wiki = section({

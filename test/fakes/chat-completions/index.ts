@@ -1,6 +1,6 @@
 import { startOpenAiFake } from "../openai/index.ts";
 import type { FakeReply, RecordedRequest } from "../shared/script.ts";
-import type { FakeServer } from "../shared/server.ts";
+import type { FakeOptions, FakeServer } from "../shared/server.ts";
 import { answerFrom } from "./answer.ts";
 
 /**
@@ -31,7 +31,8 @@ export interface TextFakeOptions {
   readonly answer?: (request: RecordedRequest) => string;
   /** Which request fails, and how; asked at each. */
   readonly fault?: (request: RecordedRequest) => TextFault | undefined;
-  readonly apiKey?: string;
+  readonly apiKey?: FakeOptions["apiKey"];
+  readonly port?: number;
   /** Tokens of a request that it says to have read; default a rough count of all of them. */
   readonly inputTokens?: (request: RecordedRequest) => number;
 }
@@ -41,10 +42,11 @@ export interface TextFake extends FakeServer {
 }
 
 export async function startTextFake(options: TextFakeOptions = {}): Promise<TextFake> {
-  const { answer = answerFrom, apiKey, inputTokens } = options;
+  const { answer = answerFrom, apiKey, port, inputTokens } = options;
   let { fault } = options;
   const server = await startOpenAiFake({
     ...(apiKey === undefined ? {} : { apiKey }),
+    ...(port === undefined ? {} : { port }),
     script: (request) => ({
       ...reply(answer(request), fault?.(request)),
       ...(inputTokens === undefined ? {} : { usage: { input: inputTokens(request) } }),

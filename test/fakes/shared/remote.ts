@@ -18,7 +18,10 @@ export interface RemoteFake {
   close(): Promise<void>;
 }
 
-export async function spawnFake(api: "openai" | "anthropic", args: readonly string[] = []): Promise<RemoteFake> {
+export async function spawnFake(
+  api: "openai" | "anthropic" | "chat-completions",
+  args: readonly string[] = [],
+): Promise<RemoteFake> {
   const entry = fileURLToPath(new URL(`../${api}/main.ts`, import.meta.url));
   const child = spawn(process.execPath, [entry, ...args], { stdio: ["pipe", "pipe", "inherit"] });
   const { url, baseUrl } = await addresses(child);
