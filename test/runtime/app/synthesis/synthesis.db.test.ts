@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
-import { ProviderError } from "../../../../runtime/contracts/errors.ts";
+import type { Database } from "../../../../runtime/contracts/database.ts";
+import { MemoryError, ProviderError } from "../../../../runtime/contracts/errors.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 import { memoryOf } from "../../../support/memory.ts";
 import { contentOf, describeCommand, playedModel, synthesisOf, writeCall } from "./support.ts";
@@ -136,6 +137,29 @@ describeEachDatabase("the sentence of a tool call", (open) => {
     expect((await database.query("select 1 as one")).rows).toEqual([{ one: 1 }]);
     gate.resolve();
     expect(await Promise.all(runs)).toEqual(ids.map(() => "written"));
+  });
+
+  it("is asked for again when the store went away before it could be written, and is written once", async () => {
+    const database = await open();
+    const id = await writeCall(database, "vacuum");
+    let away = true;
+    const leaving: Database = {
+      ...database,
+      backend: database.backend,
+      query: (text, values, options) => {
+        if (!away || !text.startsWith("update messages")) return database.query(text, values, options);
+        away = false;
+        return Promise.reject(new MemoryError("MEMORY_UNAVAILABLE", "the server has gone away"));
+      },
+    };
+    const model = obedient();
+    let woken = 0;
+    const synthesis = synthesisOf(leaving, model, { onWritten: () => (woken += 1) });
+    await expect(synthesis.run(id, signal)).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE", retryable: true });
+    expect(woken).toBe(0);
+    expect(await synthesis.run(id, signal)).toBe("written");
+    expect(await synthesis.run(id, signal)).toBe("unneeded");
+    expect([model.requests.length, woken]).toEqual([2, 1]);
   });
 
   it("leaves the row as it is when the model fails or the work is aborted", async () => {
