@@ -85,8 +85,8 @@ function ablation(context: BenchContext, name: string, asked: readonly AskedQues
   }
   for (const feature of ["words", "window", "meaning"] as const)
     report(context, `${name}, ${feature} alone`, recall([feature]));
+  const outs = leaveOneOut(asked, FITTED);
   for (const category of [1, 2, 3, 4, 5]) {
-    const outs = leaveOneOut(asked, FITTED);
     const own = outs.flatMap(({ conversation, recalls }) => {
       const questions = asked.filter((one) => one.conversation === conversation);
       return recalls.filter((_, n) => questions[n]?.category === category);

@@ -3,7 +3,7 @@ import type { RankingCandidate, RankingInput } from "./input.ts";
 import { meaning } from "./meaning.ts";
 import { askedAbout, withoutNames } from "./people.ts";
 import { bestOfSitting, placesOf } from "./scene.ts";
-import { BM25, ownWords, PRESENCE, windowWords } from "./words.ts";
+import { BM25, ownWords, PRESENCE, windowsOf, windowWords } from "./words.ts";
 
 /** What speaks for a candidate, each 0 to 1. A sum of them, weighted, is its score. */
 export const FEATURES = [
@@ -59,13 +59,14 @@ export function describe<Candidate extends RankingCandidate>(
   const likeness = (values: Float64Array) =>
     values.map((value, n) => 1 - (1 - value) * (1 - LIKENESS_WORTH * unit(candidates[n]?.similarity ?? 0)));
   const words = likeness(ownWords(given, PRESENCE));
-  const window = likeness(windowWords(given, places, PRESENCE));
+  const windows = windowsOf(given, places);
+  const window = likeness(windowWords(given, windows, PRESENCE));
   const anyWords = terms.length > 0 || candidates.some(({ similarity }) => similarity > 0);
   const asks = candidates.map(({ head }) => QUESTION.test(head));
   const asked = askedAbout(input.query, candidates);
   const times = timesIn(input.query, input.now);
   return {
-    fts: likeness(windowWords(given, places, BM25)),
+    fts: likeness(windowWords(given, windows, BM25)),
     columns: {
       words: anyWords ? words : null,
       window: anyWords ? window : null,

@@ -82,6 +82,7 @@ export interface Lending {
 /** Each value with shares of those around it added. */
 export function lent(values: ArrayLike<number>, places: readonly Place[], { near, far }: Lending): Float64Array {
   const sums = new Float64Array(values.length);
+  if (isZero(values)) return sums;
   const at = (index: number | null | undefined) => (index === null || index === undefined ? 0 : (values[index] ?? 0));
   for (const [index, { before, after }] of places.entries()) {
     const beyond = (before === null ? 0 : at(places[before]?.before)) + (after === null ? 0 : at(places[after]?.after));
@@ -90,20 +91,24 @@ export function lent(values: ArrayLike<number>, places: readonly Place[], { near
   return sums;
 }
 
-/** The three highest values of each candidate's sitting, as their sum over three. Values are 0 or more. */
-export function bestOfSitting(values: ArrayLike<number>, places: readonly Place[]): Float64Array {
-  const best = new Map<number, number[]>();
-  for (const [index, { sitting }] of places.entries()) {
-    const top = best.get(sitting) ?? [];
-    top.push(values[index] ?? 0);
-    top.sort((a, b) => b - a);
-    top.length = Math.min(top.length, BEST);
-    best.set(sitting, top);
-  }
-  return Float64Array.from(
-    places,
-    ({ sitting }) => (best.get(sitting) ?? []).reduce((sum, one) => sum + one, 0) / BEST,
-  );
+/** Most words of a query are in few candidates, rare ones in none. */
+function isZero(values: ArrayLike<number>): boolean {
+  for (let index = 0; index < values.length; index += 1) if (values[index] !== 0) return false;
+  return true;
 }
 
-const BEST = 3;
+/** The three highest values of each candidate's sitting, as their sum over three. Values are 0 or more. */
+export function bestOfSitting(values: ArrayLike<number>, places: readonly Place[]): Float64Array {
+  const best = new Map<number, [number, number, number]>();
+  for (const [index, { sitting }] of places.entries()) {
+    const value = values[index] ?? 0;
+    const [first, second, third] = best.get(sitting) ?? [0, 0, 0];
+    if (value > first) best.set(sitting, [value, first, second]);
+    else if (value > second) best.set(sitting, [first, value, second]);
+    else if (value > third || !best.has(sitting)) best.set(sitting, [first, second, value]);
+  }
+  return Float64Array.from(places, ({ sitting }) => {
+    const [first, second, third] = best.get(sitting) ?? [0, 0, 0];
+    return (first + second + third) / 3;
+  });
+}

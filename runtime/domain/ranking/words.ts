@@ -34,29 +34,46 @@ export function ownWords({ terms, averageLength, candidates }: WordsInput, satur
   });
 }
 
-/** The same of the window around each candidate: a neighbour's words and length count by its share. */
-export function windowWords(input: WordsInput, places: readonly Place[], saturation: Saturation): Float64Array {
-  const { terms, averageLength, candidates } = input;
+/** Words and lengths of windows: a neighbour's count by its share. Made once for all that is computed from them. */
+export interface Windows {
+  readonly lengths: Float64Array;
+  /** By term, then by candidate. */
+  readonly frequencies: readonly Float64Array[];
+}
+
+export function windowsOf({ terms, candidates }: WordsInput, places: readonly Place[]): Windows {
+  return {
+    lengths: lent(
+      Float64Array.from(candidates, ({ length }) => length),
+      places,
+      WINDOW,
+    ),
+    frequencies: terms.map((_, n) =>
+      lent(
+        Float64Array.from(candidates, ({ frequencies }) => frequencies[n] ?? 0),
+        places,
+        WINDOW,
+      ),
+    ),
+  };
+}
+
+/** Of each candidate by the words of its window. */
+export function windowWords(
+  { terms, averageLength, candidates }: WordsInput,
+  { lengths, frequencies }: Windows,
+  saturation: Saturation,
+): Float64Array {
   const total = totalOf(terms);
   const sums = new Float64Array(candidates.length);
   if (total === 0) return sums;
-  const lengths = lent(
-    candidates.map(({ length }) => length),
-    places,
-    WINDOW,
-  );
   // A full window of average rows; a summary has nothing around it.
   const averages = { ...averageLength, message: averageLength.message * (1 + 2 * WINDOW.near + 2 * WINDOW.far) };
-  for (const [n, { idf }] of terms.entries()) {
-    const frequencies = lent(
-      candidates.map(({ frequencies }) => frequencies[n] ?? 0),
-      places,
-      WINDOW,
-    );
-    for (const [index, { kind }] of candidates.entries()) {
-      const size = (lengths[index] ?? 0) / averages[kind];
-      sums[index] = (sums[index] ?? 0) + (idf / total) * saturated(frequencies[index] ?? 0, size, saturation);
-    }
+  for (const [index, { kind }] of candidates.entries()) {
+    const size = (lengths[index] ?? 0) / averages[kind];
+    let sum = 0;
+    for (const [n, { idf }] of terms.entries()) sum += idf * saturated(frequencies[n]?.[index] ?? 0, size, saturation);
+    sums[index] = sum / total;
   }
   return sums;
 }
