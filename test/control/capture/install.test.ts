@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {
@@ -169,6 +170,33 @@ describe("what the harness starts", () => {
     expect(JSON.parse(await seen())).toEqual({
       argv: ["claude-code", home],
       stdin: '{"session_id":"s","note":"a \\"quote\\" and $HOME"}',
+    });
+  });
+
+  test("is called by OpenCode's plugin when a session rests, and by nothing else", async () => {
+    const { places, seen } = await installed();
+    const { file } = await installHarness("opencode", places);
+    const plugin = (await import(pathToFileURL(file).href)) as Record<
+      string,
+      () => Promise<{ event: (input: object) => Promise<void> }>
+    >;
+    expect(Object.keys(plugin)).toEqual(["CairnCapture"]);
+    const hooks = await plugin["CairnCapture"]?.();
+    const properties = { sessionID: "ses_1" };
+    for (const event of [
+      undefined,
+      {},
+      { type: "message.updated", properties },
+      { type: "session.status", properties: { ...properties, status: { type: "busy" } } },
+      { type: "session.idle" },
+    ]) {
+      await hooks?.event({ event });
+    }
+    await hooks?.event({ event: { type: "session.status", properties: { ...properties, status: { type: "idle" } } } });
+    await vi.waitUntil(async () => (await seen().catch(() => "")).endsWith("}"));
+    expect(JSON.parse(await seen())).toEqual({
+      argv: ["opencode", places.home],
+      stdin: '{"hook_event_name":"Stop","session_id":"ses_1"}',
     });
   });
 

@@ -201,6 +201,21 @@ describe("keeping what cannot be delivered", () => {
     expect(node.stored.get("bad")).toEqual(["1", "2"]);
   });
 
+  test("4 clients that replay the same 40 files at once deliver each of them, in order, and remove them", async () => {
+    const { node, create, client, names, problems } = await setUp();
+    node.answer = () => 503;
+    for (let n = 0; n < 40; n += 1) await client.send(batch(`s${n % 3}`, n));
+    node.answer = () => 200;
+    const reports = await Promise.all(Array.from({ length: 4 }, () => create().replay()));
+    expect(reports.every(({ dead }) => dead === 0)).toBe(true);
+    expect(await names()).toEqual([]);
+    expect(problems).toEqual([]);
+    for (const session of [0, 1, 2]) {
+      const expected = Array.from({ length: 40 }, (_, n) => n).filter((n) => n % 3 === session);
+      expect(node.stored.get(`s${session}`)).toEqual(expected.map(String));
+    }
+  });
+
   test("the order stays when the clock is set back", async () => {
     let now = 2_000_000;
     const { node, client } = await setUp({ now: () => now });
