@@ -1,6 +1,14 @@
 import { expect, it } from "vitest";
 import { createCorpus } from "../../bench/support/corpus.ts";
 import { fillStore, queryVector } from "../../bench/support/filled-store.ts";
+import {
+  readConversation,
+  readMessages,
+  readSummaries,
+  readSystemMessages,
+} from "../../runtime/app/compaction/sources.ts";
+import { compactionStatus } from "../../runtime/app/compaction/status.ts";
+import { claim as claimConversation, markDue } from "../../runtime/app/compaction/work.ts";
 import { claim } from "../../runtime/app/embedding/work.ts";
 import { createMemoryTools } from "../../runtime/app/memory-tools.ts";
 import { countBatch } from "../../runtime/app/terms/count.ts";
@@ -127,6 +135,32 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
       scanned: { message: 0, summary: 0 },
     }),
   );
+  bounded("looking which conversations are due", { rows: 15_000, buffers: 20_000 }, ({ database }) =>
+    markDue(database, new AbortController().signal),
+  );
+  bounded(
+    "claiming a conversation and reading what to summarize",
+    { rows: 2_000, buffers: 5_000 },
+    async ({ database }) => {
+      const { conversationId: id } = await write(writerOf(database), "main:agent:0", [said("to be summarized")]);
+      await database.query(
+        "insert into compaction_work (conversation_id, due_at) values ($1, now()) on conflict do nothing",
+        [id],
+      );
+      await claimConversation(database, "00000000-0000-4000-8000-000000000001", 1_000);
+      const conversation = await readConversation(database, id, 0);
+      await readMessages(database, id, conversation?.summarizedSeq ?? 0);
+      await readSummaries(database, id, "leaf", 8);
+      const { rows } = await database.query<{ id: string }>("select id from summaries where conversation_id = $1", [
+        id,
+      ]);
+      await readSystemMessages(
+        database,
+        rows.map((row) => row.id),
+      );
+    },
+  );
+  bounded("how compaction stands", FEW, ({ database }) => compactionStatus(database));
   bounded("counting the words of new rows", { rows: 20_000, buffers: 20_000 }, async ({ database }) => {
     await write(writerOf(database), "main:agent:0", [said("words that are new")]);
     await countBatch(database, "message", 100);
