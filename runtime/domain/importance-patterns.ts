@@ -64,6 +64,9 @@ export const CORRECTION: Signs = {
 
 const SOMEBODY =
   "(?:i|we|he|she|they|(?:the |our |my )?(?:user|team|customer|client|owner|wife|husband|partner|boss|mother|father|son|daughter|family|kids|colleagues)s?)";
+const ADVERB = "(?:really|always|generally|usually|strongly|much|still|also|all|both|absolutely|definitely|simply)";
+const LIKING =
+  "prefers?|loves?|likes?|hates?|enjoys?|dislikes?|adores?|detests?|favou?rs?|can't (?:stand|bear)|cannot stand|avoids?";
 /** "I love it!" praises what is at hand. */
 const NOT_THIS =
   "(?! (?:it|that|this|these|those|your|you|the (?:way|idea|thought|look|sound)|how|what|hearing|to hear|seeing)\\b)";
@@ -82,9 +85,10 @@ export const PREFERENCE: Signs = {
     "\\w+(?: \\w+)? over \\w+(?: \\w+)?(?:,|\\.|$)",
   ),
   holds: holds(
-    `(?<!what |things |people |anything )${SOMEBODY}(?: (?:really|always|generally|usually|strongly|much|still|also|all|both|absolutely|definitely|simply))? (?:prefers?|loves?${NOT_THIS}|likes?${NOT_THIS}|hates?${NOT_THIS}|dislikes?|enjoys?${NOT_THIS}|adores?|detests?|favou?rs?|can't stand|cannot stand|can't bear|avoids?)\\b`,
-    `${SOMEBODY} (?:really )?(?:don't|do not|doesn't|does not)(?: really| particularly| ever)? (?:like|enjoy|care for|want (?:any|you|to (?:be|get|see|hear)))\\b`,
-    `${SOMEBODY}(?:'d| would) (?:much )?(?:rather|prefer|sooner)\\b`,
+    // The verb first, then who it is said of: verbs like these are rare, and people are in every sentence.
+    `(?:prefers?|(?:loves?|likes?|hates?|enjoys?)${NOT_THIS}|dislikes?|adores?|detests?|favou?rs?|can't (?:stand|bear)|cannot stand|avoids?)\\b(?<=(?<!what |things |people |anything )\\b${SOMEBODY}(?: ${ADVERB})? (?:${LIKING}))`,
+    `(?:don't|do not|doesn't|does not)(?: really| particularly| ever)? (?:like|enjoy|care for|want (?:any|you|to (?:be|get|see|hear)))\\b(?<=\\b${SOMEBODY} (?:really )?(?:don't|do not|doesn't|does not)[ a-z]{0,40})`,
+    `(?:would )?(?:much )?(?:rather|prefer|sooner)\\b(?<=\\b${SOMEBODY}(?:'d| would) (?:much )?(?:rather|prefer|sooner))`,
     "(?:my|our|his|her|their) (?:favou?rite|preferred|preference)\\b",
     "i(?:'m| am) (?:not )?(?:really |more of |such )?(?:an? )?(?:\\w+ ){0,2}(?:fan of|person\\b|lover of)",
     "i(?:'m| am) (?:not |really |very )?(?:into|fond of|keen on)\\b",

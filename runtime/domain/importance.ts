@@ -24,10 +24,12 @@ const SENTENCES = 5;
  */
 export function classify(text: string): ImportanceType {
   let found = DEFAULT_TYPE;
-  for (const [index, sentence] of sentencesOf(ownWords(text.slice(0, HEAD))).entries()) {
-    const kind = kindOf(sentence, index === 0);
+  let first = true;
+  for (const sentence of sentencesOf(ownWords(text.slice(0, HEAD)))) {
+    const kind = kindOf(sentence, first);
     if (kind === "correction") return kind;
     if (kind === "preference" || (kind === "task" && found !== "preference")) found = kind;
+    first = false;
   }
   return found;
 }
@@ -56,14 +58,13 @@ const REPORTED =
   /\b(?:says?|said|reads?|writes?|wrote|states?|stated|asks?|asked|replied|answered|log|message|error|output) ?:\s.*$/gim;
 const CODE_LINE =
   /^.*(?:[;{}][ \t]*$|=>|[=!]==?\s|\)\s*[;{]).*$|^[ \t]*(?:(?:const|let|var)\s+[\w{[]+\s*[=:]|(?:def|class|function|fn)\s+\w+\s*[({:]|import\s.+\bfrom\b|from\s+\S+\s+import\b|SELECT\s.+\sFROM\b|INSERT INTO\b|#include\b).*$/gm;
-const DO_TODO = /^[#/*\s-]*(?=TODO\b)/;
 
 /** The text without what is only quoted in it, in lower case and with plain apostrophes. */
 function ownWords(head: string): string {
   const own = /["`“«>;{=:]|(?:^|\s)'/.test(head)
     ? head.replace(QUOTED, "x").replace(QUOTED_LINE, "").replace(CODE_LINE, "").replace(REPORTED, "")
     : head;
-  return own.replace(/’/g, "'").toLowerCase();
+  return (own.includes("’") ? own.replaceAll("’", "'") : own).toLowerCase();
 }
 
 /** Ends of sentences; "dr." and the like are none. */
@@ -72,9 +73,10 @@ const BOUNDARY = /(?<!\b(?:dr|mr|mrs|ms|prof|st|vs|e\.g|i\.e|approx)\.)(?<=[.!?]
 const INTERJECTION =
   /^(?:(?:ah|oh(?!,? no\b)|hm+|oops|ouch|sorry|well|hey|hi|um|uh|wait|ok|okay|and|but|so|also|fyi)\b[,.!:… -]*)+/;
 
-function sentencesOf(own: string): string[] {
-  return own
-    .split(BOUNDARY, SENTENCES)
-    .map((part) => part.trim().replace(DO_TODO, "").replace(INTERJECTION, ""))
-    .filter((sentence) => sentence !== "");
+function* sentencesOf(own: string): Generator<string> {
+  for (const part of own.split(BOUNDARY, SENTENCES)) {
+    const sentence = part.trim();
+    const begins = INTERJECTION.exec(sentence)?.[0].length ?? 0;
+    if (begins < sentence.length) yield begins === 0 ? sentence : sentence.slice(begins);
+  }
 }
