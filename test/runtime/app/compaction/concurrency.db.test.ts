@@ -63,6 +63,28 @@ describeEachDatabase("compactors of one store", (open) => {
     expect(await counted(database, id)).toEqual({ twice: 0, never: 0, once: 12 });
   });
 
+  it("one whose message somebody else has linked meanwhile stores nothing, and does the rest afterwards", async () => {
+    const database = await open();
+    const id = await talk(database, "linked", 13);
+    const fake = await fakeModel({
+      fault: ({ number }) => (number === 1 ? { kind: "hold", gate: "linked" } : undefined),
+    });
+    const running = compactorOf(notEmbedded(database), fake, { parallel: 1 }).run(never);
+    await fake.waitForRequests(1);
+    await database.query(
+      `with made as (
+         insert into summaries (id, conversation_id, content) values (gen_random_uuid(), $1, 'by hand') returning id
+       )
+       insert into summary_sources (summary_id, message_id)
+       select made.id, m.id from made, (select id from messages where conversation_id = $1 order by seq limit 1) as m`,
+      [id],
+    );
+    fake.release("linked");
+    expect(await running).toMatchObject({ stored: { leaf: 1 }, failed: 0 });
+    expect((await summariesOf(database, id)).map(({ sources }) => sources.length)).toEqual([1, 12]);
+    expect(await counted(database, id)).toEqual({ twice: 0, never: 0, once: 13 });
+  });
+
   it("one that loses its claim to another ends its request to the model", async () => {
     const database = await open();
     const id = await talk(database, "hung", 12);
