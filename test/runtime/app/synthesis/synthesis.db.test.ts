@@ -79,10 +79,11 @@ describeEachDatabase("the sentence of a tool call", (open) => {
 
   it("is asked for again when the answer is not acceptable, with the reason", async () => {
     const database = await open();
-    const id = await writeCall(database, "ls");
+    const id = await writeCall(database, "ls /srv/app_2/v1.4");
     const model = playedModel(({ user }, n) => (n === 1 ? "The agent lists files." : describeCommand(user)));
     expect(await synthesisOf(database, model).run(id, signal)).toBe("written");
     expect(model.requests[1]?.user).toContain("not taken: it is not in the past tense");
+    expect(await contentOf(database, id)).toBe("Ran the command `ls /srv/app_2/v1.4` in a shell.");
   });
 
   it.each([
