@@ -5,8 +5,12 @@ export const REDACTED = "[redacted]";
 
 /** A shorter value cannot be told from ordinary text. */
 const SHORTEST = 6;
-const URL_CREDENTIALS = /([a-z][a-z0-9+.-]*:\/\/[^\s/@:"']*):[^\s@/"']+@/gi;
+/** The scheme has a bound: without one a long run of letters takes time by the square of its length. */
+const URL_CREDENTIALS = /([a-z][a-z0-9+.-]{0,30}:\/\/[^\s/@:"']*):[^\s@/"']+@/gi;
 const BEARER = /\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi;
+/** The whole key, also where its end was cut off, its lines are escaped (`\n`), or headers stand before it. */
+const PRIVATE_KEY =
+  /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:(?:\s|\\[rn])*[A-Za-z-]{1,40}: [^\n\\]{1,200})*[A-Za-z0-9+/=\s\\]*(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?/g;
 
 export type Redactor = (text: string) => string;
 
@@ -27,7 +31,7 @@ export function createRedactor(secrets: Iterable<string>): Redactor {
   const shapes = SECRET_PATTERNS.map((pattern) => new RegExp(pattern.source, "g"));
 
   return (text) => {
-    const known = exact === null ? text : text.replace(exact, REDACTED);
+    const known = (exact === null ? text : text.replace(exact, REDACTED)).replace(PRIVATE_KEY, REDACTED);
     const shaped = shapes.reduce((current, shape) => current.replace(shape, REDACTED), known);
     return shaped.replace(URL_CREDENTIALS, `$1:${REDACTED}@`).replace(BEARER, `$1 ${REDACTED}`);
   };

@@ -31,6 +31,36 @@ describe("the redactor", () => {
     expect(redact("postgres://u:p%40ss%2Fword%3F@h/d")).not.toContain("p%40ss");
   });
 
+  test("takes out the whole private key, not its first line: escaped, with headers, and without its end", () => {
+    const redact = createRedactor([]);
+    const lines = [
+      "-----BEGIN RSA PRIVATE KEY-----",
+      "Proc-Type: 4,ENCRYPTED",
+      "DEK-Info: AES-128-CBC,0A1B",
+      "",
+      "MIIEpAIBAAKC+/Q=",
+      "c2VjcmV0",
+      "-----END RSA PRIVATE KEY-----",
+    ];
+    const plain = lines.filter((line) => !line.includes(": ") && line !== "");
+    for (const key of [lines, plain, plain.slice(0, -1)]) {
+      for (const text of [key.join("\n"), JSON.stringify(key.join("\n"))]) {
+        const redacted = redact(`before ${text}\n. after`);
+        expect(redacted).not.toMatch(/MIIE|c2Vj|0A1B/);
+        expect(redacted).toMatch(/^before .*after$/s);
+      }
+    }
+    expect(redact("-----BEGIN PUBLIC KEY-----\nMIIB")).toContain("MIIB");
+  });
+
+  test("reads a run of a million letters in one go", () => {
+    const redact = createRedactor([]);
+    for (const run of ["a", "-a", "A1b2", "a."]) {
+      const text = run.repeat(1_000_000 / run.length);
+      expect(redact(text)).toBe(text);
+    }
+  });
+
   test("replaces the longer secret where one contains another", () => {
     expect(createRedactor(["secret", "secret-and-more"])("x secret-and-more y secret")).toBe(
       "x [redacted] y [redacted]",
