@@ -44,14 +44,31 @@ export async function runHook(call: HookCall): Promise<void> {
       timeoutMs: TIMEOUT_MS,
       onProblem: (problem) => void log.write(`${harness}: ${describeProblem(problem)}`),
     });
-    await capture({ ...call, harness }, { client, cursors: new Cursors(paths.cursors), log });
+    const telling = tellingClient(client, (words) => log.write(`${harness}: ${words}; they are in ${paths.spool}`));
+    await capture({ ...call, harness }, { client: telling, cursors: new Cursors(paths.cursors), log });
   } catch (error) {
     await log.write(`${call.harness}: ${describe(error)}`);
   }
 }
 
+/** Says once why batches wait. */
+function tellingClient(client: CaptureClient, tell: (words: string) => Promise<void>): Pick<CaptureClient, "send"> {
+  let isTold = false;
+  return {
+    async send(batch, options) {
+      const report = await client.send(batch, options);
+      const spooled = report.deliveries.find((delivery) => delivery.outcome === "spooled");
+      if (spooled !== undefined && !isTold) {
+        isTold = true;
+        await tell(`${report.replay.waiting} batches wait for the node (${spooled.reason})`);
+      }
+      return report;
+    },
+  };
+}
+
 interface Tools {
-  readonly client: CaptureClient;
+  readonly client: Pick<CaptureClient, "send">;
   readonly cursors: Cursors;
   readonly log: HookLog;
 }

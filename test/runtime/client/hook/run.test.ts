@@ -134,7 +134,10 @@ describe("a session of Claude Code", () => {
           expect(unique.map(saying).at(0)).toBe("The checkout test fails since Monday. Can you find out why? 🗿");
           expect(unique).toHaveLength(12);
           expect(unique.map(({ metadata }) => metadata?.["full_reasoning_length"]).filter(Boolean)).toEqual([92]);
-          expect(await log()).toBe("");
+          const told = (await log()).split("\n").filter(Boolean);
+          expect(
+            told.filter((line) => !/claude-code: \d+ batches wait for the node \(.+\); they are in /.test(line)),
+          ).toEqual([]);
         },
       ),
       { numRuns: 25 },
