@@ -42,16 +42,6 @@ describeEachDatabase("job queue", (open) => {
     expect(seen).toEqual([["housekeeping", 1]]);
   });
 
-  it("takes the next job when one has ended, and does not wait for its next look at the queue", async () => {
-    await queue.enqueueAll(
-      QUEUES.compact,
-      Array.from({ length: 6 }, (_, n) => ({ data: { n }, key: `next ${n}` })),
-    );
-    const seen: number[] = [];
-    await queue.work<{ n: number }>(QUEUES.compact, async ({ data }) => void seen.push(data.n), { pollS: 3_600 });
-    await vi.waitFor(() => expect(seen).toHaveLength(6), 20_000);
-  });
-
   it("adds no second job with a key that is waiting, and one more with another key or none", async () => {
     expect(await queue.enqueue(QUEUES.embed, { a: 1 }, { key: "k" })).toEqual(expect.any(String));
     expect(await queue.enqueue(QUEUES.embed, { a: 2 }, { key: "k" })).toBeNull();
@@ -225,6 +215,16 @@ describeEachDatabase("job queue", (open) => {
     const idle = createJobQueue({ database, logger: silent, newId: randomUUID });
     await expect(idle.enqueue(QUEUES.embed, {})).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE", retryable: true });
     expect((await idle.states()).map((state) => state.queue)).toEqual(Object.values(QUEUES));
+  });
+
+  it("takes the next job when one has ended, and does not wait for its next look at the queue", async () => {
+    await queue.enqueueAll(
+      QUEUES.compact,
+      Array.from({ length: 6 }, (_, n) => ({ data: { n }, key: `next ${n}` })),
+    );
+    const seen: number[] = [];
+    await queue.work<{ n: number }>(QUEUES.compact, async ({ data }) => void seen.push(data.n), { pollS: 3_600 });
+    await vi.waitFor(() => expect(seen).toHaveLength(6), 20_000);
   });
 });
 
