@@ -63,6 +63,25 @@ describeEachDatabase("compactors of one store", (open) => {
     expect(await counted(database, id)).toEqual({ twice: 0, never: 0, once: 12 });
   });
 
+  it("one that was overtaken stores nothing also while the other is not done yet", async () => {
+    const database = await open();
+    const id = await talk(database, "fenced", 12);
+    const fake = await fakeModel({ fault: () => ({ kind: "hold", gate: "fenced" }) });
+    const slow = compactorOf(notEmbedded(database), fake, { parallel: 1 }).run(never);
+    await fake.waitForRequests(1);
+    await database.query(
+      `update compaction_work set fence = fence + 1, claimed_by = gen_random_uuid(), claimed_until = now() + interval '1 hour'
+       where conversation_id = $1`,
+      [id],
+    );
+    fake.release("fenced");
+    expect(await slow).toMatchObject({ stored: { leaf: 0 }, failed: 0, away: null });
+    expect(await summariesOf(database, id)).toEqual([]);
+    await expireClaims(database);
+    await compactorOf(notEmbedded(database), fake).run(never);
+    expect(await counted(database, id)).toEqual({ twice: 0, never: 0, once: 12 });
+  });
+
   it("one whose message somebody else has linked meanwhile stores nothing, and does the rest afterwards", async () => {
     const database = await open();
     const id = await talk(database, "linked", 13);
