@@ -41,9 +41,7 @@ export async function askAll(
 }
 
 /** What is fitted; the others cannot be told from these questions. */
-export const FITTED: readonly Feature[] = FEATURES.filter(
-  (feature) => feature !== "temporal" && feature !== "importance",
-);
+export const FITTED: readonly Feature[] = FEATURES.filter((feature) => feature !== "temporal");
 
 export interface LeftOut {
   readonly conversation: string;

@@ -48,14 +48,13 @@ const ASKS = 2;
  */
 export function rankRelevant(
   input: RankingInput<Features>,
-  { neighbours }: { readonly neighbours: boolean },
+  { neighbours, best }: { readonly neighbours: boolean; readonly best: number },
 ): Ranked[] {
   const all = neighbours && (input.terms.length === 0 || input.terms.length >= ASKS);
   const isHit = ({ neighbour, frequencies }: Features) => all || !neighbour || frequencies.some((count) => count > 0);
   const temporal = ({ lastAccessedAt, happenedAt, accessCount }: Features) =>
     temporalScore(lastAccessedAt ?? happenedAt, accessCount, input.now);
-  const ranked = rankCandidates(input, { temporal }).filter(({ candidate }) => isHit(candidate));
-  return ranked.map(({ candidate, score, fts }) => ({
+  return rankCandidates(input, { temporal, isHit, best }).map(({ candidate, score, fts }) => ({
     candidate: withParts(candidate, fts),
     score,
     scores: {

@@ -36,6 +36,8 @@ export interface SearchDeps {
 /** Newest matches that are scored, of each kind. */
 const POOL = 800;
 const HEAD = 4_000;
+/** The best that are told apart by importance, too: more than an answer has, so that it changes what is in it. */
+const RANKED = 64;
 const EXPANDED_SUMMARIES = 3;
 /**
  * When nothing is found, the query's words are looked up as possibly misspelled ones: two letters that changed places
@@ -114,7 +116,10 @@ async function byWordsAndVectors(deps: SearchDeps, request: SearchRequest, mode:
   if (mode === "hybrid" && input.candidates.length === 0) {
     return ranked(deps, await misspelled(deps, request), computed);
   }
-  return { ranked: rankRelevant(input, { neighbours: mode !== "fts" }), computed };
+  return {
+    ranked: rankRelevant(input, { neighbours: mode !== "fts", best: Math.max(RANKED, request.limit) }),
+    computed,
+  };
 }
 
 async function misspelled(deps: SearchDeps, { query, scope, filters }: SearchRequest): Promise<Candidate[]> {

@@ -1,3 +1,4 @@
+import { column } from "./column.ts";
 import { nearness, timesIn } from "./dates.ts";
 import type { RankingCandidate, RankingInput } from "./input.ts";
 import { meaning } from "./meaning.ts";
@@ -5,7 +6,7 @@ import { askedAbout, withoutNames } from "./people.ts";
 import { bestOfSitting, placesOf } from "./scene.ts";
 import { BM25, ownWords, PRESENCE, windowsOf, windowWords } from "./words.ts";
 
-/** What speaks for a candidate, each 0 to 1. A sum of them, weighted, is its score. */
+/** What speaks for a candidate, each 0 to 1. A sum of them, weighted, and of its importance is its score. */
 export const FEATURES = [
   /** Its own words. */
   "words",
@@ -26,7 +27,6 @@ export const FEATURES = [
   /** It asks nothing. */
   "statement",
   "temporal",
-  "importance",
 ] as const;
 
 export type Feature = (typeof FEATURES)[number];
@@ -53,9 +53,8 @@ export function describe<Candidate extends RankingCandidate>(
   const { candidates } = input;
   const places = placesOf(candidates);
   const { terms, indexes } = withoutNames(input.terms, candidates);
-  const named = terms.length < input.terms.length;
-  const rows = named ? candidates.map((one) => ({ ...one, frequencies: pick(one.frequencies, indexes) })) : candidates;
-  const given = { terms, averageLength: input.averageLength, candidates: rows };
+  const counted = terms.map(({ idf }, n) => ({ idf, at: indexes[n] ?? -1 }));
+  const given = { terms: counted, averageLength: input.averageLength, candidates };
   const likeness = (values: Float64Array) =>
     values.map((value, n) => 1 - (1 - value) * (1 - LIKENESS_WORTH * unit(candidates[n]?.similarity ?? 0)));
   const words = likeness(ownWords(given, PRESENCE));
@@ -78,10 +77,9 @@ export function describe<Candidate extends RankingCandidate>(
           ? null
           : flags(candidates.map(({ head }, n) => asked.said[n] === true && FIRST_PERSON.test(head))),
       company: asked === null ? null : flags(asked.present),
-      date: times.length === 0 ? null : Float64Array.from(candidates, (one) => nearness(one.happenedAt, times)),
+      date: times.length === 0 ? null : column(candidates, (one) => nearness(one.happenedAt, times)),
       statement: flags(asks.map((one) => !one)),
-      temporal: Float64Array.from(candidates, (one) => unit(temporal(one))),
-      importance: Float64Array.from(candidates, ({ importance }) => unit(importance)),
+      temporal: column(candidates, (one) => unit(temporal(one))),
     },
   };
 }
@@ -97,17 +95,13 @@ function sittingOf(
 }
 
 function answerOf(words: Float64Array, asks: readonly boolean[], places: ReturnType<typeof placesOf>): Float64Array {
-  return Float64Array.from(places, ({ before }) =>
-    before !== null && asks[before] === true ? (words[before] ?? 0) : 0,
-  );
-}
-
-function pick(values: readonly number[], indexes: readonly number[]): number[] {
-  return indexes.map((index) => values[index] ?? 0);
+  return column(places, ({ before }) => (before !== null && asks[before] === true ? (words[before] ?? 0) : 0));
 }
 
 function flags(values: readonly boolean[]): Float64Array {
-  return Float64Array.from(values, (value) => (value ? 1 : 0));
+  const column = new Float64Array(values.length);
+  for (let n = 0; n < values.length; n += 1) if (values[n] === true) column[n] = 1;
+  return column;
 }
 
 function unit(value: number): number {

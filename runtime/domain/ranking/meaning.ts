@@ -1,3 +1,4 @@
+import { column } from "./column.ts";
 import type { RankingCandidate } from "./input.ts";
 import type { Place } from "./scene.ts";
 
@@ -25,7 +26,7 @@ export function meaning(candidates: readonly RankingCandidate[], places: readonl
   const middle = known.reduce((sum, mean) => sum + mean, 0) / known.length;
   const squares = known.reduce((sum, mean) => sum + (mean - middle) ** 2, 0);
   const deviation = Math.sqrt((squares + USUAL_WEIGHT * USUAL_DEVIATION ** 2) / (known.length + USUAL_WEIGHT));
-  return Float64Array.from(means, (mean) => {
+  return column(means, (mean) => {
     const deviations = ((mean ?? middle) - middle) / deviation;
     return (Math.min(DEVIATIONS, Math.max(-DEVIATIONS, deviations)) + DEVIATIONS) / (2 * DEVIATIONS);
   });

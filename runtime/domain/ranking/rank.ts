@@ -15,28 +15,42 @@ export interface RankedCandidate<Candidate> {
 export interface RankingOptions<Candidate> {
   /** Of age and accesses; what is above 1 counts as 1. */
   readonly temporal: (candidate: Candidate) => number;
+  /** Which candidates can be hits; the others only lend. Default all. */
+  readonly isHit?: (candidate: Candidate) => boolean;
+  /** How many are wanted; default all. Importance is only asked for of so many, as telling it takes long. */
+  readonly best?: number;
   readonly weights?: Weights;
 }
 
 /** Best first; of equal scores the newer one, of equal times the greater id, which was given later. */
 export function rankCandidates<Candidate extends RankingCandidate>(
   input: RankingInput<Candidate>,
-  { temporal, weights = WEIGHTS }: RankingOptions<Candidate>,
+  { temporal, isHit = () => true, best = Number.POSITIVE_INFINITY, weights = WEIGHTS }: RankingOptions<Candidate>,
 ): RankedCandidate<Candidate>[] {
   const { columns, fts } = describe(input, temporal);
-  const scores = scoresOf(columns, weights, input.candidates.length);
-  return input.candidates
-    .map((candidate, n) => ({ candidate, score: scores[n] ?? 0, fts: fts[n] ?? 0 }))
-    .sort(
-      (a, b) =>
-        b.score - a.score ||
-        b.candidate.happenedAt.getTime() - a.candidate.happenedAt.getTime() ||
-        (a.candidate.id < b.candidate.id ? 1 : a.candidate.id > b.candidate.id ? -1 : 0),
-    );
+  const { sums, total } = weighted(columns, weights, input.candidates.length);
+  const rows = input.candidates.map((candidate, n) => ({ candidate, score: sums[n] ?? 0, fts: fts[n] ?? 0 }));
+  const leading = rows.filter(({ candidate }) => isHit(candidate)).sort(bestFirst);
+  const most = total + weights.importance;
+  return leading
+    .slice(0, best)
+    .map(({ candidate, score, fts }) => {
+      const importance = weights.importance * Math.min(1, Math.max(0, candidate.importance));
+      return { candidate, fts, score: most > 0 ? (score + importance) / most : 0 };
+    })
+    .sort(bestFirst);
 }
 
-/** The weighted mean of the features that there are. */
-export function scoresOf(columns: FeatureColumns, weights: Weights, rows: number): Float64Array {
+function bestFirst(a: RankedCandidate<RankingCandidate>, b: RankedCandidate<RankingCandidate>): number {
+  return (
+    b.score - a.score ||
+    b.candidate.happenedAt.getTime() - a.candidate.happenedAt.getTime() ||
+    (a.candidate.id < b.candidate.id ? 1 : a.candidate.id > b.candidate.id ? -1 : 0)
+  );
+}
+
+/** The weighted sums of the features that there are, and what such a sum can be at most. */
+function weighted(columns: FeatureColumns, weights: Weights, rows: number): { sums: Float64Array; total: number } {
   const sums = new Float64Array(rows);
   let total = 0;
   for (const feature of FEATURES) {
@@ -46,5 +60,5 @@ export function scoresOf(columns: FeatureColumns, weights: Weights, rows: number
     total += weight;
     for (let n = 0; n < rows; n += 1) sums[n] = (sums[n] ?? 0) + weight * (column[n] ?? 0);
   }
-  return total > 0 ? sums.map((sum) => sum / total) : sums;
+  return { sums, total };
 }

@@ -1,3 +1,4 @@
+import { column } from "./column.ts";
 import type { RankingCandidate } from "./input.ts";
 
 /**
@@ -107,7 +108,7 @@ export function bestOfSitting(values: ArrayLike<number>, places: readonly Place[
     else if (value > second) best.set(sitting, [first, value, second]);
     else if (value > third || !best.has(sitting)) best.set(sitting, [first, second, value]);
   }
-  return Float64Array.from(places, ({ sitting }) => {
+  return column(places, ({ sitting }) => {
     const [first, second, third] = best.get(sitting) ?? [0, 0, 0];
     return (first + second + third) / 3;
   });

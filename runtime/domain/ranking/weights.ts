@@ -1,6 +1,6 @@
 import type { Feature } from "./features.ts";
 
-export type Weights = Readonly<Record<Feature, number>>;
+export type Weights = Readonly<Record<Feature | "importance", number>>;
 
 /**
  * How much each feature counts. All but the last two are fitted to questions about long conversations (docs/search.md says how

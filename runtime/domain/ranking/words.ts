@@ -1,4 +1,5 @@
-import type { RankingCandidate, RankingTerm } from "./input.ts";
+import { column } from "./column.ts";
+import type { RankingCandidate } from "./input.ts";
 import { type Lending, lent, type Place } from "./scene.ts";
 
 /** How well a row's words match the query's, alone and together with what was said around it: BM25, 0 to 1. */
@@ -18,20 +19,23 @@ export const PRESENCE: Saturation = { k1: 0.3, b: 0.75 };
 export const WINDOW: Lending = { near: 0.6, far: 0.36 };
 
 export interface WordsInput {
-  readonly terms: readonly RankingTerm[];
+  readonly terms: readonly CountedTerm[];
   readonly averageLength: Readonly<Record<RankingCandidate["kind"], number>>;
   readonly candidates: readonly RankingCandidate[];
 }
 
+export interface CountedTerm {
+  readonly idf: number;
+  /** Where it stands in the candidates' frequencies. */
+  readonly at: number;
+}
+
 /** Of each candidate by its own words, over what a row of many occurrences could have; 0 without terms. */
-export function ownWords({ terms, averageLength, candidates }: WordsInput, saturation: Saturation): Float64Array {
-  const total = totalOf(terms);
-  return Float64Array.from(candidates, ({ kind, length, frequencies }) => {
-    const size = length / averageLength[kind];
-    let sum = 0;
-    for (const [n, { idf }] of terms.entries()) sum += idf * saturated(frequencies[n] ?? 0, size, saturation);
-    return total === 0 ? 0 : sum / total;
-  });
+export function ownWords(input: WordsInput, saturation: Saturation): Float64Array {
+  const { terms, candidates } = input;
+  const lengths = column(candidates, ({ length }) => length);
+  const frequencies = terms.map(({ at }) => column(candidates, (one) => one.frequencies[at] ?? 0));
+  return matched(input, { lengths, frequencies }, input.averageLength, saturation);
 }
 
 /** Words and lengths of windows: a neighbour's count by its share. Made once for all that is computed from them. */
@@ -44,13 +48,13 @@ export interface Windows {
 export function windowsOf({ terms, candidates }: WordsInput, places: readonly Place[]): Windows {
   return {
     lengths: lent(
-      Float64Array.from(candidates, ({ length }) => length),
+      column(candidates, ({ length }) => length),
       places,
       WINDOW,
     ),
-    frequencies: terms.map((_, n) =>
+    frequencies: terms.map(({ at }) =>
       lent(
-        Float64Array.from(candidates, ({ frequencies }) => frequencies[n] ?? 0),
+        column(candidates, (one) => one.frequencies[at] ?? 0),
         places,
         WINDOW,
       ),
@@ -59,31 +63,32 @@ export function windowsOf({ terms, candidates }: WordsInput, places: readonly Pl
 }
 
 /** Of each candidate by the words of its window. */
-export function windowWords(
-  { terms, averageLength, candidates }: WordsInput,
+export function windowWords(input: WordsInput, windows: Windows, saturation: Saturation): Float64Array {
+  const { message, summary } = input.averageLength;
+  // A full window of average rows; a summary has nothing around it.
+  const averages = { summary, message: message * (1 + 2 * WINDOW.near + 2 * WINDOW.far) };
+  return matched(input, windows, averages, saturation);
+}
+
+/** Loops over numbers alone: this is done for every word of every candidate. */
+function matched(
+  { terms, candidates }: WordsInput,
   { lengths, frequencies }: Windows,
-  saturation: Saturation,
+  averages: WordsInput["averageLength"],
+  { k1, b }: Saturation,
 ): Float64Array {
-  const total = totalOf(terms);
+  const total = terms.reduce((sum, { idf }) => sum + idf, 0);
   const sums = new Float64Array(candidates.length);
   if (total === 0) return sums;
-  // A full window of average rows; a summary has nothing around it.
-  const averages = { ...averageLength, message: averageLength.message * (1 + 2 * WINDOW.near + 2 * WINDOW.far) };
-  for (const [index, { kind }] of candidates.entries()) {
-    const size = (lengths[index] ?? 0) / averages[kind];
-    let sum = 0;
-    for (const [n, { idf }] of terms.entries()) sum += idf * saturated(frequencies[n]?.[index] ?? 0, size, saturation);
-    sums[index] = sum / total;
+  const slowness = column(candidates, ({ kind }, index) => k1 * (1 - b + (b * (lengths[index] ?? 0)) / averages[kind]));
+  for (let n = 0; n < terms.length; n += 1) {
+    const counts = frequencies[n];
+    const share = (terms[n]?.idf ?? 0) / total;
+    if (counts === undefined) continue;
+    for (let index = 0; index < sums.length; index += 1) {
+      const frequency = counts[index] ?? 0;
+      if (frequency > 0) sums[index] = (sums[index] ?? 0) + (share * frequency) / (frequency + (slowness[index] ?? 0));
+    }
   }
-  return sums;
-}
-
-function totalOf(terms: readonly RankingTerm[]): number {
-  return terms.reduce((sum, { idf }) => sum + idf, 0);
-}
-
-/** 0 to 1. */
-function saturated(frequency: number, size: number, { k1, b }: Saturation): number {
-  if (frequency <= 0) return 0;
-  return frequency / (frequency + k1 * (1 - b + b * size));
+  return sums.map((sum) => Math.min(1, sum));
 }
