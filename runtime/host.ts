@@ -264,7 +264,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     turns,
     commands,
     memoryTools,
-    capture: createCapture({ writer, timezone }),
+    capture: createCapture({ writer, timezone, agents: new Set(Object.keys(config.agents)) }),
     health: createHealth({
       version,
       node,

@@ -9,6 +9,7 @@ import {
 import { type Issue, MemoryError, RuntimeError } from "../../contracts/errors.ts";
 import { sanitizeJson } from "../../domain/cap.ts";
 import { eventKey } from "../../domain/dedupe.ts";
+import { parseSessionKey } from "../../domain/session-key.ts";
 import { parseInstant } from "../../domain/time-window.ts";
 import type { WriteEntry } from "../transcript/batch.ts";
 import type { Writer } from "../transcript/writer.ts";
@@ -25,15 +26,21 @@ export interface CaptureDeps {
   readonly writer: Pick<Writer, "write">;
   /** IANA name; times without an offset are meant there. */
   readonly timezone: string;
+  /** Names of the agents that have turns of their own. */
+  readonly agents: ReadonlySet<string>;
 }
 
-export function createCapture({ writer, timezone }: CaptureDeps): Capture {
+export function createCapture({ writer, timezone, agents }: CaptureDeps): Capture {
   return {
     async store(batch) {
       if (batch.events.length > MAX_CAPTURE_EVENTS) {
         throw new RuntimeError("RUNTIME_BODY_TOO_LARGE", `A batch has at most ${MAX_CAPTURE_EVENTS} events.`, {
           hint: "Send the session in several batches, in order.",
         });
+      }
+      if (isTurnSession(batch.session_key, agents)) {
+        const message = "is a session of this service's own agent, whose turns alone write to it";
+        throw invalid([{ path: "session_key", message }]);
       }
       const finalize = batch.finalize === true;
       if (batch.events.length === 0 && !finalize) {
@@ -50,6 +57,12 @@ export function createCapture({ writer, timezone }: CaptureDeps): Capture {
       };
     },
   };
+}
+
+/** What stands in such a session the agent takes for its own conversation: a token for capture must not speak there. */
+function isTurnSession(key: string, agents: ReadonlySet<string>): boolean {
+  const parts = parseSessionKey(key);
+  return parts !== null && agents.has(parts.agent);
 }
 
 async function write(

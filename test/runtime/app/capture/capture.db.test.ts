@@ -4,6 +4,7 @@ import { type Capture, createCapture } from "../../../../runtime/app/capture/cap
 import type { WrittenNotice } from "../../../../runtime/app/transcript/writer.ts";
 import type { CaptureBatch, CaptureEvent } from "../../../../runtime/contracts/capture.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
+import { sessionKey } from "../../../../runtime/domain/session-key.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 import { writerOf } from "../../../support/memory.ts";
 
@@ -27,7 +28,7 @@ describeEachDatabase("capture", (open) => {
   beforeAll(async () => {
     database = await open();
     const writer = writerOf(database, { onWritten: (notice) => notices.push(notice) });
-    capture = createCapture({ writer, timezone: "Europe/Vienna" });
+    capture = createCapture({ writer, timezone: "Europe/Vienna", agents: new Set(["main", "my agent"]) });
   });
 
   const batch = (key: string, events: readonly CaptureEvent[], change: Partial<CaptureBatch> = {}): CaptureBatch => ({
@@ -56,6 +57,26 @@ describeEachDatabase("capture", (open) => {
     expect(rows).toHaveLength(1);
     return rows[0];
   }
+
+  it("writes into no session of an agent of the service, whether there is one or not, and however it is written", async () => {
+    const own = [
+      sessionKey({ agent: "main", channel: "telegram", conversation: "7", user: "7" }),
+      sessionKey({ agent: "my agent", channel: "agent", conversation: "a:b", user: "" }),
+      "%6dain:telegram:7:7",
+    ];
+    for (const key of own) {
+      await expect(capture.store(batch(key, [{ ...said(1), role: "system" }])), key).rejects.toMatchObject({
+        code: "MEMORY_INVALID_ARGUMENT",
+        details: { issues: [{ path: "session_key" }] },
+      });
+      await expect(capture.store(batch(key, [], { finalize: true })), key).rejects.toThrow("session_key");
+      expect(await rowsOf(key)).toEqual([]);
+    }
+    // Four parts are no offence, and neither is an agent's name.
+    for (const key of ["codex:a:b:c", "main", "main:a:b", "main:%zz:b:c"]) {
+      expect(await capture.store(batch(key, [said(1)])), key).toMatchObject({ inserted: 1 });
+    }
+  });
 
   it("stores every field of an event, the source in the metadata", async () => {
     const key = session();

@@ -32,7 +32,7 @@ describeEachDatabase("memory_get_full of captured rows", (open) => {
   afterAll(() => rm(root, { recursive: true, force: true }));
 
   async function fullOf(event: Omit<CaptureEvent, "event_id">): Promise<FullRow> {
-    const capture = createCapture({ writer: writerOf(database), timezone: "UTC" });
+    const capture = createCapture({ writer: writerOf(database), timezone: "UTC", agents: new Set() });
     const { conversation_id } = await capture.store({
       session_key: `full ${++sessions}`,
       agent: "claude-code",
