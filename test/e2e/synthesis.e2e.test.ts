@@ -1,6 +1,8 @@
-/** Tool calls in a real node: stored without text, described in the background, found by their sentence; and what an operator sees when not. */
+/** What models write in a real node: sentences of tool calls, which make these findable, and pages of the wiki; and what an operator sees when not. */
 
 import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Client } from "pg";
@@ -157,5 +159,37 @@ describe("a tool call that is appended", () => {
     await expect.poll(() => found(node, "rsync")).toEqual(["Ran the command `rsync backup` in a shell."]);
     expect(await queue(deployment)).toMatchObject({ failed: 0, waiting: 0, active: 0 });
     expect(server.requests).toHaveLength(3);
+  });
+});
+
+describe("a summary", () => {
+  it("is sorted into pages of the agent's workspace where the wiki is enabled", async () => {
+    const server = await startTextFake({ answer: () => "# Backup\n- It runs at noon. [S1]\n- It is encrypted." });
+    defer.push(() => server.close());
+    const { url, remove } = await createPostgresCopy(process.env.CAIRN_TEST_PG_URL ?? "");
+    defer.push(remove);
+    const deployment = await deploy(null, {
+      postgres: { connection_string: url },
+      summarizer: { base_url: server.baseUrl, model: "tiny" },
+      wiki: { enabled: true, interval: "1s" },
+    });
+    const node = await run(deployment);
+    const store = new Client({ connectionString: url });
+    await store.connect();
+    const { rows } = await store.query<{ id: string }>(
+      `with opened as (insert into conversations (id, session_key, agent, channel)
+         values (gen_random_uuid(), 's', 'main', 'agent') returning id)
+       insert into summaries (id, conversation_id, content)
+         select gen_random_uuid(), id, 'The backup: it runs at noon.' from opened returning id`,
+    );
+    await store.end();
+    const page = join(deployment.workspace, "wiki", "backup.md");
+    await expect
+      .poll(() => readFile(page, "utf8").catch(() => ""))
+      .toContain(`- It runs at noon. [summary:${rows[0]?.id}]`);
+    expect(await readFile(page, "utf8")).not.toContain("encrypted");
+    const metrics = await (await node.request("/metrics")).text();
+    expect(metrics).toContain('cairn_memory_worker_up{worker="wiki"} 1');
+    expect(metrics).toContain('cairn_memory_worker_up{worker="synthesis"} 1');
   });
 });
