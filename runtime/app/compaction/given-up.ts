@@ -6,15 +6,15 @@ import type { RetryFailedOptions, RetryFailedReport } from "../../contracts/jobs
 export interface GivenUpConversations {
   readonly failed: number;
   /** Of the conversation that was given up last; null where there is none. */
-  readonly lastError: string | null;
+  readonly last_error: string | null;
 }
 
 export async function givenUpConversations(database: Queryable): Promise<GivenUpConversations> {
   const { rows } = await database.query<GivenUpConversations>(
-    `select count(*)::int as failed, (array_agg(error order by failed_at desc))[1] as "lastError"
+    `select count(*)::int as failed, (array_agg(error order by failed_at desc))[1] as "last_error"
      from compaction_work where failed_at is not null`,
   );
-  return rows[0] ?? { failed: 0, lastError: null };
+  return rows[0] ?? { failed: 0, last_error: null };
 }
 
 /** Makes them due now, as if they had never failed. The pattern is PostgreSQL's; the caller has tried it. */

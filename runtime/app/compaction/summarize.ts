@@ -95,6 +95,7 @@ async function summarizeInParts(
     texts.push(text);
     await pause();
   }
+  if (texts.length === 0) texts.push("(nothing but white space)");
   const entries = partEntries(message, texts);
   const each = partBudget(budget.answer, entries.length);
   const summaries: string[] = [];

@@ -78,7 +78,7 @@ describeEachDatabase("compaction, when something fails,", (open) => {
       await compactor.run(never);
     }
     expect(await compactionStatus(database)).toMatchObject({ due: 0, failing: 0, given_up: 10 });
-    expect(await givenUpConversations(database)).toEqual({ failed: 10, lastError: expect.stringContaining("LaTeX") });
+    expect(await givenUpConversations(database)).toEqual({ failed: 10, last_error: expect.stringContaining("LaTeX") });
     const asked = fake.requests.length;
     await makeDue(database);
     await talk(database, "poison/0", 5, "poison later");

@@ -80,6 +80,12 @@ describeEachDatabase("the memory-quality pipeline", (open) => {
     for (const n of parts.keys()) expect(summaries[0]?.content).toContain(`Part ${n + 1} of ${parts.length}:`);
   });
 
+  it("source message truncation: none, and a message of nothing but white space has a summary too", async () => {
+    const { summaries } = await told(await open(), "blank", [said(" \n".repeat(200_000)), said("second")]);
+    expect(summaries.map(({ message_count }) => message_count)).toEqual([1, 1]);
+    expect(summaries[0]?.content).toMatch(/white space/);
+  });
+
   it("summary token budget: leaf 7k, branch 14k, root 20k, asked for and kept", async () => {
     const { requests, summaries } = await tree(await open(), "budgets");
     for (const [level, tokens] of [
