@@ -1,131 +1,73 @@
-/** What the capture route takes: batches of 500 events from four clients, each on disk when it is answered. */
+/** Storing what clients capture, many events at a time, and how soon their words are counted. */
 
-import { readFileSync } from "node:fs";
-import { Agent, request } from "node:http";
-import type { CaptureBatch, CaptureEvent } from "../runtime/contracts/capture.ts";
-import { createDeployment, type NodeProcess, TOKEN } from "../test/support/node-process.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { v7 as newId } from "uuid";
+import { migrate } from "../runtime/app/migrate.ts";
+import { createTermCounter } from "../runtime/app/terms/terms.ts";
+import { createWriter } from "../runtime/app/transcript/writer.ts";
+import type { Database } from "../runtime/contracts/database.ts";
+import { openPostgres } from "../runtime/plugins/memory/postgres/index.ts";
+import { MIGRATIONS, silent } from "../test/support/databases.ts";
 import type { Bench, BenchContext } from "./support/bench.ts";
-import { BACKENDS, type Backend, messageText, withNode } from "./support/node.ts";
+import { createCorpus } from "./support/corpus.ts";
 
 const CLIENTS = 4;
-const EVENTS = 500;
-/** Of each client. */
-const BATCHES: { readonly [Name in Backend]: number } = { postgres: 40, embedded: 8 };
-const WARM_UP = 4;
-const GOAL = 10_000;
+const BATCH = 500;
+const BATCHES = 40;
+const COUNT_EVERY_MS = 2_000;
 
 export const bench: Bench = {
-  about:
-    "captured events through HTTP into the store: 4 clients, each a session of its own, batches of 500, enrichment aside",
+  about: `${CLIENTS} clients, each with ${BATCHES} batches of ${BATCH} events, while the words of the stored ones are counted`,
   async run(context) {
-    for (const backend of BACKENDS) await capture(context, backend);
+    const database = await openPostgres({ connectionString: await context.postgres(), pool: 8, logger: silent });
+    context.defer(() => database.close());
+    await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+    const { rate, counted } = await capture(context, database);
+    context.together(() => {
+      context.value({ name: "events stored", unit: "1/s", goal: { of: "value", atLeast: 10_000 } }, rate);
+      context.value({ name: "words counted meanwhile, share of the events", unit: "x" }, counted);
+    });
+    await database.script("truncate search_terms, search_totals, search_agents, search_gaps");
+    context.begin();
+    const started = performance.now();
+    const rows = await createTermCounter(database).run(context.signal);
+    const perSecond = rows / ((performance.now() - started) / 1_000);
+    context.value({ name: "events counted, alone", unit: "1/s", goal: { of: "value", atLeast: 5_000 } }, perSecond);
   },
 };
 
-async function capture(context: BenchContext, backend: Backend): Promise<void> {
-  const memory = backend === "postgres" ? { postgres: { connection_string: await context.postgres() } } : {};
-  const config = { providers: { offline: {} }, agents: { main: { provider: "offline" } }, memory };
-  const deployment = await createDeployment({ config });
-  context.defer(() => deployment.remove());
-  await withNode(deployment, async (node) => {
-    const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS });
-    try {
-      await Promise.all(clients(node, agent, { from: 0, batches: WARM_UP }, context.signal));
-      const before = processorSeconds(node.pid);
-      context.begin();
-      const started = performance.now();
-      const span = { from: WARM_UP, batches: BATCHES[backend] };
-      const times = (await Promise.all(clients(node, agent, span, context.signal))).flat();
-      const seconds = (performance.now() - started) / 1_000;
-      context.together(() => {
-        const goal = backend === "postgres" ? { goal: { of: "value", atLeast: GOAL } as const } : {};
-        const events = CLIENTS * span.batches * EVENTS;
-        context.value({ name: `captured events, ${backend}`, unit: "1/s", ...goal }, events / seconds);
-        const used = processorSeconds(node.pid) - before;
-        // Says something also where others use the machine.
-        if (used > 0) {
-          const name = `processor time of the node for 1,000 events, ${backend}`;
-          context.value({ name, unit: "ms" }, (used / events) * 1_000_000);
-        }
-        context.samples({ name: `a batch of ${EVENTS}, ${backend}`, unit: "ms" }, times);
-      });
-    } finally {
-      agent.destroy();
+async function capture(context: BenchContext, database: Database): Promise<{ rate: number; counted: number }> {
+  const clock = { now: () => new Date(), monotonic: () => performance.now() };
+  const writer = createWriter({ database, newId, clock });
+  const total = CLIENTS * BATCHES * BATCH;
+  // Made before anything is measured: the clients' processors are not ours.
+  const texts = [...createCorpus({ messages: total }).messages()].map(({ content }) => content);
+  const counter = createTermCounter(database);
+  let counted = 0;
+  let capturing = true;
+  const counting = (async () => {
+    while (capturing) {
+      await sleep(COUNT_EVERY_MS, undefined, { signal: context.signal });
+      counted += await counter.run(context.signal);
     }
-  });
-}
-
-/** Of a process so far; 0 where the system does not tell it this way. */
-function processorSeconds(pid: number): number {
-  try {
-    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
-    return (Number(fields[11]) + Number(fields[12])) / 100;
-  } catch {
-    return 0;
-  }
-}
-
-/** One promise a client: the milliseconds of its batches. */
-function clients(
-  node: NodeProcess,
-  agent: Agent,
-  span: { readonly from: number; readonly batches: number },
-  signal: AbortSignal,
-): Promise<number[]>[] {
-  return Array.from({ length: CLIENTS }, async (_, client) => {
-    const times: number[] = [];
-    for (let n = span.from; n < span.from + span.batches; n += 1) {
-      const body = JSON.stringify(batchOf(client, n));
-      const started = performance.now();
-      await post(node, agent, body, signal);
-      times.push(performance.now() - started);
-    }
-    return times;
-  });
-}
-
-/** As a hook would send it: a question, calls of tools with their results, an answer; each with a pointer to its line. */
-function batchOf(client: number, n: number): CaptureBatch {
-  const events = Array.from({ length: EVENTS }, (_, k): CaptureEvent => {
-    const number = n * EVENTS + k;
-    const common = {
-      event_id: `${client}-${number}:0`,
-      created_at: new Date(Date.UTC(2026, 0, 1) + number * 1_000).toISOString(),
-      metadata: { session_jsonl_path: `/home/ada/.claude/projects/shop/${client}.jsonl`, session_jsonl_line: number },
-    };
-    const text = messageText(client * 1_000_003 + number);
-    if (k % 4 === 1) return { ...common, role: "assistant", tool_name: "Bash", tool_args: { command: text } };
-    if (k % 4 === 2) return { ...common, role: "tool", tool_result: text.repeat(3) };
-    return { ...common, role: k % 4 === 0 ? "user" : "assistant", content: text };
-  });
-  return {
-    session_key: `claude-code:${client}`,
-    agent: "claude-code",
-    channel: "claude-code",
-    source: "bench",
-    events,
-  };
-}
-
-function post(node: NodeProcess, agent: Agent, body: string, signal: AbortSignal): Promise<void> {
-  const headers = {
-    authorization: `Bearer ${TOKEN}`,
-    "content-type": "application/json",
-    "content-length": Buffer.byteLength(body),
-  };
-  return new Promise((resolve, reject) => {
-    const options = { method: "POST", agent, headers, signal };
-    const outgoing = request(new URL("/api/capture", node.url), options, (response) => {
-      let text = "";
-      response.setEncoding("utf8");
-      response.on("data", (chunk: string) => (text += chunk));
-      response.once("error", reject);
-      response.once("end", () => {
-        if (response.statusCode === 200 && text.includes(`"inserted":${EVENTS}`)) resolve();
-        else reject(new Error(`The batch was not stored: ${response.statusCode} ${text.slice(0, 500)}`));
-      });
-    });
-    outgoing.once("error", reject);
-    outgoing.end(body);
-  });
+  })();
+  context.begin();
+  const started = performance.now();
+  await Promise.all(
+    Array.from({ length: CLIENTS }, async (_, client) => {
+      for (let n = 0; n < BATCHES; n += 1) {
+        context.signal.throwIfAborted();
+        const from = (client * BATCHES + n) * BATCH;
+        const entries = texts
+          .slice(from, from + BATCH)
+          .map((content, k) => ({ role: "user" as const, content, key: `event ${from + k}`, cap: true }));
+        await writer.write({ sessionKey: `client-${client}:${n % 10}`, agent: "main", channel: "agent", entries });
+      }
+    }),
+  );
+  const seconds = (performance.now() - started) / 1_000;
+  const share = counted / total;
+  capturing = false;
+  await counting;
+  return { rate: total / seconds, counted: share };
 }

@@ -5,6 +5,8 @@ create table search_terms (
   lexeme    text collate "C" primary key,
   documents bigint not null
 ) with (fillfactor = 80);
+-- The words that are like a misspelled one.
+create index search_terms_trgm on search_terms using gin (lexeme gin_trgm_ops);
 
 -- `documents` are rows with content, `lexemes` the sum of their lengths: both of rows up to `counted_to`, in insertion order.
 create table search_totals (

@@ -34,11 +34,11 @@ export function recording(database: Database, sent: Sent[]): Database {
 }
 
 export interface Cost {
-  /** Rows that scans read, the ones that were thrown away included. */
+  /** Rows that scans read of tables, the ones that were thrown away included. */
   readonly rows: number;
   /** Pages of 8 kB that were touched, found in memory or not. */
   readonly buffers: number;
-  /** Tables that were read from one end towards the other, with the rows that were read of them. */
+  /** Tables that were read from one end towards the other, with the rows that were read of them at a time. */
   readonly sequential: Readonly<Record<string, number>>;
   readonly plan: string;
 }
@@ -82,10 +82,10 @@ export async function costOf(database: Database, { text, values, settings }: Sen
   for (const node of nodes) {
     const table = node["Relation Name"];
     if (node["Node Type"].endsWith("Seq Scan") && table !== undefined)
-      sequential[table] = (sequential[table] ?? 0) + rowsOf(node);
+      sequential[table] = Math.max(sequential[table] ?? 0, rowsOf(node) / Math.max(1, node["Actual Loops"]));
   }
   return {
-    rows: nodes.filter((node) => node["Node Type"].includes("Scan")).reduce((sum, node) => sum + rowsOf(node), 0),
+    rows: nodes.filter((node) => node["Relation Name"] !== undefined).reduce((sum, node) => sum + rowsOf(node), 0),
     buffers: (top["Shared Hit Blocks"] ?? 0) + (top["Shared Read Blocks"] ?? 0),
     sequential,
     plan: JSON.stringify(top, undefined, 1),

@@ -46,4 +46,8 @@ export async function createEmbeddingTable(
     ? `(${quantized("embedding", dimensions)}) bit_hamming_ops`
     : "embedding halfvec_cosine_ops";
   await database.query(`create index if not exists ${table}_nearest on ${table} using hnsw (${indexed})`);
+  // Among all vectors those of summaries are few: a search for them alone would pass by too many others.
+  await database.query(
+    `create index if not exists ${table}_summaries on ${table} using hnsw (${indexed}) where kind = 'summary'`,
+  );
 }

@@ -23,7 +23,10 @@ interface DetailRow extends Omit<Candidate, "fts" | "semantic" | "whole"> {
   readonly summary_id: string | null;
 }
 
-/** `wholes` need their whole content, `summaries` their children or sources. */
+/**
+ * `wholes` need their whole content, `summaries` their children or sources.
+ * Each row is looked up by itself: for some dozens the planner would read a whole table that is not large yet.
+ */
 export async function loadDetails(
   database: Queryable,
   wholes: readonly Candidate[],
@@ -36,7 +39,9 @@ export async function loadDetails(
   const messageIds = values.add(idsOf("message"));
   const summaryIds = values.add(idsOf("summary"));
   const expanded = values.add(summaries);
-  const seenMessages = visible("m", visibility, values).map((condition) => ` and ${condition}`);
+  const seenSources = visible("m", visibility, values).map(
+    (condition) => ` and (select true from messages m where m.id = link.message_id and ${condition})`,
+  );
   const seenSummaries = visible("s", visibility, values).map((condition) => ` and ${condition}`);
   const { rows } = await database.query<DetailRow>(
     `
@@ -52,12 +57,12 @@ with found as (
     where s.parent_id = any(${expanded}::uuid[])${seenSummaries.join("")}
   ) as child where n <= ${MAX_UNDER_SUMMARY}
   union all
-  select * from (
-    select 'source', link.summary_id,
-      row_number() over (partition by link.summary_id order by link.ordinal, m.seq) as n, 'message', m.id
-    from summary_sources link join messages m on m.id = link.message_id
-    where link.summary_id = any(${expanded}::uuid[])${seenMessages.join("")}
-  ) as source where n <= ${MAX_UNDER_SUMMARY}
+  select 'source', summary.id, source.ordinal, 'message', source.message_id
+  from unnest(${expanded}::uuid[]) as summary (id) cross join lateral (
+    select link.message_id, link.ordinal from summary_sources link
+    where link.summary_id = summary.id${seenSources.join("")}
+    order by link.ordinal, link.message_id limit ${MAX_UNDER_SUMMARY}
+  ) as source
 )
 select found.relation, found.summary_id, found.kind, found.id,
   coalesce(m.conversation_id, s.conversation_id) as conversation_id, coalesce(m.agent, c.agent) as agent,
@@ -66,10 +71,10 @@ select found.relation, found.summary_id, found.kind, found.id,
   coalesce(access.access_count, 0) as access_count, access.last_accessed_at,
   coalesce(m.content, s.content) as head
 from found
-left join messages m on found.kind = 'message' and m.id = found.id
-left join summaries s on found.kind = 'summary' and s.id = found.id
-left join conversations c on c.id = s.conversation_id
-left join access on access.kind = found.kind and access.id = found.id
+left join lateral (select * from messages m where found.kind = 'message' and m.id = found.id limit 1) as m on true
+left join lateral (select * from summaries s where found.kind = 'summary' and s.id = found.id limit 1) as s on true
+left join lateral (select * from conversations c where c.id = s.conversation_id limit 1) as c on true
+left join lateral (select * from access where access.kind = found.kind and access.id = found.id limit 1) as access on true
 order by found.n`,
     values.list,
   );

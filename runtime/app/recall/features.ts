@@ -36,6 +36,8 @@ export interface FeatureRequest {
   readonly head: number;
 }
 
+/** A long text's words are stored apart: by the concatenation they are fetched once, and not for each term. */
+const WORDS = "row.content_tsv || ''::tsvector as words";
 /** On each side. */
 const BESIDE = 2;
 
@@ -82,34 +84,40 @@ export async function loadFeatures(
       ? null
       : `${values.add(request.identifiers)}::text[], ${values.add(request.identifiers.map(containing))}::text[]`;
   const head = `${values.add(request.head)}::int`;
-  const shared = (alias: "m" | "s", kind: RowRef["kind"]) => `length(${alias}.content_tsv) as length,
-  ${ranksOf(`${alias}.content_tsv`, terms)} as ranks,
-  ${likeness(`${alias}.content`, identifiers, kind === "message" ? "one.found" : "true")} as similarity,
+  const shared = (alias: "m" | "s", kind: RowRef["kind"]) => `length(${alias}.words) as length,
+  ${ranksOf(`${alias}.words`, terms)} as ranks,
+  ${likeness(`${alias}.content`, identifiers, kind === "message" ? "m.found" : "true")} as similarity,
   ${cosine(query, vector, kind, `${alias}.id`)} as cosine,
   left(${alias}.content, ${head}) as head, length(${alias}.content) <= ${head} as whole`;
   const branches: string[] = [];
   if (messages.length > 0) {
     branches.push(`
-select 'message' as kind, m.id, m.conversation_id, m.seq, one.found, one.surrounded, m.agent, m.channel, m.role, m.metadata ->> 'speaker' as speaker,
+(with m as materialized (
+  select row.*, ${WORDS}, one.found, one.surrounded
+  from (${withRowsBeside(values.add(messages), values.add(Math.min(request.besides, messages.length)))}) as one
+  cross join lateral (
+    select * from messages m where m.conversation_id = one.conversation_id and m.seq = one.seq${besideConditions(request.filters, values)} limit 1
+  ) as row
+)
+select 'message' as kind, m.id, m.conversation_id, m.seq, m.found, m.surrounded, m.agent, m.channel, m.role, m.metadata ->> 'speaker' as speaker,
   ${epochMs("m.created_at")} as created_ms, ${epochMs("m.created_at")} as happened_ms,
   null::int as depth, null::text as summary_kind, access.access_count, ${epochMs("access.last_accessed_at")} as accessed_ms,
   ${shared("m", "message")}
-from (${withRowsBeside(values.add(messages), values.add(Math.min(request.besides, messages.length)))}) as one
-cross join lateral (
-  select * from messages m where m.conversation_id = one.conversation_id and m.seq = one.seq${besideConditions(request.filters, values)} limit 1
-) as m
-left join access on access.kind = 'message' and access.id = m.id`);
+from m left join ${accessOf("m", "message")})`);
   }
   if (summaries.length > 0) {
     branches.push(`
+(with s as materialized (
+  select row.*, ${WORDS} from unnest(${values.add(summaries)}::uuid[]) as wanted (id)
+  cross join lateral (select * from summaries s where s.id = wanted.id limit 1) as row
+), c as materialized (
+  select id, agent, channel from conversations where id = any(array(select s.conversation_id from s))
+)
 select 'summary' as kind, s.id, s.conversation_id, s.seq, true as found, false as surrounded, c.agent, c.channel, null::text as role, null::text as speaker,
   ${epochMs("s.created_at")} as created_ms, ${epochMs("coalesce(s.latest_at, s.created_at)")} as happened_ms,
   s.depth, s.kind as summary_kind, access.access_count, ${epochMs("access.last_accessed_at")} as accessed_ms,
   ${shared("s", "summary")}
-from summaries s
-left join conversations c on c.id = s.conversation_id
-left join access on access.kind = 'summary' and access.id = s.id
-where s.id = any(${values.add(summaries)}::uuid[])`);
+from s left join c on c.id = s.conversation_id left join ${accessOf("s", "summary")})`);
   }
   const { rows } = await database.query<Row>(branches.join("\nunion all\n"), values.list);
   return rows.map(toFeatures);
@@ -153,6 +161,12 @@ function likeness(content: string, identifiers: string | null, found: string): s
 function cosine(query: AnalyzedQuery, vector: string | null, kind: RowRef["kind"], id: string): string {
   if (query.model === null || vector === null) return "null::float8";
   return `(select 1 - (v.embedding <=> ${vector}) from ${embeddingTable(query.model.id)} v where v.kind = '${kind}' and v.id = ${id})`;
+}
+
+/** By the list of the rows: joined with the table, some hundred rows would have the planner read all of it. */
+function accessOf(rows: "m" | "s", kind: RowRef["kind"]): string {
+  return `(select id, access_count, last_accessed_at from access
+    where access.kind = '${kind}' and access.id = any(array(select ${rows}.id from ${rows}))) as access on access.id = ${rows}.id`;
 }
 
 function epochMs(time: string): string {

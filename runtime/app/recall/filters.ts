@@ -34,7 +34,8 @@ export function summaryConditions(filters: Filters, values: Values): string {
   const conditions: string[] = [];
   if (filters.agent !== undefined) {
     const agent = values.add(filters.agent);
-    conditions.push(`exists (select 1 from conversations c where c.id = s.conversation_id and c.agent = ${agent})`);
+    // A scalar for each row: of `exists` the planner would first list all conversations of the agent.
+    conditions.push(`(select c.agent from conversations c where c.id = s.conversation_id) = ${agent}`);
   }
   if (filters.since !== undefined) {
     conditions.push(`coalesce(s.latest_at, s.created_at) >= ${values.add(filters.since.toISOString())}`);

@@ -1,6 +1,6 @@
 import type { Queryable } from "../../contracts/database.ts";
 import type { SearchScope } from "../../contracts/memory.ts";
-import { chooseTerms, type TermChoice, type TermExpression } from "../../domain/term-choice.ts";
+import { chooseTerms, type Term, type TermChoice, type TermExpression } from "../../domain/term-choice.ts";
 import { type Filters, isFiltered, messageConditions, summaryConditions } from "./filters.ts";
 import type { AnalyzedQuery, QueryTerm } from "./query-analysis.ts";
 import { containing, plannedForItsValues, quoteLexeme, Values } from "./sql.ts";
@@ -28,8 +28,6 @@ const LIMITS = { wanted: 400, enough: 60, most: 4_000 };
 const FETCHED = 8_000;
 /** Of matches that are too many. */
 const NEWEST = 200;
-/** Of so many summaries each may be looked at that has any of the words. */
-const FEW_SUMMARIES = 2_000;
 const ALIKE = 50;
 
 /** Best first. */
@@ -86,9 +84,11 @@ function wordBranches(
   const branches: string[] = [];
   const best = (kind: RowRef["kind"], rows: string) =>
     `(select '${kind}' as kind, row.id, (${score.sum(values.add(query.averageLength[kind]))})::float8 as score
-  from (${rows}) as row order by score desc, seq desc limit ${values.add(top)})`;
-  const columns = (alias: string) =>
-    `${alias}.id, ${alias}.seq, length(${alias}.content_tsv)::float8 as size, ${score.ranks(`${alias}.content_tsv`)}`;
+  from (
+    select id, seq, length(words)::float8 as size, ${score.ranks("words")} from (${rows}) as fetched offset 0
+  ) as row order by score desc, seq desc limit ${values.add(top)})`;
+  // A long text's words are stored apart: by the concatenation they are fetched once, and not for each term.
+  const columns = (alias: string) => `${alias}.id, ${alias}.seq, ${alias}.content_tsv || ''::tsvector as words`;
   // Limits are written out: a plan for any value would take them for small ones.
   if (scope !== "summaries") {
     const conditions = messageConditions(filters, values);
@@ -114,19 +114,29 @@ function wordBranches(
   }
   if (scope !== "messages" && query.summaries > 0) {
     const conditions = summaryConditions(filters, values);
-    const few = query.summaries <= FEW_SUMMARIES;
-    const wanted = few ? { any: query.terms.map(({ lexeme }) => ({ term: lexeme })) } : (choice.fetch ?? choice.newest);
-    if (wanted !== null) {
+    const chosen = chooseTerms(termsOfSummaries(query), query.summaries, LIMITS);
+    const limits: readonly (readonly [TermExpression | null, string])[] = [
+      [chosen?.fetch ?? null, `limit ${FETCHED}`],
+      [chosen?.newest ?? null, `order by s.seq + 0 desc limit ${NEWEST}`],
+    ];
+    for (const [wanted, limit] of limits) {
+      if (wanted === null) continue;
       branches.push(
         best(
           "summary",
           `select ${columns("s")} from summaries s
-    where s.content_tsv @@ ${values.add(tsqueryOf(wanted))}::tsquery${conditions} limit ${FETCHED}`,
+    where s.content_tsv @@ ${values.add(tsqueryOf(wanted))}::tsquery${conditions} ${limit}`,
         ),
       );
     }
   }
   return branches;
+}
+
+/** As common as words are in rows that are so much longer. */
+function termsOfSummaries({ terms, averageLength }: AnalyzedQuery): Term[] {
+  const longer = Math.max(1, averageLength.summary / averageLength.message);
+  return terms.map(({ lexeme, share }) => ({ lexeme, share: 1 - (1 - share) ** longer }));
 }
 
 /**

@@ -1,9 +1,9 @@
-import type { Database } from "../../contracts/database.ts";
+import type { Database, Queryable } from "../../contracts/database.ts";
 import { MemoryError } from "../../contracts/errors.ts";
 import type { SearchScope } from "../../contracts/memory.ts";
 import type { Candidate } from "./candidates.ts";
 import { type Filters, messageConditions, summaryConditions } from "./filters.ts";
-import { plannedForItsValues, Values } from "./sql.ts";
+import { anyOf, containing, plannedForItsValues, Values } from "./sql.ts";
 
 /** Finding by letters: what looks like the query (trigrams), and what matches it as a regular expression. */
 
@@ -29,6 +29,14 @@ const REGEX_DEADLINE_MS = 2_000;
 const MAX_REGEX_UNITS = 1_000;
 const INVALID_REGEX = "2201B";
 
+/** Of so few messages each is compared with the words; of more, those are found that have words like them. */
+const FEW_MESSAGES = 2_000;
+/** Words of the store that are looked up for one of the query. */
+const LIKE_ONE = 6;
+const LEAST_LIKENESS_OF_WORDS = 0.3;
+/** Rows that contain a word itself are fetched up to here, to take the newest of them. */
+const FETCHED = 2_000;
+
 /** Rows that contain something like the query, or like some of its words; `fts` is the likeness. */
 export async function findAlike(
   database: Database,
@@ -36,33 +44,69 @@ export async function findAlike(
   words: readonly string[],
   request: PatternRequest & AlikeOptions,
 ): Promise<Candidate[]> {
-  const values = new Values();
-  const all = [...new Set([query, ...words])];
-  const wanted = values.add(all);
-  const patterns = values.add(all.map((word) => `%${word.replaceAll(/[\\%_]/g, "\\$&")}%`));
-  const whole = values.add(query);
-  const parts = values.add(words.length > 0 ? words : [query]);
-  const likeness = (content: string) => `greatest(word_similarity(${whole}, ${content}),
-      (select avg(word_similarity(part, ${content})) from unnest(${parts}::text[]) as part))::float8`;
-  const sql = statement(request, values, (table, alias, conditions) => {
-    const pool = values.add(request.pool);
-    const newest = `order by ${alias}.created_at desc, ${alias}.seq desc`;
-    const rows = (condition: string, order: string) =>
-      `(select ${alias}.* from ${table} ${alias} where ${alias}.content ${condition}${conditions} ${order} limit ${pool})`;
-    // What holds the word itself is told quickly, of all rows; what is only like it takes long, so the first ones do.
-    return `select distinct on (${alias}.id) ${alias}.*, ${likeness(`${alias}.content`)} as fts
-    from unnest(${wanted}::text[], ${patterns}::text[]) as wanted (word, pattern) cross join lateral (
-      ${rows("ilike wanted.pattern", newest)} union all ${rows("%> wanted.word", "")}) as ${alias}`;
-  });
   return database.transaction(
     async (tx) => {
       const likeness = String(request.likeness);
-      await tx.query("select set_config('pg_trgm.word_similarity_threshold', $1, true)", [likeness]);
+      // How many rows are alike the planner can only guess, and it guesses so many that it would read the table for them.
+      await tx.query(
+        `select set_config('pg_trgm.word_similarity_threshold', $1, true), set_config('jit', 'off', true),
+           set_config('pg_trgm.similarity_threshold', $2, true), set_config('enable_seqscan', 'off', true)`,
+        [likeness, String(LEAST_LIKENESS_OF_WORDS)],
+      );
+      const known = await wordsLike(tx, words);
+      const lexemes = known.messages > FEW_MESSAGES ? known.lexemes : null;
+      const { sql, values } = alikeStatement(query, words, lexemes, request);
       const { rows } = await tx.query<Candidate>(plannedForItsValues(sql, request.number), values.list);
       return rows;
     },
     { statementTimeoutMs: request.deadlineMs },
   );
+}
+
+/** The words of the store that are most like the given ones. */
+async function wordsLike(tx: Queryable, words: readonly string[]) {
+  const { rows } = await tx.query<{ readonly messages: number; readonly lexemes: readonly string[] }>(
+    `select (select last_value from messages_seq_seq)::float8 as messages,
+       array(select distinct near.lexeme from unnest($1::text[]) as wanted (word) cross join lateral (
+         select term.lexeme from search_terms term where term.lexeme % lower(wanted.word)
+         order by similarity(term.lexeme, lower(wanted.word)) desc, term.documents desc limit ${LIKE_ONE}
+       ) as near) as lexemes`,
+    [words],
+  );
+  return rows[0] ?? { messages: 0, lexemes: [] };
+}
+
+/** `lexemes` are the words that rows are found by; with null each row is compared with the query's own. */
+function alikeStatement(
+  query: string,
+  words: readonly string[],
+  lexemes: readonly string[] | null,
+  request: PatternRequest,
+): { readonly sql: string; readonly values: Values } {
+  const values = new Values();
+  const all = [...new Set([query, ...words])];
+  const wanted = values.add(all);
+  const patterns = values.add(all.map(containing));
+  const whole = values.add(query);
+  const parts = values.add(words.length > 0 ? words : [query]);
+  const tsquery = lexemes === null ? null : values.add(anyOf(lexemes) ?? "");
+  const likeness = (content: string) => `greatest(word_similarity(${whole}, ${content}),
+      (select avg(word_similarity(part, ${content})) from unnest(${parts}::text[]) as part))::float8`;
+  const sql = statement(request, values, (table, alias, conditions) => {
+    const pool = values.add(request.pool);
+    const from = `select ${alias}.* from ${table} ${alias} where`;
+    // What holds the word itself is told quickly, of all rows; what is only like it takes long, so the first ones do.
+    const alike =
+      tsquery === null
+        ? `(${from} ${alias}.content %> wanted.word${conditions} limit ${pool})`
+        : `(${from} ${alias}.content_tsv @@ ${tsquery}::tsquery${conditions} and wanted.word = ${whole} limit ${FETCHED})`;
+    return `select distinct on (${alias}.id) ${alias}.*, ${likeness(`${alias}.content`)} as fts
+    from unnest(${wanted}::text[], ${patterns}::text[]) as wanted (word, pattern) cross join lateral (
+      (select * from (${from} ${alias}.content ilike wanted.pattern${conditions} limit ${FETCHED}) as ${alias}
+        order by ${alias}.seq desc limit ${pool})
+      union all (select * from ${alike} as ${alias} order by ${alias}.seq desc limit ${pool})) as ${alias}`;
+  });
+  return { sql, values };
 }
 
 /**

@@ -1,0 +1,84 @@
+/**
+ * memory_search over conversations that look like real ones. The encoder is left out: the query's vector is there at once.
+ * CAIRN_BENCH_MESSAGES names the sizes of the stores (`6000,100000,1000000`; a million takes half an hour to load), and
+ * CAIRN_BENCH_DIMENSIONS those of the vectors.
+ */
+
+import { migrate } from "../runtime/app/migrate.ts";
+import type { Recall } from "../runtime/app/recall/memory.ts";
+import { createTermCounter } from "../runtime/app/terms/terms.ts";
+import type { SearchOptions } from "../runtime/contracts/memory.ts";
+import { openPostgres } from "../runtime/plugins/memory/postgres/index.ts";
+import { MIGRATIONS, silent } from "../test/support/databases.ts";
+import { memoryOf } from "../test/support/memory.ts";
+import type { Bench, BenchContext, Goal } from "./support/bench.ts";
+import { type Corpus, createCorpus } from "./support/corpus.ts";
+import { fillStore, queryVector } from "./support/filled-store.ts";
+
+const SIZES = "6000";
+const DIMENSIONS = 384;
+const QUESTIONS = 200;
+const WARM_UP = 40;
+/** Between messages of the corpus. */
+const BETWEEN_MS = 40_000;
+
+/** Of a hybrid search, in milliseconds. */
+const GOALS: Readonly<Record<number, Goal>> = {
+  6000: { of: "p50", atMost: 3.5 },
+  1000000: { of: "p95", atMost: 100 },
+};
+
+export const bench: Bench = {
+  about: "memory_search without the time to encode its query, on PostgreSQL, one after the other",
+  async run(context) {
+    const sizes = (process.env.CAIRN_BENCH_MESSAGES ?? SIZES).split(",").map(Number);
+    const dimensions = Number(process.env.CAIRN_BENCH_DIMENSIONS ?? DIMENSIONS);
+    for (const messages of sizes) await searchesIn(context, messages, dimensions);
+  },
+};
+
+async function searchesIn(context: BenchContext, messages: number, dimensions: number): Promise<void> {
+  const database = await openPostgres({ connectionString: await context.postgres(), pool: 4, logger: silent });
+  context.defer(() => database.close());
+  await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+  const onProgress = (text: string) => process.stderr.write(`${messages} messages: ${text}\n`);
+  await fillStore(database, { messages, dimensions, summaries: true, onProgress });
+  onProgress("words");
+  await createTermCounter(database).run(context.signal);
+  await database.script("vacuum analyze; checkpoint", { statementTimeoutMs: 3_600_000 });
+  const corpus = createCorpus({ messages });
+  const vectors = new Map<string, number[]>();
+  for (let n = 0; n < QUESTIONS + WARM_UP; n += 1) vectors.set(corpus.question(n), await queryVector(database, n));
+  const memory = memoryOf(database, { embed: async (text) => vectors.get(text) ?? null });
+  const goal = GOALS[messages];
+  for (const [name, options] of Object.entries(searches(messages))) {
+    const figure = { name: `search, ${messages} messages, ${dimensions} dimensions, ${name}` };
+    await time(context, { ...figure, ...(name === "hybrid" && goal ? { goal } : {}) }, memory, corpus, options);
+  }
+}
+
+function searches(messages: number): Readonly<Record<string, SearchOptions>> {
+  return {
+    hybrid: {},
+    "by words": { mode: "fts" },
+    "by vectors": { mode: "vector" },
+    "of half of the agents": { agent: "main" },
+    "of a small agent": { agent: "agent-5" },
+    "of the last tenth": { since: new Date(Date.now() - messages * BETWEEN_MS * 0.1).toISOString() },
+    "of a user": { visibility: { channel: "agent", user: "user-7" } },
+  };
+}
+
+async function time(
+  context: BenchContext,
+  figure: { readonly name: string; readonly goal?: Goal },
+  memory: Recall,
+  corpus: Corpus,
+  options: SearchOptions,
+): Promise<void> {
+  await context.time({ ...figure, times: QUESTIONS, warmUp: WARM_UP }, async (n) => {
+    await memory.search(corpus.question(n), options);
+  });
+  // What searches leave to do is not part of them.
+  await memory.settled();
+}
