@@ -45,8 +45,8 @@ export function createCaptureClient(options: CaptureClientOptions): CaptureClien
   }
 
   /**
-   * Oldest first. Ends when the node is away; a batch that the node chokes on holds up its own session alone. Answers
-   * which sessions still have files, too.
+   * Oldest first. Ends when the node is away, or when two requests on end come to nothing; a batch that the node chokes on
+   * holds up its own session alone. Answers which sessions still have files, too.
    */
   async function replayFiles(limit: number, signal?: AbortSignal) {
     const counts = { stored: 0, dead: 0 };
@@ -54,6 +54,7 @@ export function createCaptureClient(options: CaptureClientOptions): CaptureClien
     let tries = 0;
     let away: string | undefined;
     let reason: string | undefined;
+    let wasAnswered = true;
     for (const name of await spool.waiting()) {
       if (held.has(name.session)) continue;
       if (away !== undefined || tries >= limit) {
@@ -70,8 +71,9 @@ export function createCaptureClient(options: CaptureClientOptions): CaptureClien
       else {
         reason ??= answer.reason;
         held.add(name.session);
-        if (answer.away) away = answer.reason;
+        if (answer.away === true || (answer.away === "unanswered" && !wasAnswered)) away = answer.reason;
       }
+      wasAnswered = answer.kind !== "later" || answer.away !== "unanswered";
     }
     return { ...counts, held, away, reason };
   }

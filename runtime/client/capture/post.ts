@@ -12,10 +12,15 @@ export interface CaptureNode {
 
 export type Answer =
   | { readonly kind: "stored"; readonly result: CaptureResult }
-  /** Later it may be taken. `away`: no batch will be taken now; otherwise it may be this one. */
-  | { readonly kind: "later"; readonly away: boolean; readonly reason: string }
+  /**
+   * Later it may be taken. `away`: true when no batch will be taken now, false when it may be this one; `unanswered` when a
+   * request came to nothing at all, which may be either.
+   */
+  | { readonly kind: "later"; readonly away: boolean | "unanswered"; readonly reason: string }
   | { readonly kind: "refused"; readonly status: number; readonly error: ErrorBody };
 
+/** The node was there, and the connection ended without an answer. */
+const BROKEN: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
 const STOPPED = "there was no time left to ask the node";
 
 /** Never rejects; after the signal it does not ask any more. */
@@ -32,9 +37,11 @@ export async function postBatch(node: CaptureNode, batch: CaptureBatch, signal?:
     });
     return judge(response.status, await response.text());
   } catch (error) {
-    const late = deadline.aborted ? `no answer within ${node.timeoutMs / 1_000} s` : reasonOf(error);
-    const reason = signal?.aborted ? STOPPED : late;
-    return { kind: "later", away: true, reason };
+    if (signal?.aborted) return { kind: "later", away: true, reason: STOPPED };
+    if (deadline.aborted)
+      return { kind: "later", away: "unanswered", reason: `no answer within ${node.timeoutMs / 1_000} s` };
+    const reason = reasonOf(error);
+    return { kind: "later", away: BROKEN.has(reason) ? "unanswered" : true, reason };
   }
 }
 

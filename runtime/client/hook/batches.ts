@@ -1,11 +1,14 @@
 /** Collects what a session holds into batches, and attaches the thinking to what followed from it. */
 
 import type { CaptureBatch, CaptureEvent } from "../../contracts/capture.ts";
+import { cap } from "../../domain/cap.ts";
 import { elided, type Harness, type SessionPiece, titleFrom } from "../../domain/sessions/event.ts";
 import type { CaptureClient } from "../capture/types.ts";
 
 const MAX_EVENTS = 400;
 const MAX_UNITS = 4 * 1024 * 1024;
+/** The node refuses a longer title, and the whole batch with it. */
+const MAX_TITLE = 200;
 
 /** Where a piece stands on the disk, as metadata of its events. */
 export interface Pointer {
@@ -81,7 +84,7 @@ export class Batches {
       agent: harness,
       channel: harness,
       source: `${harness}-hook`,
-      ...(this.#title === undefined ? {} : { title: this.#title }),
+      ...(this.#title === undefined ? {} : { title: cap(this.#title, MAX_TITLE).text }),
       events: this.#events,
       ...(finalize ? { finalize } : {}),
     };

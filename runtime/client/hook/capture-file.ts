@@ -4,7 +4,7 @@ import { stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { claudeCodeLine } from "../../domain/sessions/claude-code.ts";
 import { codexLine } from "../../domain/sessions/codex.ts";
-import type { SessionPiece } from "../../domain/sessions/event.ts";
+import { NOTHING, type SessionPiece } from "../../domain/sessions/event.ts";
 import type { CaptureClient } from "../capture/types.ts";
 import { Batches } from "./batches.ts";
 import type { Cursors } from "./cursors.ts";
@@ -56,7 +56,12 @@ export async function captureFile(work: CaptureFile): Promise<number> {
 }
 
 function pieceOf(harness: CaptureFile["harness"], value: unknown, line: number): SessionPiece {
-  return harness === "claude-code" ? claudeCodeLine(value) : codexLine(value, line);
+  try {
+    return harness === "claude-code" ? claudeCodeLine(value) : codexLine(value, line);
+  } catch {
+    // JSON that nests deeper than the stack: the lines after it must not wait for it.
+    return NOTHING;
+  }
 }
 
 /** The same file is the same session, whoever captures it. */

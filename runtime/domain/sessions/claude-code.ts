@@ -61,7 +61,7 @@ function blockEvents(block: Line, n: number, { line, uuid, role }: Place): Sessi
   const sidechain = line["isSidechain"] === true ? { sidechain: true } : {};
   if (block["type"] === "tool_use") {
     const metadata = { tool_call_id: text(block["id"]), ...sidechain };
-    const args = { tool_name: text(block["name"]) || "unknown", tool_args: block["input"] };
+    const args = { tool_name: text(block["name"]).trim() || "unknown", tool_args: block["input"] };
     return [{ ...common, role: "assistant", ...args, metadata }];
   }
   if (block["type"] === "tool_result") {

@@ -56,7 +56,7 @@ function roleOf(role: unknown, content: string): "user" | "assistant" | "system"
 }
 
 function named(item: Readonly<Record<string, unknown>>): { readonly tool_name: string } {
-  return { tool_name: text(item["name"]) || "unknown" };
+  return { tool_name: text(item["name"]).trim() || "unknown" };
 }
 
 /** Arguments are JSON in a string; what is none stays the string. */

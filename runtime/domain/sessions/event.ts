@@ -25,7 +25,10 @@ export const NOTHING: SessionPiece = { events: [] };
 /** Longest `tool_args`, as JSON in UTF-16 code units, that a hook sends along. */
 export const MAX_TOOL_ARGS = 64_000;
 
-/** The event as a hook sends it: arguments that are too long are left out, and their length is told. */
+/** Deeper than any tool's arguments; the node stores JSON of 512 levels. */
+const MAX_DEPTH = 100;
+
+/** The event as a hook sends it: arguments that are too long, or that no node takes, are left out, and their length is told. */
 export function elided(event: SessionEvent, reasoning?: { readonly length: number }): CaptureEvent {
   const { tool_args: args, ...rest } = event;
   const metadata = {
@@ -33,9 +36,26 @@ export function elided(event: SessionEvent, reasoning?: { readonly length: numbe
     ...(reasoning === undefined || reasoning.length === 0 ? {} : { full_reasoning_length: reasoning.length }),
   };
   if (args === undefined || args === null) return { ...rest, metadata };
-  const length = JSON.stringify(args).length;
-  if (length <= MAX_TOOL_ARGS) return { ...event, metadata };
+  const length = lengthOf(args);
+  if (length <= MAX_TOOL_ARGS && isSendable(args)) return { ...event, metadata };
   return { ...rest, metadata: { ...metadata, full_tool_args_length: length } };
+}
+
+/** One event that the node refuses takes all others of its batch along, so what a web server calls an attack stays out. */
+function isSendable(value: unknown, depth = 0): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  if (depth > MAX_DEPTH) return false;
+  if (Object.hasOwn(value, "__proto__") || Object.hasOwn(value, "constructor")) return false;
+  return Object.values(value).every((member) => isSendable(member, depth + 1));
+}
+
+/** As JSON. What nests so deep that it has none has some length, too. */
+function lengthOf(value: unknown): number {
+  try {
+    return JSON.stringify(value).length;
+  } catch {
+    return 1;
+  }
 }
 
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

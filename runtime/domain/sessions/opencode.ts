@@ -59,7 +59,7 @@ function toolEvent(
   const failed = state["status"] === "error" ? { is_error: true } : {};
   return one({
     role: "assistant",
-    tool_name: text(data["tool"]) || "unknown",
+    tool_name: text(data["tool"]).trim() || "unknown",
     tool_args: state["input"],
     ...(ended ? { tool_result: text(state["status"] === "error" ? state["error"] : state["output"]) } : {}),
     metadata: { tool_call_id: text(data["callID"]), ...failed, ...(ended ? {} : { unfinished: true }) },

@@ -201,6 +201,40 @@ describe("keeping what cannot be delivered", () => {
     expect(node.stored.get("bad")).toEqual(["1", "2"]);
   });
 
+  test.each(["silent", "cut"] as const)(
+    "a batch that the node never answers (%s) holds up its own session alone; a node that answers none is left in peace",
+    async (fault) => {
+      const { node, create } = await setUp();
+      const client = create({ timeoutMs: 300 });
+      node.answer = () => 503;
+      for (const [session, id] of [
+        ["bad", 1],
+        ["good", 1],
+        ["bad", 2],
+        ["good", 2],
+      ] as const) {
+        await client.send(batch(session, id));
+      }
+      node.answer = ({ session_key }) => (session_key === "bad" ? fault : 200);
+      expect(await client.replay()).toMatchObject({ stored: 2, dead: 0, waiting: 2 });
+      expect(node.stored.get("good")).toEqual(["1", "2"]);
+      expect((await client.send(batch("new", 1))).deliveries).toMatchObject([{ outcome: "stored" }]);
+      node.answer = () => 200;
+      await client.replay();
+      expect(node.stored.get("bad")).toEqual(["1", "2"]);
+
+      node.answer = () => 503;
+      for (let n = 0; n < 5; n += 1) await client.send(batch(`s${n}`, n));
+      let asked = 0;
+      node.answer = () => {
+        asked += 1;
+        return fault;
+      };
+      expect(await client.replay()).toMatchObject({ stored: 0, waiting: 5 });
+      expect(asked).toBe(2);
+    },
+  );
+
   test("4 clients that replay the same 40 files at once deliver each of them, in order, and remove them", async () => {
     const { node, create, client, names, problems } = await setUp();
     node.answer = () => 503;

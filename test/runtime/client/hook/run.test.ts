@@ -95,6 +95,41 @@ describe("a session of Claude Code", () => {
     expect(node.stored.get(`claude-code:${CLAUDE}`)).toHaveLength(12);
   });
 
+  test("nothing that stands in a session makes the node refuse the batch, or keeps the hook from going on", async () => {
+    const { node, path, call, log } = await claude();
+    const nested = (depth: number) => JSON.parse(`${"[".repeat(depth)}${"]".repeat(depth)}`);
+    const inputs = [JSON.parse('{"__proto__":{"a":1}}'), { constructor: { prototype: 1 } }, nested(600)];
+    const lines = [
+      { type: "custom-title", customTitle: "T".repeat(2_000), sessionId: CLAUDE },
+      ...inputs.map((input, n) => ({
+        type: "assistant",
+        uuid: `u${n}`,
+        message: { role: "assistant", content: [{ type: "tool_use", id: "c", name: n === 0 ? "  " : "Run", input }] },
+      })),
+    ].map((line) => JSON.stringify(line));
+    const deep = `${"[".repeat(50_000)}${"]".repeat(50_000)}`;
+    const block = (block: string, uuid: string) => `{"type":"user","uuid":"${uuid}","message":{"content":[${block}]}}`;
+    lines.push(block(`{"type":"tool_use","name":"Run","input":${deep}}`, "d1"));
+    lines.push(block(`{"type":"tool_result","content":{"a":${deep}}}`, "d2"));
+    lines.push(block('{"type":"text","text":"and on"}', "last"));
+    await writeFile(path, `${lines.join("\n")}\n`);
+    await call("Stop");
+    const [first] = node.batches;
+    expect(first?.title).toHaveLength(200);
+    expect(first?.events.map(({ tool_name, content }) => tool_name ?? content)).toEqual([
+      "unknown",
+      "Run",
+      "Run",
+      "Run",
+      "and on",
+    ]);
+    for (const event of first?.events.slice(0, 4) ?? []) {
+      expect(event).not.toHaveProperty("tool_args");
+      expect(event.metadata?.["full_tool_args_length"]).toBeGreaterThan(0);
+    }
+    expect(await log()).toBe("");
+  });
+
   test("arguments of 100 kB are left out, and their length is told", async () => {
     const { node, path, call } = await claude();
     const input = { content: "x".repeat(100_000) };
