@@ -198,6 +198,12 @@ const warnings: [string, Record<string, string>, string, RegExp][] = [
     /nothing uses it/,
   ],
   [
+    "a wiki that nobody writes",
+    { memory: "memory: { wiki: { enabled: true } }" },
+    "memory.wiki.enabled",
+    /no memory\.summarizer/,
+  ],
+  [
     "an agent on a node that is not this one",
     { agents: "agents: { main: { node: elsewhere } }" },
     "agents.main.node",
@@ -206,6 +212,15 @@ const warnings: [string, Record<string, string>, string, RegExp][] = [
 ];
 
 describe("settings that do not fit together", () => {
+  test.each([
+    [{ TOOL_SYNTH_ENDPOINT: "localhost:8080", TOOL_SYNTH_MODEL: "m" }, /no address/],
+    [{ TOOL_SYNTH_ENDPOINT: "http://localhost:8080" }, /TOOL_SYNTH_MODEL is not/],
+  ])("%j is a warning: tool calls stay without a sentence", async (env, words) => {
+    const inspection = await inspectText(file({}), { env: { ...ENV, ...env } });
+    expect(inspection.warnings.find(({ path }) => path === "memory.summarizer")?.message).toMatch(words);
+    expect(inspection.errors).toEqual([]);
+  });
+
   test.each(errors)("%s is an error", async (_what, parts, path, words) => {
     const inspection = await inspectText(file(parts), { env: ENV });
     const issue = inspection.errors.find((candidate) => candidate.path === path);
