@@ -166,7 +166,7 @@ describe("what the harness starts", () => {
     const { command, seen, home } = await installed();
     const { stdout, stderr } = await started(command);
     expect({ stdout, stderr }).toEqual({ stdout: "", stderr: "" });
-    await vi.waitUntil(async () => (await seen().catch(() => "")).endsWith("}"));
+    await vi.waitUntil(async () => (await seen().catch(() => "")).endsWith("}"), { timeout: 20_000 });
     expect(JSON.parse(await seen())).toEqual({
       argv: ["claude-code", home],
       stdin: '{"session_id":"s","note":"a \\"quote\\" and $HOME"}',
@@ -193,7 +193,7 @@ describe("what the harness starts", () => {
       await hooks?.event({ event });
     }
     await hooks?.event({ event: { type: "session.status", properties: { ...properties, status: { type: "idle" } } } });
-    await vi.waitUntil(async () => (await seen().catch(() => "")).endsWith("}"));
+    await vi.waitUntil(async () => (await seen().catch(() => "")).endsWith("}"), { timeout: 20_000 });
     expect(JSON.parse(await seen())).toEqual({
       argv: ["opencode", places.home],
       stdin: '{"hook_event_name":"Stop","session_id":"ses_1"}',
@@ -204,7 +204,7 @@ describe("what the harness starts", () => {
     const { places, command, seen } = await installed();
     await installHarness("claude-code", { ...places, node: "/nowhere/node" });
     await started(command, { ...process.env, PATH: `${join(process.execPath, "..")}:/usr/bin:/bin` });
-    await vi.waitUntil(async () => (await seen().catch(() => "")).endsWith("}"));
+    await vi.waitUntil(async () => (await seen().catch(() => "")).endsWith("}"), { timeout: 20_000 });
   });
 
   test("ends with 0 when Cairn or Node is gone, and writes that down", async () => {
