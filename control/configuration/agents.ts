@@ -5,8 +5,9 @@ import { join, resolve } from "node:path";
 import { agentWorkspace, type Config } from "../../runtime/config/index.ts";
 import { mapAt, type TreeMap, valueAt } from "../../runtime/config/tree.ts";
 import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
+import { systemWords } from "../../runtime/contracts/system-errors.ts";
 import type { Deployment } from "../service/deployment.ts";
-import { codeOf, exists } from "../wizard/files.ts";
+import { exists } from "../wizard/files.ts";
 import { templateDirectory } from "../wizard/templates.ts";
 import { loadedConfig, unknownAgent, writtenTree } from "./current.ts";
 import { type Edit, type EditOptions, editConfiguration } from "./edit.ts";
@@ -177,7 +178,8 @@ async function seedWorkspace(workspace: string): Promise<string[]> {
   try {
     return await copyTemplates(workspace);
   } catch (error) {
-    throw new ConfigError("CONFIG_UNWRITABLE", `The workspace ${workspace} cannot be written (${codeOf(error)}).`, {
+    const { reason } = systemWords(error);
+    throw new ConfigError("CONFIG_UNWRITABLE", `The workspace ${workspace} cannot be written (${reason}).`, {
       cause: error,
       hint: "Nothing was changed in cairn.yaml. Choose another directory with --workspace.",
     });

@@ -14,8 +14,8 @@ import {
   mergeEnvironments,
   readSecretsFile,
 } from "../../runtime/config/index.ts";
-import { type Environment, referencedVariables } from "../../runtime/config/references.ts";
-import { isMap, type TreeMap } from "../../runtime/config/tree.ts";
+import { type Environment, parseTemplate } from "../../runtime/config/references.ts";
+import { isMap, type TreeMap, texts } from "../../runtime/config/tree.ts";
 import { parseYaml } from "../../runtime/config/yaml-source.ts";
 import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import type { Deployment } from "../service/deployment.ts";
@@ -75,14 +75,20 @@ export function unknownAgent(name: string, config: Config): RuntimeError {
   });
 }
 
-/** What stands for the value of a variable that is not set. */
+/** What stands for the value of a variable that is not set: the reference itself, but where only an address is allowed. */
 export function standIn(name: string): string {
-  return /_URL$/.test(name) ? "postgres://localhost/cairn" : `not set yet: ${name}`;
+  return /_URL$/.test(name) ? "postgres://localhost/cairn" : `\${${name}}`;
 }
 
 function missingVariables(tree: unknown, env: Environment): string[] {
   if (!isMap(tree)) return [];
   // What a YAML file holds is a tree of plain values; other kinds are the inspection's to report.
   const derived = derive(tree as TreeMap, { env, hostname: "" });
-  return [...referencedVariables(derived)].filter((name) => !env[name]).sort();
+  const needed = [...texts(derived)].flatMap(({ text }) => {
+    const template = parseTemplate(text);
+    // With a default it need not be set.
+    return template.ok ? template.parts.filter((part) => part.kind === "variable" && part.fallback === undefined) : [];
+  });
+  const names = new Set(needed.flatMap((part) => (part.kind === "variable" ? [part.name] : [])));
+  return [...names].filter((name) => !env[name]).sort();
 }

@@ -3,20 +3,20 @@
  * checked before it counts, and written in one atomic step. Used by every command that edits the configuration.
  */
 
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTwoFilesPatch } from "diff";
-import writeFileAtomic from "write-file-atomic";
 import { type Document, parseDocument } from "yaml";
 import { CONFIG_FILE, type ConfigIssue, createRedactor, type Inspection } from "../../runtime/config/index.ts";
 import { hasReference, isSecretReference } from "../../runtime/config/references.ts";
 import { holdsSecret, isSecretPath, secretsIn } from "../../runtime/config/secret-values.ts";
 import { formatPath, texts } from "../../runtime/config/tree.ts";
-import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
+import { ConfigError } from "../../runtime/contracts/errors.ts";
 import type { Deployment } from "../service/deployment.ts";
 import { type Current, inspectCurrent } from "./current.ts";
 import { keepLayout } from "./keep-layout.ts";
+import { replaceConfiguration } from "./replace.ts";
 
 export interface Edit {
   readonly file: string;
@@ -60,7 +60,7 @@ export async function editConfiguration(
   const { before, after, ...edit } = await planEdit(deployment, change, { ...(signal ? { signal } : {}) });
   if (edit.changed && !dryRun) {
     await prepare?.();
-    await replace(edit.file, before, after);
+    await replaceConfiguration({ file: edit.file, expected: before, text: after });
   }
   return edit;
 }
@@ -151,22 +151,4 @@ function newIssues(before: readonly ConfigIssue[], after: readonly ConfigIssue[]
 
 function keyOf({ path, message }: ConfigIssue): string {
   return `${path} ${message}`;
-}
-
-async function replace(file: string, expected: string, text: string): Promise<void> {
-  if ((await readFile(file, "utf8")) !== expected) {
-    throw new RuntimeError("RUNTIME_CONFLICT", `${file} was changed meanwhile; nothing was written.`, {
-      hint: "Look at it and run the command again.",
-    });
-  }
-  try {
-    const { mode } = await stat(file);
-    await writeFileAtomic(file, text, { mode });
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
-    throw new ConfigError("CONFIG_UNWRITABLE", `${file} cannot be written (${code}).`, {
-      cause: error,
-      hint: "Nothing was changed. Check the permissions of the file and of its directory.",
-    });
-  }
 }

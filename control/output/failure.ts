@@ -7,6 +7,7 @@ import {
   type ErrorCode,
   fromErrorBody,
 } from "../../runtime/contracts/errors.ts";
+import { systemWords } from "../../runtime/contracts/system-errors.ts";
 
 export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130, terminated: 143 } as const;
 
@@ -64,7 +65,7 @@ export function describeFailure(error: unknown, command?: string): Failure {
     return { exitCode: EXIT.usage, body: body("RUNTIME_INVALID_REQUEST", tidy(error.message), hint) };
   }
   const message = error instanceof Error ? error.message : String(error);
-  const hint = isSystemError(error) ? SYSTEM_HINTS[error.code] : "Set CAIRN_DEBUG=1 to see where it happened.";
+  const hint = isSystemError(error) ? systemWords(error).hint : "Set CAIRN_DEBUG=1 to see where it happened.";
   return { exitCode: EXIT.failed, body: body("RUNTIME_INTERNAL", message || "An unknown error occurred.", hint) };
 }
 
@@ -122,15 +123,6 @@ function tidy(message: string): string {
   const text = message.replace(/\nSee more help with --help\s*$/, "").trim();
   return /[.!?]$/.test(text) || text.includes("\n") ? text : `${text}.`;
 }
-
-/** What helps where the system said no to something that has no words of its own. */
-const SYSTEM_HINTS: Readonly<Record<string, string>> = {
-  EACCES: "Run it as the user who owns that place, or correct its permissions.",
-  EPERM: "Run it as the user who owns that place, or correct its permissions.",
-  EROFS: "That file system is read-only: set SERVICE_HOME or --dir to a directory that can be written.",
-  ENOSPC: "Make room on that disk.",
-  EMFILE: "Raise the limit of open files (`ulimit -n`).",
-};
 
 function isSystemError(error: unknown): error is Error & { readonly code: string } {
   return error instanceof Error && "syscall" in error && "code" in error && typeof error.code === "string";

@@ -7,7 +7,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import {
-  access,
   copyFile,
   link,
   lstat,
@@ -26,6 +25,7 @@ import { dirname, join } from "node:path";
 import writeFileAtomic from "write-file-atomic";
 import { addSecrets, SECRETS_FILE } from "../../runtime/config/index.ts";
 import { CairnError, ConfigError } from "../../runtime/contracts/errors.ts";
+import { systemWords } from "../../runtime/contracts/system-errors.ts";
 import { type DecidedPlan, decidedPlan } from "./decided-plan.ts";
 import { codeOf, exists, syncDirectory } from "./files.ts";
 import type { SetupPlan } from "./generate.ts";
@@ -274,14 +274,11 @@ async function translated<T>(dir: string, work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (error instanceof CairnError) throw error;
-    const writable = await access(dir, constants.W_OK).then(
-      () => true,
-      () => false,
-    );
-    const reason = `${codeOf(error)}${writable ? "" : ": this user may not write there"}`;
+    const { reason, hint } = systemWords(error);
+    const elsewhere = "Choose another directory with --dir, or set SERVICE_HOME.";
     throw new ConfigError("CONFIG_UNWRITABLE", `The setup could not be written to ${dir} (${reason}).`, {
       cause: error,
-      hint: "Nothing was changed. Choose another directory with --dir, or set SERVICE_HOME.",
+      hint: ["Nothing was changed.", ...(hint === undefined ? [] : [hint]), elsewhere].join(" "),
     });
   }
 }

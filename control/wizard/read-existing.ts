@@ -3,10 +3,11 @@ import { readFile } from "node:fs/promises";
 import { API_TOKEN_VARIABLE, CONFIG_FILE, type Directories, inspectConfig } from "../../runtime/config/index.ts";
 import { parseYaml } from "../../runtime/config/yaml-source.ts";
 import { ConfigError } from "../../runtime/contracts/errors.ts";
+import { systemWords } from "../../runtime/contracts/system-errors.ts";
 import { inspectCurrent } from "../configuration/current.ts";
 import { OFFLINE } from "./detect.ts";
 import { type ExistingAnswers, existingAnswers } from "./existing.ts";
-import { codeOf, exists } from "./files.ts";
+import { exists } from "./files.ts";
 import type { InitOptions, InitResult } from "./setup.ts";
 
 export interface Existing extends ExistingAnswers {
@@ -25,8 +26,10 @@ export async function readExisting(
   if (!(await exists(file))) return null;
   const { inspection } = await inspectCurrent(directories, { signal });
   const text = await readFile(file, "utf8").catch((error: unknown) => {
-    throw new ConfigError("CONFIG_UNREADABLE", `The configuration ${file} cannot be read (${codeOf(error)}).`, {
+    const { reason, hint = "Check its permissions." } = systemWords(error);
+    throw new ConfigError("CONFIG_UNREADABLE", `The configuration ${file} cannot be read (${reason}).`, {
       cause: error,
+      hint,
     });
   });
   // A file that is no mapping is the inspection's to report.

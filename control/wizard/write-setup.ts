@@ -1,10 +1,9 @@
 /** The end of a setup: works out what is to be written, checks it, and writes it in one step. */
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CONFIG_FILE, type Environment, mergeEnvironments } from "../../runtime/config/index.ts";
-import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { standIn } from "../configuration/current.ts";
 import type { PlannedEdit } from "../configuration/edit.ts";
+import { requireUnchanged, requireWritableFile } from "../configuration/replace.ts";
 import type { Answers } from "./answers.ts";
 import { applyChanges } from "./apply.ts";
 import { checkChange, checkNew } from "./check-setup.ts";
@@ -118,7 +117,9 @@ export async function writeSetup(
   const update = plan.files.find(({ mode }) => mode === "update");
   const files = await install(dir, plan, {
     check: async () => {
-      if (update?.expected !== undefined) await requireUnchanged(file, update.expected);
+      if (update?.expected === undefined) return;
+      await requireWritableFile(file);
+      await requireUnchanged(file, update.expected);
     },
     ...(options.onStep ? { onStep: options.onStep } : {}),
   });
@@ -152,13 +153,6 @@ async function reviewOf(
     secrets: secrets.map(({ name }) => name),
     notes,
   };
-}
-
-async function requireUnchanged(file: string, expected: string): Promise<void> {
-  if ((await readFile(file, "utf8")) === expected) return;
-  throw new RuntimeError("RUNTIME_CONFLICT", `${file} was changed meanwhile; nothing was written.`, {
-    hint: "Look at it and run the command again.",
-  });
 }
 
 /** A variable that is not set yet is no error: the files must be valid as soon as it is. */

@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { homedir, hostname } from "node:os";
 import { ConfigError, type Issue } from "../contracts/errors.ts";
+import { systemWords } from "../contracts/system-errors.ts";
 import { type Config, finishConfig } from "./config.ts";
 import { type Directories, resolveDirectories, userHome } from "./directories.ts";
 import { mergeEnvironments, readServiceVariables, rememberSecrets, type ServiceEnvironment } from "./environment.ts";
@@ -125,10 +126,11 @@ async function readConfigFile(file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
-    if (code !== "ENOENT") {
-      throw new ConfigError("CONFIG_UNREADABLE", `The configuration ${file} cannot be read (${code}).`, {
+    const { reason, hint: way } = systemWords(error);
+    if (!reason.startsWith("ENOENT")) {
+      throw new ConfigError("CONFIG_UNREADABLE", `The configuration ${file} cannot be read (${reason}).`, {
         cause: error,
+        ...(way === undefined ? {} : { hint: way }),
       });
     }
     const hint = "Make one with `cairn init --yes`.";

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { parse } from "dotenv";
 import writeFileAtomic from "write-file-atomic";
 import { ConfigError, type Issue } from "../contracts/errors.ts";
+import { systemWords } from "../contracts/system-errors.ts";
 
 export const SECRETS_FILE = ".env";
 export const API_TOKEN_VARIABLE = "SERVICE_API_TOKEN";
@@ -77,9 +78,10 @@ export async function addSecrets(dir: string, secrets: readonly Secret[], head =
       return await addSecrets(dir, secrets, head);
   } catch (error) {
     if (error instanceof ConfigError) throw error;
-    throw new ConfigError("CONFIG_UNWRITABLE", `The secrets file ${file.path} cannot be written (${codeOf(error)}).`, {
+    const { reason, hint = "Check the permissions of its directory and the space on its disk." } = systemWords(error);
+    throw new ConfigError("CONFIG_UNWRITABLE", `The secrets file ${file.path} cannot be written (${reason}).`, {
       cause: error,
-      hint: "Check the permissions of its directory and the space on its disk.",
+      hint,
     });
   }
   return missing.map(({ name }) => name);
@@ -110,8 +112,10 @@ function withSecret(text: string, { name, value, comment }: Secret): string {
 
 async function checkHandle(handle: FileHandle, path: string, uid: number | undefined): Promise<Issue[]> {
   const stats = await handle.stat();
-  if (!stats.isFile()) throw unsafe(path, "it is not a regular file");
-  if (stats.size > LARGEST_BYTES) throw unsafe(path, "it is larger than 1 MiB");
+  if (!stats.isFile())
+    throw unsafe(path, "it is not a regular file", "Put a plain file with lines NAME=value in its place.");
+  if (stats.size > LARGEST_BYTES)
+    throw unsafe(path, "it is larger than 1 MiB", "Keep lines NAME=value in it, and nothing else.");
   if (uid === undefined) return [];
   refuseForeignOwner(path, stats.uid, uid, "the file");
 
@@ -157,7 +161,8 @@ function unsafe(path: string, reason: string, hint?: string, cause?: unknown): C
 }
 
 function unreadable(path: string, cause: unknown): ConfigError {
-  return new ConfigError("CONFIG_UNREADABLE", `The secrets file ${path} cannot be read (${codeOf(cause)}).`, { cause });
+  const { reason, hint = "Check its permissions and those of its directory." } = systemWords(cause);
+  return new ConfigError("CONFIG_UNREADABLE", `The secrets file ${path} cannot be read (${reason}).`, { cause, hint });
 }
 
 function codeOf(error: unknown): string {

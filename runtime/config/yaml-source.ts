@@ -15,20 +15,30 @@ export interface YamlSource {
   locate(path: TreePath): Position | null;
 }
 
-/** ConfigValidationError with line and column when the text is no YAML, or no mapping. `file` only names it. */
-export function parseYaml(text: string, file: string): YamlSource {
+const SHAPE = "the file must be a mapping of keys to values, headed by `version: 1`";
+
+/**
+ * ConfigValidationError with line and column when the text is no YAML, or no mapping. `file` only names it, `shape` says what it
+ * must be.
+ */
+export function parseYaml(text: string, file: string, shape: string = SHAPE): YamlSource {
   const lines = new LineCounter();
   // Integers come as bigint: identifiers of chat platforms are longer than a number can hold.
   const document = parseDocument(text, { lineCounter: lines, intAsBigInt: true, prettyErrors: false });
   const [broken] = document.errors;
   if (broken) {
     const { line, col } = lines.linePos(broken.pos[0]);
-    throw invalid(file, `line ${line}, column ${col}`, firstLine(broken.message));
+    const where = `line ${line}, column ${col}`;
+    if (broken.code === "MULTIPLE_DOCS") {
+      const hint = "Keep one of them, and take the others out with the `---` before them.";
+      throw invalid(file, where, "a second document begins there, and the file may hold only one", hint);
+    }
+    throw invalid(file, where, firstLine(broken.message));
   }
   const tree = toTree(readDocument(document, file));
   if (tree === null) return { tree: {}, locate: () => null };
   if (typeof tree !== "object" || Array.isArray(tree)) {
-    throw invalid(file, "line 1, column 1", "the file must be a mapping of keys to values, headed by `version: 1`");
+    throw invalid(file, "line 1, column 1", shape);
   }
   return {
     // Neither null nor a list: what is left of the object types is the mapping.
@@ -84,10 +94,11 @@ function locate(root: Node | null, path: TreePath, lines: LineCounter): Position
   return { line, column: col };
 }
 
-function invalid(file: string, where: string, what: string): ConfigValidationError {
-  return new ConfigValidationError(`${file} cannot be read as YAML: ${where}: ${what}`, [
-    { path: where, message: what },
-  ]);
+const REPAIR = "Nothing was changed. Correct that place, and run the command again.";
+
+function invalid(file: string, where: string, what: string, hint = REPAIR): ConfigValidationError {
+  const issues = [{ path: where, message: what }];
+  return new ConfigValidationError(`${file} cannot be read as YAML: ${where}: ${what}`, issues, { hint });
 }
 
 function firstLine(message: string): string {

@@ -1,4 +1,4 @@
-import { chmod, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, lstat, readdir, readFile, rename, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -92,6 +92,43 @@ describe("editing cairn.yaml", () => {
     expect(await given.read()).toContain("# theirs");
   });
 
+  it("loses no change of several commands at the same moment: each is written, or told of the conflict", async () => {
+    const { deployment, read } = given;
+    const zones = Array.from({ length: 12 }, (_, index) => `x_zone_${index}`);
+    const edits = await Promise.allSettled(
+      zones.map((zone) => editConfiguration(deployment, (document) => document.setIn(["runtime", zone], true))),
+    );
+    for (const edit of edits)
+      if (edit.status === "rejected") expect(edit.reason).toMatchObject({ code: "RUNTIME_CONFLICT" });
+    const written = zones.filter((_zone, index) => edits[index]?.status === "fulfilled");
+    expect(written).not.toEqual([]);
+    expect(
+      Object.keys(parse(await read()).runtime)
+        .filter((key) => key.startsWith("x_"))
+        .sort(),
+    ).toEqual(written.sort());
+    expect((await readdir(deployment.dir)).filter((name) => name.startsWith("cairn.yaml"))).toEqual(["cairn.yaml"]);
+  });
+
+  it("leaves a file that nobody may write, and says how it is allowed", async () => {
+    await chmod(given.deployment.file, 0o444);
+    await expect(switchProvider(given.deployment, { model: "other" })).rejects.toMatchObject({
+      code: "CONFIG_UNWRITABLE",
+      message: expect.stringContaining("0444"),
+      details: { hint: expect.stringContaining("chmod u+w") },
+    });
+    expect(await given.read()).toBe(YAML);
+  });
+
+  it("changes what a link leads to, and the link stays", async () => {
+    const real = join(given.deployment.dir, "real.yaml");
+    await rename(given.deployment.file, real);
+    await symlink("real.yaml", given.deployment.file);
+    await switchProvider(given.deployment, { model: "other" });
+    expect((await lstat(given.deployment.file)).isSymbolicLink()).toBe(true);
+    expect(await readFile(real, "utf8")).toContain("model: other");
+  });
+
   it.each([
     ["broken YAML", "version: 1\nagents: [\n", "CONFIG_"],
     ["a newer version", YAML.replace("version: 1", "version: 2"), "CONFIG_VERSION_UNSUPPORTED"],
@@ -174,6 +211,19 @@ describe("agents", () => {
     expect(main?.channels).toEqual(["telegram/-100 5"]);
     expect(writer).toMatchObject({ name: "writer", default: true, provider: "anthropic", model: "m2", channels: [] });
     expect(writer?.workspace).toBe(join(given.deployment.dir, "agents/writer"));
+  });
+
+  it("are listed with what stands in the file where a variable is not set", async () => {
+    const yaml = YAML.replace(
+      "    provider: anthropic # keep me",
+      '    provider: anthropic\n    model: ${CAIRN_TEST_MODEL}\n    description: "runs ${CAIRN_TEST_MODEL} or ${CAIRN_TEST_OTHER:-none}"',
+    );
+    const { deployment } = await deploymentOf(yaml);
+    expect(await listAgents(deployment)).toMatchObject([
+      { name: "main", model: "${CAIRN_TEST_MODEL}", description: "runs ${CAIRN_TEST_MODEL} or none" },
+    ]);
+    const edit = await editConfiguration(deployment, (document) => document.setIn(["runtime", "timezone"], "UTC"));
+    expect(edit.missing).toEqual(["CAIRN_TEST_MODEL"]);
   });
 
   it("get the template's files in a workspace of their own, and keep those that are there", async () => {

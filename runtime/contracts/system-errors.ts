@@ -1,0 +1,37 @@
+/** What the operating system says no with, in words, and what helps. Pure. */
+
+interface SystemWords {
+  readonly reason: string;
+  readonly hint: string;
+}
+
+const PERMISSIONS = "Run it as the user who owns that place, or correct its permissions.";
+const ROOM = "Make room there, and run it again.";
+
+const WORDS: Readonly<Record<string, SystemWords>> = {
+  EACCES: { reason: "this user may not do that there", hint: PERMISSIONS },
+  EPERM: { reason: "this user may not do that there", hint: PERMISSIONS },
+  EROFS: {
+    reason: "that file system is read-only",
+    hint: "Set SERVICE_HOME or --dir to a directory that can be written.",
+  },
+  ENOSPC: { reason: "the disk is full", hint: ROOM },
+  EDQUOT: { reason: "the quota is used up", hint: ROOM },
+  ENOTDIR: {
+    reason: "a part of that path is a file, no directory",
+    hint: "Choose another path, or move that file out of the way.",
+  },
+  EISDIR: { reason: "it is a directory, no file", hint: "Name the file itself." },
+  ENOENT: { reason: "it is not there", hint: "Check the path." },
+  ELOOP: { reason: "its links lead in a circle", hint: "Correct the link." },
+  ENAMETOOLONG: { reason: "the name is too long", hint: "Choose a shorter path." },
+  EMFILE: { reason: "too many files are open", hint: "Raise the limit of open files (`ulimit -n`)." },
+  EIO: { reason: "the disk does not answer as it should", hint: "Look at the system's log (`dmesg`)." },
+};
+
+/** `reason` begins with the system's own code; `hint` is undefined where nothing is known to help. */
+export function systemWords(error: unknown): { readonly reason: string; readonly hint: string | undefined } {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+  const known = Object.hasOwn(WORDS, code) ? WORDS[code] : undefined;
+  return { reason: known === undefined ? code : `${code}: ${known.reason}`, hint: known?.hint };
+}
