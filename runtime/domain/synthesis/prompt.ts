@@ -1,6 +1,7 @@
 /** How a model is asked for the sentence of a tool call (specification, "Tool-call content synthesis"). */
 
 import { shortenText, shortenValue } from "./payload.ts";
+import { hideInText, hideInValue } from "./secrets.ts";
 
 export interface ToolCallView {
   readonly agent: string;
@@ -37,14 +38,14 @@ Rules:
 
 /** `refused`: why the answer before was not taken, when there was one. */
 export function toolCallPrompt(call: ToolCallView, redact: (text: string) => string, refused?: string): Prompt {
-  const args = call.toolArgs === undefined ? "none" : shortenValue(hideSecrets(call.toolArgs), ARGUMENTS_LIMIT);
+  const args = call.toolArgs === undefined ? "none" : shortenValue(hideInValue(call.toolArgs, redact), ARGUMENTS_LIMIT);
   const lines = [
     `Tool: ${call.toolName}`,
     `Agent: ${call.agent}`,
     `Time: ${call.at.toISOString().slice(0, 16)}Z`,
     "Arguments:",
     args,
-    ...resultLines(call),
+    ...resultLines(call, redact),
   ];
   const data = redact(lines.join("\n")).replace(/<(\/?)call>/gi, "‹$1call›");
   const again =
@@ -52,7 +53,10 @@ export function toolCallPrompt(call: ToolCallView, redact: (text: string) => str
   return { system: SYSTEM_PROMPT, user: `<call>\n${data}\n</call>${again}` };
 }
 
-function resultLines({ toolResult, fullResultLength, failed }: ToolCallView): string[] {
+function resultLines(
+  { toolResult, fullResultLength, failed }: ToolCallView,
+  redact: (text: string) => string,
+): string[] {
   const outcome = failed ? "Result, an error" : "Result";
   if (toolResult === null) return [`${outcome}: not known`];
   if (toolResult.trim() === "") return [`${outcome}: empty`];
@@ -60,20 +64,5 @@ function resultLines({ toolResult, fullResultLength, failed }: ToolCallView): st
     fullResultLength !== null && fullResultLength > toolResult.length
       ? ` (the first ${toolResult.length} of ${fullResultLength} characters are known)`
       : "";
-  return [`${outcome}${cut}:`, shortenText(toolResult, RESULT_LIMIT)];
-}
-
-const SECRET_FIELD =
-  /(?:^|[_-])(?:api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|token|pass(?:word|wd|phrase)|secret|credentials?|authorization|cookie)$/i;
-
-/** The value without what its fields' names say to be secret. */
-function hideSecrets(value: unknown, depth = 0): unknown {
-  if (typeof value !== "object" || value === null || depth > 32) return value;
-  if (Array.isArray(value)) return value.map((item) => hideSecrets(item, depth + 1));
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [
-      key,
-      SECRET_FIELD.test(key) && typeof item === "string" ? "[redacted]" : hideSecrets(item, depth + 1),
-    ]),
-  );
+  return [`${outcome}${cut}:`, shortenText(hideInText(toolResult, redact), RESULT_LIMIT)];
 }
