@@ -60,10 +60,10 @@ export function createQueueAdmin({
         [QUEUES.compact, conversations],
       ]);
       return states.map((state) => {
-        const { failed = 0, lastError = null } = givenUp.get(state.queue) ?? {};
+        const { failed = 0, last_error = null } = givenUp.get(state.queue) ?? {};
         return failed === 0
           ? state
-          : { ...state, failed: state.failed + failed, lastError: state.lastError ?? lastError };
+          : { ...state, failed: state.failed + failed, last_error: state.last_error ?? last_error };
       });
     },
     async backfillToolSynth(options) {

@@ -34,9 +34,9 @@ export interface QueueState {
   readonly active: number;
   readonly failed: number;
   readonly completed: number;
-  readonly lastError: string | null;
+  readonly last_error: string | null;
   /** Milliseconds for which the oldest waiting job has been due; null where none is. */
-  readonly oldestWaitingMs: number | null;
+  readonly oldest_waiting_ms: number | null;
 }
 
 export interface RetryFailedOptions {

@@ -53,16 +53,7 @@ export function registerJobs(server: Server, { app }: RouteDeps): void {
         response: { 200: success(z.object({ queues: z.array(queueSchema) })) },
       },
     },
-    async () => {
-      const states = await app.queues.states();
-      return ok({
-        queues: states.map(({ lastError, oldestWaitingMs, ...state }) => ({
-          ...state,
-          last_error: lastError,
-          oldest_waiting_ms: oldestWaitingMs,
-        })),
-      });
-    },
+    async () => ok({ queues: [...(await app.queues.states())] }),
   );
 
   server.post(

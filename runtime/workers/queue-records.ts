@@ -18,8 +18,8 @@ export async function queueStates(database: Database): Promise<readonly QueueSta
   if (await installed(database)) {
     const { rows } = await database.query<Omit<QueueState, "queue"> & { name: string }>(
       `select q.name, coalesce(j.waiting, 0)::int as waiting, coalesce(j.active, 0)::int as active,
-              coalesce(j.failed, 0)::int as failed, coalesce(j.completed, 0)::int as completed, e.error as "lastError",
-              j.oldest as "oldestWaitingMs"
+              coalesce(j.failed, 0)::int as failed, coalesce(j.completed, 0)::int as completed, e.error as "last_error",
+              j.oldest as "oldest_waiting_ms"
          from unnest($1::text[]) as q(name)
          left join (select name, count(*) filter (where state in ('created', 'retry')) as waiting,
                            count(*) filter (where state = 'active') as active,
@@ -35,7 +35,7 @@ export async function queueStates(database: Database): Promise<readonly QueueSta
     );
     for (const { name, ...state } of rows) states.set(name, state);
   }
-  const none = { waiting: 0, active: 0, failed: 0, completed: 0, lastError: null, oldestWaitingMs: null };
+  const none = { waiting: 0, active: 0, failed: 0, completed: 0, last_error: null, oldest_waiting_ms: null };
   return QUEUE_NAMES.map((queue) => ({ queue, ...(states.get(queue) ?? none) }));
 }
 

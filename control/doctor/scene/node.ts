@@ -46,7 +46,7 @@ export interface QueueCounts {
   readonly queue: string;
   readonly waiting: number;
   readonly failed: number;
-  readonly lastError?: string | null;
+  readonly last_error?: string | null;
 }
 
 /** Never rejects for a node that is not there, or not well. */

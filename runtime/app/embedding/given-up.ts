@@ -13,16 +13,16 @@ const GIVEN_UP = `work.failed_at is not null and work.error is distinct from $1
 export interface GivenUp {
   readonly failed: number;
   /** Of the row that was given up last; null where there is none. */
-  readonly lastError: string | null;
+  readonly last_error: string | null;
 }
 
 export async function givenUpRows(database: Database): Promise<GivenUp> {
   const { rows } = await database.query<GivenUp>(
-    `select count(*)::int as failed, (array_agg(error order by failed_at desc))[1] as "lastError"
+    `select count(*)::int as failed, (array_agg(error order by failed_at desc))[1] as "last_error"
        from embedding_work as work where ${GIVEN_UP}`,
     [NOTHING_TO_EMBED],
   );
-  return rows[0] ?? { failed: 0, lastError: null };
+  return rows[0] ?? { failed: 0, last_error: null };
 }
 
 /** Makes them due now, as if they had never failed. The pattern is PostgreSQL's; the caller has tried it. */

@@ -80,7 +80,7 @@ export async function memoryStats(
     compaction: {
       ...compaction,
       last_run_at: (compaction.last_run_at ?? count?.last_summary_at)?.toISOString() ?? null,
-      last_error: compaction.last_error ?? queues.find(({ queue }) => queue === QUEUES.compact)?.lastError ?? null,
+      last_error: compaction.last_error ?? queues.find(({ queue }) => queue === QUEUES.compact)?.last_error ?? null,
     },
     queues,
     database: { backend: database.backend, schema_version: version, size_bytes: count?.size_bytes ?? 0 },

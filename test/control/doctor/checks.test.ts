@@ -86,7 +86,7 @@ describe("a provider", () => {
 });
 
 describe("tool calls without a model", () => {
-  const waiting = { queue: "synthesize-tool-call", waiting: 20_000, failed: 0, oldestWaitingMs: 9 * 3_600_000 };
+  const waiting = { queue: "synthesize-tool-call", waiting: 20_000, failed: 0, oldest_waiting_ms: 9 * 3_600_000 };
   const seen = (worker: object) => {
     const told = healthWith({ memory: { workers: { synthesis: worker } }, queues: [waiting] });
     return { seen: { health: async () => told } };

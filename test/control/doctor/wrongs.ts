@@ -546,7 +546,7 @@ export const WRONGS: readonly Wrong[] = [
     status: "warn",
     says: /3 in embed/,
     fix: /retry-failed --task embed/,
-    seen: health({ queues: [{ queue: "embed", waiting: 0, failed: 3, lastError: "no model" }] }),
+    seen: health({ queues: [{ queue: "embed", waiting: 0, failed: 3, last_error: "no model" }] }),
   },
   {
     id: "queues.backlog",
@@ -560,7 +560,7 @@ export const WRONGS: readonly Wrong[] = [
     when: "one waits for hours, whatever the store is",
     status: "warn",
     says: /1 job waits, the oldest for 5 h\./,
-    seen: health({ queues: [{ queue: "embed", waiting: 1, failed: 0, oldestWaitingMs: 5 * 3_600_000 }] }),
+    seen: health({ queues: [{ queue: "embed", waiting: 1, failed: 0, oldest_waiting_ms: 5 * 3_600_000 }] }),
   },
   {
     id: "providers.keys",

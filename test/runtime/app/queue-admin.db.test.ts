@@ -32,11 +32,16 @@ describeEachDatabase("the operator's view of the queues", (open) => {
       admin.backfillToolSynth({ dryRun: false }),
     ]);
     expect(both.reduce((sum, { enqueued }) => sum + enqueued, 0)).toBe(3);
-    expect(await ofSynthesis()).toMatchObject({ waiting: 3, failed: 0, lastError: null });
+    expect(await ofSynthesis()).toMatchObject({ waiting: 3, failed: 0, last_error: null });
+    // They are told as they are by /health, memory_stats and /api/admin/jobs.
+    expect(Object.keys((await ofSynthesis()) ?? {})).toEqual(
+      expect.arrayContaining(["last_error", "oldest_waiting_ms"]),
+    );
+    for (const key of Object.keys((await ofSynthesis()) ?? {})) expect(key).toMatch(/^[a-z_]+$/);
     await database.query(
       "update pgboss.job set created_on = now() - interval '2 hours', start_after = now() - interval '1 hour'",
     );
-    expect(Math.round(((await ofSynthesis())?.oldestWaitingMs ?? 0) / 60_000)).toBe(60);
+    expect(Math.round(((await ofSynthesis())?.oldest_waiting_ms ?? 0) / 60_000)).toBe(60);
     expect(await jobs.liveKeys(QUEUES.synthesizeToolCall)).toEqual(new Set(rows.slice(1).map(({ id }) => id)));
 
     await database.query(
@@ -44,7 +49,7 @@ describeEachDatabase("the operator's view of the queues", (open) => {
         where singleton_key = $1`,
       [rows[1]?.id],
     );
-    expect(await ofSynthesis()).toMatchObject({ waiting: 2, failed: 1, lastError: "the model is away" });
+    expect(await ofSynthesis()).toMatchObject({ waiting: 2, failed: 1, last_error: "the model is away" });
     expect(await admin.backfillToolSynth({ dryRun: false })).toEqual({
       candidates: 3,
       enqueued: 0,
@@ -52,7 +57,7 @@ describeEachDatabase("the operator's view of the queues", (open) => {
       failed: 1,
     });
     expect(await admin.retryFailed(QUEUES.synthesizeToolCall, { errorPattern: "AWAY" })).toMatchObject({ retried: 1 });
-    expect(await ofSynthesis()).toMatchObject({ waiting: 3, failed: 0, lastError: null });
+    expect(await ofSynthesis()).toMatchObject({ waiting: 3, failed: 0, last_error: null });
   });
 
   it("shows rows that the embedder gave up as failed work, and has those of an error tried again", async () => {
@@ -73,7 +78,7 @@ describeEachDatabase("the operator's view of the queues", (open) => {
       await embedder.run(never);
     }
     // What has nothing to embed in it is no failure that anybody could mend.
-    expect(await ofEmbed()).toMatchObject({ failed: 2, lastError: expect.stringContaining("500") });
+    expect(await ofEmbed()).toMatchObject({ failed: 2, last_error: expect.stringContaining("500") });
 
     const none = { matched: 0, retried: 0, skipped: 0 };
     expect(await admin.retryFailed(QUEUES.embed, { errorPattern: "no such error" })).toEqual(none);
@@ -85,7 +90,7 @@ describeEachDatabase("the operator's view of the queues", (open) => {
     fake.setFault(undefined);
     expect(await admin.retryFailed(QUEUES.embed, { errorPattern: "50\\d" })).toEqual(both);
     expect(wakeEmbedder).toHaveBeenCalledOnce();
-    expect(await ofEmbed()).toMatchObject({ failed: 0, lastError: null });
+    expect(await ofEmbed()).toMatchObject({ failed: 0, last_error: null });
     expect(await embedder.run(never)).toEqual({ embedded: 2, failed: 0, away: null });
     expect(await admin.retryFailed(QUEUES.embed, {})).toEqual(none);
   });

@@ -100,7 +100,7 @@ describeEachDatabase("job queue", (open) => {
       );
       await vi.waitFor(
         async () =>
-          expect(await stateOf(QUEUES.extractWiki)).toMatchObject({ failed: 1, lastError: "the model is away" }),
+          expect(await stateOf(QUEUES.extractWiki)).toMatchObject({ failed: 1, last_error: "the model is away" }),
         30_000,
       );
       const { rows } = await database.query(

@@ -122,7 +122,7 @@ describeEachDatabase("the synthesizer", (open, backend) => {
     await expect.poll(async () => (await stateOf(node))?.waiting).toBe(1);
     await lastAttempt(database);
     await expect.poll(async () => (await stateOf(node))?.failed).toBe(1);
-    expect((await stateOf(node))?.lastError).toContain("no such model");
+    expect((await stateOf(node))?.last_error).toContain("no such model");
     expect(await contents(database, "dead")).toEqual([""]);
     expect(await node.admin.backfillToolSynth({ dryRun: false })).toMatchObject({ enqueued: 0, failed: 1 });
     expect(await node.admin.retryFailed(QUEUES.synthesizeToolCall, { errorPattern: "other" })).toMatchObject({
@@ -135,7 +135,7 @@ describeEachDatabase("the synthesizer", (open, backend) => {
       skipped: 0,
     });
     await expect.poll(() => contents(database, "dead")).toEqual(["Ran the command `make` in a shell."]);
-    await expect.poll(async () => await stateOf(node)).toMatchObject({ failed: 0, waiting: 0, lastError: null });
+    await expect.poll(async () => await stateOf(node)).toMatchObject({ failed: 0, waiting: 0, last_error: null });
   });
 
   it("retries after answers that are not acceptable, and says at the end why it died", async () => {
@@ -147,7 +147,7 @@ describeEachDatabase("the synthesizer", (open, backend) => {
     await expect.poll(async () => (await stateOf(node))?.waiting).toBe(1);
     await lastAttempt(database);
     await expect.poll(async () => (await stateOf(node))?.failed).toBe(1);
-    expect((await stateOf(node))?.lastError).toContain("not taken");
+    expect((await stateOf(node))?.last_error).toContain("not taken");
     expect(await contents(database, "garbage")).toEqual([""]);
   });
 

@@ -18,7 +18,7 @@ export const queuesBacklog: Check = {
       ({ queue, waiting }) => waiting > 0 && !(off && queue === "synthesize-tool-call"),
     );
     const total = waiting.reduce((sum, state) => sum + state.waiting, 0);
-    const age = Math.max(0, ...waiting.map(({ oldestWaitingMs }) => oldestWaitingMs ?? 0));
+    const age = Math.max(0, ...waiting.map(({ oldest_waiting_ms }) => oldest_waiting_ms ?? 0));
     const old = age === 0 ? "" : `, the oldest for ${duration(age)}`;
     const message = total === 0 ? "No job waits." : `${total} ${total === 1 ? "job waits" : "jobs wait"}${old}.`;
     if (total < WARN_WAITING && age < WARN_AGE_MS) return pass(message);

@@ -13,7 +13,7 @@ export const queuesFailed: Check = {
     return warn(
       `Jobs have failed for good: ${bad.map(({ queue, failed }) => `${failed} in ${queue}`).join(", ")}.`,
       `Mend what they complain about, then \`cairn memory retry-failed --task ${first?.queue}\`.`,
-      { details: bad.map(({ queue, lastError }) => `${queue}: ${lastError ?? "no error is known"}`) },
+      { details: bad.map(({ queue, last_error }) => `${queue}: ${last_error ?? "no error is known"}`) },
     );
   },
 };

@@ -6,23 +6,23 @@ export interface QueueState {
   readonly queue: string;
   readonly waiting: number;
   readonly failed: number;
-  readonly lastError: string | null;
+  readonly last_error: string | null;
   /** Null where none waits, or where the node does not tell. */
-  readonly oldestWaitingMs: number | null;
+  readonly oldest_waiting_ms: number | null;
 }
 
 /** Unavailable without a node that answers. A node of another version may tell more, or less. */
 export async function queueStates(scene: Scene): Promise<readonly QueueState[]> {
   const { queues } = await scene.health();
-  return queues.flatMap(({ queue, waiting, failed, lastError, oldestWaitingMs }) =>
+  return queues.flatMap(({ queue, waiting, failed, last_error, oldest_waiting_ms }) =>
     typeof queue === "string"
       ? [
           {
             queue,
             waiting: count(waiting),
             failed: count(failed),
-            lastError: typeof lastError === "string" ? lastError : null,
-            oldestWaitingMs: typeof oldestWaitingMs === "number" ? oldestWaitingMs : null,
+            last_error: typeof last_error === "string" ? last_error : null,
+            oldest_waiting_ms: typeof oldest_waiting_ms === "number" ? oldest_waiting_ms : null,
           },
         ]
       : [],

@@ -231,7 +231,7 @@ describeEachDatabase("the wiki", (open) => {
     const state = async () => (await jobs.states()).find(({ queue }) => queue === QUEUES.extractWiki);
     await expect.poll(state).toMatchObject({ completed: 2, waiting: 1 });
     await database.query("update pgboss.job set retry_count = retry_limit, start_after = now() where state = 'retry'");
-    await expect.poll(state).toMatchObject({ failed: 1, lastError: expect.stringContaining("not taken") });
+    await expect.poll(state).toMatchObject({ failed: 1, last_error: expect.stringContaining("not taken") });
     expect((await readdir(join(dir, "wiki"))).sort()).toEqual([".lock", "backup.md", "index.md", "mia.md"]);
     expect(await worker.tick()).toBe(0);
     await rm(join(dir, "wiki"), { recursive: true });
