@@ -5,6 +5,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { createCli, outcomeOf, untilPrinted } from "../../support/cli.ts";
+import { wrongWith } from "../../support/result-schema.ts";
 
 // Each test runs several processes, which take their time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
@@ -217,6 +218,18 @@ describe("stopping", () => {
     const child = cli.start(["stop"]);
     child.stderr?.once("data", () => child.kill("SIGINT"));
     expect((await outcomeOf(child)).code).toBe(130);
+  });
+
+  it("tells with --json in exactly one document that it was interrupted", async () => {
+    const cli = await createCli();
+    const child = cli.start(["start", "--detach", "--json"], { standIn: "hang" });
+    await untilThere(join(cli.home, "run", "node.json"));
+    child.kill("SIGINT");
+    const { code, stdout } = await outcomeOf(child);
+    expect(code).toBe(130);
+    const document: unknown = JSON.parse(stdout);
+    expect(document).toMatchObject({ ok: false, error: { code: "RUNTIME_INTERRUPTED", retryable: true } });
+    expect(wrongWith("error", document)).toBeNull();
   });
 });
 

@@ -22,6 +22,8 @@ const alone: readonly Case[] = [
   { argv: ["stop"], schema: "stop" },
   { argv: ["logs"], schema: "logs" },
   { argv: ["config", "validate"], schema: "config-validate" },
+  { argv: ["config", "validate"], schema: "config-validate", code: 1, prepare: aWrongAgent },
+  { argv: ["config", "--yes", "--timezone", "Europe/Berlin"], schema: "config" },
   { argv: ["agent", "list"], schema: "agent-list" },
   { argv: ["agent", "add", "second", "--provider", "offline"], schema: "agent-add" },
   {
@@ -56,6 +58,11 @@ async function aManager(cli: Cli): Promise<void> {
 
 function managed({ home, env }: Cli): NodeJS.ProcessEnv {
   return { PATH: `${join(home, "bin")}:${env["PATH"]}`, XDG_CONFIG_HOME: join(home, "config") };
+}
+
+async function aWrongAgent(cli: Cli): Promise<void> {
+  const file = join(cli.home, "cairn.yaml");
+  await writeFile(file, `${await readFile(file, "utf8")}runtime: { default_agent: nobody }\n`);
 }
 
 async function aTarget(cli: Cli): Promise<void> {
