@@ -30,5 +30,7 @@ describe("nearness in meaning", () => {
     const [first = 0, second = 1] = apart([0.31, 0.3]);
     expect(first - second).toBeLessThan(0.05);
     expect(apart([0.3])).toEqual([0.5]);
+    const many = apart(Array.from({ length: 200 }, (_, n) => (n % 2 === 0 ? 0.31 : 0.3)));
+    expect((many[0] ?? 0) - (many[1] ?? 0)).toBeGreaterThan(0.1);
   });
 });

@@ -75,9 +75,9 @@ describe("the ranking of candidates", () => {
   it("orders equal scores by age, newest first, and equal times by id", () => {
     const at = new Date("2026-03-02T12:00:00Z");
     const rows = [1, 2, 3].map((n) => row(n, { conversationId: null, happenedAt: at, frequencies: [1] }));
-    const newer = row(4, { conversationId: null, happenedAt: new Date(at.getTime() + 1), frequencies: [1] });
+    const newer = row(0, { conversationId: null, happenedAt: new Date(at.getTime() + 1), frequencies: [1] });
     const ids = rank(inputOf([...rows, newer])).map(({ candidate }) => candidate.position);
-    expect(ids).toEqual([4, 3, 2, 1]);
+    expect(ids).toEqual([0, 3, 2, 1]);
   });
 
   it("ranks the answer to a matching question above a row that only mentions as much", () => {
@@ -100,7 +100,7 @@ describe("the ranking of candidates", () => {
 
   it("ranks what somebody tells of themselves higher when they are asked about", () => {
     const rows = ["Ada", "Bob"].map((speaker, n) =>
-      row(n, { speaker, conversationId: speaker, frequencies: [0, 1], head: `${speaker}: I like tea.` }),
+      row(n, { speaker, frequencies: [0, 1], head: `${speaker}: I like tea.` }),
     );
     const terms = [
       { lexeme: "bob", idf: 1 },
@@ -114,6 +114,18 @@ describe("the ranking of candidates", () => {
     const summary = row(1, { kind: "summary", surrounded: false, length: 60, frequencies: [2, 1] });
     const others = Array.from({ length: 5 }, (_, n) => row(10 + n, { frequencies: [0, 0] }));
     expect(rank(inputOf([...others, summary]))[0]?.candidate.kind).toBe("summary");
+  });
+
+  it("counts what a summary says as what its sitting says, however alone it stands", () => {
+    const summary = row(1, { kind: "summary", surrounded: false, frequencies: [1] });
+    const { columns } = featuresOf(inputOf([summary]), temporal);
+    expect(columns.sitting?.[0]).toBe(columns.window?.[0]);
+  });
+
+  it("returns the best that are wanted, only of rows that can be hits", () => {
+    const rows = [1, 2, 3, 4].map((n) => row(n * 10, { frequencies: [n], surrounded: false }));
+    const ranked = rankCandidates(inputOf(rows), { temporal, best: 2, isHit: ({ position }) => position < 40 });
+    expect(ranked.map(({ candidate }) => candidate.position)).toEqual([30, 20]);
   });
 
   it("has a weight for each feature, none below 0, and some for recency and importance", () => {
