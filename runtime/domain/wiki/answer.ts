@@ -30,6 +30,11 @@ const MOST_TOPICS = 12;
 const MOST_STATEMENTS = 30;
 const LONGEST_TITLE = 80;
 const LONGEST_STATEMENT = 500;
+/** What is longer is not even looked at: the patterns below take time by the square of a line. */
+const LONGEST_LINE = 2_000;
+/** What whoever shows the page would load or run; a conversation may have been told to ask for it. */
+const ACTIVE =
+  /\]\(|!\[|<a\s|<\/?(?:img|script|iframe|style|svg|object|embed|link|meta|base|form|input|video|audio|source|html|body)\b/i;
 const HEADING = /^#{1,3}\s+(.+?)\s*#*$/;
 const BULLET = /^[-*]\s+(.+?)\s*((?:\[[^\]\s]+\][.,;]?\s*)*)$/;
 
@@ -40,6 +45,10 @@ export function readExtract({ answer, reference, source, redact }: ExtractGiven)
   for (const raw of answer.split(/\r?\n/)) {
     const line = raw.trim();
     if (line === "" || line === NOTHING) continue;
+    if (line.length > LONGEST_LINE) {
+      refused.push({ line: line.slice(0, LONGEST_STATEMENT), reason: "it is too long" });
+      continue;
+    }
     const heading = HEADING.exec(line)?.[1];
     if (heading !== undefined) {
       const title = cleanTitle(heading);
@@ -90,6 +99,7 @@ function wrongStatement(text: string, references: string, given: Omit<ExtractGiv
   if (unknown !== undefined) return `its source ${unknown} does not exist`;
   if (text.length < 3 || text.length > LONGEST_STATEMENT) return "it is too short or too long";
   if (/<!--|-->|\[summary:/.test(text)) return "it holds a mark of the page";
+  if (ACTIVE.test(text)) return "it holds a link, a picture or HTML";
   if (holdsLatex(text)) return "it holds LaTeX";
   if (given.redact(text) !== text) return "it holds a secret";
   const name = unknownName(text, given.source);

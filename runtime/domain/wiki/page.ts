@@ -23,10 +23,12 @@ export interface PageUpdate {
 
 const BEGIN = "<!-- cairn:begin: this part is kept by the runtime, write above or below it -->";
 const END = "<!-- cairn:end -->";
-const PART = /<!-- cairn:begin\b[^>]*-->\r?\n?([\s\S]*?)<!-- cairn:end -->/;
+/** From the last begin before an end: one whose end somebody has deleted is text, and so is what follows it. */
+const PART = /<!-- cairn:begin\b[^>]*-->\r?\n?((?:(?!<!-- cairn:begin\b)[\s\S])*?)<!-- cairn:end -->/;
 const FRONT_MATTER = /^---\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/;
 /** `- Text. [summary:1f0c...]` */
 const STATEMENT = /^- (.+?)((?: \[summary:[0-9a-f-]{36}\])+)$/;
+const SUMMARY_ID = /^[0-9a-f-]{36}$/;
 const REFERENCE = /\[summary:([0-9a-f-]{36})\]/g;
 
 /** The page with the update in it; `existing` is null where there is none yet. */
@@ -142,13 +144,22 @@ function leftOutBefore(matter: string): number {
   return found === null ? 0 : Number(found[1]);
 }
 
+/** What somebody listed there before it was the runtime's list: no ids of summaries. */
+function foreignSources(sources: unknown): unknown[] {
+  const list = Array.isArray(sources) ? sources : sources === undefined || sources === null ? [] : [sources];
+  return list.filter((source) => typeof source !== "string" || !SUMMARY_ID.test(source));
+}
+
 /** Keys and comments of others stay where they are; front matter that is not readable is kept below ours as text. */
 function renderMatter(matter: string, values: Readonly<Record<string, unknown>>): string {
   const given = parseDocument(matter === "" ? "{}" : matter);
   const readable = given.errors.length === 0 && isMap(given.contents);
   const document = readable ? given : parseDocument("{}");
   if (isMap(document.contents)) document.contents.flow = false;
-  for (const [key, value] of Object.entries(values)) {
+  const { title, sources } = (document.toJS() ?? {}) as Record<string, unknown>;
+  for (const [key, ours] of Object.entries(values)) {
+    const value = key === "sources" && Array.isArray(ours) ? [...foreignSources(sources), ...ours] : ours;
+    if (key === "title" && typeof title === "string" && title.trim() !== "") continue;
     if (value === undefined) document.delete(key);
     else document.set(key, document.createNode(value));
   }

@@ -42,6 +42,29 @@ describe("a page", () => {
     expect(kept(again)).toEqual([`- Kept. [summary:${B}]`, `- New words. [summary:${A}]`]);
   });
 
+  it("keeps the title and the sources that somebody gave a page before it was the runtime's", () => {
+    const theirs = "---\ntitle: Our BACKUP # mine\nsources:\n  - https://notes.test/1\n---\n\nText.\n";
+    const first = mergePage(theirs, update(A, ["One."], { title: "Our backup" }));
+    const page = mergePage(first, update(B, ["Two."], { title: "our Backup" }));
+    expect(page).toContain(`title: Our BACKUP # mine\nsources:\n  - https://notes.test/1\n  - ${A}\n  - ${B}\n`);
+    expect(page).toContain("\nText.\n");
+    const single = mergePage("---\nsources: a book\n---\n", update(A, ["One."]));
+    expect(single).toContain(`sources:\n  - a book\n  - ${A}\n`);
+  });
+
+  it("takes what follows a begin without its end for somebody's text, and leaves it as it is", () => {
+    const text = "<!-- cairn:begin: kept -->\n- One.\n\nMy first paragraph.\n\n    code\n\nMy second.\n";
+    const first = mergePage(`# T\n\n${text}`, update(A, ["One."]));
+    const page = mergePage(first, update(B, ["Two."]));
+    expect(page).toContain(text);
+    expect(page.slice(page.indexOf("My second."))).toMatch(/One\. \[summary:.*\n- Two\. \[summary:/);
+    expect(mergeIndex(mergeIndex(text, []), [])).toContain(text);
+  });
+
+  it("reads a file of 20,000 begins without an end", () => {
+    expect(mergePage("<!-- cairn:begin -->\n".repeat(20_000), update(A, ["One."]))).toContain("- One. ");
+  });
+
   it("keeps what people wrote: around the part, in the front matter, and other lines inside", () => {
     const page = mergePage(null, update(A, ["One."]));
     const edited = page
