@@ -14,14 +14,17 @@ export interface AskDeps {
   readonly signal: AbortSignal;
 }
 
-/** The model cannot be used now, whatever the conversation. */
+/** The model cannot be used now, for no fault of the conversation. */
 export class ModelAwayError extends Error {
   override readonly cause: CairnError;
+  /** What others send may still be short enough for it. */
+  readonly shorterMayDo: boolean;
 
-  constructor(cause: CairnError) {
+  constructor(cause: CairnError, { shorterMayDo = false }: { readonly shorterMayDo?: boolean } = {}) {
     super(cause.message);
     this.name = "ModelAwayError";
     this.cause = cause;
+    this.shorterMayDo = shorterMayDo;
   }
 }
 
@@ -48,7 +51,7 @@ const MAY_BE_THE_INPUT: ReadonlySet<ErrorCode> = new Set([
 export async function ask(question: Omit<Question, "objections">, deps: AskDeps): Promise<string> {
   const { model, count, logger } = deps;
   const { budget, identifiers, preamble, entries } = question;
-  const source = [preamble, ...entries].join("\n\n");
+  const source = [preamble, ...identifiers, ...entries].join("\n\n");
   let objections: readonly string[] = [];
   for (let answers = 1; ; answers += 1) {
     const system = systemPrompt(question.kind, budget);
@@ -119,6 +122,7 @@ function checkThatAllWasRead(read: number, input: string, { count, model: { mode
         hint: "Give the model a larger window at its server, or set memory.summarizer.context_window to the one it has.",
       },
     ),
+    { shorterMayDo: true },
   );
 }
 

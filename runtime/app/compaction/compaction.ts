@@ -11,7 +11,7 @@ import { LEASE_TIMES, LeaseLostError, type LeaseTimes, withLease } from "./lease
 import { readConversation } from "./sources.ts";
 import { storeSummary } from "./store.ts";
 import { draftSummary } from "./summarize.ts";
-import { type Claim, claim, markDue, recordFailure, recordRun, release, releaseAll, rest } from "./work.ts";
+import { type Claim, claim, markDue, postpone, recordFailure, recordRun, release, releaseAll, rest } from "./work.ts";
 
 /**
  * Summarizes what was said into a tree (specification, "Background processing"): marks the conversations that are due, and
@@ -53,6 +53,8 @@ export interface Compaction {
 const PARALLEL = 2;
 /** While a backlog is worked off, conversations become due. */
 const MARK_AGAIN_MS = 5 * 60_000;
+/** Until a conversation that is too long for the window at the server comes again: an operator has to widen it. */
+const CUT_PAUSE_MS = 15 * 60_000;
 /** Pauses before a summary is stored once more, where the store was away. */
 const STORE_PAUSES_MS = [1_000, 2_000, 4_000, 8_000, 15_000] as const;
 
@@ -62,7 +64,10 @@ interface Run {
   readonly stored: Record<SummaryKind, number>;
   markedAt: number;
   failed: number;
+  /** Nothing more can be done in this run. */
   away: CairnError | null;
+  /** Some conversations cannot be summarized until the model's window is larger; the others go on. */
+  cut: CairnError | null;
 }
 
 export function createCompaction(deps: CompactionDeps): Compaction {
@@ -82,17 +87,19 @@ export function createCompaction(deps: CompactionDeps): Compaction {
       markedAt: clock.monotonic(),
       failed: 0,
       away: null,
+      cut: null,
     };
     await markDue(database, signal);
     const lanes = await Promise.allSettled(Array.from({ length: parallel }, () => work(run)));
     const broken = lanes.find((lane) => lane.status === "rejected");
     if (broken !== undefined) throw broken.reason;
-    report(run);
-    await recordRun(database, run.away?.message ?? null);
-    return { stored: run.stored, failed: run.failed, away: run.away };
+    const away = run.away ?? run.cut;
+    report(run.stored, away);
+    await recordRun(database, away?.message ?? null);
+    return { stored: run.stored, failed: run.failed, away };
   }
 
-  function report({ away: now, stored }: Run): void {
+  function report(stored: Run["stored"], now: CairnError | null): void {
     if (now !== null && away === null) {
       logger.warn({ err: now, model: model.model }, "the model for summaries is away; conversations wait for it");
     }
@@ -167,6 +174,10 @@ export function createCompaction(deps: CompactionDeps): Compaction {
       throw error;
     }
     if (error instanceof ModelAwayError) {
+      if (error.shorterMayDo) {
+        run.cut ??= error.cause;
+        return postpone(database, held, CUT_PAUSE_MS);
+      }
       run.away ??= error.cause;
       return release(database, held);
     }

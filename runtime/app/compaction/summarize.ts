@@ -129,7 +129,9 @@ async function draftAbove(
   const system = await readSystemMessages(deps.database, absorbed);
   const shown = sources.map(({ content }) => content).join("\n");
   // Of those in system messages only what the summaries below still tell: nothing else was shown to the model.
-  const told = identifiersIn(system.join("\n")).filter((one) => missingFrom(shown, [one]).length === 0);
+  const all = identifiersIn(system.join("\n"));
+  const untold = new Set(missingFrom(shown, all));
+  const told = all.filter((one) => !untold.has(one));
   const content = await ask(
     {
       kind,

@@ -114,6 +114,19 @@ export async function release(database: Database, { conversationId, claimant, fe
   );
 }
 
+/** Gives the conversation back, for others to come first: it is due again after the pause. */
+export async function postpone(
+  database: Database,
+  { conversationId, claimant, fence }: Claim,
+  pauseMs: number,
+): Promise<void> {
+  await database.query(
+    `update compaction_work set claimed_by = null, claimed_until = null, due_at = now() + make_interval(secs => $4)
+     where conversation_id = $1 and claimed_by = $2 and fence = $3`,
+    [conversationId, claimant, fence, pauseMs / 1_000],
+  );
+}
+
 /** Frees all claims. Only for a store that nobody else can have open: who claimed has ended. */
 export async function releaseAll(database: Database): Promise<void> {
   await database.query(

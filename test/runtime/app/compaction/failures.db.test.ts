@@ -214,6 +214,25 @@ describeEachDatabase("compaction, when something fails,", (open) => {
     await compactorOf(database, await fakeModel()).run(never);
   });
 
+  it("lets others go on that are short enough for a server that cuts what is long", async () => {
+    const database = await open({ fresh: true });
+    const long = await talk(database, "cut", 10, "ice on the harbour, ".repeat(400));
+    const fake = await fakeModel({ inputTokens: ({ lastUser }) => (lastUser.length > 20_000 ? 4_096 : 100) });
+    await compactorOf(database, fake, { parallel: 1 }).run(never);
+    const short = await talk(database, "short", 10);
+    const compactor = compactorOf(database, fake, { parallel: 1 });
+    await makeDue(database);
+    expect(await compactor.run(never)).toMatchObject({ stored: { leaf: 1 }, failed: 0, away: expect.any(Error) });
+    expect(compactor.state()).toMatchObject({ state: "away", reason: expect.stringContaining("read 4096") });
+    expect(await summariesOf(database, short)).toHaveLength(1);
+    // It has its turn again later, as if it had not had it.
+    expect(await workOf(database, long)).toMatchObject({ attempts: 0, error: null, claimed: false, due: true });
+    expect(await compactorOf(database, fake).run(never)).toMatchObject({ stored: { leaf: 0 }, away: null });
+    await makeDue(database);
+    await compactorOf(database, await fakeModel()).run(never);
+    expect(await counted(database)).toEqual({ twice: 0, never: 0, once: 20 });
+  });
+
   it("stores a summary once that it already had when the store went away, also when the answer of the commit got lost", async () => {
     const database = await open();
     const id = await talk(database, "commit lost", 10);
