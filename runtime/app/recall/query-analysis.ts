@@ -31,7 +31,7 @@ export interface AnalyzedQuery {
   readonly uncounted: number;
   /** How many of them the filters let through, about. */
   readonly visible: number;
-  /** Lexemes of a row, on the average. */
+  /** Lexemes of a row, on the average; at least 1, though rows of emoji alone have none. */
   readonly averageLength: { readonly message: number; readonly summary: number };
   /** Summaries, about. */
   readonly summaries: number;
@@ -126,8 +126,8 @@ export async function analyzeQuery(database: Queryable, query: string, filters: 
     uncounted,
     visible: visibleRows(first, messages),
     averageLength: {
-      message: first.length ?? USUAL_LENGTH.message,
-      summary: first.summary_length ?? USUAL_LENGTH.summary,
+      message: Math.max(1, first.length ?? USUAL_LENGTH.message),
+      summary: Math.max(1, first.summary_length ?? USUAL_LENGTH.summary),
     },
     summaries: first.summaries,
     model:

@@ -2,7 +2,8 @@ import type { MemoryHit, ScoreParts } from "../../contracts/memory.ts";
 import { importanceOf } from "../../domain/importance.ts";
 import type { RankingInput } from "../../domain/ranking/input.ts";
 import { rankCandidates } from "../../domain/ranking/rank.ts";
-import { temporalScore } from "../../domain/scoring.ts";
+import { weightedBy } from "../../domain/ranking/weights.ts";
+import { type SearchWeights, temporalScore } from "../../domain/scoring.ts";
 import { type Candidate, withParts } from "./candidates.ts";
 import type { Features } from "./features.ts";
 
@@ -48,22 +49,28 @@ const ASKS = 2;
  */
 export function rankRelevant(
   input: RankingInput<Features>,
-  { neighbours, best }: { readonly neighbours: boolean; readonly best: number },
+  {
+    neighbours,
+    best,
+    weights,
+  }: { readonly neighbours: boolean; readonly best: number; readonly weights: SearchWeights },
 ): Ranked[] {
   const all = neighbours && (input.terms.length === 0 || input.terms.length >= ASKS);
   const isHit = ({ neighbour, frequencies }: Features) => all || !neighbour || frequencies.some((count) => count > 0);
   const temporal = ({ lastAccessedAt, happenedAt, accessCount }: Features) =>
     temporalScore(lastAccessedAt ?? happenedAt, accessCount, input.now);
-  return rankCandidates(input, { temporal, isHit, best }).map(({ candidate, score, fts }) => ({
-    candidate: withParts(candidate, fts),
-    score,
-    scores: {
-      fts,
-      semantic: Math.max(0, candidate.cosine ?? 0),
-      temporal: Math.min(1, temporal(candidate)),
-      importance: candidate.importance,
-    },
-  }));
+  return rankCandidates(input, { temporal, isHit, best, weights: weightedBy(weights) }).map(
+    ({ candidate, score, fts }) => ({
+      candidate: withParts(candidate, fts),
+      score,
+      scores: {
+        fts,
+        semantic: Math.max(0, candidate.cosine ?? 0),
+        temporal: Math.min(1, temporal(candidate)),
+        importance: candidate.importance,
+      },
+    }),
+  );
 }
 
 /** A hit without expansion; `content` is the whole one. */

@@ -47,6 +47,8 @@ const MISSPELLED = { likeness: 0.45, deadlineMs: 1_500 };
 const MISSPELLED_WORDS = 3;
 const ALIKE = { likeness: 0.45, deadlineMs: 5_000 };
 const ALIKE_WORDS = 3;
+/** Every row's letters are compared with all of the query's: so many of them, in UTF-16 units, are. */
+const ALIKE_UNITS = 200;
 /** What looks like a word of the query is worth half of what is one. */
 const ALIKE_WORTH = 0.5;
 
@@ -102,8 +104,9 @@ async function rankedOf(deps: SearchDeps, request: SearchRequest): Promise<Found
       return ranked(deps, await findMatching(database, query, { ...pattern, number: deps.nextNumber() }), computed);
     case "trigram": {
       const request = { ...pattern, ...ALIKE, pool: 80, number: deps.nextNumber() };
-      const words = spellableWords(query).slice(0, ALIKE_WORDS);
-      return ranked(deps, await findAlike(database, query, words, request), computed);
+      const head = query.slice(0, ALIKE_UNITS);
+      const words = spellableWords(head).slice(0, ALIKE_WORDS);
+      return ranked(deps, await findAlike(database, head, words, request), computed);
     }
     default:
       return byWordsAndVectors(deps, request, mode);
@@ -117,13 +120,17 @@ async function byWordsAndVectors(deps: SearchDeps, request: SearchRequest, mode:
     return ranked(deps, await misspelled(deps, request), computed);
   }
   return {
-    ranked: rankRelevant(input, { neighbours: mode !== "fts", best: Math.max(RANKED, request.limit) }),
+    ranked: rankRelevant(input, {
+      neighbours: mode !== "fts",
+      best: Math.max(RANKED, request.limit),
+      weights: deps.weights,
+    }),
     computed,
   };
 }
 
 async function misspelled(deps: SearchDeps, { query, scope, filters }: SearchRequest): Promise<Candidate[]> {
-  const words = spellableWords(query).slice(0, MISSPELLED_WORDS);
+  const words = spellableWords(query.slice(0, ALIKE_UNITS)).slice(0, MISSPELLED_WORDS);
   const [longest] = words;
   if (longest === undefined) return [];
   const request = { scope, filters, ...MISSPELLED, pool: 50, top: 50, head: HEAD, number: deps.nextNumber() };

@@ -1,3 +1,4 @@
+import { SEARCH_WEIGHTS, type SearchWeights } from "../scoring.ts";
 import type { Feature } from "./features.ts";
 
 export type Weights = Readonly<Record<Feature | "importance", number>>;
@@ -20,3 +21,29 @@ export const WEIGHTS: Weights = {
   temporal: 0.5,
   importance: 0.2,
 };
+
+/**
+ * The tuned weights with those of a configuration: each of its four parts counts as much more or less as its share differs
+ * from the usual one. Who is asked about and when count as they do.
+ */
+export function weightedBy(given: SearchWeights): Weights {
+  const of = (part: keyof SearchWeights): number => {
+    const whole = sumOf(given);
+    return whole > 0 ? given[part] / whole / (SEARCH_WEIGHTS[part] / sumOf(SEARCH_WEIGHTS)) : 0;
+  };
+  const fts = of("fts");
+  return {
+    ...WEIGHTS,
+    words: WEIGHTS.words * fts,
+    window: WEIGHTS.window * fts,
+    sitting: WEIGHTS.sitting * fts,
+    answer: WEIGHTS.answer * fts,
+    meaning: WEIGHTS.meaning * of("semantic"),
+    temporal: WEIGHTS.temporal * of("temporal"),
+    importance: WEIGHTS.importance * of("importance"),
+  };
+}
+
+function sumOf({ fts, semantic, temporal, importance }: SearchWeights): number {
+  return fts + semantic + temporal + importance;
+}

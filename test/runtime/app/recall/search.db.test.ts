@@ -1,6 +1,7 @@
 import { v7 } from "uuid";
 import { beforeAll, expect, it } from "vitest";
 import { createEmbeddingTable } from "../../../../runtime/app/recall/embedding-tables.ts";
+import { createTermCounter } from "../../../../runtime/app/terms/terms.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import type { MemoryHit, SearchOptions } from "../../../../runtime/contracts/memory.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
@@ -123,6 +124,33 @@ describeEachDatabase("search", (open) => {
       code: "MEMORY_INVALID_ARGUMENT",
     });
     await expect(search("x", { since: "soon" })).rejects.toMatchObject({ code: "MEMORY_INVALID_ARGUMENT" });
+  });
+
+  it("ranks by the weights that it is given", async () => {
+    const database = await open({ fresh: true });
+    const old = "marmalade, marmalade, marmalade";
+    const late = "Somewhere on a shelf or in a cupboard there was a little marmalade, too, as far as anybody can tell.";
+    await write(writerOf(database), "s", [said(old, { createdAt: "2001-01-01T00:00:00Z" }), said(late)]);
+    const best = async (fts: number, temporal: number) =>
+      (await memoryOf(database, { weights: { fts, temporal, semantic: 0, importance: 0 } }).search("marmalade"))[0];
+    expect((await best(1, 0))?.content).toBe(old);
+    expect((await best(0, 1))?.content).toBe(late);
+  });
+
+  it("finds words where all rows that were counted have none", async () => {
+    const database = await open({ fresh: true });
+    await write(writerOf(database), "s", [said("👍"), said("🎉🎉"), said("and of the"), said("🚢")]);
+    await createTermCounter(database).run();
+    await write(writerOf(database), "s", [said("the ships in the harbour")]);
+    const memory = memoryOf(database);
+    expect(contents(await memory.search("harbour", { mode: "fts" }))).toEqual(["the ships in the harbour"]);
+    expect(await memory.getContextForTurn("the harbour", "main")).toContain("the ships in the harbour");
+    await memory.settled();
+  });
+
+  it("compares letters with the head of a long query alone", async () => {
+    const query = `kubrenetes ${"and ".repeat(60)} unterschrieben unterschriebene unterschriebener`;
+    expect(contents(await search(query, { mode: "trigram" }))).toEqual([CLUSTER]);
   });
 
   it("keeps to the limit and to an order that does not change", async () => {
