@@ -172,7 +172,8 @@ touched as (
   update conversations set
     updated_at = greatest(updated_at, $12::timestamptz),
     title = coalesce(title, $10),
-    finalized_at = case when $11 then $12::timestamptz else finalized_at end
+    -- Never before what it covers, though that was written by a node whose clock is ahead.
+    finalized_at = case when $11 then greatest(updated_at, $12::timestamptz) else finalized_at end
   where id in (select id from found) and ($11 or exists (select 1 from fresh))
 )
 select conversation.id as conversation_id, conversation.created, entry.key,

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { WrittenNotice } from "../../../../runtime/app/transcript/writer.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
-import { said, write, writerOf } from "../../../support/memory.ts";
+import { clockAt, said, write, writerOf } from "../../../support/memory.ts";
 
 async function contents(database: Database, sessionKey: string): Promise<string[]> {
   const { rows } = await database.query<{ content: string }>(
@@ -159,6 +159,21 @@ describeEachDatabase("the writer", (open) => {
       [conversationId],
     );
     expect(rows).toEqual([{ active: true, finalized: true }]);
+  });
+
+  it("finalizes what a node with a clock ahead has written: nothing came after it", async () => {
+    const database = await open();
+    const [ahead, behind] = ["2026-03-01T10:00:00.500Z", "2026-03-01T10:00:00.300Z"].map((time) =>
+      writerOf(database, { clock: clockAt(time) }),
+    );
+    if (ahead === undefined || behind === undefined) throw new Error("There are two clocks.");
+    await write(ahead, "two clocks", [said("written ahead")]);
+    const { conversationId } = await write(behind, "two clocks", [said("written behind")], { finalize: true });
+    const { rows } = await database.query(
+      "select finalized_at >= updated_at as ready from conversations where id = $1",
+      [conversationId],
+    );
+    expect(rows).toEqual([{ ready: true }]);
   });
 
   it("stores a batch of a thousand events, once", async () => {
