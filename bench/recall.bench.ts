@@ -53,6 +53,7 @@ async function each(context: BenchContext, service: EmbeddingService, conversati
   const found = new Map<string, Recalls[]>();
   const add = (name: string, recalls: readonly Recalls[]) => found.set(name, [...(found.get(name) ?? []), ...recalls]);
   for (const conversation of conversations) {
+    process.stderr.write(`  ${conversation.id}\n`);
     const store = await fill(context, service, [conversation], named);
     asked.push(...(await askAll(store, [conversation], "hybrid")));
     for (const mode of MODES) add(`memory_search, ${mode}`, await ask(store, [conversation], mode));
@@ -66,6 +67,7 @@ async function each(context: BenchContext, service: EmbeddingService, conversati
 
 /** One store for all of them. */
 async function together(context: BenchContext, service: EmbeddingService, conversations: readonly Conversation[]) {
+  process.stderr.write("  all in one store\n");
   const store = await fill(context, service, conversations, named);
   ablation(context, "all in one store", await askAll(store, conversations, "hybrid"));
   for (const mode of MODES) {
