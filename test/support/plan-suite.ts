@@ -39,7 +39,7 @@ const SEARCH: Bounds = { rows: 20_000, buffers: 20_000 };
 const FEW: Bounds = { rows: 1_000, buffers: 2_000 };
 /** Tables that grow with the transcript, and rows of them that may be read in sequence where a limit ends it. */
 const LARGE = /^(messages|summaries|summary_sources|conversations|message_keys|embeddings_\d+|search_terms)$/;
-const SEQUENTIAL_ROWS = 2_500;
+const SEQUENTIAL_ROWS = 4_000;
 
 const DIMENSIONS = 64;
 

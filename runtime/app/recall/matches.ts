@@ -26,6 +26,9 @@ export interface MatchRequest {
 const LIMITS = { wanted: 400, enough: 60, most: 4_000 };
 /** Where rows are less independent than expected, more match; the rest of them is left out. */
 const FETCHED = 8_000;
+/** Summaries are long, and each costs some ten pages; words in them are still less independent. */
+const LIMITS_OF_SUMMARIES = { wanted: 200, enough: 40, most: 1_000 };
+const FETCHED_SUMMARIES = 1_000;
 /** Of matches that are too many. */
 const NEWEST = 200;
 const ALIKE = 50;
@@ -114,9 +117,9 @@ function wordBranches(
   }
   if (scope !== "messages" && query.summaries > 0) {
     const conditions = summaryConditions(filters, values);
-    const chosen = chooseTerms(termsOfSummaries(query), query.summaries, LIMITS);
+    const chosen = chooseTerms(termsOfSummaries(query), query.summaries, LIMITS_OF_SUMMARIES);
     const limits: readonly (readonly [TermExpression | null, string])[] = [
-      [chosen?.fetch ?? null, `limit ${FETCHED}`],
+      [chosen?.fetch ?? null, `limit ${FETCHED_SUMMARIES}`],
       [chosen?.newest ?? null, `order by s.seq + 0 desc limit ${NEWEST}`],
     ];
     for (const [wanted, limit] of limits) {
