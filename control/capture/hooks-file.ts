@@ -102,7 +102,17 @@ function parse(text: string): Readonly<Record<string, unknown>> {
     throw unreadable(`${jsonc.printParseErrorCode(error.error)} in line ${line}`);
   }
   if (!isRecord(value)) throw unreadable("it is no JSON object");
+  const tree = jsonc.parseTree(text, [], { allowTrailingComma: true });
+  const twice = tree && (repeatedKey(tree) ?? repeatedKey(jsonc.findNodeAtLocation(tree, ["hooks"])));
+  // Readers take the last one and an edit would change the first: somebody's hooks would be gone.
+  if (twice !== undefined) throw unreadable(`\`${twice}\` stands in it twice`);
   return value;
+}
+
+function repeatedKey(node: jsonc.Node | undefined): string | undefined {
+  if (node?.type !== "object") return undefined;
+  const keys = (node.children ?? []).map(({ children }) => String(children?.[0]?.value));
+  return keys.find((key, n) => keys.indexOf(key) !== n);
 }
 
 /** Cuts the item or member out, with the comma that it leaves over. The library's own way breaks lists in one line. */

@@ -62,10 +62,13 @@ export async function uninstallHarness(harness: Harness, places: CapturePlaces):
   return { ...result, changed, backup: changed ? await replaceWithBackup(target.file, text, places.stamp) : null };
 }
 
-/** Whether no harness starts the hook any more: then the hook's own files can go. */
+/**
+ * Whether no harness starts the hook any more: then the hook's own files can go. Settings that cannot be read just now
+ * may well name it.
+ */
 export async function isUnused(places: CapturePlaces): Promise<boolean> {
   const states = await Promise.all(HARNESSES.map((harness) => harnessState(harness, places)));
-  return states.every(({ installed }) => !installed);
+  return states.every(({ installed, problem }) => !installed && problem === null);
 }
 
 /** The token and the launcher; what waits in the spool, the cursors and the log stay. */

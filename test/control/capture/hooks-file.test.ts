@@ -48,6 +48,14 @@ describe("hooks in a settings file", () => {
     }
   });
 
+  test.each([
+    '{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"mine"}]}]},"hooks":{}}',
+    '{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"mine"}]}],"Stop":[]}}',
+  ])("are not added where a key stands twice, so that nothing is replaced unseen: %s", (text) => {
+    expect(() => withHooks(text, hooks, isOurs)).toThrow("twice");
+    expect(() => withoutHooks(text, isOurs)).toThrow("twice");
+  });
+
   test("are added once, and an older form of ours is replaced", () => {
     const once = withHooks(SETTINGS, hooks, isOurs);
     expect(withHooks(once, hooks, isOurs)).toBe(once);

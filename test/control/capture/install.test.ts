@@ -134,6 +134,15 @@ describe("capture install", () => {
   });
 });
 
+test("the token stays while the settings of another assistant cannot be read: its hook may be in them", async () => {
+  const { userHome, places } = await user();
+  await installHarness("claude-code", places);
+  await installHarness("codex", places);
+  await writeFile(join(userHome, ".claude", "settings.json"), "{ half");
+  await uninstallHarness("codex", places);
+  expect(await isUnused(places)).toBe(false);
+});
+
 describe("what the harness starts", () => {
   /** Runs the hook as the harness would: by a shell, with the command of its settings. */
   async function started(command: string, env: NodeJS.ProcessEnv = process.env) {
