@@ -1,3 +1,4 @@
+import type { Database } from "../../contracts/database.ts";
 import { MemoryError } from "../../contracts/errors.ts";
 import type { SearchMode, SearchScope } from "../../contracts/memory.ts";
 import type { RankingInput } from "../../domain/ranking/input.ts";
@@ -5,13 +6,21 @@ import { identifiersIn } from "../../domain/search-terms.ts";
 import { findCandidates } from "./candidates.ts";
 import type { Features } from "./features.ts";
 import type { Filters } from "./filters.ts";
-import { analyzeQuery } from "./query-analysis.ts";
-import type { SearchDeps } from "./search.ts";
-import { vectorText } from "./vectors.ts";
+import { type AnalyzedQuery, analyzeQuery } from "./query-analysis.ts";
+import { type Embed, vectorText } from "./vectors.ts";
 
 /** What may be relevant to a query by its words and its meaning, with all that the ranking wants to know. */
 
 export type RelevanceMode = Extract<SearchMode, "hybrid" | "fts" | "vector">;
+
+export interface RelevanceDeps {
+  readonly database: Database;
+  /** The query's vector by the current model, or null when there is no model or it cannot be reached now. */
+  readonly embedQuery: (model: AnalyzedQuery["model"], text: string, signal?: AbortSignal) => ReturnType<Embed>;
+  readonly now: () => Date;
+  /** Distinguishes a statement's text, see plannedForItsValues. */
+  readonly nextNumber: () => number;
+}
 
 export interface RelevanceRequest {
   readonly query: string;
@@ -29,7 +38,7 @@ const BESIDES = 30;
 const HEAD = 400;
 
 /** Rejects with MEMORY_INVALID_ARGUMENT when vectors are asked for and there are none. */
-export async function findRelevant(deps: SearchDeps, request: RelevanceRequest): Promise<RankingInput<Features>> {
+export async function findRelevant(deps: RelevanceDeps, request: RelevanceRequest): Promise<RankingInput<Features>> {
   const { query, mode, scope, filters } = request;
   const analyzed = await analyzeQuery(deps.database, query, filters);
   const { model } = analyzed;

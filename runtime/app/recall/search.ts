@@ -1,4 +1,3 @@
-import type { Database } from "../../contracts/database.ts";
 import { MemoryError } from "../../contracts/errors.ts";
 import type { MemoryHit, SearchMode, SearchScope, Visibility } from "../../contracts/memory.ts";
 import { type SearchWeights, searchScore } from "../../domain/scoring.ts";
@@ -7,10 +6,8 @@ import type { Candidate } from "./candidates.ts";
 import { loadDetails } from "./expansion.ts";
 import type { Filters } from "./filters.ts";
 import { findAlike, findMatching } from "./patterns.ts";
-import type { AnalyzedQuery } from "./query-analysis.ts";
 import { partsOf, type Ranked, rank, rankRelevant, toHit } from "./ranking.ts";
-import { findRelevant, type RelevanceMode } from "./relevance.ts";
-import type { Embed } from "./vectors.ts";
+import { findRelevant, type RelevanceDeps, type RelevanceMode } from "./relevance.ts";
 
 /** memory_search: candidates by words, letters and vectors, ranked by relevance first, the best summaries opened up. */
 
@@ -24,13 +21,8 @@ export interface SearchRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface SearchDeps {
-  readonly database: Database;
+export interface SearchDeps extends RelevanceDeps {
   readonly weights: SearchWeights;
-  /** The query's vector by the current model, or null when there is no model or it cannot be reached now. */
-  readonly embedQuery: (model: AnalyzedQuery["model"], text: string, signal?: AbortSignal) => ReturnType<Embed>;
-  readonly now: () => Date;
-  readonly nextNumber: () => number;
 }
 
 /** Newest matches that are scored, of each kind. */
