@@ -148,7 +148,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   });
   const countTokens = createTokenizer();
   const onStored = () => embedding?.embedder.wake();
-  const compaction = createCompactionParts(config, { ...work, countTokens, onStored });
+  const compaction = createCompactionParts(config, { ...work, countTokens, redact: options.redact, onStored });
   const memory = createMemory({
     database,
     writer,

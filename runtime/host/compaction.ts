@@ -21,6 +21,7 @@ export interface CompactionHostDeps {
   readonly clock: Clock;
   readonly newId: NewId;
   readonly logger: Logger;
+  readonly redact: (text: string) => string;
   /** A summary was stored and can be embedded. */
   readonly onStored: () => void;
 }
@@ -53,7 +54,7 @@ export function createCompactionParts(config: Config, deps: CompactionHostDeps):
   // Was checked when the configuration was read.
   if (name === undefined) throw new ConfigError("CONFIG_INVALID", "memory.summarizer.model is missing.");
   const logger = deps.logger.child({ part: "compactor" });
-  const { database, jobs, boot, countTokens, clock, newId, onStored } = deps;
+  const { database, jobs, boot, countTokens, clock, newId, redact, onStored } = deps;
   const compaction = createCompaction({
     database,
     model: createTextModel({ path: "memory.summarizer", baseUrl, model: name, apiKey }, logger),
@@ -63,6 +64,7 @@ export function createCompactionParts(config: Config, deps: CompactionHostDeps):
     clock,
     sleep: (ms, signal) => sleep(ms, undefined, { signal }),
     logger,
+    redact,
     onStored,
   });
   const compactor = createCompactor({ compaction, jobs, boot, intervalMs: interval, logger });

@@ -8,6 +8,8 @@ import type { CountTokens } from "../../domain/tokens.ts";
 /** One summary from the model: asked for, looked at, and asked for again with what was wrong with it. */
 
 export interface AskDeps {
+  /** Takes secrets out of what the model is shown; what it would change need not be named. Absent: nothing is. */
+  readonly redact?: ((text: string) => string) | undefined;
   readonly model: TextModel;
   readonly count: CountTokens;
   readonly logger: Pick<Logger, "warn">;
@@ -48,8 +50,9 @@ const MAY_BE_THE_INPUT: ReadonlySet<ErrorCode> = new Set([
  * The summary. Rejects with MEMORY_SUMMARY_UNUSABLE after the last answer, with PROVIDER_CONTEXT_TOO_LONG, with
  * ModelAwayError, with the model's error where it fails at this input only, or with the signal's reason.
  */
-export async function ask(question: Omit<Question, "objections">, deps: AskDeps): Promise<string> {
+export async function ask(given: Omit<Question, "objections">, deps: AskDeps): Promise<string> {
   const { model, count, logger } = deps;
+  const question = withoutSecrets(given, deps.redact);
   const { budget, identifiers, preamble, entries } = question;
   const source = [preamble, ...identifiers, ...entries].join("\n\n");
   let objections: readonly string[] = [];
@@ -71,6 +74,17 @@ export async function ask(question: Omit<Question, "objections">, deps: AskDeps)
       "a summary was not accepted and is asked for again",
     );
   }
+}
+
+function withoutSecrets(question: Omit<Question, "objections">, redact: AskDeps["redact"]): typeof question {
+  if (redact === undefined) return question;
+  const { preamble, entries, identifiers } = question;
+  return {
+    ...question,
+    preamble: redact(preamble),
+    entries: entries.map((entry) => redact(entry)),
+    identifiers: identifiers.filter((one) => redact(one) === one),
+  };
 }
 
 async function complete(

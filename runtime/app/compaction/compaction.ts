@@ -28,6 +28,7 @@ export interface CompactionDeps {
   readonly clock: Clock;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly logger: Logger;
+  readonly redact?: ((text: string) => string) | undefined;
   /** Summaries that are written at the same time. */
   readonly parallel?: number;
   readonly leaseTimes?: LeaseTimes;
@@ -71,7 +72,16 @@ interface Run {
 }
 
 export function createCompaction(deps: CompactionDeps): Compaction {
-  const { database, model, clock, logger, parallel = PARALLEL, leaseTimes: times = LEASE_TIMES } = deps;
+  const {
+    database,
+    model,
+    clock,
+    logger,
+    countTokens: count,
+    redact,
+    parallel = PARALLEL,
+    leaseTimes: times = LEASE_TIMES,
+  } = deps;
   let opened = false;
   let away: CairnError | null = null;
   let { window } = deps;
@@ -136,7 +146,7 @@ export function createCompaction(deps: CompactionDeps): Compaction {
     const draft =
       kind === null
         ? null
-        : await draftSummary(kind, conversation, { database, model, window, count: deps.countTokens, logger, signal });
+        : await draftSummary(kind, conversation, { database, model, window, count, redact, logger, signal });
     if (draft === null) return rest(database, held, summarizedSeq);
     const summary = { ...draft, id: deps.newId(), model: model.model };
     await patiently(

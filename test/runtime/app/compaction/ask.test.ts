@@ -8,6 +8,27 @@ const count = createTokenizer();
 const signal = new AbortController().signal;
 
 describe("a summary that is asked for", () => {
+  it("is written from a text without secrets, and need not name them", async () => {
+    const asked: TextRequest[] = [];
+    const complete = async (request: TextRequest) => {
+      asked.push(request);
+      return { text: "node-3.example.org was set up.", truncated: false };
+    };
+    const redact = (text: string) => text.replaceAll("hunter2-9f8e7d6c5b", "[redacted]");
+    const question = {
+      kind: "leaf",
+      preamble: "Title: hunter2-9f8e7d6c5b",
+      entries: ["[#1 2026-03-01T09:05Z main/system]\nPASS=hunter2-9f8e7d6c5b at node-3.example.org"],
+      identifiers: ["hunter2-9f8e7d6c5b", "node-3.example.org"],
+      budget: 500,
+    } as const;
+    const deps = { model: { model: "writer", complete }, count, logger: silent, signal, redact };
+    expect(await ask(question, deps)).toBe("node-3.example.org was set up.");
+    expect(asked).toHaveLength(1);
+    expect(asked[0]?.user).toContain("PASS=[redacted] at node-3.example.org");
+    expect(JSON.stringify(asked)).not.toContain("hunter2");
+  });
+
   it("may name the identifiers that it has to name, though the summaries of its parts left them out", async () => {
     const asked: TextRequest[] = [];
     const identifiers = ["https://example.org/pull/1234", "9f8e7d6c5b"];
