@@ -215,7 +215,7 @@ describeEachDatabase("the memory tools", (open) => {
       embedding_queue_depth: 0,
       unsummarized: { total: 13, conversations_over_threshold: 1 },
       summaries: { leaf: 0, branch: 0, root: 0, max_depth: 0 },
-      compaction: { last_run_at: null, last_error: null },
+      compaction: { due: 0, failing: 0, given_up: 0, last_run_at: null, last_error: null },
       queues: [],
       database: { backend: fresh.backend, schema_version: expect.any(Number), size_bytes: expect.any(Number) },
     });
