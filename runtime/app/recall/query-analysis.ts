@@ -41,6 +41,8 @@ export interface AnalyzedQuery {
 /** Only the head of a query is analyzed: a whole document as a query would match everything. */
 const MAX_QUERY_UNITS = 4_000;
 const MAX_TERMS = 32;
+/** Counted in the index where most rows are not counted yet. */
+const MAX_COUNTED_NOW = 64;
 /** Taken until rows are counted. */
 const USUAL_LENGTH = { message: 14, summary: 120 };
 /** A word in so many rows is common. */
@@ -150,18 +152,24 @@ function scaled(terms: readonly Counted[], counted: number, messages: number): Q
   });
 }
 
-/** Most rows are not counted yet, as after a restore: the index tells, up to where a word is common anyway. */
+/**
+ * Most rows are not counted yet, as after a restore: the index tells, up to where a word is common anyway. Of many words
+ * it is asked for the longest, which are the rarer ones more often than not; the others are taken for common.
+ */
 async function countNow(database: Queryable, terms: readonly Counted[], messages: number): Promise<QueryTerm[]> {
   if (terms.length === 0) return [];
+  const longestFirst = [...terms].sort((a, b) => b.lexeme.length - a.lexeme.length);
+  const asked = longestFirst.slice(0, MAX_COUNTED_NOW).map(({ lexeme }) => lexeme);
   const { rows } = await database.query<Counted>(
     // The fence keeps the planner from reading the table because of the limit.
     `select term.lexeme, (select count(*) from (select 1 from (
        select 1 from messages m where m.content_tsv @@ term.query::tsquery offset 0) as all_of_them
        limit ${COMMON}) as some_of_them)::float8 as documents
      from unnest($1::text[], $2::text[]) as term (lexeme, query)`,
-    [terms.map(({ lexeme }) => lexeme), terms.map(({ lexeme }) => quoteLexeme(lexeme))],
+    [asked, asked.map(quoteLexeme)],
   );
-  return scaled(rows, messages, messages);
+  const others = longestFirst.slice(MAX_COUNTED_NOW).map(({ lexeme }) => ({ lexeme, documents: COMMON }));
+  return scaled([...rows, ...others], messages, messages);
 }
 
 function idf(documents: number, messages: number): number {

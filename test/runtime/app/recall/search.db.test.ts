@@ -6,6 +6,7 @@ import type { Database } from "../../../../runtime/contracts/database.ts";
 import type { MemoryHit, SearchOptions } from "../../../../runtime/contracts/memory.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 import { memoryOf, said, write, writerOf } from "../../../support/memory.ts";
+import { costOf, recording, type Sent } from "../../../support/plans.ts";
 
 const contents = (hits: readonly MemoryHit[]) => hits.map(({ content }) => content);
 
@@ -146,6 +147,21 @@ describeEachDatabase("search", (open) => {
     expect(contents(await memory.search("harbour", { mode: "fts" }))).toEqual(["the ships in the harbour"]);
     expect(await memory.getContextForTurn("the harbour", "main")).toContain("the ships in the harbour");
     await memory.settled();
+  });
+
+  it("looks up 64 words of a long query while rows are not counted, and finds by a rare one of them", async () => {
+    const database = await open({ fresh: true });
+    const words = Array.from({ length: 450 }, (_, n) => `w${n}`);
+    const rows = Array.from({ length: 100 }, (_, n) => said(`${n} ${words.join(" ")}`));
+    await write(writerOf(database), "s", [...rows, said("the marmalade")]);
+    const sent: Sent[] = [];
+    const memory = memoryOf(recording(database, sent));
+    const hits = await memory.search(`${words.join(" ")} marmalade`, { mode: "fts" });
+    // What follows in the background counts the rows.
+    const searched = [...sent];
+    await memory.settled();
+    expect(contents(hits)).toContain("the marmalade");
+    for (const one of searched) expect((await costOf(database, one)).rows, one.text).toBeLessThanOrEqual(64 * 110);
   });
 
   it("compares letters with the head of a long query alone", async () => {
