@@ -34,7 +34,8 @@ export async function captureDatabase(work: CaptureDatabase): Promise<number | n
   try {
     const title = titleOf(database, session);
     if (title === null) return null;
-    const known = await cursors.read("session", path, session);
+    const cursor = await cursors.read("session", path, session);
+    const known = cursor !== null && countUpTo(database, session, cursor) === cursor.count ? cursor : null;
     const batches = new Batches({
       client,
       harness: "opencode",
@@ -44,9 +45,12 @@ export async function captureDatabase(work: CaptureDatabase): Promise<number | n
       fromStart: known === null,
     });
     let done: MessageRow | null = null;
+    let count = known?.count ?? 0;
     const save = async () => {
       await batches.flush();
-      if (done !== null) await cursors.write({ kind: "session", path, session, time: done.time, message: done.id });
+      if (done !== null) {
+        await cursors.write({ kind: "session", path, session, time: done.time, message: done.id, count });
+      }
     };
     const messages = messagesAfter(database, session, known);
     for (const [n, message] of messages.entries()) {
@@ -59,6 +63,7 @@ export async function captureDatabase(work: CaptureDatabase): Promise<number | n
         );
       }
       done = message;
+      count += 1;
       if (batches.isFull) await save();
     }
     await save();
@@ -106,6 +111,20 @@ function messagesAfter(
     )
     .all(session, after?.time ?? -1, after?.time ?? -1, after?.message ?? "")
     .map((row) => ({ id: String(row["id"]), time: Number(row["time_created"]), data: parse(row["data"]) }));
+}
+
+function countUpTo(
+  database: DatabaseSync,
+  session: string,
+  { time, message }: { readonly time: number; readonly message: string },
+): number {
+  const row = database
+    .prepare(
+      `select count(*) as n from message
+       where session_id = ? and (time_created < ? or (time_created = ? and id <= ?))`,
+    )
+    .get(session, time, time, message);
+  return Number(row?.["n"]);
 }
 
 function partsOf(database: DatabaseSync, message: string) {

@@ -25,6 +25,8 @@ export interface SessionCursor {
   /** The last message of which everything has been captured. */
   readonly time: number;
   readonly message: string;
+  /** Messages of the session up to that one. When there are others, a clock went back or some were undone. */
+  readonly count: number;
 }
 
 export type Cursor = FileCursor | SessionCursor;

@@ -298,6 +298,23 @@ describe("a session of OpenCode", () => {
     ]);
   });
 
+  test("messages from after the clock was set back are captured, too, once", async () => {
+    const { node, hook, place } = await captureHome();
+    const path = await place(".local", "share", "opencode", "opencode.db");
+    await writeOpenCodeDatabase(path);
+    await hook("opencode", call);
+    const program = new DatabaseSync(path);
+    const session = `'${OPENCODE_SESSION}'`;
+    program.exec(`insert into message values ('msg_000', ${session}, 1786391000000, 1, '{"role":"user"}');
+      insert into part values ('prt_000', 'msg_000', ${session}, 1786391000000, 1, '{"type":"text","text":"an hour before"}')`);
+    program.close();
+    await hook("opencode", call);
+    expect(node.stored.get(`opencode:${OPENCODE_SESSION}`)).toHaveLength(7);
+    const asked = node.requests.length;
+    await hook("opencode", call);
+    expect(node.requests).toHaveLength(asked);
+  });
+
   test("one that was never completed counts once another message follows", async () => {
     const { node, hook, place } = await captureHome();
     const path = await place(".local", "share", "opencode", "opencode-dev.db");
