@@ -1,6 +1,6 @@
 /** Captures what is new in a session file of Claude Code or Codex. */
 
-import { stat } from "node:fs/promises";
+import { open, stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { claudeCodeLine } from "../../domain/sessions/claude-code.ts";
 import { codexLine } from "../../domain/sessions/codex.ts";
@@ -21,13 +21,19 @@ export interface CaptureFile {
   readonly signal: AbortSignal;
 }
 
+const NEWLINE = 0x0a;
+
 /** Answers how many events were sent. The cursor moves only behind what is at the node or in the spool. */
 export async function captureFile(work: CaptureFile): Promise<number> {
   const { harness, path, cursors, client, signal } = work;
   const found = await stat(path);
   if (!found.isFile()) throw new Error(`${path} is not a regular file`);
   const known = await cursors.read("file", path);
-  const same = known !== null && known.inode === found.ino && known.offset <= found.size;
+  const same =
+    known !== null &&
+    known.inode === found.ino &&
+    known.offset <= found.size &&
+    (await isLineStart(path, known.offset));
   const start = same ? known : { offset: 0, line: 0 };
   const batches = new Batches({
     client,
@@ -53,6 +59,18 @@ export async function captureFile(work: CaptureFile): Promise<number> {
   }
   if (done.offset !== start.offset || known === null || work.finalize) await save(work.finalize);
   return batches.sent;
+}
+
+/** Of a file that was written anew in its place the cursor says nothing: hardly ever does a line begin just there. */
+async function isLineStart(path: string, offset: number): Promise<boolean> {
+  if (offset === 0) return true;
+  const file = await open(path, "r");
+  try {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(1), 0, 1, offset - 1);
+    return bytesRead === 1 && buffer[0] === NEWLINE;
+  } finally {
+    await file.close();
+  }
 }
 
 function pieceOf(harness: CaptureFile["harness"], value: unknown, line: number): SessionPiece {

@@ -95,6 +95,17 @@ describe("a session of Claude Code", () => {
     expect(node.stored.get(`claude-code:${CLAUDE}`)).toHaveLength(12);
   });
 
+  test("a file that was written anew in its place is read from its start", async () => {
+    const { node, path, call } = await claude();
+    const user = (uuid: string, content: string) =>
+      `${JSON.stringify({ type: "user", uuid, sessionId: CLAUDE, message: { role: "user", content } })}\n`;
+    await writeFile(path, user("a", "first"));
+    await call("Stop");
+    await writeFile(path, user("b", "another that is longer") + user("c", "and on"));
+    await call("Stop");
+    expect(node.stored.get(`claude-code:${CLAUDE}`)).toEqual(["a:0", "b:0", "c:0"]);
+  });
+
   test("nothing that stands in a session makes the node refuse the batch, or keeps the hook from going on", async () => {
     const { node, path, call, log } = await claude();
     const nested = (depth: number) => JSON.parse(`${"[".repeat(depth)}${"]".repeat(depth)}`);
