@@ -117,7 +117,10 @@ describe("a command that ends in its middle", { concurrent: false }, () => {
     plugins.fault({});
     const { code, stdout } = await first.ended;
     expect(code).toBe(130);
-    expect(JSON.parse(stdout)).toMatchObject({ ok: false, error: { code: "RUNTIME_INTERRUPTED", message: "The command was interrupted." } });
+    expect(JSON.parse(stdout)).toMatchObject({
+      ok: false,
+      error: { code: "RUNTIME_INTERRUPTED", message: "The command was interrupted." },
+    });
     expect(calls("create")).not.toContain("lab-one");
     expect(names()).toContain("lab-one.files");
     plugins.forget();
