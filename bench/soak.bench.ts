@@ -160,11 +160,11 @@ async function report(
   const client = new pg.Client({ connectionString: server.url });
   await client.connect();
   try {
-    const unembedded = await embeddedAll(client, context.signal);
     const result = await ledger.compare(client);
     for (const list of ["missing", "doubled", "changed", "unknown"] as const) {
       if (result[list].length > 0) process.stderr.write(`${list}: ${result[list].slice(0, 20).join(" ")}\n`);
     }
+    const unembedded = await embeddedAll(client, context.signal);
     const { rows } = await client.query<{ readonly turns: string; readonly open: string }>(
       "select count(*) as turns, count(*) filter (where state in ('queued', 'running')) as open from turns",
     );
