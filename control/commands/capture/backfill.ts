@@ -1,7 +1,6 @@
-import { Args } from "@oclif/core";
 import { BaseCommand } from "../../base-command.ts";
 import { type BackfillResult, backfill } from "../../capture/deliver.ts";
-import { HARNESSES } from "../../capture/harnesses.ts";
+import { harnessArgument } from "../../capture/harness-argument.ts";
 import { capturePlaces } from "../../capture/places.ts";
 import { renderBackfill } from "../../capture/render.ts";
 import { EXIT } from "../../output/failure.ts";
@@ -17,21 +16,13 @@ export default class CaptureBackfill extends BaseCommand<BackfillResult> {
 
   static override examples = ["<%= config.bin %> capture backfill claude-code"];
 
-  static override args = {
-    harness: Args.string({
-      ignoreStdin: true,
-      required: true,
-      options: [...HARNESSES],
-      description: "The coding assistant",
-    }),
-  };
+  static override args = { harness: harnessArgument({ required: true }) };
 
   protected async work({ signal }: Interruption): Promise<BackfillResult> {
     const { args, flags } = await this.parse(CaptureBackfill);
     const { home } = findDeployment(flags);
     const { machine } = capturePlaces(home, this.config.root);
-    const harness = HARNESSES.find((name) => name === args.harness) ?? "claude-code";
-    return backfill(harness, { home, machine, signal, onLine: (line) => void this.note(line) });
+    return backfill(args.harness, { home, machine, signal, onLine: (line) => void this.note(line) });
   }
 
   protected render(result: BackfillResult, mark: Mark): string {

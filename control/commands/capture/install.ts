@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import process from "node:process";
 import { text } from "node:stream/consumers";
-import { Args, Flags } from "@oclif/core";
+import { Flags } from "@oclif/core";
 import { BaseCommand } from "../../base-command.ts";
 import { ensureAccess } from "../../capture/access.ts";
-import { HARNESSES } from "../../capture/harnesses.ts";
+import { harnessArgument } from "../../capture/harness-argument.ts";
 import { type InstallResult, installHarness } from "../../capture/install.ts";
 import { capturePlaces } from "../../capture/places.ts";
 import { renderInstall } from "../../capture/render.ts";
@@ -29,14 +29,7 @@ export default class CaptureInstall extends BaseCommand<CaptureInstallResult> {
     "<%= config.bin %> capture install codex --url https://cairn.example:7433 --token-file token.txt",
   ];
 
-  static override args = {
-    harness: Args.string({
-      ignoreStdin: true,
-      required: true,
-      options: [...HARNESSES],
-      description: "The coding assistant",
-    }),
-  };
+  static override args = { harness: harnessArgument({ required: true }) };
 
   static override flags = {
     url: Flags.string({
@@ -59,8 +52,7 @@ export default class CaptureInstall extends BaseCommand<CaptureInstallResult> {
       url !== undefined && file !== undefined ? { url: addressOf(url), token: await readToken(file) } : null;
     const node = await ensureAccess(deployment, given, signal);
     const places = capturePlaces(deployment.home, this.config.root);
-    const harness = HARNESSES.find((name) => name === args.harness) ?? "claude-code";
-    return { ...(await installHarness(harness, places)), node };
+    return { ...(await installHarness(args.harness, places)), node };
   }
 
   protected render(result: CaptureInstallResult, mark: Mark): string {

@@ -1,7 +1,6 @@
-import { Args } from "@oclif/core";
 import { BaseCommand } from "../../base-command.ts";
 import { revokeAccess } from "../../capture/access.ts";
-import { HARNESSES } from "../../capture/harnesses.ts";
+import { harnessArgument } from "../../capture/harness-argument.ts";
 import { type InstallResult, isUnused, removeAccess, uninstallHarness } from "../../capture/install.ts";
 import { capturePlaces } from "../../capture/places.ts";
 import { renderUninstall } from "../../capture/render.ts";
@@ -22,21 +21,13 @@ export default class CaptureUninstall extends BaseCommand<CaptureUninstallResult
 
   static override examples = ["<%= config.bin %> capture uninstall claude-code"];
 
-  static override args = {
-    harness: Args.string({
-      ignoreStdin: true,
-      required: true,
-      options: [...HARNESSES],
-      description: "The coding assistant",
-    }),
-  };
+  static override args = { harness: harnessArgument({ required: true }) };
 
   protected async work({ signal }: Interruption): Promise<CaptureUninstallResult> {
     const { args, flags } = await this.parse(CaptureUninstall);
     const deployment = findDeployment(flags);
     const places = capturePlaces(deployment.home, this.config.root);
-    const harness = HARNESSES.find((name) => name === args.harness) ?? "claude-code";
-    const result = await uninstallHarness(harness, places);
+    const result = await uninstallHarness(args.harness, places);
     const unused = result.changed && (await isUnused(places));
     const revoked = unused && (await revokeAccess(deployment, signal));
     if (unused) await removeAccess(deployment.home);
