@@ -21,6 +21,9 @@ export default defineConfig({
         exclude: ["**/node_modules/**", "**/dist/**", ...lane.exclude],
         testTimeout: lane.timeoutMs,
         hookTimeout: lane.timeoutMs,
+        // docs/decisions/025-seeds-and-repetitions.md
+        alias: { "fast-check": join(import.meta.dirname, "test/lanes/fast-check.ts") },
+        retry: Number(process.env.CAIRN_TEST_RETRIES ?? 0),
         // A busy machine is slow, not broken: what is polled for may take as long as its test.
         expect: { poll: { timeout: lane.timeoutMs / 2 } },
         env: {

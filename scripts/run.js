@@ -26,7 +26,7 @@ async function main(task) {
     const node = await findNode();
     await ensureDependencies(node);
     if (task.built) await ensureBuilt(node);
-    return await runToEnd(node, [...task.command, ...args]);
+    return await runToEnd(node, [...task.command, ...args], { env: { ...task.env, ...process.env } });
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     return 1;

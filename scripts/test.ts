@@ -7,7 +7,7 @@ import { spawn } from "node:child_process";
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Counts } from "../test/lanes/count-reporter.ts";
+import type { Counts, Outcome } from "../test/lanes/count-reporter.ts";
 import { chooseLanes, LANES, requiredLanes } from "../test/lanes/lanes.ts";
 import { probe } from "../test/lanes/tools.ts";
 import { ROOT } from "./lib/paths.js";
@@ -93,7 +93,8 @@ async function vitest(projects: readonly string[], args: readonly string[]): Pro
       { env: { ...process.env, CAIRN_TEST_COUNTS: file } },
     );
     // A run that broke down leaves no counts, or only good ones.
-    const counts: Counts = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : NOTHING;
+    const counts: Outcome = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : { ...NOTHING, repeated: [] };
+    for (const name of counts.repeated) say(`passed only when repeated: ${name}`);
     return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -9,6 +9,7 @@ import { ROOT } from "./paths.js";
 /**
  * @typedef {object} Task
  * @property {readonly string[]} command what Node runs; arguments of the caller follow
+ * @property {Readonly<Record<string, string>>} [env] variables that it gets unless they are set
  * @property {boolean} [built] whether `dist` has to be up to date first
  */
 
@@ -18,7 +19,11 @@ export const TASKS = {
   cairn: { command: ["bin/cairn.js"], built: true },
   test: { command: ["scripts/test.ts"] },
   prepare: { command: ["test/lanes/prepare.ts"] },
-  nightly: { command: ["node_modules/vitest/vitest.mjs", "run", "--project", "nightly"], built: true },
+  nightly: {
+    command: ["node_modules/vitest/vitest.mjs", "run", "--project", "nightly", "--project", "unit"],
+    env: { CAIRN_TEST_SEED: "random" },
+    built: true,
+  },
   bench: { command: ["bench/run.ts"], built: true },
   build: { command: ["scripts/build.js"] },
   lint: { command: ["node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings", "."] },

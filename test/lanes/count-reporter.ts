@@ -1,4 +1,4 @@
-/** Vitest reporter that leaves the counts of a run in the file that CAIRN_TEST_COUNTS names. */
+/** Vitest reporter that leaves the outcome of a run in the file that CAIRN_TEST_COUNTS names. */
 
 import { writeFileSync } from "node:fs";
 import type { Reporter, SerializedError, TestCase, TestModule, TestSuite } from "vitest/node";
@@ -9,6 +9,11 @@ export interface Counts {
   readonly skipped: number;
 }
 
+export interface Outcome extends Counts {
+  /** Names of tests that failed first and passed when they were repeated. */
+  readonly repeated: readonly string[];
+}
+
 export default class CountReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly SerializedError[]): void {
     const file = process.env.CAIRN_TEST_COUNTS;
@@ -17,7 +22,7 @@ export default class CountReporter implements Reporter {
 }
 
 /** A file, a hook or a loose promise that broke counts as one failure beside those of the tests. */
-function count(modules: readonly TestModule[], unhandled: readonly SerializedError[]): Counts {
+function count(modules: readonly TestModule[], unhandled: readonly SerializedError[]): Outcome {
   const tests: TestCase[] = modules.flatMap((module) => [...module.children.allTests()]);
   const suites: TestSuite[] = modules.flatMap((module) => [...module.children.allSuites()]);
   const having = (state: string): number => tests.filter((test) => test.result().state === state).length;
@@ -26,5 +31,8 @@ function count(modules: readonly TestModule[], unhandled: readonly SerializedErr
     passed: having("passed"),
     failed: having("failed") + having("pending") + broken + unhandled.length,
     skipped: having("skipped"),
+    repeated: tests
+      .filter((test) => test.diagnostic()?.flaky)
+      .map((test) => `${test.module.relativeModuleId}: ${test.fullName}`),
   };
 }
