@@ -14,6 +14,8 @@ const SESSION_OPTIONS = [
   ["lock_timeout", DEFAULT_LOCK_TIMEOUT_MS],
   ["idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_TIMEOUT_MS],
   ["timezone", "UTC"],
+  // Statements here are short: compiling one takes longer than running it, up to seconds where the planner guesses high.
+  ["jit", "off"],
 ] as const;
 
 /** Settings of a session that is ours alone: the server applies them before the first statement. */

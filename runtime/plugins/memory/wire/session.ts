@@ -137,7 +137,7 @@ export class Session {
     }
     if (!preset) {
       settings.push(`SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_TIMEOUT_MS}`);
-      settings.push("SET LOCAL timezone = 'UTC'");
+      settings.push("SET LOCAL timezone = 'UTC'", "SET LOCAL jit = off");
     }
     if (options.durable === false) {
       if (this.#lease.relax) this.#lease.relax();

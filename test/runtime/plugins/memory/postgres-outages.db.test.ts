@@ -170,15 +170,25 @@ describe.skipIf(!findPostgres().ok)("PostgreSQL that goes away", { timeout: TIME
     cleanups.push(() => database.close());
     const { rows } = await database.query(
       `select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock,
-              current_setting('idle_in_transaction_session_timeout') as idle, current_setting('TimeZone') as zone`,
+              current_setting('idle_in_transaction_session_timeout') as idle, current_setting('TimeZone') as zone,
+              current_setting('jit') as jit`,
     );
-    expect(rows).toEqual([{ statement: "5s", lock: "2s", idle: "30s", zone: "UTC" }]);
+    expect(rows).toEqual([{ statement: "5s", lock: "2s", idle: "30s", zone: "UTC", jit: "off" }]);
     for (let n = 0; n < 10; n += 1) await database.query("select $1::int", [n]);
     const names = await database.query("select name from pg_prepared_statements");
     expect(names.rows).toEqual([]);
     await expect(
       database.transaction((tx) => tx.query("select pg_sleep(3)"), { statementTimeoutMs: 200 }),
     ).rejects.toMatchObject({ code: "MEMORY_TIMEOUT" });
+  });
+
+  it("compiles no statements, on no session of its own", async () => {
+    const database = await open(server.url);
+    const jit = "select current_setting('jit') as jit";
+    const outside = await database.query(jit);
+    const inside = await database.transaction((tx) => tx.query(jit));
+    const script = await database.script(jit);
+    expect([outside.rows, inside.rows, script.rows]).toEqual(Array(3).fill([{ jit: "off" }]));
   });
 
   it("serves no more callers at once than the pool has connections, and refuses the rest in time", async () => {
