@@ -10,17 +10,9 @@ import { v7 as newId } from "uuid";
 import type { Application } from "./app/api.ts";
 import { createArchives } from "./app/archive/archives.ts";
 import { createAttachmentStore } from "./app/attachments.ts";
-import { createCapture } from "./app/capture/capture.ts";
 import { createHealth, type NodeState } from "./app/health.ts";
 import { createHookPipeline } from "./app/hooks.ts";
-import { createMemoryTools } from "./app/memory-tools.ts";
-import { createMemoryWrites } from "./app/memory-writes.ts";
-import { createQueueAdmin } from "./app/queue-admin.ts";
-import { createRecover } from "./app/recall/disk/recover.ts";
-import { createMemory } from "./app/recall/memory.ts";
 import { createTokens } from "./app/tokens.ts";
-import { createSynthesisQueue } from "./app/transcript/synthesis-queue.ts";
-import { createWriter } from "./app/transcript/writer.ts";
 import type { LoadedConfig } from "./config/index.ts";
 import type { Channel } from "./contracts/channel.ts";
 import type { Database } from "./contracts/database.ts";
@@ -28,11 +20,10 @@ import type { Clock } from "./contracts/ports.ts";
 import { createTokenizer } from "./domain/tokens.ts";
 import { createAgents } from "./host/agents.ts";
 import { bringUp } from "./host/bring-up.ts";
-import { createCompactionParts } from "./host/compaction.ts";
-import { createEmbeddingParts } from "./host/embedding.ts";
 import { type HeldHome, holdHome } from "./host/home.ts";
 import { loadIdentity } from "./host/identity.ts";
 import type { ServiceLog } from "./host/logger.ts";
+import { composeMemory } from "./host/memory.ts";
 import { createMetrics, workIn } from "./host/metrics.ts";
 import { createProviders } from "./host/providers.ts";
 import {
@@ -42,16 +33,11 @@ import {
   isDisabled,
   listenAddress,
   ownerId,
-  searchWeights,
-  sessionRoots,
   shellSettings,
   turnLimits,
   workspaceSeed,
-  writeTags,
 } from "./host/settings.ts";
-import { createSynthesisParts } from "./host/synthesis.ts";
 import { composeTurns } from "./host/turns.ts";
-import { createWikiParts } from "./host/wiki.ts";
 import { seedWorkspaces } from "./host/workspace-seed.ts";
 import { createServer, listenOn } from "./http/index.ts";
 import { createAgentChannel } from "./plugins/channels/agent/index.ts";
@@ -60,8 +46,6 @@ import { openEmbedded } from "./plugins/memory/embedded/index.ts";
 import { openPostgres } from "./plugins/memory/postgres/index.ts";
 import { createBuiltinTools, createWorkspaceGate } from "./plugins/tools/index.ts";
 import { createHousekeeping } from "./workers/housekeeping.ts";
-import { createJobQueue } from "./workers/queue.ts";
-import { createTermCounting } from "./workers/term-counter.ts";
 
 export interface HostOptions {
   readonly loaded: LoadedConfig;
@@ -120,65 +104,22 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   let state: NodeState = "starting";
   let schemaVersion: number | null = null;
 
-  // Memory: the store, its one writer, and what reads it.
   const singleNode = config.deployment.nodes.length <= 1;
-  const jobs = createJobQueue({ database, logger, newId, migrate: singleNode });
-  const synthesis = createSynthesisQueue({ database, jobs, logger });
-  const work = { database, jobs, boot, clock, newId, logger };
-  const embedding = createEmbeddingParts(config, { ...work, home: loaded.home });
-  const synthesizer = createSynthesisParts(loaded, {
-    database,
-    jobs,
-    clock,
-    logger,
-    redact: options.redact,
-    onWritten: () => embedding?.embedder.wake(),
-  });
-  const wiki = createWikiParts(config, { database, jobs, node, clock, redact: options.redact, logger });
-  const words = createTermCounting({ database, jobs, logger });
-  const writer = createWriter({
-    database,
-    newId,
-    clock,
-    onWritten: ({ toolCalls }) => {
-      synthesis.add(toolCalls);
-      embedding?.embedder.wake();
-      words.wake();
-    },
-  });
   const countTokens = createTokenizer();
-  const onStored = () => embedding?.embedder.wake();
-  const compaction = createCompactionParts(config, { ...work, countTokens, redact: options.redact, onStored });
-  const memory = createMemory({
+  const memoryParts = composeMemory({
+    loaded,
     database,
-    writer,
-    timezone: config.runtime.timezone,
-    ...searchWeights(loaded),
-    clock,
-    logger,
+    boot,
+    node,
+    migrate: singleNode,
     countTokens,
-    ...(embedding ? { embed: embedding.queries.embed } : {}),
-  });
-  const attachments = createAttachmentStore(paths.attachments, newId);
-  const { timezone } = config.runtime;
-  const tags = writeTags(loaded);
-  const writes = tags && createMemoryWrites({ writer, tags, timezone });
-  const queues = createQueueAdmin({
-    database,
-    jobs,
-    synthesis,
-    wakeEmbedder: () => embedding?.embedder.wake(),
-    wakeCompactor: () => compaction.wake(),
-  });
-  const memoryTools = createMemoryTools({
-    database,
-    memory,
-    jobs: queues,
     clock,
-    timezone,
-    recover: createRecover(sessionRoots(loaded)),
-    ...(writes ? { writes } : {}),
+    newId,
+    redact: options.redact,
+    logger,
   });
+  const { jobs, writer, memory, queues, workers } = memoryParts;
+  const attachments = createAttachmentStore(paths.attachments, newId);
   const archives = createArchives({ database, writer, attachments: paths.attachments, clock, version });
 
   // Agents: providers, tools, hooks.
@@ -188,7 +129,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   const protectedPaths = [loaded.home, join(dir, ".env"), config.memory.embedded.path];
   const gate = createWorkspaceGate({ protectedPaths });
   const tools = createBuiltinTools({
-    memoryTools,
+    memoryTools: memoryParts.tools,
     gate,
     shell: shellSettings(loaded),
     container: env["SERVICE_CONTAINER"] === "1",
@@ -214,11 +155,6 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   // Turns: inbox to outbox.
   const agentChannel = createAgentChannel({ id: "agent", newId, ...ownerId(loaded) });
   const channels = new Map<string, Channel>([[agentChannel.id, agentChannel]]);
-  const workers = () => ({
-    synthesis: synthesizer.state(),
-    compaction: compaction.state(),
-    ...(wiki ? { wiki: wiki.state() } : {}),
-  });
   const metrics = createMetrics({ openTurns: () => store.open(), jobs, workers, ...workIn(database) });
   const { store, turns, commands, dispatcher, ...turnWork } = composeTurns({
     database,
@@ -248,7 +184,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     database,
     jobs,
     logger,
-    tasks: { synthesis: (signal) => synthesis.sweep(signal) },
+    tasks: memoryParts.tasks,
     local: () => rotateAudit(paths.audit, clock.now(), config.runtime.safety, logger),
   });
 
@@ -263,8 +199,8 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
       })),
     turns,
     commands,
-    memoryTools,
-    capture: createCapture({ writer, timezone, agents: new Set(Object.keys(config.agents)) }),
+    memoryTools: memoryParts.tools,
+    capture: memoryParts.capture,
     health: createHealth({
       version,
       node,
@@ -334,13 +270,8 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   }).then(async (found) => {
     schemaVersion = found;
     if (!maintenance) {
-      await jobs.start();
+      await memoryParts.start();
       await housekeeping.start();
-      await embedding?.embedder.start();
-      await words.start();
-      await synthesizer.start();
-      await compaction.start();
-      await wiki?.start();
       await turnWork.start(stopping.signal);
       await agentChannel.start();
     }
@@ -366,14 +297,9 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
       await agentChannel.stop();
       await server.close();
       housekeeping.stop();
-      embedding?.embedder.stop();
-      words.stop();
-      compaction.stop();
-      wiki?.stop();
+      memoryParts.rest();
       await turnWork.stop();
-      await Promise.all([memory.settled(), synthesis.settled()]);
-      await jobs.stop(JOBS_DEADLINE_MS);
-      await embedding?.close();
+      await memoryParts.close(JOBS_DEADLINE_MS);
       await database.close();
       await home.release();
       logger.info({}, "stopped");
