@@ -13,7 +13,7 @@ export default defineConfig({
     maxWorkers: 3,
     sequence: { sequencer: LongLanesFirst },
     passWithNoTests: true,
-    teardownTimeout: 30_000,
+    teardownTimeout: 120_000,
     projects: LANES.map((lane) => ({
       test: {
         name: lane.name,

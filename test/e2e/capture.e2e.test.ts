@@ -6,8 +6,9 @@ import { appendFile, mkdir, readdir, readFile, stat, writeFile } from "node:fs/p
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { createEmbeddedCopy, createPostgresCopy } from "../support/databases.ts";
+import { until } from "../support/eventually.ts";
 import { createDeployment, type Deployment, type NodeProcess, startNode } from "../support/node-process.ts";
 import { sessionText } from "../support/session-files.ts";
 
@@ -152,7 +153,7 @@ describe.each(BACKENDS)("capture into a node over $backend", ({ backend, many })
     const ran = promisify(execFile)("/bin/sh", ["-c", await hookCommand(deployment)], { env: environment(deployment) });
     ran.child.stdin?.end(payload(path, "SessionEnd"));
     expect(await ran).toEqual({ stdout: "", stderr: "" });
-    await vi.waitUntil(async () => (await total(node)) === 13, { timeout: 60_000 });
+    await until(async () => (await total(node)) === 13);
     const rows = await rowsOf(node);
     const cut = rows.at(-1);
     expect(cut).toMatchObject({
@@ -197,7 +198,7 @@ describe.each(BACKENDS)("capture into a node over $backend", ({ backend, many })
     await cairn(deployment, "capture", "install", "claude-code");
     await writeFile(path, lines(0, many));
     const { ended } = startHook(deployment, path);
-    await vi.waitUntil(async () => (await total(first).catch(() => 0)) >= 400, { interval: 5, timeout: 60_000 });
+    await until(async () => (await total(first).catch(() => 0)) >= 400);
     first.signal("SIGKILL");
     await Promise.all([ended, first.exited]);
     await appendFile(path, lines(many, 100));

@@ -107,7 +107,7 @@ describe.skipIf(missing)(`a stack on kubernetes${missing ? ` (${missing})` : ""}
     await write({ max_tool_iterations: 33 });
     const first = stack.cairn<Diff>("infra", "up", "--yes");
     await expect
-      .poll(async () => (await stack.document<{ holder: unknown }>("infra", "status")).holder, { timeout: 30_000 })
+      .poll(async () => (await stack.document<{ holder: unknown }>("infra", "status")).holder)
       .toMatchObject({ command: "up" });
     expect(await stack.refused("infra", "up", "--yes")).toMatchObject({ code: "INFRA_LOCKED" });
     expect((await first).summary).toMatchObject({ update: 2 });

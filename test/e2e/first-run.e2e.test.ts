@@ -9,8 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROOT } from "../../scripts/lib/paths.js";
-
-const READY_MS = 60_000;
+import { EVENTUALLY_MS } from "../lanes/patience.ts";
 
 interface NodeFile {
   readonly pid: number;
@@ -84,7 +83,7 @@ function start(home: string): ChildProcess {
 /** Waits for a node that is ready and is not the one of `formerBoot`. */
 async function ready(home: string, formerBoot?: string): Promise<NodeFile> {
   const file = join(home, ".cairn", "run", "node.json");
-  const deadline = Date.now() + READY_MS;
+  const deadline = Date.now() + EVENTUALLY_MS;
   while (Date.now() < deadline) {
     const node: NodeFile | undefined = await readFile(file, "utf8").then(JSON.parse, () => undefined);
     if (node !== undefined && node.boot !== formerBoot) {
@@ -93,7 +92,7 @@ async function ready(home: string, formerBoot?: string): Promise<NodeFile> {
     }
     await sleep(100);
   }
-  throw new Error(`No node was ready after ${READY_MS / 1000} s`);
+  throw new Error(`No node was ready after ${EVENTUALLY_MS / 1000} s`);
 }
 
 async function say(node: NodeFile, home: string, session: string, text: string): Promise<string> {

@@ -1,6 +1,7 @@
 import { matchesGlob } from "node:path";
 import { describe, expect, it } from "vitest";
 import { chooseLanes, LANES, requiredLanes } from "./lanes.ts";
+import { EVENTUALLY_MS } from "./patience.ts";
 import { inOrderOfLanes } from "./sequencer.ts";
 
 const byName = (name: string) => LANES.filter((lane) => lane.name === name);
@@ -21,6 +22,10 @@ describe("lanes", () => {
         include.some((glob) => matchesGlob(file, glob)) && !exclude.some((glob) => matchesGlob(file, glob)),
     );
     expect(lanes.map((lane) => lane.name)).toEqual(expected);
+  });
+
+  it.each(LANES)("gives a test of $name time to wait for something and to tell that it did not come", (lane) => {
+    expect(lane.timeoutMs).toBeGreaterThanOrEqual(2 * EVENTUALLY_MS);
   });
 
   it("leaves to the night what takes long", () => {

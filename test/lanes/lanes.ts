@@ -14,7 +14,7 @@ export interface Lane {
   readonly needs: readonly Tool[];
   /** Whether its tests get the private PostgreSQL server. */
   readonly postgres: boolean;
-  /** Longest time of one test or hook, in milliseconds. */
+  /** Longest time of one test or hook, in milliseconds: a multiple of what it takes, at least twice EVENTUALLY_MS. */
   readonly timeoutMs: number;
   /** False for what takes too long for every run: `npm run nightly`. */
   readonly always: boolean;
@@ -27,14 +27,14 @@ export interface LaneChoice {
 
 /** A test file named `x.<suffix>.test.ts` belongs to the lane of that suffix; `x.test.ts` is a unit test. */
 export const LANES: readonly Lane[] = [
-  lane("unit", "test/**/*.test.ts", { exclude: ["**/*.*.test.ts"], timeoutMs: 30_000 }),
-  lane("database", "test/**/*.db.test.ts", { needs: ["postgres"], postgres: true, timeoutMs: 60_000 }),
-  lane("blackbox", "test/**/*.e2e.test.ts", { needs: ["postgres"], postgres: true, timeoutMs: 120_000 }),
-  lane("engine", "test/**/*.engine.test.ts", { needs: ["pulumi"], timeoutMs: 180_000 }),
-  lane("docker", "test/**/*.docker.test.ts", { needs: ["docker"], timeoutMs: 180_000 }),
-  lane("ssh", "test/**/*.ssh.test.ts", { needs: ["sshd"], timeoutMs: 60_000 }),
-  lane("kubernetes", "test/**/*.kubernetes.test.ts", { needs: ["kubernetes"], timeoutMs: 180_000 }),
-  lane("browser", "test/**/*.browser.test.ts", { needs: ["chromium"], timeoutMs: 120_000 }),
+  lane("unit", "test/**/*.test.ts", { exclude: ["**/*.*.test.ts"], timeoutMs: 180_000 }),
+  lane("database", "test/**/*.db.test.ts", { needs: ["postgres"], postgres: true, timeoutMs: 180_000 }),
+  lane("blackbox", "test/**/*.e2e.test.ts", { needs: ["postgres"], postgres: true, timeoutMs: 300_000 }),
+  lane("engine", "test/**/*.engine.test.ts", { needs: ["pulumi"], timeoutMs: 300_000 }),
+  lane("docker", "test/**/*.docker.test.ts", { needs: ["docker"], timeoutMs: 300_000 }),
+  lane("ssh", "test/**/*.ssh.test.ts", { needs: ["sshd"], timeoutMs: 180_000 }),
+  lane("kubernetes", "test/**/*.kubernetes.test.ts", { needs: ["kubernetes"], timeoutMs: 300_000 }),
+  lane("browser", "test/**/*.browser.test.ts", { needs: ["chromium"], timeoutMs: 180_000 }),
   lane("nightly", "test/**/*.nightly.test.ts", { postgres: true, timeoutMs: 900_000, always: false }),
 ];
 
@@ -76,7 +76,7 @@ function lane(name: string, include: string, rest: Partial<Omit<Lane, "name" | "
     exclude: [],
     needs: [],
     postgres: false,
-    timeoutMs: 30_000,
+    timeoutMs: 180_000,
     always: true,
     ...rest,
   };

@@ -11,11 +11,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { EVENTUALLY_MS } from "./patience.ts";
 import { findPostgres } from "./postgres-binaries.ts";
 
-/** Ample for initdb and a start on a busy machine, in milliseconds. */
-const START_DEADLINE_MS = 60_000;
-const STOP_DEADLINE_MS = 20_000;
 const POLL_MS = 50;
 
 export interface PostgresServer {
@@ -41,7 +39,7 @@ interface Running {
   readonly hasEnded: () => boolean;
 }
 
-/** Starts a server. Throws when no suitable PostgreSQL is installed or it does not answer within a minute. */
+/** Starts a server. Throws when no suitable PostgreSQL is installed or it does not answer in time. */
 export async function startPostgres(): Promise<PostgresServer> {
   const binaries = findPostgres();
   if (!binaries.ok) throw new Error(binaries.reason);
@@ -58,14 +56,14 @@ export async function startPostgres(): Promise<PostgresServer> {
       url,
       async crash() {
         process.kill(serverPid(folder), "SIGQUIT");
-        await within(STOP_DEADLINE_MS, running.ended, "PostgreSQL did not crash");
+        await within(EVENTUALLY_MS, running.ended, "PostgreSQL did not crash");
       },
       async restart() {
         running = await launch(binaries.bin, folder, port, url, identity);
       },
       async stop() {
         running.end();
-        await within(STOP_DEADLINE_MS, running.ended, "PostgreSQL did not stop");
+        await within(EVENTUALLY_MS, running.ended, "PostgreSQL did not stop");
         rmSync(folder, { recursive: true, force: true });
       },
     };
@@ -80,7 +78,7 @@ function initialise(bin: string, folder: string, identity: Identity | undefined)
   const result = spawnSync(
     join(bin, "initdb"),
     ["-D", join(folder, "data"), "-U", "postgres", "-A", "trust", "-E", "UTF8", `--locale=${locale}`, "--no-sync"],
-    { encoding: "utf8", cwd: folder, timeout: START_DEADLINE_MS, ...identity },
+    { encoding: "utf8", cwd: folder, timeout: EVENTUALLY_MS, ...identity },
   );
   if (result.status !== 0) throw new Error(`initdb failed: ${result.stderr || String(result.error)}`);
 }
@@ -120,7 +118,7 @@ async function launch(
     ended,
     hasEnded: () => shell.exitCode !== null || shell.signalCode !== null,
   };
-  const deadline = Date.now() + START_DEADLINE_MS;
+  const deadline = Date.now() + EVENTUALLY_MS;
   while (!(await answers(url))) {
     if (running.hasEnded() || Date.now() > deadline) {
       const log = readFileSync(join(folder, "server.log"), "utf8");

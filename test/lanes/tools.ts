@@ -10,7 +10,7 @@ import { engineFolder } from "./pulumi/engine.ts";
 export type Tool = "postgres" | "bwrap" | "pulumi" | "docker" | "sshd" | "kubernetes" | "chromium";
 
 /** Longest time that a probe may take, in milliseconds. */
-const PROBE_TIMEOUT_MS = 10_000;
+const PROBE_TIMEOUT_MS = 60_000;
 
 const PROBES: Readonly<Record<Tool, () => string | undefined>> = {
   postgres: () => {

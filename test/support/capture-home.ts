@@ -7,6 +7,7 @@ import { onTestFinished } from "vitest";
 import { runHook } from "../../runtime/client/hook/run.ts";
 import { capturePaths, writeCaptureSettings } from "../../runtime/client/hook/settings.ts";
 import type { CaptureEvent } from "../../runtime/contracts/capture.ts";
+import { EVENTUALLY_MS } from "../lanes/patience.ts";
 import { captureNode } from "./capture-node.ts";
 
 export async function captureHome() {
@@ -24,7 +25,7 @@ export async function captureHome() {
     paths,
     machine,
     /** Calls the hook as the harness would. */
-    hook: (harness: string, payload: object | string, signal = AbortSignal.timeout(30_000)) =>
+    hook: (harness: string, payload: object | string, signal = AbortSignal.timeout(EVENTUALLY_MS)) =>
       runHook({
         harness,
         home,

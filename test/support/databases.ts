@@ -32,9 +32,6 @@ export type OpenDatabase = (options?: OpenOptions) => Promise<Database>;
 
 export const MIGRATIONS = fileURLToPath(new URL("../../migrations", import.meta.url));
 
-/** Opening a store takes seconds on a busy machine. */
-const HOOK_TIMEOUT_MS = 60_000;
-
 export function describeEachDatabase(
   name: string,
   suite: (open: OpenDatabase, backend: Database["backend"]) => void,
@@ -72,7 +69,7 @@ function opener(create: () => Promise<Opened>): OpenDatabase {
       await result.value.database.close();
       await result.value.remove();
     }
-  }, HOOK_TIMEOUT_MS);
+  });
   return async ({ fresh = false } = {}) => {
     if (fresh) return (await add()).database;
     shared ??= add();

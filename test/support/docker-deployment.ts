@@ -4,6 +4,7 @@ import { z } from "zod";
 import type { TargetDriver } from "../../control/deploy/driver.ts";
 import { createDockerDriver } from "../../control/deploy/drivers/docker/driver.ts";
 import type { DockerNodePlan, DockerPlan } from "../../infra/plan/types.ts";
+import { EVENTUALLY_MS } from "../lanes/patience.ts";
 import { ensureTestImages } from "./docker/images.ts";
 import { docker, freePort, removeStack, standInImage, uniqueName } from "./docker-lane.ts";
 import { createTestStack, type StackInput, type TestStack } from "./docker-stack.ts";
@@ -59,7 +60,7 @@ export async function prepareDockerDeployment(): Promise<DockerDeployment> {
       password: SECRETS.password,
     }),
     seen: async () => {
-      const { url } = await driver.connect("alpha", AbortSignal.timeout(60_000));
+      const { url } = await driver.connect("alpha", AbortSignal.timeout(EVENTUALLY_MS));
       return viewShape.parse(await (await fetch(url)).json());
     },
     sql: (text) =>

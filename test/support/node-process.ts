@@ -8,13 +8,13 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
 import type { ErrorBody } from "../../runtime/contracts/errors.ts";
+import { EVENTUALLY_MS } from "../lanes/patience.ts";
 import { placeEmbeddedCopy } from "./databases.ts";
 
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 /** The built service: what is installed is what is tested. */
 export const MAIN = join(ROOT, "dist", "runtime", "main.js");
 export const TOKEN = "cairn_test_0123456789abcdefghijklmnopqrstuvwxyz";
-const START_MS = 60_000;
 
 export interface DeploymentSpec {
   /** cairn.yaml as a value. */
@@ -158,8 +158,8 @@ async function withDeadline<T>(work: Promise<T>, child: ChildProcess, output: ()
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     child.kill("SIGKILL");
-    reject(new Error(`the node was not ready within ${START_MS} ms:\n${output()}`));
-  }, START_MS);
+    reject(new Error(`the node was not ready within ${EVENTUALLY_MS} ms:\n${output()}`));
+  }, EVENTUALLY_MS);
   try {
     return await Promise.race([work, promise]);
   } finally {

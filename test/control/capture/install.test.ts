@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import {
   type CapturePlaces,
   captureStatus,
@@ -13,6 +13,7 @@ import {
   uninstallHarness,
 } from "../../../control/capture/install.ts";
 import { capturePaths, writeCaptureSettings } from "../../../runtime/client/hook/settings.ts";
+import { until } from "../../support/eventually.ts";
 
 /** A user whose home has a space and a quote in its name, with Cairn installed and a token written. */
 async function user() {
@@ -175,7 +176,7 @@ describe("what the harness starts", () => {
     const { command, seen, home } = await installed();
     const { stdout, stderr } = await started(command);
     expect({ stdout, stderr }).toEqual({ stdout: "", stderr: "" });
-    await vi.waitUntil(async () => (await seen().catch(() => "")).endsWith("}"), { timeout: 20_000 });
+    await until(async () => (await seen().catch(() => "")).endsWith("}"));
     expect(JSON.parse(await seen())).toEqual({
       argv: ["claude-code", home],
       stdin: '{"session_id":"s","note":"a \\"quote\\" and $HOME"}',
@@ -202,7 +203,7 @@ describe("what the harness starts", () => {
       await hooks?.event({ event });
     }
     await hooks?.event({ event: { type: "session.status", properties: { ...properties, status: { type: "idle" } } } });
-    await vi.waitUntil(async () => (await seen().catch(() => "")).endsWith("}"), { timeout: 20_000 });
+    await until(async () => (await seen().catch(() => "")).endsWith("}"));
     expect(JSON.parse(await seen())).toEqual({
       argv: ["opencode", places.home],
       stdin: '{"hook_event_name":"Stop","session_id":"ses_1"}',
@@ -213,7 +214,7 @@ describe("what the harness starts", () => {
     const { places, command, seen } = await installed();
     await installHarness("claude-code", { ...places, node: "/nowhere/node" });
     await started(command, { ...process.env, PATH: `${join(process.execPath, "..")}:/usr/bin:/bin` });
-    await vi.waitUntil(async () => (await seen().catch(() => "")).endsWith("}"), { timeout: 20_000 });
+    await until(async () => (await seen().catch(() => "")).endsWith("}"));
   });
 
   test("ends with 0 when Cairn or Node is gone, and writes that down", async () => {

@@ -2,11 +2,10 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { type Cli, createCli, untilPrinted } from "../../support/cli.ts";
 
 // Each test runs several processes, which take their time on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 const PROGRAM = fileURLToPath(new URL("../../support/cairn.ts", import.meta.url));
 /** util-linux's `script` gives a program a terminal. */

@@ -7,13 +7,12 @@ import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { type Report, reportSchema } from "../../../control/doctor/report.ts";
 import { type Cli, createCli, outcomeOf, type RunOptions, TOKEN } from "../../support/cli.ts";
 import { MINIMAL } from "../../support/deployment.ts";
 
 // Each test runs several processes, which take their time on a busy machine; so do the checks.
-vi.setConfig({ testTimeout: 60_000 });
 const PATIENT = ["--timeout", "20"];
 const PROGRAM = fileURLToPath(new URL("../../support/cairn.ts", import.meta.url));
 const HAS_SCRIPT = spawnSync("script", ["--version"]).status === 0;

@@ -1,11 +1,10 @@
 import { once } from "node:events";
 import { appendFile, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type Cli, createCli, outcomeOf, untilPrinted } from "../../support/cli.ts";
 
 // Each test runs several processes, which take their time on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 const ENTRY = { level: "warn", time: "2030-01-31T12:00:00.000Z", pid: 7, agent: "main", msg: "the turn failed" };
 

@@ -1,8 +1,7 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createCli } from "../../support/cli.ts";
 
 // Each test runs several processes, which take their time on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 describe("memory queue-status", () => {
   it("shows every queue, and why jobs have failed without letting their words steer the terminal", async () => {

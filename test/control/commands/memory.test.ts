@@ -1,10 +1,9 @@
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createCli } from "../../support/cli.ts";
 
 // Each test runs several processes, which take their time on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 describe("memory backup", () => {
   it("writes the archive of the running node, readable by its owner only", async () => {

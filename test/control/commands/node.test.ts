@@ -3,12 +3,11 @@ import { once } from "node:events";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { createCli, outcomeOf, untilPrinted } from "../../support/cli.ts";
 import { wrongWith } from "../../support/result-schema.ts";
 
 // Each test runs several processes, which take their time on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 describe("a node in the background", () => {
   it("starts once it is ready, is seen, and stops", async () => {

@@ -1,11 +1,10 @@
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type Cli, createCli } from "../../support/cli.ts";
 import { wrongWith } from "../../support/result-schema.ts";
 
 // Each test runs several processes, which take their time on a busy machine.
-vi.setConfig({ testTimeout: 120_000 });
 
 interface Case {
   readonly argv: readonly string[];

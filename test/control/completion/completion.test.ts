@@ -165,4 +165,4 @@ it("is printed by a command that knows itself", async () => {
   expect(bash(stdout, ["cairn", "compl"])).toEqual(["completion"]);
   expect(bash(stdout, ["cairn", "completion", "--"])).toContain("--json");
   expect((await cli.run(["completion", "tcsh"])).code).toBe(2);
-}, 60_000);
+});

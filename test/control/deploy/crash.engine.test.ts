@@ -9,6 +9,7 @@ import { unlock } from "../../../control/deploy/operations/unlock.ts";
 import { up } from "../../../control/deploy/operations/up.ts";
 import { SCHEMAS } from "../../../control/deploy/schemas.ts";
 import { makeStubPlugins, type StubPlugins } from "../../fakes/pulumi/stub-plugins.ts";
+import { until } from "../../support/eventually.ts";
 import { type InfraProcess, spawnInfra } from "../../support/infra-process.ts";
 import { infraRun, writeProject } from "../../support/infra-project.ts";
 
@@ -36,7 +37,7 @@ const names = () =>
     .filter((name) => typeof name === "string")
     .sort();
 /** Waits until the stub holds a call: the operation is in its middle. */
-const held = (call: string) => vi.waitUntil(() => plugins.isHeld(call), { timeout: 90_000, interval: 50 });
+const held = (call: string) => until(() => plugins.isHeld(call));
 /** The command and its engine at once, as a power cut would. */
 const cut = async (made: InfraProcess): Promise<void> => {
   for (const pid of made.engines()) process.kill(pid, "SIGKILL");
@@ -111,7 +112,7 @@ describe("a command that ends in its middle", { concurrent: false }, () => {
     const first = start("up", "--yes", "--json");
     await held("create lab-one.files");
     first.kill("SIGINT");
-    await vi.waitUntil(() => first.engines().length === 1, { timeout: 10_000 });
+    await until(() => first.engines().length === 1);
     // The step is let go only once the engine knows that it is to stop.
     await new Promise((resolve) => setTimeout(resolve, 500));
     plugins.fault({});

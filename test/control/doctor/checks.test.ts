@@ -8,6 +8,7 @@ import { CHECKS } from "../../../control/doctor/checks/index.ts";
 import { CATEGORIES } from "../../../control/doctor/report.ts";
 import { categoryOf } from "../../../control/doctor/run.ts";
 import type { Scene } from "../../../control/doctor/scene/scene.ts";
+import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 import { healthWith, ROOT, sceneWith } from "./scene.ts";
 import { keyed, WRONGS } from "./wrongs.ts";
 
@@ -37,7 +38,7 @@ describe("a check tells what is wrong and what to do:", () => {
     await wrong.arrange?.(scene);
     if (isOwnTree) Object.assign(scene, { root: scene.place.dir });
     const check = CHECKS.find(({ id }) => id === wrong.id);
-    const outcome = await check?.run(scene, AbortSignal.timeout(20_000)).catch((error: Error) => {
+    const outcome = await check?.run(scene, AbortSignal.timeout(EVENTUALLY_MS)).catch((error: Error) => {
       if (error instanceof Unavailable) throw error;
       // As the runner has it.
       return { status: "fail", message: error.message, fix: "again" } as const;
@@ -149,7 +150,7 @@ describe("reading", () => {
   });
 });
 
-async function run(id: string, scene: Scene, signal = AbortSignal.timeout(20_000)) {
+async function run(id: string, scene: Scene, signal = AbortSignal.timeout(EVENTUALLY_MS)) {
   return CHECKS.find((check) => check.id === id)?.run(scene, signal);
 }
 

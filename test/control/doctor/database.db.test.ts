@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Check, Outcome } from "../../../control/doctor/checks/check.ts";
 import { CHECKS } from "../../../control/doctor/checks/index.ts";
 import { runChecks } from "../../../control/doctor/run.ts";
+import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 import { createPostgresCopy } from "../../support/databases.ts";
 import { MINIMAL } from "../../support/deployment.ts";
 import { ROOT, sceneWith } from "./scene.ts";
@@ -110,7 +111,7 @@ describe.skipIf(cluster === undefined)("doctor on a PostgreSQL server", () => {
 
   async function run(id: string, more = "", seen = {}, url = database.url): Promise<Outcome | undefined> {
     const scene = await scenes(more, seen, url);
-    return CHECKS.find((check) => check.id === id)?.run(scene, AbortSignal.timeout(30_000));
+    return CHECKS.find((check) => check.id === id)?.run(scene, AbortSignal.timeout(EVENTUALLY_MS));
   }
 
   async function scenes(more: string, seen = {}, url = database.url) {

@@ -8,6 +8,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { localProbe } from "../../../control/doctor/scene/deployment-probe.ts";
 import { thisMachine } from "../../../control/doctor/scene/machine.ts";
 import { findTool, runTool } from "../../../control/doctor/scene/tools.ts";
+import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 import { MINIMAL, temporaryDirectory } from "../../support/deployment.ts";
 import { healthWith, sceneWith } from "./scene.ts";
 
@@ -43,7 +44,7 @@ describe("looking for a node that does not run from this home", () => {
 
 describe("the programs of the machine", () => {
   it("are asked, and whatever they exit with is an answer", async () => {
-    const signal = AbortSignal.timeout(20_000);
+    const signal = AbortSignal.timeout(EVENTUALLY_MS);
     expect(await runTool("sh", ["-c", "echo out; echo err >&2; exit 3"], { signal })).toEqual({
       code: 3,
       stdout: "out\n",
@@ -76,9 +77,9 @@ describe("the programs of the machine", () => {
     vi.stubEnv("PATH", `${folder}:${process.env.PATH}`);
     const probe = localProbe({ hostname: hostname(), userHome: undefined, unitFolders: [] });
     expect(await probe.hasTool("docker")).toBe(true);
-    expect(await probe.dockerProblem(AbortSignal.timeout(20_000))).toBe("no such socket");
+    expect(await probe.dockerProblem(AbortSignal.timeout(EVENTUALLY_MS))).toBe("no such socket");
     await writeFile(docker, "#!/bin/sh\necho 28.0\n");
-    expect(await probe.dockerProblem(AbortSignal.timeout(20_000))).toBeNull();
+    expect(await probe.dockerProblem(AbortSignal.timeout(EVENTUALLY_MS))).toBeNull();
   });
 });
 
@@ -89,9 +90,9 @@ it("this machine tells figures that can be true", async () => {
   expect(availableBytes).toBeLessThanOrEqual(totalBytes);
   const disk = await machine.disk(await temporaryDirectory());
   expect(disk.freeBytes).toBeLessThanOrEqual(disk.totalBytes);
-  const files = await machine.openFiles(AbortSignal.timeout(20_000));
+  const files = await machine.openFiles(AbortSignal.timeout(EVENTUALLY_MS));
   expect(files).toBeGreaterThan(2);
-  expect(await machine.openFiles(AbortSignal.timeout(20_000), process.pid)).toBe(files);
+  expect(await machine.openFiles(AbortSignal.timeout(EVENTUALLY_MS), process.pid)).toBe(files);
 });
 
 async function at(port: number, lookMs?: number) {

@@ -1,13 +1,12 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { credentialsPath } from "../../../runtime/config/credentials.ts";
 import type { OAuthFake } from "../../fakes/oauth/index.ts";
 import { type Cli, createCli, outcomeOf } from "../../support/cli.ts";
 import { CLIENT_ID, oauthFake } from "../../support/login/credentials.ts";
 
 // Each test runs several processes, which take their time on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 const yaml = (login: string): string =>
   `version: 1\nagents:\n  main:\n    provider: anthropic\nproviders:\n  # the subscription\n  anthropic:\n    model: claude-sonnet-4-6\n${login}`;
@@ -218,9 +217,7 @@ describe("the browser of a login", () => {
     await writeFile(browser, `#!/bin/sh\nprintf '%s' "$1" > "${cli.home}/opened"\n`, { mode: 0o755 });
     const child = cli.start(["login", "--timeout", "60"], { env: { BROWSER: browser } });
     const outcome = outcomeOf(child);
-    await expect
-      .poll(() => readFile(join(cli.home, "opened"), "utf8").catch(() => ""), { timeout: 30_000 })
-      .not.toBe("");
+    await expect.poll(() => readFile(join(cli.home, "opened"), "utf8").catch(() => "")).not.toBe("");
     await fetch(oauth.consent(await readFile(join(cli.home, "opened"), "utf8")));
     expect(await outcome).toMatchObject({ code: 0, stderr: expect.stringContaining("The browser shows the login") });
 

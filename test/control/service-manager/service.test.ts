@@ -209,7 +209,7 @@ it("on the command line writes a unit for the deployment and runs the user's man
   expect(await readFile(log, "utf8")).toBe(
     "--user daemon-reload\n--user enable cairn.service\n--user restart cairn.service\n",
   );
-}, 60_000);
+});
 
 /** Splits a command line as systemd does: quotes, C-style escapes, `%%`, `$$`. */
 function readWords(line: string): string[] {

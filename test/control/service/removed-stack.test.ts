@@ -46,7 +46,7 @@ it("is of no matter once the node is to run here", async () => {
   const cli = await inDirectory("manual");
   const { stdout } = await cli.run(["memory", "stats", "--json"]);
   expect(stdout).not.toContain("was removed");
-}, 60_000);
+});
 
 const NODE = { name: "main", workload: "fleet-main", place: "ssh://one", image: "i", url: null };
 

@@ -2,11 +2,10 @@ import { mkdir, open, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { tryLock } from "fs-native-extensions";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { createCli } from "../../support/cli.ts";
 
 // Each test runs several processes, which take their time on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 describe("cairn update", () => {
   it("refuses a whole mesh in words", async () => {

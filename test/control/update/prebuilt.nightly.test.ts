@@ -1,11 +1,10 @@
 import { readdir, realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { pack } from "../../support/update/archive.ts";
 import { scene } from "../../support/update/scene.ts";
 
 // Each test runs Git and several processes, which take their time on a busy machine.
-vi.setConfig({ testTimeout: 120_000 });
 
 describe("update --prebuilt of a program of this machine", () => {
   it("needs no Git", async () => {

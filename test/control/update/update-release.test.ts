@@ -6,7 +6,6 @@ import { updateFromRelease } from "../../../control/update/update-release.ts";
 import { createProgram } from "../../support/update/program.ts";
 
 // Each test runs Git and several processes, which take their time on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 async function scene() {
   const program = await createProgram();

@@ -2,12 +2,11 @@ import { existsSync } from "node:fs";
 import { appendFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Program } from "../../support/update/program.ts";
 import { scene } from "../../support/update/scene.ts";
 
 // Each test runs Git and several processes, which take their time on a busy machine.
-vi.setConfig({ testTimeout: 120_000 });
 
 describe("update of a source tree", () => {
   it("brings the newest release, restarts the node and moves the branch; then there is nothing to do", async () => {

@@ -1,7 +1,7 @@
 import { access, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Parser } from "@oclif/core";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import Init from "../../../control/commands/init.ts";
 import { DRAFT_FILE } from "../../../control/wizard/draft.ts";
 import { initialize } from "../../../control/wizard/init.ts";
@@ -12,7 +12,6 @@ import { TARGETS, WRITE } from "../../support/terminal/targets.ts";
 import { KEYS, noTerminal } from "../../support/terminal/terminal.ts";
 
 // Each test runs whole processes, which take their time on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 const reason = noTerminal();
 const SECRETS = { ANTHROPIC_API_KEY: "k", TELEGRAM_TOKEN: "t" };

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 import type { FakeReply, RecordedRequest } from "./script.ts";
 import type { FakeCounters } from "./server.ts";
 
@@ -38,7 +39,7 @@ export async function spawnFake(
     state: async () => (await call("state")) as Awaited<ReturnType<RemoteFake["state"]>>,
     enqueue: async (...replies) => void (await call("replies", { replies })),
     release: async (gate) => void (await call("release", { gate })),
-    waitForRequests: async (count, deadlineMs = 10_000) =>
+    waitForRequests: async (count, deadlineMs = EVENTUALLY_MS) =>
       void (await call(`wait?requests=${count}&deadline_ms=${deadlineMs}`)),
     reset: async () => void (await call("reset", {})),
     async close() {

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 import { directiveScript } from "./directives.ts";
 import type { FakeFault, FakeReply, FakeScript, RecordedRequest } from "./script.ts";
 import type { Wire } from "./wire.ts";
@@ -50,8 +51,6 @@ export interface FakeServer {
   reset(): void;
   close(): Promise<void>;
 }
-
-const DEADLINE_MS = 10_000;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -197,7 +196,7 @@ export async function startFake(wire: Wire, options: FakeOptions = {}): Promise<
       case "/_fake/wait":
         await fake.waitForRequests(
           Number(url.searchParams.get("requests") ?? 1),
-          Number(url.searchParams.get("deadline_ms") ?? DEADLINE_MS),
+          Number(url.searchParams.get("deadline_ms") ?? EVENTUALLY_MS),
         );
         break;
       default:
@@ -255,7 +254,8 @@ export async function startFake(wire: Wire, options: FakeOptions = {}): Promise<
       changed();
     },
     waitForRequests: (count, deadlineMs) => fake.waitUntil(() => requests.length >= count, deadlineMs),
-    waitUntil: (condition, deadlineMs = DEADLINE_MS) => waitFor(() => condition(fake), AbortSignal.timeout(deadlineMs)),
+    waitUntil: (condition, deadlineMs = EVENTUALLY_MS) =>
+      waitFor(() => condition(fake), AbortSignal.timeout(deadlineMs)),
     reset() {
       requests.length = 0;
       queue.length = 0;

@@ -58,7 +58,7 @@ describe.skipIf(missing !== undefined)(`Proxmox${missing === undefined ? "" : ` 
       // A group of its own: the engine and its plugins are killed with it.
       const child = spawn(process.execPath, [program, folder, file], { detached: true, stdio: "ignore" });
       const ended = once(child, "exit");
-      await expect.poll(() => existsSync(join(host.state, "creating")), { timeout: 60_000 }).toBe(true);
+      await expect.poll(() => existsSync(join(host.state, "creating"))).toBe(true);
       process.kill(-(child.pid ?? 0), "SIGKILL");
       await ended;
       rmSync(join(host.state, "slow-create"));

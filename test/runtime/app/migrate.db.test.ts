@@ -12,7 +12,7 @@ describeEachDatabase("migrations", (open) => {
 
   beforeAll(async () => {
     database = await open();
-  }, 60_000);
+  });
 
   afterAll(async () => {
     for (const directory of directories) await rm(directory, { recursive: true, force: true });

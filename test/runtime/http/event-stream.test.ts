@@ -187,7 +187,7 @@ describe("a live connection", () => {
     const client = await openStream(started, { session: "s", text: "go" }, { paused: true });
     await expect.poll(() => app.finished("turn-1")).toBe(true);
     // 20 MB were said; what was not taken was not even pulled from the turn.
-    await expect.poll(() => app.subscriptions.open, { timeout: 5_000 }).toBe(0);
+    await expect.poll(() => app.subscriptions.open).toBe(0);
     client.socket.resume();
     await client.closed;
     expect(client.bytes()).toBeLessThan(events * 10_000);
@@ -273,6 +273,6 @@ async function openStream(started: TestServer, message: object, { paused = false
     socket,
     closed,
     bytes: () => bytes,
-    seen: async (part) => void (await expect.poll(() => text, { timeout: 5_000 }).toContain(part)),
+    seen: async (part) => void (await expect.poll(() => text).toContain(part)),
   };
 }

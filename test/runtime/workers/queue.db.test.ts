@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import type { Database } from "../../../runtime/contracts/database.ts";
 import { type JobQueue, QUEUES } from "../../../runtime/contracts/jobs.ts";
 import { createJobQueue } from "../../../runtime/workers/queue.ts";
 import { describeEachDatabase, silent } from "../../support/databases.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const TIMEOUT = 60_000;
 
@@ -38,7 +39,7 @@ describeEachDatabase("job queue", (open) => {
     const seen: unknown[] = [];
     await queue.work<{ n: number }>(QUEUES.housekeeping, async (job) => void seen.push([job.name, job.data.n]));
     await queue.enqueue(QUEUES.housekeeping, { n: 1 });
-    await vi.waitFor(async () => expect((await stateOf(QUEUES.housekeeping))?.completed).toBe(1), 20_000);
+    await eventually(async () => expect((await stateOf(QUEUES.housekeeping))?.completed).toBe(1));
     expect(seen).toEqual([["housekeeping", 1]]);
   });
 
@@ -76,7 +77,7 @@ describeEachDatabase("job queue", (open) => {
     await started.promise;
     expect(await queue.enqueue(QUEUES.enrich, {}, { key: "running" })).toBeNull();
     finish.resolve();
-    await vi.waitFor(async () => expect((await stateOf(QUEUES.enrich))?.completed).toBe(1), 20_000);
+    await eventually(async () => expect((await stateOf(QUEUES.enrich))?.completed).toBe(1));
     expect(await queue.enqueue(QUEUES.enrich, {}, { key: "running" })).toEqual(expect.any(String));
   });
 
@@ -90,18 +91,13 @@ describeEachDatabase("job queue", (open) => {
       };
       await queue.work(QUEUES.extractWiki, fails, { pollS: 0.5 });
       await queue.enqueue(QUEUES.extractWiki, {}, { key: "fails" });
-      await vi.waitFor(() => expect(attempts).toBe(1), 20_000);
-      await vi.waitFor(
-        async () => expect(await stateOf(QUEUES.extractWiki)).toMatchObject({ waiting: 1, failed: 0 }),
-        20_000,
-      );
+      await eventually(() => expect(attempts).toBe(1));
+      await eventually(async () => expect(await stateOf(QUEUES.extractWiki)).toMatchObject({ waiting: 1, failed: 0 }));
       await database.query(
         "update pgboss.job set retry_count = retry_limit, start_after = now(), started_on = null where singleton_key = 'fails'",
       );
-      await vi.waitFor(
-        async () =>
-          expect(await stateOf(QUEUES.extractWiki)).toMatchObject({ failed: 1, last_error: "the model is away" }),
-        30_000,
+      await eventually(async () =>
+        expect(await stateOf(QUEUES.extractWiki)).toMatchObject({ failed: 1, last_error: "the model is away" }),
       );
       const { rows } = await database.query(
         "select output::text, keep_until > now() + interval '300 days' as kept from pgboss.job",
@@ -224,7 +220,7 @@ describeEachDatabase("job queue", (open) => {
     );
     const seen: number[] = [];
     await queue.work<{ n: number }>(QUEUES.compact, async ({ data }) => void seen.push(data.n), { pollS: 3_600 });
-    await vi.waitFor(() => expect(seen).toHaveLength(6), 20_000);
+    await eventually(() => expect(seen).toHaveLength(6));
   });
 });
 

@@ -7,14 +7,13 @@ import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { execa } from "execa";
+import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 
 export interface SecondEngine {
   /** For `docker -H`. */
   readonly host: string;
   stop(): Promise<void>;
 }
-
-const START_MS = 60_000;
 
 /** Why it cannot run here, or undefined when it can. */
 export async function secondEngineProblem(): Promise<string | undefined> {
@@ -48,7 +47,7 @@ export async function startSecondEngine(): Promise<SecondEngine> {
   void child.then(({ all }) => {
     ended = all;
   });
-  for (const deadline = Date.now() + START_MS; ; await sleep(100)) {
+  for (const deadline = Date.now() + EVENTUALLY_MS; ; await sleep(100)) {
     const { failed } = await execa("docker", ["-H", host, "version"], { reject: false });
     if (!failed) return { host, stop };
     if (ended === undefined && Date.now() < deadline) continue;

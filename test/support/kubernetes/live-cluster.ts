@@ -22,7 +22,7 @@ export interface LiveCluster {
 
 export type LiveChoice = { readonly cluster: LiveCluster } | { readonly missing: string };
 
-const DEADLINE_MS = 15_000;
+const DEADLINE_MS = 60_000;
 
 /** Looks once; says what is missing for the tests to be skipped with. */
 export function findLiveCluster(kubectl: string): LiveChoice {
@@ -30,7 +30,7 @@ export function findLiveCluster(kubectl: string): LiveChoice {
   if (kubeconfig === undefined || kubeconfig === "") return { missing: "CAIRN_TEST_KUBECONFIG names no cluster" };
   const context = output(kubectl, [`--kubeconfig=${kubeconfig}`, "config", "current-context"])?.trim();
   if (context === undefined || context === "") return { missing: `${kubeconfig} has no current context` };
-  if (output(kubectl, [`--kubeconfig=${kubeconfig}`, "get", "--raw=/readyz", "--request-timeout=10s"]) === undefined) {
+  if (output(kubectl, [`--kubeconfig=${kubeconfig}`, "get", "--raw=/readyz", "--request-timeout=30s"]) === undefined) {
     return { missing: "the cluster of CAIRN_TEST_KUBECONFIG does not answer" };
   }
   const plugins = missingPlugins("kubernetes");

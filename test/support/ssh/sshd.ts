@@ -7,6 +7,7 @@ import { connect, createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 
 export interface SshServer {
   readonly host: string;
@@ -28,7 +29,6 @@ export interface SshServerOptions {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-const START_DEADLINE_MS = 15_000;
 /** Where the server lies that Debian installs, whether or not PATH has it. */
 const PROGRAM = "/usr/sbin/sshd";
 
@@ -107,7 +107,7 @@ export async function freePort(): Promise<number> {
 }
 
 async function listening(server: ChildProcess, port: number, words: () => string): Promise<void> {
-  const deadline = Date.now() + START_DEADLINE_MS;
+  const deadline = Date.now() + EVENTUALLY_MS;
   while (!(await answers(port))) {
     if (server.exitCode !== null || Date.now() > deadline) throw new Error(`sshd did not start: ${words()}`);
     await sleep(50);

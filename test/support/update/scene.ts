@@ -47,7 +47,7 @@ export async function scene(): Promise<Scene> {
         detached: true,
       });
       child.unref();
-      await expect.poll(node, { timeout: 20_000 }).not.toBeNull();
+      await expect.poll(node).not.toBeNull();
     },
     async update(options = {}) {
       const asked = JSON.stringify({ root: program.root, dir: home, ...options });

@@ -2,6 +2,7 @@
 
 import { afterEach, expect, it } from "vitest";
 import type { Tool } from "../../../../runtime/contracts/tool.ts";
+import { EVENTUALLY_MS } from "../../../lanes/patience.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 import {
   end,
@@ -128,7 +129,7 @@ describeEachDatabase("takeover of turns", (open) => {
       agent: { name: slow.agentName },
       node: "another-node",
     });
-    const result = await other.turns.wait(other.agentName, turnId, AbortSignal.timeout(20_000));
+    const result = await other.turns.wait(other.agentName, turnId, AbortSignal.timeout(EVENTUALLY_MS));
     const before = await other.transcript();
     gate.resolve();
     await new Promise((resolve) => setTimeout(resolve, 300));

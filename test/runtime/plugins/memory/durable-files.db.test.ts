@@ -30,7 +30,7 @@ beforeAll(async () => {
   files = new DurableFiles(directory);
   database = await PGlite.create({ fs: files, startParams: START_PARAMETERS });
   await database.exec("create table durable (n int); insert into durable values (0); checkpoint");
-}, 60_000);
+});
 
 afterAll(async () => {
   await database.close().catch(() => {});

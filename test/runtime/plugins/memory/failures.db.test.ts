@@ -13,7 +13,7 @@ describeEachDatabase("failures", (open, backend) => {
   beforeAll(async () => {
     database = await open();
     await database.script("create table rows_of_failures (id int primary key, text text not null)");
-  }, 60_000);
+  });
 
   it("keeps the driver's error and its SQLSTATE as the cause", async () => {
     await database.query("insert into rows_of_failures values (1, 'a')");
@@ -55,7 +55,7 @@ describeEachDatabase("failures", (open, backend) => {
 
   it("ends a statement without a transaction at the default deadline", async () => {
     await expect(database.query(ENDLESS)).rejects.toMatchObject({ code: "MEMORY_TIMEOUT" });
-  }, 30_000);
+  });
 
   it("gives a script the deadline that it asks for, and the one after it the default again", async () => {
     await expect(database.script(ENDLESS, { statementTimeoutMs: 300 })).rejects.toMatchObject({

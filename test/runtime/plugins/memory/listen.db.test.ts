@@ -1,13 +1,14 @@
-import { beforeAll, expect, it, vi } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 describeEachDatabase("notifications", (open, backend) => {
   let database: Database;
 
   beforeAll(async () => {
     database = await open();
-  }, 60_000);
+  });
 
   const notify = (channel: string, payload: string) => database.query("select pg_notify($1, $2)", [channel, payload]);
 
@@ -19,17 +20,15 @@ describeEachDatabase("notifications", (open, backend) => {
     await notify("Cairn-Test", "1");
     await notify("other", "x");
     await notify("Cairn-Test", "2");
-    await vi.waitFor(
-      () =>
-        expect([first, second]).toEqual([
-          ["1", "2"],
-          ["1", "2"],
-        ]),
-      10_000,
+    await eventually(() =>
+      expect([first, second]).toEqual([
+        ["1", "2"],
+        ["1", "2"],
+      ]),
     );
     await stopFirst();
     await notify("Cairn-Test", "3");
-    await vi.waitFor(() => expect(second).toEqual(["1", "2", "3"]), 10_000);
+    await eventually(() => expect(second).toEqual(["1", "2", "3"]));
     await stopSecond();
     expect(first).toEqual(["1", "2"]);
   });
@@ -47,7 +46,7 @@ describeEachDatabase("notifications", (open, backend) => {
       await tx.query("select pg_notify('commits', 'done')");
       expect(heard).toEqual([]);
     });
-    await vi.waitFor(() => expect(heard).toEqual(["done"]), 10_000);
+    await eventually(() => expect(heard).toEqual(["done"]));
     await stop();
   });
 
@@ -59,7 +58,7 @@ describeEachDatabase("notifications", (open, backend) => {
     const stop = await database.listen("fragile", (payload) => heard.push(payload));
     await notify("fragile", "a");
     await notify("fragile", "b");
-    await vi.waitFor(() => expect(heard).toEqual(["a", "b"]), 10_000);
+    await eventually(() => expect(heard).toEqual(["a", "b"]));
     await stopBad();
     await stop();
   });
@@ -71,9 +70,9 @@ describeEachDatabase("notifications", (open, backend) => {
     await expect(database.transaction((tx) => tx.query(endless), { statementTimeoutMs: 200 })).rejects.toMatchObject({
       code: "MEMORY_TIMEOUT",
     });
-    await vi.waitFor(() => expect(heard).toEqual([""]), 30_000);
+    await eventually(() => expect(heard).toEqual([""]));
     await notify("reopened", "again");
-    await vi.waitFor(() => expect(heard).toEqual(["", "again"]), 10_000);
+    await eventually(() => expect(heard).toEqual(["", "again"]));
     await stop();
   });
 });

@@ -12,6 +12,7 @@ import { createJobQueue } from "../../../../runtime/workers/queue.ts";
 import { type PostgresServer, startPostgres } from "../../../lanes/postgres.ts";
 import { findPostgres } from "../../../lanes/postgres-binaries.ts";
 import { MIGRATIONS, silent } from "../../../support/databases.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 const TIMEOUT = 120_000;
 /** Nothing listens there. */
@@ -46,7 +47,7 @@ describe.skipIf(!findPostgres().ok)("PostgreSQL that goes away", { timeout: TIME
     const database = await open(server.url);
     await database.query("select 1");
     const interrupted = database.query("select pg_sleep(4)").catch((error: unknown) => error);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { rows } = await database.query(
         "select 1 from pg_stat_activity where query like '%pg_sleep(4)%' and state = 'active'",
       );
@@ -57,7 +58,7 @@ describe.skipIf(!findPostgres().ok)("PostgreSQL that goes away", { timeout: TIME
     await expect(database.query("select 1")).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
     await expect(database.status()).resolves.toMatchObject({ reachable: false, error: expect.any(String) });
     await server.restart();
-    await vi.waitFor(() => database.query("select 1"), 20_000);
+    await eventually(() => database.query("select 1"));
     await expect(database.status()).resolves.toMatchObject({ reachable: true });
   });
 
@@ -71,7 +72,7 @@ describe.skipIf(!findPostgres().ok)("PostgreSQL that goes away", { timeout: TIME
       await tx.query("insert into outages values (2)");
     });
     await expect(run).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
-    expect((await vi.waitFor(() => database.query("select n from outages"), 20_000)).count).toBe(0);
+    expect((await eventually(() => database.query("select n from outages"))).count).toBe(0);
   });
 
   it("listens again and wakes its handlers once, since they may have missed something", async () => {
@@ -79,12 +80,12 @@ describe.skipIf(!findPostgres().ok)("PostgreSQL that goes away", { timeout: TIME
     const heard: string[] = [];
     await database.listen("outage", (payload) => heard.push(payload));
     await database.query("select pg_notify('outage', 'before')");
-    await vi.waitFor(() => expect(heard).toEqual(["before"]), 10_000);
+    await eventually(() => expect(heard).toEqual(["before"]));
     await server.crash();
     await server.restart();
-    await vi.waitFor(() => expect(heard).toEqual(["before", ""]), 30_000);
-    await vi.waitFor(() => database.query("select pg_notify('outage', 'after')"), 20_000);
-    await vi.waitFor(() => expect(heard).toEqual(["before", "", "after"]), 10_000);
+    await eventually(() => expect(heard).toEqual(["before", ""]));
+    await eventually(() => database.query("select pg_notify('outage', 'after')"));
+    await eventually(() => expect(heard).toEqual(["before", "", "after"]));
   });
 
   it("takes its jobs up again, and those that were enqueued before", async () => {
@@ -95,12 +96,12 @@ describe.skipIf(!findPostgres().ok)("PostgreSQL that goes away", { timeout: TIME
     await queue.work<{ name: string }>(QUEUES.enrich, async ({ data }) => void done.push(data.name), { pollS: 0.5 });
     await queue.start();
     await queue.enqueue(QUEUES.enrich, { name: "before" });
-    await vi.waitFor(() => expect(done).toEqual(["before"]), 20_000);
+    await eventually(() => expect(done).toEqual(["before"]));
     await server.crash();
     await expect(queue.enqueue(QUEUES.enrich, { name: "during" })).rejects.toThrow();
     await server.restart();
-    await vi.waitFor(() => queue.enqueue(QUEUES.enrich, { name: "after" }), 20_000);
-    await vi.waitFor(() => expect(done).toEqual(["before", "after"]), 40_000);
+    await eventually(() => queue.enqueue(QUEUES.enrich, { name: "after" }));
+    await eventually(() => expect(done).toEqual(["before", "after"]));
   });
 
   it("may be away at the start: opening, listening and the job queue wait for it", async () => {
@@ -114,8 +115,8 @@ describe.skipIf(!findPostgres().ok)("PostgreSQL that goes away", { timeout: TIME
     await expect(queue.enqueue(QUEUES.embed, {})).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
     await expect(database.status()).resolves.toMatchObject({ reachable: false });
     await server.restart();
-    await vi.waitFor(() => queue.enqueue(QUEUES.embed, {}), 60_000);
-    await vi.waitFor(() => expect(heard).toContain(""), 30_000);
+    await eventually(() => queue.enqueue(QUEUES.embed, {}));
+    await eventually(() => expect(heard).toContain(""));
   });
 
   it("gives up on a server that does not answer any more, soon after the statement's deadline", async () => {
@@ -132,7 +133,7 @@ describe.skipIf(!findPostgres().ok)("PostgreSQL that goes away", { timeout: TIME
     expect(ticks.mock.calls.length).toBeGreaterThan(3);
     await expect(database.query("select 1")).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
     link.resume();
-    await vi.waitFor(() => database.query("select 1"), 20_000);
+    await eventually(() => database.query("select 1"));
   });
 
   it("tells nobody the password", async () => {

@@ -8,7 +8,7 @@ describeEachDatabase("transactions", (open, backend) => {
   beforeAll(async () => {
     database = await open();
     await database.script("create table notes (id bigint generated always as identity, text text unique not null)");
-  }, 60_000);
+  });
 
   const texts = async (prefix: string): Promise<string[]> =>
     (

@@ -10,7 +10,7 @@ describeEachDatabase("values", (open) => {
     await database.script(
       "create table facts (id uuid primary key, data jsonb, at timestamptz, tags text[], raw bytea)",
     );
-  }, 60_000);
+  });
 
   const one = async (expression: string, values?: readonly unknown[]): Promise<unknown> =>
     (await database.query<{ value: unknown }>(`select ${expression} as value`, values)).rows[0]?.value;

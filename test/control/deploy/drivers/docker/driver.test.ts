@@ -9,7 +9,7 @@ import { dockerPlan, IMAGE_ID, nodePlan } from "../../../../support/docker-targe
 import { createFakeTools, type FakeTools } from "../../../../support/fake-tools.ts";
 
 const REMOTE = "ssh://ops@two.example:2222";
-const signal = AbortSignal.timeout(60_000);
+const signal = new AbortController().signal;
 const registry = null;
 
 let tools: FakeTools;

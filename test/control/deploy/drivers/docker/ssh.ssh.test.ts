@@ -16,7 +16,7 @@ import { dockerPlan, nodePlan } from "../../../../support/docker-target.ts";
 import { createFakeTools, type FakeTools } from "../../../../support/fake-tools.ts";
 import { freePort, type SshServer, startSshd } from "../../../../support/ssh/sshd.ts";
 
-const signal = AbortSignal.timeout(120_000);
+const signal = new AbortController().signal;
 let server: SshServer;
 let tools: FakeTools;
 let address: SshAddress;
