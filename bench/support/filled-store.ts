@@ -110,7 +110,7 @@ async function fillVectors(database: Database, dimensions: number, onProgress: (
     [dimensions],
   );
   const id = rows[0]?.id ?? 0;
-  await createEmbeddingTable(database, { id, dimensions });
+  await createEmbeddingTable(database, database.backend, { id, dimensions });
   await directions(database, dimensions);
   const rebuild = await withoutIndexes(database, embeddingTable(id));
   const { rows: ends } = await database.query<{ readonly last: number }>("select max(seq) as last from messages");

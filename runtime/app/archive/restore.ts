@@ -51,7 +51,7 @@ export async function restore(deps: RestoreDeps, archive: AsyncIterable<Uint8Arr
         // Nobody begins to write while the store is filled.
         await tx.query("lock table conversations, messages, inbox in share row exclusive mode");
         await assertEmpty(tx);
-        const loaded = await load(tx, path, files);
+        const loaded = await load(tx, database.backend, path, files);
         await files.place();
         return loaded;
       },
@@ -116,7 +116,12 @@ async function* parts(path: string): AsyncGenerator<ArchivePart> {
   }
 }
 
-async function load(tx: Transaction, path: string, files: AttachmentRestore): Promise<Record<string, number>> {
+async function load(
+  tx: Transaction,
+  backend: Database["backend"],
+  path: string,
+  files: AttachmentRestore,
+): Promise<Record<string, number>> {
   await dropUnusedModels(tx);
   const counts: Record<string, number> = {};
   let target: { readonly section: Section; readonly sql: string } | undefined;
@@ -139,7 +144,7 @@ async function load(tx: Transaction, path: string, files: AttachmentRestore): Pr
       await flush();
       await files.end();
       counts[part.end.name] = part.end.count;
-      if (part.end.name === "embedding_models") await createTables(tx);
+      if (part.end.name === "embedding_models") await createTables(tx, backend);
       target = undefined;
     }
   }
@@ -159,11 +164,11 @@ async function dropUnusedModels(tx: Transaction): Promise<void> {
   await tx.query("delete from embedding_models");
 }
 
-async function createTables(tx: Transaction): Promise<void> {
+async function createTables(tx: Transaction, backend: Database["backend"]): Promise<void> {
   const { rows } = await tx.query<{ readonly id: number; readonly dimensions: number }>(
     "select id, dimensions from embedding_models order by id",
   );
-  for (const model of rows) await createEmbeddingTable(tx, model);
+  for (const model of rows) await createEmbeddingTable(tx, backend, model);
 }
 
 async function targetOf(

@@ -35,7 +35,7 @@ export async function ensureModel(database: Database, name: string, dimensions: 
       );
       const model = await findModel(tx, name, stored);
       if (model === null) throw new Error("The embedding model that was just listed is not there.");
-      await createEmbeddingTable(tx, model);
+      await createEmbeddingTable(tx, database.backend, model);
       return model;
     },
     { lockTimeoutMs: LOCK_TIMEOUT_MS },

@@ -78,7 +78,7 @@ export async function loadFeatures(
   const messages = idsOf("message");
   const summaries = idsOf("summary");
   const terms = query.terms.map(({ lexeme }) => `${values.add(quoteLexeme(lexeme))}::tsquery`);
-  const vector = query.model === null || request.vector === null ? null : `${values.add(request.vector)}::halfvec`;
+  const vector = query.model === null || request.vector === null ? null : values.add(request.vector);
   const identifiers =
     request.identifiers.length === 0
       ? null

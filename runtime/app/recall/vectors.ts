@@ -1,6 +1,6 @@
 import type { Database } from "../../contracts/database.ts";
 import type { SearchScope } from "../../contracts/memory.ts";
-import { embeddingTable, isQuantized, quantized } from "./embedding-tables.ts";
+import { embeddingTable, isQuantized, quantized, vectorType } from "./embedding-tables.ts";
 import { type Filters, isFiltered, messageConditions, summaryConditions } from "./filters.ts";
 import type { RowRef } from "./matches.ts";
 import type { EmbeddingModel } from "./query-analysis.ts";
@@ -49,7 +49,9 @@ const COMPARED = 4;
 /** Nearest first. Needs one transaction: how far the index is scanned is a setting of it. */
 export async function nearest(database: Database, model: EmbeddingModel, request: NearestRequest): Promise<RowRef[]> {
   const values = new Values();
-  const sql = isEachCheaper(request) ? amongFew(model, request, values) : throughIndex(model, request, values);
+  const sql = isEachCheaper(request)
+    ? amongFew(model, request, values)
+    : throughIndex(database.backend, model, request, values);
   const text = isFiltered(request.filters) ? plannedForItsValues(sql, request.nextNumber()) : sql;
   const brought = request.limit * (isQuantized(model.dimensions) ? COMPARED : 1);
   return database.transaction(async (tx) => {
@@ -67,6 +69,7 @@ export async function nearest(database: Database, model: EmbeddingModel, request
 }
 
 function throughIndex(
+  backend: Database["backend"],
   model: EmbeddingModel,
   { scope, filters, vector, limit }: NearestRequest,
   values: Values,
@@ -81,21 +84,22 @@ function throughIndex(
     ...(scope === "messages" ? [] : [passing("summary", "summaries", "s", summaryConditions(filters, values))]),
   ];
   const { dimensions } = model;
-  const near = `${values.add(vector)}::halfvec(${dimensions})`;
+  // Whatever is compared with a vector is taken for one of its type; what else is done with it needs to be told.
+  const near = values.add(vector);
   const rows = `${embeddingTable(model.id)} as v where ${conditions.map((condition) => `(${condition})`).join(" or ")}`;
   const most = `limit ${values.add(limit)}`;
   if (!isQuantized(dimensions)) return `select v.kind, v.id from ${rows} order by v.embedding <=> ${near} ${most}`;
   return `
 select kind, id from (
   select v.kind, v.id, v.embedding from ${rows}
-  order by ${quantized("v.embedding", dimensions)} <~> ${quantized(near, dimensions)} limit ${limit * COMPARED}
+  order by ${quantized("v.embedding", dimensions)} <~> ${quantized(`${near}::${vectorType(backend, dimensions)}`, dimensions)} limit ${limit * COMPARED}
 ) as rough order by embedding <=> ${near} ${most}`;
 }
 
 /** The fence lets no index over vectors walk past everything that the filters keep out. */
 function amongFew(model: EmbeddingModel, { scope, filters, vector, limit }: NearestRequest, values: Values): string {
   const table = embeddingTable(model.id);
-  const near = `${values.add(vector)}::halfvec(${model.dimensions})`;
+  const near = values.add(vector);
   const branches: string[] = [];
   const branch = (kind: RowRef["kind"], rows: string) =>
     branches.push(`

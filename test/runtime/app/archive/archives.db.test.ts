@@ -102,7 +102,7 @@ async function fill(database: Database): Promise<void> {
     "insert into embedding_models (name, dimensions, current) values ('tiny', 3, true) returning id, dimensions",
   );
   for (const { id, dimensions } of model.rows) {
-    await createEmbeddingTable(database, { id, dimensions });
+    await createEmbeddingTable(database, database.backend, { id, dimensions });
     await database.query(
       `insert into embeddings_${id} (kind, id, embedding) values ('message', $1, '[0.5,-1,2.25]'), ('summary', $2, '[1,0,0]')`,
       [rows[0]?.id, leaf],

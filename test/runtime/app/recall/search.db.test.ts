@@ -267,10 +267,10 @@ describeEachDatabase("search by vectors", (open) => {
       "insert into embedding_models (name, dimensions, current) values ('tiny', 3, true) returning id",
     );
     const id = models[0]?.id ?? 0;
-    await createEmbeddingTable(database, { id, dimensions: 3 });
+    await createEmbeddingTable(database, database.backend, { id, dimensions: 3 });
     const { rows } = await write(writerOf(database), "s", [said("ship"), said("desk"), said("sea")]);
     for (const [index, name] of ["ship", "desk", "sea"].entries()) {
-      await database.query(`insert into embeddings_${id} (kind, id, embedding) values ('message', $1, $2::halfvec)`, [
+      await database.query(`insert into embeddings_${id} (kind, id, embedding) values ('message', $1, $2)`, [
         rows[index]?.id,
         JSON.stringify(vectors[name]),
       ]);
