@@ -1,14 +1,13 @@
 /** From nothing to an agent that remembers, in containers, by the commands that an operator types. */
 
-import { once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { docker, uniqueName } from "../support/docker/containers.ts";
 import { ensureTestImages, IMAGES_TIMEOUT_MS } from "../support/docker/images.ts";
 import { operator } from "../support/operator.ts";
+import { freePort } from "../support/ports.ts";
 import { missingPlugins } from "../support/pulumi-plugins.ts";
 
 const TOKEN = "cairn_test-token-of-a-deployed-stack";
@@ -94,14 +93,4 @@ async function removeStack(stack: string): Promise<void> {
   if (volumes !== "") await docker("volume", "rm", "--force", ...volumes.split("\n"));
   await execa("docker", ["network", "rm", stack], { reject: false });
   await execa("docker", ["image", "rm", "--force", `${stack}:1`], { reject: false });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("no free port");
-  return address.port;
 }

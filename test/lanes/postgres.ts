@@ -6,11 +6,11 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { freePort } from "../support/ports.ts";
 import { EVENTUALLY_MS } from "./patience.ts";
 import { findPostgres } from "./postgres-binaries.ts";
 
@@ -147,16 +147,6 @@ async function answers(url: string): Promise<boolean> {
 
 function serverPid(folder: string): number {
   return Number(readFileSync(join(folder, "data", "postmaster.pid"), "utf8").split("\n")[0]);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("no free port");
-  return address.port;
 }
 
 function postgresUser(): Identity {

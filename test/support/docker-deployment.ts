@@ -6,9 +6,10 @@ import { createDockerDriver } from "../../control/deploy/drivers/docker/driver.t
 import type { DockerNodePlan, DockerPlan } from "../../infra/plan/types.ts";
 import { EVENTUALLY_MS } from "../lanes/patience.ts";
 import { ensureTestImages } from "./docker/images.ts";
-import { docker, freePort, removeStack, standInImage, uniqueName } from "./docker-lane.ts";
+import { docker, removeStack, standInImage, uniqueName } from "./docker-lane.ts";
 import { createTestStack, type StackInput, type TestStack } from "./docker-stack.ts";
 import { dockerPlan, nodePlan } from "./docker-target.ts";
+import { freePort } from "./ports.ts";
 
 /** What the stand-in tells of its container. */
 const viewShape = z.object({

@@ -2,7 +2,6 @@
 
 import { createHash, randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
@@ -26,15 +25,6 @@ export async function removeStack(stack: string): Promise<void> {
   if (volumes.length > 0) await docker("volume", "rm", ...volumes);
   const networks = await lines("network", "ls", "--quiet", "--filter", label);
   if (networks.length > 0) await docker("network", "rm", ...networks);
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (typeof address === "object" && address !== null) return address.port;
-  throw new Error("no port was given");
 }
 
 const SERVER = `

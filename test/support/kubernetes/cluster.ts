@@ -8,12 +8,12 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, openSync, readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { execa } from "execa";
 import { stringify } from "yaml";
+import { freePort } from "../ports.ts";
 import { type KubernetesBinaries, kubernetesBinaries } from "./binaries.ts";
 
 const START_MS = 90_000;
@@ -53,7 +53,7 @@ async function bringUp(
   children: ChildProcess[],
   stop: () => Promise<void>,
 ): Promise<Cluster> {
-  const [clientPort, peerPort, apiPort] = await freePorts(3);
+  const [clientPort, peerPort, apiPort] = await Promise.all([freePort(), freePort(), freePort()]);
   const etcd = `http://127.0.0.1:${clientPort}`;
   const peer = `http://127.0.0.1:${peerPort}`;
   const run = (name: string, program: string, args: readonly string[]) =>
@@ -162,20 +162,4 @@ function lastWords(directory: string): string {
     .filter(existsSync)
     .map((log) => readFileSync(log, "utf8").trim().split("\n").slice(-5).join("\n"))
     .join("\n");
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer().listen(0, "127.0.0.1");
-      await once(server, "listening");
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => {
-    const address = server.address();
-    return typeof address === "object" && address !== null ? address.port : 0;
-  });
-  await Promise.all(servers.map((server) => once(server.close(), "close")));
-  return ports;
 }

@@ -3,11 +3,12 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EVENTUALLY_MS } from "../../lanes/patience.ts";
+import { freePort } from "../ports.ts";
 
 export interface SshServer {
   readonly host: string;
@@ -94,16 +95,6 @@ async function key(folder: string, name: string): Promise<string> {
   execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "", "-f", join(folder, name)]);
   const [kind, data] = (await readFile(join(folder, `${name}.pub`), "utf8")).trim().split(" ");
   return `${kind} ${data}`;
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("no free port");
-  return address.port;
 }
 
 async function listening(server: ChildProcess, port: number, words: () => string): Promise<void> {

@@ -10,7 +10,8 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { openSsh, type Ssh, type SshHost } from "../../../../control/deploy/ssh/ssh.ts";
 import { commandLine, script } from "../../../../infra/components/proxmox/shell.ts";
-import { freePort, type SshServer, startSshd } from "../../../support/ssh/sshd.ts";
+import { closedPort } from "../../../support/ports.ts";
+import { type SshServer, startSshd } from "../../../support/ssh/sshd.ts";
 
 let server: SshServer;
 let ssh: Ssh;
@@ -72,7 +73,7 @@ describe("ssh", () => {
   });
 
   it("says that nobody listens", async () => {
-    const error = await failing({ port: await freePort() });
+    const error = await failing({ port: await closedPort() });
     expect(error).toMatchObject({ code: "INFRA_HOST_UNREACHABLE", message: expect.stringMatching(/refused|reached/) });
   });
 

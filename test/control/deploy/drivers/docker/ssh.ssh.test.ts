@@ -14,7 +14,8 @@ import type { SshAddress } from "../../../../../infra/components/docker/address.
 import { has } from "../../../../lanes/tools.ts";
 import { dockerPlan, nodePlan } from "../../../../support/docker-target.ts";
 import { createFakeTools, type FakeTools } from "../../../../support/fake-tools.ts";
-import { freePort, type SshServer, startSshd } from "../../../../support/ssh/sshd.ts";
+import { closedPort } from "../../../../support/ports.ts";
+import { type SshServer, startSshd } from "../../../../support/ssh/sshd.ts";
 
 const signal = new AbortController().signal;
 let server: SshServer;
@@ -98,7 +99,7 @@ test("a host with another key than before, a new one, and one that does not know
     code: "INFRA_HOST_UNREACHABLE",
     details: { hint: expect.stringContaining("key") },
   });
-  const nobody = { ...address, port: await freePort() };
+  const nobody = { ...address, port: await closedPort() };
   await expect(runRemote(nobody, ["true"], signal)).rejects.toMatchObject({ code: "INFRA_HOST_UNREACHABLE" });
 });
 
