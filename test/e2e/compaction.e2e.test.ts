@@ -129,7 +129,7 @@ describe("a captured session", () => {
       );
       const first = await running(deployment);
       await capture(first, "harbour", 12);
-      await server.waitForRequests(1, 60_000);
+      await server.waitForRequests(1);
       first.signal("SIGKILL");
       await first.exited;
       server.release("first");
@@ -153,7 +153,7 @@ describe("a captured session", () => {
     const deployment = await deploy(server, { postgres: { connection_string: proxy.url } });
     const node = await running(deployment);
     await capture(node, "ferry", 12);
-    await server.waitForRequests(1, 60_000);
+    await server.waitForRequests(1);
     proxy.away();
     server.release("away");
     setTimeout(() => proxy.back(), 1_500);

@@ -88,7 +88,7 @@ describe("a tool call that is appended", () => {
 
     server.setFault(() => ({ kind: "status", status: 400, message: "model tiny is not loaded" }));
     await append(node, "kubectl drain");
-    await server.waitForRequests(2, 60_000);
+    await server.waitForRequests(2);
     const store = new Client({ connectionString: url });
     await store.connect();
     // Its attempts would take minutes: the next one is its last, and it is due.
@@ -146,11 +146,11 @@ describe("a tool call that is appended", () => {
     const deployment = await deploy(server);
     const killed = await startNode(deployment);
     await append(killed, "rsync backup");
-    await server.waitForRequests(1, 60_000);
+    await server.waitForRequests(1);
     killed.signal("SIGKILL");
     await killed.exited;
     const stopped = await startNode(deployment);
-    await server.waitForRequests(2, 60_000);
+    await server.waitForRequests(2);
     stopped.signal("SIGTERM");
     expect(await stopped.exited).toBe(0);
     expect(server.counters().open).toBe(0);

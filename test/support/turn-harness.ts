@@ -89,8 +89,8 @@ export async function startHarness(options: HarnessOptions) {
   const boot = randomUUID();
   const limits: TurnLimits = {
     maxToolIterations: 5,
-    turnTimeoutMs: 30_000,
-    leaseMs: 30_000,
+    turnTimeoutMs: 600_000,
+    leaseMs: 600_000,
     contextTokens: 1_000,
     timezone: "UTC",
     maxActiveTurns: 16,

@@ -98,7 +98,7 @@ describe.skipIf(cluster === undefined)("doctor on a PostgreSQL server", () => {
     const others = CHECKS.filter(({ id }) => id.startsWith("database."));
     const scene = await scenes("");
     const { checks } = await runChecks([vandal, ...others], scene, {
-      timeoutMs: 20_000,
+      timeoutMs: EVENTUALLY_MS,
       signal: new AbortController().signal,
     });
     expect(checks).toHaveLength(others.length + 1);
@@ -116,7 +116,7 @@ describe.skipIf(cluster === undefined)("doctor on a PostgreSQL server", () => {
 
   async function scenes(more: string, seen = {}, url = database.url) {
     const yaml = `${MINIMAL}memory:\n  postgres:\n    connection_string: ${JSON.stringify(url)}\n    ${more}\n`;
-    return sceneWith({ yaml, seen, lookMs: 20_000, root: join(ROOT) });
+    return sceneWith({ yaml, seen, lookMs: EVENTUALLY_MS, root: join(ROOT) });
   }
 
   async function connected(): Promise<Client> {

@@ -12,6 +12,7 @@ import { applyRepairs } from "../../../control/doctor/repair/apply.ts";
 import { describeRepair, lineDiff } from "../../../control/doctor/repair/diff.ts";
 import { renameKey } from "../../../control/doctor/repair/rename-keys.ts";
 import type { Planned, Repair } from "../../../control/doctor/repair/repair.ts";
+import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 import { MINIMAL, temporaryDirectory } from "../../support/deployment.ts";
 import { NO_TOOLS, ROOT, type SceneSpec, sceneWith, VERSION } from "./scene.ts";
 
@@ -278,7 +279,7 @@ async function deployment(spec: SceneSpec) {
     cwd: place.dir,
     root: ROOT,
     version: VERSION,
-    timeoutMs: 10_000,
+    timeoutMs: EVENTUALLY_MS,
     probe: NO_TOOLS,
     signal: ended.signal,
   };

@@ -7,6 +7,7 @@ import { CHECKS } from "../../../control/doctor/checks/index.ts";
 import { examine, examineAndFix } from "../../../control/doctor/doctor.ts";
 import { CATEGORIES, reportSchema } from "../../../control/doctor/report.ts";
 import { runChecks } from "../../../control/doctor/run.ts";
+import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 import { SCHEMA_FILE, schemaText } from "./published-schema.ts";
 import { NO_TOOLS, ROOT, type SceneSpec, sceneWith, VERSION } from "./scene.ts";
 
@@ -95,7 +96,10 @@ memory: { postgres: { connection_string: "postgresql://u:in-the-url@127.0.0.1:1/
   it("is made without a home directory: what needs one is skipped, and says so", async () => {
     const scene = await sceneWith({ home: false });
     expect(scene.place.home).toBeNull();
-    const { checks } = await runChecks(CHECKS, scene, { timeoutMs: 20_000, signal: new AbortController().signal });
+    const { checks } = await runChecks(CHECKS, scene, {
+      timeoutMs: EVENTUALLY_MS,
+      signal: new AbortController().signal,
+    });
     const failed = checks.filter(({ status }) => status === "fail").map(({ id }) => id);
     expect(failed).toEqual(["system.home", "workspace.exists"]);
     expect(checks.find(({ id }) => id === "system.disk")).toMatchObject({
@@ -115,7 +119,7 @@ async function deployment(spec: SceneSpec) {
     cwd: place.dir,
     root: ROOT,
     version: VERSION,
-    timeoutMs: 10_000,
+    timeoutMs: EVENTUALLY_MS,
     probe: NO_TOOLS,
     signal: ended.signal,
   };

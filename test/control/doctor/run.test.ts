@@ -5,6 +5,7 @@ import { CHECKS } from "../../../control/doctor/checks/index.ts";
 import { runChecks } from "../../../control/doctor/run.ts";
 import { selectChecks } from "../../../control/doctor/select.ts";
 import { UsageError } from "../../../control/output/failure.ts";
+import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 import { sceneWith } from "./scene.ts";
 
 const GOOD = check("system.good", async () => ({ status: "pass", message: "Good." }));
@@ -99,7 +100,10 @@ describe("running checks", () => {
       },
     });
     const database = CHECKS.filter(({ id }) => id.startsWith("database.") || id.startsWith("system."));
-    const { checks } = await runChecks(database, scene, { timeoutMs: 5_000, signal: new AbortController().signal });
+    const { checks } = await runChecks(database, scene, {
+      timeoutMs: EVENTUALLY_MS,
+      signal: new AbortController().signal,
+    });
     expect(looks).not.toHaveLength(0);
     expect(checks.find(({ id }) => id === "database.reachable")).toMatchObject({
       status: "fail",
@@ -143,6 +147,6 @@ function check(id: Check["id"], work: Check["run"]): Check {
   return { id, subject: "something", run: work };
 }
 
-async function run(checks: readonly Check[], timeoutMs = 5_000) {
+async function run(checks: readonly Check[], timeoutMs = EVENTUALLY_MS) {
   return runChecks(checks, await sceneWith(), { timeoutMs, signal: new AbortController().signal });
 }

@@ -10,6 +10,7 @@ import { findPlace } from "../../../control/doctor/scene/place.ts";
 import { createScene, type Scene } from "../../../control/doctor/scene/scene.ts";
 import type { Health } from "../../../runtime/client/index.ts";
 import type { Environment } from "../../../runtime/config/index.ts";
+import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 import { deploymentDirectory, MINIMAL } from "../../support/deployment.ts";
 
 export const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
@@ -41,7 +42,7 @@ export const NO_TOOLS: DeploymentProbe = {
 };
 
 export async function sceneWith(spec: SceneSpec = {}): Promise<Scene> {
-  const { yaml = MINIMAL, env, mode, files = {}, variables = {}, seen = {}, lookMs = 1_500 } = spec;
+  const { yaml = MINIMAL, env, mode, files = {}, variables = {}, seen = {}, lookMs = EVENTUALLY_MS } = spec;
   const dir = await deploymentDirectory({
     ...(yaml === null ? {} : { yaml }),
     ...(env === undefined ? {} : { env }),

@@ -215,7 +215,7 @@ describe("the browser of a login", () => {
     const { cli, oauth } = await scene();
     const browser = join(cli.home, "browser");
     await writeFile(browser, `#!/bin/sh\nprintf '%s' "$1" > "${cli.home}/opened"\n`, { mode: 0o755 });
-    const child = cli.start(["login", "--timeout", "60"], { env: { BROWSER: browser } });
+    const child = cli.start(["login", "--timeout", "600"], { env: { BROWSER: browser } });
     const outcome = outcomeOf(child);
     await expect.poll(() => readFile(join(cli.home, "opened"), "utf8").catch(() => "")).not.toBe("");
     await fetch(oauth.consent(await readFile(join(cli.home, "opened"), "utf8")));

@@ -3,13 +3,14 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { localServer, localServers } from "../../../control/wizard/catalogue.ts";
 import { detectFacts, type FactOptions } from "../../../control/wizard/detect/facts.ts";
+import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 
 /** What is taken where nothing is said. */
-async function detectProvider({ timeoutMs, ...options }: Omit<FactOptions, "tools"> & { readonly timeoutMs?: number }) {
+async function detectProvider({ timeoutMs = EVENTUALLY_MS, ...options }: Omit<FactOptions, "tools"> & { readonly timeoutMs?: number }) {
   const facts = await detectFacts({
     ...options,
     tools: [],
-    ...(timeoutMs === undefined ? {} : { serverTimeoutMs: timeoutMs }),
+    serverTimeoutMs: timeoutMs,
   });
   return facts.provider;
 }

@@ -6,6 +6,7 @@ import { chooseKey, fingerprintOf, readHostKey } from "../../../control/wizard/d
 import { temporaryDirectory } from "../../support/deployment.ts";
 import { createFakeTools } from "../../support/fake-tools.ts";
 import { HOST_FINGERPRINT, HOST_KEY } from "../../support/terminal/setup-session.ts";
+import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 
 async function machine(answers: Readonly<Record<string, string>>) {
   const tools = await createFakeTools();
@@ -14,7 +15,7 @@ async function machine(answers: Readonly<Record<string, string>>) {
   return { tools, env: { PATH: tools.directory, HOME: await temporaryDirectory() } };
 }
 
-const look = (env: Record<string, string>, toolTimeoutMs = 5_000) =>
+const look = (env: Record<string, string>, toolTimeoutMs = EVENTUALLY_MS) =>
   detectFacts({ env, tools: TOOLS, localServers: [], toolTimeoutMs, timezone: "UTC" });
 
 describe("what a machine has", () => {
@@ -52,7 +53,7 @@ describe("what a machine has", () => {
     ["are ended by a signal", "kill -9 $$"],
   ])("is found out, whatever the tools do: they %s", async (_what, answer) => {
     const { env } = await machine(Object.fromEntries([...TOOLS, "ssh-add"].map((name) => [name, answer])));
-    const facts = await look({ ...env, SSH_AUTH_SOCK: "/nowhere" }, answer.includes("sleep") ? 300 : 10_000);
+    const facts = await look({ ...env, SSH_AUTH_SOCK: "/nowhere" }, answer.includes("sleep") ? 300 : EVENTUALLY_MS);
     expect(facts.docker?.version ?? null).toBeNull();
     expect(facts).toMatchObject({ pulumi: null, kubernetes: null, provider: { id: "offline" } });
   });

@@ -8,7 +8,6 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { setTimeout as sleep } from "node:timers/promises";
 
 export interface OAuthFakeOptions {
   readonly clientId: string;
@@ -18,8 +17,8 @@ export interface OAuthFakeOptions {
 }
 
 export interface OAuthFault {
-  /** Milliseconds before the token endpoint answers. */
-  readonly delayMs?: number;
+  /** The token endpoint answers once this has resolved. */
+  readonly hold?: Promise<unknown>;
   /** Answers with this status and no OAuth. */
   readonly status?: number;
   /** Answers 200 with a page. */
@@ -76,7 +75,7 @@ export async function startOAuthFake(options: OAuthFakeOptions): Promise<OAuthFa
     const grant = form.get("grant_type");
     if (grant === "authorization_code" || grant === "refresh_token") counts[grant] += 1;
     const fault = faults.shift();
-    if (fault?.delayMs) await sleep(fault.delayMs);
+    await fault?.hold;
     if (fault?.status) return json(response, fault.status, { message: "broken" });
     if (fault?.garbage) return void response.end("<!doctype html><title>Hello</title>");
     if (form.get("client_id") !== options.clientId) return json(response, 401, { error: "invalid_client" });

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { chmod, mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
@@ -47,7 +48,8 @@ describe("a token of a login", () => {
 
   it("is not handed out when it cannot be written: nobody could refresh it then", async () => {
     const { tokens, home, oauth } = await loggedIn({ leftS: 200 });
-    oauth.fail({ delayMs: 500 });
+    const answer = Promise.withResolvers<void>();
+    oauth.fail({ hold: answer.promise });
     const asked = tokens().token();
     asked.catch(() => undefined);
     await expect.poll(() => oauth.counts.refresh_token).toBe(1);
@@ -55,23 +57,34 @@ describe("a token of a login", () => {
     const path = credentialsPath(home, "anthropic");
     await rm(path);
     await mkdir(join(path, "in-the-way"), { recursive: true });
+    answer.resolve();
     await expect(asked).rejects.toMatchObject({ code: "CONFIG_UNWRITABLE" });
   });
 
   it("is refreshed once for many requests at the same time", async () => {
     const { tokens, oauth } = await loggedIn({ leftS: 10 });
     const one = tokens();
-    oauth.fail({ delayMs: 100 });
-    const got = await Promise.all(Array.from({ length: 20 }, () => one.token()));
+    const answer = Promise.withResolvers<void>();
+    oauth.fail({ hold: answer.promise });
+    const asked = Array.from({ length: 20 }, () => one.token());
+    await expect.poll(() => oauth.counts.refresh_token).toBe(1);
+    answer.resolve();
+    const got = await Promise.all(asked);
     expect(new Set(got)).toEqual(new Set([oauth.accessToken()]));
     expect(oauth.counts.refresh_token).toBe(1);
   });
 
   it("is refreshed once for several processes, and no refresh token is used twice", async () => {
     const { home, oauth } = await loggedIn({ leftS: 10 });
-    oauth.fail({ delayMs: 300 });
+    const answer = Promise.withResolvers<void>();
+    oauth.fail({ hold: answer.promise });
     const ask = () => promisify(execFile)(process.execPath, [CHILD, home, oauth.tokenUrl, CLIENT_ID]);
-    const got = await Promise.all([ask(), ask(), ask()]);
+    const asked = Promise.all([ask(), ask(), ask()]);
+    await expect.poll(() => oauth.counts.refresh_token).toBe(1);
+    // The others have time to come, too.
+    await sleep(300);
+    answer.resolve();
+    const got = await asked;
     const wanted = createHash("sha256")
       .update(oauth.accessToken() ?? "")
       .digest("hex");
@@ -94,11 +107,13 @@ describe("a token of a login", () => {
   it("ends one request's wait without ending the others'", async () => {
     const { tokens, oauth } = await loggedIn({ leftS: 10 });
     const one = tokens();
-    oauth.fail({ delayMs: 200 });
+    const answer = Promise.withResolvers<void>();
+    oauth.fail({ hold: answer.promise });
     const stop = new AbortController();
     const [left, stays] = [one.token(stop.signal), one.token()];
     stop.abort(new Error("the user went away"));
     await expect(left).rejects.toThrow("the user went away");
+    answer.resolve();
     expect(await stays).toBe(oauth.accessToken());
   });
 });
@@ -188,7 +203,7 @@ describe("the file of a login", () => {
     const order: string[] = [];
     const slow = aloneWithCredentials(home, "anthropic", async () => {
       order.push("first in");
-      await new Promise((resolve) => setTimeout(resolve, 150));
+      await sleep(150);
       order.push("first out");
     });
     await aloneWithCredentials(home, "anthropic", async () => void order.push("second"));

@@ -10,6 +10,7 @@ import { createOllamaEmbedding } from "../../../runtime/plugins/embeddings/ollam
 import { createEmbedder } from "../../../runtime/workers/embedder.ts";
 import { createJobQueue } from "../../../runtime/workers/queue.ts";
 import type { FakeEncoder } from "../../fakes/embeddings/index.ts";
+import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 import { describeEachDatabase, silent } from "../../support/databases.ts";
 import { memoryOf, said, write, writerOf } from "../../support/memory.ts";
 import { embedderOf, fakeEncoder, models } from "../app/embedding/support.ts";
@@ -41,7 +42,7 @@ describeEachDatabase("the embedder", (open, backend) => {
     const fake = await fakeEncoder();
     const { writer } = await startNode(database, fake, "one");
     const service = createOllamaEmbedding({ model: "words", baseUrl: fake.url });
-    const queries = createQueryEmbedding({ service, logger: silent, deadlineMs: 10_000 });
+    const queries = createQueryEmbedding({ service, logger: silent, deadlineMs: EVENTUALLY_MS });
     const memory = memoryOf(database, { writer, embed: queries.embed });
     await write(writer, "s", [
       said("My physician purchased an automobile."),

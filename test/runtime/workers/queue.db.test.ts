@@ -6,7 +6,7 @@ import { createJobQueue } from "../../../runtime/workers/queue.ts";
 import { describeEachDatabase, silent } from "../../support/databases.ts";
 import { eventually } from "../../support/eventually.ts";
 
-const TIMEOUT = 60_000;
+const TIMEOUT = 180_000;
 
 describeEachDatabase("job queue", (open) => {
   let database: Database;

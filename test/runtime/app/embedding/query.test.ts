@@ -1,15 +1,16 @@
 /** Vectors of queries: quick, remembered, and never waited for while the encoder is away. */
 
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { createQueryEmbedding, type QueryEmbeddingDeps } from "../../../../runtime/app/embedding/query.ts";
 import { createOllamaEmbedding } from "../../../../runtime/plugins/embeddings/ollama/index.ts";
 import type { FakeEncoder } from "../../../fakes/embeddings/index.ts";
+import { EVENTUALLY_MS } from "../../../lanes/patience.ts";
 import { silent } from "../../../support/silent.ts";
 import { fakeEncoder } from "./support.ts";
 
 function queriesOf(fake: FakeEncoder, options: Partial<QueryEmbeddingDeps> = {}) {
   const service = createOllamaEmbedding({ model: "words", baseUrl: fake.url });
-  return createQueryEmbedding({ service, logger: silent, deadlineMs: 10_000, restMs: 50, ...options });
+  return createQueryEmbedding({ service, logger: silent, deadlineMs: EVENTUALLY_MS, restMs: 50, ...options });
 }
 
 const model = { id: 1, name: "words", dimensions: 64 };
@@ -39,12 +40,26 @@ describe("the vector of a query", () => {
 
   it("is not waited for while the encoder is away; a look beside the queries finds it back", async () => {
     const fake = await fakeEncoder({ fault: () => ({ kind: "hang" }) });
-    const { embed, settled } = queriesOf(fake, { deadlineMs: 250 });
-    for (let n = 0; n < 2; n += 1) expect(await embed(`query ${n}`, undefined, model)).toBeNull();
-    expect(fake.requests).toHaveLength(2);
+    const { embed, settled } = queriesOf(fake);
+    // Every deadline runs out when the test says so, which is when the request has arrived.
+    const deadlines: AbortController[] = [];
+    const timeout = vi.spyOn(AbortSignal, "timeout").mockImplementation(() => {
+      const deadline = new AbortController();
+      deadlines.push(deadline);
+      return deadline.signal;
+    });
+    const runOut = () => deadlines.forEach((deadline) => void deadline.abort(new Error("too late")));
+    for (let n = 1; n <= 2; n += 1) {
+      const answer = embed(`query ${n}`, undefined, model);
+      await expect.poll(() => fake.requests.length).toBe(n);
+      runOut();
+      expect(await answer).toBeNull();
+    }
     for (let n = 0; n < 50; n += 1) expect(await embed(`more ${n}`, undefined, model)).toBeNull();
     expect(fake.requests.length).toBeLessThanOrEqual(3);
     fake.setFault(undefined);
+    timeout.mockRestore();
+    runOut();
     await expect
       .poll(async () => {
         await embed("knock", undefined, model);
@@ -56,7 +71,7 @@ describe("the vector of a query", () => {
 
   it("is not waited for either by the query that comes when the encoder has been left alone for long enough", async () => {
     const fake = await fakeEncoder({ fault: () => ({ kind: "status", status: 500 }) });
-    const { embed, settled } = queriesOf(fake, { deadlineMs: 2_000, restMs: 1 });
+    const { embed, settled } = queriesOf(fake, { restMs: 1 });
     for (let n = 0; n < 2; n += 1) await embed(`query ${n}`, undefined, model);
     fake.setFault(() => ({ kind: "hold" }));
     await expect

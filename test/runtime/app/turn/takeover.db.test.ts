@@ -2,7 +2,6 @@
 
 import { afterEach, expect, it } from "vitest";
 import type { Tool } from "../../../../runtime/contracts/tool.ts";
-import { EVENTUALLY_MS } from "../../../lanes/patience.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 import {
   end,
@@ -111,25 +110,27 @@ describeEachDatabase("takeover of turns", (open) => {
     const gate = Promise.withResolvers<void>();
     // The paused runner's clock stands still, so that it does not notice by itself that its lease has ended.
     const paused = { now: realClock.now, monotonic: () => 0 };
-    const limits = { leaseMs: 1_000 };
     const slow = await startDoomed({
       script: twoCalls,
       tools: [tool("first", () => gate.promise), tool("second"), tool("third")],
-      limits,
       clock: paused,
     });
     const { turnId } = await slow.turns.accept(slow.message("go"));
     await expect.poll(() => counts).toEqual({ first: 1 });
     await slow.die();
+    const database = await open();
+    await database.query("update leases set expires_at = now() - interval '1 second' where name = $1", [
+      `agent:${slow.agentName}`,
+    ]);
+    await database.query("update turns set lease_until = now() - interval '1 second' where id = $1", [turnId]);
 
     const other = await start({
       script: twoCalls,
       tools: [tool("first"), tool("second"), tool("third")],
-      limits,
       agent: { name: slow.agentName },
       node: "another-node",
     });
-    const result = await other.turns.wait(other.agentName, turnId, AbortSignal.timeout(EVENTUALLY_MS));
+    const result = await other.turns.wait(other.agentName, turnId);
     const before = await other.transcript();
     gate.resolve();
     await new Promise((resolve) => setTimeout(resolve, 300));
@@ -223,7 +224,7 @@ describeEachDatabase("takeover of turns", (open) => {
 
   it("refuses to be a second node of the same identity while the first lives, and takes over when that has ended", async () => {
     const script: HarnessOptions["script"] = ({ messages }) => [text(`re: ${String(messages.at(-1)?.content)}`), end()];
-    const limits = { leaseMs: 1_000 };
+    const limits = { leaseMs: 5_000 };
     const one = await start({ script, limits, place: "here" });
     const copy = { script, limits, place: "a copy", agent: { name: one.agentName }, node: one.node.id };
     const refused = start(copy);

@@ -176,13 +176,15 @@ describeEachDatabase("turns", (open) => {
   });
 
   it("runs calls that only read side by side, and others one after the other", async () => {
-    let now = 0;
+    const now: Record<string, number> = { read: 0, write: 0 };
     const most: Record<string, number> = { read: 0, write: 0 };
+    const together = Promise.withResolvers<void>();
     const counted = (name: string) => async () => {
-      now++;
-      most[name] = Math.max(most[name] ?? 0, now);
-      await sleep(20);
-      now--;
+      now[name] = (now[name] ?? 0) + 1;
+      most[name] = Math.max(most[name] ?? 0, now[name]);
+      if (now["read"] === 3) together.resolve();
+      await (name === "read" ? together.promise : sleep(20));
+      now[name] -= 1;
       return { content: name };
     };
     const calls = (name: string) => [1, 2, 3].map((n) => toolCall(`${name}${n}`, name));

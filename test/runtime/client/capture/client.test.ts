@@ -204,8 +204,17 @@ describe("keeping what cannot be delivered", () => {
   test.each(["silent", "cut"] as const)(
     "a batch that the node never answers (%s) holds up its own session alone; a node that answers none is left in peace",
     async (fault) => {
-      const { node, create } = await setUp();
-      const client = create({ timeoutMs: 300 });
+      const { node, client } = await setUp();
+      // The deadline of a request runs out when the node has decided never to answer it.
+      const deadlines: AbortController[] = [];
+      vi.spyOn(AbortSignal, "timeout").mockImplementation(() => {
+        deadlines.push(new AbortController());
+        return deadlines.at(-1)?.signal ?? AbortSignal.abort();
+      });
+      const never = () => {
+        if (fault === "silent") deadlines.at(-1)?.abort(new DOMException("too late", "TimeoutError"));
+        return fault;
+      };
       node.answer = () => 503;
       for (const [session, id] of [
         ["bad", 1],
@@ -215,7 +224,7 @@ describe("keeping what cannot be delivered", () => {
       ] as const) {
         await client.send(batch(session, id));
       }
-      node.answer = ({ session_key }) => (session_key === "bad" ? fault : 200);
+      node.answer = ({ session_key }) => (session_key === "bad" ? never() : 200);
       expect(await client.replay()).toMatchObject({ stored: 2, dead: 0, waiting: 2 });
       expect(node.stored.get("good")).toEqual(["1", "2"]);
       expect((await client.send(batch("new", 1))).deliveries).toMatchObject([{ outcome: "stored" }]);
@@ -228,7 +237,7 @@ describe("keeping what cannot be delivered", () => {
       let asked = 0;
       node.answer = () => {
         asked += 1;
-        return fault;
+        return never();
       };
       expect(await client.replay()).toMatchObject({ stored: 0, waiting: 5 });
       expect(asked).toBe(2);

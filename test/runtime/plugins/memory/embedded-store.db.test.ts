@@ -11,7 +11,7 @@ import { openEmbedded } from "../../../../runtime/plugins/memory/embedded/index.
 import { Upkeep } from "../../../../runtime/plugins/memory/embedded/upkeep.ts";
 import { createEmbeddedCopy, silent } from "../../../support/databases.ts";
 
-const TIMEOUT = 120_000;
+const TIMEOUT = 300_000;
 const WRITER = fileURLToPath(new URL("../../../support/embedded-writer.ts", import.meta.url));
 
 describe("the embedded store", { timeout: TIMEOUT }, () => {

@@ -85,9 +85,11 @@ describeEachDatabase("transactions", (open, backend) => {
 
   it("lets work that was started inside a transaction use the database after it", async () => {
     const later = Promise.withResolvers<unknown>();
+    const ended = Promise.withResolvers<void>();
     await database.transaction(async () => {
-      setTimeout(() => later.resolve(database.query("select 1 as one")), 20);
+      void ended.promise.then(() => later.resolve(database.query("select 1 as one")));
     });
+    ended.resolve();
     await expect(later.promise).resolves.toMatchObject({ rows: [{ one: 1 }] });
   });
 

@@ -9,6 +9,7 @@ import { createOpenaiCompatibleProvider } from "../../../../runtime/plugins/prov
 import { startAnthropicFake } from "../../../fakes/anthropic/index.ts";
 import { startOpenAiFake } from "../../../fakes/openai/index.ts";
 import type { FakeOptions, FakeServer } from "../../../fakes/shared/server.ts";
+import { EVENTUALLY_MS } from "../../../lanes/patience.ts";
 
 export const KEY = "sk-test-0123456789abcdef";
 
@@ -32,7 +33,7 @@ const complete = (settings: Partial<ProviderSettings>, model: string): ProviderS
   model,
   apiKey: KEY,
   maxRetries: 0,
-  timeoutMs: 5_000,
+  timeoutMs: EVENTUALLY_MS,
   logger: silentLogger,
   ...settings,
 });

@@ -6,6 +6,7 @@ import {
   type ProviderSettings,
 } from "../../../../../runtime/plugins/providers/anthropic/index.ts";
 import { startAnthropicFake } from "../../../../fakes/anthropic/index.ts";
+import { EVENTUALLY_MS } from "../../../../lanes/patience.ts";
 import { type LoggedIn, loggedIn } from "../../../../support/login/credentials.ts";
 import { silent } from "../../../../support/silent.ts";
 import { chunks, failure, says, textIn } from "../support.ts";
@@ -24,7 +25,7 @@ async function scene(
     model: "claude-sonnet-4-6",
     baseUrl: api.baseUrl,
     maxRetries: 0,
-    timeoutMs: 5_000,
+    timeoutMs: EVENTUALLY_MS,
     logger: silent,
     login: login.tokens(),
     ...settings,

@@ -4,6 +4,7 @@ import type { Provider } from "../../../../../runtime/contracts/provider.ts";
 import { createAnthropicProvider } from "../../../../../runtime/plugins/providers/anthropic/index.ts";
 import { startAnthropicFake } from "../../../../fakes/anthropic/index.ts";
 import type { FakeServer } from "../../../../fakes/shared/server.ts";
+import { EVENTUALLY_MS } from "../../../../lanes/patience.ts";
 import { chunks, failure, KEY, says, silentLogger, textIn } from "../support.ts";
 
 let fake: FakeServer;
@@ -21,7 +22,7 @@ const create = (settings: Partial<Parameters<typeof createAnthropicProvider>[0]>
     apiKey: KEY,
     baseUrl: fake.baseUrl,
     maxRetries: 0,
-    timeoutMs: 5_000,
+    timeoutMs: EVENTUALLY_MS,
     logger: silentLogger,
     ...settings,
   });

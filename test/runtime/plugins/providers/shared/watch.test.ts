@@ -1,0 +1,58 @@
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { createWatch } from "../../../../../runtime/plugins/providers/shared/watch.ts";
+
+/** The watch over one call, with a body that comes when the test says so, and a clock that stands still meanwhile. */
+
+const TIMEOUT_MS = 1_000;
+const BYTES = new TextEncoder().encode("data: {}\n\n");
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+});
+
+async function answered() {
+  const { promise, resolve } = Promise.withResolvers<ReadableStreamDefaultController<Uint8Array>>();
+  const body = new ReadableStream<Uint8Array>({ start: resolve });
+  const watch = createWatch({ timeoutMs: TIMEOUT_MS, fetch: async () => new Response(body) });
+  const response = await watch.fetch("http://127.0.0.1/");
+  const reader = response.body?.getReader();
+  if (reader === undefined) throw new Error("there is no body");
+  return { watch, reader, server: await promise };
+}
+
+describe("the watch over a call", () => {
+  it("waits for a slow stream as long as something comes, and gives up once nothing does", async () => {
+    const { watch, reader, server } = await answered();
+    for (let n = 0; n < 10; n += 1) {
+      const read = reader.read();
+      await vi.advanceTimersByTimeAsync(TIMEOUT_MS - 1);
+      server.enqueue(BYTES);
+      expect(await read).toEqual({ done: false, value: BYTES });
+    }
+    expect(watch.silent()).toBe(false);
+    void reader.read();
+    await vi.advanceTimersByTimeAsync(TIMEOUT_MS);
+    expect(watch.silent()).toBe(true);
+    expect(watch.signal.reason).toMatchObject({ name: "TimeoutError" });
+  });
+
+  it("does not take a slow reader for a silent server", async () => {
+    const { watch, reader, server } = await answered();
+    for (let n = 0; n < 3; n += 1) server.enqueue(BYTES);
+    for (let n = 0; n < 3; n += 1) {
+      expect(await reader.read()).toEqual({ done: false, value: BYTES });
+      await vi.advanceTimersByTimeAsync(10 * TIMEOUT_MS);
+    }
+    expect(watch.silent()).toBe(false);
+  });
+
+  it("gives up on a server that never answers", async () => {
+    const watch = createWatch({ timeoutMs: TIMEOUT_MS, fetch: () => new Promise(() => {}) });
+    void watch.fetch("http://127.0.0.1/");
+    await vi.advanceTimersByTimeAsync(TIMEOUT_MS - 1);
+    expect(watch.silent()).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(watch.silent()).toBe(true);
+  });
+});
