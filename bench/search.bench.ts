@@ -1,19 +1,17 @@
 /**
  * memory_search over conversations that look like real ones. The encoder is left out: the query's vector is there at once.
- * CAIRN_BENCH_MESSAGES names the sizes of the stores (`6000,100000,1000000`; a million takes half an hour to load), and
- * CAIRN_BENCH_DIMENSIONS those of the vectors.
+ * CAIRN_BENCH_MESSAGES names the sizes of the stores (`6000,100000,1000000`; a million takes an hour to fill), and
+ * CAIRN_BENCH_DIMENSIONS those of the vectors. CAIRN_BENCH_STORE names a database that keeps the store of one size.
  */
 
-import { migrate } from "../runtime/app/migrate.ts";
 import type { Recall } from "../runtime/app/recall/memory.ts";
-import { createTermCounter } from "../runtime/app/terms/terms.ts";
+import type { Database } from "../runtime/contracts/database.ts";
 import type { SearchOptions } from "../runtime/contracts/memory.ts";
-import { openPostgres } from "../runtime/plugins/memory/postgres/index.ts";
-import { MIGRATIONS, silent } from "../test/support/databases.ts";
 import { memoryOf } from "../test/support/memory.ts";
 import type { Bench, BenchContext, Goal } from "./support/bench.ts";
 import { type Corpus, createCorpus } from "./support/corpus.ts";
-import { fillStore, queryVector } from "./support/filled-store.ts";
+import { queryVector } from "./support/filled-store.ts";
+import { openFilledStore } from "./support/kept-store.ts";
 
 const SIZES = "6000";
 const DIMENSIONS = 384;
@@ -33,39 +31,42 @@ export const bench: Bench = {
   async run(context) {
     const sizes = (process.env.CAIRN_BENCH_MESSAGES ?? SIZES).split(",").map(Number);
     const dimensions = Number(process.env.CAIRN_BENCH_DIMENSIONS ?? DIMENSIONS);
+    if (sizes.length > 1 && process.env.CAIRN_BENCH_STORE)
+      throw new Error("CAIRN_BENCH_STORE keeps a store of one size.");
     for (const messages of sizes) await searchesIn(context, messages, dimensions);
   },
 };
 
 async function searchesIn(context: BenchContext, messages: number, dimensions: number): Promise<void> {
-  const database = await openPostgres({ connectionString: await context.postgres(), pool: 4, logger: silent });
-  context.defer(() => database.close());
-  await migrate(database, { directory: MIGRATIONS, mode: "apply" });
-  const onProgress = (text: string) => process.stderr.write(`${messages} messages: ${text}\n`);
-  await fillStore(database, { messages, dimensions, summaries: true, onProgress });
-  onProgress("words");
-  await createTermCounter(database).run(context.signal);
-  // Neither may stand in a script with another: that would be one transaction.
-  for (const one of ["vacuum analyze", "checkpoint"]) await database.script(one, { statementTimeoutMs: 3_600_000 });
+  const database = await openFilledStore(context, { messages, dimensions });
   const corpus = createCorpus({ messages });
   const vectors = new Map<string, number[]>();
   for (let n = 0; n < QUESTIONS + WARM_UP; n += 1) vectors.set(corpus.question(n), await queryVector(database, n));
+  const newest = await newestOf(database);
   const memory = memoryOf(database, { embed: async (text) => vectors.get(text) ?? null });
   const goal = GOALS[messages];
-  for (const [name, options] of Object.entries(searches(messages))) {
+  for (const [name, options] of Object.entries(searches(messages, newest))) {
     const figure = { name: `search, ${messages} messages, ${dimensions} dimensions, ${name}` };
     await time(context, { ...figure, ...(name === "hybrid" && goal ? { goal } : {}) }, memory, corpus, options);
   }
 }
 
-function searches(messages: number): Readonly<Record<string, SearchOptions>> {
+/** A kept store ages: its messages are as old as when it was filled. In milliseconds since 1970. */
+async function newestOf(database: Database): Promise<number> {
+  const { rows } = await database.query<{ readonly at: number }>(
+    "select extract(epoch from created_at)::float8 * 1000 as at from messages order by seq desc limit 1",
+  );
+  return rows[0]?.at ?? Date.now();
+}
+
+function searches(messages: number, newest: number): Readonly<Record<string, SearchOptions>> {
   return {
     hybrid: {},
     "by words": { mode: "fts" },
     "by vectors": { mode: "vector" },
     "of half of the agents": { agent: "main" },
     "of a small agent": { agent: "agent-5" },
-    "of the last tenth": { since: new Date(Date.now() - messages * BETWEEN_MS * 0.1).toISOString() },
+    "of the last tenth": { since: new Date(newest - messages * BETWEEN_MS * 0.1).toISOString() },
     "of a user": { visibility: { channel: "agent", user: "user-7" } },
   };
 }
