@@ -1,19 +1,20 @@
 /**
  * The same conversations and questions for other memory systems and this one: same server, same vectors, in turns.
- * CAIRN_BENCH_LOCOMO names a LoCoMo file, CAIRN_BENCH_ENCODER the base address of an OpenAI-style embeddings API.
+ * `npm run -s bench -- peers --locomo FILE --encoder URL`, as `recall` takes them.
  */
 
 import { randomUUID } from "node:crypto";
 import pg from "pg";
+import type { EmbeddingService } from "../runtime/contracts/embedding.ts";
 import type { Peer, PeerRow } from "./peers/peer.d.ts";
 import type { Bench, BenchContext } from "./support/bench.ts";
-import { startCachedEncoder } from "./support/peers/cached-encoder.ts";
+import { startEncoderServer } from "./support/encoder-server.ts";
 import { openCairn } from "./support/peers/cairn.ts";
 import { installPeers } from "./support/peers/install.ts";
-import { type Conversation, readLocomo } from "./support/recall/locomo.ts";
-import { named } from "./support/recall/store.ts";
+import type { Conversation } from "./support/recall/locomo.ts";
+import { MODEL, openSource } from "./support/recall/source.ts";
+import { named, roleOf } from "./support/recall/store.ts";
 
-const MODEL = "all-minilm-l6-v2";
 const LIMIT = 10;
 /** Of the searches' times: each question is asked once, these first ones unmeasured. */
 const WARM_UP = 20;
@@ -31,26 +32,32 @@ export const bench: Bench = {
   about:
     "LoCoMo in mem0ai, @mastra/memory and here: adds one by one, searches with k=10, turn-level recall in one conversation",
   async run(context) {
-    const { CAIRN_BENCH_LOCOMO: file, CAIRN_BENCH_ENCODER: encoderUrl } = process.env;
-    if (!file || !encoderUrl) {
-      process.stderr.write("peers: skipped, CAIRN_BENCH_LOCOMO and CAIRN_BENCH_ENCODER are not set\n");
-      return;
-    }
-    const conversations = await readLocomo(file);
-    const encoder = await startCachedEncoder(context, encoderUrl, MODEL);
+    const source = await openSource(context);
+    if (source === null) return;
+    const { conversations, service } = source;
+    const url = await startEncoderServer(context, service);
+    const dimensions = (await service.embed(["How long is a vector?"]))[0]?.length ?? 0;
     const rows = conversations.map((conversation) => ({ conversation, rows: rowsOf(conversation) }));
-    await encoder.warm(rows.flatMap(({ rows }) => rows.map(({ text }) => text)));
-    await encoder.warm(conversations.flatMap(({ questions }) => questions.map(({ text }) => text)));
+    // Nobody is to wait for the encoder when it is measured.
+    await encodeAll(service, [
+      ...rows.flatMap(({ rows }) => rows.map(({ text }) => text)),
+      ...conversations.flatMap(({ questions }) => questions.map(({ text }) => text)),
+    ]);
     const contestants: Contestant[] = [];
     const enter = (name: string, peer: Peer) => {
       context.defer(() => peer.close());
       contestants.push({ name, peer, adds: [], searches: [], recalls: [] });
     };
-    const options = { embeddingsUrl: encoder.url, model: MODEL, dimensions: encoder.dimensions };
-    const cairn = await openCairn({ ...options, connectionString: await database(context) });
+    const options = { embeddingsUrl: url, model: MODEL, dimensions };
+    const databases: string[] = [];
+    const database = async () => {
+      databases.push(await databaseWithVectors(context));
+      return databases.at(-1) ?? "";
+    };
+    const cairn = await openCairn({ ...options, connectionString: await database() });
     enter("cairn", cairn);
     for (const { name, open } of await installPeers(["mem0.js", "mastra.js"], context.signal)) {
-      enter(name, await open({ ...options, connectionString: await database(context) }));
+      enter(name, await open({ ...options, connectionString: await database() }));
     }
     context.begin();
     await addAll(
@@ -61,8 +68,9 @@ export const bench: Bench = {
       for (const { name, adds } of contestants) context.samples({ name: `add: ${name}`, unit: "ms" }, adds);
     });
     await cairn.settle(context.signal);
-    // One of the others has parts of a question encoded, too: nobody is to wait for the encoder when it is measured. Ours
-    // remembers vectors of questions, which would be no fair start.
+    // The planner is to know everybody's rows, whenever the server would have looked by itself.
+    for (const one of databases) await query(one, "analyze");
+    // One of the others has parts of a question encoded, too. Ours remembers vectors of questions, which would be no fair start.
     await askAll(contestants.slice(1), rows, context.signal);
     for (const one of contestants) one.searches.splice(0);
     for (const one of contestants) one.recalls.splice(0);
@@ -72,23 +80,40 @@ export const bench: Bench = {
   },
 };
 
-async function database(context: BenchContext): Promise<string> {
+async function databaseWithVectors(context: BenchContext): Promise<string> {
   const connectionString = await context.postgres();
-  const client = new pg.Client({ connectionString });
-  await client.connect();
-  await client.query("create extension if not exists vector");
-  await client.end();
+  await query(connectionString, "create extension if not exists vector");
   return connectionString;
 }
 
-function rowsOf({ id, turns }: Conversation): PeerRow[] {
-  const [first] = turns;
+async function query(connectionString: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Texts between two words of progress. */
+const STEP = 320;
+
+async function encodeAll(service: EmbeddingService, texts: readonly string[]): Promise<void> {
+  for (let from = 0; from < texts.length; from += STEP) {
+    process.stderr.write(`  ${from} of ${texts.length} texts encoded\n`);
+    await service.embed(texts.slice(from, from + STEP));
+  }
+}
+
+function rowsOf(conversation: Conversation): PeerRow[] {
+  const { id, turns } = conversation;
   return turns.map((turn) => ({
     id: randomUUID(),
     turn: turn.id,
     group: id,
     session: `${id}-${turn.session}`,
-    role: turn.speaker === first?.speaker ? "user" : "assistant",
+    role: roleOf(turn, conversation),
     text: named(turn).content,
     at: new Date(turn.at),
   }));

@@ -1,17 +1,14 @@
 /**
  * What share of the turns that answer a question memory_search finds, on conversations that are not part of the project:
  * `npm run -s bench -- recall --locomo FILE --encoder URL`, the file in LoCoMo's format, the URL of an OpenAI-compatible
- * encoder (`http://127.0.0.1:11800/v1`). Each conversation has a store of its own; then all share one.
+ * encoder (`http://127.0.0.1:11800/v1`). Each conversation has a store of its own, or all share one.
+ * `--part left-out,one-store,ablation,kinds,modes` runs some of its parts only.
  */
 
 import { writeFile } from "node:fs/promises";
-import type { EmbeddingService } from "../runtime/contracts/embedding.ts";
 import { FEATURES, type Feature } from "../runtime/domain/ranking/features.ts";
-import { createOpenaiCompatibleEmbedding } from "../runtime/plugins/embeddings/openai-compatible/index.ts";
-import { openPostgres } from "../runtime/plugins/memory/postgres/index.ts";
-import { silent } from "../test/support/databases.ts";
 import type { Bench, BenchContext } from "./support/bench.ts";
-import { type Conversation, readLocomo } from "./support/recall/locomo.ts";
+import type { Conversation } from "./support/recall/locomo.ts";
 import {
   type AskedQuestion,
   askAll,
@@ -20,105 +17,178 @@ import {
   leaveOneOut,
   meanOf,
   type Recalls,
+  searchAll,
 } from "./support/recall/questions.ts";
-import { remembering } from "./support/recall/remembering.ts";
+import { openSource, type Source } from "./support/recall/source.ts";
 import { type Form, fillRecallStore, type Mode, named, type RecallStore, tagged } from "./support/recall/store.ts";
 
-const MODEL = "all-minilm-l6-v2";
 const GOALS: Readonly<Record<number, number>> = { 5: 0.71, 10: 0.8 };
 const MODES: readonly Mode[] = ["hybrid", "fts", "vector"];
+const PROGRESS_EVERY_MS = 10_000;
+const KINDS = { 1: "several turns", 2: "time", 3: "open", 4: "one turn", 5: "the wrong person" } as const;
+
+/** Candidates are one conversation's, or those of all. */
+const WAYS = ["one conversation a store", "all in one store"] as const;
+type Way = (typeof WAYS)[number];
+
+/** What the parts share: each way of storing is filled, and asked for features, once a run. */
+interface Run {
+  readonly context: BenchContext;
+  asked(way: Way): Promise<readonly AskedQuestion[]>;
+  /** Does it with each store of this way, and with the conversations in it. */
+  each<T>(
+    way: Way,
+    form: Form,
+    work: (store: RecallStore, held: readonly Conversation[]) => Promise<T[]>,
+  ): Promise<T[]>;
+}
+
+const PARTS: Readonly<Record<string, (run: Run) => Promise<void>>> = {
+  "left-out": (run) => leftOut(run, "one conversation a store"),
+  "one-store": (run) => leftOut(run, "all in one store"),
+  async ablation(run) {
+    for (const way of WAYS) ablation(run.context, way, await run.asked(way));
+  },
+  async kinds(run) {
+    for (const way of WAYS) kinds(run.context, way, await run.asked(way));
+  },
+  async modes(run) {
+    for (const way of WAYS) await modes(run, way);
+  },
+};
 
 export const bench: Bench = {
   about: "share of the evidence in memory_search's first 5, 10 and 20, with and without each part of the ranking",
   async run(context) {
-    const file = context.option("locomo");
-    const encoder = context.option("encoder");
-    if (file === undefined || encoder === undefined) {
-      process.stderr.write("  left out: needs --locomo FILE and --encoder URL\n");
-      return;
-    }
-    const conversations = await readLocomo(file);
-    const service = remembering(createOpenaiCompatibleEmbedding({ model: MODEL, baseUrl: encoder }));
-    context.defer(() => service.close());
-    const asked = await each(context, service, conversations);
-    await together(context, service, conversations);
+    const wanted = context.option("part")?.split(",") ?? Object.keys(PARTS);
+    const unknown = wanted.filter((name) => !Object.hasOwn(PARTS, name));
+    if (unknown.length > 0) throw new Error(`No such part: ${unknown}. Known: ${Object.keys(PARTS).join(", ")}`);
+    const source = await openSource(context);
+    if (source === null) return;
+    const run = start(context, source);
+    for (const name of wanted) await PARTS[name]?.(run);
     const dump = context.option("features");
-    if (dump !== undefined) await writeFile(dump, JSON.stringify({ features: FEATURES, asked }, plain));
+    if (dump === undefined) return;
+    const asked = await run.asked("one conversation a store");
+    await writeFile(dump, JSON.stringify({ features: FEATURES, asked }, plain));
   },
 };
 
-/** A store for each conversation. */
-async function each(context: BenchContext, service: EmbeddingService, conversations: readonly Conversation[]) {
-  const asked: AskedQuestion[] = [];
-  const found = new Map<string, Recalls[]>();
-  const add = (name: string, recalls: readonly Recalls[]) => found.set(name, [...(found.get(name) ?? []), ...recalls]);
-  for (const conversation of conversations) {
-    process.stderr.write(`  ${conversation.id}\n`);
-    const store = await fill(context, service, [conversation], named);
-    asked.push(...(await askAll(store, [conversation], "hybrid")));
-    for (const mode of MODES) add(`memory_search, ${mode}`, await ask(store, [conversation], mode));
-    const other = await fill(context, service, [conversation], tagged);
-    add("memory_search, hybrid, speaker in the metadata", await ask(other, [conversation], "hybrid"));
-  }
-  ablation(context, "one conversation a store", asked);
-  for (const [name, recalls] of found) report(context, `one conversation a store, ${name}`, meanOf(recalls));
-  return asked;
+function start(context: BenchContext, { conversations, service }: Source): Run {
+  const known = new Map<Way, Promise<readonly AskedQuestion[]>>();
+  const run: Run = {
+    context,
+    asked(way) {
+      const asked =
+        known.get(way) ??
+        run.each(way, named, (store, held) =>
+          withProgress(`${way}: features`, held, (onAsked) => askAll(store, held, "hybrid", onAsked)),
+        );
+      known.set(way, asked);
+      return asked;
+    },
+    async each(way, form, work) {
+      const groups = way === "all in one store" ? [conversations] : conversations.map((one) => [one]);
+      const results = [];
+      for (const held of groups) {
+        process.stderr.write(`  ${way}: filling ${held.map(({ id }) => id).join(" ")}\n`);
+        const store = await fillRecallStore(await context.postgres(), service, held, form, context.signal);
+        try {
+          results.push(...(await work(store, held)));
+        } finally {
+          await store.memory.close();
+        }
+      }
+      return results;
+    },
+  };
+  return run;
 }
 
-/** One store for all of them. */
-async function together(context: BenchContext, service: EmbeddingService, conversations: readonly Conversation[]) {
-  process.stderr.write("  all in one store\n");
-  const store = await fill(context, service, conversations, named);
-  ablation(context, "all in one store", await askAll(store, conversations, "hybrid"));
-  for (const mode of MODES) {
-    report(context, `all in one store, memory_search, ${mode}`, meanOf(await ask(store, conversations, mode)));
+/** By weights that were fitted to the other conversations' questions. */
+async function leftOut({ context, asked: askedIn }: Run, way: Way): Promise<void> {
+  const asked = await askedIn(way);
+  const possible = asked.reduce((sum, one) => sum + one.example.evidence.length / one.wanted, 0) / asked.length;
+  const candidates = asked.reduce((sum, one) => sum + one.example.rows.length, 0) / asked.length;
+  context.value({ name: `${way}, evidence among the candidates`, unit: "share" }, possible);
+  context.value({ name: `${way}, candidates of a question`, unit: "" }, candidates);
+  const outs = leaveOneOut(asked, FITTED);
+  const all = outs.flatMap(({ recalls }) => recalls);
+  report(context, `${way}, weights of the others`, meanOf(all), GOALS);
+  for (const { conversation, recalls } of outs) {
+    report(context, `${way}, weights of the others, ${conversation}`, meanOf(recalls));
   }
 }
 
 /** Weights of the others' conversations: with everything, without each feature, and what single features can do. */
-function ablation(context: BenchContext, name: string, asked: readonly AskedQuestion[]): void {
-  const recall = (features: readonly Feature[]) =>
-    meanOf(leaveOneOut(asked, features).flatMap(({ recalls }) => recalls));
-  const possible = asked.reduce((sum, one) => sum + one.example.evidence.length / one.wanted, 0) / asked.length;
-  context.value({ name: `${name}, evidence among the candidates`, unit: "share" }, possible);
-  report(context, `${name}, weights of the others`, recall(FITTED), GOALS);
+function ablation(context: BenchContext, way: Way, asked: readonly AskedQuestion[]): void {
+  const measure = (name: string, features: readonly Feature[]) => {
+    const all = leaveOneOut(asked, features).flatMap(({ recalls }) => recalls);
+    report(context, `${way}, ${name}`, meanOf(all));
+    process.stderr.write(`  ${way}: ${name}\n`);
+  };
+  measure("everything", FITTED);
   for (const feature of FITTED) {
-    report(context, `${name}, without ${feature}`, recall(FITTED.filter((one) => one !== feature)));
+    measure(
+      `without ${feature}`,
+      FITTED.filter((one) => one !== feature),
+    );
   }
-  for (const feature of ["words", "window", "meaning"] as const)
-    report(context, `${name}, ${feature} alone`, recall([feature]));
+  for (const feature of ["words", "window", "meaning"] as const) measure(`${feature} alone`, [feature]);
+  measure("words, window", ["words", "window"]);
+  measure("words, window, meaning", ["words", "window", "meaning"]);
+}
+
+function kinds(context: BenchContext, way: Way, asked: readonly AskedQuestion[]): void {
   const outs = leaveOneOut(asked, FITTED);
-  for (const category of [1, 2, 3, 4, 5]) {
+  for (const [category, kind] of Object.entries(KINDS)) {
     const own = outs.flatMap(({ conversation, recalls }) => {
       const questions = asked.filter((one) => one.conversation === conversation);
-      return recalls.filter((_, n) => questions[n]?.category === category);
+      return recalls.filter((_, n) => questions[n]?.category === Number(category));
     });
-    report(context, `${name}, questions of category ${category}`, meanOf(own));
+    report(context, `${way}, ${own.length} questions about ${kind}`, meanOf(own));
   }
 }
 
-async function fill(
-  context: BenchContext,
-  service: EmbeddingService,
-  conversations: readonly Conversation[],
-  form: Form,
-): Promise<RecallStore> {
-  const database = await openPostgres({ connectionString: await context.postgres(), pool: 4, logger: silent });
-  context.defer(() => database.close());
-  return fillRecallStore(database, service, conversations, form, context.signal);
-}
-
-async function ask(store: RecallStore, conversations: readonly Conversation[], mode: Mode): Promise<Recalls[]> {
-  const recalls: Recalls[] = [];
-  for (const { id, questions } of conversations) {
-    for (const { text, evidence } of questions) {
-      const found = await store.ask(text, mode, Math.max(...DEPTHS));
-      const share = (depth: number) =>
-        evidence.filter((turn) => found.slice(0, depth).includes(`${id} ${turn}`)).length / evidence.length;
-      recalls.push([share(5), share(10), share(20)]);
+/** As an agent asks: the committed weights, which have seen the questions. */
+async function modes({ context, each }: Run, way: Way): Promise<void> {
+  const found = await each(way, named, async (store, held) => {
+    const perMode = [];
+    for (const mode of MODES) {
+      const recalls = await withProgress(`${way}: ${mode}`, held, (onAsked) => searchAll(store, held, mode, onAsked));
+      perMode.push({ mode, recalls });
     }
+    return perMode;
+  });
+  for (const mode of MODES) {
+    const recalls = found.filter((one) => one.mode === mode).flatMap((one) => one.recalls);
+    report(context, `${way}, memory_search, ${mode}`, meanOf(recalls));
   }
-  return recalls;
+  if (way === "all in one store") return;
+  const other = await each(way, tagged, (store, held) =>
+    withProgress(`${way}: speaker in the metadata`, held, (onAsked) => searchAll(store, held, "hybrid", onAsked)),
+  );
+  report(context, `${way}, memory_search, hybrid, speaker in the metadata`, meanOf(other));
+}
+
+/** Says now and then how many of the questions have been asked. */
+async function withProgress<T>(
+  name: string,
+  held: readonly Conversation[],
+  work: (onAsked: () => void) => Promise<T>,
+): Promise<T> {
+  const all = held.reduce((sum, { questions }) => sum + questions.length, 0);
+  let asked = 0;
+  const tell = () => process.stderr.write(`  ${name}: ${asked} of ${all} questions\n`);
+  const timer = setInterval(tell, PROGRESS_EVERY_MS);
+  try {
+    return await work(() => {
+      asked += 1;
+    });
+  } finally {
+    clearInterval(timer);
+    tell();
+  }
 }
 
 function report(context: BenchContext, name: string, recalls: Recalls, goals: typeof GOALS = {}): void {

@@ -25,16 +25,18 @@ export async function askAll(
   store: RecallStore,
   conversations: readonly Conversation[],
   mode: Mode,
+  onAsked: () => void,
 ): Promise<AskedQuestion[]> {
   const asked: AskedQuestion[] = [];
   for (const { id, questions } of conversations) {
     for (const { text, category, evidence } of questions) {
-      const input = await findRelevant(store.search, { query: text, mode, scope: "messages", filters: {} });
+      const input = await findRelevant(store.memory.search, { query: text, mode, scope: "messages", filters: {} });
       const { columns } = describe(input, ({ happenedAt }) => temporalScore(happenedAt, 0, input.now));
       const rows = input.candidates.map((_, n) => Float64Array.from(FEATURES, (feature) => columns[feature]?.[n] ?? 0));
       const turns = new Set(evidence.map((turn) => `${id} ${turn}`));
       const holds = input.candidates.flatMap((one, n) => (turns.has(store.turns.get(one.id) ?? "") ? [n] : []));
       asked.push({ conversation: id, category, text, wanted: evidence.length, example: { rows, evidence: holds } });
+      onAsked();
     }
   }
   return asked;
@@ -42,6 +44,26 @@ export async function askAll(
 
 /** What is fitted; the others cannot be told from these questions. */
 export const FITTED: readonly Feature[] = FEATURES.filter((feature) => feature !== "temporal");
+
+/** The same with the committed weights, through memory_search itself. */
+export async function searchAll(
+  store: RecallStore,
+  conversations: readonly Conversation[],
+  mode: Mode,
+  onAsked: () => void,
+): Promise<Recalls[]> {
+  const recalls: Recalls[] = [];
+  for (const { id, questions } of conversations) {
+    for (const { text, evidence } of questions) {
+      const found = await store.ask(text, mode, Math.max(...DEPTHS));
+      const share = (depth: number) =>
+        evidence.filter((turn) => found.slice(0, depth).includes(`${id} ${turn}`)).length / evidence.length;
+      recalls.push([share(5), share(10), share(20)]);
+      onAsked();
+    }
+  }
+  return recalls;
+}
 
 export interface LeftOut {
   readonly conversation: string;
