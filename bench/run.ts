@@ -14,7 +14,15 @@ import { Report, type ReportedFigure } from "./support/report.ts";
 const FOLDER = dirname(fileURLToPath(import.meta.url));
 const SUFFIX = ".bench.ts";
 
+/** What a bench may take to let go of what it has ended. */
+const LINGER_MS = 10_000;
+
 process.exitCode = await main(process.argv.slice(2));
+// A bench that failed may have left something open behind; that is no reason to stay.
+setTimeout(() => {
+  process.stderr.write(`still open: ${process.getActiveResourcesInfo().join(", ")}\n`);
+  process.exit();
+}, LINGER_MS).unref();
 
 /** `--name value` is an option of a bench; what remains are names. */
 function parse(args: readonly string[]): { readonly asked: readonly string[]; readonly options: Map<string, string> } {

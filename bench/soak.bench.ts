@@ -1,62 +1,65 @@
 /**
- * Hours in minutes: every way into the memory at once, while the node is killed and PostgreSQL crashes, again and again; at
- * the end what is stored is compared row for row with what was acknowledged. CAIRN_BENCH_MINUTES says how long (10).
+ * Hours in minutes: every way into the memory at once, in bursts with pauses between them, with every worker of the node,
+ * while the node is killed and PostgreSQL crashes, again and again; at the end what is stored is compared row for row with
+ * what was acknowledged. CAIRN_BENCH_MINUTES says how long (10).
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { startFakeEncoder } from "../test/fakes/embeddings/index.ts";
+import { answerFrom } from "../test/fakes/chat-completions/answer.ts";
+import { startTextFake } from "../test/fakes/chat-completions/index.ts";
+import { vectorOf } from "../test/fakes/embeddings/vectors.ts";
 import { type PostgresServer, startPostgres } from "../test/lanes/postgres.ts";
 import { createDeployment, type Deployment, type NodeProcess, startNode, TOKEN } from "../test/support/node-process.ts";
 import type { Bench, BenchContext } from "./support/bench.ts";
+import { startEncoderServer } from "./support/encoder-server.ts";
 import { startModel } from "./support/model.ts";
 import { endNode } from "./support/node.ts";
-import { createLedger, type Ledger } from "./support/soak/ledger.ts";
+import { type Backlog, lookAtBacklog, lookAtSummaries, workedOff } from "./support/soak/backlog.ts";
+import { createLedger, type Ledger, SENTENCE } from "./support/soak/ledger.ts";
+import { createPhases } from "./support/soak/phases.ts";
 import { appendMessages, captureSessions, takeTurns, type WriterDeps } from "./support/soak/writers.ts";
 
 const MINUTES = Number(process.env.CAIRN_BENCH_MINUTES ?? 10);
+const BURST_MS = 15_000;
+const PAUSE_MS = 30_000;
+/** Between two faults; no multiple of a burst and a pause, so that they meet both. */
 const QUIET_MS = 20_000;
 const AWAY_MS = 2_000;
 const SEARCH_EVERY_MS = 100;
-const EMBEDDED_WITHIN_MS = 600_000;
+/** A worker that was killed keeps what it had taken for five minutes. */
+const STUCK_MS = 420_000;
+const DIMENSIONS = 64;
+const SUMMARY_CHARACTERS = 8_000;
+/** A start can take longer than a test allows where the machine is busy. */
+const START_ATTEMPTS = 5;
 
 export const bench: Bench = {
   about: `${MINUTES} minutes of capture, append, turns and searches; kill -9 of the node and crashes of PostgreSQL; row for row`,
   async run(context) {
     const server = await startPostgres();
     context.defer(() => server.stop());
-    const deployment = await deploy(context, server);
-    const held = await hold(deployment, context);
-    const ledger = createLedger();
-    const counts = { retries: 0, kills: 0, crashes: 0, searches: 0, failedSearches: 0 };
+    const held = await hold(await deploy(context, server), context);
+    // Whatever fails ends everything else: nothing may go on behind a bench that has failed.
+    const failed = new AbortController();
+    const signal = AbortSignal.any([context.signal, failed.signal]);
     const stop = new AbortController();
-    const deps: WriterDeps = {
-      url: () => held.node.url,
-      ledger,
-      until: stop.signal,
-      signal: context.signal,
-      onRetry() {
-        counts.retries += 1;
-      },
-    };
+    const soak = createSoak(server, held, stop.signal, signal);
     context.begin();
     const began = performance.now();
-    const writers = [
-      captureSessions(0, deps),
-      captureSessions(1, deps),
-      appendMessages(0, deps),
-      appendMessages(1, deps),
-      takeTurns(0, deps),
-      takeTurns(1, deps),
-      searchOn(deps, counts),
-    ];
-    const faults = causeFaults(held, deployment, server, counts, stop.signal, context.signal);
-    await Promise.race([sleep(MINUTES * 60_000, undefined, { signal: context.signal }), ...writers, faults]);
-    stop.abort();
-    await Promise.all([...writers, faults]);
-    const seconds = (performance.now() - began) / 1_000;
-    await report(context, server, ledger, counts, seconds);
-    await endNode(held.node);
+    const work = soak.start();
+    try {
+      await Promise.race([sleep(MINUTES * 60_000, undefined, { signal }), ...work]);
+      stop.abort();
+      await Promise.all(work);
+      const seconds = (performance.now() - began) / 1_000;
+      await report(context, server, soak, seconds, signal);
+      await endNode(held.node);
+    } finally {
+      stop.abort();
+      failed.abort();
+      await Promise.allSettled(work);
+    }
   },
 };
 
@@ -68,13 +71,82 @@ interface Counts {
   failedSearches: number;
 }
 
+interface Soak {
+  readonly ledger: Ledger;
+  readonly counts: Counts;
+  /** What was left to do when a pause ended. */
+  readonly pauses: readonly Backlog[];
+  /** What ends once it is stopped, or rejects. */
+  start(): readonly Promise<void>[];
+}
+
+function createSoak(server: PostgresServer, held: Held, until: AbortSignal, signal: AbortSignal): Soak {
+  const ledger = createLedger();
+  const counts: Counts = { retries: 0, kills: 0, crashes: 0, searches: 0, failedSearches: 0 };
+  const pauses: Backlog[] = [];
+  const phases = createPhases(BURST_MS, PAUSE_MS);
+  const deps: WriterDeps = {
+    url: () => held.node.url,
+    ledger,
+    burst: () => phases.burst(),
+    until,
+    signal,
+    onRetry() {
+      counts.retries += 1;
+    },
+  };
+  const onPauseEnd = async () => {
+    const left = await backlogOf(server);
+    if (left === null) return;
+    pauses.push(left);
+    process.stderr.write(
+      `  ${ledger.size} rows acknowledged, ${JSON.stringify(counts)}; left ${JSON.stringify(left)}\n`,
+    );
+  };
+  return {
+    ledger,
+    counts,
+    pauses,
+    start: () => [
+      phases.run(until, onPauseEnd),
+      captureSessions(0, deps),
+      captureSessions(1, deps),
+      appendMessages(0, deps),
+      appendMessages(1, deps),
+      takeTurns(0, deps),
+      takeTurns(1, deps),
+      searchOn(deps, counts),
+      causeFaults(held, server, counts, until, signal),
+    ],
+  };
+}
+
+/** Null while the server is away. */
+async function backlogOf(server: PostgresServer): Promise<Backlog | null> {
+  const client = new pg.Client({ connectionString: server.url });
+  // A connection that breaks meanwhile must not end the process.
+  client.on("error", () => undefined);
+  try {
+    await client.connect();
+    return await lookAtBacklog(client);
+  } catch {
+    return null;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
 interface Held {
   node: NodeProcess;
+  readonly start: () => Promise<NodeProcess>;
 }
 
 async function deploy(context: BenchContext, server: PostgresServer): Promise<Deployment> {
-  const encoder = await startFakeEncoder({ dimensions: 64 });
-  context.defer(() => encoder.close());
+  const embed = async (texts: readonly string[]) => texts.map((text) => vectorOf(text, DIMENSIONS));
+  const encoder = await startEncoderServer(context, { model: "fake", embed });
+  // Hundreds of entries, a line of each, are more than a leaf may have.
+  const summarizer = await startTextFake({ answer: (request) => answerFrom(request).slice(0, SUMMARY_CHARACTERS) });
+  context.defer(() => summarizer.close());
   const deployment = await createDeployment({
     config: {
       providers: {
@@ -83,31 +155,43 @@ async function deploy(context: BenchContext, server: PostgresServer): Promise<De
       agents: { main: { provider: "model" } },
       memory: {
         postgres: { connection_string: server.url },
-        embedding: {
-          provider: "openai-compatible",
-          base_url: `${encoder.url}/v1`,
-          model: "fake",
-          batch: 256,
-          interval: "1s",
-        },
+        embedding: { provider: "openai-compatible", base_url: encoder, model: "fake", batch: 256, interval: "1s" },
+        summarizer: { base_url: summarizer.baseUrl, model: "writer", interval: "1s" },
       },
     },
-    env: { SERVICE_MCP_ENABLE_MEMORY_WRITE: "1" },
+    env: {
+      SERVICE_MCP_ENABLE_MEMORY_WRITE: "1",
+      TOOL_SYNTH_ENDPOINT: await startModel(context, SENTENCE),
+      TOOL_SYNTH_MODEL: "teller",
+    },
   });
   context.defer(() => deployment.remove());
   return deployment;
 }
 
 async function hold(deployment: Deployment, context: BenchContext): Promise<Held> {
-  const held: Held = { node: await startNode(deployment) };
-  context.defer(() => held.node.signal("SIGKILL"));
+  const start = async (): Promise<NodeProcess> => {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await startNode(deployment);
+      } catch (error) {
+        context.signal.throwIfAborted();
+        if (attempt === START_ATTEMPTS) throw error;
+        process.stderr.write(`  the node did not start: ${String(error).slice(0, 300)}\n`);
+      }
+    }
+  };
+  const held: Held = { node: await start(), start };
+  context.defer(async () => {
+    held.node.signal("SIGKILL");
+    await held.node.exited;
+  });
   return held;
 }
 
 /** One fault after the other, with quiet between them, until told to stop; the node is up when it ends. */
 async function causeFaults(
   held: Held,
-  deployment: Deployment,
   server: PostgresServer,
   counts: Counts,
   until: AbortSignal,
@@ -120,7 +204,7 @@ async function causeFaults(
     if (n % 2 === 0) {
       held.node.signal("SIGKILL");
       await held.node.exited;
-      held.node = await startNode(deployment);
+      held.node = await held.start();
       counts.kills += 1;
     } else {
       await server.crash();
@@ -152,22 +236,29 @@ async function searchOn(deps: WriterDeps, counts: Counts): Promise<void> {
 async function report(
   context: BenchContext,
   server: PostgresServer,
-  ledger: Ledger,
-  counts: Counts,
+  { ledger, counts, pauses }: Soak,
   seconds: number,
+  signal: AbortSignal,
 ): Promise<void> {
   const none = { of: "value", atMost: 0 } as const;
   const client = new pg.Client({ connectionString: server.url });
   await client.connect();
   try {
+    process.stderr.write("  comparing rows\n");
     const result = await ledger.compare(client);
     for (const list of ["missing", "doubled", "changed", "unknown"] as const) {
       if (result[list].length > 0) process.stderr.write(`${list}: ${result[list].slice(0, 20).join(" ")}\n`);
     }
-    const unembedded = await embeddedAll(client, context.signal);
+    const ended = performance.now();
+    const left = await workedOff(client, STUCK_MS, signal);
+    const caughtUp = (performance.now() - ended) / 1_000;
+    // What the workers did since must have changed nothing else.
+    const after = await ledger.compare(client);
+    const summarized = await lookAtSummaries(client);
     const { rows } = await client.query<{ readonly turns: string; readonly open: string }>(
       "select count(*) as turns, count(*) filter (where state in ('queued', 'running')) as open from turns",
     );
+    const most = (of: keyof Backlog) => Math.max(0, ...pauses.map((one) => one[of]));
     context.together(() => {
       const value = (name: string, unit: string, figure: number, goal?: typeof none) =>
         context.value({ name: `soak: ${name}`, unit, ...(goal ? { goal } : {}) }, figure);
@@ -178,7 +269,20 @@ async function report(
       value("rows doubled", "rows", result.doubled.length, none);
       value("rows changed", "rows", result.changed.length, none);
       value("rows that nobody sent", "rows", result.unknown.length, none);
-      value("rows without a vector", "rows", unembedded, none);
+      const wrong = after.missing.length + after.doubled.length + after.changed.length + after.unknown.length;
+      value("rows that differ once the workers were done", "rows", wrong, none);
+      value("workers done after", "s", caughtUp);
+      value("rows without a vector", "rows", left.withoutVector, none);
+      value("tool calls without a sentence", "rows", left.withoutSentence, none);
+      value("conversations left to summarize", "", left.unsummarized, none);
+      value("rows whose words are not counted", "rows", left.uncounted, none);
+      value("summaries", "", summarized.summaries);
+      value("messages in a summary", "rows", summarized.messages);
+      value("messages summarized twice", "rows", summarized.twice, none);
+      value("rows without a vector at the end of a pause, at most", "rows", most("withoutVector"));
+      value("tool calls without a sentence at the end of a pause, at most", "rows", most("withoutSentence"));
+      value("conversations to summarize at the end of a pause, at most", "", most("unsummarized"));
+      value("rows not counted at the end of a pause, at most", "rows", most("uncounted"));
       value("turns", "turns", Number(rows[0]?.turns));
       value("turns left open", "turns", Number(rows[0]?.open), none);
       value("kill -9 of the node", "times", counts.kills);
@@ -189,22 +293,5 @@ async function report(
     });
   } finally {
     await client.end();
-  }
-}
-
-/** Rows with words and without a vector, once nothing has changed about it for long enough, or none is left. */
-async function embeddedAll(client: pg.Client, signal: AbortSignal): Promise<number> {
-  const model = await client.query<{ readonly id: number }>("select id from embedding_models where current");
-  const id = model.rows[0]?.id;
-  if (id === undefined) throw new Error("no model has embedded anything");
-  const deadline = performance.now() + EMBEDDED_WITHIN_MS;
-  for (;;) {
-    const { rows } = await client.query<{ readonly left: string }>(
-      `select count(*) as left from messages m where m.content <> ''
-       and not exists (select 1 from embeddings_${id} e where e.kind = 'message' and e.id = m.id)`,
-    );
-    const left = Number(rows[0]?.left);
-    if (left === 0 || performance.now() > deadline) return left;
-    await sleep(1_000, undefined, { signal });
   }
 }

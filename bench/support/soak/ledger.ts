@@ -5,10 +5,11 @@ import type pg from "pg";
 
 /** A row as it must stand in the store. */
 export interface Sent {
-  /** Stands at the head of the content, so that the row is known by itself. */
+  /** Stands at the head of the content, or in a tool call's arguments, so that the row is known by itself. */
   readonly mark: string;
   readonly sessionKey: string;
   readonly role: string;
+  /** Empty of a tool call, which gets a sentence later. */
   readonly content: string;
   readonly toolName: string | null;
   readonly toolResult: string | null;
@@ -33,6 +34,8 @@ export interface Ledger {
 
 const MARK = /^\[([a-z]+-[0-9]+-[0-9]+)\]/;
 const PAGE = 5_000;
+/** What the model says of every tool call. */
+export const SENTENCE = "The command ran and printed some text.";
 
 export function mark(kind: string, writer: number, n: number): string {
   return `${kind}-${writer}-${n}`;
@@ -54,13 +57,14 @@ export function createLedger(): Ledger {
       let after = "0";
       for (;;) {
         const { rows } = await client.query<Stored>(
-          `select m.seq, c.session_key, m.role, m.content, m.tool_name, m.tool_result
+          `select m.seq, c.session_key, m.role, m.content, m.tool_name, m.tool_result,
+             m.tool_args ->> 'of' as of_mark
            from messages m join conversations c on c.id = m.conversation_id
            where m.seq > $1 order by m.seq limit ${PAGE}`,
           [after],
         );
         for (const row of rows) {
-          const found = MARK.exec(row.content)?.[1];
+          const found = row.of_mark ?? MARK.exec(row.content)?.[1];
           if (found === undefined) continue;
           stored += 1;
           seen.set(found, (seen.get(found) ?? 0) + 1);
@@ -92,6 +96,7 @@ interface Stored {
   readonly content: string;
   readonly tool_name: string | null;
   readonly tool_result: string | null;
+  readonly of_mark: string | null;
 }
 
 function sentOf(found: string, row: Stored): Sent {
@@ -99,7 +104,7 @@ function sentOf(found: string, row: Stored): Sent {
     mark: found,
     sessionKey: row.session_key,
     role: row.role,
-    content: row.content,
+    content: row.of_mark !== null && row.content === SENTENCE ? "" : row.content,
     toolName: row.tool_name,
     toolResult: row.tool_result,
   };

@@ -10,6 +10,8 @@ export interface WriterDeps {
   /** Address of the node, which changes when it starts anew. */
   readonly url: () => string;
   readonly ledger: Ledger;
+  /** When writing may go on: see phases.ts. */
+  readonly burst: () => Promise<void>;
   /** Ends the writing; what is under way is repeated until it is acknowledged. */
   readonly until: AbortSignal;
   /** Ends everything, acknowledged or not. */
@@ -22,11 +24,14 @@ const REQUEST_MS = 30_000;
 const PAUSE_MS = 200;
 /** Of the ledger's patience with one write: a fault lasts some seconds. */
 const MOST_ATTEMPTS = 300;
+/** Between two batches of a client: an assistant thinks, too. */
+const BETWEEN_MS = 100;
 
 /** Batches of a coding assistant's session; the first half of a batch is sent again with the next one. */
 export async function captureSessions(writer: number, deps: WriterDeps): Promise<void> {
   let before: Sent[] = [];
   for (let batch = 0; !deps.until.aborted; batch += 1) {
+    await deps.burst();
     const key = `soak:capture:${writer}:${Math.floor(batch / 20)}`;
     const rows = Array.from({ length: BATCH }, (_, n) => row("capture", writer, batch * BATCH + n, key));
     const repeated = before[0]?.sessionKey === key ? before.slice(0, BATCH / 2) : [];
@@ -41,12 +46,14 @@ export async function captureSessions(writer: number, deps: WriterDeps): Promise
     await post("/api/capture", { ...body, finalize: batch % 20 === 19 }, deps);
     for (const one of rows) deps.ledger.acknowledged(one);
     before = rows;
+    await sleep(BETWEEN_MS, undefined, { signal: deps.signal });
   }
 }
 
 /** Single messages by memory_append. */
 export async function appendMessages(writer: number, deps: WriterDeps): Promise<void> {
   for (let n = 0; !deps.until.aborted; n += 1) {
+    await deps.burst();
     const one = row("append", writer, n, `soak:append:${writer}:${Math.floor(n / 200)}`);
     await post(
       "/api/memory/tool/memory_append",
@@ -54,7 +61,7 @@ export async function appendMessages(writer: number, deps: WriterDeps): Promise<
         session_key: one.sessionKey,
         role: one.role,
         content: one.content,
-        ...(one.toolName === null ? {} : { tool_name: one.toolName }),
+        ...(one.toolName === null ? {} : { tool_name: one.toolName, tool_args: { of: one.mark } }),
         ...(one.toolResult === null ? {} : { tool_result: one.toolResult }),
         event_id: one.mark,
       },
@@ -67,8 +74,11 @@ export async function appendMessages(writer: number, deps: WriterDeps): Promise<
 /** Turns: the user's text is stored as it was sent, and the turn starts once. */
 export async function takeTurns(writer: number, deps: WriterDeps): Promise<void> {
   for (let n = 0; !deps.until.aborted; n += 1) {
+    await deps.burst();
     const session = `turns-${writer}-${Math.floor(n / 50)}`;
-    const one = { ...row("turn", writer, n, ""), role: "user", toolName: null, toolResult: null };
+    const id = mark("turn", writer, n);
+    const content = `[${id}] ${messageText(n)}`;
+    const one = { mark: id, role: "user", content, toolName: null, toolResult: null };
     const body = { session, user: "soak", text: one.content };
     await post("/api/agents/main/messages", body, deps, { "idempotency-key": one.mark });
     deps.ledger.acknowledged({ ...one, sessionKey: keyOf(session) });
@@ -86,8 +96,8 @@ function row(kind: string, writer: number, n: number, key: string): Sent {
   return {
     mark: id,
     sessionKey: key,
-    role: ROLES[n % ROLES.length] ?? "user",
-    content: `[${id}] ${messageText(n)}${tail}`,
+    role: tool ? "assistant" : (ROLES[n % ROLES.length] ?? "user"),
+    content: tool ? "" : `[${id}] ${messageText(n)}${tail}`,
     toolName: tool ? "shell" : null,
     toolResult: tool ? `ran ${id}\n${messageText(n + 1)}` : null,
   };
