@@ -1,14 +1,13 @@
 /** What the capture route takes: batches of 500 events from four clients, each on disk when it is answered. */
 
 import { readFileSync } from "node:fs";
-import { Agent, request } from "node:http";
-import type { CaptureBatch, CaptureEvent } from "../runtime/contracts/capture.ts";
-import { createDeployment, type NodeProcess, TOKEN } from "../test/support/node-process.ts";
+import { Agent } from "node:http";
+import { createDeployment, type NodeProcess } from "../test/support/node-process.ts";
 import type { Bench, BenchContext } from "./support/bench.ts";
-import { BACKENDS, type Backend, messageText, withNode } from "./support/node.ts";
+import { batchOf, EVENTS, post } from "./support/capture-client.ts";
+import { BACKENDS, type Backend, withNode } from "./support/node.ts";
 
 const CLIENTS = 4;
-const EVENTS = 500;
 /** Of each client. */
 const BATCHES: { readonly [Name in Backend]: number } = { postgres: 40, embedded: 8 };
 const WARM_UP = 4;
@@ -81,51 +80,5 @@ function clients(
       times.push(performance.now() - started);
     }
     return times;
-  });
-}
-
-/** As a hook would send it: a question, calls of tools with their results, an answer; each with a pointer to its line. */
-function batchOf(client: number, n: number): CaptureBatch {
-  const events = Array.from({ length: EVENTS }, (_, k): CaptureEvent => {
-    const number = n * EVENTS + k;
-    const common = {
-      event_id: `${client}-${number}:0`,
-      created_at: new Date(Date.UTC(2026, 0, 1) + number * 1_000).toISOString(),
-      metadata: { session_jsonl_path: `/home/ada/.claude/projects/shop/${client}.jsonl`, session_jsonl_line: number },
-    };
-    const text = messageText(client * 1_000_003 + number);
-    if (k % 4 === 1) return { ...common, role: "assistant", tool_name: "Bash", tool_args: { command: text } };
-    if (k % 4 === 2) return { ...common, role: "tool", tool_result: text.repeat(3) };
-    return { ...common, role: k % 4 === 0 ? "user" : "assistant", content: text };
-  });
-  return {
-    session_key: `claude-code:${client}`,
-    agent: "claude-code",
-    channel: "claude-code",
-    source: "bench",
-    events,
-  };
-}
-
-function post(node: NodeProcess, agent: Agent, body: string, signal: AbortSignal): Promise<void> {
-  const headers = {
-    authorization: `Bearer ${TOKEN}`,
-    "content-type": "application/json",
-    "content-length": Buffer.byteLength(body),
-  };
-  return new Promise((resolve, reject) => {
-    const options = { method: "POST", agent, headers, signal };
-    const outgoing = request(new URL("/api/capture", node.url), options, (response) => {
-      let text = "";
-      response.setEncoding("utf8");
-      response.on("data", (chunk: string) => (text += chunk));
-      response.once("error", reject);
-      response.once("end", () => {
-        if (response.statusCode === 200 && text.includes(`"inserted":${EVENTS}`)) resolve();
-        else reject(new Error(`The batch was not stored: ${response.statusCode} ${text.slice(0, 500)}`));
-      });
-    });
-    outgoing.once("error", reject);
-    outgoing.end(body);
   });
 }
