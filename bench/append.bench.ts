@@ -40,7 +40,7 @@ async function onPostgres(context: BenchContext, database: Database): Promise<vo
     {
       a: {
         name: "through the writer",
-        goal: { of: "p50", atMost: 3 },
+        goal: { of: "p50", atMost: 2.5 },
         once: async (n) => void (await append(n + 1)),
       },
       b: {
