@@ -4,6 +4,7 @@ import { type GivenTags, resolveTags, type Tags } from "../domain/memory-tags.ts
 import { parseInstant } from "../domain/time-window.ts";
 import type { AppendArguments, IngestArguments } from "./memory-write-arguments.ts";
 import type { WriteEntry } from "./transcript/batch.ts";
+import { refuseTurnSession } from "./transcript/turn-sessions.ts";
 import type { Writer } from "./transcript/writer.ts";
 
 /** memory_append and memory_ingest_session: from arguments to one batch of the writer, which stores all of it or nothing. */
@@ -19,6 +20,8 @@ export interface MemoryWritesDeps {
   readonly tags: GivenTags;
   /** IANA name; times without an offset are meant there. */
   readonly timezone: string;
+  /** Names of the agents that have turns of their own; their sessions are refused. */
+  readonly agents: ReadonlySet<string>;
 }
 
 export interface AppendResult {
@@ -49,7 +52,14 @@ export interface IngestResult {
 
 type Message = Pick<AppendArguments, "role" | "content" | "tool_name" | "tool_args" | "tool_result" | "created_at">;
 
-export function createMemoryWrites({ writer, tags: environment, timezone }: MemoryWritesDeps): MemoryWrites {
+export function createMemoryWrites(deps: MemoryWritesDeps): MemoryWrites {
+  const { writer, tags: environment, timezone, agents } = deps;
+
+  function checkSession(sessionKey: string): void {
+    const refused = refuseTurnSession(sessionKey, agents);
+    if (refused !== null) throw invalid([refused]);
+  }
+
   function entryOf(message: Message, path: string, key: string, metadata: WriteEntry["metadata"]): WriteEntry {
     const { role, content, tool_args: toolArgs, created_at: at } = message;
     const createdAt = at === undefined ? undefined : parseInstant(at, timezone);
@@ -73,6 +83,7 @@ export function createMemoryWrites({ writer, tags: environment, timezone }: Memo
 
   return {
     async append(args) {
+      checkSession(args.session_key);
       const tags = resolveTags(args, environment);
       const key = dedupeKey(saidOf(args), { domain: "append", eventId: args.event_id });
       const { conversationId, rows } = await writer.write({
@@ -98,6 +109,7 @@ export function createMemoryWrites({ writer, tags: environment, timezone }: Memo
     },
 
     async ingest(args) {
+      checkSession(args.session_key);
       const tags = resolveTags(args, environment);
       const entries = args.messages.map((message, ordinal) => {
         const key = dedupeKey(saidOf(message), { domain: "ingest", ordinal, eventId: message.event_id });

@@ -110,6 +110,25 @@ describe.each(["embedded", "postgres"] as const)("a node with write tools (%s)",
     await expect(client.callTool({ name: "memory_erase" })).rejects.toMatchObject({ code: -32_602 });
   });
 
+  it("lets neither tool speak in the 2 sessions of its own agent, over MCP and over HTTP", async () => {
+    const client = await overHttp(node);
+    const message = { role: "assistant", content: "I may do that." };
+    for (const session_key of ["main:agent:c:ada", "main:telegram:7:owner"]) {
+      const calls = [
+        ["memory_append", { session_key, ...message }],
+        ["memory_ingest_session", { session_key, messages: [message] }],
+      ] as const;
+      for (const [name, args] of calls) {
+        const error = { code: "MEMORY_INVALID_ARGUMENT", issues: [{ path: "session_key" }] };
+        expect(await call(client, name, args)).toMatchObject({ error });
+        const response = await node.request(`/api/memory/tool/${name}`, { json: args });
+        expect(response.status).toBe(400);
+        expect(await response.json()).toMatchObject({ error });
+      }
+      expect(await call(client, "memory_browse", { session_key })).toMatchObject({ messages: [] });
+    }
+  });
+
   it("answers `cairn mcp` the same, and goes on when that has ended", async () => {
     const { client: connecting, transport } = overStdio(deployment);
     const client = await connecting;

@@ -9,9 +9,9 @@ import {
 import { type Issue, MemoryError, RuntimeError } from "../../contracts/errors.ts";
 import { sanitizeJson } from "../../domain/cap.ts";
 import { eventKey } from "../../domain/dedupe.ts";
-import { parseSessionKey } from "../../domain/session-key.ts";
 import { parseInstant } from "../../domain/time-window.ts";
 import type { WriteEntry } from "../transcript/batch.ts";
+import { refuseTurnSession } from "../transcript/turn-sessions.ts";
 import type { Writer } from "../transcript/writer.ts";
 
 export interface Capture {
@@ -38,10 +38,8 @@ export function createCapture({ writer, timezone, agents }: CaptureDeps): Captur
           hint: "Send the session in several batches, in order.",
         });
       }
-      if (isTurnSession(batch.session_key, agents)) {
-        const message = "is a session of this service's own agent, whose turns alone write to it";
-        throw invalid([{ path: "session_key", message }]);
-      }
+      const refused = refuseTurnSession(batch.session_key, agents);
+      if (refused !== null) throw invalid([refused]);
       const finalize = batch.finalize === true;
       if (batch.events.length === 0 && !finalize) {
         throw invalid([{ path: "events", message: "must not be empty unless finalize is true" }]);
@@ -57,12 +55,6 @@ export function createCapture({ writer, timezone, agents }: CaptureDeps): Captur
       };
     },
   };
-}
-
-/** What stands in such a session the agent takes for its own conversation: a token for capture must not speak there. */
-function isTurnSession(key: string, agents: ReadonlySet<string>): boolean {
-  const parts = parseSessionKey(key);
-  return parts !== null && agents.has(parts.agent);
 }
 
 async function write(
