@@ -294,6 +294,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
       await ready.catch(() => undefined);
       await drain();
       state = "stopped";
+      memoryParts.hush();
       await agentChannel.stop();
       await server.close();
       housekeeping.stop();

@@ -33,7 +33,9 @@ export const searchArguments = z.strictObject({
   synthesize: z
     .boolean()
     .default(false)
-    .describe("Whether to add an answer written by the language model; left out where none is configured."),
+    .describe(
+      "Whether the language model writes an answer from the results, which takes seconds: its [1] [2] are places in them, its citations their ids. answer_missing says why there is none.",
+    ),
 });
 
 export const browseArguments = z.strictObject({

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { Database } from "../contracts/database.ts";
 import { MemoryError } from "../contracts/errors.ts";
 import type { JobQueue } from "../contracts/jobs.ts";
-import type { Memory, MemoryHit } from "../contracts/memory.ts";
+import type { Memory } from "../contracts/memory.ts";
 import type { Clock } from "../contracts/ports.ts";
 import type { ToolDefinition } from "../contracts/provider.ts";
 import { parseInstant, type TimeSpan, type TimeWindow, windowSpan } from "../domain/time-window.ts";
@@ -17,6 +17,7 @@ import {
 } from "./memory-arguments.ts";
 import { appendArguments, ingestArguments, withoutNullsInMessages, withSessionKey } from "./memory-write-arguments.ts";
 import type { MemoryWrites } from "./memory-writes.ts";
+import { type AnswerSearch, NO_MODEL } from "./recall/answer.ts";
 import { browse } from "./recall/browse.ts";
 import type { Recover } from "./recall/disk/recover.ts";
 import { getFull } from "./recall/full.ts";
@@ -36,14 +37,8 @@ export interface MemoryToolsDeps {
   readonly recover?: Recover;
   /** Absent where the write tools are not enabled: then they do not exist. */
   readonly writes?: MemoryWrites;
-  /** Writes the answer of `synthesize`; without it, searches have none. */
-  readonly synthesize?: (query: string, hits: readonly MemoryHit[], signal?: AbortSignal) => Promise<SearchAnswer>;
-}
-
-export interface SearchAnswer {
-  readonly text: string;
-  /** Ids of the hits that it rests on. */
-  readonly citations: readonly string[];
+  /** Writes the answer of `synthesize`; absent where no language model is configured. */
+  readonly answer?: AnswerSearch;
 }
 
 /** Name, description and JSON Schema of every memory tool that reads. */
@@ -120,9 +115,10 @@ export function createMemoryTools(deps: MemoryToolsDeps): MemoryTools {
           ...(before === undefined ? {} : { before: before.toISOString() }),
           ...(caller.signal === undefined ? {} : { signal: caller.signal }),
         });
-        const answer = synthesize ? await deps.synthesize?.(query, results, caller.signal) : undefined;
+        const noModel = { answer_missing: NO_MODEL };
+        const answered = synthesize ? ((await deps.answer?.(query, results, caller)) ?? noModel) : {};
         const took_ms = Math.round((clock.monotonic() - started) * 10) / 10;
-        return { query, mode, results, ...(answer === undefined ? {} : { answer }), took_ms };
+        return { query, mode, results, ...answered, took_ms };
       }),
     ],
     [

@@ -58,6 +58,7 @@ export interface Client {
     options?: CallOptions,
   ): Promise<CommandReply>;
 
+  /** A search that asks for an answer (`synthesize`) is given a minute more than `timeoutMs`. */
   memoryTool<Result = unknown>(name: string, args: object, options?: CallOptions): Promise<Result>;
 
   /** One message of the Model Context Protocol and its answer; null for a message that has none. */
@@ -94,6 +95,9 @@ export interface Client {
   revokeToken(id: string, options?: CallOptions): Promise<void>;
 }
 
+/** Longer than a node lets the language model take. */
+const ANSWER_MS = 60_000;
+
 export function createClient(options: ClientOptions): Client {
   const connection: Connection = {
     baseUrl: options.baseUrl.replace(/\/+$/, ""),
@@ -108,7 +112,12 @@ export function createClient(options: ClientOptions): Client {
     ...jobCalls(connection),
     mcp: (message, given) => postMcp(connection, message, given),
     memoryTool: (name, args, given) =>
-      call(connection, `/api/memory/tool/${encodeURIComponent(name)}`, { method: "POST", json: args, ...given }),
+      call(connection, `/api/memory/tool/${encodeURIComponent(name)}`, {
+        method: "POST",
+        json: args,
+        timeoutMs: connection.timeoutMs + ("synthesize" in args && connection.timeoutMs > 0 ? ANSWER_MS : 0),
+        ...given,
+      }),
   };
 }
 

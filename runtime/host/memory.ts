@@ -14,6 +14,7 @@ import type { Clock, Logger, NewId } from "../contracts/ports.ts";
 import type { CountTokens } from "../domain/tokens.ts";
 import { createJobQueue } from "../workers/queue.ts";
 import { createTermCounting } from "../workers/term-counter.ts";
+import { createAnswerParts } from "./answers.ts";
 import { createCompactionParts } from "./compaction.ts";
 import { createEmbeddingParts } from "./embedding.ts";
 import { searchWeights, sessionRoots, writeTags } from "./settings.ts";
@@ -83,7 +84,9 @@ export function composeMemory(deps: MemoryHostDeps) {
     ...(embedding ? { embed: embedding.queries.embed } : {}),
   });
   const tags = writeTags(loaded);
-  const writes = tags && createMemoryWrites({ writer, tags, timezone });
+  const agents = new Set(Object.keys(config.agents));
+  const writes = tags && createMemoryWrites({ writer, tags, timezone, agents });
+  const answers = createAnswerParts(config, { database, countTokens, clock, redact, logger });
   const queues = createQueueAdmin({
     database,
     jobs,
@@ -105,8 +108,9 @@ export function composeMemory(deps: MemoryHostDeps) {
       timezone,
       recover: createRecover(sessionRoots(loaded)),
       ...(writes ? { writes } : {}),
+      ...(answers ? { answer: answers.answer } : {}),
     }),
-    capture: createCapture({ writer, timezone, agents: new Set(Object.keys(config.agents)) }),
+    capture: createCapture({ writer, timezone, agents }),
     /** What housekeeping does for it. */
     tasks: { synthesis: (signal: AbortSignal) => synthesis.sweep(signal) },
     /** Workers that need a model, by their names. */
@@ -123,6 +127,8 @@ export function composeMemory(deps: MemoryHostDeps) {
       await compaction.start();
       await wiki?.start();
     },
+    /** Ends the answers that somebody waits for: a silent model holds up no stop. */
+    hush: () => answers?.stop(),
     /** Begins nothing more; what runs goes on until `close`. */
     rest() {
       embedding?.embedder.stop();

@@ -211,7 +211,7 @@ async function createToken(request: IncomingMessage, response: ServerResponse): 
   ok(response, { id: "id-1", token: "cairn_secret" });
 }
 
-/** One hit, which tells the arguments. */
+/** One hit, which tells the arguments; an answer where one is asked for, but not of `no model`. */
 async function search(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const content = JSON.stringify(await json(request));
   const hit = {
@@ -223,7 +223,16 @@ async function search(request: IncomingMessage, response: ServerResponse): Promi
     score: 0.5,
     created_at: "2030-01-31T12:00:00.000Z",
   };
-  ok(response, { query: "", mode: "hybrid", results: content.includes("nothing") ? [] : [hit], took_ms: 1 });
+  const answered = content.includes("no model")
+    ? { answer_missing: "the model is away" }
+    : { answer: { text: "It was asked [1].", citations: ["m1"] } };
+  ok(response, {
+    query: "",
+    mode: "hybrid",
+    results: content.includes("nothing") ? [] : [hit],
+    ...(content.includes('"synthesize":true') ? answered : {}),
+    took_ms: 1,
+  });
 }
 
 function stats(): object {

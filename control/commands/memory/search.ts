@@ -1,14 +1,14 @@
 import { Args, Flags } from "@oclif/core";
 import type { MemoryHit } from "../../../runtime/contracts/memory.ts";
 import { BaseCommand } from "../../base-command.ts";
-import { renderHits } from "../../memory/render-hits.ts";
+import { type Answered, renderAnswered, renderHits } from "../../memory/render-hits.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import type { Mark } from "../../output/terminal.ts";
 import { withNode } from "../../service/connect.ts";
 import { findDeployment } from "../../service/deployment.ts";
 
 /** What the tool `memory_search` returns. */
-export interface SearchResult {
+export interface SearchResult extends Answered {
   readonly query: string;
   readonly mode: string;
   readonly results: readonly MemoryHit[];
@@ -18,10 +18,12 @@ export interface SearchResult {
 export default class MemorySearch extends BaseCommand<SearchResult> {
   static override description =
     "Search everything that was said\n\n" +
-    "Messages and summaries of all conversations, best first. Each hit of --json carries the parts of its score.";
+    "Messages and summaries of all conversations, best first. Each hit of --json carries the parts of its score. " +
+    "With --synthesize the language model of memory.summarizer answers from them.";
 
   static override examples = [
     "<%= config.bin %> memory search 'which port did we choose'",
+    "<%= config.bin %> memory search 'why did we leave the old host' --synthesize",
     "<%= config.bin %> memory search node-3 --mode trigram --window last_7d",
     "<%= config.bin %> memory search 'deploy(ed|ing)' --mode regex --limit 50 --json",
   ];
@@ -48,19 +50,25 @@ export default class MemorySearch extends BaseCommand<SearchResult> {
       exclusive: ["since", "before"],
       description: "Only this time",
     })(),
+    synthesize: Flags.boolean({ description: "Also have the language model answer from the hits" }),
   };
 
   protected async work({ signal }: Interruption): Promise<SearchResult> {
     const { args, flags } = await this.parse(MemorySearch);
     const { mode, scope, limit, agent, since, before, window } = flags;
-    const given = { query: args.query, mode, scope, limit, agent, since, before, window };
+    const synthesize = flags.synthesize || undefined;
+    const given = { query: args.query, mode, scope, limit, agent, since, before, window, synthesize };
     const wanted = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
     return withNode(findDeployment(flags), signal, (client) =>
       client.memoryTool<SearchResult>("memory_search", wanted, { signal }),
     );
   }
 
-  protected render({ results }: SearchResult, mark: Mark): string {
-    return results.length === 0 ? "Nothing was found." : renderHits(results, mark);
+  protected render({ results, answer, answer_missing: missing }: SearchResult, mark: Mark): string {
+    if (results.length === 0) return "Nothing was found.";
+    if (answer !== undefined) return renderAnswered({ answer }, results, mark);
+    return missing === undefined
+      ? renderHits(results, mark)
+      : renderAnswered({ answer_missing: missing }, results, mark);
   }
 }

@@ -27,6 +27,14 @@ export const MEMORY_SCHEMAS = {
     query: z.string(),
     mode: z.string(),
     results: z.array(hit).describe("Best first"),
+    answer: z
+      .strictObject({
+        text: z.string().describe("Its [1] [2] are places in the results, from 1"),
+        citations: z.array(z.string()).min(1).describe("Ids of the results that it rests on"),
+      })
+      .optional()
+      .describe("With --synthesize, where there is one"),
+    answer_missing: z.string().optional().describe("With --synthesize: why there is no answer"),
     took_ms: z.number().nonnegative(),
   }),
   "memory-stats": z.looseObject({

@@ -1,5 +1,6 @@
 /** Which lines of a model's answer become statements of a page, and which are refused. */
 
+import { holdsActive } from "../active-text.ts";
 import { holdsLatex } from "../latex.ts";
 import { unknownName } from "../synthesis/sentence.ts";
 
@@ -32,9 +33,6 @@ const LONGEST_TITLE = 80;
 const LONGEST_STATEMENT = 500;
 /** What is longer is not even looked at: the patterns below take time by the square of a line. */
 const LONGEST_LINE = 2_000;
-/** What whoever shows the page would load or run; a conversation may have been told to ask for it. */
-const ACTIVE =
-  /\]\(|!\[|<a\s|<\/?(?:img|script|iframe|style|svg|object|embed|link|meta|base|form|input|video|audio|source|html|body)\b/i;
 const HEADING = /^#{1,3}\s+(.+?)\s*#*$/;
 const BULLET = /^[-*]\s+(.+?)\s*((?:\[[^\]\s]+\][.,;]?\s*)*)$/;
 
@@ -99,7 +97,7 @@ function wrongStatement(text: string, references: string, given: Omit<ExtractGiv
   if (unknown !== undefined) return `its source ${unknown} does not exist`;
   if (text.length < 3 || text.length > LONGEST_STATEMENT) return "it is too short or too long";
   if (/<!--|-->|\[summary:/.test(text)) return "it holds a mark of the page";
-  if (ACTIVE.test(text)) return "it holds a link, a picture or HTML";
+  if (holdsActive(text)) return "it holds a link, a picture or HTML";
   if (holdsLatex(text)) return "it holds LaTeX";
   if (given.redact(text) !== text) return "it holds a secret";
   const name = unknownName(text, given.source);

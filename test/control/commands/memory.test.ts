@@ -108,6 +108,26 @@ describe("memory search", () => {
     );
   });
 
+  it("asks for an answer with --synthesize, and shows what it rests on or why there is none", async () => {
+    const cli = await createCli();
+    await cli.node();
+    const asked = ["memory", "search", "which port", "--synthesize"];
+    const { code, stdout } = await cli.run(asked);
+    expect(code).toBe(0);
+    expect(stdout).toBe(
+      "It was asked [1].\n\n[1] main/user 2030-01-31 12:00 score 0.500, m1\n" +
+        '  {"query":"which port","synthesize":true}\n',
+    );
+    expect(JSON.parse((await cli.run([...asked, "--json"])).stdout).answer).toEqual({
+      text: "It was asked [1].",
+      citations: ["m1"],
+    });
+    const missing = await cli.run(["memory", "search", "no model", "--synthesize"]);
+    expect(missing.stdout).toMatch(/^No answer: the model is away\n\n\[1\] main/);
+    const nothing = await cli.run(["memory", "search", "nothing", "--synthesize"]);
+    expect(nothing).toMatchObject({ code: 0, stdout: "Nothing was found.\n" });
+  });
+
   it("says that nothing was found", async () => {
     const cli = await createCli();
     await cli.node();

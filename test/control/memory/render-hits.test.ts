@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { renderHits } from "../../../control/memory/render-hits.ts";
+import { renderAnswered, renderHits } from "../../../control/memory/render-hits.ts";
 import type { Mark } from "../../../control/output/terminal.ts";
 import type { MemoryHit } from "../../../runtime/contracts/memory.ts";
 
@@ -33,4 +33,19 @@ it("cuts a long one between characters, and lets none steer the terminal", () =>
   const text = renderHits([{ ...HIT, content: `${"x".repeat(399)}\u{1f680}tail` }], PLAIN);
   expect(text.endsWith(`${"x".repeat(399)}…`)).toBe(true);
   expect(renderHits([{ ...HIT, content: "\u001b[2J" }], PLAIN)).not.toContain("\u001b");
+});
+
+it("puts the answer above the hits, under the numbers by which it names them, and lets it steer no terminal", () => {
+  const hits = [
+    { ...HIT, content: "one" },
+    { ...HIT, id: "m2", content: "two" },
+  ];
+  const answer = { text: "It is two [2].\u001b[2J", citations: ["m2"] };
+  expect(renderAnswered({ answer }, hits, PLAIN)).toBe(
+    "It is two [2].\\u001b[2J\n\n[1] main/user 2030-01-31 12:00 score 0.123, m1\n  one\n\n" +
+      "[2] main/user 2030-01-31 12:00 score 0.123, m2\n  two",
+  );
+  expect(renderAnswered({ answer_missing: "The model slept." }, [HIT], PLAIN)).toMatch(
+    /^No answer: The model slept\.\n\n\[1\] main/,
+  );
 });

@@ -6,7 +6,10 @@ import { detectFacts, type FactOptions } from "../../../control/wizard/detect/fa
 import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 
 /** What is taken where nothing is said. */
-async function detectProvider({ timeoutMs = EVENTUALLY_MS, ...options }: Omit<FactOptions, "tools"> & { readonly timeoutMs?: number }) {
+async function detectProvider({
+  timeoutMs = EVENTUALLY_MS,
+  ...options
+}: Omit<FactOptions, "tools"> & { readonly timeoutMs?: number }) {
   const facts = await detectFacts({
     ...options,
     tools: [],

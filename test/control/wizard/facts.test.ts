@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { detectFacts, TOOLS } from "../../../control/wizard/detect/facts.ts";
 import { chooseKey, fingerprintOf, readHostKey } from "../../../control/wizard/detect/host-key.ts";
+import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 import { temporaryDirectory } from "../../support/deployment.ts";
 import { createFakeTools } from "../../support/fake-tools.ts";
 import { HOST_FINGERPRINT, HOST_KEY } from "../../support/terminal/setup-session.ts";
-import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 
 async function machine(answers: Readonly<Record<string, string>>) {
   const tools = await createFakeTools();
