@@ -58,6 +58,8 @@ export async function createCli(files: { readonly configured?: boolean } = {}): 
       env: { ...env, STAND_IN: standIn, ...more },
     });
     onTestFinished(() => void child.kill("SIGKILL"));
+    // A command may end before it has read what it is given.
+    child.stdin?.on("error", () => undefined);
     return child;
   };
 

@@ -1,7 +1,7 @@
 /** Every value reaches a command as exactly one argument, through each of the layers, read by the real shell. */
 
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -32,6 +32,7 @@ const PROGRAMS = ["pct", "pveam", "pvesh", "sudo", "ssh", "record"];
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "cairn-shell-"));
+  writeFileSync(join(folder, "input.txt"), "\n");
   for (const name of PROGRAMS) {
     writeFileSync(join(folder, name), RECORDER);
     chmodSync(join(folder, name), 0o755);
@@ -43,11 +44,16 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 function recorded(line: string, environment: Record<string, string> = {}): { program: string; args: string[] }[] {
   const record = join(folder, "record.txt");
   for (const path of [record, `${record}.started`]) rmSync(path, { force: true });
-  execFileSync("/bin/sh", ["-c", line], {
-    env: { PATH: `${folder}:/usr/bin:/bin`, RECORD: record, TEMPLATE: "local:vztmpl/t", ...environment },
-    stdio: ["pipe", "ignore", "pipe"],
-    input: "\n",
-  });
+  // A file, not a pipe: what ends without reading would break it.
+  const input = openSync(join(folder, "input.txt"), "r");
+  try {
+    execFileSync("/bin/sh", ["-c", line], {
+      env: { PATH: `${folder}:/usr/bin:/bin`, RECORD: record, TEMPLATE: "local:vztmpl/t", ...environment },
+      stdio: [input, "ignore", "pipe"],
+    });
+  } finally {
+    closeSync(input);
+  }
   const words = readFileSync(record, "utf8").split("\0").slice(0, -1);
   const calls: { program: string; args: string[] }[] = [];
   for (let at = 0; at < words.length; at += Number(words[at]) + 2) {
