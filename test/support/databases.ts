@@ -10,6 +10,8 @@ import type { Database } from "../../runtime/contracts/database.ts";
 import { openEmbedded } from "../../runtime/plugins/memory/embedded/index.ts";
 import { CREATE_PARAMETERS } from "../../runtime/plugins/memory/embedded/settings.ts";
 import { openPostgres } from "../../runtime/plugins/memory/postgres/index.ts";
+import { EVENTUALLY_MS } from "../lanes/patience.ts";
+import { eventually } from "./eventually.ts";
 import { silent } from "./silent.ts";
 
 export { silent } from "./silent.ts";
@@ -71,9 +73,23 @@ function opener(create: () => Promise<Opened>): OpenDatabase {
     }
   });
   return async ({ fresh = false } = {}) => {
-    if (fresh) return (await add()).database;
+    if (fresh) return patient((await add()).database);
     shared ??= add();
-    return (await shared).database;
+    return patient((await shared).database);
+  };
+}
+
+/** A busy machine is slow: transactions and scripts that name no deadline have more time than in a node. */
+function patient(database: Database): Database {
+  const time = { statementTimeoutMs: EVENTUALLY_MS, lockTimeoutMs: EVENTUALLY_MS };
+  return {
+    backend: database.backend,
+    query: (...args) => database.query(...args),
+    transaction: (work, options) => database.transaction(work, { ...time, ...options }),
+    script: (sql, options) => database.script(sql, { ...time, ...options }),
+    listen: (...args) => database.listen(...args),
+    status: () => database.status(),
+    close: () => database.close(),
   };
 }
 
@@ -82,7 +98,8 @@ export async function createPostgresCopy(clusterUrl: string): Promise<{ url: str
   const name = `cairn_test_${randomUUID().replaceAll("-", "")}`;
   await withAdmin(clusterUrl, async (admin) => {
     const template = await postgresTemplate(clusterUrl, admin);
-    await admin.query(`create database ${name} template ${template}`);
+    // Whoever used the template last may not have left it yet.
+    await eventually(() => admin.query(`create database ${name} template ${template}`));
   });
   return {
     url: urlOf(clusterUrl, name),
@@ -114,7 +131,7 @@ async function postgresTemplate(clusterUrl: string, admin: Client): Promise<stri
     } finally {
       await database.close();
     }
-    await admin.query(`alter database ${unfinished} rename to ${name}`);
+    await eventually(() => admin.query(`alter database ${unfinished} rename to ${name}`));
     return name;
   } finally {
     await admin.query("select pg_advisory_unlock(hashtext($1))", [name]);

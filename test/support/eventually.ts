@@ -1,12 +1,26 @@
-import { vi } from "vitest";
+import { setTimeout as sleep } from "node:timers/promises";
 import { EVENTUALLY_MS } from "../lanes/patience.ts";
 
+const PAUSE_MS = 20;
+
 /** Resolves to what `look` returns once it neither throws nor rejects; rejects with its last error when it never does. */
-export function eventually<T>(look: () => T | Promise<T>): Promise<T> {
-  return vi.waitFor(look, { timeout: EVENTUALLY_MS, interval: 20 });
+export async function eventually<T>(look: () => T | Promise<T>): Promise<T> {
+  const deadline = performance.now() + EVENTUALLY_MS;
+  for (;;) {
+    try {
+      return await look();
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+    }
+    await sleep(PAUSE_MS);
+  }
 }
 
-/** Resolves to what `look` returns once that is truthy. Rejects when it never is, or when `look` throws. */
-export function until<T>(look: () => T | Promise<T>) {
-  return vi.waitUntil(look, { timeout: EVENTUALLY_MS, interval: 20 });
+/** Resolves once `look` returns something truthy. Rejects when it never does, or when `look` throws. */
+export async function until(look: () => unknown): Promise<void> {
+  const deadline = performance.now() + EVENTUALLY_MS;
+  while (!(await look())) {
+    if (performance.now() > deadline) throw new Error(`It has not come about within ${EVENTUALLY_MS / 1_000} s.`);
+    await sleep(PAUSE_MS);
+  }
 }

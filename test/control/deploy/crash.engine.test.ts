@@ -114,7 +114,7 @@ describe("a command that ends in its middle", { concurrent: false }, () => {
     first.kill("SIGINT");
     await until(() => first.engines().length === 1);
     // The step is let go only once the engine knows that it is to stop.
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
     plugins.fault({});
     const { code, stdout } = await first.ended;
     expect(code).toBe(130);

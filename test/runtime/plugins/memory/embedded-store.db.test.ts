@@ -10,6 +10,8 @@ import type { Database } from "../../../../runtime/contracts/database.ts";
 import { openEmbedded } from "../../../../runtime/plugins/memory/embedded/index.ts";
 import { Upkeep } from "../../../../runtime/plugins/memory/embedded/upkeep.ts";
 import { createEmbeddedCopy, silent } from "../../../support/databases.ts";
+import { eventually } from "../../../support/eventually.ts";
+import { EVENTUALLY_MS } from "../../../lanes/patience.ts";
 
 const TIMEOUT = 300_000;
 const WRITER = fileURLToPath(new URL("../../../support/embedded-writer.ts", import.meta.url));
@@ -146,7 +148,7 @@ describe("the embedded store", { timeout: TIMEOUT }, () => {
     const database = await open(await copiedStore());
     await database.script("create table torn (n int primary key, text text not null)");
     for (let round = 1; round <= 3; round += 1) {
-      await database.query("insert into torn values ($1, 'kept')", [round]);
+      await eventually(() => database.query("insert into torn values ($1, 'kept')", [round]));
       const endless = database.transaction(
         (tx) =>
           tx.query("insert into torn select g, repeat(md5(g::text), 20) from generate_series(1000, 2000000000) g"),
@@ -156,7 +158,7 @@ describe("the embedded store", { timeout: TIMEOUT }, () => {
     }
     const byTable = "select n from torn where text <> '' order by n";
     const expected = [1, 2, 3].map((n) => ({ n }));
-    expect((await database.query(byTable)).rows).toEqual(expected);
+    expect((await eventually(() => database.query(byTable))).rows).toEqual(expected);
     const byIndex = await database.transaction(async (tx) => {
       await tx.query("set local enable_seqscan = off");
       return tx.query("select n from torn where n > 0 order by n");
@@ -178,15 +180,16 @@ describe("the embedded store", { timeout: TIMEOUT }, () => {
       (await database.query<{ n: number }>("select n_dead_tup as n from pg_stat_user_tables where relname = 'churned'"))
         .rows[0]?.n;
 
+    const patiently = (sql: string) => database.script(sql, { statementTimeoutMs: EVENTUALLY_MS });
     await database.script("create table churned (n int, text text)");
     const before = await redo();
     await upkeep.run();
     expect(await redo()).toBe(before);
 
     for (let round = 0; round < 5; round += 1) {
-      await database.query("insert into churned select g, repeat(md5(g::text), 30) from generate_series(1, 5000) g");
+      await patiently("insert into churned select g, repeat(md5(g::text), 30) from generate_series(1, 5000) g");
     }
-    await database.query("update churned set n = n + 1");
+    await patiently("update churned set n = n + 1");
     await database.script("select pg_stat_force_next_flush(); select 1");
     await database.query("select 1");
     expect(await deadRows()).toBeGreaterThan(20_000);

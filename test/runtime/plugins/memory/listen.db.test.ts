@@ -71,7 +71,7 @@ describeEachDatabase("notifications", (open, backend) => {
       code: "MEMORY_TIMEOUT",
     });
     await eventually(() => expect(heard).toEqual([""]));
-    await notify("reopened", "again");
+    await eventually(() => notify("reopened", "again"));
     await eventually(() => expect(heard).toEqual(["", "again"]));
     await stop();
   });
