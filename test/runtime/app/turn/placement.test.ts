@@ -1,4 +1,5 @@
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
+import type { Agent } from "../../../../runtime/app/turn/agents.ts";
 import { createPlacement } from "../../../../runtime/app/turn/placement.ts";
 import { silent } from "../../../support/databases.ts";
 
@@ -20,5 +21,35 @@ it("stops waiting for the lease of its identity when the node is told to stop me
   stopping.abort();
   await expect(started).rejects.toMatchObject({ name: "AbortError" });
   expect(placement.hosted()).toEqual([]);
+  await placement.stop();
+});
+
+it("renews the lease of its identity and of its agents four times while they last", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const acquire = vi.fn(async () => 1);
+  const placement = createPlacement({
+    agents: new Map([["main", { name: "main" } as Agent]]),
+    leases: { acquire, release: async () => {} },
+    node: { id: "n", name: "n" },
+    boot: "b",
+    place: "p",
+    leaseMs: 60_000,
+    clock: { now: () => new Date(), monotonic: () => performance.now() },
+    logger: silent,
+    onGained: () => {},
+  });
+  await placement.start();
+  acquire.mockClear();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(acquire.mock.calls).toEqual(
+    Array(4)
+      .fill([
+        ["node:n", "b", 60_000, "p"],
+        ["agent:main", "n", 60_000],
+      ])
+      .flat(),
+  );
+  expect(placement.hosted()).toEqual(["main"]);
   await placement.stop();
 });
