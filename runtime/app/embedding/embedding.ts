@@ -2,12 +2,11 @@ import type { Database } from "../../contracts/database.ts";
 import type { EmbeddingService } from "../../contracts/embedding.ts";
 import type { CairnError } from "../../contracts/errors.ts";
 import type { Clock, Logger, NewId } from "../../contracts/ports.ts";
-import { type EncodeDeps, EncoderAwayError, encode, learnDimensions, type Outcome, type Sleep } from "./encode.ts";
+import { EncoderAwayError, learnDimensions, type Outcome, type Sleep } from "./encode.ts";
 import { ensureModel, makeCurrent, type StoredModel } from "./models.ts";
+import { type PipelineDeps, pipeline } from "./pipeline.ts";
 import {
-  type Claim,
   type Claimed,
-  claim,
   isWorkLeft,
   NOTHING_SCANNED,
   recordFailure,
@@ -19,8 +18,8 @@ import {
 } from "./work.ts";
 
 /**
- * Gives messages and summaries their vectors (specification, "Background processing"): claims a batch, encodes it while
- * the next is being claimed and the last is being stored, until nothing is left.
+ * Gives messages and summaries their vectors (specification, "Background processing"): claims, encodes and stores, until
+ * nothing is left.
  */
 
 export interface EmbeddingDeps {
@@ -112,7 +111,7 @@ export function createEmbedding(deps: EmbeddingDeps): Embedding {
 }
 
 interface Run {
-  readonly encoder: EncodeDeps;
+  readonly encoder: PipelineDeps["encoder"];
   readonly model: StoredModel;
   readonly claimant: string;
   readonly progress: Progress;
@@ -121,41 +120,19 @@ interface Run {
 
 async function drain(deps: EmbeddingDeps, run: Run): Promise<void> {
   const { encoder, model, claimant, progress, counts } = run;
-  const { database, batch } = deps;
-  let scanned = progress.from();
-
-  async function next(): Promise<Claim> {
-    for (;;) {
-      encoder.signal.throwIfAborted();
-      const limits = { limit: batch, limitFailed: FAILED_ROWS_IN_A_CLAIM, leaseMs: LEASE_MS };
-      const claimed = await claim(database, { modelId: model.id, claimant, ...limits, scanned });
-      scanned = claimed.scanned;
-      if (claimed.rows.length > 0 || claimed.complete) return claimed;
-    }
-  }
-
-  let upcoming = next();
-  let storing: Promise<void> = Promise.resolve();
-  try {
-    for (;;) {
-      const { rows } = await upcoming;
-      if (rows.length === 0) break;
-      upcoming = next();
-      upcoming.catch(() => undefined);
-      const outcomes: Outcome[] = [];
-      try {
-        for await (const some of encode(rows, encoder)) outcomes.push(...some);
-      } finally {
-        await storing;
-        // What is there is kept, also when the encoder went away in the middle.
-        storing = keep(deps, model, outcomes, counts);
-        storing.catch(() => undefined);
-      }
-    }
-  } finally {
-    await Promise.allSettled([upcoming, storing]);
-  }
-  await storing;
+  const scanned = await pipeline({
+    database: deps.database,
+    encoder,
+    claim: {
+      modelId: model.id,
+      claimant,
+      limit: deps.batch,
+      limitFailed: FAILED_ROWS_IN_A_CLAIM,
+      leaseMs: LEASE_MS,
+    },
+    from: progress.from(),
+    keep: (outcomes) => keep(deps, model, outcomes, counts),
+  });
   progress.reached(scanned);
 }
 

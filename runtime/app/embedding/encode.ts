@@ -1,5 +1,6 @@
 import type { EmbeddingService } from "../../contracts/embedding.ts";
 import { CairnError, type ErrorCode } from "../../contracts/errors.ts";
+import type { Clock } from "../../contracts/ports.ts";
 import { meanPooled, type Vector } from "../../domain/embedding-vector.ts";
 import { CHUNK_BYTES, chunksOf } from "../../domain/text-chunks.ts";
 import type { Claimed } from "./work.ts";
@@ -19,6 +20,11 @@ export interface EncodeDeps {
   readonly signal: AbortSignal;
   /** Called before each request and each pause, with how long it may take. */
   readonly onWait?: () => Promise<void>;
+  /** Called after each request that was answered, with how long that took. */
+  readonly onAnswer?: (tookMs: number) => void;
+  readonly clock: Pick<Clock, "monotonic">;
+  /** Shared by everybody who asks this encoder at the same time. */
+  readonly line: Line;
 }
 
 /** What is written down for a row without any text: nobody can mend that. */
@@ -37,6 +43,42 @@ export class EncoderAwayError extends Error {
     super(cause.message);
     this.name = "EncoderAwayError";
     this.cause = cause;
+  }
+}
+
+/**
+ * Requests go out side by side while all is well. Whoever meets a failure deals with it alone: the others wait, so that an
+ * encoder in trouble gets one request at a time, and is waited for once.
+ */
+export class Line {
+  #last: Promise<void> = Promise.resolve();
+  #inTrouble = 0;
+  #away: EncoderAwayError | null = null;
+
+  /** Resolves once nobody is in trouble. */
+  async clear(): Promise<void> {
+    while (this.#inTrouble > 0) await this.#last;
+    if (this.#away !== null) throw this.#away;
+  }
+
+  /** Runs the work once it is its turn; `waited` tells whether somebody else was in trouble before. */
+  async *alone<T>(work: (waited: boolean) => AsyncGenerator<T>): AsyncGenerator<T> {
+    const waited = this.#inTrouble > 0;
+    const before = this.#last;
+    const own = Promise.withResolvers<void>();
+    this.#last = own.promise;
+    this.#inTrouble += 1;
+    try {
+      await before;
+      if (this.#away !== null) throw this.#away;
+      yield* work(waited);
+    } catch (error) {
+      if (error instanceof EncoderAwayError) this.#away = error;
+      throw error;
+    } finally {
+      this.#inTrouble -= 1;
+      own.resolve();
+    }
   }
 }
 
@@ -70,7 +112,8 @@ export async function* encode(rows: readonly Claimed[], deps: EncodeDeps): Async
 }
 
 /** The dimensions of the model's vectors; asks the encoder when it has not answered yet. Rejects as `encode` does. */
-export async function learnDimensions(deps: EncodeDeps): Promise<number> {
+export async function learnDimensions(given: Omit<EncodeDeps, "line">): Promise<number> {
+  const deps = { ...given, line: new Line() };
   const { service } = deps;
   if (service.dimensions !== null) return service.dimensions;
   for (let failures = 0; ; failures += 1) {
@@ -102,25 +145,54 @@ function groups(prepared: readonly Prepared[], batch: number): Prepared[][] {
 }
 
 async function* encodeGroup(group: readonly Prepared[], deps: EncodeDeps): AsyncGenerator<readonly Outcome[]> {
+  await deps.line.clear();
+  const first = await attempt(group, deps);
+  if ("outcomes" in first) yield first.outcomes;
+  // What went wrong while somebody else was in trouble tells nothing of these texts.
+  else yield* deps.line.alone((waited) => insist(group, deps, waited ? undefined : first));
+}
+
+/** Until each text has its outcome; `failed` is the attempt that was made already. */
+async function* insist(
+  group: readonly Prepared[],
+  deps: EncodeDeps,
+  failed?: Failed,
+): AsyncGenerator<readonly Outcome[]> {
   for (let failures = 0; ; failures += 1) {
-    try {
-      yield await vectorsOf(group, deps);
+    const latest = failures === 0 && failed !== undefined ? failed : await attempt(group, deps);
+    if ("outcomes" in latest) {
+      yield latest.outcomes;
       return;
-    } catch (error) {
-      deps.signal.throwIfAborted();
-      if (error instanceof CairnError && MAY_BE_THE_TEXT.has(error.code) && (await answers(deps))) {
-        const [first] = group;
-        if (group.length === 1 && first !== undefined) {
-          yield [{ row: first.row, error: error.message, final: false }];
-          return;
-        }
-        const half = Math.ceil(group.length / 2);
-        yield* encodeGroup(group.slice(0, half), deps);
-        yield* encodeGroup(group.slice(half), deps);
+    }
+    const { error } = latest;
+    if (error instanceof CairnError && MAY_BE_THE_TEXT.has(error.code) && (await answers(deps))) {
+      const [first] = group;
+      if (group.length === 1 && first !== undefined) {
+        yield [{ row: first.row, error: error.message, final: false }];
         return;
       }
-      await pauseAfter(error, failures, deps);
+      const half = Math.ceil(group.length / 2);
+      yield* insist(group.slice(0, half), deps);
+      yield* insist(group.slice(half), deps);
+      return;
     }
+    await pauseAfter(error, failures, deps);
+  }
+}
+
+interface Failed {
+  readonly error: unknown;
+}
+
+async function attempt(
+  group: readonly Prepared[],
+  deps: EncodeDeps,
+): Promise<{ outcomes: readonly Outcome[] } | Failed> {
+  try {
+    return { outcomes: await vectorsOf(group, deps) };
+  } catch (error) {
+    deps.signal.throwIfAborted();
+    return { error };
   }
 }
 
@@ -168,10 +240,14 @@ async function answers(deps: EncodeDeps): Promise<boolean> {
   }
 }
 
-async function request(texts: readonly string[], { service, signal, onWait }: EncodeDeps): Promise<readonly Vector[]> {
+async function request(texts: readonly string[], deps: EncodeDeps): Promise<readonly Vector[]> {
+  const { service, signal, clock } = deps;
   signal.throwIfAborted();
-  await onWait?.();
-  return service.embed(texts, { signal });
+  await deps.onWait?.();
+  const began = clock.monotonic();
+  const vectors = await service.embed(texts, { signal });
+  deps.onAnswer?.(clock.monotonic() - began);
+  return vectors;
 }
 
 /** Waits for the next attempt, or throws: EncoderAwayError after the last, and what is no failure of the encoder. */

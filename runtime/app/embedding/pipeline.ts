@@ -1,0 +1,164 @@
+import type { Database } from "../../contracts/database.ts";
+import type { EncodeDeps, Outcome } from "./encode.ts";
+import { encode, Line } from "./encode.ts";
+import { type Claim, type Claimed, claim, type Scanned } from "./work.ts";
+
+/**
+ * Keeps the encoder busy: claiming, encoding and storing go on side by side, each ahead of the next. The next batch is with
+ * the encoder before the vectors of the last are stored, and while it answers quickly before it has answered the last.
+ * What is in hand is bounded, and stored in the order of the claims.
+ */
+
+export interface PipelineDeps {
+  readonly database: Database;
+  readonly encoder: Omit<EncodeDeps, "line" | "onAnswer">;
+  readonly claim: Omit<Parameters<typeof claim>[1], "scanned">;
+  /** Rows before it have been dealt with. */
+  readonly from: Scanned;
+  /** Stores vectors and notes failures. Called with one batch after the other. */
+  readonly keep: (outcomes: readonly Outcome[]) => Promise<void>;
+}
+
+/** Requests that are with the encoder at once: one that it works on, one that is there when it has done. */
+const ASKED = 2;
+/** Longer than this for an answer, and the pause between two requests is nothing beside it, but a deadline might be met. */
+const QUICK_MS = 2_000;
+/** Batches that are claimed and not stored yet, and characters of them beyond which no further one is claimed. */
+const IN_HAND = 6;
+const CHARACTERS_IN_HAND = 4_000_000;
+
+interface Batch {
+  readonly rows: readonly Claimed[];
+  readonly outcomes: Outcome[];
+  done: boolean;
+}
+
+/** Resolves to how far the scan came once nothing is left. Rejects as `encode` does, once what was answered is stored. */
+export async function pipeline({ database, encoder, keep, ...deps }: PipelineDeps): Promise<Scanned> {
+  const ending = new AbortController();
+  const signal = AbortSignal.any([encoder.signal, ending.signal]);
+  const bell = new Bell();
+  /** In the order of the claims, until they are stored. */
+  const batches: Batch[] = [];
+  const waiting: Batch[] = [];
+  let scanned = deps.from;
+  let claimedAll = false;
+  let asked = 0;
+  let quick = false;
+  const asking: EncodeDeps = {
+    ...encoder,
+    signal,
+    line: new Line(),
+    onAnswer: (tookMs) => {
+      quick = tookMs < QUICK_MS;
+    },
+  };
+
+  const hasRoom = () => {
+    const characters = batches.reduce((sum, { rows }) => rows.reduce((each, row) => each + row.content.length, sum), 0);
+    return batches.length === 0 || (batches.length < IN_HAND && characters < CHARACTERS_IN_HAND);
+  };
+
+  async function claiming(): Promise<void> {
+    while (!claimedAll) {
+      await bell.until(() => signal.aborted || hasRoom() || undefined);
+      signal.throwIfAborted();
+      const found: Claim = await claim(database, { ...deps.claim, scanned });
+      scanned = found.scanned;
+      if (found.rows.length > 0) {
+        const batch: Batch = { rows: found.rows, outcomes: [], done: false };
+        batches.push(batch);
+        waiting.push(batch);
+      } else if (found.complete) {
+        claimedAll = true;
+      }
+      bell.ring();
+    }
+  }
+
+  async function encoding(): Promise<void> {
+    // Looked for and taken at once: between the two another lane might take it.
+    const take = (): Batch | null | undefined => {
+      if (signal.aborted || (claimedAll && waiting.length === 0)) return null;
+      if (asked >= (quick ? ASKED : 1)) return undefined;
+      const batch = waiting.shift();
+      if (batch !== undefined) asked += 1;
+      return batch;
+    };
+    for (;;) {
+      const batch = await bell.until(take);
+      signal.throwIfAborted();
+      if (batch === null) return;
+      try {
+        for await (const some of encode(batch.rows, asking)) batch.outcomes.push(...some);
+      } finally {
+        // What is there is kept, also when the encoder went away in the middle.
+        batch.done = true;
+        asked -= 1;
+        bell.ring();
+      }
+    }
+  }
+
+  /** Goes on until nothing is in hand, also when the others have ended before their time. */
+  async function storing(): Promise<void> {
+    for (;;) {
+      const batch = await bell.until(() => {
+        if (claimedAll && batches.length === 0) return null;
+        return batches[0]?.done === true ? batches[0] : undefined;
+      });
+      if (batch === null) return;
+      await keep(batch.outcomes);
+      batches.shift();
+      bell.ring();
+    }
+  }
+
+  const stages = [claiming(), ...Array.from({ length: ASKED }, encoding)].map((stage) =>
+    stage.catch((error: unknown) => {
+      ending.abort(error);
+      bell.ring();
+      throw error;
+    }),
+  );
+  const stop = () => bell.ring();
+  encoder.signal.addEventListener("abort", stop, { once: true });
+  const worked = Promise.allSettled(stages).then(() => {
+    // What no lane has taken will not be encoded any more.
+    for (const batch of batches) batch.done = true;
+    claimedAll = true;
+    bell.ring();
+  });
+  try {
+    await storing().catch((error: unknown) => {
+      ending.abort(error);
+      bell.ring();
+      throw error;
+    });
+  } finally {
+    await worked;
+    encoder.signal.removeEventListener("abort", stop);
+  }
+  encoder.signal.throwIfAborted();
+  if (ending.signal.aborted) throw ending.signal.reason;
+  return scanned;
+}
+
+/** Lets the stages wait for each other: whoever changes something rings. */
+class Bell {
+  #next = Promise.withResolvers<void>();
+
+  ring(): void {
+    this.#next.resolve();
+    this.#next = Promise.withResolvers();
+  }
+
+  /** The first answer that is not undefined; asked now and after each change. */
+  async until<Answer>(ask: () => Answer | undefined): Promise<Answer> {
+    for (;;) {
+      const answer = ask();
+      if (answer !== undefined) return answer;
+      await this.#next.promise;
+    }
+  }
+}
