@@ -2,25 +2,24 @@
  * What a backlog that is being summarized does to searches of the same node: blocks of searches in turns, with the
  * compactor at work and with it at rest. CAIRN_BENCH_MESSAGES says how large the backlog is, CAIRN_BENCH_MODEL_MS how long
  * the model takes for a summary: a real one takes seconds, so that its work is spread over far more time. It ends when the
- * backlog is worked off, or after CAIRN_BENCH_SEARCHES searches of each kind.
+ * backlog is worked off, or after CAIRN_BENCH_SEARCHES searches of each kind. CAIRN_BENCH_STORE names a database that keeps
+ * the backlog; the bench works on a copy.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { v7 } from "uuid";
 import { createCompaction } from "../runtime/app/compaction/compaction.ts";
-import { migrate } from "../runtime/app/migrate.ts";
-import { createTermCounter } from "../runtime/app/terms/terms.ts";
 import type { Database } from "../runtime/contracts/database.ts";
 import type { TextModel } from "../runtime/contracts/text-model.ts";
 import { createTokenizer } from "../runtime/domain/tokens.ts";
 import { createTextModel } from "../runtime/host/text-models.ts";
-import { openPostgres } from "../runtime/plugins/memory/postgres/index.ts";
 import { spawnFake } from "../test/fakes/shared/remote.ts";
-import { MIGRATIONS, silent } from "../test/support/databases.ts";
+import { silent } from "../test/support/databases.ts";
 import { memoryOf, systemClock } from "../test/support/memory.ts";
 import type { Bench, BenchContext } from "./support/bench.ts";
 import { createCorpus } from "./support/corpus.ts";
-import { fillStore, queryVector } from "./support/filled-store.ts";
+import { queryVector } from "./support/filled-store.ts";
+import { openStoreToChange } from "./support/kept-store.ts";
 
 const MESSAGES = 6_000;
 const MODEL_MS = 250;
@@ -37,13 +36,7 @@ export const bench: Bench = {
   async run(context) {
     const messages = Number(process.env.CAIRN_BENCH_MESSAGES ?? MESSAGES);
     const modelMs = Number(process.env.CAIRN_BENCH_MODEL_MS ?? MODEL_MS);
-    const database = await openPostgres({ connectionString: await context.postgres(), pool: 10, logger: silent });
-    context.defer(() => database.close());
-    await migrate(database, { directory: MIGRATIONS, mode: "apply" });
-    await fillStore(database, { messages, dimensions: DIMENSIONS });
-    await createTermCounter(database).run(context.signal);
-    for (const sql of ["vacuum analyze", "checkpoint"]) await database.script(sql, { statementTimeoutMs: 3_600_000 });
-
+    const database = await openStoreToChange(context, { messages, dimensions: DIMENSIONS, summaries: false });
     const fake = await spawnFake("chat-completions");
     context.defer(() => fake.close());
     const model = gated(

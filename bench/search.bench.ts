@@ -38,7 +38,7 @@ export const bench: Bench = {
 };
 
 async function searchesIn(context: BenchContext, messages: number, dimensions: number): Promise<void> {
-  const database = await openFilledStore(context, { messages, dimensions });
+  const database = await openFilledStore(context, { messages, dimensions, summaries: true });
   const corpus = createCorpus({ messages });
   const vectors = new Map<string, number[]>();
   for (let n = 0; n < QUESTIONS + WARM_UP; n += 1) vectors.set(corpus.question(n), await queryVector(database, n));
