@@ -21,8 +21,9 @@ export interface MemoryStats {
     readonly root: number;
     readonly max_depth: number;
   };
-  /** Of the whole store, whatever agent is asked for. */
+  /** Of the whole store, whatever agent is asked for; the error is one that the caller may see. */
   readonly compaction: Omit<CompactionStatus, "last_run_at"> & { readonly last_run_at: string | null };
+  /** Of the whole store; only who sees everything is told errors. */
   readonly queues: readonly QueueState[];
   readonly database: {
     readonly backend: Database["backend"];
@@ -59,11 +60,16 @@ export async function memoryStats(
   const counts = await database.transaction((tx) => tx.query<Counts>(...countStatement(models[0]?.id, request)), {
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
-  const [queues, version, compaction] = await Promise.all([
+  const [states, version, status] = await Promise.all([
     jobs?.states() ?? [],
     schemaVersion(database),
     compactionStatus(database),
   ]);
+  const { queues, ...compaction } = await withoutOthersErrors(database, request.visibility, {
+    ...status,
+    last_error: status.last_error ?? states.find(({ queue }) => queue === QUEUES.compact)?.last_error ?? null,
+    queues: states,
+  });
   const count = counts.rows[0];
   const total = count?.total ?? 0;
   const embedded = count?.embedded ?? 0;
@@ -80,11 +86,31 @@ export async function memoryStats(
     compaction: {
       ...compaction,
       last_run_at: (compaction.last_run_at ?? count?.last_summary_at)?.toISOString() ?? null,
-      last_error: compaction.last_error ?? queues.find(({ queue }) => queue === QUEUES.compact)?.last_error ?? null,
     },
     queues,
     database: { backend: database.backend, schema_version: version, size_bytes: count?.size_bytes ?? 0 },
   };
+}
+
+/**
+ * The words of a failure may hold what somebody else said, or where the model's server is: they are for whoever sees
+ * everything. Others are told what failed in their own conversations, and of the rest the numbers.
+ */
+async function withoutOthersErrors<Told extends { readonly last_error: string | null; queues: readonly QueueState[] }>(
+  database: Database,
+  visibility: Visibility,
+  told: Told,
+): Promise<Told> {
+  if ("all" in visibility) return told;
+  const values = new Values();
+  const seen = visible("w", visibility, values).join(" and ");
+  const { rows } = await database.query<{ readonly error: string }>(
+    `select w.error from compaction_work w where w.error is not null and ${seen}
+     order by coalesce(w.failed_at, w.due_at) desc nulls last limit 1`,
+    values.list,
+  );
+  const queues = told.queues.map((state) => ({ ...state, last_error: null }));
+  return { ...told, last_error: rows[0]?.error ?? null, queues };
 }
 
 function waitingOf(count: Counts | undefined): number {

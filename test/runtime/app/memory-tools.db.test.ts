@@ -2,7 +2,10 @@ import { v7 } from "uuid";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { MemoryTools } from "../../../runtime/app/api.ts";
 import { createMemoryTools, MEMORY_TOOL_DEFINITIONS } from "../../../runtime/app/memory-tools.ts";
+import type { MemoryStats } from "../../../runtime/app/recall/stats.ts";
 import type { Database } from "../../../runtime/contracts/database.ts";
+import { MemoryError } from "../../../runtime/contracts/errors.ts";
+import type { Visibility } from "../../../runtime/contracts/memory.ts";
 import { describeEachDatabase } from "../../support/databases.ts";
 import { clockAt, memoryOf, said, write, writerOf } from "../../support/memory.ts";
 
@@ -220,5 +223,53 @@ describeEachDatabase("the memory tools", (open) => {
       database: { backend: fresh.backend, schema_version: expect.any(Number), size_bytes: expect.any(Number) },
     });
     expect(await stats({ agent: "coder" })).toMatchObject({ messages: { total: 1 }, unsummarized: { total: 1 } });
+  });
+
+  it("memory_stats tells errors to who sees everything, others those of their own conversations and all numbers", async () => {
+    const fresh = await open({ fresh: true });
+    const failing = async (user: string, error: string) => {
+      const { conversationId } = await write(writerOf(fresh), user, [said(user)], { user });
+      await fresh.query(
+        "insert into compaction_work (conversation_id, attempts, failed_at, error) values ($1, 5, now(), $2)",
+        [conversationId, error],
+      );
+    };
+    await failing("ada", "the summary of ada's letter was refused");
+    await failing("bob", "the summary of bob's was, too");
+    const queue = { waiting: 2, active: 1, failed: 1, completed: 4, oldest_waiting_ms: null };
+    const states = async () => [{ ...queue, queue: "embed", last_error: "10.0.0.7 cannot embed ada's letter" } as const];
+    const memory = memoryOf(fresh, { clock });
+    const tools = createMemoryTools({ database: fresh, memory, clock, timezone: "UTC", jobs: { states } });
+    const stats = async (visibility: Visibility) =>
+      (await tools.call("memory_stats", {}, { visibility })) as Pick<MemoryStats, "compaction" | "queues">;
+
+    const all = await stats({ all: true });
+    expect(all.compaction).toMatchObject({ given_up: 2, last_error: "the summary of bob's was, too" });
+    expect(all.queues).toEqual(await states());
+    const numbers = [{ ...queue, queue: "embed", last_error: null }];
+    for (const [user, error] of [
+      ["ada", "the summary of ada's letter was refused"],
+      ["bob", "the summary of bob's was, too"],
+      ["eve", null],
+    ] as const) {
+      const seen = await stats({ channel: "agent", user });
+      expect(seen.compaction).toMatchObject({ given_up: 2, last_error: error });
+      expect(seen.queues).toEqual(numbers);
+    }
+    await fresh.query("insert into compaction_status (last_run_at, last_error) values (now(), 'no key for 10.0.0.7')");
+    expect((await stats({ all: true })).compaction.last_error).toBe("no key for 10.0.0.7");
+    expect((await stats({ channel: "agent", user: "eve" })).compaction.last_error).toBeNull();
+  });
+
+  it("memory_browse says how to ask where filters that hardly meet take too long", async () => {
+    const slow = {
+      ...database,
+      query: () => Promise.reject(new MemoryError("MEMORY_TIMEOUT", "The statement ran into its deadline.")),
+    };
+    const tools = toolsOf(slow as Database);
+    await expect(tools.call("memory_browse", { role: "tool", agent: "main" }, owner)).rejects.toMatchObject({
+      code: "MEMORY_TIMEOUT",
+      details: { hint: expect.stringContaining("session_key") },
+    });
   });
 });
