@@ -48,6 +48,13 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
   const corpus = createCorpus({ messages });
   let store: Promise<Database> | undefined;
 
+  /** Three rows of a role and a channel that no other row has, in the middle of all of them. */
+  async function rareRows(database: Database): Promise<void> {
+    const createdAt = new Date(Date.now() - messages * 20_000).toISOString();
+    const entries = [1, 2, 3].map((n) => said(`lamp ${n} was lit`, { role: "tool", createdAt }));
+    await write(writerOf(database), "lighthouse", entries, { agent: "keeper", channel: "lighthouse" });
+  }
+
   async function filled(): Promise<Database> {
     const database = await open();
     await fillStore(database, { messages, dimensions: DIMENSIONS, summaries: true });
@@ -120,6 +127,21 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
   bounded("the oldest since a time", FEW, ({ tools }) =>
     tools.call("memory_browse", { since: tenth, order: "asc" }, { visibility: { all: true } }),
   );
+  bounded("the newest of a user", FEW, ({ tools }) => tools.call("memory_browse", {}, { visibility: user }));
+  for (const order of ["desc", "asc"]) {
+    bounded(`the few of a rare role, ${order}`, FEW, async ({ database, tools }) => {
+      await rareRows(database);
+      await tools.call("memory_browse", { role: "tool", order }, { visibility: { all: true } });
+    });
+    bounded(`the few of a rare channel, ${order}`, FEW, async ({ database, tools }) => {
+      await rareRows(database);
+      await tools.call("memory_browse", { channel: "lighthouse", order }, { visibility: { all: true } });
+    });
+  }
+  bounded("the newest of a rare role and a common agent", FEW, async ({ database, tools }) => {
+    await rareRows(database);
+    await tools.call("memory_browse", { role: "tool", agent: "main" }, { visibility: { all: true } });
+  });
   bounded("a message in full", FEW, async ({ database, tools }) => {
     const { rows } = await database.query<{ id: string }>("select id from messages order by created_at, seq limit 1");
     await tools.call("memory_get_full", { id: rows[0]?.id ?? "" }, { visibility: { all: true } });

@@ -32,8 +32,23 @@ interface Row extends Omit<MessageRecord, "created_at"> {
 
 const POSITION = /^\d{4}-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}Z$/;
 
-/** Ordered by created_at and then by insertion. MEMORY_INVALID_ARGUMENT for a cursor that no page gave out. */
+/**
+ * Ordered by created_at and then by insertion. MEMORY_INVALID_ARGUMENT for a cursor that no page gave out; MEMORY_TIMEOUT for
+ * filters each of which lets many rows through and all of them together hardly any.
+ */
 export async function browse(database: Queryable, request: BrowseRequest): Promise<BrowsePage> {
+  try {
+    return await pageOf(database, request);
+  } catch (error) {
+    if (!(error instanceof MemoryError) || error.code !== "MEMORY_TIMEOUT") throw error;
+    throw new MemoryError("MEMORY_TIMEOUT", "The messages that all filters let through were not found in time.", {
+      hint: "Ask for one session (session_key or conversation_id), for a span of time, or with fewer filters.",
+      cause: error,
+    });
+  }
+}
+
+async function pageOf(database: Queryable, request: BrowseRequest): Promise<BrowsePage> {
   const values = new Values();
   const conditions: string[] = [];
   const { conversationId, sessionKey, channel, role, order, limit } = request;
