@@ -5,9 +5,9 @@ import { pino } from "pino";
 import { expect, it, onTestFinished } from "vitest";
 import { loadConfig } from "../../../runtime/config/index.ts";
 import { startHost } from "../../../runtime/host.ts";
+import { placeEmbeddedCopy } from "../../support/databases.ts";
 import { bareEnvironment, deploymentDirectory, MINIMAL } from "../../support/deployment.ts";
 import { fakeEncoder } from "../app/embedding/support.ts";
-import { placeEmbeddedCopy } from "../../support/databases.ts";
 
 const TOKEN = "cairn_test_0123456789abcdefghijklmnopqrstuvwxyz";
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { describeEachDatabase } from "../../../support/databases.ts";
-import { memoryOf, said, write, writerOf } from "../../../support/memory.ts";
 import { eventually } from "../../../support/eventually.ts";
+import { memoryOf, said, write, writerOf } from "../../../support/memory.ts";
 
 describeEachDatabase("a regular expression that never comes to an end", (open) => {
   it("ends at its deadline, and the store goes on", async () => {

@@ -9,9 +9,9 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { openEmbedded } from "../../../../runtime/plugins/memory/embedded/index.ts";
 import { Upkeep } from "../../../../runtime/plugins/memory/embedded/upkeep.ts";
+import { EVENTUALLY_MS } from "../../../lanes/patience.ts";
 import { createEmbeddedCopy, silent } from "../../../support/databases.ts";
 import { eventually } from "../../../support/eventually.ts";
-import { EVENTUALLY_MS } from "../../../lanes/patience.ts";
 
 const TIMEOUT = 300_000;
 const WRITER = fileURLToPath(new URL("../../../support/embedded-writer.ts", import.meta.url));
