@@ -237,7 +237,9 @@ describeEachDatabase("the memory tools", (open) => {
     await failing("ada", "the summary of ada's letter was refused");
     await failing("bob", "the summary of bob's was, too");
     const queue = { waiting: 2, active: 1, failed: 1, completed: 4, oldest_waiting_ms: null };
-    const states = async () => [{ ...queue, queue: "embed", last_error: "10.0.0.7 cannot embed ada's letter" } as const];
+    const states = async () => [
+      { ...queue, queue: "embed", last_error: "10.0.0.7 cannot embed ada's letter" } as const,
+    ];
     const memory = memoryOf(fresh, { clock });
     const tools = createMemoryTools({ database: fresh, memory, clock, timezone: "UTC", jobs: { states } });
     const stats = async (visibility: Visibility) =>
