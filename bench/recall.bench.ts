@@ -110,14 +110,16 @@ async function leftOut({ context, asked: askedIn }: Run, way: Way): Promise<void
   const asked = await askedIn(way);
   const possible = asked.reduce((sum, one) => sum + one.example.evidence.length / one.wanted, 0) / asked.length;
   const candidates = asked.reduce((sum, one) => sum + one.example.rows.length, 0) / asked.length;
-  context.value({ name: `${way}, evidence among the candidates`, unit: "share" }, possible);
-  context.value({ name: `${way}, candidates of a question`, unit: "" }, candidates);
   const outs = leaveOneOut(asked, FITTED);
   const all = outs.flatMap(({ recalls }) => recalls);
-  report(context, `${way}, weights of the others`, meanOf(all), GOALS);
-  for (const { conversation, recalls } of outs) {
-    report(context, `${way}, weights of the others, ${conversation}`, meanOf(recalls));
-  }
+  context.together(() => {
+    context.value({ name: `${way}, evidence among the candidates`, unit: "share" }, possible);
+    context.value({ name: `${way}, candidates of a question`, unit: "" }, candidates);
+    report(context, `${way}, weights of the others`, meanOf(all), GOALS);
+    for (const { conversation, recalls } of outs) {
+      report(context, `${way}, weights of the others, ${conversation}`, meanOf(recalls));
+    }
+  });
 }
 
 /** Weights of the others' conversations: with everything, without each feature, and what single features can do. */
