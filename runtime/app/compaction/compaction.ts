@@ -5,13 +5,25 @@ import type { TextModel } from "../../contracts/text-model.ts";
 import { LEAST_WINDOW, type SummaryKind } from "../../domain/summaries/budgets.ts";
 import { isDue, nextStep, retryAfterMs } from "../../domain/summaries/steps.ts";
 import type { CountTokens } from "../../domain/tokens.ts";
+import { createLeftClaims } from "../left-claims.ts";
 import type { WorkerState } from "../worker-state.ts";
 import { ModelAwayError } from "./ask.ts";
 import { LEASE_TIMES, LeaseLostError, type LeaseTimes, withLease } from "./lease.ts";
 import { readConversation } from "./sources.ts";
 import { storeSummary } from "./store.ts";
 import { draftSummary } from "./summarize.ts";
-import { type Claim, claim, markDue, postpone, recordFailure, recordRun, release, releaseAll, rest } from "./work.ts";
+import {
+  type Claim,
+  claim,
+  markDue,
+  postpone,
+  recordFailure,
+  recordRun,
+  release,
+  releaseAll,
+  releaseClaimant,
+  rest,
+} from "./work.ts";
 
 /**
  * Summarizes what was said into a tree (specification, "Background processing"): marks the conversations that are due, and
@@ -82,6 +94,7 @@ export function createCompaction(deps: CompactionDeps): Compaction {
     parallel = PARALLEL,
     leaseTimes: times = LEASE_TIMES,
   } = deps;
+  const left = createLeftClaims((claimant) => releaseClaimant(database, claimant), logger);
   let opened = false;
   let away: CairnError | null = null;
   let { window } = deps;
@@ -90,6 +103,7 @@ export function createCompaction(deps: CompactionDeps): Compaction {
     // Nobody else can have this store open: whoever claimed a conversation has ended.
     if (!opened && database.backend === "embedded") await releaseAll(database);
     opened = true;
+    await left.catchUp();
     const run: Run = {
       claimant: deps.newId(),
       signal,
@@ -102,7 +116,11 @@ export function createCompaction(deps: CompactionDeps): Compaction {
     await markDue(database, signal);
     const lanes = await Promise.allSettled(Array.from({ length: parallel }, () => work(run)));
     const broken = lanes.find((lane) => lane.status === "rejected");
-    if (broken !== undefined) throw broken.reason;
+    if (broken !== undefined) {
+      // Also what was claimed by a statement whose answer was lost.
+      await left.giveBack(run.claimant);
+      throw broken.reason;
+    }
     const away = run.away ?? run.cut;
     report(run.stored, away);
     await recordRun(database, away?.message ?? null);
@@ -179,7 +197,7 @@ export function createCompaction(deps: CompactionDeps): Compaction {
     }
     if (run.signal.aborted || isOfTheStore(error)) {
       await release(database, held).catch((err: unknown) =>
-        logger.warn({ conversation_id, err }, "a claim could not be given back; it ends by itself"),
+        logger.warn({ conversation_id, err }, "a claim could not be given back; the end of the run does it"),
       );
       throw error;
     }

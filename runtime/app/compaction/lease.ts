@@ -21,7 +21,9 @@ export interface LeaseTimes {
   readonly longestMs: number;
 }
 
-export const LEASE_TIMES: LeaseTimes = { leaseMs: 120_000, renewMs: 30_000, longestMs: 6 * 3_600_000 };
+export const LEASE_TIMES: LeaseTimes = { leaseMs: 30_000, renewMs: 7_500, longestMs: 6 * 3_600_000 };
+/** So long what a model is doing is not thrown away because the store is: nobody else may have taken the claim. */
+const AWAY_MS = 120_000;
 
 export interface LeaseDeps {
   readonly database: Database;
@@ -45,7 +47,8 @@ export async function withLease<T>(
       if (await renew(database, held, times.leaseMs)) renewedAt = at;
       else ending.abort(new LeaseLostError("another worker has it"));
     } catch (err) {
-      if (clock.monotonic() - renewedAt >= times.leaseMs) ending.abort(new LeaseLostError("the store is away"));
+      if (clock.monotonic() - renewedAt >= Math.max(times.leaseMs, AWAY_MS))
+        ending.abort(new LeaseLostError("the store is away"));
       else
         logger.warn({ err, conversation_id: held.conversationId }, "a claim could not be renewed; it is tried again");
     }

@@ -114,6 +114,13 @@ export async function release(database: Database, { conversationId, claimant, fe
   );
 }
 
+/** Gives back whatever the claimant has. */
+export async function releaseClaimant(database: Database, claimant: string): Promise<void> {
+  await database.query("update compaction_work set claimed_by = null, claimed_until = null where claimed_by = $1", [
+    claimant,
+  ]);
+}
+
 /** Gives the conversation back, for others to come first: it is due again after the pause. */
 export async function postpone(
   database: Database,

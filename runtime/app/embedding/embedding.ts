@@ -2,6 +2,7 @@ import type { Database } from "../../contracts/database.ts";
 import type { EmbeddingService } from "../../contracts/embedding.ts";
 import type { CairnError } from "../../contracts/errors.ts";
 import type { Clock, Logger, NewId } from "../../contracts/ports.ts";
+import { createLeftClaims } from "../left-claims.ts";
 import { EncoderAwayError, learnDimensions, type Outcome, type Sleep } from "./encode.ts";
 import { ensureModel, makeCurrent, type StoredModel } from "./models.ts";
 import { type PipelineDeps, pipeline } from "./pipeline.ts";
@@ -46,9 +47,10 @@ export interface Embedding {
   run(signal: AbortSignal): Promise<EmbeddingReport>;
 }
 
-/** A claim outlives any one request and any pause between two; before each it is renewed where that was long ago. */
-const LEASE_MS = 5 * 60_000;
-const RENEW_MS = 60_000;
+/** Rows of a process that was killed are another's after this. */
+const LEASE_MS = 20_000;
+/** A claim is renewed while the run lasts, however long a model takes for one request. */
+const RENEW_MS = 5_000;
 /** Attempts of a row that fails by itself. */
 export const MAX_ATTEMPTS = 5;
 const FIRST_RETRY_MS = 30_000;
@@ -61,6 +63,7 @@ const RESCAN_MS = 3_600_000;
 export function createEmbedding(deps: EmbeddingDeps): Embedding {
   const { database, service, clock, logger } = deps;
   const progress = new Progress(clock);
+  const left = createLeftClaims((claimant) => release(database, claimant), logger);
   let opened = false;
   let wasAway = false;
 
@@ -77,14 +80,14 @@ export function createEmbedding(deps: EmbeddingDeps): Embedding {
       // Nobody else can have this store open: whoever claimed a row has ended.
       if (!opened && database.backend === "embedded") await releaseAll(database);
       opened = true;
+      await left.catchUp();
       const claimant = deps.newId();
-      let renewed = clock.monotonic();
-      const onWait = async () => {
-        if (clock.monotonic() - renewed < RENEW_MS) return;
-        renewed = clock.monotonic();
-        await renew(database, claimant, LEASE_MS);
-      };
-      const encoder = { ...deps, signal, onWait };
+      const renewing = setInterval(() => {
+        renew(database, claimant, LEASE_MS).catch((err: unknown) =>
+          logger.warn({ err }, "claims could not be renewed; it is tried again"),
+        );
+      }, RENEW_MS);
+      const encoder = { ...deps, signal };
       const counts = { embedded: 0, failed: 0 };
       let away: CairnError | null = null;
       try {
@@ -100,9 +103,8 @@ export function createEmbedding(deps: EmbeddingDeps): Embedding {
         if (!(error instanceof EncoderAwayError)) throw error;
         away = error.cause;
       } finally {
-        await release(database, claimant).catch((err: unknown) =>
-          logger.warn({ err }, "claims could not be given back; they end by themselves"),
-        );
+        clearInterval(renewing);
+        await left.giveBack(claimant);
       }
       report(away);
       return { ...counts, away };

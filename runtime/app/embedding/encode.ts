@@ -18,8 +18,6 @@ export interface EncodeDeps {
   readonly batch: number;
   readonly sleep: Sleep;
   readonly signal: AbortSignal;
-  /** Called before each request and each pause, with how long it may take. */
-  readonly onWait?: () => Promise<void>;
   /** Called after each request that was answered, with how long that took. */
   readonly onAnswer?: (tookMs: number) => void;
   readonly clock: Pick<Clock, "monotonic">;
@@ -243,7 +241,6 @@ async function answers(deps: EncodeDeps): Promise<boolean> {
 async function request(texts: readonly string[], deps: EncodeDeps): Promise<readonly Vector[]> {
   const { service, signal, clock } = deps;
   signal.throwIfAborted();
-  await deps.onWait?.();
   const began = clock.monotonic();
   const vectors = await service.embed(texts, { signal });
   deps.onAnswer?.(clock.monotonic() - began);
@@ -251,12 +248,11 @@ async function request(texts: readonly string[], deps: EncodeDeps): Promise<read
 }
 
 /** Waits for the next attempt, or throws: EncoderAwayError after the last, and what is no failure of the encoder. */
-async function pauseAfter(error: unknown, failures: number, { sleep, signal, onWait }: EncodeDeps): Promise<void> {
+async function pauseAfter(error: unknown, failures: number, { sleep, signal }: EncodeDeps): Promise<void> {
   signal.throwIfAborted();
   if (!(error instanceof CairnError)) throw error;
   const planned = RETRY_PAUSES_MS[failures];
   const asked = (error.details.retryAfterS ?? 0) * 1_000;
   if (planned === undefined || !error.retryable || asked > LONGEST_PAUSE_MS) throw new EncoderAwayError(error);
-  await onWait?.();
   await sleep(Math.max(planned, asked), signal);
 }

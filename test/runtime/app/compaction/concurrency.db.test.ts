@@ -4,6 +4,7 @@ import { expect, it } from "vitest";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import type { TextFake } from "../../../fakes/chat-completions/index.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
+import { absent } from "../../../support/faults/absent-database.ts";
 import { type DeathPoint, mortal } from "../../../support/faults/mortal-database.ts";
 import { compactorOf, counted, fakeModel, never, summariesOf, talk, workOf } from "./support.ts";
 
@@ -45,6 +46,30 @@ describeEachDatabase("compactors of one store", (open) => {
     expect(leaves.reduce((sum, { message_count }) => sum + message_count, 0)).toBe(200);
     const roots = new Set(summaries.map(({ parent_id }) => parent_id));
     for (const parent of roots) if (parent !== null) expect(summaries.map((one) => one.id)).toContain(parent);
+  });
+
+  it("one whose store goes away while its model thinks gives its claim back once that is there again, and no other's", async () => {
+    const database = await open({ fresh: true });
+    const id = await talk(database, "left", 12);
+    const other = await talk(database, "another's", 12);
+    const fake = await fakeModel({
+      fault: ({ number }) => (number === 1 ? { kind: "hold", gate: "model" } : undefined),
+    });
+    const store = absent(database);
+    const compactor = compactorOf(store.database, fake, { parallel: 1 });
+    const running = compactor.run(never);
+    await fake.waitForRequests(1, 45_000);
+    await database.query(
+      `update compaction_work set claimed_by = gen_random_uuid(), claimed_until = now() + interval '1 hour'
+       where claimed_by is null`,
+    );
+    store.leave();
+    fake.release("model");
+    await expect(running).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+    store.come();
+    expect(await compactor.run(never)).toMatchObject({ stored: { leaf: 1 } });
+    const held = await Promise.all([id, other].map((one) => workOf(database, one)));
+    expect(held.map((one) => one?.claimed).sort()).toEqual([false, true]);
   });
 
   it("one that is overtaken while its model thinks stores nothing", async () => {

@@ -8,6 +8,7 @@ import { memoryStats } from "../../../../runtime/app/recall/stats.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { openPostgres } from "../../../../runtime/plugins/memory/postgres/index.ts";
 import { createPostgresCopy, describeEachDatabase, silent } from "../../../support/databases.ts";
+import { absent } from "../../../support/faults/absent-database.ts";
 import { said, write, writerOf } from "../../../support/memory.ts";
 import { embedderOf, fakeEncoder, makeDue, models, never, work } from "./support.ts";
 
@@ -135,6 +136,32 @@ describeEachDatabase("embedding", (open, backend) => {
     expect(await embedder.run(never)).toMatchObject({ embedded: 0 });
     await claim("-1 second");
     expect(await embedder.run(never)).toMatchObject({ embedded: 1 });
+  });
+
+  it("gives back, once the store is there again, what it had claimed before that went away", async () => {
+    const database = await open({ fresh: true });
+    const fake = await fakeEncoder();
+    await fill(database, 20);
+    fake.setFault(({ texts }) => (texts.length > 1 ? { kind: "hold" } : undefined));
+    const store = absent(database);
+    const embedder = embedderOf(store.database, fake);
+    const running = embedder.run(never);
+    await expect.poll(() => fake.requests.some(({ texts }) => texts.length > 1)).toBe(true);
+    store.leave();
+    fake.setFault(undefined);
+    fake.release();
+    await expect(running).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+    await expect(embedder.run(never)).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+    expect((await work(database)).some(({ claimed }) => claimed)).toBe(true);
+    const [others] = await fill(database, 1, "claimed by a living one");
+    await database.query(
+      `insert into embedding_work (model_id, kind, id, claimed_by, claimed_until)
+       values (1, 'message', $1, $2, now() + interval '1 hour')`,
+      [others, v7()],
+    );
+    store.come();
+    expect(await embedder.run(never)).toMatchObject({ embedded: 20, failed: 0 });
+    expect(await work(database)).toMatchObject([{ id: others, claimed: true }]);
   });
 
   it("waits 5, 10 and 15 seconds for an encoder that is away, blames no row, and goes on when it is back", async () => {
