@@ -33,6 +33,7 @@ export interface QueueState {
   readonly waiting: number;
   readonly active: number;
   readonly failed: number;
+  /** Of the last day; no more than 10,000 are counted. */
   readonly completed: number;
   readonly last_error: string | null;
   /** Milliseconds for which the oldest waiting job has been due; null where none is. */

@@ -16,12 +16,16 @@ const COMMON = {
   expireInSeconds: DAY_S - 3_600,
   heartbeatSeconds: 60,
   retentionSeconds: 365 * DAY_S,
-  /** Would delete dead jobs too; completed ones are swept by `COMPLETED_DAYS`. */
+  /** Would delete dead jobs too; completed ones are swept by `COMPLETED_KEPT_S`. */
   deleteAfterSeconds: 0,
 } as const satisfies Partial<Queue>;
 
-/** Completed jobs are kept for this long. */
-export const COMPLETED_DAYS = 7;
+/** Completed jobs are kept for this long, in seconds. */
+export const COMPLETED_KEPT_S = DAY_S;
+/** A running job shows so often that its process lives, in seconds. */
+export const SIGN_OF_LIFE_S = 4;
+/** A running job without a sign of life for so long, in seconds, is another worker's. */
+export const SILENT_JOB_S = 15;
 
 interface Retries {
   readonly retryLimit: number;

@@ -1,9 +1,13 @@
 import type { Database } from "../contracts/database.ts";
 import { MemoryError } from "../contracts/errors.ts";
 import type { QueueName, QueueState, RetryFailedOptions, RetryFailedReport } from "../contracts/jobs.ts";
-import { COMPLETED_DAYS, QUEUE_NAMES, settingsOf } from "./queue-policy.ts";
+import { COMPLETED_KEPT_S, QUEUE_NAMES, settingsOf } from "./queue-policy.ts";
 
 /** Our own statements over pg-boss's table: what it has no call for, or does otherwise than an operator expects. */
+
+/** Completed jobs that are counted in a queue: the answer is asked for every few seconds, and nobody needs more of it. */
+const MOST_COUNTED = 10_000;
+const BUILD_TIMEOUT_MS = 600_000;
 
 /** Keys that we made up for jobs without one begin so: the policy would allow one such job at a time. */
 const OWN_KEY = "~";
@@ -17,26 +21,37 @@ export async function queueStates(database: Database): Promise<readonly QueueSta
   const states = new Map<string, Omit<QueueState, "queue">>();
   if (await installed(database)) {
     const { rows } = await database.query<Omit<QueueState, "queue"> & { name: string }>(
-      `select q.name, coalesce(j.waiting, 0)::int as waiting, coalesce(j.active, 0)::int as active,
-              coalesce(j.failed, 0)::int as failed, coalesce(j.completed, 0)::int as completed, e.error as "last_error",
-              j.oldest as "oldest_waiting_ms"
+      `select q.name, w.waiting, a.active, f.failed, c.completed, e.error as "last_error", w.oldest as "oldest_waiting_ms"
          from unnest($1::text[]) as q(name)
-         left join (select name, count(*) filter (where state in ('created', 'retry')) as waiting,
-                           count(*) filter (where state = 'active') as active,
-                           count(*) filter (where state = 'failed') as failed,
-                           count(*) filter (where state = 'completed') as completed,
-                           (extract(epoch from now() - min(greatest(created_on, start_after))
-                             filter (where state in ('created', 'retry') and start_after <= now())) * 1000)::float8 as oldest
-                      from pgboss.job group by name) j on j.name = q.name
-         left join lateral (select coalesce(output->>'message', output->'value'->>'message', output::text) as error
-                              from pgboss.job f where f.name = q.name and f.state = 'failed'
-                             order by f.completed_on desc nulls last limit 1) e on true`,
+        cross join lateral (
+          select count(*)::int as waiting,
+                 (extract(epoch from now() - min(greatest(created_on, start_after)) filter (where start_after <= now()))
+                   * 1000)::float8 as oldest
+            from pgboss.job where name = q.name and state < 'active' and not blocked) w
+        cross join lateral (
+          select count(*)::int as active from pgboss.job where name = q.name and state = 'active') a
+        cross join lateral (
+          select count(*)::int as failed from pgboss.job where name = q.name and state = 'failed') f
+        cross join lateral (
+          select count(*)::int as completed from (
+            select 1 from pgboss.job where name = q.name and state = 'completed' limit ${MOST_COUNTED}) as counted) c
+         left join lateral (
+           select coalesce(output->>'message', output->'value'->>'message', output::text) as error
+             from pgboss.job where name = q.name and state = 'failed' and completed_on is not null
+            order by completed_on desc limit 1) e on true`,
       [QUEUE_NAMES],
     );
     for (const { name, ...state } of rows) states.set(name, state);
   }
   const none = { waiting: 0, active: 0, failed: 0, completed: 0, last_error: null, oldest_waiting_ms: null };
   return QUEUE_NAMES.map((queue) => ({ queue, ...(states.get(queue) ?? none) }));
+}
+
+/** By queue and state: what is counted, swept and looked for here would else be found by reading every job. */
+export async function ensureIndex(database: Database): Promise<void> {
+  await database.script("create index if not exists job_queue_state on pgboss.job (name, state, completed_on)", {
+    statementTimeoutMs: BUILD_TIMEOUT_MS,
+  });
 }
 
 /** See JobQueue.retryFailed; of several dead jobs with one key the newest lives again. */
@@ -109,6 +124,70 @@ export async function restoreJobs(database: Database, ids: readonly string[]): P
   );
 }
 
+export interface EndedJob {
+  readonly queue: QueueName;
+  readonly id: string;
+  /** Of the job, as it was fetched: another worker's run of it has another one. */
+  readonly attempt: number;
+  /** `away`: it could not do its work because the store was away. */
+  readonly outcome: "done" | "failed" | "away";
+  readonly message: string | null;
+}
+
+/** Notes how jobs ended, where that has not been done. Answers how many that were. */
+export async function noteEnds(database: Database, ended: readonly EndedJob[]): Promise<number> {
+  if (ended.length === 0) return 0;
+  const { count } = await database.query(
+    `with given as (
+       select * from unnest($1::text[], $2::uuid[], $3::int[], $4::text[], $5::text[])
+         as given (name, id, attempt, outcome, message)
+     ), noted as (
+       select given.*, case when outcome = 'done' then 'completed'
+                            when outcome = 'away' or job.retry_count < job.retry_limit then 'retry'
+                            else 'failed' end::pgboss.job_state as state
+         from given join pgboss.job job on job.name = given.name and job.id = given.id
+        where job.retry_count = given.attempt
+          -- pg-boss itself may have noted it as a failure since.
+          and (job.state = 'active' or (given.outcome = 'away' and job.state in ('retry', 'failed')))
+          and (job.state <> 'failed' or not exists (
+            select 1 from pgboss.job live
+             where live.name = job.name and live.state <= 'active' and live.singleton_key = job.singleton_key))
+     )
+     update pgboss.job job
+        set state = noted.state,
+            retry_limit = job.retry_limit + (noted.outcome = 'away')::int,
+            start_after = case noted.outcome when 'failed' then now() + make_interval(secs => job.retry_delay)
+                                             else now() end,
+            completed_on = case when noted.state = 'retry' then null else now() end,
+            output = case when noted.message is not null then jsonb_build_object('message', noted.message) end
+       from noted where job.name = noted.name and job.id = noted.id`,
+    [
+      ended.map(({ queue }) => queue),
+      ended.map(({ id }) => id),
+      ended.map(({ attempt }) => attempt),
+      ended.map(({ outcome }) => outcome),
+      ended.map(({ message }) => message),
+    ],
+  );
+  return count;
+}
+
+/**
+ * Takes up jobs that have shown no sign of life for so long: their process was killed, or never heard that it had them.
+ * Those in `running` are the caller's own. That counts as an attempt: a job may be what killed its process.
+ */
+export async function reclaimSilent(database: Database, running: readonly string[], silentS: number): Promise<number> {
+  const { count } = await database.query(
+    `update pgboss.job set state = case when retry_count < retry_limit then 'retry' else 'failed' end::pgboss.job_state,
+            completed_on = case when retry_count < retry_limit then null else now() end, start_after = now(),
+            output = jsonb_build_object('message', 'the process ended while the job was running')
+      where name = any($1::text[]) and state = 'active' and heartbeat_on < now() - make_interval(secs => $2)
+        and id <> all($3::uuid[])`,
+    [QUEUE_NAMES, silentS, running],
+  );
+  return count;
+}
+
 /** Jobs of a process that has ended, and that only the caller can know to have ended: tried again, or given up. */
 export async function reclaimJobs(database: Database): Promise<void> {
   await database.query(
@@ -123,10 +202,11 @@ export async function reclaimJobs(database: Database): Promise<void> {
 export async function sweepCompleted(database: Database): Promise<number> {
   const { rows } = await database.query<{ swept: number }>(
     `with old as (select name, id from pgboss.job
-                   where state in ('completed', 'cancelled') and completed_on < now() - make_interval(days => $1) limit 5000),
+                   where name = any($2::text[]) and state in ('completed', 'cancelled')
+                     and completed_on < now() - make_interval(secs => $1) limit 5000),
           swept as (delete from pgboss.job j using old where j.name = old.name and j.id = old.id returning 1)
      select count(*)::int as swept from swept`,
-    [COMPLETED_DAYS],
+    [COMPLETED_KEPT_S, QUEUE_NAMES],
   );
   return rows[0]?.swept ?? 0;
 }

@@ -2,24 +2,37 @@ import { type Db, PgBoss } from "pg-boss";
 import type { Database } from "../contracts/database.ts";
 import type { QueueName } from "../contracts/jobs.ts";
 import type { Logger } from "../contracts/ports.ts";
-import { QUEUE_NAMES, settingsOf } from "./queue-policy.ts";
-import { reclaimJobs, sweepCompleted } from "./queue-records.ts";
+import type { LeftJobs } from "./left-jobs.ts";
+import { QUEUE_NAMES, SIGN_OF_LIFE_S, SILENT_JOB_S, settingsOf } from "./queue-policy.ts";
+import { ensureIndex, reclaimJobs, reclaimSilent, sweepCompleted } from "./queue-records.ts";
 
-/** Keeps pg-boss running: starts it, starts it again when it or one of its workers has stopped, sweeps old jobs. */
+/**
+ * Keeps pg-boss running: starts it, starts it again when it or one of its workers has stopped, sweeps old jobs, and takes up
+ * those of processes that were killed.
+ */
 
 const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 30_000;
+const LONGEST_PAUSE_MS = 5_000;
 const CHECK_MS = 15_000;
+const RECLAIM_MS = 5_000;
 const SWEEP_MS = 3_600_000;
 /** A worker that asked for nothing for this long, beyond its polling interval, and has no job, is dead. */
 const SILENT_MS = 120_000;
+
+export interface FetchedJob {
+  readonly id: string;
+  readonly data: object;
+  /** How often it has been tried before. */
+  readonly attempt: number;
+  /** Aborted when the job is no longer this worker's. */
+  readonly lost: AbortSignal;
+}
 
 export interface WorkerSettings {
   readonly queue: QueueName;
   readonly concurrency: number;
   readonly pollS: number;
-  /** `lost` is aborted when the job is no longer this worker's. */
-  readonly run: (id: string, data: object, lost: AbortSignal) => Promise<void>;
+  readonly run: (job: FetchedJob) => Promise<void>;
 }
 
 export interface SupervisorSettings {
@@ -27,6 +40,9 @@ export interface SupervisorSettings {
   readonly adapter: Db;
   readonly logger: Logger;
   readonly migrate: boolean;
+  readonly left: LeftJobs;
+  /** Ids of the jobs that this process runs. */
+  readonly running: () => readonly string[];
 }
 
 export class QueueSupervisor {
@@ -37,6 +53,7 @@ export class QueueSupervisor {
   #retryTimer: NodeJS.Timeout | undefined;
   #checkTimer: NodeJS.Timeout | undefined;
   #sweepTimer: NodeJS.Timeout | undefined;
+  #reclaimTimer: NodeJS.Timeout | undefined;
   #failures = 0;
   #reclaimed = false;
   #active = false;
@@ -55,6 +72,10 @@ export class QueueSupervisor {
     this.#active = true;
     this.#checkTimer = setInterval(() => this.#check(), CHECK_MS);
     this.#sweepTimer = setInterval(() => void this.#sweep(), SWEEP_MS);
+    // Nobody else can have an embedded store open: what its last process left is known at the start.
+    if (this.#settings.database.backend === "postgres") {
+      this.#reclaimTimer = setInterval(() => void this.#reclaim(), RECLAIM_MS);
+    }
     await this.#attempt();
   }
 
@@ -68,6 +89,8 @@ export class QueueSupervisor {
     this.#active = false;
     clearInterval(this.#checkTimer);
     clearInterval(this.#sweepTimer);
+    clearInterval(this.#reclaimTimer);
+    this.#settings.left.stop();
     clearTimeout(this.#retryTimer);
     await this.#starting;
     const boss = this.#boss;
@@ -105,6 +128,7 @@ export class QueueSupervisor {
     try {
       await boss.start();
       if (migrate) await ensureQueues(boss);
+      if (migrate) await ensureIndex(database);
       await warmQueues(boss);
       // Nobody else can have this store open: what is marked as running was running when the last process ended.
       if (embedded && !this.#reclaimed) await reclaimJobs(database);
@@ -118,6 +142,7 @@ export class QueueSupervisor {
     boss.on("stopped", () => this.#lost(boss, "it has stopped"));
     this.#failures = 0;
     this.#boss = boss;
+    void this.#sweep();
   }
 
   #again(err: unknown): void {
@@ -151,6 +176,19 @@ export class QueueSupervisor {
       .stop({ graceful: false })
       .catch(() => {})
       .then(() => this.#attempt());
+  }
+
+  /** While the store was away no process could show that it lives: then they get the time to. */
+  async #reclaim(): Promise<void> {
+    const { database, left, logger, running } = this.#settings;
+    if (!this.#boss || left.steadyMs < SILENT_JOB_S * 1_000) return;
+    try {
+      const jobs = await reclaimSilent(database, running(), SILENT_JOB_S);
+      if (jobs > 0) logger.warn({ jobs }, "jobs of a process that was killed are taken up");
+    } catch (err) {
+      left.storeIsAway();
+      logger.warn({ err }, "jobs of other processes could not be looked at");
+    }
   }
 
   async #sweep(): Promise<void> {
@@ -189,14 +227,26 @@ async function employOne(boss: PgBoss, { queue, pollS, run }: WorkerSettings): P
   const worker = await boss.work<object>(
     queue,
     // New jobs are notified; the poll finds those whose time has come, so it is no slower when notifications work.
-    { pollingIntervalSeconds, notifyPollingIntervalSeconds: pollingIntervalSeconds },
+    {
+      pollingIntervalSeconds,
+      notifyPollingIntervalSeconds: pollingIntervalSeconds,
+      heartbeatRefreshSeconds: SIGN_OF_LIFE_S,
+    },
     async (jobs) => {
       try {
-        for (const job of jobs) await run(job.id, job.data, job.signal);
+        for (const job of jobs) {
+          await run({ id: job.id, data: job.data, attempt: attemptOf(job), lost: job.signal });
+        }
       } finally {
         // Where one job was another may wait: a backlog is worked off without a pause after each.
         boss.notifyWorker(worker);
       }
     },
   );
+}
+
+/** pg-boss ends a job by this number, too; its types leave it out. */
+function attemptOf(job: object): number {
+  const count: unknown = Reflect.get(job, "retryCount");
+  return typeof count === "number" ? count : 0;
 }

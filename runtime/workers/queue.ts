@@ -10,6 +10,7 @@ import type {
   RetryFailedReport,
 } from "../contracts/jobs.ts";
 import type { Logger, NewId } from "../contracts/ports.ts";
+import { LeftJobs } from "./left-jobs.ts";
 import { bossDatabase, bossHandle } from "./queue-adapter.ts";
 import { failedKeys, liveKeys, ownKey, queueStates, restoreJobs, retryFailed } from "./queue-records.ts";
 import { QueueSupervisor, type WorkerSettings } from "./queue-supervisor.ts";
@@ -35,12 +36,22 @@ class BossQueue implements JobQueue {
   readonly #logger: Logger;
   readonly #supervisor: QueueSupervisor;
   readonly #running = new Map<string, AbortController>();
+  readonly #left: LeftJobs;
 
   constructor({ database, logger, newId, migrate = true }: JobQueueSettings) {
     this.#database = database;
     this.#newId = newId;
     this.#logger = logger;
-    this.#supervisor = new QueueSupervisor({ database, adapter: bossDatabase(database), logger, migrate });
+    const left = new LeftJobs({ database, logger });
+    this.#left = left;
+    this.#supervisor = new QueueSupervisor({
+      database,
+      adapter: bossDatabase(database, () => left.storeIsAway()),
+      logger,
+      migrate,
+      left,
+      running: () => [...this.#running.keys()],
+    });
   }
 
   async enqueue(queue: QueueName, data: object, options: EnqueueOptions = {}): Promise<string | null> {
@@ -69,7 +80,7 @@ class BossQueue implements JobQueue {
       concurrency,
       pollS,
       // What was enqueued under this queue's name has this queue's data.
-      run: (id, data, lost) => this.#run({ id, name: queue, data: data as Data }, lost, handler),
+      run: ({ id, data, attempt, lost }) => this.#run({ id, name: queue, data: data as Data }, attempt, lost, handler),
     };
     await this.#supervisor.add(worker);
   }
@@ -112,16 +123,22 @@ class BossQueue implements JobQueue {
 
   async #run<Data extends object>(
     job: Omit<Job<Data>, "signal">,
+    attempt: number,
     lost: AbortSignal,
     handler: (job: Job<Data>) => Promise<void>,
   ): Promise<void> {
     const interruption = new AbortController();
     this.#running.set(job.id, interruption);
+    this.#left.begun(job.id);
     try {
       await handler({ ...job, signal: AbortSignal.any([lost, interruption.signal]) });
+      this.#left.ended(job.name, job.id, attempt, "done", null);
     } catch (error) {
       this.#logger.warn({ err: error, queue: job.name, job: job.id }, "a job failed");
-      throw reportable(error);
+      const kept = reportable(error);
+      const away = toCairnError(error).code === "MEMORY_UNAVAILABLE";
+      this.#left.ended(job.name, job.id, attempt, away ? "away" : "failed", kept.message);
+      throw kept;
     } finally {
       this.#running.delete(job.id);
     }

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import type { Database } from "../../../runtime/contracts/database.ts";
 import { type JobQueue, QUEUES } from "../../../runtime/contracts/jobs.ts";
 import { createJobQueue } from "../../../runtime/workers/queue.ts";
+import { sweepCompleted } from "../../../runtime/workers/queue-records.ts";
 import { describeEachDatabase, silent } from "../../support/databases.ts";
 import { eventually } from "../../support/eventually.ts";
 
@@ -205,6 +206,26 @@ describeEachDatabase("job queue", (open) => {
       await database.script("alter schema pgboss_away rename to pgboss");
     }
     expect((await database.query("select id from kept")).count).toBe(1);
+  });
+
+  it("keeps completed jobs for a day, and dead ones for good", async () => {
+    const insert = "insert into pgboss.job (name, policy, state, singleton_key, completed_on)";
+    await database.query(
+      `${insert} select 'embed', 'exclusive', state::pgboss.job_state, state || hours, now() - make_interval(hours => hours)
+       from unnest(array['completed', 'cancelled', 'failed']) as state cross join unnest(array[23, 25, 2000]) as hours`,
+    );
+    expect(await sweepCompleted(database)).toBe(4);
+    const { rows } = await database.query("select singleton_key as key from pgboss.job order by key");
+    expect(rows.map(({ key }) => key)).toEqual(["cancelled23", "completed23", "failed2000", "failed23", "failed25"]);
+  });
+
+  it("counts no more than 10,000 completed jobs of a queue", async () => {
+    await database.script(
+      `insert into pgboss.job (name, policy, state, singleton_key, completed_on)
+         select 'embed', 'exclusive', 'completed', 'k' || n, now() from generate_series(1, 10100) as n`,
+      { statementTimeoutMs: 60_000 },
+    );
+    expect(await stateOf(QUEUES.embed)).toMatchObject({ completed: 10_000, waiting: 0, active: 0, failed: 0 });
   });
 
   it("refuses to enqueue before it is started, and reports states all the same", async () => {

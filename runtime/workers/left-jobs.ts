@@ -1,0 +1,82 @@
+import type { Database } from "../contracts/database.ts";
+import type { QueueName } from "../contracts/jobs.ts";
+import type { Logger } from "../contracts/ports.ts";
+import { type EndedJob, noteEnds } from "./queue-records.ts";
+
+/**
+ * Jobs of this process whose end could not be noted because the store was away. pg-boss gives such a job up after its
+ * heartbeat; here its end is noted as soon as the store answers again. What failed for want of the store is tried again at
+ * once, and that costs it no attempt.
+ */
+
+export interface LeftJobsDeps {
+  readonly database: Database;
+  readonly logger: Pick<Logger, "warn" | "info">;
+}
+
+const RETRY_MS = 1_000;
+/** More than the workers of a process can end while nothing is fetched, and before that is noticed. */
+const REMEMBERED = 500;
+
+export class LeftJobs {
+  readonly #deps: LeftJobsDeps;
+  readonly #ended = new Map<string, EndedJob>();
+  #timer: NodeJS.Timeout | undefined;
+  #noting = false;
+  #active = true;
+  #awayAt = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: LeftJobsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Milliseconds for which the store has been answering, as far as the queue knows. */
+  get steadyMs(): number {
+    return performance.now() - this.#awayAt;
+  }
+
+  /** The handler of a job has ended; pg-boss is about to note it. */
+  ended(queue: QueueName, id: string, attempt: number, outcome: EndedJob["outcome"], message: string | null): void {
+    this.#ended.delete(id);
+    this.#ended.set(id, { queue, id, attempt, outcome, message });
+    for (const oldest of this.#ended.keys()) {
+      if (this.#ended.size <= REMEMBERED) break;
+      this.#ended.delete(oldest);
+    }
+    if (outcome === "away") this.storeIsAway();
+  }
+
+  /** It runs again: how it ended before is of no interest. */
+  begun(id: string): void {
+    this.#ended.delete(id);
+  }
+
+  /** A statement of the queue found the store away: what was to be noted then is noted when it is back. */
+  storeIsAway(): void {
+    this.#awayAt = performance.now();
+    if (this.#active) this.#timer ??= setTimeout(() => void this.#note(), RETRY_MS);
+  }
+
+  stop(): void {
+    this.#active = false;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  async #note(): Promise<void> {
+    this.#timer = undefined;
+    if (this.#noting) return;
+    this.#noting = true;
+    const ended = [...this.#ended.values()];
+    try {
+      const noted = await noteEnds(this.#deps.database, ended);
+      for (const job of ended) if (this.#ended.get(job.id) === job) this.#ended.delete(job.id);
+      if (noted > 0) this.#deps.logger.info({ jobs: noted }, "jobs that the store's absence had left open were ended");
+    } catch (err) {
+      this.#deps.logger.warn({ err }, "jobs were left open: their ends are noted once the store is back");
+      this.storeIsAway();
+    } finally {
+      this.#noting = false;
+    }
+  }
+}
