@@ -48,7 +48,13 @@ export function composeMemory(deps: MemoryHostDeps) {
   const jobs = createJobQueue({ database, logger, newId, migrate: deps.migrate });
   const work = { database, jobs, boot, clock, newId, logger };
   const embedding = createEmbeddingParts(config, { ...work, home: loaded.home });
+  const words = createTermCounting({ database, jobs, boot, logger });
   const wakeEmbedder = () => embedding?.embedder.wake();
+  /** A row has text that it had not before. */
+  const onText = () => {
+    wakeEmbedder();
+    words.wake();
+  };
   const synthesis = createSynthesisQueue({ database, jobs, logger });
   const synthesizer = createSynthesisParts(loaded, {
     database,
@@ -56,11 +62,10 @@ export function composeMemory(deps: MemoryHostDeps) {
     clock,
     logger,
     redact,
-    onWritten: wakeEmbedder,
+    onWritten: onText,
   });
   const wiki = createWikiParts(config, { database, jobs, node, clock, redact, logger });
-  const words = createTermCounting({ database, jobs, logger });
-  const compaction = createCompactionParts(config, { ...work, countTokens, redact, onStored: wakeEmbedder });
+  const compaction = createCompactionParts(config, { ...work, countTokens, redact, onStored: onText });
 
   // What writes and reads.
   const writer = createWriter({
@@ -69,8 +74,7 @@ export function composeMemory(deps: MemoryHostDeps) {
     clock,
     onWritten: ({ toolCalls }) => {
       synthesis.add(toolCalls);
-      wakeEmbedder();
-      words.wake();
+      onText();
     },
   });
   const memory = createMemory({
@@ -135,6 +139,7 @@ export function composeMemory(deps: MemoryHostDeps) {
       words.stop();
       compaction.stop();
       wiki?.stop();
+      synthesis.stop();
     },
     /** After everything that writes has ended. Jobs that run get until the deadline. */
     async close(jobsDeadlineMs: number) {

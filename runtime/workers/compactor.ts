@@ -3,6 +3,7 @@
 import type { Compaction } from "../app/compaction/compaction.ts";
 import { type JobQueue, QUEUES } from "../contracts/jobs.ts";
 import type { Logger } from "../contracts/ports.ts";
+import { createDoorbell } from "./doorbell.ts";
 
 export interface CompactorDeps {
   readonly compaction: Pick<Compaction, "run">;
@@ -21,29 +22,26 @@ export interface Compactor {
 }
 
 export function createCompactor({ compaction, jobs, boot, intervalMs, logger }: CompactorDeps): Compactor {
+  const bell = createDoorbell({
+    enqueue: () => jobs.enqueue(QUEUES.compact, {}, { key: `boot:${boot}` }),
+    failure: "compaction could not be queued",
+    logger,
+  });
   let active = false;
   let ticks: NodeJS.Timeout | null = null;
-
-  async function enqueue(): Promise<void> {
-    try {
-      await jobs.enqueue(QUEUES.compact, {}, { key: `boot:${boot}` });
-    } catch (error) {
-      logger.warn({ err: error }, "compaction could not be queued; the next tick tries again");
-    }
-  }
-
   return {
     async start() {
       active = true;
       await jobs.work(QUEUES.compact, async ({ signal }) => void (await compaction.run(signal)));
-      ticks = setInterval(() => void enqueue(), intervalMs);
-      await enqueue();
+      ticks = setInterval(() => void bell.ringNow(), intervalMs);
+      await bell.ringNow();
     },
     wake() {
-      if (active) void enqueue();
+      if (active) void bell.ringNow();
     },
     stop() {
       active = false;
+      bell.stop();
       if (ticks) clearInterval(ticks);
     },
   };

@@ -3,6 +3,7 @@
 import type { Embedding } from "../app/embedding/embedding.ts";
 import { type JobQueue, QUEUES } from "../contracts/jobs.ts";
 import type { Logger } from "../contracts/ports.ts";
+import { createDoorbell } from "./doorbell.ts";
 
 export interface EmbedderDeps {
   readonly embedding: Embedding;
@@ -22,44 +23,30 @@ export interface Embedder {
 
 /** Rows that are written in quick succession are embedded together. */
 const WAKE_MS = 100;
-/** A job that runs may have looked already: then another one follows it. */
 const FOLLOW_MS = 500;
 
 export function createEmbedder({ embedding, jobs, node, intervalMs, logger }: EmbedderDeps): Embedder {
+  const bell = createDoorbell({
+    enqueue: () => jobs.enqueue(QUEUES.embed, {}, { key: `node:${node}` }),
+    failure: "embedding could not be queued",
+    logger,
+  });
   let active = false;
   let ticks: NodeJS.Timeout | null = null;
-  let waking: NodeJS.Timeout | null = null;
-
-  async function enqueue(): Promise<boolean> {
-    try {
-      return (await jobs.enqueue(QUEUES.embed, {}, { key: `node:${node}` })) !== null;
-    } catch (error) {
-      logger.warn({ err: error }, "embedding could not be queued; the next tick tries again");
-      return true;
-    }
-  }
-
-  function wakeIn(ms: number): void {
-    if (!active || waking !== null) return;
-    waking = setTimeout(async () => {
-      const queued = await enqueue();
-      waking = null;
-      if (!queued) wakeIn(FOLLOW_MS);
-    }, ms);
-  }
-
   return {
     async start() {
       active = true;
       await jobs.work(QUEUES.embed, async ({ signal }) => void (await embedding.run(signal)));
-      ticks = setInterval(() => void enqueue(), intervalMs);
-      await enqueue();
+      ticks = setInterval(() => void bell.ringNow(), intervalMs);
+      await bell.ringNow();
     },
-    wake: () => wakeIn(WAKE_MS),
+    wake() {
+      if (active) bell.ring(WAKE_MS, FOLLOW_MS);
+    },
     stop() {
       active = false;
+      bell.stop();
       if (ticks) clearInterval(ticks);
-      if (waking) clearTimeout(waking);
     },
   };
 }

@@ -3,6 +3,7 @@
 import type { Database } from "../contracts/database.ts";
 import { type JobQueue, QUEUES } from "../contracts/jobs.ts";
 import type { Logger } from "../contracts/ports.ts";
+import { createDoorbell } from "./doorbell.ts";
 
 export interface HousekeepingDeps {
   readonly database: Database;
@@ -20,6 +21,7 @@ export interface Housekeeping {
 }
 
 const INTERVAL_MS = 3_600_000;
+const FOLLOW_MS = 5_000;
 /** Ended messages are kept this long, so that a repeated delivery is still recognised. */
 const KEEP_INBOX = "7 days";
 const BATCH = 1_000;
@@ -28,11 +30,11 @@ export function createHousekeeping({ database, jobs, logger, tasks, local }: Hou
   let timer: NodeJS.Timeout | null = null;
 
   /** One job for all nodes that share the store. */
-  async function enqueue(): Promise<void> {
-    await jobs.enqueue(QUEUES.housekeeping, {}, { key: "hourly" }).catch((error: unknown) => {
-      logger.warn({ err: error }, "housekeeping could not be queued");
-    });
-  }
+  const bell = createDoorbell({
+    enqueue: () => jobs.enqueue(QUEUES.housekeeping, {}, { key: "hourly" }),
+    failure: "housekeeping could not be queued",
+    logger,
+  });
 
   async function tidyFiles(): Promise<void> {
     await local().catch((error: unknown) => logger.warn({ err: error }, "this node's files could not be tidied"));
@@ -67,12 +69,14 @@ export function createHousekeeping({ database, jobs, logger, tasks, local }: Hou
           }
         }
       });
-      timer = setInterval(() => void Promise.all([enqueue(), tidyFiles()]), INTERVAL_MS);
-      await enqueue();
+      timer = setInterval(() => void Promise.all([bell.ringNow(), tidyFiles()]), INTERVAL_MS);
+      // A job that counts as running may be that of a process that was killed, whose work this one takes up.
+      await bell.ringNow(FOLLOW_MS);
       // Off the way to readiness.
       void tidyFiles();
     },
     stop() {
+      bell.stop();
       if (timer) clearInterval(timer);
     },
   };

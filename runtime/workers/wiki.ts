@@ -27,12 +27,17 @@ export interface WikiWorker {
   stop(): void;
 }
 
+/** While the store is away. */
+const RETRY_MS = 2_000;
 /** Summaries of one agent that are queued at once; the next tick goes on. */
 const MOST_JOBS = 200;
 
 export function createWikiWorker(deps: WikiWorkerDeps): WikiWorker {
   const { database, jobs, extraction, outage, wikis, intervalMs, logger } = deps;
   let timer: NodeJS.Timeout | null = null;
+  let again: NodeJS.Timeout | null = null;
+  let active = false;
+  let failing = false;
 
   async function tick(): Promise<number> {
     let added = 0;
@@ -46,14 +51,24 @@ export function createWikiWorker(deps: WikiWorkerDeps): WikiWorker {
           if ((await jobs.enqueue(QUEUES.extractWiki, { agent, summary_id: id }, { key })) !== null) added += 1;
         }
       }
+      failing = false;
     } catch (error) {
-      logger.warn({ err: error }, "the wiki's summaries could not be queued; the next tick tries again");
+      // Once for an outage.
+      if (!failing)
+        logger.warn({ err: error }, "the wiki's summaries could not be queued; it is tried again until they are");
+      failing = true;
+      if (active)
+        again ??= setTimeout(() => {
+          again = null;
+          void tick();
+        }, RETRY_MS);
     }
     return added;
   }
 
   return {
     async start() {
+      active = true;
       await jobs.work<{ readonly agent?: unknown; readonly summary_id?: unknown }>(
         QUEUES.extractWiki,
         async ({ data: { agent, summary_id: id }, signal }) => {
@@ -71,7 +86,9 @@ export function createWikiWorker(deps: WikiWorkerDeps): WikiWorker {
     },
     tick,
     stop() {
+      active = false;
       if (timer) clearInterval(timer);
+      if (again) clearTimeout(again);
     },
   };
 }

@@ -4,8 +4,11 @@ import { countBatch } from "./count.ts";
 /** Keeps the counts of words up with what was written. Searches find every row without it; they judge it better with it. */
 
 export interface TermCounter {
-  /** Counts until nothing is left, another node counts, or, after a batch, the signal aborts. Answers the number of rows. */
-  run(signal?: AbortSignal): Promise<number>;
+  /**
+   * Counts until nothing is left, another node counts, or, after a batch, the signal aborts. Answers the number of rows.
+   * `onElsewhere` is told when another node counts: what that leaves is for whoever looks again.
+   */
+  run(signal?: AbortSignal, onElsewhere?: () => void): Promise<number>;
   /**
    * The same where many rows wait, as in a store that has no worker, or was just restored. Call it after each search: it
    * looks now and then.
@@ -26,12 +29,13 @@ export function createTermCounter(database: Database): TermCounter {
   let searches = 0;
   let running: AbortController | null = null;
 
-  async function run(signal?: AbortSignal): Promise<number> {
+  async function run(signal?: AbortSignal, onElsewhere?: () => void): Promise<number> {
     let counted = 0;
     for (const kind of ["summary", "message"] as const) {
       for (;;) {
         const report = await countBatch(database, kind, BATCH[database.backend]);
         counted += report?.rows ?? 0;
+        if (report === null) onElsewhere?.();
         if (signal?.aborted) return counted;
         if (report === null || !report.more) break;
       }

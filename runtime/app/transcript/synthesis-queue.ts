@@ -5,7 +5,8 @@ import { createBackground } from "../background.ts";
 
 /**
  * Queues tool calls without content for synthesis (specification, "Tool-call content synthesis"): after the commit and
- * as best it can, so that a broken queue never costs or delays a row. A sweep queues what was missed.
+ * as best it can, so that a broken queue never costs or delays a row. What the queue did not take is offered to it again
+ * until it does; a sweep at each start, and every hour, finds what a killed process had not queued.
  */
 
 export interface SynthesisQueue {
@@ -15,8 +16,10 @@ export interface SynthesisQueue {
   sweep(signal?: AbortSignal): Promise<number>;
   /** The same with a report; `dryRun` only counts. MEMORY_UNAVAILABLE when the queue does not run. */
   backfill(options: { readonly dryRun: boolean; readonly signal?: AbortSignal }): Promise<BackfillReport>;
-  /** Resolves once nothing is being queued. */
+  /** Resolves once nothing is being queued, but for what the queue did not take. */
   settled(): Promise<void>;
+  /** Offers nothing any more; what the queue did not take is left to the next sweep. */
+  stop(): void;
 }
 
 export interface BackfillReport {
@@ -37,9 +40,50 @@ export interface SynthesisQueueDeps {
 }
 
 const PAGE = 500;
+const RETRY_MS = 2_000;
+/** Ids that are remembered while the queue is away; where there are more, the whole store is looked through. */
+const REMEMBERED = 20_000;
 
 export function createSynthesisQueue({ database, jobs, logger }: SynthesisQueueDeps): SynthesisQueue {
   const background = createBackground(logger);
+  const left = new Set<string>();
+  let leftMore = false;
+  let ended = false;
+  let timer: NodeJS.Timeout | null = null;
+
+  /** Once for an outage, however many calls come meanwhile. */
+  function leave(ids: readonly string[], err: unknown): void {
+    if (timer === null) logger.warn({ err }, "tool calls could not be queued; it is tried again until they are");
+    if (left.size + ids.length > REMEMBERED) leftMore = true;
+    else for (const id of ids) left.add(id);
+    again();
+  }
+
+  function again(): void {
+    if (ended) return;
+    timer ??= setTimeout(() => void offer(), RETRY_MS);
+  }
+
+  async function offer(): Promise<void> {
+    try {
+      while (left.size > 0) {
+        const some = [...left].slice(0, PAGE);
+        await enqueue(some);
+        for (const id of some) left.delete(id);
+      }
+      if (leftMore) {
+        leftMore = false;
+        await backfill({ dryRun: false }).catch((error: unknown) => {
+          leftMore = true;
+          throw error;
+        });
+      }
+      timer = null;
+    } catch {
+      timer = null;
+    }
+    if (left.size > 0 || leftMore) again();
+  }
 
   /** Answers how many were added. */
   const enqueue = (ids: readonly string[]) =>
@@ -77,7 +121,13 @@ export function createSynthesisQueue({ database, jobs, logger }: SynthesisQueueD
   return {
     add(messageIds) {
       if (messageIds.length === 0) return;
-      background.run("queue tool calls", async () => void (await enqueue(messageIds)));
+      background.run("queue tool calls", async () => {
+        try {
+          await enqueue(messageIds);
+        } catch (error) {
+          leave(messageIds, error);
+        }
+      });
     },
 
     backfill,
@@ -87,5 +137,10 @@ export function createSynthesisQueue({ database, jobs, logger }: SynthesisQueueD
     },
 
     settled: () => background.settled(),
+
+    stop() {
+      ended = true;
+      if (timer !== null) clearTimeout(timer);
+    },
   };
 }

@@ -11,7 +11,14 @@ import { said, write, writerOf } from "../../support/memory.ts";
 /** A node's queue and counter; the timer is an hour away, so that only writes and the start bring about work. */
 async function startNode(database: Database, migrate = true) {
   const jobs = createJobQueue({ database, logger: silent, newId: randomUUID, migrate });
-  const counting = createTermCounting({ database, jobs, logger: silent, intervalMs: 3_600_000, wakeMs: 20 });
+  const counting = createTermCounting({
+    database,
+    jobs,
+    boot: randomUUID(),
+    logger: silent,
+    intervalMs: 3_600_000,
+    wakeMs: 20,
+  });
   await jobs.start();
   await counting.start();
   onTestFinished(async () => {
@@ -36,6 +43,32 @@ describeEachDatabase("the counter of words", (open, backend) => {
     for (let n = 0; n < 5; n += 1) await write(writer, "s", [said(`ship ${n}`)]);
     await expect.poll(() => documentsOf(database, "ship")).toBe(6);
   });
+
+  it.skipIf(backend === "embedded")(
+    "follows a counter of another node that dies, though nothing is written any more",
+    async () => {
+      const database = await open({ fresh: true });
+      const died = Promise.withResolvers<void>();
+      const counting = Promise.withResolvers<void>();
+      const other = database
+        .transaction(async (tx) => {
+          await tx.query("select pg_advisory_xact_lock(hashtextextended('cairn.search_terms', 0))");
+          counting.resolve();
+          await died.promise;
+          throw new Error("the other node dies");
+        })
+        .catch(() => undefined);
+      await counting.promise;
+      const { jobs, writer } = await startNode(database);
+      await write(writer, "s", [said("an old ship")]);
+      const looked = async () => (await jobs.states()).find(({ queue }) => queue === "enrich")?.completed;
+      await expect.poll(looked).toBeGreaterThan(2);
+      expect(await documentsOf(database, "ship")).toBe(0);
+      died.resolve();
+      await other;
+      await expect.poll(() => documentsOf(database, "ship")).toBe(1);
+    },
+  );
 
   it.skipIf(backend === "embedded")("counts each row once on two nodes", async () => {
     const database = await open({ fresh: true });

@@ -58,6 +58,28 @@ describeEachDatabase("the queue of tool calls", (open) => {
     expect(await up.sweep()).toBe(0);
   });
 
+  it("offers to a queue that was away what it did not take, until it does, and nothing twice", async () => {
+    const database = await open({ fresh: true });
+    const held = heldKeys();
+    let away = true;
+    const jobs: Jobs = {
+      ...held,
+      enqueueAll: (name, list) => (away ? broken : held).enqueueAll(name, list),
+    };
+    const queue = createSynthesisQueue({ database, jobs, logger: silent });
+    const writer = writerOf(database, { onWritten: ({ toolCalls }) => queue.add(toolCalls) });
+    const written: string[] = [];
+    for (const session of ["s", "t"]) {
+      const { rows } = await write(writer, session, [call(`${session} a`), call(`${session} b`)]);
+      written.push(...rows.map(({ id }) => id));
+    }
+    await queue.settled();
+    expect([...held.keys]).toEqual([]);
+    away = false;
+    await expect.poll(() => [...held.keys].sort()).toEqual(written.sort());
+    queue.stop();
+  });
+
   it("backfills what has no job, once, and counts the same before it does", async () => {
     const database = await open({ fresh: true });
     const { rows } = await write(writerOf(database), "s", [said("hello"), ...["a", "b", "c", "d"].map(call)]);

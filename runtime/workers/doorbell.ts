@@ -1,0 +1,63 @@
+/** Has one job queued: once for many askings, and again until the queue has taken it. */
+
+import type { Logger } from "../contracts/ports.ts";
+
+export interface DoorbellDeps {
+  /** Queues the job; null where one with its key waits or runs already. */
+  readonly enqueue: () => Promise<string | null>;
+  /** For the log, such as "embedding could not be queued". */
+  readonly failure: string;
+  readonly logger: Pick<Logger, "warn">;
+  /** Default 2 s. */
+  readonly retryMs?: number;
+}
+
+export interface Doorbell {
+  /** In so many milliseconds. A job that runs may have looked already: with `followMs` another one follows it. */
+  ring(inMs: number, followMs?: number): void;
+  /** At once. Never rejects. */
+  ringNow(followMs?: number): Promise<void>;
+  /** Nothing is queued any more. */
+  stop(): void;
+}
+
+/** While the queue is away. */
+const RETRY_MS = 2_000;
+
+export function createDoorbell({ enqueue, failure, logger, retryMs = RETRY_MS }: DoorbellDeps): Doorbell {
+  let stopped = false;
+  let failing = false;
+  let timer: NodeJS.Timeout | null = null;
+
+  function ring(inMs: number, followMs?: number): void {
+    if (stopped || timer !== null) return;
+    timer = setTimeout(() => {
+      timer = null;
+      void ringNow(followMs);
+    }, inMs);
+  }
+
+  async function ringNow(followMs?: number): Promise<void> {
+    if (stopped) return;
+    try {
+      const id = await enqueue();
+      failing = false;
+      if (id === null && followMs !== undefined) ring(followMs, followMs);
+    } catch (err) {
+      // Once for an outage.
+      if (!failing) logger.warn({ err }, `${failure}; it is tried again until it is`);
+      failing = true;
+      ring(retryMs, followMs);
+    }
+  }
+
+  return {
+    ring,
+    ringNow,
+    stop() {
+      stopped = true;
+      if (timer !== null) clearTimeout(timer);
+      timer = null;
+    },
+  };
+}
