@@ -19,8 +19,11 @@ const POLL_MS = 50;
 export interface PostgresServer {
   /** Superuser, database `postgres`, over TCP on loopback. */
   readonly url: string;
-  /** Ends the server at once, as a power cut would; the data stays. */
-  crash(): Promise<void>;
+  /**
+   * Ends the server at once, as a power cut would; the data stays. SIGKILL ends its first process alone, and SIGINT is a
+   * fast stop, which is no crash.
+   */
+  crash(signal?: "SIGQUIT" | "SIGKILL" | "SIGINT"): Promise<void>;
   /** Starts it again after `crash`, at the same address. */
   restart(): Promise<void>;
   /** Ends the server and removes its data. */
@@ -54,12 +57,22 @@ export async function startPostgres(): Promise<PostgresServer> {
     let running = await launch(binaries.bin, folder, port, url, identity);
     return {
       url,
-      async crash() {
-        process.kill(serverPid(folder), "SIGQUIT");
+      async crash(signal = "SIGQUIT") {
+        process.kill(serverPid(folder), signal);
         await within(EVENTUALLY_MS, running.ended, "PostgreSQL did not crash");
       },
       async restart() {
-        running = await launch(binaries.bin, folder, port, url, identity);
+        const deadline = Date.now() + EVENTUALLY_MS;
+        for (;;) {
+          try {
+            running = await launch(binaries.bin, folder, port, url, identity);
+            return;
+          } catch (error) {
+            // Processes of one that was killed may live on for a moment and have its memory.
+            if (!String(error).includes("still in use") || Date.now() > deadline) throw error;
+            await sleep(POLL_MS);
+          }
+        }
       },
       async stop() {
         running.end();
