@@ -9,7 +9,8 @@ import { promisify } from "node:util";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { createEmbeddedCopy, createPostgresCopy } from "../support/databases.ts";
 import { until } from "../support/eventually.ts";
-import { createDeployment, type Deployment, type NodeProcess, startNode } from "../support/node-process.ts";
+import type { Deployment, NodeProcess } from "../support/node-process.ts";
+import { deploymentOf, runningNode } from "../support/running-node.ts";
 import { sessionText } from "../support/session-files.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -38,20 +39,10 @@ async function storeOf(backend: "embedded" | "postgres"): Promise<object> {
 
 async function setUp(backend: "embedded" | "postgres") {
   const config = { agents: { main: {} }, providers: { offline: {} }, memory: await storeOf(backend) };
-  const deployment = await createDeployment({ config });
-  onTestFinished(() => deployment.remove());
+  const deployment = await deploymentOf({ config });
   const path = join(deployment.dir, ".claude", "projects", "-home-ada-shop", `${SESSION}.jsonl`);
   await mkdir(dirname(path), { recursive: true });
   return { deployment, path };
-}
-
-async function running(deployment: Deployment): Promise<NodeProcess> {
-  const node = await startNode(deployment);
-  onTestFinished(async () => {
-    node.signal("SIGKILL");
-    await node.exited;
-  });
-  return node;
 }
 
 function environment({ dir, home }: Deployment) {
@@ -133,7 +124,7 @@ describe.each(BACKENDS)("capture into a node over $backend", ({ backend, many })
 
   it("an installed hook delivers a session of 13 events, and what was cut comes back from its file", async () => {
     const { deployment, path } = await setUp(backend);
-    const node = await running(deployment);
+    const node = await runningNode(deployment);
     const installed = await cairn<{ node: string; changed: boolean }>(deployment, "capture", "install", "claude-code");
     expect(installed).toMatchObject({ node: node.url, changed: true });
     expect(await cairn(deployment, "capture", "install", "claude-code")).toMatchObject({ changed: false });
@@ -177,7 +168,7 @@ describe.each(BACKENDS)("capture into a node over $backend", ({ backend, many })
 
   it(`a hook that is killed at any moment, and 4 at once, leave ${many} events, each there once, in order`, async () => {
     const { deployment, path } = await setUp(backend);
-    const node = await running(deployment);
+    const node = await runningNode(deployment);
     await cairn(deployment, "capture", "install", "claude-code");
     await writeFile(path, lines(0, many));
     // From before it has begun to the middle of its work.
@@ -200,7 +191,7 @@ describe.each(BACKENDS)("capture into a node over $backend", ({ backend, many })
 
   it(`a node that is killed in the middle of ${many} events and away for 100 more has all ${many + 200}, each once, in order`, async () => {
     const { deployment, path } = await setUp(backend);
-    const first = await running(deployment);
+    const first = await runningNode(deployment);
     await cairn(deployment, "capture", "install", "claude-code");
     await writeFile(path, lines(0, many));
     const { ended } = startHook(deployment, path);
@@ -211,7 +202,7 @@ describe.each(BACKENDS)("capture into a node over $backend", ({ backend, many })
     await startHook(deployment, path).ended;
     const away = await cairn<{ spool: { waiting: number } }>(deployment, "capture", "status");
     expect(away.spool.waiting).toBeGreaterThan(0);
-    const second = await running(deployment);
+    const second = await runningNode(deployment);
     await appendFile(path, lines(many + 100, 100));
     await startHook(deployment, path).ended;
     expect(contents(await rowsOf(second))).toEqual(numbered(many + 200));

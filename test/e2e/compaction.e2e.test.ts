@@ -6,9 +6,10 @@ import { promisify } from "node:util";
 import { Client } from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startTextFake, type TextFake, type TextFakeOptions } from "../fakes/chat-completions/index.ts";
-import { createEmbeddedCopy, createPostgresCopy } from "../support/databases.ts";
+import { createEmbeddedCopy } from "../support/databases.ts";
 import { startDatabaseProxy } from "../support/faults/database-proxy.ts";
-import { createDeployment, type Deployment, type NodeProcess, startNode } from "../support/node-process.ts";
+import type { Deployment, NodeProcess } from "../support/node-process.ts";
+import { databaseUrl, deploymentOf, runningNode } from "../support/running-node.ts";
 
 const CLI = fileURLToPath(new URL("../support/cairn.ts", import.meta.url));
 
@@ -40,24 +41,7 @@ async function fake(options: TextFakeOptions = {}): Promise<TextFake> {
 async function deploy(server: TextFake, store: object): Promise<Deployment> {
   const summarizer = { base_url: server.url, model: "writer", interval: "1s" };
   const config = { agents: { main: {} }, providers: { offline: {} }, memory: { ...store, summarizer } };
-  const deployment = await createDeployment({ config });
-  onTestFinished(() => deployment.remove());
-  return deployment;
-}
-
-async function running(deployment: Deployment): Promise<NodeProcess> {
-  const node = await startNode(deployment);
-  onTestFinished(async () => {
-    node.signal("SIGKILL");
-    await node.exited;
-  });
-  return node;
-}
-
-async function postgres(): Promise<string> {
-  const { url, remove } = await createPostgresCopy(process.env.CAIRN_TEST_PG_URL ?? "");
-  onTestFinished(remove);
-  return url;
+  return deploymentOf({ config });
 }
 
 async function embedded(): Promise<object> {
@@ -97,7 +81,7 @@ async function cairn(deployment: Deployment, ...args: string[]): Promise<unknown
 describe("a captured session", () => {
   it("that is marked ready is summarized: found, opened down to its messages, counted, and told by health and metrics", async () => {
     const server = await fake();
-    const node = await running(await deploy(server, await embedded()));
+    const node = await runningNode(await deploy(server, await embedded()));
     await capture(node, "lighthouse", 4);
     await expect.poll(async () => (await stats(node)).summaries).toEqual({ leaf: 1, branch: 0, root: 0, max_depth: 0 });
     expect(await stats(node)).toMatchObject({
@@ -122,19 +106,19 @@ describe("a captured session", () => {
       const server = await fake({
         fault: ({ number }) => (number === 1 ? { kind: "hold", gate: "first" } : undefined),
       });
-      const url = backend === "postgres" ? await postgres() : null;
+      const url = backend === "postgres" ? await databaseUrl() : null;
       const deployment = await deploy(
         server,
         url === null ? await embedded() : { postgres: { connection_string: url } },
       );
-      const first = await running(deployment);
+      const first = await runningNode(deployment);
       await capture(first, "harbour", 12);
       await server.waitForRequests(1);
       first.signal("SIGKILL");
       await first.exited;
       server.release("first");
       if (url !== null) await inStore(url, "update compaction_work set claimed_until = now()");
-      const second = await running(deployment);
+      const second = await runningNode(deployment);
       await expect.poll(async () => (await stats(second)).unsummarized.total).toBe(0);
       expect((await stats(second)).summaries.leaf).toBe(1);
       expect(server.requests).toHaveLength(2);
@@ -144,14 +128,14 @@ describe("a captured session", () => {
   );
 
   it("is summarized once although the store goes away while the model writes, and after a given-up conversation is retried", async () => {
-    const proxy = await startDatabaseProxy(await postgres());
+    const proxy = await startDatabaseProxy(await databaseUrl());
     onTestFinished(() => proxy.close());
     const server = await fake({
       fault: ({ number, lastUser }) =>
         lastUser.includes("poison") ? { kind: "empty" } : number === 1 ? { kind: "hold", gate: "away" } : undefined,
     });
     const deployment = await deploy(server, { postgres: { connection_string: proxy.url } });
-    const node = await running(deployment);
+    const node = await runningNode(deployment);
     await capture(node, "ferry", 12);
     await server.waitForRequests(1);
     proxy.away();

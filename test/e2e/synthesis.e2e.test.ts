@@ -6,23 +6,18 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Client } from "pg";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { startTextFake, type TextFake } from "../fakes/chat-completions/index.ts";
 import { describeCommand } from "../runtime/app/synthesis/support.ts";
-import { createPostgresCopy } from "../support/databases.ts";
-import { createDeployment, type Deployment, type NodeProcess, startNode } from "../support/node-process.ts";
+import { type Deployment, type NodeProcess, startNode } from "../support/node-process.ts";
+import { databaseUrl, deploymentOf, runningNode } from "../support/running-node.ts";
 
 const CLI = fileURLToPath(new URL("../support/cairn.ts", import.meta.url));
 const OFFLINE = { providers: { offline: {} }, agents: { main: { provider: "offline" } } };
 
-const defer: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const end of defer.splice(0).reverse()) await end();
-});
-
 async function fake(): Promise<TextFake> {
   const server = await startTextFake({ answer: ({ lastUser }) => describeCommand(lastUser) });
-  defer.push(() => server.close());
+  onTestFinished(() => server.close());
   return server;
 }
 
@@ -30,18 +25,7 @@ async function deploy(server: TextFake | null, memory: object = {}): Promise<Dep
   const endpoint =
     server === null ? {} : { TOOL_SYNTH_ENDPOINT: `${server.baseUrl}/chat/completions`, TOOL_SYNTH_MODEL: "tiny" };
   const env = { SERVICE_MCP_ENABLE_MEMORY_WRITE: "1", ...endpoint };
-  const deployment = await createDeployment({ config: { ...OFFLINE, memory }, env });
-  defer.push(deployment.remove);
-  return deployment;
-}
-
-async function run(deployment: Deployment): Promise<NodeProcess> {
-  const node = await startNode(deployment);
-  defer.push(async () => {
-    node.signal("SIGTERM");
-    await node.exited;
-  });
-  return node;
+  return deploymentOf({ config: { ...OFFLINE, memory }, env });
 }
 
 function append(node: NodeProcess, command: string): Promise<{ readonly id: string }> {
@@ -78,10 +62,9 @@ async function queue(deployment: Deployment): Promise<object | undefined> {
 describe("a tool call that is appended", () => {
   it("is described in the background and found by its sentence; a refused one dies, is shown, and is done when retried", async () => {
     const server = await fake();
-    const { url, remove } = await createPostgresCopy(process.env.CAIRN_TEST_PG_URL ?? "");
-    defer.push(remove);
+    const url = await databaseUrl();
     const deployment = await deploy(server, { postgres: { connection_string: url } });
-    const node = await run(deployment);
+    const node = await runningNode(deployment);
     await append(node, "terraform apply");
     await expect.poll(() => found(node, "terraform")).toEqual(["Ran the command `terraform apply` in a shell."]);
     expect(server.requests.map(({ model, path }) => [model, path])).toEqual([["tiny", "/v1/chat/completions"]]);
@@ -132,11 +115,7 @@ describe("a tool call that is appended", () => {
     first.signal("SIGTERM");
     await first.exited;
     const server = await fake();
-    const node = await startNode(bare, { env: { TOOL_SYNTH_ENDPOINT: server.url, TOOL_SYNTH_MODEL: "tiny" } });
-    defer.push(async () => {
-      node.signal("SIGTERM");
-      await node.exited;
-    });
+    const node = await runningNode(bare, { env: { TOOL_SYNTH_ENDPOINT: server.url, TOOL_SYNTH_MODEL: "tiny" } });
     await expect.poll(() => found(node, "world")).toEqual(["Ran the command `make world` in a shell."]);
   });
 
@@ -155,7 +134,7 @@ describe("a tool call that is appended", () => {
     expect(await stopped.exited).toBe(0);
     expect(server.counters().open).toBe(0);
     server.setFault(undefined);
-    const node = await run(deployment);
+    const node = await runningNode(deployment);
     await expect.poll(() => found(node, "rsync")).toEqual(["Ran the command `rsync backup` in a shell."]);
     expect(await queue(deployment)).toMatchObject({ failed: 0, waiting: 0, active: 0 });
     expect(server.requests).toHaveLength(3);
@@ -165,15 +144,14 @@ describe("a tool call that is appended", () => {
 describe("a summary", () => {
   it("is sorted into pages of the agent's workspace where the wiki is enabled", async () => {
     const server = await startTextFake({ answer: () => "# Backup\n- It runs at noon. [S1]\n- It is encrypted." });
-    defer.push(() => server.close());
-    const { url, remove } = await createPostgresCopy(process.env.CAIRN_TEST_PG_URL ?? "");
-    defer.push(remove);
+    onTestFinished(() => server.close());
+    const url = await databaseUrl();
     const deployment = await deploy(null, {
       postgres: { connection_string: url },
       summarizer: { base_url: server.baseUrl, model: "tiny" },
       wiki: { enabled: true, interval: "1s" },
     });
-    const node = await run(deployment);
+    const node = await runningNode(deployment);
     const store = new Client({ connectionString: url });
     await store.connect();
     const { rows } = await store.query<{ id: string }>(
