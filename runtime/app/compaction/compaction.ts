@@ -68,6 +68,8 @@ const PARALLEL = 2;
 const MARK_AGAIN_MS = 5 * 60_000;
 /** Until a conversation that is too long for the window at the server comes again: an operator has to widen it. */
 const CUT_PAUSE_MS = 15 * 60_000;
+/** Conversations whose smaller windows are remembered. */
+const MOST_LEARNED = 1_000;
 /** Pauses before a summary is stored once more, where the store was away. */
 const STORE_PAUSES_MS = [1_000, 2_000, 4_000, 8_000, 15_000] as const;
 
@@ -97,7 +99,7 @@ export function createCompaction(deps: CompactionDeps): Compaction {
   const left = createLeftClaims((claimant) => releaseClaimant(database, claimant), logger);
   let opened = false;
   let away: CairnError | null = null;
-  let { window } = deps;
+  const windows = new Windows(deps.window);
 
   async function run(signal: AbortSignal): Promise<CompactionReport> {
     // Nobody else can have this store open: whoever claimed a conversation has ended.
@@ -155,17 +157,24 @@ export function createCompaction(deps: CompactionDeps): Compaction {
     }
   }
 
+  /** Nothing is left to do: what the conversation brings next may be as long as any other's. */
+  function leave(held: Claim, summarizedSeq: number): Promise<void> {
+    windows.forget(held.conversationId);
+    return rest(database, held, summarizedSeq);
+  }
+
   /** One summary, or none when there is nothing to summarize. */
   async function step(held: Claim, run: Run, signal: AbortSignal): Promise<void> {
     const conversation = await readConversation(database, held.conversationId, held.summarizedSeq);
-    if (conversation === null) return rest(database, held, held.summarizedSeq);
+    if (conversation === null) return leave(held, held.summarizedSeq);
     const { waiting, leaves, branches, summarizedSeq } = conversation;
+    const window = windows.of(held.conversationId);
     const kind = nextStep({ messagesDue: isDue(waiting), leaves, branches });
     const draft =
       kind === null
         ? null
         : await draftSummary(kind, conversation, { database, model, window, count, redact, logger, signal });
-    if (draft === null) return rest(database, held, summarizedSeq);
+    if (draft === null) return leave(held, summarizedSeq);
     const summary = { ...draft, id: deps.newId(), model: model.model };
     await patiently(
       () => storeSummary(database, { claim: held, sessionKey: conversation.sessionKey }, summary),
@@ -209,14 +218,15 @@ export function createCompaction(deps: CompactionDeps): Compaction {
       run.away ??= error.cause;
       return release(database, held);
     }
-    if (error instanceof CairnError && error.code === "PROVIDER_CONTEXT_TOO_LONG" && window > LEAST_WINDOW) {
-      window = Math.max(LEAST_WINDOW, Math.floor(window / 2));
+    if (isTooLong(error) && windows.of(conversation_id) > LEAST_WINDOW) {
+      const window = windows.halve(conversation_id);
       logger.warn(
-        { err: error, window, model: model.model },
-        "the model's window is smaller than memory.summarizer.context_window says; less is sent at a time",
+        { conversation_id, err: error, window, model: model.model },
+        "the model's window holds less of a conversation than memory.summarizer.context_window says; less of it is sent at a time",
       );
       return release(database, held);
     }
+    windows.forget(conversation_id);
     const message = error instanceof Error ? error.message : String(error);
     const againInMs = retryAfterMs(held.attempts + 1);
     await recordFailure(database, held, message, againInMs);
@@ -233,6 +243,40 @@ export function createCompaction(deps: CompactionDeps): Compaction {
     run,
     state: () => ({ state: away === null ? "on" : "away", model: model.model, reason: away?.message ?? null }),
   };
+}
+
+/**
+ * What the model's window holds, in tokens as they are counted here. The model counts otherwise: of one conversation (another
+ * script, long numbers) far less may fit than of all others, so what was learned at it is not held against them.
+ */
+class Windows {
+  readonly #configured: number;
+  readonly #learned = new Map<string, number>();
+
+  constructor(configured: number) {
+    this.#configured = configured;
+  }
+
+  of(conversation: string): number {
+    return this.#learned.get(conversation) ?? this.#configured;
+  }
+
+  halve(conversation: string): number {
+    const window = Math.max(LEAST_WINDOW, Math.floor(this.of(conversation) / 2));
+    this.#learned.set(conversation, window);
+    // One that another node went on with is not heard of again.
+    const [oldest] = this.#learned.keys();
+    if (this.#learned.size > MOST_LEARNED && oldest !== undefined) this.#learned.delete(oldest);
+    return window;
+  }
+
+  forget(conversation: string): void {
+    this.#learned.delete(conversation);
+  }
+}
+
+function isTooLong(error: unknown): boolean {
+  return error instanceof CairnError && error.code === "PROVIDER_CONTEXT_TOO_LONG";
 }
 
 function isConflict(error: unknown): boolean {

@@ -12,6 +12,15 @@ import { describeEachDatabase } from "../../../support/databases.ts";
 import { said, write, writerOf } from "../../../support/memory.ts";
 import { compactorOf, counted, fakeModel, makeDue, never, summariesOf, talk, workOf } from "./support.ts";
 
+/** No statement of it has much to do. */
+async function writeInParts(database: Database, session: string, entries: ReturnType<typeof said>[]): Promise<string> {
+  let id = "";
+  for (let from = 0; from < entries.length; from += 10) {
+    id = (await write(writerOf(database), session, entries.slice(from, from + 10))).conversationId;
+  }
+  return id;
+}
+
 const inPrompt =
   (word: string, fault: TextFault) =>
   ({ lastUser }: { lastUser: string }) =>
@@ -186,8 +195,8 @@ describeEachDatabase("compaction, when something fails,", (open) => {
 
   it("sends less at a time to a model whose window is smaller than configured", async () => {
     const database = await open();
-    const entries = Array.from({ length: 100 }, (_, n) => said(`${n}: ${"ice on the harbour, ".repeat(60)}`));
-    const { conversationId: id } = await write(writerOf(database), "small window", entries);
+    const entries = Array.from({ length: 60 }, (_, n) => said(`${n}: ${"ice on the harbour, ".repeat(60)}`));
+    const id = await writeInParts(database, "small window", entries);
     const fake = await fakeModel({
       fault: ({ lastUser }) =>
         lastUser.length > 60_000
@@ -197,7 +206,31 @@ describeEachDatabase("compaction, when something fails,", (open) => {
     expect(await compactorOf(database, fake, { parallel: 1 }).run(never)).toMatchObject({ failed: 0, away: null });
     const leaves = await summariesOf(database, id);
     expect(leaves.flatMap(({ sources }) => sources)).toEqual(entries.map(({ content }) => content));
-    expect(await counted(database, id)).toEqual({ twice: 0, never: 0, once: 100 });
+    expect(await counted(database, id)).toEqual({ twice: 0, never: 0, once: 60 });
+  });
+
+  it("sends no less of the others where one conversation alone is too long for the model, and asks it no more than needed", async () => {
+    const database = await open({ fresh: true });
+    const long = (text: string) => Array.from({ length: 60 }, (_, n) => said(`${n}: ${`${text} `.repeat(60)}`));
+    const dense = await writeInParts(database, "dense", long("dense on the harbour,"));
+    const refused = { kind: "status", status: 400, message: "This model's maximum context length is 20000." } as const;
+    let refusals = 0;
+    const fake = await fakeModel({
+      fault({ lastUser }) {
+        if (!lastUser.includes("dense") || lastUser.length < 60_000) return undefined;
+        refusals += 1;
+        return refused;
+      },
+    });
+    const compactor = compactorOf(database, fake, { parallel: 1 });
+    expect(await compactor.run(never)).toMatchObject({ failed: 0, away: null });
+    expect((await summariesOf(database, dense)).length).toBeGreaterThan(1);
+    // From 128k to 16k tokens, once.
+    expect(refusals).toBe(3);
+    const other = await writeInParts(database, "other", long("ice on the harbour,"));
+    expect(await compactor.run(never)).toMatchObject({ stored: { leaf: 1 }, failed: 0 });
+    expect((await summariesOf(database, other)).map(({ sources }) => sources.length)).toEqual([60]);
+    expect(await counted(database)).toEqual({ twice: 0, never: 0, once: 120 });
   });
 
   it("notices a server that reads only the end of what it is sent, and blames no conversation", async () => {
