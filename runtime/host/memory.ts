@@ -1,6 +1,7 @@
 /** The memory of a node: the store's one writer, what reads it, and what works on it in the background. */
 
 import { createCapture } from "../app/capture/capture.ts";
+import { recountCompaction } from "../app/compaction/status.ts";
 import { createMemoryTools } from "../app/memory-tools.ts";
 import { createMemoryWrites } from "../app/memory-writes.ts";
 import { createQueueAdmin } from "../app/queue-admin.ts";
@@ -116,7 +117,10 @@ export function composeMemory(deps: MemoryHostDeps) {
     }),
     capture: createCapture({ writer, timezone, agents }),
     /** What housekeeping does for it. */
-    tasks: { synthesis: (signal: AbortSignal) => synthesis.sweep(signal) },
+    tasks: {
+      synthesis: (signal: AbortSignal) => synthesis.sweep(signal),
+      compaction: () => recountCompaction(database),
+    },
     /** Workers that need a model, by their names. */
     workers: () => ({
       synthesis: synthesizer.state(),

@@ -137,6 +137,7 @@ export const NOT_ARCHIVED: readonly string[] = [
   "embedding_work",
   "compaction_work",
   "compaction_status",
+  "compaction_counts",
   "wiki_sources",
   "search_terms",
   "search_totals",

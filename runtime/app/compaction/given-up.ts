@@ -11,8 +11,8 @@ export interface GivenUpConversations {
 
 export async function givenUpConversations(database: Queryable): Promise<GivenUpConversations> {
   const { rows } = await database.query<GivenUpConversations>(
-    `select count(*)::int as failed, (array_agg(error order by failed_at desc))[1] as "last_error"
-     from compaction_work where failed_at is not null`,
+    `select coalesce((select given_up from compaction_counts), 0)::float8 as failed,
+       (select error from compaction_work where failed_at is not null order by failed_at desc limit 1) as "last_error"`,
   );
   return rows[0] ?? { failed: 0, last_error: null };
 }

@@ -1,4 +1,4 @@
-import type { Queryable } from "../../contracts/database.ts";
+import type { Database, Queryable } from "../../contracts/database.ts";
 
 /** How compaction stands in the whole store, whatever node works on it. */
 
@@ -14,18 +14,41 @@ export interface CompactionStatus {
   readonly given_up: number;
 }
 
+/** Reads one row of each kind, however many conversations there are. */
 export async function compactionStatus(database: Queryable): Promise<CompactionStatus> {
   const { rows } = await database.query<CompactionStatus>(
-    `select status.last_run_at, coalesce(status.last_error, work.error) as last_error,
-       coalesce(work.due, 0)::int as due, coalesce(work.failing, 0)::int as failing, coalesce(work.given_up, 0)::int as given_up
-     from (
-       select count(*) filter (where due_at is not null and attempts = 0) as due,
-         count(*) filter (where due_at is not null and attempts > 0) as failing,
-         count(*) filter (where failed_at is not null) as given_up,
-         (array_agg(error order by coalesce(failed_at, due_at) desc) filter (where error is not null))[1] as error
-       from compaction_work
-     ) as work
-     left join compaction_status status on true`,
+    `select status.last_run_at, coalesce(status.last_error, failure.error) as last_error,
+       coalesce(counts.due, 0)::float8 as due, coalesce(counts.failing, 0)::float8 as failing,
+       coalesce(counts.given_up, 0)::float8 as given_up
+     from (select 1) as one
+     left join compaction_counts counts on true
+     left join compaction_status status on true
+     left join lateral (
+       select error from compaction_work where error is not null order by coalesce(failed_at, due_at) desc limit 1
+     ) as failure on true`,
   );
   return rows[0] ?? { last_run_at: null, last_error: null, due: 0, failing: 0, given_up: 0 };
+}
+
+const RECOUNT_TIMEOUT_MS = 60_000;
+
+/** Counts from the work itself, beside everybody who works: should the counts ever be wrong, they are right afterwards. */
+export async function recountCompaction(database: Database): Promise<void> {
+  await database.transaction(
+    async (tx) => {
+      await tx.query("insert into compaction_counts (due, failing, given_up) values (0, 0, 0) on conflict do nothing");
+      // Whoever has changed the work without being counted waits for this row, and is counted afterwards.
+      await tx.query("select 1 from compaction_counts for update");
+      await tx.query(
+        `update compaction_counts as counts set due = work.due, failing = work.failing, given_up = work.given_up
+         from (
+           select count(*) filter (where due_at is not null and attempts = 0) as due,
+             count(*) filter (where due_at is not null and attempts > 0) as failing,
+             count(*) filter (where failed_at is not null) as given_up
+           from compaction_work
+         ) as work`,
+      );
+    },
+    { statementTimeoutMs: RECOUNT_TIMEOUT_MS, durable: false },
+  );
 }
