@@ -70,7 +70,7 @@ export function createQueryEmbedding(deps: QueryEmbeddingDeps): QueryEmbedding {
     background.run("look for the embedding model", async () => {
       try {
         const signal = AbortSignal.timeout(PROBE_DEADLINE_MS);
-        await way.breaker.execute(() => service.embed([PROBE], { model, signal }));
+        await way.breaker.execute(() => within(signal, service.embed([PROBE], { model, signal })));
       } catch {
         // It is still away, or is still left alone.
       } finally {
@@ -81,11 +81,9 @@ export function createQueryEmbedding(deps: QueryEmbeddingDeps): QueryEmbedding {
 
   async function ask(text: string, model: string, signal: AbortSignal | undefined): Promise<Vector | null> {
     const deadline = AbortSignal.timeout(deadlineMs);
+    const end = signal ? AbortSignal.any([signal, deadline]) : deadline;
     try {
-      return await encodeQuery(service, text, {
-        model,
-        signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
-      });
+      return await within(end, encodeQuery(service, text, { model, signal: end }));
     } catch (error) {
       if (signal?.aborted) throw new CallerGoneError();
       throw error;
@@ -118,6 +116,19 @@ export function createQueryEmbedding(deps: QueryEmbeddingDeps): QueryEmbedding {
     },
     settled: () => background.settled(),
   };
+}
+
+/** The result, or the signal's reason once it aborts: also of work that does not listen to it. */
+async function within<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
+  const over = Promise.withResolvers<never>();
+  const stop = () => over.reject(signal.reason);
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    return await Promise.race([work, over.promise]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
 }
 
 /** The most recently used values, by key. */

@@ -15,6 +15,10 @@ export type EmbeddingFault =
   /** One vector less than there are texts. */
   | { readonly kind: "missing" }
   | { readonly kind: "nan" }
+  /** A number in the middle vector that no double can hold. */
+  | { readonly kind: "infinity" }
+  /** The middle vector has one dimension less than the others. */
+  | { readonly kind: "uneven" }
   | { readonly kind: "dimensions"; readonly dimensions: number }
   | { readonly kind: "garbage" }
   /** Answers once `release` is called. */
@@ -81,6 +85,9 @@ export async function startFakeEncoder(options: FakeEncoderOptions = {}): Promis
     const vectors: (number | string)[][] = texts.map((text) => vectorOf(text, size));
     if (found?.kind === "missing") vectors.pop();
     if (found?.kind === "nan") vectors[0] = ["NaN"];
+    const middle = vectors[Math.floor(vectors.length / 2)];
+    if (found?.kind === "infinity") middle?.splice(0, 1, "Infinity");
+    if (found?.kind === "uneven") middle?.pop();
     if (found === undefined || found.kind === "hold") encoded.push(...texts);
     const json = JSON.stringify(
       isOllama
@@ -95,7 +102,7 @@ export async function startFakeEncoder(options: FakeEncoderOptions = {}): Promis
     );
     // Servers written in Python do write NaN.
     response.setHeader("content-type", "application/json");
-    response.end(json.replaceAll('"NaN"', "NaN"));
+    response.end(json.replaceAll('"NaN"', "NaN").replaceAll('"Infinity"', "1e999"));
   }
 
   const server = createServer((incoming, response) => {

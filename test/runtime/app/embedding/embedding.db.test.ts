@@ -283,6 +283,8 @@ describeEachDatabase("embedding", (open, backend) => {
     ["HTTP 500", { kind: "status", status: 500 }],
     ["HTTP 400", { kind: "status", status: 400 }],
     ["NaN", { kind: "nan" }],
+    ["Infinity", { kind: "infinity" }],
+    ["a vector of other dimensions in the middle of a batch", { kind: "uneven" }],
     ["a vector too few", { kind: "missing" }],
     ["silence", { kind: "hang" }],
   ] as const;

@@ -2,6 +2,7 @@
 
 import { describe, expect, it, vi } from "vitest";
 import { createQueryEmbedding, type QueryEmbeddingDeps } from "../../../../runtime/app/embedding/query.ts";
+import type { EmbeddingService } from "../../../../runtime/contracts/embedding.ts";
 import { createOllamaEmbedding } from "../../../../runtime/plugins/embeddings/ollama/index.ts";
 import type { FakeEncoder } from "../../../fakes/embeddings/index.ts";
 import { EVENTUALLY_MS } from "../../../lanes/patience.ts";
@@ -85,6 +86,30 @@ describe("the vector of a query", () => {
     await settled();
     fake.setFault(undefined);
     expect(await embed("and now?", undefined, model)).toHaveLength(64);
+  });
+
+  it("is waited for until the deadline also where the encoder does not listen to it, and until its caller leaves", async () => {
+    let asked = 0;
+    const deaf: EmbeddingService = {
+      model: "words",
+      dimensions: 64,
+      embed() {
+        asked += 1;
+        return new Promise(() => {});
+      },
+      close: async () => {},
+    };
+    const caller = new AbortController();
+    const patient = createQueryEmbedding({ service: deaf, logger: silent, deadlineMs: 2_000_000_000 });
+    const answer = patient.embed("a car", caller.signal, model);
+    caller.abort(new Error("gone"));
+    await expect(answer).rejects.toThrow("gone");
+    const hasty = createQueryEmbedding({ service: deaf, logger: silent, deadlineMs: 10, restMs: 2_000_000_000 });
+    for (let n = 0; n < 2; n += 1) expect(await hasty.embed(`query ${n}`, undefined, model)).toBeNull();
+    expect(asked).toBe(3);
+    // By now it counts as away, and nobody waits for it.
+    expect(await hasty.embed("one more", undefined, model)).toBeNull();
+    expect(asked).toBe(3);
   });
 
   it("does not blame the encoder for callers that leave", async () => {

@@ -40,6 +40,21 @@ async function storeWithVectors(database: Database, dimensions: number, rows: nu
   return { model: { id, name: "test", dimensions }, ids: report.rows.map((row) => row.id) };
 }
 
+/** So few rows the planner would rather read one by one. */
+function throughIndexes(database: Database): Database {
+  return new Proxy(database, {
+    get(target, name) {
+      if (name !== "transaction") return Reflect.get(target, name);
+      const transaction: Database["transaction"] = (work, options) =>
+        target.transaction(async (tx) => {
+          for (const way of ["seqscan", "bitmapscan", "sort"]) await tx.query(`set local enable_${way} = off`);
+          return work(tx);
+        }, options);
+      return transaction;
+    },
+  });
+}
+
 describeEachDatabase("the nearest by vectors", (open) => {
   it.each([
     ["compared as they are", 64],
@@ -88,6 +103,28 @@ describeEachDatabase("the nearest by vectors", (open) => {
       const all = [...settings, ...told.map((text) => ({ text, values: [], settings: [] }))];
       expect((await costOf(database, { ...one, settings: all })).plan).toContain(`embeddings_${model.id}_nearest`);
     }
+  });
+
+  it("are found behind 400 nearer ones that the filters keep out", async () => {
+    const database = await open({ fresh: true });
+    const { model, ids } = await storeWithVectors(database, 8, 3);
+    await database.query(`delete from embeddings_${model.id}`);
+    const near = (n: number) => vectorText([1, n / 4_000, 0, 0, 0, 0, 0, 0], 8);
+    const far = (n: number) => vectorText([1, 2 + n, 0, 0, 0, 0, 0, 0], 8);
+    await database.query(
+      `insert into embeddings_${model.id} (kind, id, embedding)
+       select 'message', gen_random_uuid(), given::halfvec(8) from unnest($1::text[]) as given`,
+      [Array.from({ length: 400 }, (_, n) => near(n))],
+    );
+    await database.query(
+      `insert into embeddings_${model.id} (kind, id, embedding)
+       select 'message', id, given::halfvec(8) from unnest($1::uuid[], $2::text[]) as row (id, given)`,
+      [ids, ids.map((_, n) => far(n))],
+    );
+    const request = { vector: near(0), scope: "messages" as const, filters: { agent: "main" }, limit: 3 };
+    const size = { messages: 403, visible: 1e9, nextNumber: () => 1 };
+    const found = await nearest(throughIndexes(database), model, { ...request, ...size });
+    expect(found.map(({ id }) => id).sort()).toEqual([...ids].sort());
   });
 
   it("take what is no number, and a vector of another length, for what is left of it", async () => {
