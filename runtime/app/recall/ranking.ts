@@ -45,7 +45,7 @@ const ASKS = 2;
 
 /**
  * By what speaks for them, best first. Rows that are only beside a found one and have none of the query's words are hits
- * where `neighbours` says so and the query asks for something.
+ * where `neighbours` says so and the query asks for something. A tool call that waits for its sentence says nothing yet.
  */
 export function rankRelevant(
   input: RankingInput<Features>,
@@ -56,7 +56,8 @@ export function rankRelevant(
   }: { readonly neighbours: boolean; readonly best: number; readonly weights: SearchWeights },
 ): Ranked[] {
   const all = neighbours && (input.terms.length === 0 || input.terms.length >= ASKS);
-  const isHit = ({ neighbour, frequencies }: Features) => all || !neighbour || frequencies.some((count) => count > 0);
+  const isHit = ({ neighbour, frequencies, head }: Features) =>
+    !neighbour || (all && head.trim() !== "") || frequencies.some((count) => count > 0);
   const temporal = ({ lastAccessedAt, happenedAt, accessCount }: Features) =>
     temporalScore(lastAccessedAt ?? happenedAt, accessCount, input.now);
   return rankCandidates(input, { temporal, isHit, best, weights: weightedBy(weights) }).map(

@@ -179,6 +179,19 @@ describeEachDatabase("search", (open) => {
     await expect(search("deployment", { mode: "vector" })).rejects.toMatchObject({ code: "MEMORY_INVALID_ARGUMENT" });
   });
 
+  it("finds what stands beside a hit, but no tool call that has no sentence yet", async () => {
+    const call = said("", { role: "assistant", toolName: "shell" });
+    await write(writerOf(database), "beside", [
+      said("Is the wharf crane repaired?"),
+      call,
+      said("Since Tuesday, yes."),
+    ]);
+    expect(contents(await search("wharf crane")).toSorted()).toEqual([
+      "Is the wharf crane repaired?",
+      "Since Tuesday, yes.",
+    ]);
+  });
+
   it("answers with the whole content of a long row", async () => {
     const long = `zanzibar ${"and so on ".repeat(3_000)}`;
     await write(writerOf(database), "long", [said(long)]);
