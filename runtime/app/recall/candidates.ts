@@ -6,6 +6,8 @@ import { type Features, loadFeatures } from "./features.ts";
 import type { Filters } from "./filters.ts";
 import { findMatches, type RowRef } from "./matches.ts";
 import type { AnalyzedQuery } from "./query-analysis.ts";
+import { describeRows } from "./rows/describe.ts";
+import type { RowMemory } from "./rows/row-memory.ts";
 import { nearest } from "./vectors.ts";
 
 /**
@@ -20,14 +22,16 @@ export interface CandidateRequest {
   readonly byWords: boolean;
   /** Looked up by trigrams beside the stems. */
   readonly identifiers: readonly string[];
-  /** The query's vector, as pgvector writes one; null without vectors. */
-  readonly vector: string | null;
+  /** The query's vector, in the model's dimensions; null without vectors. */
+  readonly vector: readonly number[] | null;
   /** Rows that words find, and rows that vectors find. */
   readonly top: number;
   /** So many of each bring the messages beside them. */
   readonly besides: number;
   /** Units of the content to return. */
   readonly head: number;
+  /** What is known of rows already; without it all of it is read. */
+  readonly memory?: RowMemory | undefined;
   /** Distinguishes a statement's text, see plannedForItsValues. */
   readonly nextNumber: () => number;
 }
@@ -54,14 +58,17 @@ export async function findCandidates(
           nextNumber,
         }),
   ]);
-  return loadFeatures(database, query, {
+  const wanted = {
     rows: inTurns(matches.slice(0, top), near),
     besides: request.besides * (matches.length > 0 && near.length > 0 ? 2 : 1),
     filters,
     identifiers: request.identifiers,
     vector,
     head: request.head,
-  });
+  };
+  return request.memory === undefined
+    ? loadFeatures(database, query, wanted)
+    : describeRows(database, request.memory, query, wanted);
 }
 
 /** One of each after the other, so that the first of both are the first; each row once. */

@@ -6,7 +6,9 @@ import { embeddingTable } from "./embedding-tables.ts";
 import { type Filters, messageConditions } from "./filters.ts";
 import type { RowRef } from "./matches.ts";
 import type { AnalyzedQuery } from "./query-analysis.ts";
+import { speakerIn } from "./rows/load.ts";
 import { containing, quoteLexeme, Values } from "./sql.ts";
+import { vectorText } from "./vectors.ts";
 
 /** What the ranking needs to know of the rows that were found and of the messages beside them, in one statement. */
 
@@ -30,8 +32,8 @@ export interface FeatureRequest {
   /** Rows beside a found one have to pass them too. */
   readonly filters: Filters;
   readonly identifiers: readonly string[];
-  /** The query's vector, as pgvector writes one; null without vectors. */
-  readonly vector: string | null;
+  /** The query's vector, in the model's dimensions; null without vectors. */
+  readonly vector: readonly number[] | null;
   /** Units of the content to return. */
   readonly head: number;
 }
@@ -78,7 +80,7 @@ export async function loadFeatures(
   const messages = idsOf("message");
   const summaries = idsOf("summary");
   const terms = query.terms.map(({ lexeme }) => `${values.add(quoteLexeme(lexeme))}::tsquery`);
-  const vector = query.model === null || request.vector === null ? null : values.add(request.vector);
+  const vector = query.model === null || request.vector === null ? null : values.add(vectorText(request.vector));
   const identifiers =
     request.identifiers.length === 0
       ? null
@@ -204,13 +206,6 @@ function toFeatures(row: Row): Features {
     head: row.head,
     whole: row.whole,
   };
-}
-
-/** `Ada: I was there.` */
-const SPEAKER = /^(\p{Lu}[\p{L}'’.-]{0,30}(?: \p{Lu}[\p{L}'’.-]{0,30}){0,2}): /u;
-
-function speakerIn(head: string): string | null {
-  return SPEAKER.exec(head)?.[1] ?? null;
 }
 
 /** A tsvector keeps so many positions of a lexeme. */

@@ -11,6 +11,7 @@ import { createTermCounter } from "../terms/terms.ts";
 import type { Writer } from "../transcript/writer.ts";
 import { countAccess, rowsOf } from "./access.ts";
 import type { EmbeddingModel } from "./query-analysis.ts";
+import { RowMemory } from "./rows/row-memory.ts";
 import { filtersOf, type SearchDeps, search } from "./search.ts";
 import { loadSettings, saveSettings, sessionHistory } from "./session-memory.ts";
 import { createStatistics } from "./statistics.ts";
@@ -73,6 +74,7 @@ export function createMemory(deps: MemoryDeps): Recall {
     database,
     weights,
     embedQuery,
+    memory: new RowMemory(),
     now: () => clock.now(),
     nextNumber: () => {
       statements = (statements + 1) % Number.MAX_SAFE_INTEGER;

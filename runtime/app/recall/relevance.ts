@@ -7,7 +7,8 @@ import { findCandidates } from "./candidates.ts";
 import type { Features } from "./features.ts";
 import type { Filters } from "./filters.ts";
 import { type AnalyzedQuery, analyzeQuery } from "./query-analysis.ts";
-import { type Embed, vectorText } from "./vectors.ts";
+import type { RowMemory } from "./rows/row-memory.ts";
+import { type Embed, fitted } from "./vectors.ts";
 
 /** What may be relevant to a query by its words and its meaning, with all that the ranking wants to know. */
 
@@ -17,6 +18,8 @@ export interface RelevanceDeps {
   readonly database: Database;
   /** The query's vector by the current model, or null when there is no model or it cannot be reached now. */
   readonly embedQuery: (model: AnalyzedQuery["model"], text: string, signal?: AbortSignal) => ReturnType<Embed>;
+  /** What is known of rows already; without it each search reads all of it. */
+  readonly memory?: RowMemory;
   readonly now: () => Date;
   /** Distinguishes a statement's text, see plannedForItsValues. */
   readonly nextNumber: () => number;
@@ -31,9 +34,9 @@ export interface RelevanceRequest {
 }
 
 /** Candidates by words, and as many by vectors. */
-const TOP = 100;
+const TOP = 60;
 /** So many of each bring the messages beside them. */
-const BESIDES = 30;
+const BESIDES = 20;
 /** What the ranking is told of a content, in UTF-16 units. */
 const HEAD = 400;
 
@@ -50,10 +53,11 @@ export async function findRelevant(deps: RelevanceDeps, request: RelevanceReques
     filters,
     byWords: mode !== "vector",
     identifiers: mode === "hybrid" ? identifiersIn(query) : [],
-    vector: embedded === null || model === null ? null : vectorText(embedded, model.dimensions),
+    vector: embedded === null || model === null ? null : fitted(embedded, model.dimensions),
     top: TOP,
     besides: BESIDES,
     head: HEAD,
+    memory: deps.memory,
     nextNumber: deps.nextNumber,
   });
   return {

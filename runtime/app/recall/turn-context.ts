@@ -7,7 +7,7 @@ import type { Filters } from "./filters.ts";
 import { analyzeQuery } from "./query-analysis.ts";
 import { rank } from "./ranking.ts";
 import type { SearchDeps } from "./search.ts";
-import { vectorText } from "./vectors.ts";
+import { fitted } from "./vectors.ts";
 
 /**
  * What the prompt is given to remember: rows that have to do with the message, ranked by the specification's formula and
@@ -58,7 +58,7 @@ async function related(deps: ContextDeps, request: ContextRequest): Promise<Cand
   const analyzed = await analyzeQuery(database, query, filters);
   const { model } = analyzed;
   const embedded = model === null ? null : await deps.embedQuery(model, query, request.signal);
-  const vector = model === null || embedded === null ? null : vectorText(embedded, model.dimensions);
+  const vector = model === null || embedded === null ? null : fitted(embedded, model.dimensions);
   const found = await findCandidates(database, analyzed, {
     scope: "both",
     filters,

@@ -11,17 +11,25 @@ import { plannedForItsValues, Values } from "./sql.ts";
 /** What makes a vector of a query by the model that searches compare with; null when it cannot be reached now. */
 export type Embed = (text: string, signal?: AbortSignal, model?: EmbeddingModel) => Promise<readonly number[] | null>;
 
-/** Vector in the form that pgvector reads; cut or zero-padded to the model's dimensions. */
-export function vectorText(vector: readonly number[], dimensions: number): string {
-  const values = Array.from({ length: dimensions }, (_, index) => {
-    const value = vector[index] ?? 0;
+/**
+ * The vector in so many dimensions: cut or padded with zeros, which what is no number in it becomes, too. Rounded to half
+ * precision, as stored ones are.
+ */
+export function fitted(vector: readonly number[], dimensions: number): number[] {
+  return Array.from({ length: dimensions }, (_, index) => {
+    const value = Math.f16round(vector[index] ?? 0);
     return Number.isFinite(value) ? value : 0;
   });
-  return `[${values.join(",")}]`;
+}
+
+/** In the form that pgvector reads. */
+export function vectorText(vector: readonly number[]): string {
+  return `[${vector.join(",")}]`;
 }
 
 export interface NearestRequest {
-  readonly vector: string;
+  /** In the model's dimensions. */
+  readonly vector: readonly number[];
   readonly scope: SearchScope;
   readonly filters: Filters;
   /** Messages that there are, and that the filters let through, about. */
@@ -46,26 +54,25 @@ const SCANNED = 1.6;
 /** Rows that an index of bits brings for one that is wanted. */
 const COMPARED = 4;
 
-/** Nearest first. Needs one transaction: how far the index is scanned is a setting of it. */
+/** Nearest first. */
 export async function nearest(database: Database, model: EmbeddingModel, request: NearestRequest): Promise<RowRef[]> {
   const values = new Values();
   const sql = isEachCheaper(request)
     ? amongFew(model, request, values)
     : throughIndex(database.backend, model, request, values);
   const text = isFiltered(request.filters) ? plannedForItsValues(sql, request.nextNumber()) : sql;
-  const brought = request.limit * (isQuantized(model.dimensions) ? COMPARED : 1);
-  return database.transaction(async (tx) => {
-    // Not waited for: the query follows on the wire.
-    const set = tx.query(
-      `select set_config('hnsw.ef_search', $1, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
-         set_config('jit', 'off', true)`,
-      [String(Math.min(1_000, Math.max(40, Math.ceil(brought * SCANNED))))],
-    );
-    set.catch(() => undefined);
-    const { rows } = await tx.query<RowRef>(text, values.list);
-    await set;
-    return rows;
-  });
+  const { rows } = await database.query<RowRef>(text, values.list);
+  return rows;
+}
+
+/**
+ * How far the index is scanned, until the statement ends. It stands on the outer side of a join that its inner side, the
+ * scan, depends on: so it is made before the scan begins, without a transaction around it.
+ */
+function scanning(rows: number, values: Values): string {
+  const far = values.add(String(Math.min(1_000, Math.max(40, Math.ceil(rows * SCANNED)))));
+  return `(select set_config('hnsw.ef_search', ${far}, true)
+  || set_config('hnsw.iterative_scan', 'relaxed_order', true) as made offset 0) as setting`;
 }
 
 function throughIndex(
@@ -85,21 +92,24 @@ function throughIndex(
   ];
   const { dimensions } = model;
   // Whatever is compared with a vector is taken for one of its type; what else is done with it needs to be told.
-  const near = values.add(vector);
-  const rows = `${embeddingTable(model.id)} as v where ${conditions.map((condition) => `(${condition})`).join(" or ")}`;
+  const near = values.add(vectorText(vector));
+  const rows = `${embeddingTable(model.id)} as v where setting.made is not null and (${conditions.map((condition) => `(${condition})`).join(" or ")})`;
   const most = `limit ${values.add(limit)}`;
-  if (!isQuantized(dimensions)) return `select v.kind, v.id from ${rows} order by v.embedding <=> ${near} ${most}`;
-  return `
+  const found = isQuantized(dimensions)
+    ? `
 select kind, id from (
   select v.kind, v.id, v.embedding from ${rows}
   order by ${quantized("v.embedding", dimensions)} <~> ${quantized(`${near}::${vectorType(backend, dimensions)}`, dimensions)} limit ${limit * COMPARED}
-) as rough order by embedding <=> ${near} ${most}`;
+) as rough order by embedding <=> ${near} ${most}`
+    : `select v.kind, v.id from ${rows} order by v.embedding <=> ${near} ${most}`;
+  const brought = limit * (isQuantized(dimensions) ? COMPARED : 1);
+  return `select found.kind, found.id from ${scanning(brought, values)} cross join lateral (${found}) as found`;
 }
 
 /** The fence lets no index over vectors walk past everything that the filters keep out. */
 function amongFew(model: EmbeddingModel, { scope, filters, vector, limit }: NearestRequest, values: Values): string {
   const table = embeddingTable(model.id);
-  const near = values.add(vector);
+  const near = values.add(vectorText(vector));
   const branches: string[] = [];
   const branch = (kind: RowRef["kind"], rows: string) =>
     branches.push(`

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { createEmbeddingTable } from "../../../../runtime/app/recall/embedding-tables.ts";
-import { nearest, vectorText } from "../../../../runtime/app/recall/vectors.ts";
+import { fitted, nearest, vectorText } from "../../../../runtime/app/recall/vectors.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 import { said, write, writerOf } from "../../../support/memory.ts";
@@ -34,7 +34,7 @@ async function storeWithVectors(database: Database, dimensions: number, rows: nu
   for (const [n, row] of report.rows.entries()) {
     await database.query(`insert into embeddings_${id} (kind, id, embedding) values ('message', $1, $2)`, [
       row.id,
-      vectorText(vectorOf(n, dimensions), dimensions),
+      vectorText(vectorOf(n, dimensions)),
     ]);
   }
   return { model: { id, name: "test", dimensions }, ids: report.rows.map((row) => row.id) };
@@ -44,13 +44,13 @@ async function storeWithVectors(database: Database, dimensions: number, rows: nu
 function throughIndexes(database: Database): Database {
   return new Proxy(database, {
     get(target, name) {
-      if (name !== "transaction") return Reflect.get(target, name);
-      const transaction: Database["transaction"] = (work, options) =>
+      if (name !== "query") return Reflect.get(target, name);
+      const query: Database["query"] = (text, values) =>
         target.transaction(async (tx) => {
           for (const way of ["seqscan", "bitmapscan", "sort"]) await tx.query(`set local enable_${way} = off`);
-          return work(tx);
-        }, options);
-      return transaction;
+          return tx.query(text, values);
+        });
+      return query;
     },
   });
 }
@@ -63,7 +63,7 @@ describeEachDatabase("the nearest by vectors", (open) => {
     const database = await open({ fresh: true });
     const { model, ids } = await storeWithVectors(database, dimensions, 120);
     const wanted = vectorOf(120 + 3, dimensions);
-    const request = { vector: vectorText(wanted, dimensions), scope: "both" as const, filters: {}, limit: 10 };
+    const request = { vector: fitted(wanted, dimensions), scope: "both" as const, filters: {}, limit: 10 };
     const size = { messages: 120, visible: 120, nextNumber: () => 1 };
     const found = await nearest(database, model, { ...request, ...size });
     const similarities = found.map(({ id }) => cosine(wanted, vectorOf(ids.indexOf(id), dimensions)));
@@ -91,7 +91,7 @@ describeEachDatabase("the nearest by vectors", (open) => {
     const { model } = await storeWithVectors(database, dimensions, 50);
     await database.script("analyze", { statementTimeoutMs: 60_000 });
     const sent: Sent[] = [];
-    const vector = vectorText(vectorOf(3, dimensions), dimensions);
+    const vector = fitted(vectorOf(3, dimensions), dimensions);
     const size = { limit: 10, messages: 1e6, visible: 1e6, nextNumber: () => 1 };
     for (const filters of [{}, { agent: "main" }]) {
       await nearest(recording(database, sent), model, { vector, scope: "both", filters, ...size });
@@ -109,8 +109,8 @@ describeEachDatabase("the nearest by vectors", (open) => {
     const database = await open({ fresh: true });
     const { model, ids } = await storeWithVectors(database, 8, 3);
     await database.query(`delete from embeddings_${model.id}`);
-    const near = (n: number) => vectorText([1, n / 4_000, 0, 0, 0, 0, 0, 0], 8);
-    const far = (n: number) => vectorText([1, 2 + n, 0, 0, 0, 0, 0, 0], 8);
+    const near = (n: number) => vectorText([1, n / 4_000, 0, 0, 0, 0, 0, 0]);
+    const far = (n: number) => vectorText([1, 2 + n, 0, 0, 0, 0, 0, 0]);
     await database.query(
       `insert into embeddings_${model.id} (kind, id, embedding)
        select 'message', gen_random_uuid(), given::halfvec(8) from unnest($1::text[]) as given`,
@@ -121,19 +121,24 @@ describeEachDatabase("the nearest by vectors", (open) => {
        select 'message', id, given::halfvec(8) from unnest($1::uuid[], $2::text[]) as row (id, given)`,
       [ids, ids.map((_, n) => far(n))],
     );
-    const request = { vector: near(0), scope: "messages" as const, filters: { agent: "main" }, limit: 3 };
+    const request = {
+      vector: [1, 0, 0, 0, 0, 0, 0, 0],
+      scope: "messages" as const,
+      filters: { agent: "main" },
+      limit: 3,
+    };
     const size = { messages: 403, visible: 1e9, nextNumber: () => 1 };
     const found = await nearest(throughIndexes(database), model, { ...request, ...size });
     expect(found.map(({ id }) => id).sort()).toEqual([...ids].sort());
   });
 
   it("take what is no number, and a vector of another length, for what is left of it", async () => {
-    expect(vectorText([1, Number.NaN, Number.POSITIVE_INFINITY], 4)).toBe("[1,0,0,0]");
-    expect(vectorText([1, 2, 3], 2)).toBe("[1,2]");
+    expect(fitted([1, Number.NaN, Number.POSITIVE_INFINITY], 4)).toEqual([1, 0, 0, 0]);
+    expect(fitted([1, 2, 3], 2)).toEqual([1, 2]);
     const database = await open({ fresh: true });
     const { model } = await storeWithVectors(database, 8, 5);
     const size = { messages: 5, visible: 5, nextNumber: () => 1 };
-    const request = { vector: vectorText([Number.NaN], 8), scope: "both" as const, filters: {}, limit: 3, ...size };
+    const request = { vector: fitted([Number.NaN], 8), scope: "both" as const, filters: {}, limit: 3, ...size };
     // A vector of zeros is near to nothing, which is no failure.
     expect((await nearest(database, model, request)).length).toBeLessThanOrEqual(3);
   });

@@ -1,0 +1,123 @@
+import type { FeatureRequest, Features } from "../features.ts";
+import { type Filters, passesBeside } from "../filters.ts";
+import type { RowRef } from "../matches.ts";
+import type { AnalyzedQuery } from "../query-analysis.ts";
+import type { KnownRow } from "./known-row.ts";
+import type { Likeness } from "./likeness.ts";
+import { besideOf, type Scene, type Seen } from "./scene.ts";
+import { cosineOf, queryDirection } from "./vector.ts";
+
+export interface Surroundings {
+  /** Messages that bring those beside them. */
+  readonly surrounded: readonly RowRef[];
+  readonly likeness: Likeness;
+}
+
+/** What the ranking is told, of found rows and those beside them, each once. */
+export function featuresOf(
+  scene: Scene,
+  query: AnalyzedQuery,
+  request: FeatureRequest,
+  { surrounded, likeness }: Surroundings,
+): Features[] {
+  const terms = query.terms.map(({ lexeme }) => lexeme);
+  const asked = request.vector === null ? null : queryDirection(request.vector);
+  const around = new Set(surrounded);
+  const features = new Map<Seen, Features>();
+  const add = (seen: Seen, found: boolean, isSurrounded: boolean) => {
+    const { row, vector } = seen;
+    features.set(
+      seen,
+      new Described(seen, {
+        found,
+        surrounded: isSurrounded,
+        frequencies: terms.map((lexeme) => row.facts.words.get(lexeme) ?? 0),
+        similarity: found ? (likeness[row.facts.kind].get(row.facts.id) ?? 0) : 0,
+        cosine: asked === null || vector === null ? null : cosineOf(vector, asked),
+      }),
+    );
+  };
+  for (const ref of request.rows) {
+    const seen = scene.row(ref);
+    if (seen !== undefined) add(seen, true, around.has(ref));
+  }
+  for (const ref of surrounded) {
+    const row = scene.row(ref)?.row;
+    if (row === undefined) continue;
+    for (const { seq } of besideOf(row)) {
+      const seen = scene.message(seq);
+      if (seen !== undefined && !features.has(seen) && isVisible(seen.row, request.filters)) add(seen, false, false);
+    }
+  }
+  return [...features.values()];
+}
+
+function isVisible({ facts }: KnownRow, filters: Filters): boolean {
+  return passesBeside(filters, { id: facts.id, agent: facts.agent, createdMs: facts.createdMs });
+}
+
+interface OfThisSearch {
+  readonly found: boolean;
+  readonly surrounded: boolean;
+  readonly frequencies: readonly number[];
+  readonly similarity: number;
+  readonly cosine: number | null;
+}
+
+/** Fields of its own, as the ranking reads them many times. */
+class Described implements Features {
+  readonly kind: Features["kind"];
+  readonly id: string;
+  readonly conversationId: string | null;
+  readonly position: number;
+  readonly neighbour: boolean;
+  readonly surrounded: boolean;
+  readonly agent: string | null;
+  readonly channel: string | null;
+  readonly role: Features["role"];
+  readonly speaker: string | null;
+  readonly createdAt: Date;
+  readonly happenedAt: Date;
+  readonly depth: number | null;
+  readonly summaryKind: Features["summaryKind"];
+  readonly length: number;
+  readonly frequencies: readonly number[];
+  readonly similarity: number;
+  readonly cosine: number | null;
+  readonly lastAccessedAt: Date | null;
+  readonly accessCount: number;
+  readonly head: string;
+  readonly whole: boolean;
+  readonly #row: KnownRow;
+
+  constructor({ row, access }: Seen, here: OfThisSearch) {
+    const { facts } = row;
+    this.kind = facts.kind;
+    this.id = facts.id;
+    this.conversationId = facts.conversationId;
+    this.position = facts.seq;
+    this.neighbour = !here.found;
+    this.surrounded = here.surrounded;
+    this.agent = facts.agent;
+    this.channel = facts.channel;
+    this.role = facts.role;
+    this.speaker = facts.speaker;
+    this.createdAt = row.createdAt;
+    this.happenedAt = row.happenedAt;
+    this.depth = facts.depth;
+    this.summaryKind = facts.summaryKind;
+    this.length = facts.length;
+    this.frequencies = here.frequencies;
+    this.similarity = here.similarity;
+    this.cosine = here.cosine;
+    this.lastAccessedAt = access === null ? null : new Date(access.lastMs);
+    this.accessCount = access?.count ?? 0;
+    this.head = facts.head;
+    this.whole = facts.whole;
+    this.#row = row;
+  }
+
+  get importance(): number {
+    return this.#row.importance;
+  }
+}

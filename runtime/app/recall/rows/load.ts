@@ -1,0 +1,199 @@
+import type { Queryable } from "../../../contracts/database.ts";
+import { lexemeCounts } from "../../../domain/lexemes.ts";
+import type { RowRef } from "../matches.ts";
+import type { EmbeddingModel } from "../query-analysis.ts";
+import { Values } from "../sql.ts";
+import { type Access, idsOf, numbersIn, type Place } from "./changes.ts";
+import { BESIDE, KnownRow, type RowFacts } from "./known-row.ts";
+import { stateOf } from "./state.ts";
+import { readVector, vectorOf } from "./vector.ts";
+
+/** Reads rows as they are remembered, those beside them too, in one statement. */
+
+export interface LoadRequest {
+  readonly model: EmbeddingModel | null;
+  readonly rows: readonly RowRef[];
+  /** Of `rows`, the messages that bring those beside them. */
+  readonly surrounded: readonly RowRef[];
+  /** Messages by their place. */
+  readonly places: readonly Place[];
+  /** Lexemes of the query. */
+  readonly lexemes: readonly string[];
+  /** Whether vectors are wanted. */
+  readonly vectors: boolean;
+  /** Units of the content that are wanted. */
+  readonly head: number;
+}
+
+export interface Loaded {
+  readonly row: KnownRow;
+  /** Whether nothing of it can change, and all of it is there. */
+  readonly lasting: boolean;
+  readonly vector: Float32Array | null;
+  readonly access: Access | null;
+}
+
+export interface Loading {
+  /** Undefined when no row was found. */
+  readonly state: string | undefined;
+  readonly rows: readonly Loaded[];
+}
+
+/** The words of a longer text are many: only those of the query are asked for, at each search anew. In characters. */
+const LONG = 100_000;
+
+interface Row
+  extends Pick<RowFacts, "kind" | "id" | "agent" | "channel" | "role" | "depth" | "length" | "head" | "whole"> {
+  readonly state: string;
+  readonly conversation_id: string | null;
+  readonly seq: number;
+  readonly speaker: string | null;
+  readonly summary_kind: RowFacts["summaryKind"];
+  readonly created_ms: number;
+  readonly happened_ms: number;
+  readonly words: string | null;
+  /** Of a long text: how often each of the query's lexemes occurs. */
+  readonly counts: string | null;
+  readonly empty: boolean;
+  readonly before: string | null;
+  readonly after: string | null;
+  readonly vector: string | null;
+  readonly access_count: number | null;
+  readonly accessed_ms: number | null;
+}
+
+export async function loadRows(database: Queryable, request: LoadRequest): Promise<Loading> {
+  const values = new Values();
+  const messages = idsOf(request.rows, "message");
+  const summaries = idsOf(request.rows, "summary");
+  const lexemes = values.add(request.lexemes);
+  const given = { request, values, lexemes, state: stateOf(request.model, values), head: values.add(request.head) };
+  const branches: string[] = [];
+  if (messages.length > 0 || request.places.length > 0) branches.push(messageBranch(messages, given));
+  if (summaries.length > 0) branches.push(summaryBranch(summaries, given));
+  if (branches.length === 0) return { state: undefined, rows: [] };
+  const { rows } = await database.query<Row>(branches.join("\nunion all\n"), values.list);
+  return { state: rows[0]?.state, rows: rows.map((row) => loaded(row, request.lexemes)) };
+}
+
+interface Given {
+  readonly request: LoadRequest;
+  readonly values: Values;
+  readonly lexemes: string;
+  readonly state: string;
+  readonly head: string;
+}
+
+function messageBranch(ids: readonly string[], given: Given): string {
+  const { request, values } = given;
+  const beside = (side: "<" | ">", direction: "desc" | "asc", of: string) => `
+      select o.seq from messages o where o.conversation_id = ${of}.conversation_id and o.seq ${side} ${of}.seq
+      order by o.conversation_id ${direction}, o.seq ${direction} limit ${BESIDE}`;
+  const seqs = (side: "<" | ">", direction: "desc" | "asc") =>
+    `(select string_agg(o.seq::text, ' ' order by o.seq ${direction}) from (${beside(side, direction, "m")}) as o)`;
+  const places = {
+    conversations: values.add(request.places.map(({ conversationId }) => conversationId)),
+    seqs: values.add(request.places.map(({ seq }) => seq)),
+  };
+  return `
+(with found as materialized (
+  select m.id, m.conversation_id, m.seq from unnest(${values.add(ids)}::uuid[]) as wanted (id)
+  cross join lateral (select * from messages m where m.id = wanted.id limit 1) as m
+), place as (
+  select conversation_id, seq from found
+  union
+  select found.conversation_id, beside.seq from found
+  cross join lateral ((${beside("<", "desc", "found")}) union all (${beside(">", "asc", "found")})) as beside
+  where found.id = any(${values.add(idsOf(request.surrounded, "message"))}::uuid[])
+  union
+  select * from unnest(${places.conversations}::uuid[], ${places.seqs}::int8[])
+), m as materialized (
+  select row.* from place cross join lateral (
+    select * from messages m where m.conversation_id = place.conversation_id and m.seq = place.seq limit 1
+  ) as row
+)
+select ${given.state} as state, 'message' as kind, m.id, m.conversation_id, m.seq, m.agent, m.channel, m.role,
+  m.metadata ->> 'speaker' as speaker, ${epochMs("m.created_at")} as created_ms, ${epochMs("m.created_at")} as happened_ms,
+  null::int as depth, null::text as summary_kind, ${seqs("<", "desc")} as before, ${seqs(">", "asc")} as after,
+  ${ofContent("m", "message", given)}
+from m left join ${accessOf("m", "message")})`;
+}
+
+function summaryBranch(ids: readonly string[], given: Given): string {
+  return `
+(with s as materialized (
+  select row.* from unnest(${given.values.add(ids)}::uuid[]) as wanted (id)
+  cross join lateral (select * from summaries s where s.id = wanted.id limit 1) as row
+)
+select ${given.state} as state, 'summary' as kind, s.id, s.conversation_id, s.seq, c.agent, c.channel, null::text as role,
+  null::text as speaker, ${epochMs("s.created_at")} as created_ms,
+  ${epochMs("coalesce(s.latest_at, s.created_at)")} as happened_ms, s.depth, s.kind as summary_kind,
+  null::text as before, null::text as after,
+  ${ofContent("s", "summary", given)}
+from s left join lateral (select * from conversations c where c.id = s.conversation_id limit 1) as c on true
+left join ${accessOf("s", "summary")})`;
+}
+
+function ofContent(alias: "m" | "s", kind: RowRef["kind"], { request, lexemes, head }: Given): string {
+  const vector =
+    request.model === null || !request.vectors ? "null::text" : vectorOf(request.model, kind, `${alias}.id`);
+  const long = `length(${alias}.content) > ${LONG}`;
+  return `length(${alias}.content_tsv) as length, case when not ${long} then ${alias}.content_tsv::text end as words,
+  case when ${long} then (select string_agg(coalesce(cardinality(word.positions), 0)::text, ' ' order by asked.n)
+    from unnest(${lexemes}::text[]) with ordinality as asked (lexeme, n)
+    left join unnest(${alias}.content_tsv) as word on word.lexeme = asked.lexeme) end as counts,
+  left(${alias}.content, ${head}::int) as head, length(${alias}.content) <= ${head}::int as whole,
+  ${alias}.content = '' as empty, ${vector} as vector,
+  access.access_count, ${epochMs("access.last_accessed_at")} as accessed_ms`;
+}
+
+/** By the list of the rows: row by row the planner would read all of a table that is small yet. */
+function accessOf(rows: "m" | "s", kind: RowRef["kind"]): string {
+  return `(select id, access_count, last_accessed_at from access
+    where access.kind = '${kind}' and access.id = any(array(select ${rows}.id from ${rows}))) as access on access.id = ${rows}.id`;
+}
+
+function epochMs(time: string): string {
+  return `(extract(epoch from ${time}) * 1000)::float8`;
+}
+
+function loaded(row: Row, lexemes: readonly string[]): Loaded {
+  const facts: RowFacts = {
+    kind: row.kind,
+    id: row.id,
+    conversationId: row.conversation_id,
+    seq: row.seq,
+    agent: row.agent,
+    channel: row.channel,
+    role: row.role,
+    speaker: row.speaker ?? speakerIn(row.head),
+    createdMs: row.created_ms,
+    happenedMs: row.happened_ms,
+    depth: row.depth,
+    summaryKind: row.summary_kind,
+    length: row.length,
+    words: row.words === null ? wordsOf(lexemes, numbersIn(row.counts)) : lexemeCounts(row.words),
+    head: row.head,
+    whole: row.whole,
+    before: numbersIn(row.before),
+  };
+  return {
+    row: new KnownRow(facts, numbersIn(row.after)),
+    // The content of a tool call may come later.
+    lasting: row.words !== null && !row.empty,
+    vector: row.vector === null ? null : readVector(row.vector),
+    access: row.access_count === null ? null : { count: row.access_count, lastMs: row.accessed_ms ?? 0 },
+  };
+}
+
+function wordsOf(lexemes: readonly string[], counts: readonly number[]): ReadonlyMap<string, number> {
+  return new Map(lexemes.map((lexeme, n) => [lexeme, counts[n] ?? 0]));
+}
+
+/** `Ada: I was there.` */
+const SPEAKER = /^(\p{Lu}[\p{L}'’.-]{0,30}(?: \p{Lu}[\p{L}'’.-]{0,30}){0,2}): /u;
+
+/** The name that a content begins with. */
+export function speakerIn(head: string): string | null {
+  return SPEAKER.exec(head)?.[1] ?? null;
+}

@@ -1,0 +1,94 @@
+import { LRUCache } from "lru-cache";
+import type { KnownRow } from "./known-row.ts";
+
+/**
+ * Rows and vectors that searches have met, kept in the node's memory up to a number of bytes, those that were not asked for
+ * the longest dropped first. One a database. Nothing is found here: the database says which rows a search finds, and that
+ * only then.
+ */
+
+export interface RowMemoryBounds {
+  readonly rowBytes: number;
+  readonly vectorBytes: number;
+}
+
+const BOUNDS: RowMemoryBounds = { rowBytes: 32 * 1024 * 1024, vectorBytes: 24 * 1024 * 1024 };
+/** What a vector takes beside its numbers: its buffer, its key, its place in the map. */
+const VECTOR_OVERHEAD = 320;
+/** A single one must not push out all others. */
+const LARGEST_SHARE = 1 / 32;
+
+export class RowMemory {
+  readonly #rows: LRUCache<string, KnownRow>;
+  readonly #bySeq = new Map<number, KnownRow>();
+  readonly #vectors: LRUCache<string, Float32Array>;
+  #state: string | undefined;
+
+  constructor({ rowBytes, vectorBytes }: RowMemoryBounds = BOUNDS) {
+    this.#rows = new LRUCache<string, KnownRow>({
+      maxSize: rowBytes,
+      maxEntrySize: Math.ceil(rowBytes * LARGEST_SHARE),
+      sizeCalculation: ({ size }) => size,
+      dispose: (row) => {
+        if (this.#bySeq.get(row.facts.seq) === row) this.#bySeq.delete(row.facts.seq);
+      },
+    });
+    this.#vectors = new LRUCache<string, Float32Array>({
+      maxSize: vectorBytes,
+      maxEntrySize: Math.ceil(vectorBytes * LARGEST_SHARE),
+      sizeCalculation: ({ byteLength }) => byteLength + VECTOR_OVERHEAD,
+    });
+  }
+
+  /**
+   * The state of the database (see state.ts) in which everything here was read; undefined while there is nothing. What was
+   * read in another one may be gone, so nothing of it is left after a change.
+   */
+  get state(): string | undefined {
+    return this.#state;
+  }
+
+  /** Forgets all that was read in another state. */
+  enter(state: string): void {
+    if (state === this.#state) return;
+    this.#rows.clear();
+    this.#bySeq.clear();
+    this.#vectors.clear();
+    this.#state = state;
+  }
+
+  row(kind: KnownRow["facts"]["kind"], id: string): KnownRow | undefined {
+    return this.#rows.get(keyOf(kind, id));
+  }
+
+  /** The message with this number. */
+  message(seq: number): KnownRow | undefined {
+    const row = this.#bySeq.get(seq);
+    // Asking for it keeps it, as asking by its id does.
+    return row === undefined ? undefined : this.#rows.get(row.facts.id);
+  }
+
+  vector(kind: KnownRow["facts"]["kind"], id: string): Float32Array | undefined {
+    return this.#vectors.get(keyOf(kind, id));
+  }
+
+  /** Keeps what was read in the present state. */
+  keep(row: KnownRow): void {
+    this.#rows.set(keyOf(row.facts.kind, row.facts.id), row);
+    if (row.facts.kind === "message" && this.#rows.has(row.facts.id)) this.#bySeq.set(row.facts.seq, row);
+  }
+
+  keepVector(kind: KnownRow["facts"]["kind"], id: string, vector: Float32Array): void {
+    this.#vectors.set(keyOf(kind, id), vector);
+  }
+
+  /** Bytes that are taken, about. */
+  get bytes(): { readonly rows: number; readonly vectors: number } {
+    return { rows: this.#rows.calculatedSize, vectors: this.#vectors.calculatedSize };
+  }
+}
+
+/** Ids are of one kind each; a summary's might be a message's, too, where they were not made here. */
+function keyOf(kind: KnownRow["facts"]["kind"], id: string): string {
+  return kind === "message" ? id : `summary ${id}`;
+}

@@ -1,0 +1,95 @@
+import type { RowRef } from "../matches.ts";
+import type { Access, Place } from "./changes.ts";
+import type { KnownRow } from "./known-row.ts";
+import type { Loading } from "./load.ts";
+import type { RowMemory } from "./row-memory.ts";
+
+/** A row as one search sees it. */
+export interface Seen {
+  readonly row: KnownRow;
+  vector: Float32Array | null;
+  access: Access | null;
+}
+
+/**
+ * The rows of one search: what the memory had of them at its start, and what was read since. It holds them itself, so that
+ * nothing which the memory drops meanwhile is missed.
+ */
+export class Scene {
+  readonly #memory: RowMemory;
+  /** The state of the database in which all of it holds. */
+  readonly state: string | undefined;
+  readonly #byId = { message: new Map<string, Seen>(), summary: new Map<string, Seen>() };
+  readonly #bySeq = new Map<number, Seen>();
+
+  constructor(memory: RowMemory, state: string | undefined) {
+    this.#memory = memory;
+    this.state = state;
+  }
+
+  get size(): number {
+    return this.#byId.message.size + this.#byId.summary.size;
+  }
+
+  all(): Seen[] {
+    return [...this.#byId.message.values(), ...this.#byId.summary.values()];
+  }
+
+  row({ kind, id }: RowRef): Seen | undefined {
+    return this.#byId[kind].get(id);
+  }
+
+  message(seq: number): Seen | undefined {
+    return this.#bySeq.get(seq);
+  }
+
+  /** Takes the row from the memory; undefined when that does not have it. */
+  recall(ref: RowRef): Seen | undefined {
+    return this.row(ref) ?? this.#remembered(this.#memory.row(ref.kind, ref.id));
+  }
+
+  recallMessage(seq: number): Seen | undefined {
+    return this.message(seq) ?? this.#remembered(this.#memory.message(seq));
+  }
+
+  #remembered(row: KnownRow | undefined): Seen | undefined {
+    if (row === undefined) return undefined;
+    const vector = this.#memory.vector(row.facts.kind, row.facts.id) ?? null;
+    return this.#see({ row, vector, access: null });
+  }
+
+  #see(seen: Seen): Seen {
+    const { kind, id, seq } = seen.row.facts;
+    this.#byId[kind].set(id, seen);
+    if (kind === "message") this.#bySeq.set(seq, seen);
+    return seen;
+  }
+
+  /** Whether what was read holds in the same state as all that is here. */
+  agrees({ state }: { readonly state: string | undefined }): boolean {
+    return state === undefined || state === this.state;
+  }
+
+  /** Takes what was read, and has the memory keep what lasts. */
+  add({ rows }: Loading): void {
+    const keep = this.#memory.state === this.state;
+    for (const { row, lasting, vector, access } of rows) {
+      this.#see({ row, vector, access });
+      if (!keep || !lasting) continue;
+      this.#memory.keep(row);
+      if (vector !== null) this.#memory.keepVector(row.facts.kind, row.facts.id, vector);
+    }
+  }
+
+  addVector({ kind, id, vector }: RowRef & { readonly vector: Float32Array }): void {
+    const seen = this.row({ kind, id });
+    if (seen !== undefined) seen.vector = vector;
+    if (this.#memory.state === this.state) this.#memory.keepVector(kind, id, vector);
+  }
+}
+
+/** Where the messages beside a row stand that are known to be there. */
+export function besideOf({ facts, after }: KnownRow): Place[] {
+  const { conversationId, before } = facts;
+  return conversationId === null ? [] : [...before, ...after].map((seq) => ({ conversationId, seq }));
+}
