@@ -68,7 +68,7 @@ describeEachDatabase("rows that a node remembers", (open) => {
     const call = rows[1]?.id ?? "";
     const query = "where is the marmalade jar";
     const before = await node({ query, vector: TAIL });
-    expect(before.find(({ id }) => id === call)?.scores).toMatchObject({ semantic: 0 });
+    expect(before).toHaveLength(1);
     await writeSentence(database, call, "The marmalade is in the cellar.");
     await setVector(database, model, { kind: "message", id: call }, TAIL);
     const hit = (await node({ query, vector: TAIL })).find(({ id }) => id === call);
