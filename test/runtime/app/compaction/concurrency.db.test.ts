@@ -2,8 +2,9 @@
 
 import { expect, it } from "vitest";
 import type { Database } from "../../../../runtime/contracts/database.ts";
+import { openPostgres } from "../../../../runtime/plugins/memory/postgres/index.ts";
 import type { TextFake } from "../../../fakes/chat-completions/index.ts";
-import { describeEachDatabase } from "../../../support/databases.ts";
+import { createPostgresCopy, describeEachDatabase, silent } from "../../../support/databases.ts";
 import { absent } from "../../../support/faults/absent-database.ts";
 import { type DeathPoint, mortal } from "../../../support/faults/mortal-database.ts";
 import { compactorOf, counted, fakeModel, never, summariesOf, talk, workOf } from "./support.ts";
@@ -15,7 +16,7 @@ async function expireClaims(database: Database): Promise<void> {
   );
 }
 
-describeEachDatabase("compactors of one store", (open) => {
+describeEachDatabase("compactors of one store", (open, backend) => {
   it("16 at the same time summarize 32 conversations with 384 messages, every message once", async () => {
     const database = await open({ fresh: true });
     for (let n = 0; n < 32; n += 1) await talk(database, `session-${n}`, 12);
@@ -71,6 +72,31 @@ describeEachDatabase("compactors of one store", (open) => {
     const held = await Promise.all([id, other].map((one) => workOf(database, one)));
     expect(held.map((one) => one?.claimed).sort()).toEqual([false, true]);
   });
+
+  it.runIf(backend === "postgres")(
+    "one that waits for 12 answers of its model at once leaves all 10 connections of its pool free",
+    async () => {
+      const { url, remove } = await createPostgresCopy(process.env.CAIRN_TEST_PG_URL ?? "");
+      const database = await openPostgres({ connectionString: url, pool: 10, logger: silent });
+      try {
+        for (let n = 0; n < 12; n += 1) await talk(database, `session-${n}`, 10);
+        const fake = await fakeModel({ fault: () => ({ kind: "hold", gate: "model" }) });
+        const running = compactorOf(database, fake, { parallel: 12 }).run(never);
+        running.catch(() => undefined);
+        await fake.waitForRequests(12);
+        // More than once, where a claim is being renewed or the machine is slow to connect.
+        await expect.poll(() => heldAtOnce(database, 10)).toBe(10);
+        expect(fake.requests).toHaveLength(12);
+        fake.setFault(undefined);
+        fake.release("model");
+        expect((await running).stored.leaf).toBe(12);
+        expect(await counted(database)).toEqual({ twice: 0, never: 0, once: 120 });
+      } finally {
+        await database.close();
+        await remove();
+      }
+    },
+  );
 
   it("one that is overtaken while its model thinks stores nothing", async () => {
     const database = await open();
@@ -231,6 +257,25 @@ async function expectOneLeafLater(database: Database, id: string, fake: TextFake
   expect(await summariesOf(database, id)).toHaveLength(1);
   expect(await counted(database, id)).toEqual({ twice: 0, never: 0, once: 12 });
   expect(await workOf(database, id)).toMatchObject({ due: false, claimed: false, attempts: 0 });
+}
+
+/** How many of so many transactions have a connection at the same time. */
+async function heldAtOnce(database: Database, count: number): Promise<number> {
+  const all = Promise.withResolvers<void>();
+  let held = 0;
+  const results = await Promise.allSettled(
+    Array.from({ length: count }, () =>
+      database
+        .transaction(async (tx) => {
+          await tx.query("select 1");
+          held += 1;
+          if (held === count) all.resolve();
+          await all.promise;
+        })
+        .finally(() => all.resolve()),
+    ),
+  );
+  return results.filter(({ status }) => status === "fulfilled").length;
 }
 
 /** The same store, as a further node of a server would see it. */
