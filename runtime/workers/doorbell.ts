@@ -28,27 +28,44 @@ export function createDoorbell({ enqueue, failure, logger, retryMs = RETRY_MS }:
   let stopped = false;
   let failing = false;
   let timer: NodeJS.Timeout | null = null;
+  /** Of the rings that the queue has not answered yet. */
+  let follow: number | undefined;
+  let asking = false;
+  let askedMeanwhile = false;
 
   function ring(inMs: number, followMs?: number): void {
-    if (stopped || timer !== null) return;
-    timer = setTimeout(() => {
+    if (stopped) return;
+    follow = followMs ?? follow;
+    timer ??= setTimeout(() => {
       timer = null;
-      void ringNow(followMs);
+      void ringNow();
     }, inMs);
   }
 
   async function ringNow(followMs?: number): Promise<void> {
     if (stopped) return;
+    follow = followMs ?? follow;
+    // A queue that is slow is not asked twice at the same time.
+    if (asking) {
+      askedMeanwhile = true;
+      return;
+    }
+    asking = true;
+    const following = follow;
+    follow = undefined;
     try {
       const id = await enqueue();
       failing = false;
-      if (id === null && followMs !== undefined) ring(followMs, followMs);
+      if (id === null && following !== undefined) ring(following, following);
     } catch (err) {
       // Once for an outage.
       if (!failing) logger.warn({ err }, `${failure}; it is tried again until it is`);
       failing = true;
-      ring(retryMs, followMs);
+      ring(retryMs, following);
     }
+    asking = false;
+    if (askedMeanwhile) ring(0);
+    askedMeanwhile = false;
   }
 
   return {

@@ -46,6 +46,34 @@ it("follows a job that runs already, where that is asked for", async () => {
   expect(enqueue).toHaveBeenCalledTimes(4);
 });
 
+it("follows a job that runs already also where that was asked for while it waited for the queue to come back", async () => {
+  const answers: (string | null | Error)[] = [new Error("away"), null, "id"];
+  const enqueue = vi.fn(async () => {
+    const answer = answers.shift() ?? null;
+    if (answer instanceof Error) throw answer;
+    return answer;
+  });
+  const bell = createDoorbell({ enqueue, failure: "", logger: { warn: vi.fn() } });
+  await bell.ringNow();
+  bell.ring(100, 500);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(enqueue).toHaveBeenCalledTimes(3);
+});
+
+it("asks a queue that is slow once at a time, and once more for what was rung meanwhile", async () => {
+  const slow = Promise.withResolvers<string>();
+  const { bell, enqueue } = bellOf([]);
+  enqueue.mockImplementationOnce(() => slow.promise);
+  for (let n = 0; n < 50; n += 1) {
+    bell.ring(100, 500);
+    await vi.advanceTimersByTimeAsync(100);
+  }
+  expect(enqueue).toHaveBeenCalledTimes(1);
+  slow.resolve("id");
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(enqueue).toHaveBeenCalledTimes(2);
+});
+
 it("queues nothing once it is stopped", async () => {
   const { bell, enqueue } = bellOf([new Error("away")]);
   await bell.ringNow();
