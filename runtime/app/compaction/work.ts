@@ -1,4 +1,5 @@
 import type { Database, Queryable } from "../../contracts/database.ts";
+import { sanitize } from "../../domain/cap.ts";
 import { isDue, MOST_COUNTED, type Waiting } from "../../domain/summaries/steps.ts";
 
 /**
@@ -166,7 +167,7 @@ export async function recordFailure(
     `update compaction_work set attempts = $4, error = $5, claimed_by = null, claimed_until = null,
        due_at = now() + make_interval(secs => $6::float8), failed_at = case when $6::float8 is null then now() end
      where conversation_id = $1 and claimed_by = $2 and fence = $3`,
-    [conversationId, claimant, fence, attempts + 1, error, againInMs === null ? null : againInMs / 1_000],
+    [conversationId, claimant, fence, attempts + 1, sanitize(error), againInMs === null ? null : againInMs / 1_000],
   );
 }
 
@@ -175,6 +176,6 @@ export async function recordRun(database: Queryable, error: string | null): Prom
   await database.query(
     `insert into compaction_status (last_run_at, last_error) values (now(), $1)
      on conflict (id) do update set last_run_at = excluded.last_run_at, last_error = excluded.last_error`,
-    [error],
+    [error === null ? null : sanitize(error)],
   );
 }

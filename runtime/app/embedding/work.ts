@@ -1,4 +1,5 @@
 import type { Database, Transaction } from "../../contracts/database.ts";
+import { sanitize } from "../../domain/cap.ts";
 import type { Vector } from "../../domain/embedding-vector.ts";
 import { embeddingTable } from "../recall/embedding-tables.ts";
 
@@ -217,7 +218,7 @@ export async function recordFailure(database: Database, modelId: number, failed:
       failed.kind,
       failed.id,
       failed.attempts,
-      failed.error,
+      sanitize(failed.error),
       failed.againInMs === null ? null : failed.againInMs / 1_000,
     ],
   );

@@ -282,6 +282,7 @@ describeEachDatabase("embedding", (open, backend) => {
   const poisons = [
     ["HTTP 500", { kind: "status", status: 500 }],
     ["HTTP 400", { kind: "status", status: 400 }],
+    ["a complaint that holds a NUL", { kind: "status", status: 400, message: "What is \0?" }],
     ["NaN", { kind: "nan" }],
     ["Infinity", { kind: "infinity" }],
     ["a vector of other dimensions in the middle of a batch", { kind: "uneven" }],
