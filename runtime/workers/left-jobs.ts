@@ -1,4 +1,5 @@
 import type { Database } from "../contracts/database.ts";
+import { CairnError } from "../contracts/errors.ts";
 import type { QueueName } from "../contracts/jobs.ts";
 import type { Logger } from "../contracts/ports.ts";
 import { type EndedJob, noteEnds } from "./queue-records.ts";
@@ -73,8 +74,17 @@ export class LeftJobs {
       for (const job of ended) if (this.#ended.get(job.id) === job) this.#ended.delete(job.id);
       if (noted > 0) this.#deps.logger.info({ jobs: noted }, "jobs that the store's absence had left open were ended");
     } catch (err) {
-      this.#deps.logger.warn({ err }, "jobs were left open: their ends are noted once the store is back");
-      this.storeIsAway();
+      if (err instanceof CairnError && err.retryable) {
+        this.#deps.logger.warn({ err }, "jobs were left open: their ends are noted once the store is back");
+        this.storeIsAway();
+      } else {
+        // It would be refused again and again.
+        for (const job of ended) if (this.#ended.get(job.id) === job) this.#ended.delete(job.id);
+        this.#deps.logger.warn(
+          { err, jobs: ended.length },
+          "the ends of jobs could not be noted; their heartbeats end them",
+        );
+      }
     } finally {
       this.#noting = false;
     }

@@ -9,6 +9,9 @@ import { COMPLETED_KEPT_S, QUEUE_NAMES, settingsOf } from "./queue-policy.ts";
 const MOST_COUNTED = 10_000;
 const BUILD_TIMEOUT_MS = 600_000;
 
+/** Attempts of a job beyond which a store that goes away under it costs one, too: it may be the job that brings it down. */
+const MOST_ATTEMPTS = 30;
+
 /** Keys that we made up for jobs without one begin so: the policy would allow one such job at a time. */
 const OWN_KEY = "~";
 
@@ -114,11 +117,14 @@ async function keysOf(database: Database, queue: QueueName, condition: string): 
   return new Set(rows.map(({ key }) => key));
 }
 
-/** Running jobs that a shutdown interrupts wait again, and the interruption does not count as an attempt. */
+/**
+ * Running jobs that a shutdown interrupts wait again, and the interruption costs no attempt. It is one all the same, by its
+ * number: what the interrupted worker then says of the job must not be taken for the word of whoever runs it by then.
+ */
 export async function restoreJobs(database: Database, ids: readonly string[]): Promise<void> {
   await database.query(
     `update pgboss.job set state = case when retry_count > 0 then 'retry' else 'created' end::pgboss.job_state,
-            started_on = null, heartbeat_on = null
+            retry_limit = retry_limit + 1, heartbeat_on = null
       where id = any($1::uuid[]) and state = 'active'`,
     [ids],
   );
@@ -142,10 +148,11 @@ export async function noteEnds(database: Database, ended: readonly EndedJob[]): 
        select * from unnest($1::text[], $2::uuid[], $3::int[], $4::text[], $5::text[])
          as given (name, id, attempt, outcome, message)
      ), noted as (
-       select given.*, case when outcome = 'done' then 'completed'
-                            when outcome = 'away' or job.retry_count < job.retry_limit then 'retry'
-                            else 'failed' end::pgboss.job_state as state
+       select given.*, free, case when outcome = 'done' then 'completed'
+                                  when free or job.retry_count < job.retry_limit then 'retry'
+                                  else 'failed' end::pgboss.job_state as state
          from given join pgboss.job job on job.name = given.name and job.id = given.id
+        cross join lateral (select outcome = 'away' and job.retry_limit < ${MOST_ATTEMPTS} as free) as cost
         where job.retry_count = given.attempt
           -- pg-boss itself may have noted it as a failure since.
           and (job.state = 'active' or (given.outcome = 'away' and job.state in ('retry', 'failed')))
@@ -155,9 +162,10 @@ export async function noteEnds(database: Database, ended: readonly EndedJob[]): 
      )
      update pgboss.job job
         set state = noted.state,
-            retry_limit = job.retry_limit + (noted.outcome = 'away')::int,
-            start_after = case noted.outcome when 'failed' then now() + make_interval(secs => job.retry_delay)
-                                             else now() end,
+            retry_limit = job.retry_limit + noted.free::int,
+            -- At once, and then ever later.
+            start_after = now() + make_interval(secs => case noted.outcome when 'failed' then job.retry_delay
+                                                                           else job.retry_count end),
             completed_on = case when noted.state = 'retry' then null else now() end,
             output = case when noted.message is not null then jsonb_build_object('message', noted.message) end
        from noted where job.name = noted.name and job.id = noted.id`,
@@ -172,18 +180,37 @@ export async function noteEnds(database: Database, ended: readonly EndedJob[]): 
   return count;
 }
 
-/**
- * Takes up jobs that have shown no sign of life for so long: their process was killed, or never heard that it had them.
- * Those in `running` are the caller's own. That counts as an attempt: a job may be what killed its process.
- */
-export async function reclaimSilent(database: Database, running: readonly string[], silentS: number): Promise<number> {
-  const { count } = await database.query(
-    `update pgboss.job set state = case when retry_count < retry_limit then 'retry' else 'failed' end::pgboss.job_state,
-            completed_on = case when retry_count < retry_limit then null else now() end, start_after = now(),
-            output = jsonb_build_object('message', 'the process ended while the job was running')
+export interface SilentJob {
+  readonly id: string;
+  /** When it gave its last sign of life, as the store writes it. */
+  readonly heartbeat: string;
+}
+
+/** Running jobs that have shown no sign of life for so long, but for the caller's own. */
+export async function silentJobs(
+  database: Database,
+  running: readonly string[],
+  silentS: number,
+): Promise<readonly SilentJob[]> {
+  const { rows } = await database.query<SilentJob>(
+    `select id, extract(epoch from heartbeat_on)::text as heartbeat from pgboss.job
       where name = any($1::text[]) and state = 'active' and heartbeat_on < now() - make_interval(secs => $2)
         and id <> all($3::uuid[])`,
     [QUEUE_NAMES, silentS, running],
+  );
+  return rows;
+}
+
+/** Takes up those that have shown no sign of life since. That counts as an attempt: a job may be what killed its process. */
+export async function reclaimSilent(database: Database, silent: readonly SilentJob[]): Promise<number> {
+  if (silent.length === 0) return 0;
+  const { count } = await database.query(
+    `update pgboss.job j set state = case when retry_count < retry_limit then 'retry' else 'failed' end::pgboss.job_state,
+            completed_on = case when retry_count < retry_limit then null else now() end, start_after = now(),
+            output = jsonb_build_object('message', 'the process ended while the job was running')
+       from unnest($2::uuid[], $3::text[]) as silent (id, heartbeat)
+      where j.name = any($1::text[]) and j.id = silent.id and j.state = 'active' and extract(epoch from j.heartbeat_on)::text = silent.heartbeat`,
+    [QUEUE_NAMES, silent.map(({ id }) => id), silent.map(({ heartbeat }) => heartbeat)],
   );
   return count;
 }

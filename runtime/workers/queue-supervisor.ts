@@ -4,7 +4,8 @@ import type { QueueName } from "../contracts/jobs.ts";
 import type { Logger } from "../contracts/ports.ts";
 import type { LeftJobs } from "./left-jobs.ts";
 import { QUEUE_NAMES, SIGN_OF_LIFE_S, SILENT_JOB_S, settingsOf } from "./queue-policy.ts";
-import { ensureIndex, reclaimJobs, reclaimSilent, sweepCompleted } from "./queue-records.ts";
+import { ensureIndex, reclaimJobs, sweepCompleted } from "./queue-records.ts";
+import { LOOK_MS, SilentJobs } from "./silent-jobs.ts";
 
 /**
  * Keeps pg-boss running: starts it, starts it again when it or one of its workers has stopped, sweeps old jobs, and takes up
@@ -14,7 +15,6 @@ import { ensureIndex, reclaimJobs, reclaimSilent, sweepCompleted } from "./queue
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 5_000;
 const CHECK_MS = 15_000;
-const RECLAIM_MS = 5_000;
 const SWEEP_MS = 3_600_000;
 /** A worker that asked for nothing for this long, beyond its polling interval, and has no job, is dead. */
 const SILENT_MS = 120_000;
@@ -47,6 +47,7 @@ export interface SupervisorSettings {
 
 export class QueueSupervisor {
   readonly #settings: SupervisorSettings;
+  readonly #silent: SilentJobs;
   readonly #workers: WorkerSettings[] = [];
   #boss: PgBoss | undefined;
   #starting: Promise<void> | undefined;
@@ -60,6 +61,7 @@ export class QueueSupervisor {
 
   constructor(settings: SupervisorSettings) {
     this.#settings = settings;
+    this.#silent = new SilentJobs(settings);
   }
 
   /** pg-boss, while it runs. */
@@ -74,7 +76,7 @@ export class QueueSupervisor {
     this.#sweepTimer = setInterval(() => void this.#sweep(), SWEEP_MS);
     // Nobody else can have an embedded store open: what its last process left is known at the start.
     if (this.#settings.database.backend === "postgres") {
-      this.#reclaimTimer = setInterval(() => void this.#reclaim(), RECLAIM_MS);
+      this.#reclaimTimer = setInterval(() => void this.#reclaim(), LOOK_MS);
     }
     await this.#attempt();
   }
@@ -180,10 +182,10 @@ export class QueueSupervisor {
 
   /** While the store was away no process could show that it lives: then they get the time to. */
   async #reclaim(): Promise<void> {
-    const { database, left, logger, running } = this.#settings;
+    const { left, logger } = this.#settings;
     if (!this.#boss || left.steadyMs < SILENT_JOB_S * 1_000) return;
     try {
-      const jobs = await reclaimSilent(database, running(), SILENT_JOB_S);
+      const jobs = await this.#silent.look();
       if (jobs > 0) logger.warn({ jobs }, "jobs of a process that was killed are taken up");
     } catch (err) {
       left.storeIsAway();

@@ -10,6 +10,7 @@ import type {
   RetryFailedReport,
 } from "../contracts/jobs.ts";
 import type { Logger, NewId } from "../contracts/ports.ts";
+import { sanitize } from "../domain/cap.ts";
 import { LeftJobs } from "./left-jobs.ts";
 import { bossDatabase, bossHandle } from "./queue-adapter.ts";
 import { failedKeys, liveKeys, ownKey, queueStates, restoreJobs, retryFailed } from "./queue-records.ts";
@@ -140,7 +141,8 @@ class BossQueue implements JobQueue {
       this.#left.ended(job.name, job.id, attempt, away ? "away" : "failed", kept.message);
       throw kept;
     } finally {
-      this.#running.delete(job.id);
+      // Where the job was another worker's meanwhile, this process may be running it anew.
+      if (this.#running.get(job.id) === interruption) this.#running.delete(job.id);
     }
   }
 
@@ -162,9 +164,9 @@ function stopped(): MemoryError {
 
 /** What is kept with the job: its error's words, and nothing of what it holds (requests, headers, causes). */
 function reportable(error: unknown): Error {
-  if (!(error instanceof Error)) return new Error(String(error));
+  if (!(error instanceof Error)) return new Error(sanitize(String(error)));
   const { code } = toCairnError(error);
-  const kept = new Error(error.message);
+  const kept = new Error(sanitize(error.message));
   kept.stack = "";
   return Object.assign(kept, { code });
 }
