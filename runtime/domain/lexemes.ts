@@ -31,7 +31,11 @@ const QUOTE = 39;
 const COMMA = 44;
 const SPACE = 32;
 
+/** V8 makes a longer part of a string a view of it, which keeps all of it for as long as the part is kept. */
+const LONGEST_COPIED = 12;
+
 function plain(lexeme: string, quoted: boolean): string {
   const unquoted = quoted ? lexeme.replaceAll("''", "'") : lexeme;
-  return unquoted.includes("\\") ? unquoted.replaceAll("\\\\", "\\") : unquoted;
+  const meant = unquoted.includes("\\") ? unquoted.replaceAll("\\\\", "\\") : unquoted;
+  return meant.length > LONGEST_COPIED ? Buffer.from(meant).toString() : meant;
 }

@@ -3,6 +3,7 @@ import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
 import { KnownRow, type RowFacts } from "../../../../../runtime/app/recall/rows/known-row.ts";
 import { RowMemory } from "../../../../../runtime/app/recall/rows/row-memory.ts";
+import { lexemeCounts } from "../../../../../runtime/domain/lexemes.ts";
 
 const MB = 1024 * 1024;
 
@@ -79,6 +80,17 @@ it("takes about as many bytes as it counts", () => {
   const { rows, vectors } = memory.bytes;
   expect(taken).toBeLessThan(1.1 * (rows + vectors));
   expect(taken).toBeGreaterThan(0.6 * (rows + vectors));
+});
+
+it("counts all that its words take, though they were read from texts of 50 kB", () => {
+  const memory = new RowMemory({ rowBytes: 4 * MB, vectorBytes: MB });
+  const before = collected();
+  for (let n = 0; n < 600; n += 1) {
+    const often = (word: number) => `'${word}':${Array.from({ length: 255 }, (_, at) => at * 60 + word).join()}`;
+    const tsvector = `'notwithstanding${n}':16000 ${Array.from({ length: 40 }, (_, word) => often(word)).join(" ")}`;
+    memory.keep(row(n, { words: lexemeCounts(Buffer.from(tsvector).toString()) }));
+  }
+  expect(collected() - before).toBeLessThan(1.5 * memory.bytes.rows);
 });
 
 it("forgets everything when the state of the database is another one", () => {
