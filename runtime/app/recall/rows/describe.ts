@@ -4,6 +4,7 @@ import type { RowRef } from "../matches.ts";
 import type { AnalyzedQuery } from "../query-analysis.ts";
 import { type Place, readChanges } from "./changes.ts";
 import { featuresOf } from "./described.ts";
+import type { KnownRow } from "./known-row.ts";
 import { likenesses } from "./likeness.ts";
 import { loadRows } from "./load.ts";
 import type { RowMemory } from "./row-memory.ts";
@@ -46,12 +47,8 @@ async function remembered(given: Given): Promise<Scene | null> {
   const known = surrounded.flatMap((ref) => scene.row(ref)?.row ?? []);
   const places = known.flatMap(besideOf).filter(({ seq }) => scene.recallMessage(seq) === undefined);
   if (scene.size === 0) return null;
-  const open = known.filter((row) => row.open);
-  const ends = endsOf(
-    open.flatMap(({ facts: { conversationId }, last }) =>
-      conversationId === null ? [] : [{ conversationId, seq: last }],
-    ),
-  );
+  const open = known.filter((row) => row.open).flatMap(endOf);
+  const ends = endsOf(open);
   const rows = scene.all();
   const missing = new Set(unknown);
   const [changes, loading] = await Promise.all([
@@ -78,7 +75,7 @@ async function remembered(given: Given): Promise<Scene | null> {
   const late: Place[] = [];
   for (const [n, end] of ends.entries()) {
     const following = changes.following[n] ?? [];
-    for (const row of open) if (row.facts.conversationId === end.conversationId) row.follow(end.seq, following);
+    for (const { row, seq } of open) if (seq === end.seq) row.follow(following);
     for (const seq of following) if (scene.message(seq) === undefined) late.push({ ...end, seq });
   }
   if (late.length === 0) return scene;
@@ -105,6 +102,12 @@ function wanted({ query, request }: Given) {
     vectors: request.vector !== null,
     head: request.head,
   };
+}
+
+/** What follows this place is to be asked: another search may move the row's last one meanwhile. */
+function endOf(row: KnownRow): (Place & { readonly row: KnownRow })[] {
+  const { conversationId } = row.facts;
+  return conversationId === null ? [] : [{ conversationId, seq: row.last, row }];
 }
 
 /** Each place once. */

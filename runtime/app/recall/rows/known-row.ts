@@ -66,9 +66,12 @@ export class KnownRow {
     return this.#after.at(-1) ?? this.facts.seq;
   }
 
-  /** Takes note of the rows that follow the one with the number `last`, in their order. */
-  follow(last: number, next: readonly number[]): void {
-    if (this.last === last) this.#after = [...this.#after, ...next].slice(0, BESIDE);
+  /**
+   * Takes note of rows that follow: the first ones after the row that was the last when they were asked for. Another search
+   * may have been told of them, or of fewer, meanwhile; each knew all up to its last one.
+   */
+  follow(next: readonly number[]): void {
+    this.#after = [...new Set([...this.#after, ...next])].sort((a, b) => a - b).slice(0, BESIDE);
   }
 
   /** Base importance of its kind. Telling it takes longer than all the rest, so it is told once. */

@@ -11,6 +11,23 @@ const TAIL = [0, 0, 0, 0, 0, 0, 0, 1];
 const at = (minute: number) => new Date(NOW.getTime() - (100 - minute) * 60_000).toISOString();
 const contentsOf = (hits: readonly { readonly content: string }[]) => hits.map(({ content }) => content);
 
+/** The same database; what it answers about the ends of conversations is handed to `hold` before the search has it. */
+function holding(database: Database, hold: () => Promise<void>): Database {
+  return new Proxy(database, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (name === "query") {
+        return async (text: string, values: readonly unknown[]) => {
+          const answer = await target.query(text, values);
+          if (text.includes("select 'end'")) await hold();
+          return answer;
+        };
+      }
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
 /** The same database after its server was started anew. */
 function restarted(database: Database): Database {
   return new Proxy(database, {
@@ -38,6 +55,45 @@ describeEachDatabase("rows that a node remembers", (open) => {
       // Two rows beside a found one count.
       for (const found of hits) expect(contentsOf(found).includes(answer), answer).toBe(n < 2);
     }
+  });
+
+  it("are followed by all that a search was told of, though another one was told less before", async () => {
+    const database = await open({ fresh: true });
+    const memory = new RowMemory();
+    const asked = { query: "where is the marmalade kept", vector: HEAD };
+    const say = (text: string, minute: number) =>
+      write(writerOf(database), "s", [said(text, { createdAt: at(minute) })]);
+    const started = () => {
+      const told = Promise.withResolvers<void>();
+      const goOn = Promise.withResolvers<void>();
+      const held = holding(database, async () => {
+        told.resolve();
+        await goOn.promise;
+      });
+      return { hits: searcher(held, memory)(asked), told: told.promise, goOn: goOn.resolve };
+    };
+    await say("Where is the marmalade kept?", 1);
+    await searcher(database, memory)(asked);
+    await say("On the upper shelf.", 2);
+    const first = started();
+    await first.told;
+    await say("Behind the flour.", 3);
+    const second = started();
+    await second.told;
+    first.goOn();
+    expect(contentsOf(await first.hits)).toContain("On the upper shelf.");
+    second.goOn();
+    expect(contentsOf(await second.hits)).toContain("Behind the flour.");
+  });
+
+  it("are forgotten when another database takes the place of theirs, copied from the same template", async () => {
+    const [one, other] = await Promise.all([open({ fresh: true }), open({ fresh: true })]);
+    const memory = new RowMemory();
+    const shared = "11111111-1111-4111-8111-111111111111";
+    await write(writerOf(one), "s", [said("the marmalade of one", { id: shared })]);
+    await write(writerOf(other), "s", [said("the marmalade of the other", { id: shared })]);
+    expect(contentsOf(await searcher(one, memory)({ query: "marmalade" }))).toEqual(["the marmalade of one"]);
+    expect(contentsOf(await searcher(other, memory)({ query: "marmalade" }))).toEqual(["the marmalade of the other"]);
   });
 
   it("are found by text as soon as they are committed, wherever", async () => {
