@@ -78,6 +78,8 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
 
   interface Use {
     readonly database: Database;
+    /** What it has sent. */
+    readonly sent: readonly Sent[];
     readonly memory: ReturnType<typeof memoryOf>;
     readonly tools: ReturnType<typeof createMemoryTools>;
   }
@@ -86,12 +88,25 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
     const database = recording(plain, sent);
     const vector = await queryVector(plain, 3);
     const memory = memoryOf(database, { embed: async () => vector });
-    return { database, memory, tools: createMemoryTools({ database, memory, clock: systemClock, timezone: "UTC" }) };
+    return {
+      database,
+      sent,
+      memory,
+      tools: createMemoryTools({ database, memory, clock: systemClock, timezone: "UTC" }),
+    };
   }
 
   const search = (query: string, options?: Parameters<Use["memory"]["search"]>[1]) => async (use: Use) => {
     await use.memory.search(query, options);
     await use.memory.settled();
+  };
+  /** The second search remembers rows of the first one, their vectors not, and that some were the last of a conversation. */
+  const twice = (query: string, options: Parameters<Use["memory"]["search"]>[1]) => async (use: Use) => {
+    for (const text of ["the lantern of the harbour", "a lantern in the harbour"])
+      await write(writerOf(use.database), "main:agent:0", [said(text)]);
+    await search(`${query} lantern`, { ...options, mode: "fts" })(use);
+    await write(writerOf(use.database), "main:agent:0", [said("and another one")]);
+    await search(`${query} harbour lantern`, options)(use);
   };
   const rare = corpus.word(30_000);
   const common = corpus.word(3);
@@ -116,6 +131,15 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
   bounded("an agent with few messages", SEARCH, search(corpus.question(6), { agent: "agent-6", mode: "fts" }));
   bounded("a user", SEARCH, search(corpus.question(7), { visibility: user }));
   bounded("the last tenth of the time", SEARCH, search(corpus.question(8), { since: tenth, mode: "fts" }));
+  bounded("remembered rows", SEARCH, async (use) => {
+    await twice(corpus.question(9), {})(use);
+    for (const kind of ["state", "access", "vector", "end"])
+      expect(
+        use.sent.some(({ text }) => text.includes(`select '${kind}'`)),
+        kind,
+      ).toBe(true);
+  });
+  bounded("remembered rows of a user", SEARCH, twice(corpus.question(10), { visibility: user }));
   bounded("the context of a turn", SEARCH, ({ memory }) =>
     memory.getContextForTurn(corpus.question(9), "main", { visibility: user }),
   );
