@@ -2,12 +2,8 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { RowMemory } from "../../../../../runtime/app/recall/rows/row-memory.ts";
 import type { Database } from "../../../../../runtime/contracts/database.ts";
-import type { MemoryHit } from "../../../../../runtime/contracts/memory.ts";
 import { describeEachDatabase } from "../../../../support/databases.ts";
-import { fill, generator, NOW, searcher, textOf, vectorFor } from "./store.ts";
-
-/** The database computes cosines in single precision, the node from the same numbers in double. */
-const TOLERANCE = 5e-6;
+import { expectSame, fill, generator, NOW, searcher, textOf, vectorFor } from "./store.ts";
 
 const MINUTE = 60_000;
 const filters = fc.record(
@@ -64,25 +60,3 @@ describeEachDatabase("a search with remembered rows", (open) => {
     expect(memory.bytes.rows).toBeGreaterThan(100_000);
   });
 });
-
-function expectSame(hits: readonly MemoryHit[], expected: readonly MemoryHit[]): void {
-  expect(hits.map((hit) => ({ ...hit, score: 0, scores: 0 }))).toEqual(
-    inTheOrderOf(hits, expected).map((hit) => ({ ...hit, score: 0, scores: 0 })),
-  );
-  for (const [n, { score, scores }] of hits.entries()) {
-    const other = inTheOrderOf(hits, expected)[n];
-    expect(Math.abs(score - (other?.score ?? 0))).toBeLessThan(TOLERANCE);
-    expect(Math.abs(scores.fts - (other?.scores.fts ?? 0))).toBeLessThan(TOLERANCE);
-    expect(Math.abs(scores.semantic - (other?.scores.semantic ?? 0))).toBeLessThan(TOLERANCE);
-    expect(scores.temporal).toBe(other?.scores.temporal);
-    expect(scores.importance).toBe(other?.scores.importance);
-  }
-}
-
-/** What was expected; hits whose scores differ by less than the tolerance may have changed places. */
-function inTheOrderOf(hits: readonly MemoryHit[], expected: readonly MemoryHit[]): MemoryHit[] {
-  const places = new Map(hits.map(({ id }, n) => [id, n]));
-  return expected.toSorted((a, b) =>
-    Math.abs(a.score - b.score) < TOLERANCE ? (places.get(a.id) ?? -1) - (places.get(b.id) ?? -1) : 0,
-  );
-}

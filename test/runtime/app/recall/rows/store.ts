@@ -1,3 +1,4 @@
+import { expect } from "vitest";
 import { createEmbeddingTable, embeddingTable } from "../../../../../runtime/app/recall/embedding-tables.ts";
 import { RowMemory } from "../../../../../runtime/app/recall/rows/row-memory.ts";
 import { type SearchDeps, type SearchRequest, search } from "../../../../../runtime/app/recall/search.ts";
@@ -145,4 +146,30 @@ export function searcher(database: Database, memory: RowMemory | null = new RowM
     };
     return search(deps, { query, mode: "hybrid", scope: "both", limit: 20, expand: true, filters: {}, ...request });
   };
+}
+
+/** The database computes cosines in single precision, the node from the same numbers in double. */
+const TOLERANCE = 5e-6;
+
+/** The same hits in the same order, with the same scores as far as both are that precise. */
+export function expectSame(hits: readonly MemoryHit[], expected: readonly MemoryHit[]): void {
+  expect(hits.map((hit) => ({ ...hit, score: 0, scores: 0 }))).toEqual(
+    inTheOrderOf(hits, expected).map((hit) => ({ ...hit, score: 0, scores: 0 })),
+  );
+  for (const [n, { score, scores }] of hits.entries()) {
+    const other = inTheOrderOf(hits, expected)[n];
+    expect(Math.abs(score - (other?.score ?? 0))).toBeLessThan(TOLERANCE);
+    expect(Math.abs(scores.fts - (other?.scores.fts ?? 0))).toBeLessThan(TOLERANCE);
+    expect(Math.abs(scores.semantic - (other?.scores.semantic ?? 0))).toBeLessThan(TOLERANCE);
+    expect(scores.temporal).toBe(other?.scores.temporal);
+    expect(scores.importance).toBe(other?.scores.importance);
+  }
+}
+
+/** What was expected; hits whose scores differ by less than the tolerance may have changed places. */
+function inTheOrderOf(hits: readonly MemoryHit[], expected: readonly MemoryHit[]): MemoryHit[] {
+  const places = new Map(hits.map(({ id }, n) => [id, n]));
+  return expected.toSorted((a, b) =>
+    Math.abs(a.score - b.score) < TOLERANCE ? (places.get(a.id) ?? -1) - (places.get(b.id) ?? -1) : 0,
+  );
 }
