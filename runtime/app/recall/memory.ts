@@ -74,6 +74,7 @@ export function createMemory(deps: MemoryDeps): Recall {
     database,
     weights,
     embedQuery,
+    lastModel: { current: null },
     memory: new RowMemory(),
     now: () => clock.now(),
     nextNumber: () => {

@@ -1,4 +1,3 @@
-import type { Database } from "../../contracts/database.ts";
 import { MemoryError } from "../../contracts/errors.ts";
 import type { SearchMode, SearchScope } from "../../contracts/memory.ts";
 import type { RankingInput } from "../../domain/ranking/input.ts";
@@ -6,18 +5,15 @@ import { identifiersIn } from "../../domain/search-terms.ts";
 import { findCandidates } from "./candidates.ts";
 import type { Features } from "./features.ts";
 import type { Filters } from "./filters.ts";
-import { type AnalyzedQuery, analyzeQuery } from "./query-analysis.ts";
+import { analyzeAndEmbed, type QueryVectorDeps } from "./query-vector.ts";
 import type { RowMemory } from "./rows/row-memory.ts";
-import { type Embed, fitted } from "./vectors.ts";
+import { fitted } from "./vectors.ts";
 
 /** What may be relevant to a query by its words and its meaning, with all that the ranking wants to know. */
 
 export type RelevanceMode = Extract<SearchMode, "hybrid" | "fts" | "vector">;
 
-export interface RelevanceDeps {
-  readonly database: Database;
-  /** The query's vector by the current model, or null when there is no model or it cannot be reached now. */
-  readonly embedQuery: (model: AnalyzedQuery["model"], text: string, signal?: AbortSignal) => ReturnType<Embed>;
+export interface RelevanceDeps extends QueryVectorDeps {
   /** What is known of rows already; without it each search reads all of it. */
   readonly memory?: RowMemory;
   readonly now: () => Date;
@@ -42,11 +38,10 @@ const HEAD = 400;
 
 /** Rejects with MEMORY_INVALID_ARGUMENT when vectors are asked for and there are none. */
 export async function findRelevant(deps: RelevanceDeps, request: RelevanceRequest): Promise<RankingInput<Features>> {
-  const { query, mode, scope, filters } = request;
-  const analyzed = await analyzeQuery(deps.database, query, filters);
+  const { query, mode, scope, filters, signal } = request;
+  const { analyzed, embedded } = await analyzeAndEmbed(deps, { query, filters, vector: mode !== "fts", signal });
   const { model } = analyzed;
   if (mode === "vector" && model === null) throw noVectors("no embedding model is configured");
-  const embedded = mode === "fts" || model === null ? null : await deps.embedQuery(model, query, request.signal);
   if (mode === "vector" && embedded === null) throw noVectors("the embedding model cannot be reached");
   const candidates = await findCandidates(deps.database, analyzed, {
     scope,

@@ -4,7 +4,7 @@ import { isoMinute } from "../../domain/time-window.ts";
 import { type CountTokens, fitText } from "../../domain/tokens.ts";
 import { type Candidate, findCandidates, scored } from "./candidates.ts";
 import type { Filters } from "./filters.ts";
-import { analyzeQuery } from "./query-analysis.ts";
+import { analyzeAndEmbed } from "./query-vector.ts";
 import { rank } from "./ranking.ts";
 import type { SearchDeps } from "./search.ts";
 import { fitted } from "./vectors.ts";
@@ -54,10 +54,9 @@ export async function contextForTurn(deps: ContextDeps, request: ContextRequest)
 async function related(deps: ContextDeps, request: ContextRequest): Promise<Candidate[]> {
   const { database } = deps;
   const query = request.query.slice(0, MAX_QUERY_UNITS);
-  const { filters } = request;
-  const analyzed = await analyzeQuery(database, query, filters);
+  const { filters, signal } = request;
+  const { analyzed, embedded } = await analyzeAndEmbed(deps, { query, filters, vector: true, signal });
   const { model } = analyzed;
-  const embedded = model === null ? null : await deps.embedQuery(model, query, request.signal);
   const vector = model === null || embedded === null ? null : fitted(embedded, model.dimensions);
   const found = await findCandidates(database, analyzed, {
     scope: "both",

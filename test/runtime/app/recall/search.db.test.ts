@@ -313,4 +313,78 @@ describeEachDatabase("search by vectors", (open) => {
     await expect(memory.search("desk", { mode: "vector" })).rejects.toMatchObject({ code: "MEMORY_INVALID_ARGUMENT" });
     await memory.settled();
   });
+
+  it("asks for the vector while the words are analyzed, once it knows by which model", async () => {
+    const database = await withVectors();
+    let analysis: Promise<unknown> = Promise.resolve();
+    const held: Database = {
+      ...database,
+      async query(text: string, values?: readonly unknown[]) {
+        if (text.includes("search_totals")) await analysis;
+        return database.query(text, values);
+      },
+    } as Database;
+    const asked = Promise.withResolvers<void>();
+    const memory = memoryOf(held, {
+      embed: async (text) => {
+        if (text === "second") asked.resolve();
+        return [1, 0, 0];
+      },
+    });
+    await memory.search("first");
+    // The analysis goes on once the encoder was asked.
+    analysis = asked.promise;
+    expect(contents(await memory.search("second"))).toEqual(["sea", "ship", "desk"]);
+    await memory.settled();
+  });
+
+  it("asks again when another model has become the current one", async () => {
+    const database = await withVectors();
+    const asked: (string | undefined)[] = [];
+    const memory = memoryOf(database, {
+      embed: async (_, __, model) => {
+        asked.push(model?.name);
+        return [1, 0, 0];
+      },
+    });
+    await memory.search("ocean");
+    await database.query("update embedding_models set name = 'other'");
+    expect(contents(await memory.search("ocean"))).toEqual(["sea", "ship", "desk"]);
+    await memory.search("ocean", { mode: "fts" });
+    expect(asked).toEqual(["tiny", "tiny", "other"]);
+    await database.query("update embedding_models set current = false");
+    await expect(memory.search("ocean", { mode: "vector" })).rejects.toMatchObject({ code: "MEMORY_INVALID_ARGUMENT" });
+    await memory.settled();
+  });
+
+  it("tells of an analysis that fails, and of no vector that fails after it", async () => {
+    const database = await withVectors();
+    let failing = false;
+    const held: Database = {
+      ...database,
+      async query(text: string, values?: readonly unknown[]) {
+        if (failing && text.includes("search_totals")) throw new Error("the store is away");
+        return database.query(text, values);
+      },
+    } as Database;
+    const caller = new AbortController();
+    const gone = Promise.withResolvers<void>();
+    const memory = memoryOf(held, {
+      embed: async (_, signal) => {
+        if (!failing) return [1, 0, 0];
+        return new Promise((_, reject) => {
+          signal?.addEventListener("abort", () => {
+            reject(signal.reason);
+            gone.resolve();
+          });
+        });
+      },
+    });
+    await memory.search("ocean");
+    failing = true;
+    await expect(memory.search("ocean", { signal: caller.signal })).rejects.toThrow("the store is away");
+    caller.abort();
+    await gone.promise;
+    await memory.settled();
+  });
 });
