@@ -284,5 +284,13 @@ function isConflict(error: unknown): boolean {
 }
 
 function isOfTheStore(error: unknown): boolean {
-  return error instanceof CairnError && error.code.startsWith("MEMORY_") && error.code !== "MEMORY_SUMMARY_UNUSABLE";
+  if (!(error instanceof CairnError) || !error.code.startsWith("MEMORY_")) return false;
+  return error.code !== "MEMORY_SUMMARY_UNUSABLE" && !REFUSED_DATA.test(sqlStateOf(error));
+}
+
+/** SQLSTATE classes of what the store refuses for what it holds, or for its size: that is the conversation's own. */
+const REFUSED_DATA = /^(?:22|54)/;
+
+function sqlStateOf({ details: { cause } }: CairnError): string {
+  return cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "";
 }

@@ -2,6 +2,7 @@ import { CairnError, ProviderError } from "../../../contracts/errors.ts";
 import type { Logger } from "../../../contracts/ports.ts";
 import type { Provider } from "../../../contracts/provider.ts";
 import type { TextAnswer, TextModel, TextRequest } from "../../../contracts/text-model.ts";
+import { sanitize } from "../../../domain/cap.ts";
 import { withoutReasoning } from "./reasoning.ts";
 
 export interface TextModelDeps {
@@ -46,7 +47,8 @@ export class ChatCompletionsTextModel implements TextModel {
       if (chunk.type === "text") answer += chunk.text;
       if (chunk.type !== "end") continue;
       if (chunk.stopReason === "refusal") throw this.#refused();
-      const text = withoutReasoning(answer);
+      // It will be stored, and the store refuses some characters.
+      const text = sanitize(withoutReasoning(answer));
       const truncated = chunk.stopReason === "length";
       if (text === "") throw this.#empty(truncated);
       const { inputTokens } = chunk.usage;

@@ -152,6 +152,31 @@ describeEachDatabase("compaction, when something fails,", (open) => {
     await compactor.run(never);
   });
 
+  it("stores a summary without the characters that no store takes", async () => {
+    const database = await open();
+    const id = await talk(database, "odd answer", 10);
+    const fake = await fakeModel({ fault: () => ({ kind: "says", text: "They talked\0 about it." }) });
+    expect(await compactorOf(database, fake).run(never)).toMatchObject({ stored: { leaf: 1 }, failed: 0 });
+    expect(await summariesOf(database, id)).toMatchObject([{ content: "They talked\ufffd about it." }]);
+  });
+
+  it("blames the conversation whose summary the store refuses for what it holds: all others are summarized", async () => {
+    const database = await open({ fresh: true });
+    const bad = await talk(database, "refused", 10);
+    await database.script(
+      `create function refuse() returns trigger language plpgsql as
+         $$ begin raise exception 'too long for an index' using errcode = '54000'; end $$;
+       create trigger refuse before insert on summaries for each row when (new.conversation_id = '${bad}')
+         execute function refuse()`,
+    );
+    const good = [];
+    for (let n = 0; n < 4; n += 1) good.push(await talk(database, `taken ${n}`, 10));
+    const compactor = compactorOf(database, await fakeModel());
+    expect(await compactor.run(never)).toMatchObject({ stored: { leaf: 4 }, failed: 1, away: null });
+    expect(await workOf(database, bad)).toMatchObject({ attempts: 1, claimed: false, due: true });
+    for (const id of good) expect(await summariesOf(database, id)).toHaveLength(1);
+  });
+
   it("goes on with the others while the model hangs at one conversation, and ends its request when the node stops", async () => {
     const database = await open();
     const hangs = await talk(database, "hangs", 10, "abyss");
@@ -195,7 +220,7 @@ describeEachDatabase("compaction, when something fails,", (open) => {
 
   it("sends less at a time to a model whose window is smaller than configured", async () => {
     const database = await open();
-    const entries = Array.from({ length: 60 }, (_, n) => said(`${n}: ${"ice on the harbour, ".repeat(60)}`));
+    const entries = Array.from({ length: 70 }, (_, n) => said(`${n}: ${"ice on the harbour, ".repeat(60)}`));
     const id = await writeInParts(database, "small window", entries);
     const fake = await fakeModel({
       fault: ({ lastUser }) =>
@@ -206,12 +231,12 @@ describeEachDatabase("compaction, when something fails,", (open) => {
     expect(await compactorOf(database, fake, { parallel: 1 }).run(never)).toMatchObject({ failed: 0, away: null });
     const leaves = await summariesOf(database, id);
     expect(leaves.flatMap(({ sources }) => sources)).toEqual(entries.map(({ content }) => content));
-    expect(await counted(database, id)).toEqual({ twice: 0, never: 0, once: 60 });
+    expect(await counted(database, id)).toEqual({ twice: 0, never: 0, once: 70 });
   });
 
   it("sends no less of the others where one conversation alone is too long for the model, and asks it no more than needed", async () => {
     const database = await open({ fresh: true });
-    const long = (text: string) => Array.from({ length: 60 }, (_, n) => said(`${n}: ${`${text} `.repeat(60)}`));
+    const long = (text: string) => Array.from({ length: 70 }, (_, n) => said(`${n}: ${`${text} `.repeat(60)}`));
     const dense = await writeInParts(database, "dense", long("dense on the harbour,"));
     const refused = { kind: "status", status: 400, message: "This model's maximum context length is 20000." } as const;
     let refusals = 0;
@@ -229,8 +254,8 @@ describeEachDatabase("compaction, when something fails,", (open) => {
     expect(refusals).toBe(3);
     const other = await writeInParts(database, "other", long("ice on the harbour,"));
     expect(await compactor.run(never)).toMatchObject({ stored: { leaf: 1 }, failed: 0 });
-    expect((await summariesOf(database, other)).map(({ sources }) => sources.length)).toEqual([60]);
-    expect(await counted(database)).toEqual({ twice: 0, never: 0, once: 120 });
+    expect((await summariesOf(database, other)).map(({ sources }) => sources.length)).toEqual([70]);
+    expect(await counted(database)).toEqual({ twice: 0, never: 0, once: 140 });
   });
 
   it("notices a server that reads only the end of what it is sent, and blames no conversation", async () => {
