@@ -19,9 +19,8 @@ export type LoadLibrary = () => Promise<Library>;
 export const LIBRARY = "@huggingface/transformers";
 
 export const loadLibrary: LoadLibrary = async () => {
-  // Named by a value, so that nothing looks for it before it is wanted.
-  const name: string = LIBRARY;
-  const found: unknown = await import(name);
+  // By its address, so that nothing looks for it before it is wanted, and Node itself says where it is not installed.
+  const found: unknown = await import(import.meta.resolve(LIBRARY));
   // The package's own types are as absent as the package; what is used of it is declared above.
   return found as Library;
 };
