@@ -39,8 +39,11 @@ export interface Loading {
   readonly rows: readonly Loaded[];
 }
 
-/** The words of a longer text are many: only those of the query are asked for, at each search anew. In characters. */
-const LONG = 100_000;
+/**
+ * Longer than anything that is captured; in characters. Reading all words of such a text would take milliseconds: only those
+ * of the query are asked for, at each search anew.
+ */
+const LONG = 20_000;
 
 interface Row
   extends Pick<RowFacts, "kind" | "id" | "agent" | "channel" | "role" | "depth" | "length" | "head" | "whole"> {
