@@ -28,6 +28,8 @@ export interface Comparison {
 export interface Ledger {
   /** Call when the row has been acknowledged. */
   acknowledged(row: Sent): void;
+  /** Call when the row's turn has ended with an error: it may be stored then, once and as it was sent. */
+  failed(row: Sent): void;
   readonly size: number;
   compare(client: pg.Client): Promise<Comparison>;
 }
@@ -44,8 +46,13 @@ export function mark(kind: string, writer: number, n: number): string {
 export function createLedger(): Ledger {
   // Hashes, not texts: hours of rows must fit in memory.
   const expected = new Map<string, string>();
+  const uncertain = new Set<string>();
   return {
     acknowledged: (row) => void expected.set(row.mark, hashOf(row)),
+    failed(row) {
+      expected.set(row.mark, hashOf(row));
+      uncertain.add(row.mark);
+    },
     get size() {
       return expected.size;
     },
@@ -79,7 +86,7 @@ export function createLedger(): Ledger {
       return {
         sent: expected.size,
         stored,
-        missing: [...expected.keys()].filter((one) => !seen.has(one)),
+        missing: [...expected.keys()].filter((one) => !seen.has(one) && !uncertain.has(one)),
         doubled: [...seen].filter(([, times]) => times > 1).map(([one]) => one),
         changed,
         unknown,

@@ -80,8 +80,10 @@ export async function takeTurns(writer: number, deps: WriterDeps): Promise<void>
     const content = `[${id}] ${messageText(n)}`;
     const one = { mark: id, role: "user", content, toolName: null, toolResult: null };
     const body = { session, user: "soak", text: one.content };
-    await post("/api/agents/main/messages", body, deps, { "idempotency-key": one.mark });
-    deps.ledger.acknowledged({ ...one, sessionKey: keyOf(session) });
+    const end = await post("/api/agents/main/messages", body, deps, { "idempotency-key": one.mark });
+    const sent = { ...one, sessionKey: keyOf(session) };
+    if (end === "done") deps.ledger.acknowledged(sent);
+    else deps.ledger.failed(sent);
   }
 }
 
@@ -120,12 +122,13 @@ async function post(
   body: unknown,
   deps: WriterDeps,
   headers: Record<string, string> = {},
-): Promise<void> {
+): Promise<"done" | "turn failed"> {
   const text = JSON.stringify(body);
   for (let attempt = 0; ; attempt += 1) {
     deps.signal.throwIfAborted();
     const failure = await attemptOnce(new URL(path, deps.url()), text, headers, deps.signal);
-    if (failure === null) return;
+    if (failure === null) return "done";
+    if (failure.turnEnded) return "turn failed";
     if (failure.final || attempt >= MOST_ATTEMPTS) throw new Error(`${path}: ${failure.why}`);
     deps.onRetry();
     await sleep(PAUSE_MS, undefined, { signal: deps.signal });
@@ -144,9 +147,11 @@ async function attemptOnce(url: URL, body: string, headers: Record<string, strin
     if (response.ok) return null;
     // A repeat that meets the first attempt still under way, and whatever may pass.
     const passes = response.status >= 500 || response.status === 409 || response.status === 429;
-    return { final: !passes, why: `${response.status} ${answer.slice(0, 500)}` };
+    // Its turn has ended so, and a repeat is told the same.
+    const turnEnded = response.status >= 500 && /"turn_id":/.test(answer);
+    return { final: !passes, turnEnded, why: `${response.status} ${answer.slice(0, 500)}` };
   } catch (error) {
     signal.throwIfAborted();
-    return { final: false, why: String(error) };
+    return { final: false, turnEnded: false, why: String(error) };
   }
 }
