@@ -27,7 +27,7 @@ const PAUSE_MS = 30_000;
 const QUIET_MS = 20_000;
 const AWAY_MS = 2_000;
 const SEARCH_EVERY_MS = 100;
-/** A worker that was killed keeps what it had taken for five minutes. */
+/** Far more than workers need on a busy machine to take up what killed ones had, which they do within half a minute. */
 const STUCK_MS = 420_000;
 const DIMENSIONS = 64;
 const SUMMARY_CHARACTERS = 8_000;
