@@ -28,15 +28,18 @@ export interface EnqueueOptions {
   readonly over?: Queryable;
 }
 
+/** Exact up to 10,000 of a state; more are not counted whenever somebody asks. */
 export interface QueueState {
   readonly queue: QueueName;
+  /** Beyond 10,000: as they were last counted, about once a minute while a node runs, and at least 10,000. */
   readonly waiting: number;
   readonly active: number;
+  /** As `waiting`. */
   readonly failed: number;
-  /** Of the last day; no more than 10,000 are counted. */
+  /** Of the last day; 10,000 stands for any more. */
   readonly completed: number;
   readonly last_error: string | null;
-  /** Milliseconds for which the oldest waiting job has been due; null where none is. */
+  /** Milliseconds for which the oldest of the next 10,000 waiting jobs has been due; null where none is. */
   readonly oldest_waiting_ms: number | null;
 }
 

@@ -12,14 +12,14 @@ const taskSchema = z.enum(Object.values(QUEUES));
 
 const queueSchema = z.object({
   queue: z.string(),
-  waiting: z.number(),
+  waiting: z.number().describe("Exact up to 10,000; more are as they were last counted, about once a minute."),
   active: z.number(),
   failed: z
     .number()
     .describe(
       "Work that has used up its attempts and stays until it is retried: dead jobs, and rows without a vector.",
     ),
-  completed: z.number(),
+  completed: z.number().describe("Of the last day; 10,000 stands for any more."),
   last_error: z.string().nullable().describe("Of the one that failed last."),
   oldest_waiting_ms: z.number().nullable().describe("For how long the oldest waiting job has been due; null: none is."),
 });

@@ -5,7 +5,7 @@ import { COMPLETED_KEPT_S, QUEUE_NAMES, settingsOf } from "./queue-policy.ts";
 
 /** Our own statements over pg-boss's table: what it has no call for, or does otherwise than an operator expects. */
 
-/** Completed jobs that are counted in a queue: the answer is asked for every few seconds, and nobody needs more of it. */
+/** Jobs of one state that are counted in a queue: the answer is asked for every few seconds, however long the queues are. */
 const MOST_COUNTED = 10_000;
 const BUILD_TIMEOUT_MS = 600_000;
 
@@ -19,35 +19,50 @@ export function ownKey(id: string): string {
   return `${OWN_KEY}${id}`;
 }
 
-/** Counts and the newest error of each queue; all zero where pg-boss never ran. */
+/**
+ * Counts and the newest error of each queue; all zero where pg-boss never ran. What is beyond MOST_COUNTED is not read: of
+ * waiting and dead jobs pg-boss's own count is told there, which it takes about once a minute, and of waiting ones the first to be
+ * fetched say how long the oldest has been due.
+ */
 export async function queueStates(database: Database): Promise<readonly QueueState[]> {
   const states = new Map<string, Omit<QueueState, "queue">>();
   if (await installed(database)) {
-    const { rows } = await database.query<Omit<QueueState, "queue"> & { name: string }>(
-      `select q.name, w.waiting, a.active, f.failed, c.completed, e.error as "last_error", w.oldest as "oldest_waiting_ms"
+    for (const { name, ...state } of await counted(database)) states.set(name, state);
+  }
+  const none = { waiting: 0, active: 0, failed: 0, completed: 0, last_error: null, oldest_waiting_ms: null };
+  return QUEUE_NAMES.map((queue) => ({ queue, ...(states.get(queue) ?? none) }));
+}
+
+function counted(database: Database): Promise<readonly (Omit<QueueState, "queue"> & { readonly name: string })[]> {
+  const counting = (state: string) =>
+    `cross join lateral (
+       select count(*)::int as ${state} from (
+         select from pgboss.job where name = q.name and state = '${state}' order by completed_on limit ${MOST_COUNTED}) as first) as ${state}_jobs`;
+  return database.transaction(async (tx) => {
+    // Each count walks an index as far as it needs to. The planner, which knows of no queue that it has none of a state, would
+    // rather read all jobs until it has as many.
+    await tx.query("select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)");
+    const { rows } = await tx.query<Omit<QueueState, "queue"> & { name: string }>(
+      `select q.name, active, completed, e.error as "last_error", oldest as "oldest_waiting_ms",
+         case when waiting < ${MOST_COUNTED} then waiting else greatest(waiting, own.queued_count) end as waiting,
+         case when failed < ${MOST_COUNTED} then failed else greatest(failed, own.failed_count) end as failed
          from unnest($1::text[]) as q(name)
+         left join pgboss.queue own on own.name = q.name
+        ${counting("active")} ${counting("failed")} ${counting("completed")}
         cross join lateral (
           select count(*)::int as waiting,
                  (extract(epoch from now() - min(greatest(created_on, start_after)) filter (where start_after <= now()))
                    * 1000)::float8 as oldest
-            from pgboss.job where name = q.name and state < 'active' and not blocked) w
-        cross join lateral (
-          select count(*)::int as active from pgboss.job where name = q.name and state = 'active') a
-        cross join lateral (
-          select count(*)::int as failed from pgboss.job where name = q.name and state = 'failed') f
-        cross join lateral (
-          select count(*)::int as completed from (
-            select 1 from pgboss.job where name = q.name and state = 'completed' limit ${MOST_COUNTED}) as counted) c
+            from (select created_on, start_after from pgboss.job where name = q.name and state < 'active' and not blocked
+                   order by priority desc, created_on limit ${MOST_COUNTED}) as first) w
          left join lateral (
            select coalesce(output->>'message', output->'value'->>'message', output::text) as error
              from pgboss.job where name = q.name and state = 'failed' and completed_on is not null
             order by completed_on desc limit 1) e on true`,
       [QUEUE_NAMES],
     );
-    for (const { name, ...state } of rows) states.set(name, state);
-  }
-  const none = { waiting: 0, active: 0, failed: 0, completed: 0, last_error: null, oldest_waiting_ms: null };
-  return QUEUE_NAMES.map((queue) => ({ queue, ...(states.get(queue) ?? none) }));
+    return rows;
+  });
 }
 
 /** By queue and state: what is counted, swept and looked for here would else be found by reading every job. */
