@@ -21,8 +21,8 @@ export type EmbeddingFault =
   | { readonly kind: "uneven" }
   | { readonly kind: "dimensions"; readonly dimensions: number }
   | { readonly kind: "garbage" }
-  /** Answers once `release` is called. */
-  | { readonly kind: "hold" };
+  /** Answers once `release` is called, or does then what else it is told. */
+  | { readonly kind: "hold"; readonly next?: EmbeddingFault };
 
 export interface EmbeddingRequest {
   readonly path: string;
@@ -70,9 +70,12 @@ export async function startFakeEncoder(options: FakeEncoderOptions = {}): Promis
     requests.push(request);
     const isOllama = path === "/api/embed";
     if (!isOllama && path !== "/v1/embeddings") return send(response, 404, { error: { message: `no route ${path}` } });
-    const found = fault?.(request);
+    let found = fault?.(request);
+    if (found?.kind === "hold") {
+      await released.promise;
+      found = found.next;
+    }
     if (found?.kind === "hang") return;
-    if (found?.kind === "hold") await released.promise;
     if (found?.kind === "garbage") return void response.end("<!doctype html><title>Welcome</title>");
     if (found?.kind === "status") {
       const message = found.message ?? `The fake was told to fail with ${found.status}.`;
@@ -88,7 +91,7 @@ export async function startFakeEncoder(options: FakeEncoderOptions = {}): Promis
     const middle = vectors[Math.floor(vectors.length / 2)];
     if (found?.kind === "infinity") middle?.splice(0, 1, "Infinity");
     if (found?.kind === "uneven") middle?.pop();
-    if (found === undefined || found.kind === "hold") encoded.push(...texts);
+    if (found === undefined) encoded.push(...texts);
     const json = JSON.stringify(
       isOllama
         ? { model, embeddings: vectors }

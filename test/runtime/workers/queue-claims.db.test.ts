@@ -119,6 +119,27 @@ describeEachDatabase("whose a job is", (open) => {
     await other.stop(1_000);
   });
 
+  it.each(["done", "failed", "away"] as const)(
+    "notes no end (%s) of a run that was overtaken, while the next one runs and after it",
+    async (outcome) => {
+      const id = await runningElsewhere(`overtaken: ${outcome}`, 60);
+      let now = 0;
+      const jobs = new SilentJobs({ database, running: () => [], monotonic: () => now });
+      await jobs.look();
+      now += 5_000;
+      expect(await jobs.look()).toBe(1);
+      // As the next fetch does.
+      await database.query("update pgboss.job set state = 'active', retry_count = retry_count + 1 where id = $1", [id]);
+      const ended = { queue: QUEUES.extractWiki, id, attempt: 0, outcome, message: "of the one before" };
+      const before = await jobOf(id);
+      expect(await noteEnds(database, [ended])).toBe(0);
+      expect(await jobOf(id)).toEqual(before);
+      expect(await noteEnds(database, [{ ...ended, attempt: 1, outcome: "done", message: null }])).toBe(1);
+      expect(await noteEnds(database, [ended])).toBe(0);
+      expect(await jobOf(id)).toMatchObject({ state: "completed", retry_count: 1, message: null });
+    },
+  );
+
   it("gives a job up under which the store goes away time and again", async () => {
     const id = await runningElsewhere("crashes", 0);
     let tries = 0;

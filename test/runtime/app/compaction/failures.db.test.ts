@@ -4,7 +4,8 @@ import { expect, it } from "vitest";
 import { givenUpConversations, retryConversations } from "../../../../runtime/app/compaction/given-up.ts";
 import { compactionStatus } from "../../../../runtime/app/compaction/status.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
-import { MemoryError } from "../../../../runtime/contracts/errors.ts";
+import { MemoryError, ProviderError } from "../../../../runtime/contracts/errors.ts";
+import type { TextModel } from "../../../../runtime/contracts/text-model.ts";
 import { MAX_ATTEMPTS } from "../../../../runtime/domain/summaries/steps.ts";
 import { answerFrom } from "../../../fakes/chat-completions/answer.ts";
 import type { TextFault } from "../../../fakes/chat-completions/index.ts";
@@ -150,6 +151,34 @@ describeEachDatabase("compaction, when something fails,", (open) => {
     fake.setFault(undefined);
     await makeDue(database);
     await compactor.run(never);
+  });
+
+  it("writes down why a conversation failed, and why the model is away, also where the store cannot hold the words", async () => {
+    const database = await open();
+    const bad = await talk(database, "odd complaint", 10, "unspeakable");
+    let awayFromAll = false;
+    const model: TextModel = {
+      model: "writer",
+      async complete({ user }) {
+        if (awayFromAll || user.includes("unspeakable"))
+          throw new ProviderError("PROVIDER_SERVER_ERROR", "What is \0?");
+        return { text: answerFrom({ lastUser: user }), truncated: false };
+      },
+    };
+    const compactor = compactorOf(database, await fakeModel(), { model });
+    expect(await compactor.run(never)).toMatchObject({ failed: 1, away: null });
+    const error = "What is \ufffd?";
+    expect(await workOf(database, bad)).toMatchObject({ attempts: 1, error, claimed: false, due: true });
+    awayFromAll = true;
+    const other = await talk(database, "complains at everything", 10);
+    expect(await compactor.run(never)).toMatchObject({ failed: 0, away: { code: "PROVIDER_SERVER_ERROR" } });
+    expect(await compactionStatus(database)).toMatchObject({ last_error: error });
+    expect(await workOf(database, other)).toMatchObject({ attempts: 0, claimed: false, due: true });
+    await makeDue(database);
+    expect(await compactorOf(database, await fakeModel()).run(never)).toMatchObject({
+      stored: { leaf: 2 },
+      away: null,
+    });
   });
 
   it("stores a summary without the characters that no store takes", async () => {

@@ -1,6 +1,5 @@
 /** Every record gets its vector once, whoever works on it and whatever happens meanwhile. */
 
-import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { v7 } from "uuid";
 import { expect, it } from "vitest";
@@ -8,29 +7,8 @@ import { memoryStats } from "../../../../runtime/app/recall/stats.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { openPostgres } from "../../../../runtime/plugins/memory/postgres/index.ts";
 import { createPostgresCopy, describeEachDatabase, silent } from "../../../support/databases.ts";
-import { absent } from "../../../support/faults/absent-database.ts";
 import { said, write, writerOf } from "../../../support/memory.ts";
-import { embedderOf, fakeEncoder, makeDue, models, never, work } from "./support.ts";
-
-/** So many messages of different words. */
-async function fill(database: Database, count: number, word = "message"): Promise<string[]> {
-  const entries = Array.from({ length: count }, (_, index) => said(`${word} number ${index}`));
-  const { rows } = await write(writerOf(database), `s:${randomUUID()}`, entries);
-  return rows.map(({ id }) => id);
-}
-
-/** The same database, for a test that has a part of it behave otherwise. */
-function through(database: Database): Database {
-  return {
-    backend: database.backend,
-    query: (text, values, options) => database.query(text, values, options),
-    transaction: (work, options) => database.transaction(work, options),
-    script: (sql, options) => database.script(sql, options),
-    listen: (channel, handler) => database.listen(channel, handler),
-    status: () => database.status(),
-    close: () => database.close(),
-  };
-}
+import { embedderOf, fakeEncoder, fill, models, never, through, work } from "./support.ts";
 
 const all = { visibility: { all: true } } as const;
 
@@ -102,107 +80,6 @@ describeEachDatabase("embedding", (open, backend) => {
     expect(await work(database)).toEqual([]);
   });
 
-  it("gives its rows back when it is aborted in the middle of a request", async () => {
-    const database = await open({ fresh: true });
-    const fake = await fakeEncoder();
-    await fill(database, 20);
-    fake.setFault(({ texts }) => (texts.length > 1 ? { kind: "hang" } : undefined));
-    const stop = new AbortController();
-    const running = embedderOf(database, fake).run(stop.signal);
-    await expect.poll(() => fake.requests.some(({ texts }) => texts.length > 1)).toBe(true);
-    stop.abort(new Error("the node stops"));
-    await expect(running).rejects.toThrow("the node stops");
-    expect((await work(database)).filter(({ claimed }) => claimed)).toEqual([]);
-    fake.setFault(undefined);
-    expect(await embedderOf(database, fake).run(never)).toMatchObject({ embedded: 20, failed: 0 });
-    expect(await work(database)).toEqual([]);
-  });
-
-  it("takes the rows of a worker that died once its claim is over", async () => {
-    const database = await open({ fresh: true });
-    const fake = await fakeEncoder();
-    await fill(database, 4);
-    const embedder = embedderOf(database, fake);
-    await embedder.run(never);
-    const [dead] = await fill(database, 1, "claimed");
-    const claim = (until: string) =>
-      database.query(
-        `insert into embedding_work (model_id, kind, id, claimed_by, claimed_until)
-         values (1, 'message', $1, $2, now() + $3::interval)
-         on conflict (model_id, kind, id) do update set claimed_until = excluded.claimed_until`,
-        [dead, v7(), until],
-      );
-    await claim("1 minute");
-    expect(await embedder.run(never)).toMatchObject({ embedded: 0 });
-    await claim("-1 second");
-    expect(await embedder.run(never)).toMatchObject({ embedded: 1 });
-  });
-
-  it("gives back, once the store is there again, what it had claimed before that went away", async () => {
-    const database = await open({ fresh: true });
-    const fake = await fakeEncoder();
-    await fill(database, 20);
-    fake.setFault(({ texts }) => (texts.length > 1 ? { kind: "hold" } : undefined));
-    const store = absent(database);
-    const embedder = embedderOf(store.database, fake);
-    const running = embedder.run(never);
-    await expect.poll(() => fake.requests.some(({ texts }) => texts.length > 1)).toBe(true);
-    store.leave();
-    fake.setFault(undefined);
-    fake.release();
-    await expect(running).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
-    await expect(embedder.run(never)).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
-    expect((await work(database)).some(({ claimed }) => claimed)).toBe(true);
-    const [others] = await fill(database, 1, "claimed by a living one");
-    await database.query(
-      `insert into embedding_work (model_id, kind, id, claimed_by, claimed_until)
-       values (1, 'message', $1, $2, now() + interval '1 hour')`,
-      [others, v7()],
-    );
-    store.come();
-    expect(await embedder.run(never)).toMatchObject({ embedded: 20, failed: 0 });
-    expect(await work(database)).toMatchObject([{ id: others, claimed: true }]);
-  });
-
-  it("waits 5, 10 and 15 seconds for an encoder that is away, blames no row, and goes on when it is back", async () => {
-    const database = await open({ fresh: true });
-    const fake = await fakeEncoder();
-    const embedder = embedderOf(database, fake);
-    await fill(database, 2);
-    await embedder.run(never);
-    await fill(database, 10, "more");
-    fake.setFault(() => ({ kind: "status", status: 500 }));
-    expect(await embedder.run(never)).toMatchObject({
-      embedded: 0,
-      failed: 0,
-      away: { code: "PROVIDER_SERVER_ERROR" },
-    });
-    expect(embedder.pauses).toEqual([5_000, 10_000, 15_000]);
-    expect((await work(database)).every(({ attempts, claimed, due }) => attempts === 0 && !claimed && due)).toBe(true);
-    const { embedding_queue_depth: depth } = await memoryStats(database, undefined, all);
-    expect(depth).toBe(10);
-    fake.setFault(undefined);
-    expect(await embedder.run(never)).toMatchObject({ embedded: 10, away: null });
-  });
-
-  it("keeps what a batch brought before the encoder went away", async () => {
-    const database = await open({ fresh: true });
-    const fake = await fakeEncoder();
-    await fill(database, 24);
-    let answered = 0;
-    fake.setFault(({ texts }) => {
-      if (texts.length > 1) answered += 1;
-      return answered > 1 ? { kind: "status", status: 503 } : undefined;
-    });
-    const embedder = embedderOf(database, fake);
-    expect(await embedder.run(never)).toMatchObject({ embedded: 8, away: { code: "PROVIDER_OVERLOADED" } });
-    // Two batches may have met it; one of them waits for both, and asks again three times.
-    expect(embedder.pauses).toEqual([5_000, 10_000, 15_000]);
-    expect(fake.requests.filter(({ texts }) => texts.length > 1).length).toBeLessThanOrEqual(1 + 2 + 3);
-    fake.setFault(undefined);
-    expect(await embedderOf(database, fake).run(never)).toMatchObject({ embedded: 16 });
-  });
-
   it("has the next batches with the encoder before the last one's vectors are stored, six of them at most in hand", async () => {
     const database = await open({ fresh: true });
     const fake = await fakeEncoder();
@@ -231,19 +108,25 @@ describeEachDatabase("embedding", (open, backend) => {
   ])("sees to it that %s", async (_, tookMs, most) => {
     const database = await open({ fresh: true });
     const fake = await fakeEncoder();
-    const embedder = embedderOf(database, fake);
+    let now = 0;
+    const embedder = embedderOf(database, fake, { clock: { now: () => new Date(), monotonic: () => now } });
     await fill(database, 64);
-    let atOnce = 0;
-    fake.setFault(({ texts }) => {
-      atOnce = Math.max(atOnce, fake.open());
-      if (texts.length > 1) embedder.pass(tookMs);
-      return fake.requests.length === 4 && most > 1 ? { kind: "hold" } : undefined;
+    // The first one learns the dimensions; two batches follow.
+    const answered = 3;
+    fake.setFault(() => {
+      now += tookMs;
+      return fake.requests.length > answered ? { kind: "hold" } : undefined;
     });
     const running = embedder.run(never);
-    if (most > 1) await expect.poll(() => fake.requests.length).toBeGreaterThan(4);
+    // Six batches are in hand: whatever may be asked has been asked.
+    const claimed = async () => (await work(database)).filter((row) => row.claimed).length;
+    await expect.poll(claimed).toBe(48);
+    await expect.poll(() => fake.requests.length).toBe(answered + most);
+    await database.query("select pg_sleep(0.2)");
+    expect(fake.requests).toHaveLength(answered + most);
+    fake.setFault(undefined);
     fake.release();
     expect(await running).toMatchObject({ embedded: 64, failed: 0 });
-    expect(atOnce).toBe(most);
   });
 
   it("keeps no more of long texts in hand than a batch", async () => {
@@ -260,73 +143,6 @@ describeEachDatabase("embedding", (open, backend) => {
     stop.abort(new Error("enough"));
     await expect(running).rejects.toThrow("enough");
     expect((await work(database)).filter(({ claimed }) => claimed)).toHaveLength(0);
-  });
-
-  it("ends when vectors cannot be stored, and gives every row back that it has in hand", async () => {
-    const database = await open({ fresh: true });
-    const fake = await fakeEncoder();
-    await fill(database, 80);
-    const broken: Database = {
-      ...through(database),
-      async query(text, values, options) {
-        if (text.includes("insert into embeddings_")) throw new Error("the disk is full");
-        return database.query(text, values, options);
-      },
-    };
-    await expect(embedderOf(broken, fake).run(never)).rejects.toThrow("the disk is full");
-    expect(fake.open()).toBe(0);
-    expect((await work(database)).filter(({ claimed }) => claimed)).toEqual([]);
-    expect(await embedderOf(database, fake).run(never)).toMatchObject({ embedded: 80, failed: 0 });
-  });
-
-  const poisons = [
-    ["HTTP 500", { kind: "status", status: 500 }],
-    ["HTTP 400", { kind: "status", status: 400 }],
-    ["a complaint that holds a NUL", { kind: "status", status: 400, message: "What is \0?" }],
-    ["NaN", { kind: "nan" }],
-    ["Infinity", { kind: "infinity" }],
-    ["a vector of other dimensions in the middle of a batch", { kind: "uneven" }],
-    ["a vector too few", { kind: "missing" }],
-    ["silence", { kind: "hang" }],
-  ] as const;
-  // What the encoder does is the same on both; the embedded store is the slower one.
-  it.each(backend === "postgres" ? poisons : poisons.slice(0, 1))(
-    "embeds all rows but the one that brings about %s, which is tried 5 times and given up",
-    async (_, fault) => {
-      const database = await open({ fresh: true });
-      const poisoned = (texts: readonly string[]) => texts.some((text) => text.includes("poison"));
-      const fake = await fakeEncoder({ fault: ({ texts }) => (poisoned(texts) ? fault : undefined) });
-      const embedder = embedderOf(database, fake, { timeoutMs: fault.kind === "hang" ? 1_000 : 10_000 });
-      await fill(database, 5);
-      const [bad] = await fill(database, 1, "poison");
-      await fill(database, 14, "good");
-      expect(await embedder.run(never)).toEqual({ embedded: 19, failed: 1, away: null });
-      expect(embedder.pauses).toEqual([]);
-      // Not before its time.
-      expect(await embedder.run(never)).toMatchObject({ failed: 0 });
-      for (let attempt = 2; attempt <= 5; attempt += 1) {
-        await makeDue(database);
-        await fill(database, 1, `fresh ${attempt}`);
-        expect(await embedder.run(never)).toEqual({ embedded: 1, failed: 1, away: null });
-        expect(await work(database)).toMatchObject([{ id: bad, attempts: attempt, claimed: false }]);
-      }
-      expect(await work(database)).toMatchObject([
-        { id: bad, due: false, failed: true, error: expect.stringMatching(/./) },
-      ]);
-      await makeDue(database);
-      expect(await embedder.run(never)).toEqual({ embedded: 0, failed: 0, away: null });
-      const stats = await memoryStats(database, undefined, all);
-      expect([stats.messages.total - stats.messages.embedded, stats.embedding_queue_depth]).toEqual([1, 0]);
-    },
-  );
-
-  it("gives up at once what has nothing in it, without asking", async () => {
-    const database = await open({ fresh: true });
-    const fake = await fakeEncoder();
-    await write(writerOf(database), "s", [said(" \n "), said("a car")]);
-    expect(await embedderOf(database, fake).run(never)).toEqual({ embedded: 1, failed: 1, away: null });
-    expect(await work(database)).toMatchObject([{ attempts: 1, failed: true }]);
-    expect((await memoryStats(database, undefined, all)).embedding_queue_depth).toBe(0);
   });
 
   it("embeds a long text by its parts, in requests of the batch's size", async () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { v7 } from "uuid";
 import { onTestFinished } from "vitest";
@@ -8,6 +9,7 @@ import type { Clock } from "../../../../runtime/contracts/ports.ts";
 import { createOpenaiCompatibleEmbedding } from "../../../../runtime/plugins/embeddings/openai-compatible/index.ts";
 import { type FakeEncoder, type FakeEncoderOptions, startFakeEncoder } from "../../../fakes/embeddings/index.ts";
 import { silent } from "../../../support/databases.ts";
+import { said, write, writerOf } from "../../../support/memory.ts";
 
 /** An encoder and embedders over a test's database, whose pauses pass at once and are counted. */
 
@@ -101,4 +103,24 @@ export async function work(database: Database): Promise<WorkRow[]> {
 /** As if the time of the next attempt had come. */
 export async function makeDue(database: Database): Promise<void> {
   await database.query("update embedding_work set due_at = now() where due_at is not null");
+}
+
+/** So many messages of different words. */
+export async function fill(database: Database, count: number, word = "message"): Promise<string[]> {
+  const entries = Array.from({ length: count }, (_, index) => said(`${word} number ${index}`));
+  const { rows } = await write(writerOf(database), `s:${randomUUID()}`, entries);
+  return rows.map(({ id }) => id);
+}
+
+/** The same database, for a test that has a part of it behave otherwise. */
+export function through(database: Database): Database {
+  return {
+    backend: database.backend,
+    query: (text, values, options) => database.query(text, values, options),
+    transaction: (work, options) => database.transaction(work, options),
+    script: (sql, options) => database.script(sql, options),
+    listen: (channel, handler) => database.listen(channel, handler),
+    status: () => database.status(),
+    close: () => database.close(),
+  };
 }
