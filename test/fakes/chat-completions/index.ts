@@ -9,7 +9,8 @@ import { answerFrom } from "./answer.ts";
  */
 
 export type TextFault =
-  | { readonly kind: "hang" }
+  /** Never answers, or stops in the middle of its answer. */
+  | { readonly kind: "hang"; readonly inPart?: boolean }
   | { readonly kind: "status"; readonly status: number; readonly retryAfterS?: number; readonly message?: string }
   /** The socket is destroyed in the middle of the answer. */
   | { readonly kind: "cut" }
@@ -68,7 +69,7 @@ function reply(text: string, fault: TextFault | undefined): FakeReply {
     case undefined:
       return answer;
     case "hang":
-      return { fault: { kind: "hang" } };
+      return fault.inPart ? { ...answer, fault: { kind: "hang", after: 3 } } : { fault: { kind: "hang" } };
     case "status": {
       const { status, message, retryAfterS } = fault;
       const headers = retryAfterS === undefined ? {} : { headers: { "retry-after": String(retryAfterS) } };

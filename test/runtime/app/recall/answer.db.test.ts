@@ -1,7 +1,7 @@
 /** memory_search {synthesize} through the memory's own door: a real store, and a chat model behind the real SDK. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { beforeAll, expect, it, onTestFinished } from "vitest";
+import { beforeAll, expect, it, onTestFinished, vi } from "vitest";
 import type { MemoryTools } from "../../../../runtime/app/api.ts";
 import { createMemoryTools } from "../../../../runtime/app/memory-tools.ts";
 import { createAnswers, type SearchAnswer } from "../../../../runtime/app/recall/answer.ts";
@@ -230,11 +230,25 @@ describeEachDatabase("the answer of a search", (open) => {
     expect(fake.requests[1]?.lastUser).toContain("not taken: it named none of the hits");
   });
 
-  it("waits no longer than its deadline for a model that is silent, and leaves no request behind", async () => {
-    const { fake, search } = await scene(copied, { fault: () => ({ kind: "hang" }), deadlineMs: 300 });
-    const { results, answer_missing: missing } = await search("harbour port");
+  it.each([
+    ["is silent", false],
+    ["stops in the middle of its answer", true],
+  ])("waits no longer than its deadline for a model that %s, and leaves no request behind", async (_, inPart) => {
+    const deadlineMs = 44_321;
+    const deadline = new AbortController();
+    const timeout = AbortSignal.timeout;
+    vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) => (ms === deadlineMs ? deadline.signal : timeout(ms)));
+    const { fake, search } = await scene(copied, { fault: () => ({ kind: "hang", inPart }), deadlineMs });
+    const searching = search("harbour port");
+    await fake.waitForRequests(1);
+    // What there is of the answer is on its way.
+    await sleep(50);
+    expect(fake.counters().open).toBe(1);
+    deadline.abort(new DOMException("too late", "TimeoutError"));
+    const { results, answer, answer_missing: missing } = await searching;
     expect(results.length).toBeGreaterThan(0);
-    expect(missing).toBe("The language model did not answer within 0.3 s.");
+    expect(answer).toBeUndefined();
+    expect(missing).toBe("The language model did not answer within 44.321 s.");
     await expect.poll(() => fake.counters().open).toBe(0);
   });
 
