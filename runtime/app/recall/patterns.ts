@@ -115,7 +115,8 @@ function alikeStatement(
  */
 export async function findMatching(database: Database, regex: string, request: PatternRequest): Promise<Candidate[]> {
   if (regex.length > MAX_REGEX_UNITS) {
-    throw new MemoryError("MEMORY_INVALID_ARGUMENT", `A regular expression has at most ${MAX_REGEX_UNITS} characters.`);
+    const message = `A regular expression has at most ${MAX_REGEX_UNITS} characters.`;
+    throw new MemoryError("MEMORY_INVALID_ARGUMENT", message, { issues: [{ path: "query", message }] });
   }
   const values = new Values();
   const pattern = values.add(regex);

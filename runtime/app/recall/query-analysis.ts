@@ -40,6 +40,8 @@ export interface AnalyzedQuery {
 
 /** Only the head of a query is analyzed: a whole document as a query would match everything. */
 const MAX_QUERY_UNITS = 4_000;
+/** Copied along with text that is written from right to left; the database may take one for a letter of the word beside it. */
+const DIRECTION_MARKS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const MAX_TERMS = 32;
 /** Counted in the index where most rows are not counted yet. */
 const MAX_COUNTED_NOW = 64;
@@ -111,7 +113,8 @@ left join search_terms as counted on counted.lexeme = term.lexeme`;
 
 export async function analyzeQuery(database: Queryable, query: string, filters: Filters = {}): Promise<AnalyzedQuery> {
   const values = new Values();
-  const sql = statement(filters, values, sanitize(query.slice(0, MAX_QUERY_UNITS)));
+  const words = query.slice(0, MAX_QUERY_UNITS).replace(DIRECTION_MARKS, "");
+  const sql = statement(filters, values, sanitize(words));
   const { rows } = await database.query<Row>(sql, values.list);
   const first = rows[0];
   if (first === undefined) throw new MemoryError("MEMORY_QUERY_FAILED", "The totals of the search are missing.");
