@@ -4,7 +4,7 @@ import type { Database, Queryable, Transaction } from "../../../runtime/contract
 import { MemoryError } from "../../../runtime/contracts/errors.ts";
 
 export interface DeathPoint {
-  /** What the statement's comment says: `compaction:claim`. */
+  /** What stands in the statement: its comment `compaction:claim`, or a piece of it. */
   readonly mark: string;
   /**
    * Before the statement; after it, before its transaction commits; or once its transaction has committed and before
@@ -30,7 +30,7 @@ export function mortal(database: Database, point?: DeathPoint): Mortal {
     dead = true;
     throw gone();
   };
-  const isPoint = (text: string): boolean => point !== undefined && text.includes(`/* ${point.mark} */`);
+  const isPoint = (text: string): boolean => point !== undefined && text.includes(point.mark);
 
   function guarded<Q extends Queryable>(handle: Q, struck: () => void): Q["query"] {
     return async (text, values, ...rest: []) => {

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { MemoryError, ProviderError } from "../../../../runtime/contracts/errors.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
+import { type DeathPoint, mortal } from "../../../support/faults/mortal-database.ts";
 import { memoryOf } from "../../../support/memory.ts";
 import { contentOf, describeCommand, playedModel, synthesisOf, writeCall } from "./support.ts";
 
@@ -64,6 +65,23 @@ describeEachDatabase("the sentence of a tool call", (open) => {
     const outcomes = await Promise.all([1, 2, 3, 4].map(() => synthesisOf(database, model).run(id, signal)));
     expect(outcomes.sort()).toEqual(["unneeded", "unneeded", "unneeded", "written"]);
     expect(await contentOf(database, id)).toMatch(/^Ran the command `uptime` as the worker [abcd]\.$/);
+  });
+
+  it.each<DeathPoint & { readonly written: boolean }>([
+    { mark: "from messages where id", when: "before", written: false },
+    { mark: "update messages set content", when: "before", written: false },
+    { mark: "update messages set content", when: "committed", written: true },
+  ])("is written once though its worker dies $when `$mark`", async ({ written, ...point }) => {
+    const database = await open();
+    const id = await writeCall(database, `uname ${point.when} ${point.mark}`);
+    const sentenceOf = (who: string) => playedModel(() => `Ran the command \`uname\` in the ${who} try.`);
+    const dying = mortal(database, point);
+    const first = synthesisOf(dying.database, sentenceOf("first")).run(id, signal);
+    await expect(first).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+    const next = sentenceOf("next");
+    expect(await synthesisOf(database, next).run(id, signal)).toBe(written ? "unneeded" : "written");
+    expect(next.requests).toHaveLength(written ? 0 : 1);
+    expect(await contentOf(database, id)).toBe(`Ran the command \`uname\` in the ${written ? "first" : "next"} try.`);
   });
 
   it("does not replace content that came while the model was thinking", async () => {
