@@ -12,6 +12,8 @@ const BUILD_TIMEOUT_MS = 600_000;
 /** Attempts of a job beyond which a store that goes away under it costs one, too: it may be the job that brings it down. */
 const MOST_ATTEMPTS = 30;
 
+const UNIQUE_VIOLATION = "23505";
+
 /** Keys that we made up for jobs without one begin so: the policy would allow one such job at a time. */
 const OWN_KEY = "~";
 
@@ -72,7 +74,10 @@ export async function ensureIndex(database: Database): Promise<void> {
   });
 }
 
-/** See JobQueue.retryFailed; of several dead jobs with one key the newest lives again. */
+/**
+ * See JobQueue.retryFailed; of several dead jobs with one key the newest lives again. It gets another id: numbers of attempts
+ * begin anew, and a worker that ran it before it was dead must not be taken for the one that runs it now.
+ */
 export async function retryFailed(
   database: Database,
   queue: QueueName,
@@ -95,18 +100,21 @@ export async function retryFailed(
   const count = `${chosen} select (select count(*) from matched)::int as matched, (select count(*) from chosen)::int as retried`;
   const update = `${chosen}, revived as (
       update pgboss.job j
-         set state = 'created', retry_count = 0, output = null, started_on = null, completed_on = null,
-             heartbeat_on = null, created_on = now(), start_after = now(),
+         set id = gen_random_uuid(), state = 'created', retry_count = 0, retry_limit = $4, output = null,
+             started_on = null, completed_on = null, heartbeat_on = null, created_on = now(), start_after = now(),
              keep_until = now() + make_interval(secs => $3)
-        from chosen where j.id = chosen.id and j.name = $1
+        from chosen where j.id = chosen.id and j.name = $1 and j.state = 'failed'
    returning j.id)
     select (select count(*) from matched)::int as matched, (select count(*) from revived)::int as retried`;
   try {
-    const { rows } = await database.query<{ matched: number; retried: number }>(dryRun ? count : update, [
-      queue,
-      errorPattern ?? null,
-      ...(dryRun ? [] : [settingsOf(queue).retentionSeconds]),
-    ]);
+    const { retentionSeconds, retryLimit } = settingsOf(queue);
+    const { rows } = await whileKeysChange(() =>
+      database.query<{ matched: number; retried: number }>(dryRun ? count : update, [
+        queue,
+        errorPattern ?? null,
+        ...(dryRun ? [] : [retentionSeconds, retryLimit]),
+      ]),
+    );
     const { matched, retried } = rows[0] ?? { matched: 0, retried: 0 };
     return { matched, retried, skipped: matched - retried };
   } catch (error) {
@@ -136,12 +144,16 @@ async function keysOf(database: Database, queue: QueueName, condition: string): 
  * Running jobs that a shutdown interrupts wait again, and the interruption costs no attempt. It is one all the same, by its
  * number: what the interrupted worker then says of the job must not be taken for the word of whoever runs it by then.
  */
-export async function restoreJobs(database: Database, ids: readonly string[]): Promise<void> {
+export async function restoreJobs(
+  database: Database,
+  running: readonly Pick<EndedJob, "id" | "attempt">[],
+): Promise<void> {
   await database.query(
-    `update pgboss.job set state = case when retry_count > 0 then 'retry' else 'created' end::pgboss.job_state,
+    `update pgboss.job as job set state = case when retry_count > 0 then 'retry' else 'created' end::pgboss.job_state,
             retry_limit = retry_limit + 1, heartbeat_on = null
-      where id = any($1::uuid[]) and state = 'active'`,
-    [ids],
+       from unnest($2::uuid[], $3::int[]) as given (id, attempt)
+      where job.name = any($1::text[]) and job.id = given.id and job.retry_count = given.attempt and job.state = 'active'`,
+    [QUEUE_NAMES, running.map(({ id }) => id), running.map(({ attempt }) => attempt)],
   );
 }
 
@@ -158,12 +170,13 @@ export interface EndedJob {
 /** Notes how jobs ended, where that has not been done. Answers how many that were. */
 export async function noteEnds(database: Database, ended: readonly EndedJob[]): Promise<number> {
   if (ended.length === 0) return 0;
-  const { count } = await database.query(
-    `with given as (
+  const { count } = await whileKeysChange(() =>
+    database.query(
+      `with given as (
        select * from unnest($1::text[], $2::uuid[], $3::int[], $4::text[], $5::text[])
          as given (name, id, attempt, outcome, message)
      ), noted as (
-       select given.*, free, case when outcome = 'done' then 'completed'
+       select given.*, free, job.state as was, case when outcome = 'done' then 'completed'
                                   when free or job.retry_count < job.retry_limit then 'retry'
                                   else 'failed' end::pgboss.job_state as state
          from given join pgboss.job job on job.name = given.name and job.id = given.id
@@ -183,14 +196,17 @@ export async function noteEnds(database: Database, ended: readonly EndedJob[]): 
                                                                            else job.retry_count end),
             completed_on = case when noted.state = 'retry' then null else now() end,
             output = case when noted.message is not null then jsonb_build_object('message', noted.message) end
-       from noted where job.name = noted.name and job.id = noted.id`,
-    [
-      ended.map(({ queue }) => queue),
-      ended.map(({ id }) => id),
-      ended.map(({ attempt }) => attempt),
-      ended.map(({ outcome }) => outcome),
-      ended.map(({ message }) => message),
-    ],
+       from noted where job.name = noted.name and job.id = noted.id
+         -- Whoever had it under a lock meanwhile may have given it to another worker.
+         and job.retry_count = noted.attempt and job.state = noted.was`,
+      [
+        ended.map(({ queue }) => queue),
+        ended.map(({ id }) => id),
+        ended.map(({ attempt }) => attempt),
+        ended.map(({ outcome }) => outcome),
+        ended.map(({ message }) => message),
+      ],
+    ),
   );
   return count;
 }
@@ -253,6 +269,19 @@ export async function sweepCompleted(database: Database): Promise<number> {
   return rows[0]?.swept ?? 0;
 }
 
+/**
+ * A dead job's key may be given to another job while the statement that lets it live again runs. Then that is undone, and
+ * the next look sees the other job.
+ */
+async function whileKeysChange<T>(statement: () => Promise<T>, looks = 3): Promise<T> {
+  try {
+    return await statement();
+  } catch (error) {
+    if (looks <= 1 || sqlState(error) !== UNIQUE_VIOLATION) throw error;
+    return whileKeysChange(statement, looks - 1);
+  }
+}
+
 /** Without a failed job nothing would look at the pattern, and a typing error would pass for "nothing matched". */
 async function assertPattern(database: Database, pattern: string): Promise<void> {
   try {
@@ -270,7 +299,7 @@ async function installed(database: Database): Promise<boolean> {
 function translated(error: unknown): unknown {
   if (!(error instanceof MemoryError)) return error;
   const { cause } = error.details;
-  const state = cause instanceof Error && "code" in cause ? cause.code : undefined;
+  const state = sqlState(error);
   // 22021: it holds what PostgreSQL's text cannot, such as NUL.
   if (state === "2201B" || state === "22021") {
     return new MemoryError("MEMORY_INVALID_ARGUMENT", "The pattern is not a regular expression.", {
@@ -279,10 +308,15 @@ function translated(error: unknown): unknown {
     });
   }
   // A job with the same key was enqueued between the look and the change.
-  if (state === "23505") {
+  if (state === UNIQUE_VIOLATION) {
     return new MemoryError("MEMORY_LOCK_TIMEOUT", "A job with the same key was enqueued meanwhile; try again.", {
       cause,
     });
   }
   return error;
+}
+
+function sqlState(error: unknown): unknown {
+  const cause = error instanceof MemoryError ? error.details.cause : undefined;
+  return cause instanceof Error && "code" in cause ? cause.code : undefined;
 }

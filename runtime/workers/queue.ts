@@ -26,6 +26,12 @@ export interface JobQueueSettings {
 
 const DEFAULT_POLL_S = 5;
 
+/** A job that this process runs. */
+interface Running {
+  readonly attempt: number;
+  readonly interruption: AbortController;
+}
+
 /** Jobs in the store itself, on either backend (pg-boss). Nothing runs before `start()`. */
 export function createJobQueue(settings: JobQueueSettings): JobQueue {
   return new BossQueue(settings);
@@ -36,7 +42,7 @@ class BossQueue implements JobQueue {
   readonly #newId: NewId;
   readonly #logger: Logger;
   readonly #supervisor: QueueSupervisor;
-  readonly #running = new Map<string, AbortController>();
+  readonly #running = new Map<string, Running>();
   readonly #left: LeftJobs;
 
   constructor({ database, logger, newId, migrate = true }: JobQueueSettings) {
@@ -112,7 +118,7 @@ class BossQueue implements JobQueue {
       await this.#supervisor.stop(deadlineMs);
     } finally {
       clearTimeout(deadline);
-      for (const running of this.#running.values()) running.abort(stopped());
+      for (const { interruption } of this.#running.values()) interruption.abort(stopped());
     }
   }
 
@@ -129,7 +135,8 @@ class BossQueue implements JobQueue {
     handler: (job: Job<Data>) => Promise<void>,
   ): Promise<void> {
     const interruption = new AbortController();
-    this.#running.set(job.id, interruption);
+    const running = { attempt, interruption };
+    this.#running.set(job.id, running);
     this.#left.begun(job.id);
     try {
       await handler({ ...job, signal: AbortSignal.any([lost, interruption.signal]) });
@@ -142,7 +149,7 @@ class BossQueue implements JobQueue {
       throw kept;
     } finally {
       // Where the job was another worker's meanwhile, this process may be running it anew.
-      if (this.#running.get(job.id) === interruption) this.#running.delete(job.id);
+      if (this.#running.get(job.id) === running) this.#running.delete(job.id);
     }
   }
 
@@ -152,9 +159,9 @@ class BossQueue implements JobQueue {
     if (jobs.length === 0) return;
     await restoreJobs(
       this.#database,
-      jobs.map(([id]) => id),
+      jobs.map(([id, { attempt }]) => ({ id, attempt })),
     ).catch((err: unknown) => this.#logger.warn({ err }, "interrupted jobs will be retried later"));
-    for (const [, running] of jobs) running.abort(stopped());
+    for (const [, { interruption }] of jobs) interruption.abort(stopped());
   }
 }
 

@@ -1,18 +1,20 @@
 /** Whose a job is: what becomes of those of processes that are killed, stop, or are held up. */
 
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import type { Database } from "../../../runtime/contracts/database.ts";
-import { type JobQueue, QUEUES } from "../../../runtime/contracts/jobs.ts";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Database, Transaction } from "../../../runtime/contracts/database.ts";
+import { type Job, type JobQueue, QUEUES, type QueueName } from "../../../runtime/contracts/jobs.ts";
 import { createJobQueue } from "../../../runtime/workers/queue.ts";
-import { noteEnds } from "../../../runtime/workers/queue-records.ts";
+import { noteEnds, reclaimSilent, retryFailed } from "../../../runtime/workers/queue-records.ts";
 import { SilentJobs } from "../../../runtime/workers/silent-jobs.ts";
 import { describeEachDatabase, silent } from "../../support/databases.ts";
 import { eventually } from "../../support/eventually.ts";
 
 const TIMEOUT = 180_000;
+/** Nobody but the test takes such a job up. */
+const NOT_SILENT = -3_600;
 
-describeEachDatabase("whose a job is", (open) => {
+describeEachDatabase("whose a job is", (open, backend) => {
   let database: Database;
   /** Installs the queue and works on nothing. */
   let queue: JobQueue;
@@ -139,6 +141,170 @@ describeEachDatabase("whose a job is", (open) => {
       expect(await jobOf(id)).toMatchObject({ state: "completed", retry_count: 1, message: null });
     },
   );
+
+  /** Works on a queue and ends its jobs only when told to: deaf to signals, as a library may be. */
+  async function deafWorker(name: QueueName) {
+    const jobs = createJobQueue({ database, logger: silent, newId: randomUUID });
+    const began = Promise.withResolvers<void>();
+    const end = Promise.withResolvers<void>();
+    const signals: AbortSignal[] = [];
+    await jobs.start();
+    const work = async ({ signal }: Job<object>) => {
+      signals.push(signal);
+      began.resolve();
+      await end.promise;
+    };
+    await jobs.work(name, work, { pollS: 0.5 });
+    return { jobs, began: began.promise, end, signals };
+  }
+  const ofKey = async (key: string) => {
+    const { rows } = await database.query<{ id: string; state: string; retry_count: number }>(
+      "select id, state::text, retry_count from pgboss.job where singleton_key = $1",
+      [key],
+    );
+    return rows[0];
+  };
+
+  it("lets whoever ran a job before it was dead say nothing about it once it was retried", async () => {
+    const one = await deafWorker(QUEUES.compact);
+    const id = (await one.jobs.enqueue(QUEUES.compact, {}, { key: "dead once" })) ?? "";
+    await one.began;
+    // Its process was silent for so long that others tried it until it was dead.
+    await database.query(
+      `update pgboss.job set state = 'failed', retry_count = retry_limit, completed_on = now() where id = $1`,
+      [id],
+    );
+    expect(await retryFailed(database, QUEUES.compact, {})).toEqual({ matched: 1, retried: 1, skipped: 0 });
+    const other = await deafWorker(QUEUES.compact);
+    await other.began;
+    const run = { state: "active", retry_count: 0 };
+    expect(await ofKey("dead once")).toMatchObject(run);
+
+    for (const outcome of ["done", "failed", "away"] as const)
+      expect(await noteEnds(database, [{ queue: QUEUES.compact, id, attempt: 0, outcome, message: "late" }])).toBe(0);
+    one.end.reject(new Error("late"));
+    await one.jobs.stop(5_000);
+    expect(await ofKey("dead once")).toMatchObject(run);
+    other.end.resolve();
+    await eventually(async () => expect(await ofKey("dead once")).toMatchObject({ state: "completed" }));
+    await other.jobs.stop(5_000);
+    expect([one.signals.length, other.signals.length]).toEqual([1, 1]);
+  });
+
+  it("gives a job that another worker runs by now not back when it stops", async () => {
+    const one = await deafWorker(QUEUES.compact);
+    const id = (await one.jobs.enqueue(QUEUES.compact, {}, { key: "taken up" })) ?? "";
+    await one.began;
+    // Taken up from a process that seemed to be dead.
+    await database.query("update pgboss.job set state = 'retry', start_after = now() where id = $1", [id]);
+    const other = await deafWorker(QUEUES.compact);
+    await other.began;
+    // Its worker is still at it, and its process cannot wait.
+    await one.jobs.stop(1);
+    expect(await ofKey("taken up")).toMatchObject({ state: "active", retry_count: 1 });
+    one.end.resolve();
+    other.end.resolve();
+    await eventually(async () => expect(await ofKey("taken up")).toMatchObject({ state: "completed" }));
+    await other.jobs.stop(5_000);
+  });
+
+  /** What may happen to a job of which both were told before either could change it. */
+  const changes = {
+    "an operator's retry": (over: Database) => retryFailed(over, QUEUES.extractWiki, {}).then(({ retried }) => retried),
+    "the note of its end": (over: Database, id: string) =>
+      noteEnds(over, [{ queue: QUEUES.extractWiki, id, attempt: 4, outcome: "away", message: "it was away" }]),
+    "the end of a silent run": async (over: Database, id: string) => {
+      const { rows } = await over.query<{ heartbeat: string }>(
+        "select extract(epoch from heartbeat_on)::text as heartbeat from pgboss.job where id = $1",
+        [id],
+      );
+      return reclaimSilent(
+        over,
+        rows.map(({ heartbeat }) => ({ id, heartbeat })),
+      );
+    },
+  };
+  type Change = keyof typeof changes;
+
+  /** Commits the first only when the second waits for it: what that one knows is of before. */
+  async function overtaken<First, Second>(
+    first: (tx: Transaction) => Promise<First>,
+    second: (over: Database) => Promise<Second>,
+  ): Promise<[First, Second]> {
+    const [made, commit] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const one = database.transaction(async (tx) => {
+      const result = await first(tx);
+      made.resolve();
+      await commit.promise;
+      return result;
+    });
+    await Promise.race([made.promise, one]);
+    // A transaction of these tests waits for a lock for longer than a statement does.
+    const query = ((text, values) => database.transaction((tx) => tx.query(text, values))) as Database["query"];
+    const other = second({ ...database, query });
+    const waits = eventually(async () => {
+      const { count } = await database.query(
+        "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+      );
+      expect(count).toBe(1);
+    }).finally(commit.resolve);
+    const [, ...results] = await Promise.all([waits, one, other]);
+    return results;
+  }
+
+  // One statement at a time runs in the embedded store.
+  describe.runIf(backend === "postgres")("two at the same job", () => {
+    it.each<readonly [Change, Change, "failed" | "active"]>([
+      ["an operator's retry", "an operator's retry", "failed"],
+      ["an operator's retry", "the note of its end", "failed"],
+      ["the note of its end", "an operator's retry", "failed"],
+      ["the note of its end", "the note of its end", "active"],
+      ["the end of a silent run", "the note of its end", "active"],
+      ["the note of its end", "the end of a silent run", "active"],
+    ])("%s, a new run, and only then %s: the run goes on alone", async (first, second, state) => {
+      const id = await runningElsewhere("contended", NOT_SILENT);
+      await database.query(
+        `update pgboss.job set state = $2::text::pgboss.job_state, retry_count = 4, retry_limit = 5,
+           completed_on = case when $2 = 'failed' then now() end where id = $1`,
+        [id, state],
+      );
+      const [made, late] = await overtaken(
+        async (tx) => {
+          const changed = await changes[first]({ ...database, query: tx.query.bind(tx) }, id);
+          // As a fetch does.
+          const { count } = await tx.query(
+            `update pgboss.job set state = 'active', heartbeat_on = now(), started_on = now(),
+               retry_count = retry_count + (started_on is not null)::int
+              where singleton_key = 'contended' and state < 'active'`,
+          );
+          return { changed, count };
+        },
+        (over) => changes[second](over, id),
+      );
+      expect(made).toEqual({ changed: 1, count: 1 });
+      expect(late).toBe(0);
+      expect(await ofKey("contended")).toMatchObject({ state: "active", retry_count: first.includes("retry") ? 0 : 5 });
+    });
+
+    it.each(["an operator's retry", "the note of its end"] as const)(
+      "%s leaves a dead job alone whose key is given to another one meanwhile",
+      async (change) => {
+        const dead = await runningElsewhere("given away", NOT_SILENT);
+        const open = await runningElsewhere("open", NOT_SILENT);
+        await database.query(
+          "update pgboss.job set state = 'failed', retry_count = 4, completed_on = now() where id = $1",
+          [dead],
+        );
+        const [, late] = await overtaken(
+          (tx) => queue.enqueue(QUEUES.extractWiki, {}, { key: "given away", over: tx }),
+          (over) => changes[change](over, dead),
+        );
+        expect(late).toBe(0);
+        expect(await jobOf(dead)).toMatchObject({ state: "failed" });
+        expect(await jobOf(open)).toMatchObject({ state: "active" });
+      },
+    );
+  });
 
   it("gives a job up under which the store goes away time and again", async () => {
     const id = await runningElsewhere("crashes", 0);
