@@ -13,9 +13,11 @@ import { claim } from "../../runtime/app/embedding/work.ts";
 import { createMemoryTools } from "../../runtime/app/memory-tools.ts";
 import { countBatch } from "../../runtime/app/terms/count.ts";
 import { createTermCounter } from "../../runtime/app/terms/terms.ts";
+import { createSynthesisQueue } from "../../runtime/app/transcript/synthesis-queue.ts";
 import type { Database } from "../../runtime/contracts/database.ts";
 import { memoryOf, said, systemClock, write, writerOf } from "./memory.ts";
 import { type Cost, costOf, recording, type Sent } from "./plans.ts";
+import { silent } from "./silent.ts";
 
 /**
  * What the statements of the memory read in a large store, whatever its size: the same bounds hold for any number of
@@ -206,6 +208,14 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
       );
     },
   );
+  bounded("looking for tool calls without a sentence", FEW, async ({ database }) => {
+    const call = said("", { role: "assistant", toolName: "shell", toolArgs: { command: "make" } });
+    await write(writerOf(database), "main:agent:0", [call]);
+    const none = async () => new Set<string>();
+    const jobs = { enqueueAll: async () => 1, failedKeys: none, liveKeys: none };
+    const { candidates } = await createSynthesisQueue({ database, jobs, logger: silent }).backfill({ dryRun: false });
+    expect(candidates).toBe(1);
+  });
   bounded("how compaction stands", FEW, ({ database }) => compactionStatus(database));
   bounded("counting the words of new rows", { rows: 20_000, buffers: 20_000 }, async ({ database }) => {
     await write(writerOf(database), "main:agent:0", [said("words that are new")]);

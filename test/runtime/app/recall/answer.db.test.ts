@@ -252,6 +252,15 @@ describeEachDatabase("the answer of a search", (open) => {
     await expect.poll(() => fake.counters().open).toBe(0);
   });
 
+  it("is waited for by 12 searches at once that leave the connections of the store free", async () => {
+    const { fake, search } = await scene(copied, { fault: () => ({ kind: "hold", gate: "model" }) });
+    const searching = Array.from({ length: 12 }, () => search("harbour port"));
+    await fake.waitForRequests(12);
+    expect((await search("harbour port", { synthesize: false })).results.length).toBeGreaterThan(0);
+    fake.release("model");
+    for (const { answer } of await Promise.all(searching)) expect(answer?.citations.length).toBeGreaterThan(0);
+  });
+
   it("ends with the caller's signal, and asks nothing when that is aborted before", async () => {
     const { fake, search } = await scene(copied, { fault: () => ({ kind: "hang" }), deadlineMs: 600_000 });
     const gone = new AbortController();
