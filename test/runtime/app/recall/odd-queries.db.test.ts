@@ -32,7 +32,7 @@ describeEachDatabase("a query", (open) => {
       const long = "kaleidoscope ".repeat(8_000);
       expect(long.length).toBeGreaterThan(100_000);
       expect(await found(`lighthouse ${long}`, { mode })).toEqual([PLAIN]);
-      expect(await found(long, { mode })).toEqual([]);
+      expect(await found(`${long} lighthouse`, { mode })).toEqual([]);
       expect(await found("x".repeat(100_000), { mode })).toEqual([]);
     },
   );
