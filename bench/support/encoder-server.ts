@@ -1,20 +1,19 @@
 /** An OpenAI-style embeddings route in this process: what a service in it makes, others ask for over HTTP. */
 
-import { once } from "node:events";
-import { createServer, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage } from "node:http";
 import { z } from "zod";
 import type { EmbeddingService } from "../../runtime/contracts/embedding.ts";
 import type { BenchContext } from "./bench.ts";
+import { startLoopbackServer } from "./loopback-server.ts";
 
 const requestSchema = z.object({ input: z.union([z.string(), z.array(z.string())]) });
 
 /** Base of the route, `.../v1`. Ends with the bench; the service is the caller's. */
-export async function startEncoderServer(
+export function startEncoderServer(
   context: BenchContext,
   service: Pick<EmbeddingService, "model" | "embed">,
 ): Promise<string> {
-  const server = createServer((request, response) => {
+  return startLoopbackServer(context, (request, response) => {
     void (async () => {
       const { input } = requestSchema.parse(JSON.parse(await bodyOf(request)));
       const vectors = await service.embed(typeof input === "string" ? [input] : input);
@@ -25,16 +24,6 @@ export async function startEncoderServer(
         .end(JSON.stringify({ object: "list", model: service.model, data, usage }));
     })().catch((error: unknown) => response.writeHead(500).end(String(error)));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  context.defer(async () => {
-    server.closeAllConnections();
-    server.close();
-    await once(server, "close");
-  });
-  // A TCP server's address is an object.
-  const { port } = server.address() as AddressInfo;
-  return `http://127.0.0.1:${port}/v1`;
 }
 
 async function bodyOf(request: IncomingMessage): Promise<string> {

@@ -13,6 +13,7 @@ import { openPostgres } from "../../runtime/plugins/memory/postgres/index.ts";
 import { EVENTUALLY_MS } from "../lanes/patience.ts";
 import { eventually } from "./eventually.ts";
 import { silent } from "./silent.ts";
+import { through } from "./through.ts";
 
 export { silent } from "./silent.ts";
 
@@ -82,15 +83,10 @@ function opener(create: () => Promise<Opened>): OpenDatabase {
 /** A busy machine is slow: transactions and scripts that name no deadline have more time than in a node. */
 function patient(database: Database): Database {
   const time = { statementTimeoutMs: EVENTUALLY_MS, lockTimeoutMs: EVENTUALLY_MS };
-  return {
-    backend: database.backend,
-    query: (...args) => database.query(...args),
+  return through(database, {
     transaction: (work, options) => database.transaction(work, { ...time, ...options }),
     script: (sql, options) => database.script(sql, { ...time, ...options }),
-    listen: (...args) => database.listen(...args),
-    status: () => database.status(),
-    close: () => database.close(),
-  };
+  });
 }
 
 /** A new, empty, migrated database of the cluster; `remove` drops it. */

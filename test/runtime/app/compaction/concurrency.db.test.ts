@@ -7,6 +7,7 @@ import type { TextFake } from "../../../fakes/chat-completions/index.ts";
 import { createPostgresCopy, describeEachDatabase, silent } from "../../../support/databases.ts";
 import { absent } from "../../../support/faults/absent-database.ts";
 import { type DeathPoint, mortal } from "../../../support/faults/mortal-database.ts";
+import { notEmbedded } from "../../../support/through.ts";
 import { compactorOf, counted, fakeModel, never, summariesOf, talk, workOf } from "./support.ts";
 
 /** As if the claims of the dead had run out. */
@@ -276,17 +277,4 @@ async function heldAtOnce(database: Database, count: number): Promise<number> {
     ),
   );
   return results.filter(({ status }) => status === "fulfilled").length;
-}
-
-/** The same store, as a further node of a server would see it. */
-function notEmbedded(database: Database): Database {
-  return {
-    backend: "postgres",
-    query: (text, values, options) => database.query(text, values, options),
-    transaction: (work, options) => database.transaction(work, options),
-    script: (sql, options) => database.script(sql, options),
-    listen: (channel, handler) => database.listen(channel, handler),
-    status: () => database.status(),
-    close: () => database.close(),
-  };
 }

@@ -11,6 +11,7 @@ import { answerFrom } from "../../../fakes/chat-completions/answer.ts";
 import type { TextFault } from "../../../fakes/chat-completions/index.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 import { said, write, writerOf } from "../../../support/memory.ts";
+import { through } from "../../../support/through.ts";
 import { compactorOf, counted, fakeModel, makeDue, never, summariesOf, talk, workOf } from "./support.ts";
 
 /** No statement of it has much to do. */
@@ -325,9 +326,8 @@ describeEachDatabase("compaction, when something fails,", (open) => {
     const id = await talk(database, "commit lost", 10);
     const fake = await fakeModel();
     const faults = ["before", "lost", "before"];
-    const flaky: Database = {
+    const flaky = through(database, {
       backend: "postgres",
-      query: (text, values, options) => database.query(text, values, options),
       async transaction(work, options) {
         const fault = faults.shift();
         if (fault === "before") throw new MemoryError("MEMORY_UNAVAILABLE", "The store is away.");
@@ -335,11 +335,7 @@ describeEachDatabase("compaction, when something fails,", (open) => {
         if (fault === "lost") throw new MemoryError("MEMORY_UNAVAILABLE", "The connection was lost.");
         return result;
       },
-      script: (sql, options) => database.script(sql, options),
-      listen: (channel, handler) => database.listen(channel, handler),
-      status: () => database.status(),
-      close: () => database.close(),
-    };
+    });
     const compactor = compactorOf(flaky, fake, { parallel: 1 });
     expect(await compactor.run(never)).toMatchObject({ stored: { leaf: 1 }, failed: 0 });
     expect(compactor.pauses).toEqual([1_000, 2_000, 4_000]);

@@ -4,11 +4,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { v7 } from "uuid";
 import { expect, it } from "vitest";
 import { memoryStats } from "../../../../runtime/app/recall/stats.ts";
-import type { Database } from "../../../../runtime/contracts/database.ts";
 import { openPostgres } from "../../../../runtime/plugins/memory/postgres/index.ts";
 import { createPostgresCopy, describeEachDatabase, silent } from "../../../support/databases.ts";
 import { said, write, writerOf } from "../../../support/memory.ts";
-import { embedderOf, fakeEncoder, fill, models, never, through, work } from "./support.ts";
+import { through } from "../../../support/through.ts";
+import { embedderOf, fakeEncoder, fill, models, never, work } from "./support.ts";
 
 const all = { visibility: { all: true } } as const;
 
@@ -85,13 +85,12 @@ describeEachDatabase("embedding", (open, backend) => {
     const fake = await fakeEncoder();
     await fill(database, 80);
     const store = Promise.withResolvers<void>();
-    const held: Database = {
-      ...through(database),
+    const held = through(database, {
       async query(text, values, options) {
         if (text.includes("insert into embeddings_")) await store.promise;
         return database.query(text, values, options);
       },
-    };
+    });
     const running = embedderOf(held, fake).run(never);
     const batches = () => fake.requests.filter(({ texts }) => texts.length > 1).length;
     await expect.poll(() => batches()).toBe(6);

@@ -3,11 +3,11 @@
 import { v7 } from "uuid";
 import { expect, it } from "vitest";
 import { memoryStats } from "../../../../runtime/app/recall/stats.ts";
-import type { Database } from "../../../../runtime/contracts/database.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 import { absent } from "../../../support/faults/absent-database.ts";
 import { said, write, writerOf } from "../../../support/memory.ts";
-import { embedderOf, fakeEncoder, fill, makeDue, never, through, work } from "./support.ts";
+import { through } from "../../../support/through.ts";
+import { embedderOf, fakeEncoder, fill, makeDue, never, work } from "./support.ts";
 
 const all = { visibility: { all: true } } as const;
 
@@ -155,13 +155,12 @@ describeEachDatabase("embedding, when something fails,", (open, backend) => {
     const database = await open({ fresh: true });
     const fake = await fakeEncoder();
     await fill(database, 80);
-    const broken: Database = {
-      ...through(database),
+    const broken = through(database, {
       async query(text, values, options) {
         if (text.includes("insert into embeddings_")) throw new Error("the disk is full");
         return database.query(text, values, options);
       },
-    };
+    });
     await expect(embedderOf(broken, fake).run(never)).rejects.toThrow("the disk is full");
     expect(fake.open()).toBe(0);
     expect((await work(database)).filter(({ claimed }) => claimed)).toEqual([]);

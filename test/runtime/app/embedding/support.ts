@@ -111,16 +111,3 @@ export async function fill(database: Database, count: number, word = "message"):
   const { rows } = await write(writerOf(database), `s:${randomUUID()}`, entries);
   return rows.map(({ id }) => id);
 }
-
-/** The same database, for a test that has a part of it behave otherwise. */
-export function through(database: Database): Database {
-  return {
-    backend: database.backend,
-    query: (text, values, options) => database.query(text, values, options),
-    transaction: (work, options) => database.transaction(work, options),
-    script: (sql, options) => database.script(sql, options),
-    listen: (channel, handler) => database.listen(channel, handler),
-    status: () => database.status(),
-    close: () => database.close(),
-  };
-}
