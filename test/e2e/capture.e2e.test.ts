@@ -4,14 +4,14 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFile, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { createEmbeddedCopy, createPostgresCopy } from "../support/databases.ts";
 import { until } from "../support/eventually.ts";
 import type { Deployment, NodeProcess } from "../support/node-process.ts";
 import { deploymentOf, runningNode } from "../support/running-node.ts";
-import { sessionText } from "../support/session-files.ts";
+import { OPENCODE_SESSION, sessionText, writeOpenCodeDatabase } from "../support/session-files.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const CAIRN = join(ROOT, "bin", "cairn.js");
@@ -84,11 +84,11 @@ async function total(node: NodeProcess): Promise<number> {
 }
 
 /** All rows of the session, in the order in which they were stored. */
-async function rowsOf(node: NodeProcess): Promise<Row[]> {
+async function rowsOf(node: NodeProcess, sessionKey = `claude-code:${SESSION}`): Promise<Row[]> {
   const rows: Row[] = [];
   for (let cursor: string | null = null; ; ) {
     const page: { messages: Row[]; next_cursor: string | null } = await node.call("/api/memory/tool/memory_browse", {
-      session_key: `claude-code:${SESSION}`,
+      session_key: sessionKey,
       order: "asc",
       limit: 200,
       ...(cursor === null ? {} : { cursor }),
@@ -208,5 +208,81 @@ describe.each(BACKENDS)("capture into a node over $backend", ({ backend, many })
     expect(contents(await rowsOf(second))).toEqual(numbered(many + 200));
     expect(await total(second)).toBe(many + 200);
     expect(await cairn(deployment, "capture", "flush")).toEqual({ stored: 0, dead: 0, waiting: 0, requeued: 0 });
+  });
+});
+
+const LONG = `${"A long answer about refunds. ".repeat(1_000)}🗿`;
+const CODEX_SESSION = "0198f2c4-7b1e-7c30-8a2f-5d6e7f809101";
+
+/** How each assistant writes a session down, with a last event that is longer than a row, and what it does when it rests. */
+const ASSISTANTS = [
+  {
+    harness: "codex",
+    session: CODEX_SESSION,
+    events: 10,
+    source: "jsonl",
+    async write({ dir }: Deployment) {
+      const day = join(dir, ".codex", "sessions", "2026", "08", "10");
+      await mkdir(day, { recursive: true });
+      const message = { type: "message", role: "assistant", content: [{ type: "output_text", text: LONG }] };
+      const last = { timestamp: "2026-08-10T20:06:00Z", type: "response_item", payload: message };
+      const path = join(day, `rollout-2026-08-10T20-05-00-${CODEX_SESSION}.jsonl`);
+      await writeFile(path, `${await sessionText("codex")}${JSON.stringify(last)}\n`);
+    },
+    async rest(deployment: Deployment, file: string) {
+      const { hooks } = JSON.parse(await readFile(file, "utf8")) as { hooks: { Stop: [{ hooks: [Command] }] } };
+      const { command } = hooks.Stop[0].hooks[0];
+      const ran = promisify(execFile)("/bin/sh", ["-c", command], { env: environment(deployment) });
+      ran.child.stdin?.end(JSON.stringify({ session_id: CODEX_SESSION, hook_event_name: "Stop", turn_id: "1" }));
+      await ran;
+    },
+  },
+  {
+    harness: "opencode",
+    session: OPENCODE_SESSION,
+    events: 7,
+    source: "sqlite",
+    async write({ dir }: Deployment) {
+      const data = join(dir, ".local", "share", "opencode");
+      await mkdir(data, { recursive: true });
+      const part = JSON.stringify({ type: "text", text: LONG });
+      await writeOpenCodeDatabase(
+        join(data, "opencode.db"),
+        `insert into part values ('prt_010', 'msg_002', '${OPENCODE_SESSION}', 1786392010000, 1786392010000, '${part}')`,
+      );
+    },
+    async rest(deployment: Deployment, file: string) {
+      const event = { type: "session.status", properties: { sessionID: OPENCODE_SESSION, status: { type: "idle" } } };
+      const program = `const { CairnCapture } = await import(process.argv[1]);
+        await (await CairnCapture()).event({ event: ${JSON.stringify(event)} });`;
+      await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program, pathToFileURL(file).href], {
+        env: environment(deployment),
+      });
+    },
+  },
+];
+
+interface Command {
+  readonly command: string;
+}
+
+describe.each(ASSISTANTS)("a session of $harness", ({ harness, session, events, source, write, rest }) => {
+  it(`arrives by itself once its hook is installed: ${events} events, and what was cut comes back from its ${source}`, async () => {
+    const { deployment } = await setUp("embedded");
+    const node = await runningNode(deployment);
+    const { file } = await cairn<{ file: string }>(deployment, "capture", "install", harness);
+    await write(deployment);
+    await rest(deployment, file);
+    await until(async () => (await total(node)) >= events);
+    const rows = await rowsOf(node, `${harness}:${session}`);
+    expect(rows).toHaveLength(events);
+    const cut = rows.at(-1);
+    expect(cut).toMatchObject({
+      content: LONG.slice(0, 16_000),
+      metadata: { truncated: true, full_content_length: LONG.length },
+    });
+    const full = await node.call("/api/memory/tool/memory_get_full", { id: cut?.id });
+    expect(full).toMatchObject({ recovered: true, source, content: LONG });
+    expect(await cairn(deployment, "capture", "status")).toMatchObject({ spool: { waiting: 0, dead: 0 } });
   });
 });
