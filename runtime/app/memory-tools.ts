@@ -51,7 +51,8 @@ export const MEMORY_TOOL_DEFINITIONS: readonly ToolDefinition[] = [
   },
   {
     name: "memory_browse",
-    description: "Lists messages in the order of time, page by page: for reviewing a session or catching up.",
+    description:
+      "Lists messages in the order of time, page by page: for reviewing a session or catching up. Where rows that all filters let through are rare, a page may end before it is full: looked_until says how far it has looked, and next_cursor goes on.",
     parameters: parametersOf(browseArguments),
   },
   {

@@ -39,6 +39,8 @@ interface Bounds {
 /** A search looks at some thousand rows at most, and at as many places of an index. */
 const SEARCH: Bounds = { rows: 20_000, buffers: 20_000 };
 const FEW: Bounds = { rows: 1_000, buffers: 2_000 };
+/** A thousand rows of one index, or the next thousand of each of three. */
+const WALKED: Bounds = { rows: 4_000, buffers: 10_000 };
 /** Tables that grow with the transcript, and rows of them that may be read in sequence where a limit ends it. */
 const LARGE = /^(messages|summaries|summary_sources|conversations|message_keys|embeddings_\d+|search_terms)$/;
 const SEQUENTIAL_ROWS = 4_000;
@@ -164,10 +166,19 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
       await tools.call("memory_browse", { channel: "lighthouse", order }, { visibility: { all: true } });
     });
   }
-  bounded("the newest of a rare role and a common agent", FEW, async ({ database, tools }) => {
+  bounded("the newest of a rare role and a common agent", WALKED, async ({ database, tools }) => {
     await rareRows(database);
     await tools.call("memory_browse", { role: "tool", agent: "main" }, { visibility: { all: true } });
   });
+  for (const order of ["desc", "asc"]) {
+    bounded(`of an agent, a role and a channel, ${order}`, WALKED, ({ tools }) =>
+      tools.call(
+        "memory_browse",
+        { agent: "agent-2", role: "user", channel: "agent", order },
+        { visibility: { all: true } },
+      ),
+    );
+  }
   bounded("a message in full", FEW, async ({ database, tools }) => {
     const { rows } = await database.query<{ id: string }>("select id from messages order by created_at, seq limit 1");
     await tools.call("memory_get_full", { id: rows[0]?.id ?? "" }, { visibility: { all: true } });

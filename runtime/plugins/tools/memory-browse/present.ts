@@ -8,5 +8,6 @@ const NOISE = new Set(["metadata"]);
 export function presentMessages(result: unknown): unknown {
   if (!isRecord(result) || !Array.isArray(result["messages"])) return result;
   const messages = result["messages"].map((message) => (isRecord(message) ? without(message, NOISE) : message));
-  return { next_cursor: result["next_cursor"] ?? null, messages };
+  const { next_cursor = null, looked_until } = result;
+  return { next_cursor, ...(looked_until === undefined ? {} : { looked_until }), messages };
 }

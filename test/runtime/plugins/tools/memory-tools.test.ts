@@ -117,10 +117,11 @@ it("bounds a result of any size and stays valid JSON", async () => {
   const many = {
     messages: Array.from({ length: 2_000 }, () => hit("x".repeat(100), { metadata: { a: 1 } })),
     next_cursor: "n",
+    looked_until: "2026-01-01T00:00:00.000Z",
   };
   const browse = createMemoryBrowseTool({ memoryTools: memoryTools(many) });
   const page = JSON.parse((await browse.execute({}, undefined, contextFor("/ws"))).content);
-  expect(page.next_cursor).toBe("n");
+  expect(page).toMatchObject({ next_cursor: "n", looked_until: "2026-01-01T00:00:00.000Z" });
   expect(page.messages.length).toBeGreaterThan(10);
   expect(page.messages.at(-1)).toMatch(/^\.\.\. \(\d+ more: ask for fewer at once\)$/);
   expect(page.messages[0].metadata).toBeUndefined();
