@@ -143,6 +143,7 @@ export const NOT_ARCHIVED: readonly string[] = [
   "search_totals",
   "search_agents",
   "search_gaps",
+  "access_version",
 ];
 
 /** The sections of a store whose embedding models have the given ids. */

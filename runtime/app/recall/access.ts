@@ -1,36 +1,124 @@
 import type { Database } from "../../contracts/database.ts";
 import type { MemoryHit } from "../../contracts/memory.ts";
+import type { Logger } from "../../contracts/ports.ts";
+import type { RowRef } from "./matches.ts";
+import type { Access, AccessMemory } from "./rows/access-memory.ts";
 
 /** How often and when last a row was handed out as a search result: what keeps it from fading. */
 
-export interface AccessedRow {
-  readonly kind: "message" | "summary";
-  readonly id: string;
+/** What one or more answers have handed out. */
+export interface Accesses extends RowRef {
+  readonly count: number;
+  readonly lastMs: number;
 }
 
-/** Counts each row once. Ordered, so that two searches with the same finds never wait for each other in a circle. */
-export async function countAccess(database: Database, rows: readonly AccessedRow[], at: Date): Promise<void> {
-  const unique = new Map(rows.map((row) => [`${row.kind} ${row.id}`, row]));
-  if (unique.size === 0) return;
-  await database.transaction(
+export interface CountedAccesses {
+  /** What migration 012 counts, before this write and after it: nobody else wrote between. */
+  readonly before: number;
+  readonly after: number;
+  readonly rows: readonly (RowRef & Access)[];
+}
+
+/** Adds them, each row once. One write waits for another, so that what is known before it is all that it does not change. */
+export async function countAccess(database: Database, accesses: readonly Accesses[]): Promise<CountedAccesses> {
+  const version = "select version from access_version";
+  const [before, written, after] = await database.transaction(
     (tx) =>
-      tx.query(
-        `insert into access (kind, id, access_count, last_accessed_at)
-         select kind, id, 1, $3 from unnest($1::text[], $2::uuid[]) as seen (kind, id) order by kind, id
-         on conflict (kind, id) do update set
-           access_count = access.access_count + 1,
-           last_accessed_at = greatest(access.last_accessed_at, excluded.last_accessed_at)`,
-        [[...unique.values()].map(({ kind }) => kind), [...unique.values()].map(({ id }) => id), at.toISOString()],
-      ),
+      Promise.all([
+        tx.query<{ readonly version: number }>(`${version} for update`),
+        tx.query<RowRef & { readonly count: number; readonly ms: number }>(
+          `insert into access (kind, id, access_count, last_accessed_at)
+           select kind, id, count, to_timestamp(ms / 1000)
+           from unnest($1::text[], $2::uuid[], $3::int[], $4::float8[]) as seen (kind, id, count, ms) order by kind, id
+           on conflict (kind, id) do update set
+             access_count = access.access_count + excluded.access_count,
+             last_accessed_at = greatest(access.last_accessed_at, excluded.last_accessed_at)
+           returning kind, id, access_count as count, (extract(epoch from last_accessed_at) * 1000)::float8 as ms`,
+          [
+            accesses.map(({ kind }) => kind),
+            accesses.map(({ id }) => id),
+            accesses.map(({ count }) => count),
+            accesses.map(({ lastMs }) => lastMs),
+          ],
+        ),
+        tx.query<{ readonly version: number }>(version),
+      ]),
     { durable: false },
   );
+  return {
+    before: before.rows[0]?.version ?? 0,
+    after: after.rows[0]?.version ?? 0,
+    rows: written.rows.map(({ kind, id, count, ms }) => ({ kind, id, count, lastMs: ms })),
+  };
+}
+
+/** Answers follow each other closely: what they hand out within this time is written at once. */
+const GATHER_MS = 250;
+/** What waits for its turn takes memory. */
+const MAX_GATHERED = 5_000;
+
+export interface AccessCounter {
+  /** Counts each row of the answer once, soon. */
+  count(hits: readonly MemoryHit[], at: Date): void;
+  /** Resolves once all is written that was counted. */
+  settled(): Promise<void>;
+}
+
+/** What it has written the memory knows at once. A write that fails is told to the log, and its counts are lost. */
+export function createAccessCounter(
+  database: Database,
+  memory: AccessMemory,
+  logger: Pick<Logger, "warn">,
+): AccessCounter {
+  let gathered = new Map<string, Accesses>();
+  let timer: NodeJS.Timeout | undefined;
+  let last: Promise<void> = Promise.resolve();
+
+  async function write(accesses: readonly Accesses[]): Promise<void> {
+    memory.beginWrite();
+    try {
+      memory.endWrite(await countAccess(database, accesses));
+    } catch (error) {
+      memory.failWrite();
+      logger.warn({ err: error, rows: accesses.length }, "What searches have handed out could not be counted.");
+    }
+  }
+
+  function flush(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    if (gathered.size === 0) return;
+    const accesses = [...gathered.values()];
+    gathered = new Map();
+    last = last.then(() => write(accesses));
+  }
+
+  return {
+    count(hits, at) {
+      const lastMs = at.getTime();
+      for (const [key, row] of new Map(rowsOf(hits).map((row) => [`${row.kind} ${row.id}`, row]))) {
+        const before = gathered.get(key);
+        gathered.set(key, {
+          ...row,
+          count: (before?.count ?? 0) + 1,
+          lastMs: Math.max(lastMs, before?.lastMs ?? lastMs),
+        });
+      }
+      if (gathered.size >= MAX_GATHERED) flush();
+      else if (gathered.size > 0) timer ??= setTimeout(flush, GATHER_MS).unref();
+    },
+    settled() {
+      flush();
+      return last;
+    },
+  };
 }
 
 /** Every row of an answer, the expanded ones too. */
-export function rowsOf(hits: readonly MemoryHit[]): AccessedRow[] {
-  return hits.flatMap((hit) => [
-    { kind: hit.kind, id: hit.id },
-    ...rowsOf(hit.children ?? []),
-    ...rowsOf(hit.sources ?? []),
+function rowsOf(hits: readonly MemoryHit[]): RowRef[] {
+  return hits.flatMap(({ kind, id, children = [], sources = [] }) => [
+    { kind, id },
+    ...rowsOf(children),
+    ...rowsOf(sources),
   ]);
 }

@@ -1,14 +1,15 @@
-import type { Database } from "../../contracts/database.ts";
+import type { Queryable } from "../../contracts/database.ts";
 import type { SearchScope } from "../../contracts/memory.ts";
 import type { Role } from "../../contracts/message.ts";
 import type { SummaryKind } from "../../contracts/records.ts";
 import { type Features, loadFeatures } from "./features.ts";
 import type { Filters } from "./filters.ts";
-import { findMatches, type RowRef } from "./matches.ts";
+import { type FoundRow, findMatches, NOTHING } from "./matches.ts";
 import type { AnalyzedQuery } from "./query-analysis.ts";
+import type { Near } from "./query-vector.ts";
 import { describeRows } from "./rows/describe.ts";
 import type { RowMemory } from "./rows/row-memory.ts";
-import { nearest } from "./vectors.ts";
+import type { StoreState } from "./rows/state.ts";
 
 /**
  * The bounded set of rows that may answer a query: the best by words, the nearest by vectors, and the messages beside
@@ -22,9 +23,9 @@ export interface CandidateRequest {
   readonly byWords: boolean;
   /** Looked up by trigrams beside the stems. */
   readonly identifiers: readonly string[];
-  /** The query's vector, in the model's dimensions; null without vectors. */
-  readonly vector: readonly number[] | null;
-  /** Rows that words find, and rows that vectors find. */
+  /** What the query's vector finds, being asked for; null without vectors. */
+  readonly near: Promise<Near | null>;
+  /** Rows that words find. */
   readonly top: number;
   /** So many of each bring the messages beside them. */
   readonly besides: number;
@@ -36,46 +37,49 @@ export interface CandidateRequest {
   readonly nextNumber: () => number;
 }
 
-/** In no particular order; empty when nothing in the query can be looked up. */
+export interface Candidates {
+  /** In no particular order; empty when nothing in the query can be looked up. */
+  readonly rows: readonly Features[];
+  /** In which state of the store they were seen; undefined when that is not known. */
+  readonly state: StoreState | undefined;
+}
+
 export async function findCandidates(
-  database: Database,
+  database: Queryable,
   query: AnalyzedQuery,
   request: CandidateRequest,
-): Promise<Features[]> {
-  const { model } = query;
-  const { scope, filters, vector, top, byWords, nextNumber } = request;
+): Promise<Candidates> {
+  const { scope, filters, top, byWords, identifiers, nextNumber } = request;
   const [matches, near] = await Promise.all([
-    byWords ? findMatches(database, query, { scope, filters, identifiers: request.identifiers, top, nextNumber }) : [],
-    model === null || vector === null
-      ? []
-      : nearest(database, model, {
-          vector,
-          scope,
-          filters,
-          messages: query.messages,
-          visible: query.visible,
-          limit: top,
-          nextNumber,
-        }),
+    byWords ? findMatches(database, query, { scope, filters, identifiers, top, nextNumber }) : NOTHING,
+    request.near,
   ]);
+  const byVector = near?.found ?? NOTHING;
   const wanted = {
-    rows: inTurns(matches.slice(0, top), near),
-    besides: request.besides * (matches.length > 0 && near.length > 0 ? 2 : 1),
+    rows: inTurns(matches.rows.slice(0, top), byVector.rows),
+    besides: request.besides * (matches.rows.length > 0 && byVector.rows.length > 0 ? 2 : 1),
     filters,
-    identifiers: request.identifiers,
-    vector,
+    identifiers,
+    vector: near?.vector ?? null,
     head: request.head,
   };
-  return request.memory === undefined
-    ? loadFeatures(database, query, wanted)
-    : describeRows(database, request.memory, query, wanted);
+  if (request.memory === undefined) {
+    return { rows: await loadFeatures(database, query, wanted), state: undefined };
+  }
+  const states = [matches.state, byVector.state].filter((state) => state !== undefined);
+  return describeRows(database, request.memory, query, { ...wanted, states });
 }
 
 /** One of each after the other, so that the first of both are the first; each row once. */
-function inTurns(some: readonly RowRef[], others: readonly RowRef[]): RowRef[] {
-  const rows = new Map<string, RowRef>();
+function inTurns(some: readonly FoundRow[], others: readonly FoundRow[]): FoundRow[] {
+  const rows = new Map<string, FoundRow>();
   for (let n = 0; n < Math.max(some.length, others.length); n += 1) {
-    for (const row of [some[n], others[n]]) if (row !== undefined) rows.set(`${row.kind} ${row.id}`, row);
+    for (const row of [some[n], others[n]]) {
+      if (row === undefined) continue;
+      const key = `${row.kind} ${row.id}`;
+      const other = rows.get(key);
+      rows.set(key, other === undefined ? row : { ...other, ...row, next: row.next ?? other.next });
+    }
   }
   return [...rows.values()];
 }
@@ -103,6 +107,8 @@ export interface Candidate {
   readonly head: string;
   /** Whether `head` is all of it. */
   readonly whole: boolean;
+  /** Base importance of its kind, where it is known already. */
+  readonly importance?: number;
 }
 
 /** BM25 of the row alone (k1 1.2, b 0.75), over what a short row with all of the terms would have. */

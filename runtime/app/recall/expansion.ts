@@ -1,10 +1,24 @@
 import type { Queryable } from "../../contracts/database.ts";
 import type { Visibility } from "../../contracts/memory.ts";
 import type { Candidate } from "./candidates.ts";
-import { visible } from "./filters.ts";
+import { type Access, NEVER } from "./rows/access-memory.ts";
+import { type Under, type UnderFacts, UnderRow } from "./rows/detail-memory.ts";
+import type { RowMemory } from "./rows/row-memory.ts";
+import { readState, STATE, type StoreState } from "./rows/state.ts";
 import { Values } from "./sql.ts";
 
-/** What an answer still needs once its hits are known, in one query: whole contents, and what lies under summaries. */
+/** What an answer still needs once its hits are known: whole contents, and what lies under summaries. */
+
+export interface DetailsRequest {
+  /** Hits whose whole content is wanted. */
+  readonly wholes: readonly Candidate[];
+  /** Summaries whose children or sources are wanted. */
+  readonly summaries: readonly Candidate[];
+  readonly visibility: Visibility | undefined;
+  /** What the search has seen the store in; undefined when that is not known. */
+  readonly state: StoreState | undefined;
+  readonly memory: RowMemory | undefined;
+}
 
 export interface Details {
   /** Whole content by `kind id`. */
@@ -18,31 +32,127 @@ export interface Details {
 /** Rows under one summary that an answer carries at most. */
 const MAX_UNDER_SUMMARY = 20;
 
-interface DetailRow extends Omit<Candidate, "fts" | "semantic" | "whole"> {
-  readonly relation: "self" | "child" | "source";
-  readonly summary_id: string | null;
+/** From the memory what it has, the rest in one statement. */
+export async function loadDetails(database: Queryable, request: DetailsRequest): Promise<Details> {
+  const { wholes, summaries, state } = request;
+  const memory = state !== undefined && request.memory?.state === state.text ? request.memory : undefined;
+  const collected = new Collected(request.visibility);
+  const unknownContents = wholes.filter((row) => {
+    const content = memory?.details.content(row);
+    if (content !== undefined) collected.addContent(row, content);
+    return content === undefined;
+  });
+  const unknownUnder = summaries.filter((summary) => {
+    const under = memory?.details.under(summary.id);
+    const accesses = under && memory && state && rememberedAccesses(memory, state, under);
+    if (under && accesses) collected.addUnder(summary, under, accesses);
+    return !accesses;
+  });
+  if (unknownContents.length === 0 && unknownUnder.length === 0) return collected;
+  const rows = await read(database, unknownContents, unknownUnder);
+  const stored = readState(rows.find(({ state }) => state !== null)?.state ?? "");
+  const keeper = memory !== undefined && stored.text === memory.state ? memory : undefined;
+  for (const { kind, id, relation, head } of rows) {
+    if (relation !== "self") continue;
+    collected.addContent({ kind, id }, head);
+    keeper?.details.keepContent({ kind, id }, head);
+  }
+  for (const summary of unknownUnder) {
+    const of = (relation: DetailRow["relation"]) =>
+      rows.filter((row) => row.relation === relation && row.summary_id === summary.id);
+    const [children, sources] = [of("child"), of("source")];
+    const under: Under = { children: children.map(underRow), sources: sources.map(underRow) };
+    const accesses = [...children, ...sources].map(accessOf);
+    collected.addUnder(summary, under, accesses);
+    keeper?.details.keepUnder(summary.id, under);
+    for (const [n, row] of [...children, ...sources].entries()) {
+      keeper?.accesses.keep(stored.accessVersion, row, accesses[n] ?? NEVER);
+    }
+  }
+  return collected;
 }
 
-/**
- * `wholes` need their whole content, `summaries` their children or sources.
- * Each row is looked up by itself: for some dozens the planner would read a whole table that is not large yet.
- */
-export async function loadDetails(
+/** Undefined when those of one row are not known. */
+function rememberedAccesses(
+  { accesses }: RowMemory,
+  { accessVersion }: StoreState,
+  { children, sources }: Under,
+): readonly Access[] | undefined {
+  if (!accesses.holdsAt(accessVersion)) return undefined;
+  const rows = [...children, ...sources];
+  const known = rows.flatMap(({ facts }) => accesses.get(facts) ?? []);
+  return known.length === rows.length ? known : undefined;
+}
+
+class Collected implements Details {
+  readonly contents = new Map<string, string>();
+  readonly children = new Map<string, readonly Candidate[]>();
+  readonly sources = new Map<string, readonly Candidate[]>();
+  readonly #ofOneUser: boolean;
+
+  constructor(visibility: Visibility | undefined) {
+    this.#ofOneUser = visibility !== undefined && !("all" in visibility);
+  }
+
+  addContent({ kind, id }: Pick<Candidate, "kind" | "id">, content: string): void {
+    this.contents.set(`${kind} ${id}`, content);
+  }
+
+  addUnder(summary: Candidate, { children, sources }: Under, accesses: readonly Access[]): void {
+    const of = (rows: readonly UnderRow[], from: number) =>
+      rows.flatMap((row, n) => (this.#shows(summary, row) ? candidateOf(row, accesses[from + n] ?? NEVER) : []));
+    if (children.length > 0) this.children.set(summary.id, of(children, 0));
+    if (sources.length > 0) this.sources.set(summary.id, of(sources, children.length));
+  }
+
+  /** What a summary stands for is of its conversation, which whoever sees the summary sees; anything else only who sees all. */
+  #shows(summary: Candidate, { facts }: UnderRow): boolean {
+    return !this.#ofOneUser || (facts.conversation_id !== null && facts.conversation_id === summary.conversation_id);
+  }
+}
+
+function candidateOf(row: UnderRow, { count, lastMs }: Access): Candidate {
+  return {
+    ...row.facts,
+    access_count: count,
+    last_accessed_at: lastMs === null ? null : new Date(lastMs),
+    fts: 0,
+    semantic: null,
+    whole: true,
+    get importance() {
+      return row.importance;
+    },
+  };
+}
+
+interface DetailRow extends UnderFacts {
+  readonly relation: "self" | "child" | "source";
+  readonly summary_id: string | null;
+  readonly access_count: number | null;
+  readonly accessed_ms: number | null;
+  /** In the first row. */
+  readonly state: string | null;
+}
+
+function underRow({ relation, summary_id, access_count, accessed_ms, state, ...facts }: DetailRow): UnderRow {
+  return new UnderRow(facts);
+}
+
+function accessOf({ access_count, accessed_ms }: DetailRow): Access {
+  return access_count === null ? NEVER : { count: access_count, lastMs: accessed_ms };
+}
+
+/** Each row is looked up by itself: for some dozens the planner would read a whole table that is not large yet. */
+async function read(
   database: Queryable,
   wholes: readonly Candidate[],
-  summaries: readonly string[],
-  visibility: Visibility | undefined,
-): Promise<Details> {
-  if (wholes.length === 0 && summaries.length === 0) return collect([]);
+  summaries: readonly Candidate[],
+): Promise<DetailRow[]> {
   const values = new Values();
   const idsOf = (kind: Candidate["kind"]) => wholes.filter((one) => one.kind === kind).map(({ id }) => id);
   const messageIds = values.add(idsOf("message"));
   const summaryIds = values.add(idsOf("summary"));
-  const expanded = values.add(summaries);
-  const seenSources = visible("m", visibility, values).map(
-    (condition) => ` and (select true from messages m where m.id = link.message_id and ${condition})`,
-  );
-  const seenSummaries = visible("s", visibility, values).map((condition) => ` and ${condition}`);
+  const expanded = values.add(summaries.map(({ id }) => id));
   const { rows } = await database.query<DetailRow>(
     `
 with found as (
@@ -54,21 +164,21 @@ with found as (
   select * from (
     select 'child', s.parent_id, row_number() over (partition by s.parent_id order by s.earliest_at, s.seq) as n, 'summary', s.id
     from summaries s join summaries parent on parent.id = s.parent_id and s.depth < parent.depth
-    where s.parent_id = any(${expanded}::uuid[])${seenSummaries.join("")}
+    where s.parent_id = any(${expanded}::uuid[])
   ) as child where n <= ${MAX_UNDER_SUMMARY}
   union all
   select 'source', summary.id, source.ordinal, 'message', source.message_id
   from unnest(${expanded}::uuid[]) as summary (id) cross join lateral (
     select link.message_id, link.ordinal from summary_sources link
-    where link.summary_id = summary.id${seenSources.join("")}
+    where link.summary_id = summary.id
     order by link.ordinal, link.message_id limit ${MAX_UNDER_SUMMARY}
   ) as source
 )
-select found.relation, found.summary_id, found.kind, found.id,
+select case when row_number() over () = 1 then ${STATE} end as state, found.relation, found.summary_id, found.kind, found.id,
   coalesce(m.conversation_id, s.conversation_id) as conversation_id, coalesce(m.agent, c.agent) as agent,
   coalesce(m.channel, c.channel) as channel, m.role, coalesce(m.created_at, s.created_at) as created_at,
   coalesce(m.created_at, s.latest_at, s.created_at) as happened_at, s.depth, s.kind as summary_kind,
-  coalesce(access.access_count, 0) as access_count, access.last_accessed_at,
+  access.access_count, (extract(epoch from access.last_accessed_at) * 1000)::float8 as accessed_ms,
   coalesce(m.content, s.content) as head
 from found
 left join lateral (select * from messages m where found.kind = 'message' and m.id = found.id limit 1) as m on true
@@ -78,21 +188,5 @@ left join lateral (select * from access where access.kind = found.kind and acces
 order by found.n`,
     values.list,
   );
-  return collect(rows);
-}
-
-function collect(rows: readonly DetailRow[]): Details {
-  const contents = new Map<string, string>();
-  const children = new Map<string, Candidate[]>();
-  const sources = new Map<string, Candidate[]>();
-  for (const { relation, summary_id, ...row } of rows) {
-    if (relation === "self" || summary_id === null) {
-      contents.set(`${row.kind} ${row.id}`, row.head);
-      continue;
-    }
-    const under = relation === "child" ? children : sources;
-    const candidate: Candidate = { ...row, fts: 0, semantic: null, whole: true };
-    under.set(summary_id, [...(under.get(summary_id) ?? []), candidate]);
-  }
-  return { contents, children, sources };
+  return rows;
 }

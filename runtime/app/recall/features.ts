@@ -4,7 +4,7 @@ import { importanceOf } from "../../domain/importance.ts";
 import type { RankingCandidate } from "../../domain/ranking/input.ts";
 import { embeddingTable } from "./embedding-tables.ts";
 import { type Filters, messageConditions } from "./filters.ts";
-import type { RowRef } from "./matches.ts";
+import type { FoundRow, RowRef } from "./matches.ts";
 import type { AnalyzedQuery } from "./query-analysis.ts";
 import { speakerIn } from "./rows/load.ts";
 import { containing, quoteLexeme, Values } from "./sql.ts";
@@ -26,7 +26,7 @@ export interface Features extends RankingCandidate {
 
 export interface FeatureRequest {
   /** Found rows. */
-  readonly rows: readonly RowRef[];
+  readonly rows: readonly FoundRow[];
   /** So many of them, from the first on, bring the messages beside them. */
   readonly besides: number;
   /** Rows beside a found one have to pass them too. */

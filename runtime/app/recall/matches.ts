@@ -3,6 +3,9 @@ import type { SearchScope } from "../../contracts/memory.ts";
 import { chooseTerms, type Term, type TermChoice, type TermExpression } from "../../domain/term-choice.ts";
 import { type Filters, isFiltered, messageConditions, summaryConditions } from "./filters.ts";
 import type { AnalyzedQuery, QueryTerm } from "./query-analysis.ts";
+import { numbersIn } from "./rows/changes.ts";
+import { BESIDE } from "./rows/known-row.ts";
+import { readState, STATE, type StoreState } from "./rows/state.ts";
 import { containing, plannedForItsValues, quoteLexeme, Values } from "./sql.ts";
 
 /** The best rows by the words of a query alone, and rows that look like its identifiers: a bounded number, at any size. */
@@ -10,6 +13,37 @@ import { containing, plannedForItsValues, quoteLexeme, Values } from "./sql.ts";
 export interface RowRef {
   readonly kind: "message" | "summary";
   readonly id: string;
+}
+
+/** A row that a search has found, with what finding it has told. */
+export interface FoundRow extends RowRef {
+  /** Of its vector and the query's; undefined where that was not told. */
+  readonly cosine?: number | null;
+  /** Numbers of the next messages of its conversation, at most two; undefined where that was not told. */
+  readonly next?: readonly number[] | undefined;
+}
+
+export interface Finding {
+  /** Best first. */
+  readonly rows: readonly FoundRow[];
+  /** In which state of the store; undefined when it was not asked. */
+  readonly state: StoreState | undefined;
+}
+
+/** Nothing was asked. */
+export const NOTHING: Finding = { rows: [], state: undefined };
+
+/**
+ * The best of what was found bring the messages beside them, of which the next ones may be new: SQL that tells of so many of
+ * the best messages which follow.
+ */
+const FOLLOWED = 32;
+
+export function following(rank: string, row: string): string {
+  return `case when ${row}.kind = 'message' and ${rank} <= ${FOLLOWED} then (
+    select coalesce(string_agg(next.seq::text, ' ' order by next.seq), '') from (
+      select o.seq from messages o where o.conversation_id = ${row}.conversation_id and o.seq > ${row}.seq
+      order by o.conversation_id, o.seq limit ${BESIDE}) as next) end`;
 }
 
 export interface MatchRequest {
@@ -33,17 +67,16 @@ const FETCHED_SUMMARIES = 1_000;
 const NEWEST = 200;
 const ALIKE = 50;
 
-/** Best first. */
-export async function findMatches(
-  database: Queryable,
-  query: AnalyzedQuery,
-  request: MatchRequest,
-): Promise<readonly RowRef[]> {
+export async function findMatches(database: Queryable, query: AnalyzedQuery, request: MatchRequest): Promise<Finding> {
   const choice = chooseTerms(query.terms, query.visible, LIMITS);
   const found = await fetchMatches(database, query, request, choice);
-  if (choice === null || choice.complete || found.length >= LIMITS.enough) return found;
+  if (choice === null || choice.complete || found.rows.length >= LIMITS.enough) return found;
   // Fewer than expected: the words avoid each other, or the filters do.
-  const wider = chooseTerms(query.terms, query.visible * Math.min(0.1, (found.length + 1) / LIMITS.wanted), LIMITS);
+  const wider = chooseTerms(
+    query.terms,
+    query.visible * Math.min(0.1, (found.rows.length + 1) / LIMITS.wanted),
+    LIMITS,
+  );
   return wider === null || sameFetch(choice, wider) ? found : fetchMatches(database, query, request, wider);
 }
 
@@ -51,8 +84,12 @@ function sameFetch(one: TermChoice, other: TermChoice): boolean {
   return one.expected === other.expected || JSON.stringify(one) === JSON.stringify(other);
 }
 
-interface Match extends RowRef {
+interface Row {
+  readonly kind: RowRef["kind"] | "state";
+  readonly id: string;
   readonly score: number;
+  /** Numbers of messages, or the state. */
+  readonly text: string | null;
 }
 
 async function fetchMatches(
@@ -60,21 +97,35 @@ async function fetchMatches(
   query: AnalyzedQuery,
   request: MatchRequest,
   choice: TermChoice | null,
-): Promise<readonly RowRef[]> {
+): Promise<Finding> {
   const values = new Values();
   const branches = [
     ...(choice === null ? [] : wordBranches(query, request, choice, values)),
     ...(request.identifiers.length === 0 ? [] : identifierBranches(request, values)),
   ];
-  if (branches.length === 0) return [];
-  const sql = branches.join("\nunion all\n");
+  if (branches.length === 0) return NOTHING;
+  const sql = `
+select found.kind, found.id, found.score, ${following("row_number() over (order by found.score desc)", "found")} as text
+from (
+${branches.join("\nunion all\n")}
+) as found
+union all
+select 'state', null, null, ${STATE}`;
   // Without filters the index of words is right whatever they are: then it is planned once, which takes half of the time.
   const plain = request.identifiers.length === 0 && !isFiltered(request.filters) && (choice?.newest ?? null) === null;
   const text = plain ? sql : plannedForItsValues(sql, request.nextNumber());
-  const { rows } = await database.query<Match>(text, values.list);
-  const best = new Map<string, Match>();
-  for (const row of rows) if (row.score > (best.get(row.id)?.score ?? -1)) best.set(row.id, row);
-  return [...best.values()].sort((a, b) => b.score - a.score);
+  const { rows } = await database.query<Row>(text, values.list);
+  const best = new Map<string, FoundRow & { readonly score: number }>();
+  let state: StoreState | undefined;
+  for (const { kind, id, score, text } of rows) {
+    if (kind === "state") state = readState(text ?? "");
+    else if (score > (best.get(id)?.score ?? -1)) best.set(id, { kind, id, score, next: nextOf(text) });
+  }
+  return { rows: [...best.values()].sort((a, b) => b.score - a.score), state };
+}
+
+export function nextOf(text: string | null): number[] | undefined {
+  return text === null ? undefined : numbersIn(text);
 }
 
 function wordBranches(
@@ -86,12 +137,14 @@ function wordBranches(
   const score = scoreColumns(query.terms, values);
   const branches: string[] = [];
   const best = (kind: RowRef["kind"], rows: string) =>
-    `(select '${kind}' as kind, row.id, (${score.sum(values.add(query.averageLength[kind]))})::float8 as score
+    `(select '${kind}' as kind, row.id, (${score.sum(values.add(query.averageLength[kind]))})::float8 as score,
+    row.conversation_id, row.seq
   from (
-    select id, seq, length(words)::float8 as size, ${score.ranks("words")} from (${rows}) as fetched offset 0
+    select id, conversation_id, seq, length(words)::float8 as size, ${score.ranks("words")} from (${rows}) as fetched offset 0
   ) as row order by score desc, seq desc limit ${values.add(top)})`;
   // A long text's words are stored apart: by the concatenation they are fetched once, and not for each term.
-  const columns = (alias: string) => `${alias}.id, ${alias}.seq, ${alias}.content_tsv || ''::tsvector as words`;
+  const columns = (alias: string) =>
+    `${alias}.id, ${alias}.conversation_id, ${alias}.seq, ${alias}.content_tsv || ''::tsvector as words`;
   // Limits are written out: a plan for any value would take them for small ones.
   if (scope !== "summaries") {
     const conditions = messageConditions(filters, values);
@@ -166,9 +219,10 @@ function scoreColumns(terms: readonly QueryTerm[], values: Values) {
 function identifierBranches({ scope, filters, identifiers }: MatchRequest, values: Values): string[] {
   const wanted = `unnest(${values.add(identifiers)}::text[], ${values.add(identifiers.map(containing))}::text[]) as wanted (word, pattern)`;
   const branch = (kind: RowRef["kind"], table: string, alias: "m" | "s", conditions: string) =>
-    `(select '${kind}' as kind, row.id, 100 + word_similarity(wanted.word, row.content) as score from ${wanted} cross join lateral (
+    `(select '${kind}' as kind, row.id, (100 + word_similarity(wanted.word, row.content))::float8 as score,
+    row.conversation_id, row.seq from ${wanted} cross join lateral (
     select * from (
-      select ${alias}.id, ${alias}.seq, ${alias}.content from ${table} ${alias}
+      select ${alias}.id, ${alias}.conversation_id, ${alias}.seq, ${alias}.content from ${table} ${alias}
       where ${alias}.content ilike wanted.pattern${conditions} limit ${FETCHED}
     ) as row order by seq desc limit ${ALIKE}) as row)`;
   return [

@@ -9,7 +9,7 @@ import type { CountTokens } from "../../domain/tokens.ts";
 import { createBackground } from "../background.ts";
 import { createTermCounter } from "../terms/terms.ts";
 import type { Writer } from "../transcript/writer.ts";
-import { countAccess, rowsOf } from "./access.ts";
+import { createAccessCounter } from "./access.ts";
 import type { EmbeddingModel } from "./query-analysis.ts";
 import { RowMemory } from "./rows/row-memory.ts";
 import { filtersOf, type SearchDeps, search } from "./search.ts";
@@ -70,12 +70,14 @@ export function createMemory(deps: MemoryDeps): Recall {
     }
   }
 
+  const memory = new RowMemory();
+  const accesses = createAccessCounter(database, memory.accesses, logger);
   const searchDeps: SearchDeps = {
     database,
     weights,
     embedQuery,
     lastModel: { current: null },
-    memory: new RowMemory(),
+    memory,
     now: () => clock.now(),
     nextNumber: () => {
       statements = (statements + 1) % Number.MAX_SAFE_INTEGER;
@@ -114,8 +116,7 @@ export function createMemory(deps: MemoryDeps): Recall {
         }),
         signal: options.signal,
       });
-      const accessedAt = clock.now();
-      background.run("count access", () => countAccess(database, rowsOf(hits), accessedAt));
+      accesses.count(hits, clock.now());
       upkeep();
       return hits;
     },
@@ -136,9 +137,9 @@ export function createMemory(deps: MemoryDeps): Recall {
       sessionHistory(database, sessionId, Math.max(0, Math.trunc(options.limit ?? DEFAULT_HISTORY))),
     loadSessionSettings: (sessionId) => loadSettings(database, sessionId),
     saveSessionSettings: (sessionId, settings) => saveSettings(database, writer, sessionId, settings),
-    settled() {
+    async settled() {
       counter.stop();
-      return background.settled();
+      await Promise.all([accesses.settled(), background.settled()]);
     },
   };
 }

@@ -15,7 +15,7 @@ export function partsOf(candidate: Candidate, now: Date): ScoreParts {
     fts: candidate.fts,
     semantic: candidate.semantic ?? 0,
     temporal: temporalScore(candidate.last_accessed_at ?? candidate.happened_at, candidate.access_count, now),
-    importance: importanceOf(candidate.head),
+    importance: candidate.importance ?? importanceOf(candidate.head),
   };
 }
 

@@ -7,7 +7,7 @@ import type { Features } from "./features.ts";
 import type { Filters } from "./filters.ts";
 import { analyzeAndEmbed, type QueryVectorDeps } from "./query-vector.ts";
 import type { RowMemory } from "./rows/row-memory.ts";
-import { fitted } from "./vectors.ts";
+import type { StoreState } from "./rows/state.ts";
 
 /** What may be relevant to a query by its words and its meaning, with all that the ranking wants to know. */
 
@@ -17,8 +17,6 @@ export interface RelevanceDeps extends QueryVectorDeps {
   /** What is known of rows already; without it each search reads all of it. */
   readonly memory?: RowMemory;
   readonly now: () => Date;
-  /** Distinguishes a statement's text, see plannedForItsValues. */
-  readonly nextNumber: () => number;
 }
 
 export interface RelevanceRequest {
@@ -29,6 +27,12 @@ export interface RelevanceRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface Relevant {
+  readonly input: RankingInput<Features>;
+  /** In which state of the store the rows were seen; undefined when that is not known. */
+  readonly state: StoreState | undefined;
+}
+
 /** Candidates by words, and as many by vectors. */
 const TOP = 60;
 /** So many of each bring the messages beside them. */
@@ -37,31 +41,32 @@ const BESIDES = 20;
 const HEAD = 400;
 
 /** Rejects with MEMORY_INVALID_ARGUMENT when vectors are asked for and there are none. */
-export async function findRelevant(deps: RelevanceDeps, request: RelevanceRequest): Promise<RankingInput<Features>> {
+export async function findRelevant(deps: RelevanceDeps, request: RelevanceRequest): Promise<Relevant> {
   const { query, mode, scope, filters, signal } = request;
-  const { analyzed, embedded } = await analyzeAndEmbed(deps, { query, filters, vector: mode !== "fts", signal });
-  const { model } = analyzed;
-  if (mode === "vector" && model === null) throw noVectors("no embedding model is configured");
-  if (mode === "vector" && embedded === null) throw noVectors("the embedding model cannot be reached");
+  const limit = mode === "fts" ? 0 : TOP;
+  const { analyzed, near } = await analyzeAndEmbed(deps, { query, scope, filters, limit, signal });
+  if (mode === "vector" && analyzed.model === null) throw noVectors("no embedding model is configured");
+  if (mode === "vector" && (await near) === null) throw noVectors("the embedding model cannot be reached");
   const candidates = await findCandidates(deps.database, analyzed, {
     scope,
     filters,
     byWords: mode !== "vector",
     identifiers: mode === "hybrid" ? identifiersIn(query) : [],
-    vector: embedded === null || model === null ? null : fitted(embedded, model.dimensions),
+    near,
     top: TOP,
     besides: BESIDES,
     head: HEAD,
     memory: deps.memory,
     nextNumber: deps.nextNumber,
   });
-  return {
+  const input = {
     terms: mode === "vector" ? [] : analyzed.terms,
     averageLength: analyzed.averageLength,
     query,
     now: deps.now(),
-    candidates,
+    candidates: candidates.rows,
   };
+  return { input, state: candidates.state };
 }
 
 function noVectors(why: string): MemoryError {

@@ -8,6 +8,7 @@ import type { Filters } from "./filters.ts";
 import { findAlike, findMatching } from "./patterns.ts";
 import { partsOf, type Ranked, rank, rankRelevant, toHit } from "./ranking.ts";
 import { findRelevant, type RelevanceDeps, type RelevanceMode } from "./relevance.ts";
+import type { StoreState } from "./rows/state.ts";
 
 /** memory_search: candidates by words, letters and vectors, ranked by relevance first, the best summaries opened up. */
 
@@ -53,12 +54,13 @@ export async function search(deps: SearchDeps, request: SearchRequest): Promise<
   const summaries = request.expand
     ? best.filter(({ candidate }) => candidate.kind === "summary").slice(0, EXPANDED_SUMMARIES)
     : [];
-  const details = await loadDetails(
-    deps.database,
-    best.map(({ candidate }) => candidate).filter(({ whole }) => !whole),
-    summaries.map(({ candidate }) => candidate.id),
-    request.filters.visibility,
-  );
+  const details = await loadDetails(deps.database, {
+    wholes: best.map(({ candidate }) => candidate).filter(({ whole }) => !whole),
+    summaries: summaries.map(({ candidate }) => candidate),
+    visibility: request.filters.visibility,
+    state: found.state,
+    memory: deps.memory,
+  });
   const known = new Map(found.ranked.map((one) => [one.candidate.id, one]));
   const under = (candidate: Candidate): MemoryHit => {
     const { scores, score } = known.get(candidate.id) ?? unranked(candidate);
@@ -80,6 +82,8 @@ interface Found {
   readonly ranked: readonly Ranked[];
   /** Which parts the search computed. */
   readonly computed: { readonly fts: boolean; readonly semantic: boolean };
+  /** In which state of the store the rows were seen; undefined when that is not known. */
+  readonly state?: StoreState | undefined;
 }
 
 function ranked(deps: SearchDeps, candidates: readonly Candidate[], computed: Found["computed"]): Found {
@@ -106,7 +110,7 @@ async function rankedOf(deps: SearchDeps, request: SearchRequest): Promise<Found
 }
 
 async function byWordsAndVectors(deps: SearchDeps, request: SearchRequest, mode: RelevanceMode): Promise<Found> {
-  const input = await findRelevant(deps, { ...request, mode });
+  const { input, state } = await findRelevant(deps, { ...request, mode });
   const computed = { fts: mode !== "vector", semantic: input.candidates.some(({ cosine }) => cosine !== null) };
   if (mode === "hybrid" && input.candidates.length === 0) {
     return ranked(deps, await misspelled(deps, request), computed);
@@ -118,6 +122,7 @@ async function byWordsAndVectors(deps: SearchDeps, request: SearchRequest, mode:
       weights: deps.weights,
     }),
     computed,
+    state,
   };
 }
 

@@ -7,7 +7,6 @@ import type { Filters } from "./filters.ts";
 import { analyzeAndEmbed } from "./query-vector.ts";
 import { rank } from "./ranking.ts";
 import type { SearchDeps } from "./search.ts";
-import { fitted } from "./vectors.ts";
 
 /**
  * What the prompt is given to remember: rows that have to do with the message, ranked by the specification's formula and
@@ -55,22 +54,20 @@ async function related(deps: ContextDeps, request: ContextRequest): Promise<Cand
   const { database } = deps;
   const query = request.query.slice(0, MAX_QUERY_UNITS);
   const { filters, signal } = request;
-  const { analyzed, embedded } = await analyzeAndEmbed(deps, { query, filters, vector: true, signal });
-  const { model } = analyzed;
-  const vector = model === null || embedded === null ? null : fitted(embedded, model.dimensions);
+  const { analyzed, near } = await analyzeAndEmbed(deps, { query, scope: "both", filters, limit: TOP, signal });
   const found = await findCandidates(database, analyzed, {
     scope: "both",
     filters,
     byWords: true,
     // The stems hold identifiers that are written alike; those that are not are what memory_search is for.
     identifiers: [],
-    vector,
+    near,
     top: TOP,
     besides: 0,
     head: HEAD,
     nextNumber: deps.nextNumber,
   });
-  return scored(analyzed, found);
+  return scored(analyzed, found.rows);
 }
 
 function fill(candidates: readonly Candidate[], budget: number, count: CountTokens): string {

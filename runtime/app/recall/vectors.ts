@@ -2,8 +2,10 @@ import type { Database } from "../../contracts/database.ts";
 import type { SearchScope } from "../../contracts/memory.ts";
 import { embeddingTable, isQuantized, quantized, vectorType } from "./embedding-tables.ts";
 import { type Filters, isFiltered, messageConditions, summaryConditions } from "./filters.ts";
-import type { RowRef } from "./matches.ts";
+import { type Finding, type FoundRow, following, nextOf, type RowRef } from "./matches.ts";
 import type { EmbeddingModel } from "./query-analysis.ts";
+import { readState, STATE } from "./rows/state.ts";
+import { readCosine } from "./rows/vector.ts";
 import { plannedForItsValues, Values } from "./sql.ts";
 
 /** The nearest rows to a vector, through the index of the current model's table, filters inside the scan. */
@@ -54,15 +56,38 @@ const SCANNED = 1.6;
 /** Rows that an index of bits brings for one that is wanted. */
 const COMPARED = 4;
 
-/** Nearest first. */
-export async function nearest(database: Database, model: EmbeddingModel, request: NearestRequest): Promise<RowRef[]> {
+interface Row {
+  readonly kind: RowRef["kind"] | "state";
+  readonly id: string;
+  readonly distance: number;
+  /** From 1 on. */
+  readonly rank: number;
+  /** Numbers of messages, or the state. */
+  readonly text: string | null;
+}
+
+export async function nearest(database: Database, model: EmbeddingModel, request: NearestRequest): Promise<Finding> {
   const values = new Values();
-  const sql = isEachCheaper(request)
+  const found = isEachCheaper(request)
     ? amongFew(model, request, values)
     : throughIndex(database.backend, model, request, values);
+  const sql = `
+select near.kind, near.id, near.distance, near.rank::float8 as rank, ${following("near.rank", "near")} as text from (
+  select found.kind, found.id, found.distance, m.conversation_id, m.seq, row_number() over (order by found.distance) as rank
+  from (${found}) as found left join messages m on found.kind = 'message' and m.id = found.id
+) as near
+union all
+select 'state', null, null, null, ${STATE}`;
   const text = isFiltered(request.filters) ? plannedForItsValues(sql, request.nextNumber()) : sql;
-  const { rows } = await database.query<RowRef>(text, values.list);
-  return rows;
+  const { rows } = await database.query<Row>(text, values.list);
+  const state = rows.find(({ kind }) => kind === "state")?.text;
+  const near = rows.filter(({ kind }) => kind !== "state").sort((a, b) => a.rank - b.rank);
+  return {
+    rows: near.flatMap(({ kind, id, distance, text }): FoundRow[] =>
+      kind === "state" ? [] : [{ kind, id, cosine: readCosine(1 - distance), next: nextOf(text) }],
+    ),
+    state: state === undefined || state === null ? undefined : readState(state),
+  };
 }
 
 /**
@@ -97,13 +122,13 @@ function throughIndex(
   const most = `limit ${values.add(limit)}`;
   const found = isQuantized(dimensions)
     ? `
-select kind, id from (
+select kind, id, embedding <=> ${near} as distance from (
   select v.kind, v.id, v.embedding from ${rows}
   order by ${quantized("v.embedding", dimensions)} <~> ${quantized(`${near}::${vectorType(backend, dimensions)}`, dimensions)} limit ${limit * COMPARED}
-) as rough order by embedding <=> ${near} ${most}`
-    : `select v.kind, v.id from ${rows} order by v.embedding <=> ${near} ${most}`;
+) as rough order by distance ${most}`
+    : `select v.kind, v.id, v.embedding <=> ${near} as distance from ${rows} order by v.embedding <=> ${near} ${most}`;
   const brought = limit * (isQuantized(dimensions) ? COMPARED : 1);
-  return `select found.kind, found.id from ${scanning(brought, values)} cross join lateral (${found}) as found`;
+  return `select found.kind, found.id, found.distance from ${scanning(brought, values)} cross join lateral (${found}) as found`;
 }
 
 /** The fence lets no index over vectors walk past everything that the filters keep out. */
@@ -119,5 +144,5 @@ function amongFew(model: EmbeddingModel, { scope, filters, vector, limit }: Near
     branch("message", `select m.id from messages m where true${messageConditions(filters, values)}`);
   if (scope !== "messages")
     branch("summary", `select s.id from summaries s where true${summaryConditions(filters, values)}`);
-  return `select kind, id from (${branches.join("\n  union all")}) as few order by distance limit ${values.add(limit)}`;
+  return `select kind, id, distance from (${branches.join("\n  union all")}) as few order by distance limit ${values.add(limit)}`;
 }

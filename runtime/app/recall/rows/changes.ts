@@ -3,9 +3,10 @@ import { embeddingTable } from "../embedding-tables.ts";
 import type { RowRef } from "../matches.ts";
 import type { EmbeddingModel } from "../query-analysis.ts";
 import { Values } from "../sql.ts";
+import type { Access } from "./access-memory.ts";
 import { BESIDE } from "./known-row.ts";
-import { stateOf } from "./state.ts";
-import { readVector, sentVector } from "./vector.ts";
+import { readState, STATE, type StoreState } from "./state.ts";
+import { readCosine, readVector, sentVector, similarity } from "./vector.ts";
 
 /** What may have changed about rows that are known: asked in one statement by every search that uses what it remembers. */
 
@@ -20,30 +21,28 @@ export interface ChangesRequest {
   readonly rows: readonly RowRef[];
   /** Which messages follow these places is wanted. */
   readonly ends: readonly Place[];
-  /** Whose vectors are wanted: they had none, or it is not known any more. */
+  /** Whose vectors or cosines are wanted: they had none, or it is not known any more. */
   readonly vectors: readonly RowRef[];
-}
-
-export interface Access {
-  readonly count: number;
-  readonly lastMs: number;
+  /** The query's vector in the form that pgvector reads, where the cosines with it are wanted; else null. */
+  readonly near: string | null;
 }
 
 export interface Changes {
-  readonly state: string;
+  readonly state: StoreState;
   /** By id, for each kind. */
   readonly accesses: Readonly<Record<RowRef["kind"], ReadonlyMap<string, Access>>>;
   /** For each of the ends: numbers of the next messages of its conversation, at most two. */
   readonly following: readonly (readonly number[])[];
   readonly vectors: readonly (RowRef & { readonly vector: Float32Array })[];
+  readonly cosines: readonly (RowRef & { readonly cosine: number | null })[];
 }
 
 interface Row {
-  readonly what: "state" | "access" | "end" | "vector";
+  readonly what: "state" | "access" | "end" | "vector" | "cosine";
   readonly kind: RowRef["kind"] | null;
   readonly id: string | null;
   readonly text: string | null;
-  /** Accesses, or the number of an end from 1 on. */
+  /** Accesses, a cosine, or the number of an end from 1 on. */
   readonly n: number | null;
   readonly ms: number | null;
 }
@@ -54,20 +53,22 @@ export async function readChanges(database: Queryable, request: ChangesRequest):
   const accesses = { message: new Map<string, Access>(), summary: new Map<string, Access>() };
   const following: (readonly number[])[] = request.ends.map(() => []);
   const vectors: (RowRef & { readonly vector: Float32Array })[] = [];
-  let state = "";
+  const cosines: (RowRef & { readonly cosine: number | null })[] = [];
+  let state = readState("");
   for (const { what, kind, id, text, n, ms } of rows) {
-    if (what === "state") state = text ?? "";
+    if (what === "state") state = readState(text ?? "");
     else if (what === "end") following[(n ?? 0) - 1] = numbersIn(text);
     else if (kind === null || id === null) continue;
-    else if (what === "access") accesses[kind].set(id, { count: n ?? 0, lastMs: ms ?? 0 });
+    else if (what === "access") accesses[kind].set(id, { count: n ?? 0, lastMs: ms });
+    else if (what === "cosine") cosines.push({ kind, id, cosine: readCosine(n) });
     else if (text !== null) vectors.push({ kind, id, vector: readVector(text) });
   }
-  return { state, accesses, following, vectors };
+  return { state, accesses, following, vectors, cosines };
 }
 
-function statement({ model, rows, ends, vectors }: ChangesRequest, values: Values): string {
+function statement({ model, rows, ends, vectors, near }: ChangesRequest, values: Values): string {
   const branches = [
-    `select 'state' as what, null::text as kind, null::uuid as id, ${stateOf(model, values)} as text,
+    `select 'state' as what, null::text as kind, null::uuid as id, ${STATE} as text,
   null::float8 as n, null::float8 as ms`,
   ];
   for (const kind of ["message", "summary"] as const) {
@@ -78,7 +79,11 @@ from access where kind = '${kind}' and id = any(${values.add(accessed)}::uuid[])
     }
     const unknown = idsOf(vectors, kind);
     if (unknown.length > 0 && model !== null) {
-      branches.push(`select 'vector', '${kind}', v.id, ${sentVector("v.embedding")}, null, null
+      const told =
+        near === null
+          ? `'vector', '${kind}', v.id, ${sentVector("v.embedding")}, null`
+          : `'cosine', '${kind}', v.id, null, ${similarity("v.embedding", values.add(near))}`;
+      branches.push(`select ${told}, null
 from ${embeddingTable(model.id)} v where v.kind = '${kind}' and v.id = any(${values.add(unknown)}::uuid[])`);
     }
   }

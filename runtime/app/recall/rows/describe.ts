@@ -1,7 +1,10 @@
 import type { Queryable } from "../../../contracts/database.ts";
-import type { FeatureRequest, Features } from "../features.ts";
-import type { RowRef } from "../matches.ts";
+import type { Candidates } from "../candidates.ts";
+import type { FeatureRequest } from "../features.ts";
+import type { FoundRow } from "../matches.ts";
 import type { AnalyzedQuery } from "../query-analysis.ts";
+import { vectorText } from "../vectors.ts";
+import { NEVER } from "./access-memory.ts";
 import { type Place, readChanges } from "./changes.ts";
 import { featuresOf } from "./described.ts";
 import type { KnownRow } from "./known-row.ts";
@@ -9,6 +12,13 @@ import { likenesses } from "./likeness.ts";
 import { loadRows } from "./load.ts";
 import type { RowMemory } from "./row-memory.ts";
 import { besideOf, Scene } from "./scene.ts";
+import type { StoreState } from "./state.ts";
+import { isSent } from "./vector.ts";
+
+export interface DescribeRequest extends FeatureRequest {
+  /** What the statements that found the rows have seen; none when that is not known. */
+  readonly states: readonly StoreState[];
+}
 
 /**
  * What the ranking needs to know of found rows and of the messages beside them: from the node's memory what is true for ever,
@@ -18,46 +28,70 @@ export async function describeRows(
   database: Queryable,
   memory: RowMemory,
   query: AnalyzedQuery,
-  request: FeatureRequest,
-): Promise<Features[]> {
-  if (request.rows.length === 0) return [];
+  request: DescribeRequest,
+): Promise<Candidates> {
+  if (request.rows.length === 0) return { rows: [], state: undefined };
   const likeness = likenesses(database, request);
   // Whoever fails first is told; the other is not left without anybody who hears of it.
   likeness.catch(() => undefined);
   const surrounded = request.rows.filter(({ kind }) => kind === "message").slice(0, request.besides);
   const given = { database, memory, query, request, surrounded };
-  const scene = (await remembered(given)) ?? (await afresh(given));
-  return featuresOf(scene, query, request, { surrounded, likeness: await likeness });
+  const { scene, state } = (await remembered(given)) ?? (await afresh(given));
+  return { rows: featuresOf(scene, query, request, { surrounded, likeness: await likeness }), state };
 }
 
 interface Given {
   readonly database: Queryable;
   readonly memory: RowMemory;
   readonly query: AnalyzedQuery;
-  readonly request: FeatureRequest;
+  readonly request: DescribeRequest;
   /** Messages that bring those beside them. */
-  readonly surrounded: readonly RowRef[];
+  readonly surrounded: readonly FoundRow[];
+}
+
+interface Described {
+  readonly scene: Scene;
+  readonly state: StoreState | undefined;
 }
 
 /** Null when the memory has nothing of them, or holds what may not be true any more. */
-async function remembered(given: Given): Promise<Scene | null> {
+async function remembered(given: Given): Promise<Described | null> {
   const { database, memory, query, request, surrounded } = given;
-  const scene = new Scene(memory, memory.state);
+  const { states } = request;
+  const modelId = query.model?.id ?? null;
+  const holds = (state: StoreState | undefined) =>
+    state === undefined || (state.text === memory.state && state.modelId === modelId);
+  if (memory.state === undefined || !states.every(holds)) return null;
+  const accessesHold = states.length > 0 && states.every(({ accessVersion }) => memory.accesses.holdsAt(accessVersion));
+  const scene = new Scene(memory, memory.state, { accessesHold });
   const unknown = request.rows.filter((ref) => scene.recall(ref) === undefined);
+  for (const { kind, id, next } of surrounded) if (next !== undefined) scene.row({ kind, id })?.row.follow(next);
   const known = surrounded.flatMap((ref) => scene.row(ref)?.row ?? []);
   const places = known.flatMap(besideOf).filter(({ seq }) => scene.recallMessage(seq) === undefined);
   if (scene.size === 0) return null;
-  const open = known.filter((row) => row.open).flatMap(endOf);
+  const told = new Set(surrounded.flatMap(({ id, next }) => (next === undefined ? [] : id)));
+  const open = known.filter((row) => row.open && !told.has(row.facts.id)).flatMap(endOf);
   const ends = endsOf(open);
   const rows = scene.all();
   const missing = new Set(unknown);
+  const { vectors, near } = compared(given);
+  const compare = vectors || near !== null;
+  const found = new Set(request.rows.flatMap(({ kind, id, cosine }) => (cosine === undefined ? [] : `${kind} ${id}`)));
+  const changesRequest = {
+    model: query.model,
+    rows: rows.flatMap(({ row, access }) => (access === undefined ? row.facts : [])),
+    ends,
+    vectors: compare
+      ? rows.flatMap(({ row: { facts }, vector }) =>
+          vector === null && !found.has(`${facts.kind} ${facts.id}`) ? facts : [],
+        )
+      : [],
+    near,
+  };
+  const nothingNew =
+    states.length > 0 && changesRequest.rows.length === 0 && ends.length === 0 && changesRequest.vectors.length === 0;
   const [changes, loading] = await Promise.all([
-    readChanges(database, {
-      model: query.model,
-      rows: rows.map(({ row }) => row.facts),
-      ends,
-      vectors: request.vector === null ? [] : rows.flatMap(({ row, vector }) => (vector === null ? [row.facts] : [])),
-    }),
+    nothingNew ? null : readChanges(database, changesRequest),
     loadRows(database, {
       ...wanted(given),
       rows: unknown,
@@ -65,43 +99,55 @@ async function remembered(given: Given): Promise<Scene | null> {
       places,
     }),
   ]);
-  if (!scene.agrees(changes) || !scene.agrees(loading)) return null;
-  for (const { row } of rows) {
-    const seen = scene.row(row.facts);
-    if (seen !== undefined) seen.access = changes.accesses[row.facts.kind].get(row.facts.id) ?? null;
+  if (!holds(changes?.state) || !holds(loading.state) || !scene.agrees(loading)) return null;
+  if (changes !== null) {
+    for (const { kind, id } of changesRequest.rows) {
+      scene.addAccess({ kind, id }, changes.accesses[kind].get(id) ?? NEVER, changes.state);
+    }
+    for (const vector of changes.vectors) scene.addVector(vector);
+    for (const cosine of changes.cosines) scene.addCosine(cosine);
   }
-  for (const vector of changes.vectors) scene.addVector(vector);
   scene.add(loading);
   const late: Place[] = [];
   for (const [n, end] of ends.entries()) {
-    const following = changes.following[n] ?? [];
+    const following = changes?.following[n] ?? [];
     for (const { row, seq } of open) if (seq === end.seq) row.follow(following);
     for (const seq of following) if (scene.message(seq) === undefined) late.push({ ...end, seq });
   }
-  if (late.length === 0) return scene;
+  const described = { scene, state: states[0] ?? changes?.state };
+  if (late.length === 0) return described;
   const followers = await loadRows(database, { ...wanted(given), rows: [], surrounded: [], places: late });
-  if (!scene.agrees(followers)) return null;
+  if (!holds(followers.state)) return null;
   scene.add(followers);
-  return scene;
+  return described;
 }
 
 /** Everything from the database. What the memory holds from another state is forgotten. */
-async function afresh(given: Given): Promise<Scene> {
-  const { database, memory, request, surrounded } = given;
-  const loading = await loadRows(database, { ...wanted(given), rows: request.rows, surrounded, places: [] });
-  if (loading.state !== undefined) memory.enter(loading.state);
-  const scene = new Scene(memory, loading.state);
-  scene.add(loading);
-  return scene;
+async function afresh(given: Given): Promise<Described> {
+  const { database, memory, query, request, surrounded } = given;
+  const { state, rows } = await loadRows(database, { ...wanted(given), rows: request.rows, surrounded, places: [] });
+  // Vectors of a model that is not the current one any more are not kept.
+  const kept = state?.modelId === (query.model?.id ?? null) ? state : undefined;
+  if (kept !== undefined) memory.enter(kept.text);
+  const scene = new Scene(memory, kept?.text, { accessesHold: false });
+  scene.add({ state, rows });
+  return { scene, state: kept };
 }
 
-function wanted({ query, request }: Given) {
+function wanted(given: Given) {
+  const { query, request } = given;
   return {
     model: query.model,
     lexemes: query.terms.map(({ lexeme }) => lexeme),
-    vectors: request.vector !== null,
+    ...compared(given),
     head: request.head,
   };
+}
+
+/** Whether vectors are read, or what the database compares with. */
+function compared({ query: { model }, request: { vector } }: Given) {
+  const sent = model !== null && isSent(model);
+  return { vectors: vector !== null && sent, near: vector === null || sent ? null : vectorText(vector) };
 }
 
 /** What follows this place is to be asked: another search may move the row's last one meanwhile. */

@@ -1,6 +1,6 @@
 import type { FeatureRequest, Features } from "../features.ts";
 import { type Filters, passesBeside } from "../filters.ts";
-import type { RowRef } from "../matches.ts";
+import type { FoundRow } from "../matches.ts";
 import type { AnalyzedQuery } from "../query-analysis.ts";
 import type { KnownRow } from "./known-row.ts";
 import type { Likeness } from "./likeness.ts";
@@ -9,7 +9,7 @@ import { cosineOf, queryDirection } from "./vector.ts";
 
 export interface Surroundings {
   /** Messages that bring those beside them. */
-  readonly surrounded: readonly RowRef[];
+  readonly surrounded: readonly FoundRow[];
   readonly likeness: Likeness;
 }
 
@@ -24,32 +24,39 @@ export function featuresOf(
   const asked = request.vector === null ? null : queryDirection(request.vector);
   const around = new Set(surrounded);
   const features = new Map<Seen, Features>();
-  const add = (seen: Seen, found: boolean, isSurrounded: boolean) => {
-    const { row, vector } = seen;
+  const add = (seen: Seen, found: FoundRow | null, isSurrounded: boolean) => {
+    const { row } = seen;
     features.set(
       seen,
       new Described(seen, {
-        found,
+        found: found !== null,
         surrounded: isSurrounded,
         frequencies: terms.map((lexeme) => row.facts.words.get(lexeme) ?? 0),
-        similarity: found ? (likeness[row.facts.kind].get(row.facts.id) ?? 0) : 0,
-        cosine: asked === null || vector === null ? null : cosineOf(vector, asked),
+        similarity: found !== null ? (likeness[row.facts.kind].get(row.facts.id) ?? 0) : 0,
+        cosine: asked === null ? null : cosineOfRow(seen, found, asked),
       }),
     );
   };
   for (const ref of request.rows) {
     const seen = scene.row(ref);
-    if (seen !== undefined) add(seen, true, around.has(ref));
+    if (seen !== undefined) add(seen, ref, around.has(ref));
   }
   for (const ref of surrounded) {
     const row = scene.row(ref)?.row;
     if (row === undefined) continue;
     for (const { seq } of besideOf(row)) {
       const seen = scene.message(seq);
-      if (seen !== undefined && !features.has(seen) && isVisible(seen.row, request.filters)) add(seen, false, false);
+      if (seen !== undefined && !features.has(seen) && isVisible(seen.row, request.filters)) add(seen, null, false);
     }
   }
   return [...features.values()];
+}
+
+/** The database has told those that its index found. */
+function cosineOfRow({ vector, cosine }: Seen, found: FoundRow | null, asked: Float32Array): number | null {
+  if (found?.cosine !== undefined) return found.cosine;
+  if (cosine !== undefined) return cosine;
+  return vector === null ? null : cosineOf(vector, asked);
 }
 
 function isVisible({ facts }: KnownRow, filters: Filters): boolean {
@@ -110,7 +117,8 @@ class Described implements Features {
     this.frequencies = here.frequencies;
     this.similarity = here.similarity;
     this.cosine = here.cosine;
-    this.lastAccessedAt = access === null ? null : new Date(access.lastMs);
+    const lastMs = access?.lastMs ?? null;
+    this.lastAccessedAt = lastMs === null ? null : new Date(lastMs);
     this.accessCount = access?.count ?? 0;
     this.head = facts.head;
     this.whole = facts.whole;

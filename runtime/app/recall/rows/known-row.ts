@@ -71,6 +71,7 @@ export class KnownRow {
    * may have been told of them, or of fewer, meanwhile; each knew all up to its last one.
    */
   follow(next: readonly number[]): void {
+    if (next.length === 0 || !this.open) return;
     this.#after = [...new Set([...this.#after, ...next])].sort((a, b) => a - b).slice(0, BESIDE);
   }
 

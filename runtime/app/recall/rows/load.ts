@@ -3,10 +3,11 @@ import { lexemeCounts } from "../../../domain/lexemes.ts";
 import type { RowRef } from "../matches.ts";
 import type { EmbeddingModel } from "../query-analysis.ts";
 import { Values } from "../sql.ts";
-import { type Access, idsOf, numbersIn, type Place } from "./changes.ts";
+import { type Access, NEVER } from "./access-memory.ts";
+import { idsOf, numbersIn, type Place } from "./changes.ts";
 import { BESIDE, KnownRow, type RowFacts } from "./known-row.ts";
-import { stateOf } from "./state.ts";
-import { readVector, vectorOf } from "./vector.ts";
+import { readState, STATE, type StoreState } from "./state.ts";
+import { cosineTo, readCosine, readVector, vectorOf } from "./vector.ts";
 
 /** Reads rows as they are remembered, those beside them too, in one statement. */
 
@@ -21,6 +22,8 @@ export interface LoadRequest {
   readonly lexemes: readonly string[];
   /** Whether vectors are wanted. */
   readonly vectors: boolean;
+  /** The query's vector in the form that pgvector reads, where the cosines with it are wanted; else null. */
+  readonly near: string | null;
   /** Units of the content that are wanted. */
   readonly head: number;
 }
@@ -30,12 +33,14 @@ export interface Loaded {
   /** Whether nothing of it can change, and all of it is there. */
   readonly lasting: boolean;
   readonly vector: Float32Array | null;
-  readonly access: Access | null;
+  /** Where vectors are not sent. */
+  readonly cosine: number | null | undefined;
+  readonly access: Access;
 }
 
 export interface Loading {
   /** Undefined when no row was found. */
-  readonly state: string | undefined;
+  readonly state: StoreState | undefined;
   readonly rows: readonly Loaded[];
 }
 
@@ -47,7 +52,8 @@ const LONG = 20_000;
 
 interface Row
   extends Pick<RowFacts, "kind" | "id" | "agent" | "channel" | "role" | "depth" | "length" | "head" | "whole"> {
-  readonly state: string;
+  /** In one of the rows of each kind. */
+  readonly state: string | null;
   readonly conversation_id: string | null;
   readonly seq: number;
   readonly speaker: string | null;
@@ -61,6 +67,7 @@ interface Row
   readonly before: string | null;
   readonly after: string | null;
   readonly vector: string | null;
+  readonly cosine: number | null;
   readonly access_count: number | null;
   readonly accessed_ms: number | null;
 }
@@ -70,22 +77,28 @@ export async function loadRows(database: Queryable, request: LoadRequest): Promi
   const messages = idsOf(request.rows, "message");
   const summaries = idsOf(request.rows, "summary");
   const lexemes = values.add(request.lexemes);
-  const given = { request, values, lexemes, state: stateOf(request.model, values), head: values.add(request.head) };
+  const given = { request, values, lexemes, head: values.add(request.head) };
   const branches: string[] = [];
   if (messages.length > 0 || request.places.length > 0) branches.push(messageBranch(messages, given));
   if (summaries.length > 0) branches.push(summaryBranch(summaries, given));
   if (branches.length === 0) return { state: undefined, rows: [] };
   const { rows } = await database.query<Row>(branches.join("\nunion all\n"), values.list);
-  return { state: rows[0]?.state, rows: rows.map((row) => loaded(row, request.lexemes)) };
+  const state = rows.find(({ state }) => state !== null)?.state;
+  return {
+    state: state === null || state === undefined ? undefined : readState(state),
+    rows: rows.map((row) => loaded(row, request)),
+  };
 }
 
 interface Given {
   readonly request: LoadRequest;
   readonly values: Values;
   readonly lexemes: string;
-  readonly state: string;
   readonly head: string;
 }
+
+/** It is long, and one is enough. */
+const STATE_ONCE = `case when row_number() over () = 1 then ${STATE} end as state`;
 
 function messageBranch(ids: readonly string[], given: Given): string {
   const { request, values } = given;
@@ -115,7 +128,7 @@ function messageBranch(ids: readonly string[], given: Given): string {
     select * from messages m where m.conversation_id = place.conversation_id and m.seq = place.seq limit 1
   ) as row
 )
-select ${given.state} as state, 'message' as kind, m.id, m.conversation_id, m.seq, m.agent, m.channel, m.role,
+select ${STATE_ONCE}, 'message' as kind, m.id, m.conversation_id, m.seq, m.agent, m.channel, m.role,
   m.metadata ->> 'speaker' as speaker, ${epochMs("m.created_at")} as created_ms, ${epochMs("m.created_at")} as happened_ms,
   null::int as depth, null::text as summary_kind, ${seqs("<", "desc")} as before, ${seqs(">", "asc")} as after,
   ${ofContent("m", "message", given)}
@@ -128,7 +141,7 @@ function summaryBranch(ids: readonly string[], given: Given): string {
   select row.* from unnest(${given.values.add(ids)}::uuid[]) as wanted (id)
   cross join lateral (select * from summaries s where s.id = wanted.id limit 1) as row
 )
-select ${given.state} as state, 'summary' as kind, s.id, s.conversation_id, s.seq, c.agent, c.channel, null::text as role,
+select ${STATE_ONCE}, 'summary' as kind, s.id, s.conversation_id, s.seq, c.agent, c.channel, null::text as role,
   null::text as speaker, ${epochMs("s.created_at")} as created_ms,
   ${epochMs("coalesce(s.latest_at, s.created_at)")} as happened_ms, s.depth, s.kind as summary_kind,
   null::text as before, null::text as after,
@@ -137,16 +150,18 @@ from s left join lateral (select * from conversations c where c.id = s.conversat
 left join ${accessOf("s", "summary")})`;
 }
 
-function ofContent(alias: "m" | "s", kind: RowRef["kind"], { request, lexemes, head }: Given): string {
-  const vector =
-    request.model === null || !request.vectors ? "null::text" : vectorOf(request.model, kind, `${alias}.id`);
+function ofContent(alias: "m" | "s", kind: RowRef["kind"], { request, values, lexemes, head }: Given): string {
+  const { model, near } = request;
+  const id = `${alias}.id`;
+  const vector = model === null || !request.vectors ? "null::text" : vectorOf(model, kind, id);
+  const cosine = model === null || near === null ? "null::float8" : cosineTo(values.add(near), model, kind, id);
   const long = `length(${alias}.content) > ${LONG}`;
   return `length(${alias}.content_tsv) as length, case when not ${long} then ${alias}.content_tsv::text end as words,
   case when ${long} then (select string_agg(coalesce(cardinality(word.positions), 0)::text, ' ' order by asked.n)
     from unnest(${lexemes}::text[]) with ordinality as asked (lexeme, n)
     left join unnest(${alias}.content_tsv) as word on word.lexeme = asked.lexeme) end as counts,
   left(${alias}.content, ${head}::int) as head, length(${alias}.content) <= ${head}::int as whole,
-  ${alias}.content = '' as empty, ${vector} as vector,
+  ${alias}.content = '' as empty, ${vector} as vector, ${cosine} as cosine,
   access.access_count, ${epochMs("access.last_accessed_at")} as accessed_ms`;
 }
 
@@ -160,7 +175,7 @@ function epochMs(time: string): string {
   return `(extract(epoch from ${time}) * 1000)::float8`;
 }
 
-function loaded(row: Row, lexemes: readonly string[]): Loaded {
+function loaded(row: Row, { lexemes, near }: LoadRequest): Loaded {
   const facts: RowFacts = {
     kind: row.kind,
     id: row.id,
@@ -185,7 +200,8 @@ function loaded(row: Row, lexemes: readonly string[]): Loaded {
     // The content of a tool call may come later.
     lasting: row.words !== null && !row.empty,
     vector: row.vector === null ? null : readVector(row.vector),
-    access: row.access_count === null ? null : { count: row.access_count, lastMs: row.accessed_ms ?? 0 },
+    cosine: near === null ? undefined : readCosine(row.cosine),
+    access: row.access_count === null ? NEVER : { count: row.access_count, lastMs: row.accessed_ms },
   };
 }
 

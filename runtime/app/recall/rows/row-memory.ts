@@ -1,4 +1,6 @@
 import { LRUCache } from "lru-cache";
+import { AccessMemory } from "./access-memory.ts";
+import { DetailMemory } from "./detail-memory.ts";
 import type { KnownRow } from "./known-row.ts";
 
 /**
@@ -22,6 +24,8 @@ export class RowMemory {
   readonly #rows: LRUCache<string, KnownRow>;
   readonly #bySeq = new Map<number, KnownRow>();
   readonly #vectors: LRUCache<string, Float32Array>;
+  readonly accesses = new AccessMemory();
+  readonly details = new DetailMemory();
   #state: string | undefined;
 
   constructor({ rowBytes, vectorBytes }: RowMemoryBounds = BOUNDS) {
@@ -54,6 +58,8 @@ export class RowMemory {
     this.#rows.clear();
     this.#bySeq.clear();
     this.#vectors.clear();
+    this.accesses.clear();
+    this.details.clear();
     this.#state = state;
   }
 

@@ -1,14 +1,19 @@
 import type { RowRef } from "../matches.ts";
-import type { Access, Place } from "./changes.ts";
+import type { Access } from "./access-memory.ts";
+import type { Place } from "./changes.ts";
 import type { KnownRow } from "./known-row.ts";
 import type { Loading } from "./load.ts";
 import type { RowMemory } from "./row-memory.ts";
+import type { StoreState } from "./state.ts";
 
 /** A row as one search sees it. */
 export interface Seen {
   readonly row: KnownRow;
   vector: Float32Array | null;
-  access: Access | null;
+  /** Of the row's vector and the query's, where the database has told it; undefined where not. */
+  cosine: number | null | undefined;
+  /** Undefined while it is not known. */
+  access: Access | undefined;
 }
 
 /**
@@ -19,12 +24,20 @@ export class Scene {
   readonly #memory: RowMemory;
   /** The state of the database in which all of it holds. */
   readonly state: string | undefined;
+  /** Whether what is remembered of accesses is what the database has now. */
+  readonly #accessesHold: boolean;
   readonly #byId = { message: new Map<string, Seen>(), summary: new Map<string, Seen>() };
   readonly #bySeq = new Map<number, Seen>();
 
-  constructor(memory: RowMemory, state: string | undefined) {
+  constructor(memory: RowMemory, state: string | undefined, { accessesHold }: { readonly accessesHold: boolean }) {
     this.#memory = memory;
     this.state = state;
+    this.#accessesHold = accessesHold;
+  }
+
+  /** Whether the memory still is of the state in which this was read. */
+  get #keeps(): boolean {
+    return this.state !== undefined && this.#memory.state === this.state;
   }
 
   get size(): number {
@@ -55,7 +68,8 @@ export class Scene {
   #remembered(row: KnownRow | undefined): Seen | undefined {
     if (row === undefined) return undefined;
     const vector = this.#memory.vector(row.facts.kind, row.facts.id) ?? null;
-    return this.#see({ row, vector, access: null });
+    const access = this.#accessesHold ? this.#memory.accesses.get(row.facts) : undefined;
+    return this.#see({ row, vector, cosine: undefined, access });
   }
 
   #see(seen: Seen): Seen {
@@ -66,25 +80,37 @@ export class Scene {
   }
 
   /** Whether what was read holds in the same state as all that is here. */
-  agrees({ state }: { readonly state: string | undefined }): boolean {
-    return state === undefined || state === this.state;
+  agrees({ state }: { readonly state: StoreState | undefined }): boolean {
+    return state === undefined || state.text === this.state;
   }
 
   /** Takes what was read, and has the memory keep what lasts. */
-  add({ rows }: Loading): void {
-    const keep = this.#memory.state === this.state;
-    for (const { row, lasting, vector, access } of rows) {
-      this.#see({ row, vector, access });
+  add({ state, rows }: Loading): void {
+    const keep = this.#keeps;
+    for (const { row, lasting, vector, cosine, access } of rows) {
+      this.#see({ row, vector, cosine, access });
       if (!keep || !lasting) continue;
+      if (state !== undefined) this.#memory.accesses.keep(state.accessVersion, row.facts, access);
       this.#memory.keep(row);
       if (vector !== null) this.#memory.keepVector(row.facts.kind, row.facts.id, vector);
     }
   }
 
+  addAccess(ref: RowRef, access: Access, { accessVersion }: StoreState): void {
+    const seen = this.row(ref);
+    if (seen !== undefined) seen.access = access;
+    if (this.#keeps) this.#memory.accesses.keep(accessVersion, ref, access);
+  }
+
+  addCosine({ kind, id, cosine }: RowRef & { readonly cosine: number | null }): void {
+    const seen = this.row({ kind, id });
+    if (seen !== undefined) seen.cosine = cosine;
+  }
+
   addVector({ kind, id, vector }: RowRef & { readonly vector: Float32Array }): void {
     const seen = this.row({ kind, id });
     if (seen !== undefined) seen.vector = vector;
-    if (this.#memory.state === this.state) this.#memory.keepVector(kind, id, vector);
+    if (this.#keeps) this.#memory.keepVector(kind, id, vector);
   }
 }
 

@@ -3,6 +3,16 @@ import type { EmbeddingModel } from "../query-analysis.ts";
 
 /** Vectors on their way out of the database, and how near they are to each other. */
 
+/**
+ * Vectors that are longer stay in the database, which compares them itself: sixty of 4,000 dimensions are half a megabyte, and
+ * a node would remember few.
+ */
+const LONGEST_SENT = 1_000;
+
+export function isSent(model: EmbeddingModel): boolean {
+  return model.dimensions <= LONGEST_SENT;
+}
+
 /** SQL for a vector as `readVector` takes it: stored numbers are half floats in both backends' types. */
 export function sentVector(embedding: string): string {
   return `encode(halfvec_send(${embedding}::halfvec), 'base64')`;
@@ -11,6 +21,21 @@ export function sentVector(embedding: string): string {
 /** SQL for the vector of a row by the model, null without one. */
 export function vectorOf(model: EmbeddingModel, kind: "message" | "summary", id: string): string {
   return `(select ${sentVector("v.embedding")} from ${embeddingTable(model.id)} v where v.kind = '${kind}' and v.id = ${id})`;
+}
+
+/** SQL for the cosine of a row's vector and the one that `near` stands for, null without one. */
+export function cosineTo(near: string, model: EmbeddingModel, kind: "message" | "summary", id: string): string {
+  return `(select ${similarity("v.embedding", near)} from ${embeddingTable(model.id)} v where v.kind = '${kind}' and v.id = ${id})`;
+}
+
+/** SQL for the cosine, -1 to 1; NaN when one of them has no direction. */
+export function similarity(embedding: string, near: string): string {
+  return `(1 - (${embedding} <=> ${near}))`;
+}
+
+/** Null for one of no direction. */
+export function readCosine(sent: number | null): number | null {
+  return sent === null || Number.isNaN(sent) ? null : Math.min(1, Math.max(-1, sent));
 }
 
 /** The direction of the vector: with a length of 1, or of NaN when it has none. */

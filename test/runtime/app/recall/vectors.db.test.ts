@@ -65,7 +65,7 @@ describeEachDatabase("the nearest by vectors", (open) => {
     const wanted = vectorOf(120 + 3, dimensions);
     const request = { vector: fitted(wanted, dimensions), scope: "both" as const, filters: {}, limit: 10 };
     const size = { messages: 120, visible: 120, nextNumber: () => 1 };
-    const found = await nearest(database, model, { ...request, ...size });
+    const { rows: found } = await nearest(database, model, { ...request, ...size });
     const similarities = found.map(({ id }) => cosine(wanted, vectorOf(ids.indexOf(id), dimensions)));
     expect(similarities).toEqual(similarities.toSorted((a, b) => b - a));
     const best = ids
@@ -77,8 +77,13 @@ describeEachDatabase("the nearest by vectors", (open) => {
     // Through the index and one by one alike, filters hold.
     for (const visible of [1, 1e9]) {
       const filters = { agent: "rare" };
-      expect(await nearest(database, model, { ...request, filters, ...size, visible })).toEqual([]);
-      const main = await nearest(database, model, { ...request, filters: { agent: "main" }, ...size, visible });
+      expect((await nearest(database, model, { ...request, filters, ...size, visible })).rows).toEqual([]);
+      const { rows: main } = await nearest(database, model, {
+        ...request,
+        filters: { agent: "main" },
+        ...size,
+        visible,
+      });
       expect(main).toHaveLength(10);
     }
   });
@@ -128,7 +133,7 @@ describeEachDatabase("the nearest by vectors", (open) => {
       limit: 3,
     };
     const size = { messages: 403, visible: 1e9, nextNumber: () => 1 };
-    const found = await nearest(throughIndexes(database), model, { ...request, ...size });
+    const { rows: found } = await nearest(throughIndexes(database), model, { ...request, ...size });
     expect(found.map(({ id }) => id).sort()).toEqual([...ids].sort());
   });
 
@@ -140,6 +145,6 @@ describeEachDatabase("the nearest by vectors", (open) => {
     const size = { messages: 5, visible: 5, nextNumber: () => 1 };
     const request = { vector: fitted([Number.NaN], 8), scope: "both" as const, filters: {}, limit: 3, ...size };
     // A vector of zeros is near to nothing, which is no failure.
-    expect((await nearest(database, model, request)).length).toBeLessThanOrEqual(3);
+    expect((await nearest(database, model, request)).rows.length).toBeLessThanOrEqual(3);
   });
 });

@@ -1,7 +1,9 @@
 import { expect, it } from "vitest";
+import { countAccess } from "../../../../../runtime/app/recall/access.ts";
 import { RowMemory } from "../../../../../runtime/app/recall/rows/row-memory.ts";
 import { writeSentence } from "../../../../../runtime/app/synthesis/row.ts";
 import type { Database } from "../../../../../runtime/contracts/database.ts";
+import type { Visibility } from "../../../../../runtime/contracts/memory.ts";
 import { describeEachDatabase } from "../../../../support/databases.ts";
 import { said, write, writerOf } from "../../../../support/memory.ts";
 import { createModel, NOW, searcher, setVector } from "./store.ts";
@@ -11,7 +13,7 @@ const TAIL = [0, 0, 0, 0, 0, 0, 0, 1];
 const at = (minute: number) => new Date(NOW.getTime() - (100 - minute) * 60_000).toISOString();
 const contentsOf = (hits: readonly { readonly content: string }[]) => hits.map(({ content }) => content);
 
-/** The same database; what it answers about the ends of conversations is handed to `hold` before the search has it. */
+/** The same database; what it answers about what follows a message goes through `hold` before the search has it. */
 function holding(database: Database, hold: () => Promise<void>): Database {
   return new Proxy(database, {
     get(target, name) {
@@ -19,7 +21,7 @@ function holding(database: Database, hold: () => Promise<void>): Database {
       if (name === "query") {
         return async (text: string, values: readonly unknown[]) => {
           const answer = await target.query(text, values);
-          if (text.includes("select 'end'")) await hold();
+          if (text.includes("o.seq > ")) await hold();
           return answer;
         };
       }
@@ -219,6 +221,40 @@ describeEachDatabase("rows that a node remembers", (open) => {
       "the marmalade jar",
       "the toast",
     ]);
+  });
+
+  it("have beneath a summary what it was stored with, read as often as the store says now", async () => {
+    const database = await open({ fresh: true });
+    const node = searcher(database);
+    const { rows, conversationId } = await write(writerOf(database), "s", [said("the toast"), said("the butter")], {
+      user: "ann",
+    });
+    const elsewhere = await write(writerOf(database), "t", [said("a knife of somebody else")], { user: "bob" });
+    const [leaf, branch] = ["22222222-2222-4222-8222-222222222222", "33333333-3333-4333-8333-333333333333"];
+    await database.query(
+      `insert into summaries (id, conversation_id, parent_id, depth, content) values
+         ($2, $3, null, 1, 'All about breakfast'), ($1, $3, $2, 0, 'Breakfast with marmalade')`,
+      [leaf, branch, conversationId],
+    );
+    const ids = [...rows, ...elsewhere.rows].map(({ id }) => id);
+    await database.query(
+      "insert into summary_sources select $1, id, n from unnest($2::uuid[]) with ordinality as source (id, n)",
+      [leaf, ids],
+    );
+    const shown = async (visibility: Visibility) => {
+      const hits = await node({ query: "breakfast", filters: { visibility } });
+      const under = hits.flatMap(({ children = [], sources = [] }) => [...children, ...sources]);
+      return under.map(({ content, access_count }) => `${content} ${access_count}`).sort();
+    };
+    const own = { channel: "agent", user: "ann" };
+    const mine = ["Breakfast with marmalade 0", "the butter 0", "the toast 0"];
+    // The first search only meets the store, the second one is told, the third one remembers.
+    for (const time of ["first", "second", "third"]) {
+      expect(await shown({ all: true }), time).toEqual([...mine, "a knife of somebody else 0"].sort());
+      expect(await shown(own), time).toEqual(mine);
+    }
+    await countAccess(database, [{ kind: "message", id: ids[0] ?? "", count: 3, lastMs: NOW.getTime() }]);
+    expect(await shown(own)).toEqual(["Breakfast with marmalade 0", "the butter 0", "the toast 3"]);
   });
 
   it("tell how often they were read as the store has it now", async () => {

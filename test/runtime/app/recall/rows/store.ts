@@ -98,7 +98,20 @@ export async function fill(database: Database, seed: number): Promise<string[]> 
       "insert into summaries (id, conversation_id, content, latest_at) values (gen_random_uuid(), $1, $2, $3) returning id",
       [report.conversationId, textOf(random, 80), NOW.toISOString()],
     );
-    for (const { id } of rows) await setVector(database, model, { kind: "summary", id }, vectorFor(random));
+    for (const { id } of rows) {
+      await setVector(database, model, { kind: "summary", id }, vectorFor(random));
+      await database.query(
+        `insert into summary_sources select $1, id, row_number() over (order by seq) from messages
+         where conversation_id = $2 and seq % 2 = 0`,
+        [id, report.conversationId],
+      );
+      await database.query(
+        `with branch as (
+           insert into summaries (id, conversation_id, depth, content) values (gen_random_uuid(), $2, 1, $3) returning id
+         ) update summaries set parent_id = (select id from branch) where id = $1`,
+        [id, report.conversationId, textOf(random, 40)],
+      );
+    }
   }
   // One that is too long to be kept.
   await write(writerOf(database), "session 1", [said(`quarry ${"filler ".repeat(20_000)} violin violin`)]);
@@ -132,11 +145,12 @@ export type Question = Partial<SearchRequest> & { readonly query: string; readon
 /** Searches of one node; without a memory everything is read each time. */
 export function searcher(database: Database, memory: RowMemory | null = new RowMemory()) {
   let number = 0;
+  const lastModel = { current: null };
   return async ({ query, vector = null, ...request }: Question): Promise<MemoryHit[]> => {
     const deps: SearchDeps = {
       database,
       weights: SEARCH_WEIGHTS,
-      ...(memory === null ? {} : { memory }),
+      ...(memory === null ? {} : { memory, lastModel }),
       embedQuery: async () => vector,
       now: () => NOW,
       nextNumber: () => {

@@ -1,0 +1,75 @@
+import { LRUCache } from "lru-cache";
+import type { CountedAccesses } from "../access.ts";
+import type { RowRef } from "../matches.ts";
+
+/** How often rows were handed out, as far as it is known: right for one number of writes to the counts. */
+
+export interface Access {
+  readonly count: number;
+  /** Milliseconds since 1970; null when it never was. */
+  readonly lastMs: number | null;
+}
+
+export const NEVER: Access = { count: 0, lastMs: null };
+
+/** Each takes some two hundred bytes. */
+const MAX_ROWS = 40_000;
+
+export class AccessMemory {
+  readonly #rows = new LRUCache<string, Access>({ max: MAX_ROWS });
+  #version: number | undefined;
+  #writing = false;
+
+  /** Whether what is here is what stands in the store at this number. */
+  holdsAt(version: number): boolean {
+    return version === this.#version;
+  }
+
+  get({ kind, id }: RowRef): Access | undefined {
+    return this.#rows.get(keyOf(kind, id));
+  }
+
+  /** Keeps what was read at a number, and forgets what was read at an earlier one. */
+  keep(version: number, { kind, id }: RowRef, access: Access): void {
+    if (version !== this.#version) {
+      // It may be the number of this node's own write, whose end is not known here yet.
+      if (this.#writing || version < (this.#version ?? 0)) return;
+      this.#enter(version);
+    }
+    this.#rows.set(keyOf(kind, id), access);
+  }
+
+  /** Call it before this node writes, and the other two when that has ended. One write at a time. */
+  beginWrite(): void {
+    this.#writing = true;
+  }
+
+  /** What this node's write has made of its rows; the others are what they were when nobody else had written before it. */
+  endWrite({ before, after, rows }: CountedAccesses): void {
+    this.#writing = false;
+    if (after < (this.#version ?? 0)) return;
+    if (before === this.#version) this.#version = after;
+    else if (after !== this.#version) this.#enter(after);
+    for (const { kind, id, count, lastMs } of rows) this.#rows.set(keyOf(kind, id), { count, lastMs });
+  }
+
+  /** It may have been written or not. */
+  failWrite(): void {
+    this.#writing = false;
+    this.clear();
+  }
+
+  clear(): void {
+    this.#rows.clear();
+    this.#version = undefined;
+  }
+
+  #enter(version: number): void {
+    this.#rows.clear();
+    this.#version = version;
+  }
+}
+
+function keyOf(kind: RowRef["kind"], id: string): string {
+  return kind === "message" ? id : `summary ${id}`;
+}
