@@ -37,7 +37,7 @@ export const NOTHING: Finding = { rows: [], state: undefined };
  * The best of what was found bring the messages beside them, of which the next ones may be new: SQL that tells of so many of
  * the best messages which follow.
  */
-const FOLLOWED = 32;
+const FOLLOWED = 24;
 
 export function following(rank: string, row: string): string {
   return `case when ${row}.kind = 'message' and ${rank} <= ${FOLLOWED} then (
@@ -61,8 +61,8 @@ const LIMITS = { wanted: 400, enough: 60, most: 4_000 };
 /** Where rows are less independent than expected, more match; the rest of them is left out. */
 const FETCHED = 8_000;
 /** Summaries are long, and each costs some ten pages; words in them are still less independent. */
-const LIMITS_OF_SUMMARIES = { wanted: 200, enough: 40, most: 1_000 };
-const FETCHED_SUMMARIES = 1_000;
+const LIMITS_OF_SUMMARIES = { wanted: 80, enough: 30, most: 400 };
+const FETCHED_SUMMARIES = 400;
 /** Of matches that are too many. */
 const NEWEST = 200;
 const ALIKE = 50;

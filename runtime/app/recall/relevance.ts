@@ -34,9 +34,9 @@ export interface Relevant {
 }
 
 /** Candidates by words, and as many by vectors. */
-const TOP = 60;
+const TOP = 40;
 /** So many of each bring the messages beside them. */
-const BESIDES = 20;
+const BESIDES = 14;
 /** What the ranking is told of a content, in UTF-16 units. */
 const HEAD = 400;
 
