@@ -1,4 +1,4 @@
-import type { Queryable } from "../../contracts/database.ts";
+import type { Database } from "../../contracts/database.ts";
 import type { SearchScope } from "../../contracts/memory.ts";
 import type { Role } from "../../contracts/message.ts";
 import type { SummaryKind } from "../../contracts/records.ts";
@@ -45,7 +45,7 @@ export interface Candidates {
 }
 
 export async function findCandidates(
-  database: Queryable,
+  database: Database,
   query: AnalyzedQuery,
   request: CandidateRequest,
 ): Promise<Candidates> {

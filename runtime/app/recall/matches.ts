@@ -57,7 +57,7 @@ export interface MatchRequest {
 }
 
 /** Rows that are fetched and scored: aimed at, too few, and at most. */
-const LIMITS = { wanted: 400, enough: 60, most: 4_000 };
+const LIMITS = { wanted: 250, enough: 50, most: 4_000 };
 /** Where rows are less independent than expected, more match; the rest of them is left out. */
 const FETCHED = 8_000;
 /** Summaries are long, and each costs some ten pages; words in them are still less independent. */

@@ -29,6 +29,26 @@ export function vectorText(vector: readonly number[]): string {
   return `[${vector.join(",")}]`;
 }
 
+/**
+ * As a parameter that is compared with stored vectors of the backend's type, in the binary form that this type receives:
+ * dimensions, an unused field, the numbers. Text of it would be eight times as long and is read number by number.
+ */
+export function vectorParameter(backend: Database["backend"], vector: readonly number[]): Buffer {
+  const size = backend === "embedded" ? 4 : 2;
+  const bytes = Buffer.alloc(VECTOR_HEADER + size * vector.length);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  view.setInt16(0, vector.length);
+  let at = VECTOR_HEADER;
+  for (const value of vector) {
+    if (size === 4) view.setFloat32(at, value);
+    else view.setFloat16(at, value);
+    at += size;
+  }
+  return bytes;
+}
+
+const VECTOR_HEADER = 4;
+
 export interface NearestRequest {
   /** In the model's dimensions. */
   readonly vector: readonly number[];
@@ -69,7 +89,7 @@ interface Row {
 export async function nearest(database: Database, model: EmbeddingModel, request: NearestRequest): Promise<Finding> {
   const values = new Values();
   const found = isEachCheaper(request)
-    ? amongFew(model, request, values)
+    ? amongFew(database.backend, model, request, values)
     : throughIndex(database.backend, model, request, values);
   const sql = `
 select near.kind, near.id, near.distance, near.rank::float8 as rank, ${following("near.rank", "near")} as text from (
@@ -117,7 +137,7 @@ function throughIndex(
   ];
   const { dimensions } = model;
   // Whatever is compared with a vector is taken for one of its type; what else is done with it needs to be told.
-  const near = values.add(vectorText(vector));
+  const near = values.add(vectorParameter(backend, vector));
   const rows = `${embeddingTable(model.id)} as v where setting.made is not null and (${conditions.map((condition) => `(${condition})`).join(" or ")})`;
   const most = `limit ${values.add(limit)}`;
   const found = isQuantized(dimensions)
@@ -132,9 +152,14 @@ select kind, id, embedding <=> ${near} as distance from (
 }
 
 /** The fence lets no index over vectors walk past everything that the filters keep out. */
-function amongFew(model: EmbeddingModel, { scope, filters, vector, limit }: NearestRequest, values: Values): string {
+function amongFew(
+  backend: Database["backend"],
+  model: EmbeddingModel,
+  { scope, filters, vector, limit }: NearestRequest,
+  values: Values,
+): string {
   const table = embeddingTable(model.id);
-  const near = values.add(vectorText(vector));
+  const near = values.add(vectorParameter(backend, vector));
   const branches: string[] = [];
   const branch = (kind: RowRef["kind"], rows: string) =>
     branches.push(`

@@ -23,8 +23,8 @@ export interface ChangesRequest {
   readonly ends: readonly Place[];
   /** Whose vectors or cosines are wanted: they had none, or it is not known any more. */
   readonly vectors: readonly RowRef[];
-  /** The query's vector in the form that pgvector reads, where the cosines with it are wanted; else null. */
-  readonly near: string | null;
+  /** The query's vector as a parameter, where the cosines with it are wanted; else null. */
+  readonly near: Buffer | null;
 }
 
 export interface Changes {

@@ -1,9 +1,9 @@
-import type { Queryable } from "../../../contracts/database.ts";
+import type { Database } from "../../../contracts/database.ts";
 import type { Candidates } from "../candidates.ts";
 import type { FeatureRequest } from "../features.ts";
 import type { FoundRow } from "../matches.ts";
 import type { AnalyzedQuery } from "../query-analysis.ts";
-import { vectorText } from "../vectors.ts";
+import { vectorParameter } from "../vectors.ts";
 import { NEVER } from "./access-memory.ts";
 import { type Place, readChanges } from "./changes.ts";
 import { featuresOf } from "./described.ts";
@@ -13,7 +13,6 @@ import { loadRows } from "./load.ts";
 import type { RowMemory } from "./row-memory.ts";
 import { besideOf, Scene } from "./scene.ts";
 import type { StoreState } from "./state.ts";
-import { isSent } from "./vector.ts";
 
 export interface DescribeRequest extends FeatureRequest {
   /** What the statements that found the rows have seen; none when that is not known. */
@@ -25,7 +24,7 @@ export interface DescribeRequest extends FeatureRequest {
  * from the database what is not, and the rows that are not remembered, at once. The same as `loadFeatures` answers.
  */
 export async function describeRows(
-  database: Queryable,
+  database: Database,
   memory: RowMemory,
   query: AnalyzedQuery,
   request: DescribeRequest,
@@ -41,7 +40,7 @@ export async function describeRows(
 }
 
 interface Given {
-  readonly database: Queryable;
+  readonly database: Database;
   readonly memory: RowMemory;
   readonly query: AnalyzedQuery;
   readonly request: DescribeRequest;
@@ -64,7 +63,11 @@ async function remembered(given: Given): Promise<Described | null> {
   if (memory.state === undefined || !states.every(holds)) return null;
   const accessesHold = states.length > 0 && states.every(({ accessVersion }) => memory.accesses.holdsAt(accessVersion));
   const scene = new Scene(memory, memory.state, { accessesHold });
-  const unknown = request.rows.filter((ref) => scene.recall(ref) === undefined);
+  const isSurrounded = new Set<FoundRow>(surrounded);
+  const unknown = request.rows.filter((ref) => {
+    const row = scene.recall(ref)?.row;
+    return row === undefined || (isSurrounded.has(ref) && !row.hasNeighbours);
+  });
   for (const { kind, id, next } of surrounded) if (next !== undefined) scene.row({ kind, id })?.row.follow(next);
   const known = surrounded.flatMap((ref) => scene.row(ref)?.row ?? []);
   const places = known.flatMap(besideOf).filter(({ seq }) => scene.recallMessage(seq) === undefined);
@@ -144,10 +147,14 @@ function wanted(given: Given) {
   };
 }
 
-/** Whether vectors are read, or what the database compares with. */
-function compared({ query: { model }, request: { vector } }: Given) {
-  const sent = model !== null && isSent(model);
-  return { vectors: vector !== null && sent, near: vector === null || sent ? null : vectorText(vector) };
+/**
+ * Whether vectors are read, or what the database compares them with. A store that could be remembered as a whole soon is, and
+ * then nothing has to be read; of a larger one most rows are met once.
+ */
+function compared({ database, memory, query: { model, messages }, request: { vector } }: Given) {
+  const whole = memory.couldHold(messages, model?.dimensions ?? 0);
+  if (model === null || vector === null) return { whole, vectors: false, near: null };
+  return { whole, vectors: whole, near: whole ? null : vectorParameter(database.backend, vector) };
 }
 
 /** What follows this place is to be asked: another search may move the row's last one meanwhile. */

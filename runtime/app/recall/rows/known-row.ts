@@ -30,8 +30,11 @@ export interface RowFacts {
   readonly head: string;
   /** Whether `head` is all of the content. */
   readonly whole: boolean;
-  /** Numbers of the two messages before it in its conversation, nearest first; fewer where there are no more. */
-  readonly before: readonly number[];
+  /**
+   * Numbers of the two messages before it in its conversation, nearest first; fewer where there are no more, null where it was
+   * not asked.
+   */
+  readonly before: readonly number[] | null;
 }
 
 /** How many rows on each side count as beside a row. */
@@ -42,28 +45,34 @@ export class KnownRow {
   readonly createdAt: Date;
   readonly happenedAt: Date;
   /** As `before`, but more may follow until there are two: a conversation grows at its end. */
-  #after: readonly number[];
+  #after: readonly number[] | null;
   #importance: number | undefined;
 
-  constructor(facts: RowFacts, after: readonly number[]) {
+  constructor(facts: RowFacts, after: readonly number[] | null) {
     this.facts = facts;
     this.createdAt = new Date(facts.createdMs);
     this.happenedAt = facts.happenedMs === facts.createdMs ? this.createdAt : new Date(facts.happenedMs);
     this.#after = after;
   }
 
-  get after(): readonly number[] {
-    return this.#after;
+  /** Whether it is known what is beside it; of a summary nothing is. */
+  get hasNeighbours(): boolean {
+    return this.#after !== null || this.facts.kind === "summary";
+  }
+
+  /** Numbers of the messages beside it that are known to be there. */
+  get beside(): readonly number[] {
+    return [...(this.facts.before ?? []), ...(this.#after ?? [])];
   }
 
   /** Whether rows may follow it that are not known. */
   get open(): boolean {
-    return this.facts.kind === "message" && this.#after.length < BESIDE;
+    return this.#after !== null && this.facts.kind === "message" && this.#after.length < BESIDE;
   }
 
   /** Number of the last row that is known of those from it on. */
   get last(): number {
-    return this.#after.at(-1) ?? this.facts.seq;
+    return this.#after?.at(-1) ?? this.facts.seq;
   }
 
   /**
@@ -72,7 +81,7 @@ export class KnownRow {
    */
   follow(next: readonly number[]): void {
     if (next.length === 0 || !this.open) return;
-    this.#after = [...new Set([...this.#after, ...next])].sort((a, b) => a - b).slice(0, BESIDE);
+    this.#after = [...new Set([...(this.#after ?? []), ...next])].sort((a, b) => a - b).slice(0, BESIDE);
   }
 
   /** Base importance of its kind. Telling it takes longer than all the rest, so it is told once. */

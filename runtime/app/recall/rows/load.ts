@@ -20,10 +20,12 @@ export interface LoadRequest {
   readonly places: readonly Place[];
   /** Lexemes of the query. */
   readonly lexemes: readonly string[];
+  /** Whether it is wanted of every row which messages are beside it, and not only of those of `surrounded`. */
+  readonly whole: boolean;
   /** Whether vectors are wanted. */
   readonly vectors: boolean;
-  /** The query's vector in the form that pgvector reads, where the cosines with it are wanted; else null. */
-  readonly near: string | null;
+  /** The query's vector as a parameter, where the cosines with it are wanted; else null. */
+  readonly near: Buffer | null;
   /** Units of the content that are wanted. */
   readonly head: number;
 }
@@ -105,8 +107,10 @@ function messageBranch(ids: readonly string[], given: Given): string {
   const beside = (side: "<" | ">", direction: "desc" | "asc", of: string) => `
       select o.seq from messages o where o.conversation_id = ${of}.conversation_id and o.seq ${side} ${of}.seq
       order by o.conversation_id ${direction}, o.seq ${direction} limit ${BESIDE}`;
-  const seqs = (side: "<" | ">", direction: "desc" | "asc") =>
-    `(select string_agg(o.seq::text, ' ' order by o.seq ${direction}) from (${beside(side, direction, "m")}) as o)`;
+  const surrounded = values.add(idsOf(request.surrounded, "message"));
+  const told = request.whole ? "true" : `m.id = any(${surrounded}::uuid[])`;
+  const seqs = (side: "<" | ">", direction: "desc" | "asc") => `case when ${told} then (
+    select coalesce(string_agg(o.seq::text, ' ' order by o.seq ${direction}), '') from (${beside(side, direction, "m")}) as o) end`;
   const places = {
     conversations: values.add(request.places.map(({ conversationId }) => conversationId)),
     seqs: values.add(request.places.map(({ seq }) => seq)),
@@ -120,7 +124,7 @@ function messageBranch(ids: readonly string[], given: Given): string {
   union
   select found.conversation_id, beside.seq from found
   cross join lateral ((${beside("<", "desc", "found")}) union all (${beside(">", "asc", "found")})) as beside
-  where found.id = any(${values.add(idsOf(request.surrounded, "message"))}::uuid[])
+  where found.id = any(${surrounded}::uuid[])
   union
   select * from unnest(${places.conversations}::uuid[], ${places.seqs}::int8[])
 ), m as materialized (
@@ -193,10 +197,10 @@ function loaded(row: Row, { lexemes, near }: LoadRequest): Loaded {
     words: row.words === null ? wordsOf(lexemes, numbersIn(row.counts)) : lexemeCounts(row.words),
     head: row.head,
     whole: row.whole,
-    before: numbersIn(row.before),
+    before: row.before === null ? null : numbersIn(row.before),
   };
   return {
-    row: new KnownRow(facts, numbersIn(row.after)),
+    row: new KnownRow(facts, row.after === null ? null : numbersIn(row.after)),
     // The content of a tool call may come later.
     lasting: row.words !== null && !row.empty,
     vector: row.vector === null ? null : readVector(row.vector),

@@ -17,6 +17,8 @@ export interface RowMemoryBounds {
 const BOUNDS: RowMemoryBounds = { rowBytes: 32 * 1024 * 1024, vectorBytes: 24 * 1024 * 1024 };
 /** What a vector takes beside its numbers: its buffer, its key, its place in the map. */
 const VECTOR_OVERHEAD = 320;
+/** Bytes of a row of some twenty words. */
+const USUAL_ROW = 2_500;
 /** A single one must not push out all others. */
 const LARGEST_SHARE = 1 / 32;
 
@@ -63,6 +65,14 @@ export class RowMemory {
     this.#state = state;
   }
 
+  /** Whether all of a store of so many messages and vectors of so many dimensions would find room, by and large. */
+  couldHold(messages: number, dimensions: number): boolean {
+    return (
+      messages * USUAL_ROW <= this.#rows.maxSize &&
+      messages * (dimensions * Float32Array.BYTES_PER_ELEMENT + VECTOR_OVERHEAD) <= this.#vectors.maxSize
+    );
+  }
+
   row(kind: KnownRow["facts"]["kind"], id: string): KnownRow | undefined {
     return this.#rows.get(keyOf(kind, id));
   }
@@ -80,7 +90,9 @@ export class RowMemory {
 
   /** Keeps what was read in the present state. */
   keep(row: KnownRow): void {
-    this.#rows.set(keyOf(row.facts.kind, row.facts.id), row);
+    const key = keyOf(row.facts.kind, row.facts.id);
+    if (!row.hasNeighbours && this.#rows.get(key)?.hasNeighbours === true) return;
+    this.#rows.set(key, row);
     if (row.facts.kind === "message" && this.#rows.has(row.facts.id)) this.#bySeq.set(row.facts.seq, row);
   }
 

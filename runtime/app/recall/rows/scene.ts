@@ -87,7 +87,8 @@ export class Scene {
   /** Takes what was read, and has the memory keep what lasts. */
   add({ state, rows }: Loading): void {
     const keep = this.#keeps;
-    for (const { row, lasting, vector, cosine, access } of rows) {
+    for (const { row: read, lasting, vector, cosine, access } of rows) {
+      const row = moreTold(this.row(read.facts)?.row, read);
       this.#see({ row, vector, cosine, access });
       if (!keep || !lasting) continue;
       if (state !== undefined) this.#memory.accesses.keep(state.accessVersion, row.facts, access);
@@ -114,8 +115,13 @@ export class Scene {
   }
 }
 
+/** What is beside a row is only asked where it matters, and then it is not forgotten by reading the row again. */
+function moreTold(known: KnownRow | undefined, read: KnownRow): KnownRow {
+  return known?.hasNeighbours === true && !read.hasNeighbours ? known : read;
+}
+
 /** Where the messages beside a row stand that are known to be there. */
-export function besideOf({ facts, after }: KnownRow): Place[] {
-  const { conversationId, before } = facts;
-  return conversationId === null ? [] : [...before, ...after].map((seq) => ({ conversationId, seq }));
+export function besideOf({ facts, beside }: KnownRow): Place[] {
+  const { conversationId } = facts;
+  return conversationId === null ? [] : beside.map((seq) => ({ conversationId, seq }));
 }

@@ -3,16 +3,6 @@ import type { EmbeddingModel } from "../query-analysis.ts";
 
 /** Vectors on their way out of the database, and how near they are to each other. */
 
-/**
- * Vectors that are longer stay in the database, which compares them itself: sixty of 4,000 dimensions are half a megabyte, and
- * a node would remember few.
- */
-const LONGEST_SENT = 1_000;
-
-export function isSent(model: EmbeddingModel): boolean {
-  return model.dimensions <= LONGEST_SENT;
-}
-
 /** SQL for a vector as `readVector` takes it: stored numbers are half floats in both backends' types. */
 export function sentVector(embedding: string): string {
   return `encode(halfvec_send(${embedding}::halfvec), 'base64')`;

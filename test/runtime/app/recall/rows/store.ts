@@ -180,10 +180,10 @@ export function expectSame(hits: readonly MemoryHit[], expected: readonly Memory
   }
 }
 
-/** What was expected; hits whose scores differ by less than the tolerance may have changed places. */
+/** What was expected; hits whose scores differ by less than two of them may be off may have changed places. */
 function inTheOrderOf(hits: readonly MemoryHit[], expected: readonly MemoryHit[]): MemoryHit[] {
   const places = new Map(hits.map(({ id }, n) => [id, n]));
   return expected.toSorted((a, b) =>
-    Math.abs(a.score - b.score) < TOLERANCE ? (places.get(a.id) ?? -1) - (places.get(b.id) ?? -1) : 0,
+    Math.abs(a.score - b.score) < 2 * TOLERANCE ? (places.get(a.id) ?? -1) - (places.get(b.id) ?? -1) : 0,
   );
 }
