@@ -1,3 +1,4 @@
+import { v7 } from "uuid";
 import { expect, it } from "vitest";
 import { createCorpus } from "../../bench/support/corpus.ts";
 import { fillStore, queryVector } from "../../bench/support/filled-store.ts";
@@ -11,6 +12,9 @@ import { compactionStatus } from "../../runtime/app/compaction/status.ts";
 import { claim as claimConversation, markDue } from "../../runtime/app/compaction/work.ts";
 import { claim } from "../../runtime/app/embedding/work.ts";
 import { createMemoryTools } from "../../runtime/app/memory-tools.ts";
+import { countAccess } from "../../runtime/app/recall/access.ts";
+import { readChanges } from "../../runtime/app/recall/rows/changes.ts";
+import { vectorParameter } from "../../runtime/app/recall/vectors.ts";
 import { countBatch } from "../../runtime/app/terms/count.ts";
 import { createTermCounter } from "../../runtime/app/terms/terms.ts";
 import { createSynthesisQueue } from "../../runtime/app/transcript/synthesis-queue.ts";
@@ -110,6 +114,8 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
       await write(writerOf(use.database), "main:agent:0", [said(text)]);
     await search(`${query} lantern`, { ...options, mode: "fts" })(use);
     await write(writerOf(use.database), "main:agent:0", [said("and another one")]);
+    // Another node counts what it has shown.
+    await countAccess(use.database, [{ kind: "message", id: v7(), count: 1, lastMs: 0 }]);
     await search(`${query} harbour lantern`, options)(use);
   };
   const rare = corpus.word(30_000);
@@ -137,12 +143,36 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
   bounded("the last tenth of the time", SEARCH, search(corpus.question(8), { since: tenth, mode: "fts" }));
   bounded("remembered rows", SEARCH, async (use) => {
     await twice(corpus.question(9), {})(use);
-    for (const kind of ["state", "access", "vector", "end"])
+    for (const kind of ["state", "access", "vector"])
       expect(
         use.sent.some(({ text }) => text.includes(`select '${kind}'`)),
         kind,
       ).toBe(true);
   });
+  for (const compared of [false, true]) {
+    bounded(`what may have changed of 200 rows, vectors ${compared ? "compared" : "read"}`, SEARCH, async (use) => {
+      const plain = await (store ?? open());
+      const { rows } = await plain.query<{
+        readonly id: string;
+        readonly seq: number;
+        readonly conversationId: string;
+      }>(
+        `select id, seq, conversation_id as "conversationId" from messages where seq % ${Math.floor(messages / 200)} = 0`,
+      );
+      const messagesOf = rows.map(({ id }) => ({ kind: "message" as const, id }));
+      const model = { id: 1, name: "", dimensions: DIMENSIONS };
+      const near = compared ? vectorParameter(use.database.backend, await queryVector(use.database, 3)) : null;
+      const changes = await readChanges(use.database, {
+        model,
+        rows: messagesOf,
+        ends: rows,
+        vectors: messagesOf,
+        near,
+      });
+      expect([changes.vectors.length > 0, changes.cosines.length > 0]).toEqual([!compared, compared]);
+      expect(changes.following.some((next) => next.length === 2)).toBe(true);
+    });
+  }
   bounded("remembered rows of a user", SEARCH, twice(corpus.question(10), { visibility: user }));
   bounded("the context of a turn", SEARCH, ({ memory }) =>
     memory.getContextForTurn(corpus.question(9), "main", { visibility: user }),

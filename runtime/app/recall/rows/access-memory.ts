@@ -1,4 +1,3 @@
-import { LRUCache } from "lru-cache";
 import type { CountedAccesses } from "../access.ts";
 import type { RowRef } from "../matches.ts";
 
@@ -12,11 +11,11 @@ export interface Access {
 
 export const NEVER: Access = { count: 0, lastMs: null };
 
-/** Each takes some two hundred bytes. */
+/** Each takes some two hundred bytes. When there are as many it begins anew, which costs a search one statement. */
 const MAX_ROWS = 40_000;
 
 export class AccessMemory {
-  readonly #rows = new LRUCache<string, Access>({ max: MAX_ROWS });
+  readonly #rows = new Map<string, Access>();
   #version: number | undefined;
   #writing = false;
 
@@ -36,7 +35,7 @@ export class AccessMemory {
       if (this.#writing || version < (this.#version ?? 0)) return;
       this.#enter(version);
     }
-    this.#rows.set(keyOf(kind, id), access);
+    this.#set(kind, id, access);
   }
 
   /** Call it before this node writes, and the other two when that has ended. One write at a time. */
@@ -50,7 +49,7 @@ export class AccessMemory {
     if (after < (this.#version ?? 0)) return;
     if (before === this.#version) this.#version = after;
     else if (after !== this.#version) this.#enter(after);
-    for (const { kind, id, count, lastMs } of rows) this.#rows.set(keyOf(kind, id), { count, lastMs });
+    for (const { kind, id, count, lastMs } of rows) this.#set(kind, id, { count, lastMs });
   }
 
   /** It may have been written or not. */
@@ -62,6 +61,11 @@ export class AccessMemory {
   clear(): void {
     this.#rows.clear();
     this.#version = undefined;
+  }
+
+  #set(kind: RowRef["kind"], id: string, access: Access): void {
+    if (this.#rows.size >= MAX_ROWS) this.#rows.clear();
+    this.#rows.set(keyOf(kind, id), access);
   }
 
   #enter(version: number): void {

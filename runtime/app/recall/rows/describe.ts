@@ -4,8 +4,7 @@ import type { FeatureRequest } from "../features.ts";
 import type { FoundRow } from "../matches.ts";
 import type { AnalyzedQuery } from "../query-analysis.ts";
 import { vectorParameter } from "../vectors.ts";
-import { NEVER } from "./access-memory.ts";
-import { type Place, readChanges } from "./changes.ts";
+import { type Changes, type Place, readChanges } from "./changes.ts";
 import { featuresOf } from "./described.ts";
 import type { KnownRow } from "./known-row.ts";
 import { likenesses } from "./likeness.ts";
@@ -55,74 +54,90 @@ interface Described {
 
 /** Null when the memory has nothing of them, or holds what may not be true any more. */
 async function remembered(given: Given): Promise<Described | null> {
-  const { database, memory, query, request, surrounded } = given;
+  const { database, memory, query, request } = given;
   const { states } = request;
   const modelId = query.model?.id ?? null;
   const holds = (state: StoreState | undefined) =>
     state === undefined || (state.text === memory.state && state.modelId === modelId);
   if (memory.state === undefined || !states.every(holds)) return null;
-  const accessesHold = states.length > 0 && states.every(({ accessVersion }) => memory.accesses.holdsAt(accessVersion));
-  const scene = new Scene(memory, memory.state, { accessesHold });
-  const isSurrounded = new Set<FoundRow>(surrounded);
-  const unknown = request.rows.filter((ref) => {
-    const row = scene.recall(ref)?.row;
-    return row === undefined || (isSurrounded.has(ref) && !row.hasNeighbours);
-  });
-  for (const { kind, id, next } of surrounded) if (next !== undefined) scene.row({ kind, id })?.row.follow(next);
-  const known = surrounded.flatMap((ref) => scene.row(ref)?.row ?? []);
-  const places = known.flatMap(besideOf).filter(({ seq }) => scene.recallMessage(seq) === undefined);
+  const { scene, unknown, places, open } = recalled(given);
   if (scene.size === 0) return null;
-  const told = new Set(surrounded.flatMap(({ id, next }) => (next === undefined ? [] : id)));
-  const open = known.filter((row) => row.open && !told.has(row.facts.id)).flatMap(endOf);
-  const ends = endsOf(open);
-  const rows = scene.all();
-  const missing = new Set(unknown);
   const { vectors, near } = compared(given);
-  const compare = vectors || near !== null;
-  const found = new Set(request.rows.flatMap(({ kind, id, cosine }) => (cosine === undefined ? [] : `${kind} ${id}`)));
-  const changesRequest = {
+  const rows = scene.all();
+  const ends = endsOf(open);
+  const asked = {
     model: query.model,
     rows: rows.flatMap(({ row, access }) => (access === undefined ? row.facts : [])),
     ends,
-    vectors: compare
-      ? rows.flatMap(({ row: { facts }, vector }) =>
-          vector === null && !found.has(`${facts.kind} ${facts.id}`) ? facts : [],
-        )
-      : [],
+    vectors:
+      vectors || near !== null
+        ? rows.flatMap(({ row, vector, cosine }) => (vector === null && cosine === undefined ? row.facts : []))
+        : [],
     near,
   };
-  const nothingNew =
-    states.length > 0 && changesRequest.rows.length === 0 && ends.length === 0 && changesRequest.vectors.length === 0;
+  const nothingNew = states.length > 0 && asked.rows.length + asked.ends.length + asked.vectors.length === 0;
+  const missing = new Set(unknown);
+  const surrounded = given.surrounded.filter((ref) => missing.has(ref));
   const [changes, loading] = await Promise.all([
-    nothingNew ? null : readChanges(database, changesRequest),
-    loadRows(database, {
-      ...wanted(given),
-      rows: unknown,
-      surrounded: surrounded.filter((ref) => missing.has(ref)),
-      places,
-    }),
+    nothingNew ? null : readChanges(database, asked),
+    loadRows(database, { ...wanted(given), rows: unknown, surrounded, places }),
   ]);
   if (!holds(changes?.state) || !holds(loading.state) || !scene.agrees(loading)) return null;
-  if (changes !== null) {
-    for (const { kind, id } of changesRequest.rows) {
-      scene.addAccess({ kind, id }, changes.accesses[kind].get(id) ?? NEVER, changes.state);
-    }
-    for (const vector of changes.vectors) scene.addVector(vector);
-    for (const cosine of changes.cosines) scene.addCosine(cosine);
-  }
+  if (changes !== null) scene.take(changes, asked.rows);
   scene.add(loading);
-  const late: Place[] = [];
-  for (const [n, end] of ends.entries()) {
-    const following = changes?.following[n] ?? [];
-    for (const { row, seq } of open) if (seq === end.seq) row.follow(following);
-    for (const seq of following) if (scene.message(seq) === undefined) late.push({ ...end, seq });
-  }
   const described = { scene, state: states[0] ?? changes?.state };
+  const late = followersOf(scene, open, ends, changes?.following ?? []);
   if (late.length === 0) return described;
   const followers = await loadRows(database, { ...wanted(given), rows: [], surrounded: [], places: late });
   if (!holds(followers.state)) return null;
   scene.add(followers);
   return described;
+}
+
+interface Recalled {
+  readonly scene: Scene;
+  /** Rows that are to be read, or of which it is not known what is beside them. */
+  readonly unknown: readonly FoundRow[];
+  /** Messages beside found ones that are to be read. */
+  readonly places: readonly Place[];
+  /** Rows that others may follow by now. */
+  readonly open: readonly OpenRow[];
+}
+
+/** What the memory has of the rows, and what is missing. */
+function recalled({ memory, request: { rows, states }, surrounded }: Given): Recalled {
+  const accessesHold = states.length > 0 && states.every(({ accessVersion }) => memory.accesses.holdsAt(accessVersion));
+  const scene = new Scene(memory, memory.state, { accessesHold });
+  const unknown = new Set<FoundRow>();
+  for (const ref of rows) if (scene.recall(ref) === undefined) unknown.add(ref);
+  const known: KnownRow[] = [];
+  const open: OpenRow[] = [];
+  for (const ref of surrounded) {
+    const row = scene.row(ref)?.row;
+    if (row === undefined) continue;
+    if (!row.hasNeighbours) unknown.add(ref);
+    if (ref.next !== undefined) row.follow(ref.next);
+    else if (row.open) open.push(...endOf(row));
+    known.push(row);
+  }
+  const places = known.flatMap(besideOf).filter(({ seq }) => scene.recallMessage(seq) === undefined);
+  return { scene, unknown: [...unknown], places, open };
+}
+
+/** Takes note of what follows, and answers the places of what is not known yet. */
+function followersOf(
+  scene: Scene,
+  open: readonly OpenRow[],
+  ends: readonly Place[],
+  following: Changes["following"],
+): Place[] {
+  const late: Place[] = [];
+  for (const [n, end] of ends.entries()) {
+    const next = following[n] ?? [];
+    for (const { row, seq } of open) if (seq === end.seq) row.follow(next);
+    for (const seq of next) if (scene.message(seq) === undefined) late.push({ ...end, seq });
+  }
+  return late;
 }
 
 /** Everything from the database. What the memory holds from another state is forgotten. */
@@ -157,8 +172,10 @@ function compared({ database, memory, query: { model, messages }, request: { vec
   return { whole, vectors: whole, near: whole ? null : vectorParameter(database.backend, vector) };
 }
 
+type OpenRow = Place & { readonly row: KnownRow };
+
 /** What follows this place is to be asked: another search may move the row's last one meanwhile. */
-function endOf(row: KnownRow): (Place & { readonly row: KnownRow })[] {
+function endOf(row: KnownRow): OpenRow[] {
   const { conversationId } = row.facts;
   return conversationId === null ? [] : [{ conversationId, seq: row.last, row }];
 }

@@ -1,6 +1,6 @@
-import type { RowRef } from "../matches.ts";
-import type { Access } from "./access-memory.ts";
-import type { Place } from "./changes.ts";
+import type { FoundRow, RowRef } from "../matches.ts";
+import { type Access, NEVER } from "./access-memory.ts";
+import type { Changes, Place } from "./changes.ts";
 import type { KnownRow } from "./known-row.ts";
 import type { Loading } from "./load.ts";
 import type { RowMemory } from "./row-memory.ts";
@@ -57,8 +57,10 @@ export class Scene {
   }
 
   /** Takes the row from the memory; undefined when that does not have it. */
-  recall(ref: RowRef): Seen | undefined {
-    return this.row(ref) ?? this.#remembered(this.#memory.row(ref.kind, ref.id));
+  recall(found: FoundRow): Seen | undefined {
+    const seen = this.row(found) ?? this.#remembered(this.#memory.row(found.kind, found.id));
+    if (seen !== undefined && found.cosine !== undefined) seen.cosine = found.cosine;
+    return seen;
   }
 
   recallMessage(seq: number): Seen | undefined {
@@ -97,21 +99,23 @@ export class Scene {
     }
   }
 
-  addAccess(ref: RowRef, access: Access, { accessVersion }: StoreState): void {
-    const seen = this.row(ref);
-    if (seen !== undefined) seen.access = access;
-    if (this.#keeps) this.#memory.accesses.keep(accessVersion, ref, access);
-  }
-
-  addCosine({ kind, id, cosine }: RowRef & { readonly cosine: number | null }): void {
-    const seen = this.row({ kind, id });
-    if (seen !== undefined) seen.cosine = cosine;
-  }
-
-  addVector({ kind, id, vector }: RowRef & { readonly vector: Float32Array }): void {
-    const seen = this.row({ kind, id });
-    if (seen !== undefined) seen.vector = vector;
-    if (this.#keeps) this.#memory.keepVector(kind, id, vector);
+  /** Takes what may have changed; `asked` are the rows whose accesses were wanted. */
+  take({ state, accesses, vectors, cosines }: Changes, asked: readonly RowRef[]): void {
+    for (const { kind, id } of asked) {
+      const access = accesses[kind].get(id) ?? NEVER;
+      const seen = this.row({ kind, id });
+      if (seen !== undefined) seen.access = access;
+      if (this.#keeps) this.#memory.accesses.keep(state.accessVersion, { kind, id }, access);
+    }
+    for (const { kind, id, cosine } of cosines) {
+      const seen = this.row({ kind, id });
+      if (seen !== undefined) seen.cosine = cosine;
+    }
+    for (const { kind, id, vector } of vectors) {
+      const seen = this.row({ kind, id });
+      if (seen !== undefined) seen.vector = vector;
+      if (this.#keeps) this.#memory.keepVector(kind, id, vector);
+    }
   }
 }
 
