@@ -1,8 +1,8 @@
 import type { Database } from "../../contracts/database.ts";
 import type { MemoryHit } from "../../contracts/memory.ts";
 import type { Logger } from "../../contracts/ports.ts";
-import type { RowRef } from "./matches.ts";
-import type { Access, AccessMemory } from "./rows/access-memory.ts";
+import type { RowRef } from "./found.ts";
+import type { AccessMemory, CountedAccesses } from "./rows/access-memory.ts";
 
 /** How often and when last a row was handed out as a search result: what keeps it from fading. */
 
@@ -10,13 +10,6 @@ import type { Access, AccessMemory } from "./rows/access-memory.ts";
 export interface Accesses extends RowRef {
   readonly count: number;
   readonly lastMs: number;
-}
-
-export interface CountedAccesses {
-  /** What migration 012 counts, before this write and after it: nobody else wrote between. */
-  readonly before: number;
-  readonly after: number;
-  readonly rows: readonly (RowRef & Access)[];
 }
 
 /** Adds them, each row once. One write waits for another, so that what is known before it is all that it does not change. */

@@ -4,12 +4,12 @@ import type { Role } from "../../contracts/message.ts";
 import type { SummaryKind } from "../../contracts/records.ts";
 import { type Features, loadFeatures } from "./features.ts";
 import type { Filters } from "./filters.ts";
-import { type FoundRow, findMatches, NOTHING } from "./matches.ts";
+import { type FoundRow, NOTHING } from "./found.ts";
+import { findMatches } from "./matches.ts";
 import type { AnalyzedQuery } from "./query-analysis.ts";
 import type { Near } from "./query-vector.ts";
-import { describeRows } from "./rows/describe.ts";
+import { type Candidates, describeRows } from "./rows/describe.ts";
 import type { RowMemory } from "./rows/row-memory.ts";
-import type { StoreState } from "./rows/state.ts";
 
 /**
  * The bounded set of rows that may answer a query: the best by words, the nearest by vectors, and the messages beside
@@ -35,13 +35,6 @@ export interface CandidateRequest {
   readonly memory?: RowMemory | undefined;
   /** Distinguishes a statement's text, see plannedForItsValues. */
   readonly nextNumber: () => number;
-}
-
-export interface Candidates {
-  /** In no particular order; empty when nothing in the query can be looked up. */
-  readonly rows: readonly Features[];
-  /** In which state of the store they were seen; undefined when that is not known. */
-  readonly state: StoreState | undefined;
 }
 
 export async function findCandidates(

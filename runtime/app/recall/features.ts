@@ -4,7 +4,7 @@ import { importanceOf } from "../../domain/importance.ts";
 import type { RankingCandidate } from "../../domain/ranking/input.ts";
 import { embeddingTable } from "./embedding-tables.ts";
 import { type Filters, messageConditions } from "./filters.ts";
-import type { FoundRow, RowRef } from "./matches.ts";
+import type { FoundRow, RowRef } from "./found.ts";
 import type { AnalyzedQuery } from "./query-analysis.ts";
 import { speakerIn } from "./rows/load.ts";
 import { containing, quoteLexeme, Values } from "./sql.ts";

@@ -2,49 +2,12 @@ import type { Queryable } from "../../contracts/database.ts";
 import type { SearchScope } from "../../contracts/memory.ts";
 import { chooseTerms, type Term, type TermChoice, type TermExpression } from "../../domain/term-choice.ts";
 import { type Filters, isFiltered, messageConditions, summaryConditions } from "./filters.ts";
+import { type Finding, type FoundRow, following, NOTHING, nextOf, type RowRef } from "./found.ts";
 import type { AnalyzedQuery, QueryTerm } from "./query-analysis.ts";
-import { numbersIn } from "./rows/changes.ts";
-import { BESIDE } from "./rows/known-row.ts";
 import { readState, STATE, type StoreState } from "./rows/state.ts";
 import { containing, plannedForItsValues, quoteLexeme, Values } from "./sql.ts";
 
 /** The best rows by the words of a query alone, and rows that look like its identifiers: a bounded number, at any size. */
-
-export interface RowRef {
-  readonly kind: "message" | "summary";
-  readonly id: string;
-}
-
-/** A row that a search has found, with what finding it has told. */
-export interface FoundRow extends RowRef {
-  /** Of its vector and the query's; undefined where that was not told. */
-  readonly cosine?: number | null;
-  /** Numbers of the next messages of its conversation, at most two; undefined where that was not told. */
-  readonly next?: readonly number[] | undefined;
-}
-
-export interface Finding {
-  /** Best first. */
-  readonly rows: readonly FoundRow[];
-  /** In which state of the store; undefined when it was not asked. */
-  readonly state: StoreState | undefined;
-}
-
-/** Nothing was asked. */
-export const NOTHING: Finding = { rows: [], state: undefined };
-
-/**
- * The best of what was found bring the messages beside them, of which the next ones may be new: SQL that tells of so many of
- * the best messages which follow.
- */
-const FOLLOWED = 24;
-
-export function following(rank: string, row: string): string {
-  return `case when ${row}.kind = 'message' and ${rank} <= ${FOLLOWED} then (
-    select coalesce(string_agg(next.seq::text, ' ' order by next.seq), '') from (
-      select o.seq from messages o where o.conversation_id = ${row}.conversation_id and o.seq > ${row}.seq
-      order by o.conversation_id, o.seq limit ${BESIDE}) as next) end`;
-}
 
 export interface MatchRequest {
   readonly scope: SearchScope;
@@ -122,10 +85,6 @@ select 'state', null, null, ${STATE}`;
     else if (score > (best.get(id)?.score ?? -1)) best.set(id, { kind, id, score, next: nextOf(text) });
   }
   return { rows: [...best.values()].sort((a, b) => b.score - a.score), state };
-}
-
-export function nextOf(text: string | null): number[] | undefined {
-  return text === null ? undefined : numbersIn(text);
 }
 
 function wordBranches(

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Database } from "../../contracts/database.ts";
 import type { SearchScope } from "../../contracts/memory.ts";
 import { type Filters, isFiltered } from "./filters.ts";
-import type { Finding } from "./matches.ts";
+import type { Finding } from "./found.ts";
 import { type AnalyzedQuery, analyzeQuery, type EmbeddingModel } from "./query-analysis.ts";
 import { type Embed, fitted, nearest } from "./vectors.ts";
 

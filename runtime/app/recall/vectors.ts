@@ -2,7 +2,7 @@ import type { Database } from "../../contracts/database.ts";
 import type { SearchScope } from "../../contracts/memory.ts";
 import { embeddingTable, isQuantized, quantized, vectorType } from "./embedding-tables.ts";
 import { type Filters, isFiltered, messageConditions, summaryConditions } from "./filters.ts";
-import { type Finding, type FoundRow, following, nextOf, type RowRef } from "./matches.ts";
+import { type Finding, type FoundRow, following, nextOf, type RowRef } from "./found.ts";
 import type { EmbeddingModel } from "./query-analysis.ts";
 import { readState, STATE } from "./rows/state.ts";
 import { readCosine } from "./rows/vector.ts";

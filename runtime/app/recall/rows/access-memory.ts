@@ -1,5 +1,4 @@
-import type { CountedAccesses } from "../access.ts";
-import type { RowRef } from "../matches.ts";
+import type { RowRef } from "../found.ts";
 
 /** How often rows were handed out, as far as it is known: right for one number of writes to the counts. */
 
@@ -7,6 +6,14 @@ export interface Access {
   readonly count: number;
   /** Milliseconds since 1970; null when it never was. */
   readonly lastMs: number | null;
+}
+
+/** A write of one node. */
+export interface CountedAccesses {
+  /** What migration 012 counts, before this write and after it: nobody else wrote between. */
+  readonly before: number;
+  readonly after: number;
+  readonly rows: readonly (RowRef & Access)[];
 }
 
 export const NEVER: Access = { count: 0, lastMs: null };

@@ -1,6 +1,6 @@
 import type { Queryable } from "../../../contracts/database.ts";
 import { embeddingTable } from "../embedding-tables.ts";
-import type { RowRef } from "../matches.ts";
+import { numbersIn, type RowRef } from "../found.ts";
 import type { EmbeddingModel } from "../query-analysis.ts";
 import { Values } from "../sql.ts";
 import type { Access } from "./access-memory.ts";
@@ -100,9 +100,4 @@ from unnest(${conversations}::uuid[], ${numbers}::int8[]) with ordinality as las
 
 export function idsOf(rows: readonly RowRef[], kind: RowRef["kind"]): string[] {
   return rows.flatMap((row) => (row.kind === kind ? [row.id] : []));
-}
-
-/** `7 12` */
-export function numbersIn(text: string | null): number[] {
-  return text === null || text === "" ? [] : text.split(" ").map(Number);
 }

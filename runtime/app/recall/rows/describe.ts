@@ -1,7 +1,6 @@
 import type { Database } from "../../../contracts/database.ts";
-import type { Candidates } from "../candidates.ts";
-import type { FeatureRequest } from "../features.ts";
-import type { FoundRow } from "../matches.ts";
+import type { FeatureRequest, Features } from "../features.ts";
+import type { FoundRow } from "../found.ts";
 import type { AnalyzedQuery } from "../query-analysis.ts";
 import { vectorParameter } from "../vectors.ts";
 import { type Changes, type Place, readChanges } from "./changes.ts";
@@ -12,6 +11,13 @@ import { loadRows } from "./load.ts";
 import type { RowMemory } from "./row-memory.ts";
 import { besideOf, Scene } from "./scene.ts";
 import type { StoreState } from "./state.ts";
+
+export interface Candidates {
+  /** In no particular order; empty when nothing in the query can be looked up. */
+  readonly rows: readonly Features[];
+  /** In which state of the store they were seen; undefined when that is not known. */
+  readonly state: StoreState | undefined;
+}
 
 export interface DescribeRequest extends FeatureRequest {
   /** What the statements that found the rows have seen; none when that is not known. */

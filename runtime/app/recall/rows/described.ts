@@ -1,6 +1,6 @@
 import type { FeatureRequest, Features } from "../features.ts";
 import { type Filters, passesBeside } from "../filters.ts";
-import type { FoundRow } from "../matches.ts";
+import type { FoundRow } from "../found.ts";
 import type { AnalyzedQuery } from "../query-analysis.ts";
 import type { KnownRow } from "./known-row.ts";
 import type { Likeness } from "./likeness.ts";

@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import type { Role } from "../../../contracts/message.ts";
 import type { SummaryKind } from "../../../contracts/records.ts";
 import { importanceOf } from "../../../domain/importance.ts";
-import type { RowRef } from "../matches.ts";
+import type { RowRef } from "../found.ts";
 
 /**
  * What answers have shown of rows beyond what ranks them: whole contents, and what lies under summaries. A summary is stored

@@ -1,5 +1,5 @@
 import type { Queryable } from "../../../contracts/database.ts";
-import type { RowRef } from "../matches.ts";
+import type { RowRef } from "../found.ts";
 import { containing, Values } from "../sql.ts";
 import { idsOf } from "./changes.ts";
 

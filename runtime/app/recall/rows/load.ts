@@ -1,10 +1,10 @@
 import type { Queryable } from "../../../contracts/database.ts";
 import { lexemeCounts } from "../../../domain/lexemes.ts";
-import type { RowRef } from "../matches.ts";
+import { numbersIn, type RowRef } from "../found.ts";
 import type { EmbeddingModel } from "../query-analysis.ts";
 import { Values } from "../sql.ts";
 import { type Access, NEVER } from "./access-memory.ts";
-import { idsOf, numbersIn, type Place } from "./changes.ts";
+import { idsOf, type Place } from "./changes.ts";
 import { BESIDE, KnownRow, type RowFacts } from "./known-row.ts";
 import { readState, STATE, type StoreState } from "./state.ts";
 import { cosineTo, readCosine, readVector, vectorOf } from "./vector.ts";

@@ -1,4 +1,4 @@
-import type { FoundRow, RowRef } from "../matches.ts";
+import type { FoundRow, RowRef } from "../found.ts";
 import { type Access, NEVER } from "./access-memory.ts";
 import type { Changes, Place } from "./changes.ts";
 import type { KnownRow } from "./known-row.ts";
