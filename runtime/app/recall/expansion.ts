@@ -101,8 +101,10 @@ class Collected implements Details {
   addUnder(summary: Candidate, { children, sources }: Under, accesses: readonly Access[]): void {
     const of = (rows: readonly UnderRow[], from: number) =>
       rows.flatMap((row, n) => (this.#shows(summary, row) ? candidateOf(row, accesses[from + n] ?? NEVER) : []));
-    if (children.length > 0) this.children.set(summary.id, of(children, 0));
-    if (sources.length > 0) this.sources.set(summary.id, of(sources, children.length));
+    const shown = [of(children, 0), of(sources, children.length)] as const;
+    // That there is something which is not shown is not told either.
+    if (shown[0].length > 0) this.children.set(summary.id, shown[0]);
+    if (shown[1].length > 0) this.sources.set(summary.id, shown[1]);
   }
 
   /** What a summary stands for is of its conversation, which whoever sees the summary sees; anything else only who sees all. */

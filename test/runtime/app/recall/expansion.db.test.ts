@@ -49,6 +49,22 @@ describeEachDatabase("under a summary", (open) => {
     expect(all?.children?.map(({ id }) => id)).toEqual([own, others]);
   });
 
+  it("stands nothing, not even an empty list, when all that is linked is somebody else's", async () => {
+    const database = await open({ fresh: true });
+    const adas = await write(writerOf(database), "ada", [said("Ada's row.")], { user: "ada" });
+    const bobs = await write(writerOf(database), "bob", [said("Bob's row.")], { user: "bob" });
+    const top = await summary(database, {
+      conversationId: adas.conversationId,
+      content: "the overview of the lighthouse",
+    });
+    await summary(database, { conversationId: bobs.conversationId, content: "his", parent: top });
+    await database.query("insert into summary_sources values ($1, $2, 1)", [top, bobs.rows[0]?.id]);
+    const [hers] = await found(database, "lighthouse overview", ada);
+    expect(hers).toBeDefined();
+    expect(hers).not.toHaveProperty("children");
+    expect(hers).not.toHaveProperty("sources");
+  });
+
   it("stand 20 of 30 rows, the first ones", async () => {
     const database = await open({ fresh: true });
     const texts = Array.from({ length: 30 }, (_, n) => `row ${n}`);
