@@ -47,7 +47,7 @@ export async function countAccess(database: Database, accesses: readonly Accesse
 
 /** Answers follow each other closely: what they hand out within this time is written at once. */
 const GATHER_MS = 250;
-/** What waits for its turn takes memory. */
+/** Rows that wait for their turn at most: where the store does not take them for long, further ones are not counted. */
 const MAX_GATHERED = 5_000;
 
 export interface AccessCounter {
@@ -57,15 +57,21 @@ export interface AccessCounter {
   settled(): Promise<void>;
 }
 
-/** What it has written the memory knows at once. A write that fails is told to the log, and its counts are lost. */
+/**
+ * What it has written the memory knows at once. What a write that fails would have counted is lost, as is what comes on top
+ * of a full queue; the log is told.
+ */
 export function createAccessCounter(
   database: Database,
   memory: AccessMemory,
   logger: Pick<Logger, "warn">,
 ): AccessCounter {
   let gathered = new Map<string, Accesses>();
+  let dropped = 0;
   let timer: NodeJS.Timeout | undefined;
-  let last: Promise<void> = Promise.resolve();
+  let due = false;
+  let writing = false;
+  let written: Promise<void> = Promise.resolve();
 
   async function write(accesses: readonly Accesses[]): Promise<void> {
     memory.beginWrite();
@@ -77,33 +83,50 @@ export function createAccessCounter(
     }
   }
 
-  function flush(): void {
+  async function writeWhatIsDue(): Promise<void> {
+    writing = true;
+    while (due) {
+      due = false;
+      const accesses = [...gathered.values()];
+      gathered = new Map();
+      if (accesses.length > 0) await write(accesses);
+      if (dropped > 0) logger.warn({ rows: dropped }, "Searches have handed out more than could be counted.");
+      dropped = 0;
+    }
+    writing = false;
+  }
+
+  /** One write at a time: what is due meanwhile is gathered, and written when that has ended. */
+  function flush(): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
-    if (gathered.size === 0) return;
-    const accesses = [...gathered.values()];
-    gathered = new Map();
-    last = last.then(() => write(accesses));
+    due = true;
+    if (!writing) written = writeWhatIsDue();
+    return written;
+  }
+
+  function gather(row: RowRef, lastMs: number): void {
+    const key = `${row.kind} ${row.id}`;
+    const before = gathered.get(key);
+    if (before === undefined && gathered.size >= MAX_GATHERED) {
+      dropped += 1;
+      return;
+    }
+    gathered.set(key, {
+      ...row,
+      count: (before?.count ?? 0) + 1,
+      lastMs: Math.max(lastMs, before?.lastMs ?? lastMs),
+    });
   }
 
   return {
     count(hits, at) {
-      const lastMs = at.getTime();
-      for (const [key, row] of new Map(rowsOf(hits).map((row) => [`${row.kind} ${row.id}`, row]))) {
-        const before = gathered.get(key);
-        gathered.set(key, {
-          ...row,
-          count: (before?.count ?? 0) + 1,
-          lastMs: Math.max(lastMs, before?.lastMs ?? lastMs),
-        });
-      }
-      if (gathered.size >= MAX_GATHERED) flush();
-      else if (gathered.size > 0) timer ??= setTimeout(flush, GATHER_MS).unref();
+      const rows = new Map(rowsOf(hits).map((row) => [`${row.kind} ${row.id}`, row]));
+      if (gathered.size + rows.size > MAX_GATHERED) void flush();
+      for (const row of rows.values()) gather(row, at.getTime());
+      if (gathered.size > 0) timer ??= setTimeout(flush, GATHER_MS).unref();
     },
-    settled() {
-      flush();
-      return last;
-    },
+    settled: flush,
   };
 }
 
