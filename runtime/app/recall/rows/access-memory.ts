@@ -1,6 +1,6 @@
 import type { RowRef } from "../found.ts";
 
-/** How often rows were handed out, as far as it is known: right for one number of writes to the counts. */
+/** How often rows were handed out, as far as it is known: right at one number of the store's (migration 013). */
 
 export interface Access {
   readonly count: number;
@@ -10,7 +10,7 @@ export interface Access {
 
 /** A write of one node. */
 export interface CountedAccesses {
-  /** What migration 012 counts, before this write and after it: nobody else wrote between. */
+  /** The store's number of writes, before this write and after it: nobody else wrote between. */
   readonly before: number;
   readonly after: number;
   readonly rows: readonly (RowRef & Access)[];

@@ -8,7 +8,7 @@ import { BESIDE } from "./known-row.ts";
 import { readState, STATE, type StoreState } from "./state.ts";
 import { readCosine, readVector, sentVector, similarity } from "./vector.ts";
 
-/** What may have changed about rows that are known: asked in one statement by every search that uses what it remembers. */
+/** What may have changed about rows that are known, as far as the statements that found them have not told: in one statement. */
 
 export interface Place {
   readonly conversationId: string;

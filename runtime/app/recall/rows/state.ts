@@ -7,13 +7,14 @@ export interface StoreState {
   /**
    * The same for as long as rows and vectors stay what they were. It differs after a restart, on another server, in a database
    * that was made anew, with another model, and when a model's vectors were: a server that went back to an earlier state, by a
-   * failover or a restore, was started since. A database that was copied from another one has the same tables under the same
+   * failover or a restore, was started since. One that lost a process was not, but loses only commits that nobody waits for,
+   * which none of rows and vectors is. A database that was copied from another one has the same tables under the same
    * numbers, but a number of its own.
    */
   readonly text: string;
   /** The current model; null without one. */
   readonly modelId: number | null;
-  /** Another one after each write to the counts of accesses. */
+  /** Another one after each write to the counts of accesses, and never one that stood for others before (migration 013). */
   readonly accessVersion: number;
 }
 

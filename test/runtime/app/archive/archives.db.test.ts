@@ -139,10 +139,11 @@ async function fill(database: Database): Promise<void> {
 
 type Content = Record<string, unknown[]>;
 
-/** Every row of every table of ours, as text. */
+/** Every row of every table of ours, as text; but for the number of the writes of accesses, which is the store's own. */
 async function contentOf(database: Database): Promise<Content> {
   const tables = await database.query<{ name: string }>(
-    `select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'schema_migrations' order by 1`,
+    `select tablename as name from pg_tables
+     where schemaname = 'public' and tablename not in ('schema_migrations', 'access_version') order by 1`,
   );
   const content: Content = {};
   for (const { name } of tables.rows) {
@@ -261,8 +262,8 @@ describeEachDatabase("backup and restore", (open) => {
     for (const [name, archive] of Object.entries(cases)) {
       await expect(archives.restore(streamOf(archive)), name).rejects.toMatchObject({ code: "MEMORY_ARCHIVE_INVALID" });
     }
-    // Where nothing is, one row counts it, and one number counts writes.
-    const { compaction_counts: counts, access_version: _, ...content } = await contentOf(target);
+    // Where nothing is, one row counts it.
+    const { compaction_counts: counts, ...content } = await contentOf(target);
     expect(counts).toEqual([{ id: true, due: 0, failing: 0, given_up: 0 }]);
     expect(Object.values(content).flat()).toEqual([]);
     await expect(readdir(attachments)).rejects.toThrow("ENOENT");

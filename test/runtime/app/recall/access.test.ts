@@ -61,8 +61,8 @@ describe("counting what answers have handed out", () => {
       await vi.advanceTimersByTimeAsync(250);
     }
     const settled = counter.settled();
-    for (let n = 0; n < writes.length; n += 1) {
-      writes[n]?.end();
+    for (const { end } of writes) {
+      end();
       await vi.advanceTimersByTimeAsync(0);
     }
     await settled;
