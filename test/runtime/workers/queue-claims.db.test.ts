@@ -9,6 +9,7 @@ import { noteEnds, reclaimSilent, retryFailed } from "../../../runtime/workers/q
 import { SilentJobs } from "../../../runtime/workers/silent-jobs.ts";
 import { describeEachDatabase, silent } from "../../support/databases.ts";
 import { eventually } from "../../support/eventually.ts";
+import { through } from "../../support/through.ts";
 
 const TIMEOUT = 180_000;
 /** Nobody but the test takes such a job up. */
@@ -21,7 +22,12 @@ describeEachDatabase("whose a job is", (open, backend) => {
 
   beforeAll(async () => {
     database = await open({ fresh: true });
-    queue = createJobQueue({ database, logger: silent, newId: randomUUID });
+    // It looks for silent jobs, too: what it would see and take up is the tests'.
+    const query: Database["query"] = (text, ...rest) =>
+      text.includes("as heartbeat from pgboss.job")
+        ? Promise.resolve({ rows: [], count: 0 })
+        : database.query(text, ...rest);
+    queue = createJobQueue({ database: through(database, { query }), logger: silent, newId: randomUUID });
     await queue.start();
   }, TIMEOUT);
 
