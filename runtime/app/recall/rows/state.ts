@@ -14,7 +14,7 @@ export interface StoreState {
   readonly text: string;
   /** The current model; null without one. */
   readonly modelId: number | null;
-  /** Another one after each write to the counts of accesses, and never one that stood for others before (migration 013). */
+  /** Another one after each write to the counts of accesses, and never one that stood for others before (migration 012). */
   readonly accessVersion: number;
 }
 
