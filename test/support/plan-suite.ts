@@ -143,10 +143,11 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
   bounded("the last tenth of the time", SEARCH, search(corpus.question(8), { since: tenth, mode: "fts" }));
   bounded("remembered rows", SEARCH, async (use) => {
     await twice(corpus.question(9), {})(use);
-    for (const kind of ["state", "access", "vector"])
+    // Of a store that is too large to be remembered the database compares the vectors.
+    for (const kinds of [["state"], ["access"], ["vector", "cosine"]])
       expect(
-        use.sent.some(({ text }) => text.includes(`select '${kind}'`)),
-        kind,
+        use.sent.some(({ text }) => kinds.some((kind) => text.includes(`select '${kind}'`))),
+        kinds.join(" or "),
       ).toBe(true);
   });
   for (const compared of [false, true]) {
@@ -157,7 +158,7 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
         readonly seq: number;
         readonly conversationId: string;
       }>(
-        `select id, seq, conversation_id as "conversationId" from messages where seq % ${Math.floor(messages / 200)} = 0`,
+        `select id, seq, conversation_id as "conversationId" from messages where seq % ${Math.floor(messages / 200)} = 7`,
       );
       const messagesOf = rows.map(({ id }) => ({ kind: "message" as const, id }));
       const model = { id: 1, name: "", dimensions: DIMENSIONS };
