@@ -266,6 +266,8 @@ async function report(
       value("rows acknowledged", "rows", result.sent);
       value("rows acknowledged a second", "1/s", result.sent / seconds);
       value("rows missing", "rows", result.missing.length, none);
+      value("messages whose turn ended with an error", "rows", result.uncertain.sent);
+      value("of these stored", "rows", result.uncertain.stored);
       value("rows doubled", "rows", result.doubled.length, none);
       value("rows changed", "rows", result.changed.length, none);
       value("rows that nobody sent", "rows", result.unknown.length, none);

@@ -23,6 +23,8 @@ export interface Comparison {
   readonly changed: readonly string[];
   /** Marked rows that nobody sent. */
   readonly unknown: readonly string[];
+  /** Rows whose turn ended with an error, which need not be there. */
+  readonly uncertain: { readonly sent: number; readonly stored: number };
 }
 
 export interface Ledger {
@@ -54,7 +56,7 @@ export function createLedger(): Ledger {
       uncertain.add(row.mark);
     },
     get size() {
-      return expected.size;
+      return expected.size - uncertain.size;
     },
     async compare(client) {
       const seen = new Map<string, number>();
@@ -84,12 +86,13 @@ export function createLedger(): Ledger {
         after = last.seq;
       }
       return {
-        sent: expected.size,
+        sent: expected.size - uncertain.size,
         stored,
         missing: [...expected.keys()].filter((one) => !seen.has(one) && !uncertain.has(one)),
         doubled: [...seen].filter(([, times]) => times > 1).map(([one]) => one),
         changed,
         unknown,
+        uncertain: { sent: uncertain.size, stored: [...uncertain].filter((one) => seen.has(one)).length },
       };
     },
   };
