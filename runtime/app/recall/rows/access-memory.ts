@@ -55,7 +55,7 @@ export class AccessMemory {
     this.#writing = false;
     if (after < (this.#version ?? 0)) return;
     if (before === this.#version) this.#version = after;
-    else if (after !== this.#version) this.#enter(after);
+    else this.#enter(after);
     for (const { kind, id, count, lastMs } of rows) this.#set(kind, id, { count, lastMs });
   }
 
