@@ -1,10 +1,8 @@
 import type { Database } from "../../contracts/database.ts";
 import type { SearchScope } from "../../contracts/memory.ts";
-import type { Role } from "../../contracts/message.ts";
-import type { SummaryKind } from "../../contracts/records.ts";
 import { type Features, loadFeatures } from "./features.ts";
 import type { Filters } from "./filters.ts";
-import { type FoundRow, NOTHING } from "./found.ts";
+import { type FoundRow, NOTHING, type ShownRow } from "./found.ts";
 import { findMatches } from "./matches.ts";
 import type { AnalyzedQuery } from "./query-analysis.ts";
 import type { Near } from "./query-vector.ts";
@@ -78,18 +76,7 @@ function inTurns(some: readonly FoundRow[], others: readonly FoundRow[]): FoundR
 }
 
 /** A row with the parts of its score. */
-export interface Candidate {
-  readonly kind: "message" | "summary";
-  readonly id: string;
-  readonly conversation_id: string | null;
-  readonly agent: string | null;
-  readonly channel: string | null;
-  readonly role: Role | null;
-  readonly created_at: Date;
-  /** When what it tells happened: of a summary, the newest message that it covers. */
-  readonly happened_at: Date;
-  readonly depth: number | null;
-  readonly summary_kind: SummaryKind | null;
+export interface Candidate extends ShownRow {
   readonly access_count: number;
   readonly last_accessed_at: Date | null;
   /** 0 to 1. */

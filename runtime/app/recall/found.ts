@@ -1,11 +1,26 @@
+import type { Role } from "../../contracts/message.ts";
+import type { SummaryKind } from "../../contracts/records.ts";
 import { BESIDE } from "./rows/known-row.ts";
 import type { StoreState } from "./rows/state.ts";
 
-/** What statements that find rows answer, by words and by vectors alike. */
+/** What is said of rows on their way from a statement to an answer. */
 
 export interface RowRef {
   readonly kind: "message" | "summary";
   readonly id: string;
+}
+
+/** What a hit tells of its row, whatever brought it up. */
+export interface ShownRow extends RowRef {
+  readonly conversation_id: string | null;
+  readonly agent: string | null;
+  readonly channel: string | null;
+  readonly role: Role | null;
+  readonly created_at: Date;
+  /** When what it tells happened: of a summary, the newest message that it covers. */
+  readonly happened_at: Date;
+  readonly depth: number | null;
+  readonly summary_kind: SummaryKind | null;
 }
 
 /** A row that a search has found, with what finding it has told. */

@@ -1,23 +1,13 @@
 import { LRUCache } from "lru-cache";
-import type { Role } from "../../../contracts/message.ts";
-import type { SummaryKind } from "../../../contracts/records.ts";
 import { importanceOf } from "../../../domain/importance.ts";
-import type { RowRef } from "../found.ts";
+import type { RowRef, ShownRow } from "../found.ts";
 
 /**
  * What answers have shown of rows beyond what ranks them: whole contents, and what lies under summaries. A summary is stored
  * together with what it stands for, and nothing of that is ever changed.
  */
 
-export interface UnderFacts extends RowRef {
-  readonly conversation_id: string | null;
-  readonly agent: string | null;
-  readonly channel: string | null;
-  readonly role: Role | null;
-  readonly created_at: Date;
-  readonly happened_at: Date;
-  readonly depth: number | null;
-  readonly summary_kind: SummaryKind | null;
+export interface UnderFacts extends ShownRow {
   /** The whole content. */
   readonly head: string;
 }
