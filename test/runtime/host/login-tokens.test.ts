@@ -201,11 +201,15 @@ describe("the file of a login", () => {
   it("is changed by one at a time", async () => {
     const { home } = await loggedIn({ leftS: 10 });
     const order: string[] = [];
+    // Who asks first need not be served first: the second asks once the first is in.
+    const entered = Promise.withResolvers<void>();
     const slow = aloneWithCredentials(home, "anthropic", async () => {
       order.push("first in");
+      entered.resolve();
       await sleep(150);
       order.push("first out");
     });
+    await entered.promise;
     await aloneWithCredentials(home, "anthropic", async () => void order.push("second"));
     await slow;
     expect(order).toEqual(["first in", "first out", "second"]);
