@@ -109,11 +109,14 @@ export async function untilReady(
         reject(new NotReady(`The node ended with ${endOf(code, name)} before it was ready.`));
       };
       // What it said last arrives after "exit" and before "close", which a descendant of it could hold up.
-      child.once("close", onEnd);
-      child.once("exit", (code, name) => {
+      const onExit = (code: number | null, name: NodeJS.Signals | null): void => {
         const grace = setTimeout(onEnd, LAST_WORDS_MS, code, name);
         ended.signal.addEventListener("abort", () => clearTimeout(grace));
-      });
+      };
+      child.once("close", onEnd);
+      child.once("exit", onExit);
+      // Else its end, which may be hours away, would start the grace, and hold up the end of this process by it.
+      ended.signal.addEventListener("abort", () => child.off("close", onEnd).off("exit", onExit));
     });
   } catch (error) {
     throw error instanceof NotReady ? await startFailed(error, node) : error;
