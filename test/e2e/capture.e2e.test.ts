@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { cairn, environmentOf } from "../support/commands.ts";
 import { createEmbeddedCopy, createPostgresCopy } from "../support/databases.ts";
 import { until } from "../support/eventually.ts";
 import type { Deployment, NodeProcess } from "../support/node-process.ts";
@@ -14,7 +15,6 @@ import { deploymentOf, runningNode } from "../support/running-node.ts";
 import { OPENCODE_SESSION, sessionText, writeOpenCodeDatabase } from "../support/session-files.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const CAIRN = join(ROOT, "bin", "cairn.js");
 const HOOK = join(ROOT, "bin", "cairn-capture.js");
 const SESSION = "7d4c9a52-1c0e-4f6a-9f55-0a6f3c1d2e10";
 
@@ -45,17 +45,6 @@ async function setUp(backend: "embedded" | "postgres") {
   return { deployment, path };
 }
 
-function environment({ dir, home }: Deployment) {
-  return { PATH: process.env.PATH ?? "", HOME: dir, SERVICE_HOME: home };
-}
-
-/** The command's result. */
-async function cairn<T>(deployment: Deployment, ...args: string[]): Promise<T> {
-  const argv = [CAIRN, ...args, "--dir", deployment.dir, "--json"];
-  const { stdout } = await promisify(execFile)(process.execPath, argv, { env: environment(deployment) });
-  return JSON.parse(stdout) as T;
-}
-
 /** What Claude Code would start, as its settings say. */
 async function hookCommand({ dir }: Deployment): Promise<string> {
   const settings = JSON.parse(await readFile(join(dir, ".claude", "settings.json"), "utf8")) as {
@@ -71,7 +60,7 @@ function payload(path: string, event = "Stop"): string {
 /** The hook without its launcher, which would let go of it. */
 function startHook(deployment: Deployment, path: string) {
   const child = spawn(process.execPath, [HOOK, "claude-code", deployment.home], {
-    env: environment(deployment),
+    env: environmentOf(deployment),
     stdio: ["pipe", "inherit", "inherit"],
   });
   child.stdin.on("error", () => undefined);
@@ -141,7 +130,9 @@ describe.each(BACKENDS)("capture into a node over $backend", ({ backend, many })
       timestamp: "2026-08-10T13:00:00Z",
     });
     await writeFile(path, `${await sessionText("claude-code")}${last}\n`);
-    const ran = promisify(execFile)("/bin/sh", ["-c", await hookCommand(deployment)], { env: environment(deployment) });
+    const ran = promisify(execFile)("/bin/sh", ["-c", await hookCommand(deployment)], {
+      env: environmentOf(deployment),
+    });
     ran.child.stdin?.end(payload(path, "SessionEnd"));
     expect(await ran).toEqual({ stdout: "", stderr: "" });
     await until(async () => (await total(node)) === 13);
@@ -232,7 +223,7 @@ const ASSISTANTS = [
     async rest(deployment: Deployment, file: string) {
       const { hooks } = JSON.parse(await readFile(file, "utf8")) as { hooks: { Stop: [{ hooks: [Command] }] } };
       const { command } = hooks.Stop[0].hooks[0];
-      const ran = promisify(execFile)("/bin/sh", ["-c", command], { env: environment(deployment) });
+      const ran = promisify(execFile)("/bin/sh", ["-c", command], { env: environmentOf(deployment) });
       ran.child.stdin?.end(JSON.stringify({ session_id: CODEX_SESSION, hook_event_name: "Stop", turn_id: "1" }));
       await ran;
     },
@@ -256,7 +247,7 @@ const ASSISTANTS = [
       const program = `const { CairnCapture } = await import(process.argv[1]);
         await (await CairnCapture()).event({ event: ${JSON.stringify(event)} });`;
       await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program, pathToFileURL(file).href], {
-        env: environment(deployment),
+        env: environmentOf(deployment),
       });
     },
   },

@@ -1,17 +1,13 @@
 /** Summaries in a real node: from a captured session to a tree that searches open, through kill -9 and a store that goes away. */
 
-import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { Client } from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startTextFake, type TextFake, type TextFakeOptions } from "../fakes/chat-completions/index.ts";
+import { cairn } from "../support/commands.ts";
 import { createEmbeddedCopy } from "../support/databases.ts";
 import { startDatabaseProxy } from "../support/faults/database-proxy.ts";
 import type { Deployment, NodeProcess } from "../support/node-process.ts";
 import { databaseUrl, deploymentOf, runningNode } from "../support/running-node.ts";
-
-const CLI = fileURLToPath(new URL("../support/cairn.ts", import.meta.url));
 
 interface Stats {
   readonly messages: { readonly total: number };
@@ -68,14 +64,6 @@ async function search(node: NodeProcess, query: string): Promise<readonly Hit[]>
     mode: "fts",
   });
   return results;
-}
-
-/** The command line against the running node; its JSON. */
-async function cairn(deployment: Deployment, ...args: string[]): Promise<unknown> {
-  const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args, "--dir", deployment.dir, "--json"], {
-    env: { PATH: process.env.PATH, HOME: deployment.dir, SERVICE_HOME: deployment.home },
-  });
-  return JSON.parse(stdout);
 }
 
 describe("a captured session", () => {
@@ -157,7 +145,7 @@ describe("a captured session", () => {
     // Its attempts would take hours: the next one is its last, and it is due.
     await inStore(proxy.url, "update compaction_work set attempts = 4, due_at = now() where attempts > 0");
     const compact = async () => {
-      const { queues } = (await cairn(deployment, "memory", "queue-status")) as { queues: { queue: string }[] };
+      const { queues } = await cairn<{ queues: { queue: string }[] }>(deployment, "memory", "queue-status");
       return queues.find(({ queue }) => queue === "compact");
     };
     await expect.poll(compact).toMatchObject({ failed: 1, last_error: expect.stringContaining("it is empty") });

@@ -1,14 +1,13 @@
 /** The memory over the Model Context Protocol, with the SDK's own client: against a real node, and through `cairn mcp`. */
 
-import { fileURLToPath } from "node:url";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { CAIRN, environmentOf } from "../support/commands.ts";
 import { createEmbeddedCopy, createPostgresCopy } from "../support/databases.ts";
 import { createDeployment, type Deployment, type NodeProcess, startNode, TOKEN } from "../support/node-process.ts";
 
-const CAIRN = fileURLToPath(new URL("../support/cairn.ts", import.meta.url));
 const READ = ["memory_search", "memory_browse", "memory_stats", "memory_get_full"];
 const WRITE = ["memory_append", "memory_ingest_session"];
 const config = { agents: { main: {} }, providers: { offline: {} } };
@@ -52,7 +51,7 @@ function overStdio(deployment: Deployment): {
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [CAIRN, "mcp", "--dir", deployment.dir],
-    env: { PATH: process.env.PATH ?? "", HOME: deployment.dir, SERVICE_HOME: deployment.home },
+    env: environmentOf(deployment),
     stderr: "pipe",
   });
   return { client: connect(transport), transport };

@@ -1,15 +1,13 @@
 /** `cairn memory ...` as an operator has it: the real command line, against a running node and against the store when none runs. */
 
-import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { stringify } from "yaml";
 import { startTextFake, type TextFake } from "../fakes/chat-completions/index.ts";
 import { describeCommand } from "../runtime/app/synthesis/support.ts";
+import { printed } from "../support/commands.ts";
 import { createPostgresCopy } from "../support/databases.ts";
 import { eventually } from "../support/eventually.ts";
 import { createDeployment, type Deployment, type NodeProcess, startNode } from "../support/node-process.ts";
@@ -17,7 +15,6 @@ import { createDeployment, type Deployment, type NodeProcess, startNode } from "
 // Each test runs several processes, which take their time on a busy machine.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
-const CLI = fileURLToPath(new URL("../support/cairn.ts", import.meta.url));
 const TASK = "synthesize-tool-call";
 
 const configOf = (memory: object) => ({
@@ -33,13 +30,8 @@ let deployment: Deployment;
 let node: NodeProcess;
 const ends: (() => Promise<unknown>)[] = [];
 
-/** What the command prints; rejects when it fails. */
-async function cairn(...args: string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, [CLI, "memory", ...args, "--dir", deployment.dir], {
-    env: { PATH: process.env.PATH, HOME: deployment.dir, SERVICE_HOME: deployment.home },
-  });
-  return stdout;
-}
+/** What `cairn memory` prints; rejects when it fails. */
+const cairn = (...args: string[]) => printed(deployment, "memory", ...args);
 
 async function json(...args: string[]): Promise<Record<string, unknown>> {
   return JSON.parse(await cairn(...args, "--json"));

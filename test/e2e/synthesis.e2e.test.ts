@@ -1,18 +1,15 @@
 /** What models write in a real node: sentences of tool calls, which make these findable, and pages of the wiki; and what an operator sees when not. */
 
-import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { Client } from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startTextFake, type TextFake } from "../fakes/chat-completions/index.ts";
 import { describeCommand } from "../runtime/app/synthesis/support.ts";
+import { cairn } from "../support/commands.ts";
 import { type Deployment, type NodeProcess, startNode } from "../support/node-process.ts";
 import { databaseUrl, deploymentOf, runningNode } from "../support/running-node.ts";
 
-const CLI = fileURLToPath(new URL("../support/cairn.ts", import.meta.url));
 const OFFLINE = { providers: { offline: {} }, agents: { main: { provider: "offline" } } };
 
 async function fake(): Promise<TextFake> {
@@ -46,16 +43,8 @@ async function found(node: NodeProcess, query: string): Promise<readonly string[
   return results.map(({ content }) => content);
 }
 
-/** The command line against the running node; its JSON. */
-async function cairn(deployment: Deployment, ...args: string[]): Promise<unknown> {
-  const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args, "--dir", deployment.dir, "--json"], {
-    env: { PATH: process.env.PATH, HOME: deployment.dir, SERVICE_HOME: deployment.home },
-  });
-  return JSON.parse(stdout);
-}
-
 async function queue(deployment: Deployment): Promise<object | undefined> {
-  const { queues } = (await cairn(deployment, "memory", "queue-status")) as { queues: { queue: string }[] };
+  const { queues } = await cairn<{ queues: { queue: string }[] }>(deployment, "memory", "queue-status");
   return queues.find((one) => one.queue === "synthesize-tool-call");
 }
 

@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
 import type { ErrorBody } from "../../runtime/contracts/errors.ts";
 import { EVENTUALLY_MS } from "../lanes/patience.ts";
+import { environmentOf } from "./commands.ts";
 import { placeEmbeddedCopy } from "./databases.ts";
 
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
@@ -83,9 +84,7 @@ export async function startNode(deployment: Deployment, options: StartOptions = 
     {
       stdio: ["ignore", "pipe", "pipe", "ipc"],
       env: {
-        PATH: process.env.PATH,
-        HOME: deployment.dir,
-        SERVICE_HOME: deployment.home,
+        ...environmentOf(deployment),
         SERVICE_LISTEN: "127.0.0.1:0",
         ...options.env,
       },

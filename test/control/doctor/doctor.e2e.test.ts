@@ -5,9 +5,9 @@ import process from "node:process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Report, reportSchema } from "../../../control/doctor/report.ts";
+import { CAIRN, environmentOf } from "../../support/commands.ts";
 import { createPostgresCopy } from "../../support/databases.ts";
 import { createDeployment, type Deployment, type NodeProcess, startNode, TOKEN } from "../../support/node-process.ts";
-import { ROOT } from "./scene.ts";
 
 const cluster = process.env.CAIRN_TEST_PG_URL ?? "";
 const OFFLINE = {
@@ -77,19 +77,10 @@ describe.each(["embedded", "postgres"] as const)("doctor beside a living node (%
 
 /** The built command; a source tree that is being worked on is not what is tested. */
 async function doctor({ dir, home }: Deployment): Promise<{ report: Report; code: number; stdout: string }> {
-  const argv = [
-    join(ROOT, "bin", "cairn.js"),
-    "doctor",
-    "--json",
-    "--dir",
-    dir,
-    "--skip",
-    "updates.source",
-    "--timeout",
-    "30",
-  ];
-  const env = { PATH: process.env.PATH, HOME: dir, SERVICE_HOME: home };
-  const { stdout, code } = await promisify(execFile)(process.execPath, argv, { env }).then(
+  const argv = [CAIRN, "doctor", "--json", "--dir", dir, "--skip", "updates.source", "--timeout", "30"];
+  const { stdout, code } = await promisify(execFile)(process.execPath, argv, {
+    env: environmentOf({ dir, home }),
+  }).then(
     ({ stdout }) => ({ stdout, code: 0 }),
     (error: { code: number; stdout: string }) => error,
   );
