@@ -321,7 +321,7 @@ describe("a build that cannot be done", () => {
   const leftovers = async () => (await readdir(tmpdir())).filter((name) => name.startsWith("cairn-build-"));
 
   it("shows the step and its last lines", async () => {
-    const root = await failing("seq 1 50; echo out of cheese >&2; exit 7");
+    const root = await failing("seq 1 50; sleep 1; echo out of cheese >&2; exit 7");
     const error = await build({ root }).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "INFRA_BUILD_FAILED" });
     const { message } = error as Error;

@@ -1,6 +1,6 @@
 /** Makes a folder of stub plugins for one test file: executables that the engine finds on PATH, and the target's file. */
 
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -57,7 +57,12 @@ export function makeStubPlugins(directory: string): StubPlugins {
       rmSync(calls, { force: true });
       for (const file of readdirSync(data)) if (file.startsWith("held ")) rmSync(join(data, file));
     },
-    fault: (faults) => writeFileSync(join(data, "faults.json"), JSON.stringify(faults)),
+    fault: (faults) => {
+      // A call that is held reads it all the time: it must never see half of it.
+      const file = join(data, "faults.json");
+      writeFileSync(`${file}.new`, JSON.stringify(faults));
+      renameSync(`${file}.new`, file);
+    },
     isHeld: (call) => existsSync(join(data, `held ${call}`)),
   };
 }
