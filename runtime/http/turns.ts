@@ -37,7 +37,8 @@ export async function waitForTurn(
   try {
     return await app.turns.wait(agent, turnId, signal);
   } catch (error) {
-    if (signal.aborted) return null;
+    // By what it is, and not by the signal: a turn may end while the server begins to close.
+    if (error === signal.reason) return null;
     throw withTurn(error, turnId);
   }
 }

@@ -69,7 +69,6 @@ export function createTurns(deps: TurnsDeps): Turns {
     const known = fresh.get(turnId) === agent && fresh.delete(turnId);
     let state = known ? ({ state: "queued" } as const) : await look(agent, turnId);
     for (;;) {
-      signal?.throwIfAborted();
       const wait = hub.next(turnId);
       let timer: NodeJS.Timeout | undefined;
       try {
@@ -78,6 +77,8 @@ export function createTurns(deps: TurnsDeps): Turns {
           yield numbered;
           if (isFinal(numbered.event)) return;
         }
+        // Not before: a node that shuts down tells it last of all how its turns ended.
+        signal?.throwIfAborted();
         if (state.state === "finished") {
           // Not held here any more, or ended elsewhere: the row has the whole answer.
           yield { id: Math.max(last + 1, finalIdOf(state.attempt)), event: state.final };
@@ -91,9 +92,9 @@ export function createTurns(deps: TurnsDeps): Turns {
         signal?.removeEventListener("abort", wait.cancel);
         wait.cancel();
       }
-      signal?.throwIfAborted();
       // Events that are here already tell more than the row does.
-      if (hub.since(turnId, last).length === 0) state = (await look(agent, turnId).catch(ignoreAway)) ?? state;
+      const heard = signal?.aborted || hub.since(turnId, last).length > 0;
+      if (!heard) state = (await look(agent, turnId).catch(ignoreAway)) ?? state;
     }
   }
 

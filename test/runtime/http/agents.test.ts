@@ -1,5 +1,6 @@
-import { describe, expect, test } from "vitest";
-import { ProviderError } from "../../../runtime/contracts/errors.ts";
+import { once } from "node:events";
+import { describe, expect, test, vi } from "vitest";
+import { ProviderError, RuntimeError } from "../../../runtime/contracts/errors.ts";
 import { principal } from "../../support/fake-application.ts";
 import { OWNER, startServer } from "../../support/http-server.ts";
 
@@ -64,6 +65,17 @@ describe("a message as JSON", () => {
     const other = await send("do something else");
     expect(other.statusCode).toBe(409);
     expect(other.json().error.code).toBe("RUNTIME_CONFLICT");
+  });
+
+  test("is answered with what its turn ended with, also when the server closes at that moment", async () => {
+    const { app, server } = startServer();
+    vi.spyOn(app.turns, "wait").mockImplementation(async (_agent, turnId, signal) => {
+      void server.close();
+      if (signal) await once(signal, "abort");
+      throw new RuntimeError("RUNTIME_TURN_INTERRUPTED", "It goes on after the restart.", { turnId });
+    });
+    const answer = await server.inject({ method: "POST", url, headers: OWNER, payload: { session: "s", text: "hi" } });
+    expect(answer.json()).toMatchObject({ ok: false, error: { code: "RUNTIME_TURN_INTERRUPTED", turn_id: "turn-1" } });
   });
 
   test("without a key is a turn each time", async () => {
