@@ -9,8 +9,8 @@ import LongLanesFirst from "./test/lanes/sequencer.ts";
 
 export default defineConfig({
   test: {
-    // A third of the suite's time is waiting for deadlines, containers and servers: three workers keep two cores busy.
-    maxWorkers: 3,
+    // Half of the suite's time is waiting for deadlines, containers and servers: four workers keep two cores busy.
+    maxWorkers: 4,
     sequence: { sequencer: LongLanesFirst },
     passWithNoTests: true,
     teardownTimeout: 120_000,

@@ -4,12 +4,20 @@ import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createCli } from "../support/cli.ts";
+import { type Cli, createCli } from "../support/cli.ts";
+import { placeEmbeddedCopy } from "../support/databases.ts";
 import { REAL, run, say, start, untilAnnounced, untilGone } from "../support/real-service.ts";
 
 const PROGRAM = fileURLToPath(new URL("../support/cairn.ts", import.meta.url));
 /** util-linux's `script` gives a program a terminal. */
 const HAS_SCRIPT = spawnSync("script", ["--version"]).status === 0;
+
+/** A machine whose store is made already, where it is not the making of it that is tested. */
+async function prepared(): Promise<Cli> {
+  const cli = await createCli({ configured: false });
+  await placeEmbeddedCopy(join(cli.home, "store"));
+  return cli;
+}
 
 describe("a fresh machine", () => {
   it("runs an agent after one command, which remembers through kill -9", async () => {
@@ -30,13 +38,13 @@ describe("a fresh machine", () => {
   });
 
   it("remembers what a backup of another one holds", async () => {
-    const cli = await createCli({ configured: false });
+    const cli = await prepared();
     await start(cli);
     await say(cli, "My cat is called Mitzi.");
     await run(cli, ["memory", "backup", "a.backup"]);
     await run(cli, ["stop"]);
 
-    const other = await createCli({ configured: false });
+    const other = await prepared();
     await run(other, ["init", "--yes"]);
     const restored = await run(other, ["memory", "restore", join(cli.home, "a.backup")]);
     expect(restored["counts"]).toMatchObject({ messages: expect.any(Number) });
@@ -45,7 +53,7 @@ describe("a fresh machine", () => {
   });
 
   it.skipIf(!HAS_SCRIPT)("ends a node in the foreground, in order, when its terminal is closed", async () => {
-    const cli = await createCli({ configured: false });
+    const cli = await prepared();
     const command = `${process.execPath} ${PROGRAM} start`;
     const terminal = spawn("script", ["-qfec", command, "/dev/null"], {
       env: { ...cli.env, ...REAL },
@@ -60,7 +68,7 @@ describe("a fresh machine", () => {
   });
 
   it("is not left held by the short-lived process of a command that was killed", async () => {
-    const cli = await createCli({ configured: false });
+    const cli = await prepared();
     await run(cli, ["init", "--yes"]);
     const child = cli.start(["memory", "import", "-"], { env: REAL });
     const { pid, maintenance } = await untilAnnounced(cli.home);
