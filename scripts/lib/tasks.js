@@ -4,7 +4,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { SOURCES } from "./build-stamp.js";
-import { ROOT } from "./paths.js";
+import { CACHE, ROOT } from "./paths.js";
 
 /**
  * @typedef {object} Task
@@ -28,7 +28,14 @@ export const TASKS = {
   build: { command: ["scripts/build.js"] },
   lint: { command: ["node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings", "."] },
   format: { command: ["node_modules/@biomejs/biome/bin/biome", "check", "--write", "."] },
-  typecheck: { command: ["node_modules/typescript/bin/tsc", "-p", "tsconfig.json", "--noEmit"] },
+  typecheck: {
+    command: [
+      "node_modules/typescript/bin/tsc",
+      ...["-p", "tsconfig.json", "--noEmit"],
+      // What was found last time is looked at again only where something that it rests on has changed.
+      ...["--incremental", "--tsBuildInfoFile", join(CACHE, "types.tsbuildinfo")],
+    ],
+  },
   imports: {
     command: [
       "node_modules/dependency-cruiser/bin/dependency-cruiser.mjs",
