@@ -68,14 +68,14 @@ describe("the embedded store", { timeout: TIMEOUT }, () => {
     const promised = new Set<number>();
     for (let round = 1; round <= 4; round += 1) {
       const { child, acknowledged } = startWriter(path);
-      await until(() => acknowledged.length >= round * 37, child);
+      await until(() => acknowledged.length > round * 37, child);
       await kill(child);
       for (const n of acknowledged) promised.add(n);
     }
     const database = await open(path);
     const { rows } = await database.query<{ n: number }>("select n from written order by n");
     const stored = new Set(rows.map(({ n }) => n));
-    expect(promised.size).toBeGreaterThanOrEqual(37 + 74 + 111 + 148);
+    expect(promised.size).toBeGreaterThan(370);
     expect([...promised].filter((n) => !stored.has(n))).toEqual([]);
   });
 
