@@ -44,7 +44,7 @@ describe("a fresh machine", () => {
     await run(cli, ["memory", "backup", "a.backup"]);
     await run(cli, ["stop"]);
 
-    const other = await prepared();
+    const other = await createCli({ configured: false });
     await run(other, ["init", "--yes"]);
     const restored = await run(other, ["memory", "restore", join(cli.home, "a.backup")]);
     expect(restored["counts"]).toMatchObject({ messages: expect.any(Number) });
