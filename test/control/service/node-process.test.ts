@@ -48,5 +48,6 @@ describe("a node that ends before it is ready", () => {
     const node = await start(held);
     await expect(untilReady(node, soon())).rejects.toThrow(/exit code 4 .*\ngoing/s);
     expect(node.child.stderr?.closed).toBe(false);
+    node.child.stderr?.destroy();
   });
 });
