@@ -9,10 +9,8 @@ import { execa } from "execa";
 import { expect, onTestFinished } from "vitest";
 import { stringify } from "yaml";
 import { SCHEMAS } from "../../control/deploy/schemas.ts";
-import { ROOT } from "../../scripts/lib/paths.js";
+import { CAIRN } from "./commands.ts";
 import { temporaryDirectory } from "./deployment.ts";
-
-const COMMAND = join(ROOT, "bin", "cairn.js");
 
 export interface Operator {
   readonly dir: string;
@@ -42,7 +40,7 @@ export async function operator(token: string, environment: Readonly<Record<strin
   const outputs: string[] = [];
 
   const run = async (args: readonly string[]) => {
-    const result = await execa(process.execPath, [COMMAND, ...args, "--json"], {
+    const result = await execa(process.execPath, [CAIRN, ...args, "--json"], {
       cwd: dir,
       env,
       reject: false,
@@ -72,7 +70,7 @@ export async function operator(token: string, environment: Readonly<Record<strin
       return JSON.parse(stdout).error;
     },
     async killedAt(words, ...args) {
-      const child = spawn(process.execPath, [COMMAND, ...args], {
+      const child = spawn(process.execPath, [CAIRN, ...args], {
         cwd: dir,
         env: { ...process.env, ...env },
         stdio: ["ignore", "ignore", "pipe"],
