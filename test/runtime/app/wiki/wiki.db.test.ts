@@ -87,6 +87,25 @@ describeEachDatabase("the wiki", (open) => {
     expect((await readdir(join(dir, "wiki"))).sort()).toEqual([".lock", "backup.md", "index.md", "mia.md"]);
   });
 
+  it("holds no connection while the model thinks", async () => {
+    const database = await open();
+    const gate = Promise.withResolvers<void>();
+    const model = playedModel(async () => {
+      await gate.promise;
+      return "# Backup\n- It runs at noon. [S1]";
+    });
+    // More than the pool has, all of them waiting for the model.
+    const runs = Array.from({ length: 12 }, async (_, n) => {
+      const { pages } = await workspace();
+      const id = await summary(database, `parallel ${n}`, "It runs at noon.");
+      return extractionOf(database, model).run(`parallel ${n}`, id, pages, signal);
+    });
+    await expect.poll(() => model.requests.length).toBe(12);
+    expect((await database.query("select 1 as one")).rows).toEqual([{ one: 1 }]);
+    gate.resolve();
+    expect(await Promise.all(runs)).toEqual(Array(12).fill(1));
+  });
+
   it("keeps what a person writes while the model is thinking", async () => {
     const database = await open();
     const { dir, pages } = await workspace();
