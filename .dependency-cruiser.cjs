@@ -7,14 +7,15 @@
 const ROOMS = {
   contracts: ["^runtime/contracts/", []],
   domain: ["^runtime/domain/", ["^runtime/contracts/"]],
-  app: ["^runtime/app/", ["^runtime/(contracts|domain)/"]],
-  http: ["^runtime/http/", ["^runtime/(contracts|domain|app)/"]],
-  workers: ["^runtime/workers/", ["^runtime/(contracts|domain|app)/"]],
+  files: ["^runtime/files/", ["^runtime/contracts/"]],
+  app: ["^runtime/app/", ["^runtime/(contracts|domain|files)/"]],
+  http: ["^runtime/http/", ["^runtime/(contracts|domain|files|app)/"]],
+  workers: ["^runtime/workers/", ["^runtime/(contracts|domain|files|app)/"]],
   client: ["^runtime/client/", ["^runtime/(contracts|domain)/"]],
-  config: ["^runtime/config/", ["^runtime/(contracts|domain)/"]],
+  config: ["^runtime/config/", ["^runtime/(contracts|domain|files)/"]],
   host: ["^runtime/(host/|[^/]+[.]ts$)", ["^runtime/"]],
-  infra: ["^infra/", ["^runtime/(config|contracts)/"]],
-  control: ["^control/", ["^infra/", "^runtime/(config|client|contracts)/"]],
+  infra: ["^infra/", ["^runtime/(config|contracts|files)/"]],
+  control: ["^control/", ["^infra/", "^runtime/(config|client|contracts|files)/"]],
 };
 
 const OURS = "^(runtime|control|infra|test|bench|scripts)/";
@@ -32,10 +33,10 @@ module.exports = {
     ...rooms,
     {
       name: "plugins-imports",
-      comment: "A plugin may import contracts, domain, app and its own kind: it must stay replaceable",
+      comment: "A plugin may import contracts, domain, files, app and its own kind: it must stay replaceable",
       severity: "error",
       from: { path: "^runtime/plugins/([^/]+)/" },
-      to: { path: OURS, pathNot: ["^runtime/(contracts|domain|app)/", "^runtime/plugins/$1/"] },
+      to: { path: OURS, pathNot: ["^runtime/(contracts|domain|files|app)/", "^runtime/plugins/$1/"] },
     },
     {
       name: "domain-pure",

@@ -72,7 +72,7 @@ export function composeTurns(parts: TurnParts) {
     ...parts,
     providerIds: new Set(providers.keys()),
     store,
-    prompts: createPromptBuilder(),
+    prompts: createPromptBuilder({ logger }),
     callModel: createModelCaller({ providers, hooks, logger }),
     toolRunner: createToolRunner({ hooks, clock, logger }),
     onEnded: (agent, state, durationS) => {

@@ -31,7 +31,7 @@ import type { Channel, InboundMessage, OutboundMessage } from "../../runtime/con
 import type { Database } from "../../runtime/contracts/database.ts";
 import type { AnyHook } from "../../runtime/contracts/hooks.ts";
 import type { Message } from "../../runtime/contracts/message.ts";
-import type { Clock } from "../../runtime/contracts/ports.ts";
+import type { Clock, Logger } from "../../runtime/contracts/ports.ts";
 import type { ChatChunk, ChatOptions, Provider } from "../../runtime/contracts/provider.ts";
 import type { StreamEvent } from "../../runtime/contracts/stream.ts";
 import type { Tool } from "../../runtime/contracts/tool.ts";
@@ -56,6 +56,8 @@ export interface HarnessOptions {
   /** Another one with the same node is a copy of its home directory. */
   readonly place?: string;
   readonly clock?: Clock;
+  /** Of the prompts' files. */
+  readonly logger?: Logger;
   readonly send?: (message: OutboundMessage) => Promise<string | null>;
 }
 
@@ -169,7 +171,7 @@ export async function startHarness(options: HarnessOptions) {
     writer,
     memory,
     attachments,
-    prompts: createPromptBuilder(),
+    prompts: createPromptBuilder({ logger: options.logger ?? silent }),
     callModel: createModelCaller({ providers, hooks, logger: silent }),
     toolRunner: createToolRunner({ hooks, clock, logger: silent }),
     hooks,

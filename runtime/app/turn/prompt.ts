@@ -1,7 +1,16 @@
-/** The stable head of the system prompt: the workspace's files, in the order of the two lists of the specification. */
+/**
+ * The stable head of the system prompt: the workspace's files, in the order of the two lists of the specification. Agents can
+ * write to the workspace, so a file is taken only where it is a regular one of the workspace itself: whatever it led to would
+ * be shown to the model with the service's own rights.
+ */
 
-import { readFile, stat } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { lstat } from "node:fs/promises";
 import { join } from "node:path";
+import type { Logger } from "../../contracts/ports.ts";
+import { assertRegular } from "../../files/directory.ts";
+import { assertOneName, readBelow, textOf } from "../../files/read-file.ts";
+import { errnoOf, refusalOf } from "../../files/refusal.ts";
 
 /** Every file that exists is taken, in this order; today's notes come last because they change most often. */
 export const PROMPT_FILES = [
@@ -20,6 +29,10 @@ const ON_DEMAND_FILE = "CAPABILITIES.md";
 
 /** A file of the prompt is cut here: a runaway notes file must not push the conversation out of the window. */
 const MAX_FILE_CHARACTERS = 64_000;
+/** Of UTF-8, whatever the characters are, and room for what is trimmed. */
+const MAX_FILE_BYTES = 3 * MAX_FILE_CHARACTERS + 8_192;
+
+const NOTES_FOLDER = "memory";
 
 export interface PromptBuilder {
   /** `today` is a date of the runtime's timezone, YYYY-MM-DD. */
@@ -27,39 +40,69 @@ export interface PromptBuilder {
 }
 
 interface CachedFile {
-  readonly mtimeMs: number;
-  readonly size: number;
+  readonly stats: Stats;
   readonly text: string;
 }
 
-/** Files are read again only when their time or size has changed. */
-export function createPromptBuilder(): PromptBuilder {
+/**
+ * Files are read again only when they have changed. One that is refused (a link, a second name, a pipe, no text) is left out,
+ * and logged once for each reason.
+ */
+export function createPromptBuilder({ logger }: { readonly logger: Pick<Logger, "warn"> }): PromptBuilder {
   const cache = new Map<string, CachedFile>();
+  const logged = new Set<string>();
 
-  async function read(path: string): Promise<string | null> {
-    const info = await stat(path).catch(() => null);
-    if (!info?.isFile()) {
-      cache.delete(path);
-      return null;
+  function leaveOut(path: string, error: unknown): null {
+    cache.delete(path);
+    if (errnoOf(error) === "ENOENT") return null;
+    const reason = refusalOf(error);
+    const key = `${path}: ${reason}`;
+    if (!logged.has(key)) logger.warn({ path, reason }, "a workspace file is left out of the prompt");
+    logged.add(key);
+    return null;
+  }
+
+  /**
+   * A name is first looked up by its path, which costs one call: a file that was read before is recognised by its inode and
+   * times, wherever the path leads by now. Anything else is opened without following links.
+   */
+  async function read(workspace: string, components: readonly string[]): Promise<string | null> {
+    const path = join(workspace, ...components);
+    try {
+      const stats = await lookUp(path);
+      const cached = cache.get(path);
+      if (cached && isUnchanged(cached.stats, stats)) return cached.text;
+      const content = await readBelow(workspace, components, { maxBytes: MAX_FILE_BYTES, larger: "cut" });
+      const text = cutText(textOf(content).trim(), content.cut);
+      cache.set(path, { stats: content.stats, text });
+      return text;
+    } catch (error) {
+      return leaveOut(path, error);
     }
-    const cached = cache.get(path);
-    if (cached && cached.mtimeMs === info.mtimeMs && cached.size === info.size) return cached.text;
-    const text = (await readFile(path, "utf8")).trim();
-    cache.set(path, { mtimeMs: info.mtimeMs, size: info.size, text });
-    return text;
+  }
+
+  async function isOffered(path: string): Promise<boolean> {
+    try {
+      await lookUp(path);
+      return true;
+    } catch (error) {
+      leaveOut(path, error);
+      return false;
+    }
   }
 
   return {
     async build(agent, workspace, today) {
-      const notes = join("memory", `${today}.md`);
-      const names = [...PROMPT_FILES, notes];
-      const texts = await Promise.all(names.map((name) => read(join(workspace, name))));
+      const names = [...PROMPT_FILES, `${NOTES_FOLDER}/${today}.md`];
+      const [offered, ...texts] = await Promise.all([
+        isOffered(join(workspace, ON_DEMAND_FILE)),
+        ...names.map((name) => read(workspace, name.split("/"))),
+      ]);
       const sections = names.flatMap((name, index) => {
         const text = texts[index];
         return text ? [section(name, text)] : [];
       });
-      const capabilities = await stat(join(workspace, ON_DEMAND_FILE)).catch(() => null);
-      const hint = capabilities?.isFile()
+      const hint = offered
         ? [`What else you can do is written in ${ON_DEMAND_FILE}; read it with file_read when you need it.`]
         : [];
       return [
@@ -71,10 +114,29 @@ export function createPromptBuilder(): PromptBuilder {
   };
 }
 
+async function lookUp(path: string): Promise<Stats> {
+  const stats = await lstat(path);
+  assertRegular(stats);
+  assertOneName(stats);
+  return stats;
+}
+
+/** The change time cannot be set by a program, and it covers a new name for the same file. */
+function isUnchanged(before: Stats, now: Stats): boolean {
+  return (
+    before.ino === now.ino &&
+    before.dev === now.dev &&
+    before.size === now.size &&
+    before.mtimeMs === now.mtimeMs &&
+    before.ctimeMs === now.ctimeMs
+  );
+}
+
+function cutText(text: string, cut: boolean): string {
+  if (!cut && text.length <= MAX_FILE_CHARACTERS) return text;
+  return `${text.slice(0, MAX_FILE_CHARACTERS).toWellFormed()}\n[cut: the file is longer]`;
+}
+
 function section(name: string, text: string): string {
-  const cut =
-    text.length > MAX_FILE_CHARACTERS
-      ? `${text.slice(0, MAX_FILE_CHARACTERS).toWellFormed()}\n[cut: the file is longer]`
-      : text;
-  return `<file name="${name}">\n${cut}\n</file>`;
+  return `<file name="${name}">\n${text}\n</file>`;
 }

@@ -3,8 +3,8 @@
 import { ToolError } from "../../../contracts/errors.ts";
 import type { NewId } from "../../../contracts/ports.ts";
 import type { Tool } from "../../../contracts/tool.ts";
+import { FileChangedError, versionOf, writeAtomically } from "../../../files/atomic-write.ts";
 import { booleanArgument, requireContext, stringArgument } from "../shared/arguments.ts";
-import { FileChangedError, versionOf, writeAtomically } from "../shared/atomic-write.ts";
 import type { WorkspaceGate } from "../shared/locate.ts";
 import { readText, withParent } from "../shared/read-text.ts";
 import { encodeText } from "../shared/text-format.ts";
@@ -39,7 +39,7 @@ export function createFileEditTool(deps: { readonly gate: WorkspaceGate; readonl
       };
       const located = await deps.gate.locate(workspace, stringArgument(args, "path"));
       const report = await withParent(located, false, async (directory, name) => {
-        const file = await readText(directory, name, located, MAX_FILE_BYTES, signal);
+        const file = await readText(deps.gate, directory, name, located, MAX_FILE_BYTES, signal);
         const outcome = replaceExactly(file.text, edit);
         if (!outcome.ok) throw new ToolError("TOOL_INVALID_ARGUMENTS", `${located.display}: ${outcome.reason}`);
         const data = encodeText(outcome.text, file);
@@ -52,7 +52,6 @@ export function createFileEditTool(deps: { readonly gate: WorkspaceGate; readonl
         try {
           await writeAtomically(directory, name, data, {
             newId: deps.newId,
-            shown: located.display,
             expected: versionOf(file.stats),
             ...(signal ? { signal } : {}),
           });

@@ -33,7 +33,7 @@ export function createFileReadTool(deps: { readonly gate: WorkspaceGate }): Tool
       const limit = optionalInteger(args, "limit", 1, Number.MAX_SAFE_INTEGER) ?? DEFAULT_LINES;
       const located = await deps.gate.locate(workspace, stringArgument(args, "path"));
       const file = await withParent(located, false, (directory, name) =>
-        readText(directory, name, located, MAX_FILE_BYTES, signal),
+        readText(deps.gate, directory, name, located, MAX_FILE_BYTES, signal),
       );
       return { content: renderLines(file.text, { offset, limit }, file.encoding) };
     },

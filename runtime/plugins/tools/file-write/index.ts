@@ -3,8 +3,8 @@
 import { ToolError } from "../../../contracts/errors.ts";
 import type { NewId } from "../../../contracts/ports.ts";
 import type { Tool } from "../../../contracts/tool.ts";
+import { writeAtomically } from "../../../files/atomic-write.ts";
 import { requireContext, stringArgument } from "../shared/arguments.ts";
-import { writeAtomically } from "../shared/atomic-write.ts";
 import type { WorkspaceGate } from "../shared/locate.ts";
 import { withParent } from "../shared/read-text.ts";
 
@@ -42,7 +42,6 @@ export function createFileWriteTool(deps: { readonly gate: WorkspaceGate; readon
       const { created, bytes } = await withParent(located, true, (directory, name) =>
         writeAtomically(directory, name, data, {
           newId: deps.newId,
-          shown: located.display,
           ...(signal ? { signal } : {}),
         }),
       );

@@ -1,6 +1,7 @@
 /** The file system's errors in words that a model can act on. */
 
 import { CairnError, ToolError } from "../../../contracts/errors.ts";
+import { errnoOf, FileRefused } from "../../../files/refusal.ts";
 
 const WORDS: Readonly<
   Record<string, readonly [code: "TOOL_INVALID_ARGUMENTS" | "TOOL_FAILED" | "TOOL_REFUSED", text: string]>
@@ -21,12 +22,32 @@ const WORDS: Readonly<
 /** `shown` is the path as the model wrote it. An error of ours passes unchanged. */
 export function fileError(shown: string, error: unknown): CairnError {
   if (error instanceof CairnError) return error;
+  if (error instanceof FileRefused) return refused(shown, error);
   const [code, text] = WORDS[errnoOf(error) ?? ""] ?? ["TOOL_FAILED", "the file system reported an error"];
   return new ToolError(code, `${shown}: ${text}.`, { cause: error });
 }
 
-/** The errno name (`ENOENT`) of a system error; undefined for any other value. */
-export function errnoOf(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !("code" in error)) return undefined;
-  return typeof error.code === "string" ? error.code : undefined;
+function refused(shown: string, error: FileRefused): ToolError {
+  switch (error.reason) {
+    case "symlink":
+      return new ToolError(
+        "TOOL_OUTSIDE_WORKSPACE",
+        `${shown}: a symbolic link took its place while it was being opened.`,
+        { cause: error },
+      );
+    case "special":
+      return new ToolError("TOOL_REFUSED", `${shown}: ${error.message}; only regular files are opened.`, {
+        cause: error,
+      });
+    case "too_large":
+      return new ToolError("TOOL_INVALID_ARGUMENTS", `${shown}: ${error.message}.`, {
+        cause: error,
+        hint: "Use the shell (head, tail, sed -n, grep) for a part of it.",
+      });
+    case "hard_link":
+      return new ToolError("TOOL_REFUSED", `${shown}: ${error.message}.`, { cause: error });
+    case "directory":
+    case "not_text":
+      return new ToolError("TOOL_INVALID_ARGUMENTS", `${shown}: ${error.message}.`, { cause: error });
+  }
 }

@@ -3,11 +3,14 @@
  * has been followed. What does not exist yet is judged by its nearest existing parent.
  */
 
+import type { Stats } from "node:fs";
 import { lstat, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { ToolError } from "../../../contracts/errors.ts";
 import { componentsBelow, isWithin, resolveInWorkspace } from "../../../domain/workspace-path.ts";
-import { errnoOf, fileError } from "./file-errors.ts";
+import { errnoOf } from "../../../files/refusal.ts";
+import { fileError } from "./file-errors.ts";
+import { createProtectedFiles } from "./protected-files.ts";
 
 export interface Located {
   /** The workspace, resolved. */
@@ -28,14 +31,17 @@ export interface WorkspaceGate {
    * TOOL_INVALID_ARGUMENTS when a parent is no directory; TOOL_FAILED when the workspace is missing.
    */
   locate(workspace: string, path: string): Promise<Located>;
+  /** TOOL_REFUSED when the open file, of which these are the stats, is one of the service's own under another name. */
+  assertNotProtected(located: Located, file: Pick<Stats, "dev" | "ino" | "nlink">): Promise<void>;
 }
 
 /**
  * `protectedPaths`: absolute paths of files and directories of the service (its `.env`, its home). They are refused
- * where they lie inside a workspace, also under another name (hard link). One that contains the workspace is no matter
- * of this gate: nothing outside the workspace is reached anyway.
+ * where they lie inside a workspace, and what is in them also under another name (hard link). One that contains the workspace
+ * is no matter of this gate: nothing outside the workspace is reached anyway.
  */
 export function createWorkspaceGate(deps: { readonly protectedPaths: readonly string[] }): WorkspaceGate {
+  const protectedFiles = createProtectedFiles(deps.protectedPaths);
   return {
     async locate(workspace, path) {
       const root = await resolveRoot(workspace);
@@ -44,15 +50,22 @@ export function createWorkspaceGate(deps: { readonly protectedPaths: readonly st
       const { real, exists } = await resolveExisting(join(root, verdict.relative), path);
       if (!isWithin(root, real)) throw outside(path, "a symbolic link leads out of the workspace");
       if (await isProtected(deps.protectedPaths, root, real, exists)) {
-        throw new ToolError(
-          "TOOL_REFUSED",
-          `${path}: this file belongs to the service and holds secrets; tools do not open it.`,
-        );
+        throw protectedFile(path);
       }
       const components = componentsBelow(root, real);
       return { root, path: real, components, display: components.join("/") || ".", exists };
     },
+    async assertNotProtected({ root, display }, file) {
+      if (await protectedFiles.has(file, root)) throw protectedFile(display);
+    },
   };
+}
+
+function protectedFile(shown: string): ToolError {
+  return new ToolError(
+    "TOOL_REFUSED",
+    `${shown}: this file belongs to the service and holds secrets; tools do not open it.`,
+  );
 }
 
 /** The refusal of the fence: one wording, wherever a path is judged. */

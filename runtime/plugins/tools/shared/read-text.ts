@@ -1,12 +1,13 @@
 /** Reads a located file whole, within a size limit, as text: what reading and editing have in common. */
 
 import type { Stats } from "node:fs";
-import { readdir } from "node:fs/promises";
 import { distance } from "fastest-levenshtein";
 import { ToolError } from "../../../contracts/errors.ts";
-import { type OpenDirectory, openDirectory, openRegularFile } from "./directory.ts";
-import { errnoOf, fileError } from "./file-errors.ts";
-import type { Located } from "./locate.ts";
+import { listEntries, type OpenDirectory, openDirectory } from "../../../files/directory.ts";
+import { readFileIn } from "../../../files/read-file.ts";
+import { errnoOf, FileRefused } from "../../../files/refusal.ts";
+import { fileError } from "./file-errors.ts";
+import type { Located, WorkspaceGate } from "./locate.ts";
 import { type DecodedText, decodeText } from "./text-format.ts";
 
 export interface TextFile extends DecodedText {
@@ -37,43 +38,32 @@ export async function withParent<T>(
 
 /** TOOL_INVALID_ARGUMENTS for a directory, binary content or a file above `maxBytes`; TOOL_REFUSED for a special file. */
 export async function readText(
+  gate: WorkspaceGate,
   directory: OpenDirectory,
   name: string,
   located: Located,
   maxBytes: number,
   signal?: AbortSignal,
 ): Promise<TextFile> {
-  const handle = await openRegularFile(directory, name, located.display).catch(async (error: unknown) => {
-    const isDirectory = error instanceof ToolError && error.code === "TOOL_INVALID_ARGUMENTS";
+  // Package managers link what they install: a second name alone is no reason to refuse.
+  const limits = { maxBytes, hardLinks: "allow", signal } as const;
+  const { bytes, stats } = await readFileIn(directory, name, limits).catch(async (error: unknown) => {
+    const isDirectory = error instanceof FileRefused && error.reason === "directory";
     throw isDirectory ? await directoryRefusal(located, located.components) : error;
   });
-  try {
-    const stats = await handle.stat();
-    if (stats.size > maxBytes) {
-      throw new ToolError(
-        "TOOL_INVALID_ARGUMENTS",
-        `${located.display}: the file has ${stats.size} bytes, at most ${maxBytes} can be opened.`,
-        {
-          hint: "Use the shell (head, tail, sed -n, grep) for a part of it.",
-        },
-      );
-    }
-    const bytes = await handle.readFile({ signal });
-    const decoded = decodeText(bytes);
-    if (!decoded) {
-      throw new ToolError(
-        "TOOL_INVALID_ARGUMENTS",
-        `${located.display}: it is a binary file (${bytes.byteLength} bytes), not text.`,
-      );
-    }
-    return { ...decoded, stats };
-  } finally {
-    await handle.close();
+  await gate.assertNotProtected(located, stats);
+  const decoded = decodeText(bytes);
+  if (!decoded) {
+    throw new ToolError(
+      "TOOL_INVALID_ARGUMENTS",
+      `${located.display}: it is a binary file (${bytes.byteLength} bytes), not text.`,
+    );
   }
+  return { ...decoded, stats };
 }
 
 async function directoryRefusal(located: Located, components: readonly string[]): Promise<ToolError> {
-  const entries = await listEntries(located.root, components);
+  const entries = await namesIn(located.root, components);
   const shown = entries.slice(0, LISTED_ENTRIES).join(", ");
   const rest = entries.length > LISTED_ENTRIES ? `, and ${entries.length - LISTED_ENTRIES} more` : "";
   const holds = entries.length === 0 ? "It is empty." : `It holds: ${shown}${rest}.`;
@@ -84,7 +74,7 @@ async function directoryRefusal(located: Located, components: readonly string[])
 async function missingFile(located: Located, cause: unknown): Promise<ToolError> {
   const name = located.components.at(-1) ?? "";
   const parent = located.components.slice(0, -1);
-  const near = (await listEntries(located.root, parent))
+  const near = (await namesIn(located.root, parent))
     .map((entry) => ({ entry, edits: distance(name.toLowerCase(), entry.toLowerCase()) }))
     .filter(({ edits }) => edits <= Math.max(2, Math.floor(name.length / 3)))
     .sort((a, b) => a.edits - b.edits)[0];
@@ -93,11 +83,11 @@ async function missingFile(located: Located, cause: unknown): Promise<ToolError>
 }
 
 /** Names, directories with a slash at the end; empty when the directory cannot be listed. */
-async function listEntries(root: string, components: readonly string[]): Promise<string[]> {
+async function namesIn(root: string, components: readonly string[]): Promise<string[]> {
   try {
     await using directory = await openDirectory(root, components);
-    const entries = await readdir(directory.at("."), { withFileTypes: true });
-    return entries.map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name)).sort();
+    const entries = await listEntries(directory);
+    return entries.map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name));
   } catch {
     return [];
   }

@@ -4,11 +4,14 @@
  */
 
 import { constants } from "node:fs";
-import { type FileHandle, open, rename, unlink } from "node:fs/promises";
-import type { NewId } from "../../../contracts/ports.ts";
+import { type FileHandle, link, open, rename, unlink } from "node:fs/promises";
+import type { NewId } from "../contracts/ports.ts";
 import { assertRegular, type OpenDirectory, statEntry } from "./directory.ts";
+import { errnoOf } from "./refusal.ts";
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
+/** What file systems without hard links say. */
+const NO_LINKS = new Set<string | undefined>(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
 export interface WriteOutcome {
   readonly created: boolean;
@@ -26,8 +29,8 @@ export interface FileVersion {
 export class FileChangedError extends Error {}
 
 /**
- * Writes `data` as `name` in `directory`. An existing regular file keeps its mode and, where permitted, its owner; a new
- * one gets 0666 less the umask. Anything else under that name is refused as `assertRegular` does.
+ * Writes `data` as `name` in `directory`. An existing regular file keeps its permissions and, where permitted, its owner; a
+ * new one gets 0666 less the umask. FileRefused for anything else under that name.
  * FileChangedError when `expected` is given and no longer true; an abort before the rename leaves everything as it was.
  */
 export async function writeAtomically(
@@ -36,21 +39,21 @@ export async function writeAtomically(
   data: Uint8Array,
   options: {
     readonly newId: NewId;
-    readonly shown: string;
     readonly expected?: FileVersion;
     readonly signal?: AbortSignal;
   },
 ): Promise<WriteOutcome> {
   const existing = await statEntry(directory, name);
-  if (existing) assertRegular(existing, options.shown);
-  const temporary = directory.at(`.cairn-${options.newId()}.tmp`);
+  if (existing) assertRegular(existing);
+  const temporary = directory.at(temporaryName(options.newId));
   let handle: FileHandle | undefined;
   try {
     handle = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, existing ? 0o600 : 0o666);
     await handle.writeFile(data, { signal: options.signal });
     if (existing) {
       await keepOwner(handle, existing);
-      await handle.chmod(existing.mode & 0o7777);
+      // New content, so no set-user-ID bit: the kernel drops it at a write, too.
+      await handle.chmod(existing.mode & 0o777);
     }
     await handle.sync();
     await handle.close();
@@ -66,6 +69,49 @@ export async function writeAtomically(
   // The rename itself must survive a power cut; a directory that cannot be synced (some network mounts) is not an error.
   await directory.handle.sync().catch(() => undefined);
   return { created: existing === null, bytes: data.byteLength };
+}
+
+/**
+ * Writes a new file, whole or not at all, and never over another one: false when the name is taken, be it by a link that
+ * leads nowhere.
+ */
+export async function createAtomically(
+  directory: OpenDirectory,
+  name: string,
+  data: string | Uint8Array,
+  options: { readonly newId: NewId; readonly mode: number },
+): Promise<boolean> {
+  const temporary = directory.at(temporaryName(options.newId));
+  const handle = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, options.mode);
+  try {
+    try {
+      await handle.writeFile(data);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    return await giveName(directory, temporary, name);
+  } finally {
+    await unlink(temporary).catch(() => undefined);
+    await directory.handle.sync().catch(() => undefined);
+  }
+}
+
+async function giveName(directory: OpenDirectory, temporary: string, name: string): Promise<boolean> {
+  try {
+    await link(temporary, directory.at(name));
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === "EEXIST") return false;
+    if (!NO_LINKS.has(errnoOf(error))) throw error;
+    if ((await statEntry(directory, name)) !== null) return false;
+    await rename(temporary, directory.at(name));
+    return true;
+  }
+}
+
+function temporaryName(newId: NewId): string {
+  return `.cairn-${newId()}.tmp`;
 }
 
 export function versionOf(stats: FileVersion): FileVersion {
