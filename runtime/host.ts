@@ -55,6 +55,8 @@ export interface HostOptions {
   readonly log: ServiceLog;
   /** Takes secrets out of texts that leave the process elsewhere than by the log. */
   readonly redact: (text: string) => string;
+  /** Takes secrets that are known by value, and nothing else, out of what providers are sent. */
+  readonly redactValues: (text: string) => string;
   /** Secrets that were not known at the start: from now on the log takes them out, too. */
   readonly hide: (secrets: readonly string[]) => void;
   /** Short-lived, for commands that need the store: loopback on a free port; no channels, no turns, no workers. */
@@ -171,6 +173,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     // Nobody else can have an embedded store open.
     place: database.backend === "embedded" ? "store" : home.place,
     countTokens,
+    redactValues: options.redactValues,
     clock,
     logger,
     newId,

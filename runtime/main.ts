@@ -50,7 +50,7 @@ async function serve(
   load: () => Promise<LoadedConfig>,
 ): Promise<LoadedConfig | null> {
   const { logs } = await prepareHome(loaded.home);
-  const { redact, hide } = createLearningRedactor(loaded.secrets);
+  const { redact, redactValues, hide } = createLearningRedactor(loaded.secrets);
   const level = loaded.env["SERVICE_LOG_LEVEL"] ?? "info";
   const log = await openLog({ directory: logs, level, version: version(), redact, redactPaths: REDACT_PATHS });
   const { logger } = log;
@@ -62,7 +62,8 @@ async function serve(
   let host: Host | null = null;
   try {
     for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
-    host = await startHost({ loaded, version: version(), boot: randomUUID(), log, redact, hide, maintenance });
+    const redactors = { redact, redactValues, hide };
+    host = await startHost({ loaded, version: version(), boot: randomUUID(), log, ...redactors, maintenance });
     const { url } = host;
     const broken = host.ready.then(
       () => tell({ type: "ready", url }).then(() => new Promise<never>(() => {})),

@@ -5,6 +5,8 @@ export const REDACTED = "[redacted]";
 
 /** A shorter value cannot be told from ordinary text. */
 const SHORTEST = 6;
+/** In what a model is sent, a password such as `postgres` would be taken out of every sentence about the database. */
+const SHORTEST_FOR_MODELS = 12;
 /** The scheme has a bound: without one a long run of letters takes time by the square of its length. */
 const URL_CREDENTIALS = /([a-z][a-z0-9+.-]{0,30}:\/\/[^\s/@:"']*):[^\s@/"']+@/gi;
 const BEARER = /\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi;
@@ -19,40 +21,60 @@ export type Redactor = (text: string) => string;
  * everything that has the shape of a well-known key, a bearer token or an address with a password.
  */
 export function createRedactor(secrets: Iterable<string>): Redactor {
-  const forms = new Set<string>();
-  for (const secret of secrets) {
-    if (secret.length < SHORTEST) continue;
-    for (const form of [secret, encodeURIComponent(secret.toWellFormed()), JSON.stringify(secret).slice(1, -1)])
-      forms.add(form);
-  }
-  // The longest first: a secret that contains another one must not leave its rest behind.
-  const values = [...forms].sort((a, b) => b.length - a.length).map((form) => escapePattern(form));
-  const exact = values.length === 0 ? null : new RegExp(values.join("|"), "g");
+  const exact = knownValues(secrets, SHORTEST);
   const shapes = SECRET_PATTERNS.map((pattern) => new RegExp(pattern.source, "g"));
 
   return (text) => {
-    const known = (exact === null ? text : text.replace(exact, REDACTED)).replace(PRIVATE_KEY, REDACTED);
+    const known = exact(text).replace(PRIVATE_KEY, REDACTED);
     const shaped = shapes.reduce((current, shape) => current.replace(shape, REDACTED), known);
     return shaped.replace(URL_CREDENTIALS, `$1:${REDACTED}@`).replace(BEARER, `$1 ${REDACTED}`);
   };
 }
 
-/** A redactor that learns: tokens of a login change while the process runs. */
+/**
+ * A function that replaces the given secrets alone, in the same three forms, and knows no shapes: what a model is sent may hold
+ * keys that are the user's own business. It reads a text once, however many secrets there are.
+ */
+export function createValueRedactor(secrets: Iterable<string>): Redactor {
+  return knownValues(secrets, SHORTEST_FOR_MODELS);
+}
+
+/** Redactors that learn: tokens of a login change while the process runs. */
 export function createLearningRedactor(secrets: readonly string[]): {
+  /** For logs and errors. */
   readonly redact: Redactor;
+  /** For what models are sent. */
+  readonly redactValues: Redactor;
   /** From now on these are secrets, too. */
   readonly hide: (more: readonly string[]) => void;
 } {
   let known = new Set(secrets);
   let current = createRedactor(known);
+  let values = createValueRedactor(known);
   return {
     redact: (text) => current(text),
+    redactValues: (text) => values(text),
     hide(more) {
       if (more.every((secret) => known.has(secret))) return;
       known = new Set([...known, ...more]);
       current = createRedactor(known);
+      values = createValueRedactor(known);
     },
   };
+}
+
+function knownValues(secrets: Iterable<string>, shortest: number): Redactor {
+  const forms = new Set<string>();
+  for (const secret of secrets) {
+    if (secret.length < shortest) continue;
+    for (const form of [secret, encodeURIComponent(secret.toWellFormed()), JSON.stringify(secret).slice(1, -1)])
+      forms.add(form);
+  }
+  if (forms.size === 0) return (text) => text;
+  // The longest first: a secret that contains another one must not leave its rest behind.
+  const values = [...forms].sort((a, b) => b.length - a.length).map((form) => escapePattern(form));
+  const exact = new RegExp(values.join("|"), "g");
+  return (text) => text.replace(exact, REDACTED);
 }
 
 function escapePattern(text: string): string {

@@ -41,7 +41,7 @@ export async function openDirectory(
   const start = await openOne(root, root, noLinks);
   if (components.length === 0) return start;
   await using _ = start;
-  return openBelow(start, components, create);
+  return await openBelow(start, components, create);
 }
 
 /** As `openDirectory`, below a directory that is open and stays so. `components` has at least one name. */

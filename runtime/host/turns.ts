@@ -41,6 +41,8 @@ export interface TurnParts {
   /** Where at most one process of this node can be alive. */
   readonly place: string;
   readonly countTokens: (text: string) => number;
+  /** Takes the service's own secrets out of what providers are sent. */
+  readonly redactValues: (text: string) => string;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly newId: NewId;
@@ -73,7 +75,7 @@ export function composeTurns(parts: TurnParts) {
     providerIds: new Set(providers.keys()),
     store,
     prompts: createPromptBuilder({ logger }),
-    callModel: createModelCaller({ providers, hooks, logger }),
+    callModel: createModelCaller({ providers, hooks, redact: parts.redactValues, logger }),
     toolRunner: createToolRunner({ hooks, clock, logger }),
     onEnded: (agent, state, durationS) => {
       outbox.kick();

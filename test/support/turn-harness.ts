@@ -56,6 +56,8 @@ export interface HarnessOptions {
   /** Another one with the same node is a copy of its home directory. */
   readonly place?: string;
   readonly clock?: Clock;
+  /** Of what providers are sent; default: nothing is a secret. */
+  readonly redact?: (text: string) => string;
   /** Of the prompts' files. */
   readonly logger?: Logger;
   readonly send?: (message: OutboundMessage) => Promise<string | null>;
@@ -172,7 +174,7 @@ export async function startHarness(options: HarnessOptions) {
     memory,
     attachments,
     prompts: createPromptBuilder({ logger: options.logger ?? silent }),
-    callModel: createModelCaller({ providers, hooks, logger: silent }),
+    callModel: createModelCaller({ providers, hooks, redact: options.redact ?? ((value) => value), logger: silent }),
     toolRunner: createToolRunner({ hooks, clock, logger: silent }),
     hooks,
     limits,

@@ -6,6 +6,7 @@ import type { Message, ToolCall } from "../../contracts/message.ts";
 import type { Logger } from "../../contracts/ports.ts";
 import type { ChatChunk, ChatOptions, ChatReply, Provider } from "../../contracts/provider.ts";
 import type { ModelRef } from "../../domain/model-ref.ts";
+import { redactPrompt } from "../../domain/redaction.ts";
 import type { HookPipeline } from "../hooks.ts";
 
 export interface ModelCall {
@@ -34,9 +35,11 @@ export type ModelCaller = (call: ModelCall) => Promise<ChatReply>;
 export function createModelCaller(deps: {
   providers: ReadonlyMap<string, Provider>;
   hooks: HookPipeline;
+  /** Takes the service's own secrets out of what is sent: no file, command or hook can bring them to a provider. */
+  redact: (text: string) => string;
   logger: Logger;
 }): ModelCaller {
-  const { providers, hooks, logger } = deps;
+  const { providers, hooks, redact, logger } = deps;
 
   /** What was said before a failure cannot be taken back: then there is no fallback. */
   async function callOne(
@@ -60,8 +63,9 @@ export function createModelCaller(deps: {
       },
       call.signal,
     );
+    const { messages, options } = redactPrompt(prepared, redact);
     try {
-      const reply = await collect(provider.chatStream(prepared.messages, prepared.options), call.signal, (chunk) => {
+      const reply = await collect(provider.chatStream(messages, options), call.signal, (chunk) => {
         saidAnything ||= chunk.type === "text" || chunk.type === "reasoning";
         if (chunk.type === "text") call.onText(chunk.text);
         if (chunk.type === "reasoning") call.onReasoning(chunk.text);

@@ -27,6 +27,7 @@ it("embeds what it is told, and finds it by other words", async () => {
     boot: "test",
     log: { logger: pino({ level: "silent" }), close: async () => undefined },
     redact: (text) => text,
+    redactValues: (text) => text,
     hide: () => undefined,
     maintenance: false,
   });
