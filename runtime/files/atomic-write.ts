@@ -5,7 +5,6 @@
 
 import { constants } from "node:fs";
 import { type FileHandle, link, open, rename, unlink } from "node:fs/promises";
-import type { NewId } from "../contracts/ports.ts";
 import { assertRegular, type OpenDirectory, statEntry } from "./directory.ts";
 import { errnoOf } from "./refusal.ts";
 
@@ -38,14 +37,15 @@ export async function writeAtomically(
   name: string,
   data: Uint8Array,
   options: {
-    readonly newId: NewId;
+    /** Name of the temporary file; nothing may have it yet. */
+    readonly temporary: string;
     readonly expected?: FileVersion;
     readonly signal?: AbortSignal;
   },
 ): Promise<WriteOutcome> {
   const existing = await statEntry(directory, name);
   if (existing) assertRegular(existing);
-  const temporary = directory.at(temporaryName(options.newId));
+  const temporary = directory.at(options.temporary);
   let handle: FileHandle | undefined;
   try {
     handle = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, existing ? 0o600 : 0o666);
@@ -79,9 +79,9 @@ export async function createAtomically(
   directory: OpenDirectory,
   name: string,
   data: string | Uint8Array,
-  options: { readonly newId: NewId; readonly mode: number },
+  options: { readonly temporary: string; readonly mode: number },
 ): Promise<boolean> {
-  const temporary = directory.at(temporaryName(options.newId));
+  const temporary = directory.at(options.temporary);
   const handle = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, options.mode);
   try {
     try {
@@ -110,8 +110,9 @@ async function giveName(directory: OpenDirectory, temporary: string, name: strin
   }
 }
 
-function temporaryName(newId: NewId): string {
-  return `.cairn-${newId()}.tmp`;
+/** A name for a temporary file that no other writer has. */
+export function temporaryName(id: string): string {
+  return `.cairn-${id}.tmp`;
 }
 
 export function versionOf(stats: FileVersion): FileVersion {

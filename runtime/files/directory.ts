@@ -25,8 +25,9 @@ export interface OpenDirectory extends AsyncDisposable {
 
 /** Opens a directory that the operator names: its own path may lead through links. Errors are the file system's own. */
 export async function openRoot(path: string): Promise<OpenDirectory> {
-  if (!hasDescriptorPaths) return openOne(await realpath(path), await realpath(path), noLinks);
-  return openOne(path, path, 0);
+  if (hasDescriptorPaths) return openOne(path, path, 0);
+  const real = await realpath(path);
+  return openOne(real, real, noLinks);
 }
 
 /**

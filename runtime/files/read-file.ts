@@ -44,11 +44,7 @@ export async function readFileIn(directory: OpenDirectory, name: string, limits:
 }
 
 /** As `readFileIn`, of the file `components` below a directory that the operator names. */
-export async function readBelow(
-  root: string,
-  components: readonly string[],
-  limits: ReadLimits,
-): Promise<FileContent> {
+export async function readBelow(root: string, components: readonly string[], limits: ReadLimits): Promise<FileContent> {
   await using start = await openRoot(root);
   const folders = components.slice(0, -1);
   const name = components.at(-1) ?? ".";

@@ -3,7 +3,7 @@
 import { ToolError } from "../../../contracts/errors.ts";
 import type { NewId } from "../../../contracts/ports.ts";
 import type { Tool } from "../../../contracts/tool.ts";
-import { FileChangedError, versionOf, writeAtomically } from "../../../files/atomic-write.ts";
+import { FileChangedError, temporaryName, versionOf, writeAtomically } from "../../../files/atomic-write.ts";
 import { booleanArgument, requireContext, stringArgument } from "../shared/arguments.ts";
 import type { WorkspaceGate } from "../shared/locate.ts";
 import { readText, withParent } from "../shared/read-text.ts";
@@ -51,7 +51,7 @@ export function createFileEditTool(deps: { readonly gate: WorkspaceGate; readonl
         }
         try {
           await writeAtomically(directory, name, data, {
-            newId: deps.newId,
+            temporary: temporaryName(deps.newId()),
             expected: versionOf(file.stats),
             ...(signal ? { signal } : {}),
           });

@@ -3,7 +3,7 @@
 import { ToolError } from "../../../contracts/errors.ts";
 import type { NewId } from "../../../contracts/ports.ts";
 import type { Tool } from "../../../contracts/tool.ts";
-import { writeAtomically } from "../../../files/atomic-write.ts";
+import { temporaryName, writeAtomically } from "../../../files/atomic-write.ts";
 import { requireContext, stringArgument } from "../shared/arguments.ts";
 import type { WorkspaceGate } from "../shared/locate.ts";
 import { withParent } from "../shared/read-text.ts";
@@ -41,7 +41,7 @@ export function createFileWriteTool(deps: { readonly gate: WorkspaceGate; readon
       const located = await deps.gate.locate(workspace, path);
       const { created, bytes } = await withParent(located, true, (directory, name) =>
         writeAtomically(directory, name, data, {
-          newId: deps.newId,
+          temporary: temporaryName(deps.newId()),
           ...(signal ? { signal } : {}),
         }),
       );

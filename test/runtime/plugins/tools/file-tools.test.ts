@@ -255,6 +255,28 @@ describe("the fence around the file tools", () => {
     }
   });
 
+  it("does not show or edit what is in the service's home under another name, and reads other files with two names", async () => {
+    const { place, read, edit } = await setUp();
+    await mkdir(join(place.home, "logs", "audit"), { recursive: true });
+    await writeFile(join(place.home, "logs", "audit", "today.jsonl"), SECRET);
+    await link(join(place.home, "node.key"), place.path("key.txt"));
+    await link(join(place.home, "logs", "audit", "today.jsonl"), place.path("log.txt"));
+    for (const path of ["key.txt", "log.txt"]) {
+      for (const result of [await read({ path }), await edit({ path, old_string: SECRET, new_string: "x" })]) {
+        expect(result.content).toMatch(/^TOOL_REFUSED/);
+        expect(result.content).not.toContain(SECRET);
+      }
+    }
+    // As package managers install: a second name outside of the workspace, in a store.
+    await writeFile(join(place.base, "store.js"), "installed");
+    await link(join(place.base, "store.js"), place.path("module.js"));
+    expect((await read({ path: "module.js" })).content).toContain("installed");
+    // Known from now on by their inodes: a file that comes later is found all the same.
+    await writeFile(join(place.home, "logs", "later.txt"), SECRET);
+    await link(join(place.home, "logs", "later.txt"), place.path("later.txt"));
+    expect((await read({ path: "later.txt" })).content).toMatch(/^TOOL_REFUSED/);
+  });
+
   it("is not fooled by a directory that turns into a link while files are opened", async () => {
     const { place, read, write } = await setUp();
     const ignore = () => undefined;
