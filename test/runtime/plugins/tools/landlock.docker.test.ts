@@ -16,6 +16,7 @@ const PROGRAM = `
   mkdirSync("/srv/cairn/workspace");
   mkdirSync("/srv/cairn/agents");
   writeFileSync(home + "/node.key", "the node's key");
+  writeFileSync("/etc/cairn/.env", "SERVICE_API_TOKEN=the owner's token");
   writeFileSync("/srv/cairn/agents/other.md", "another agent's file");
   process.env.IN_MEMORY = "a value of the service";
   const say = () => {};
@@ -34,7 +35,11 @@ const PROGRAM = `
   for (const command of JSON.parse(process.argv[1])) {
     results.push(await tool.execute({ command }, undefined, context));
   }
-  console.log(JSON.stringify(results));
+  const { createPromptBuilder } = await import("/opt/cairn/runtime/app/turn/prompt.ts");
+  const refused = [];
+  const prompts = createPromptBuilder({ logger: { warn: ({ path }) => refused.push(path) } });
+  const prompt = await prompts.build("main", "/srv/cairn/workspace", "2026-01-02");
+  console.log(JSON.stringify({ results, prompt, refused }));
 `;
 
 let image: string;
@@ -42,7 +47,14 @@ beforeAll(async () => {
   image = (await ensureTestImages()).node;
 }, IMAGES_TIMEOUT_MS);
 
-async function commandsInContainer(...commands: readonly string[]): Promise<{ content: string }[]> {
+interface Outcome {
+  readonly results: readonly { readonly content: string }[];
+  /** What the service itself then takes from the workspace for a prompt, and which files it refuses. */
+  readonly prompt: string;
+  readonly refused: readonly string[];
+}
+
+async function commandsInContainer(...commands: readonly string[]): Promise<Outcome> {
   const mount = (folder: string) => ["--volume", `${join(ROOT, folder)}:/opt/cairn/${folder}:ro`];
   const output = await docker(
     ...["run", "--rm", "--user", "1000:0", "--read-only", "--cap-drop", "ALL", "--entrypoint", "node"],
@@ -58,9 +70,9 @@ async function commandsInContainer(...commands: readonly string[]): Promise<{ co
 }
 
 it("keep commands from the service's files and processes, and let them work", { timeout: 120_000 }, async () => {
-  const results = await commandsInContainer(
+  const { results } = await commandsInContainer(
     "cat /var/lib/cairn/node.key",
-    "ls /etc/cairn",
+    "ls /etc/cairn; cat /etc/cairn/.env",
     "cat /srv/cairn/agents/other.md",
     "cat /proc/$PPID/environ | tr '\\0' '\\n' | grep IN_MEMORY; cat /proc/1/environ | grep -c IN_MEMORY",
     "echo kept > notes.md && mkdir -p a/b && mv notes.md a/b/ && cat a/b/notes.md && rm -r a",
@@ -78,4 +90,21 @@ it("keep commands from the service's files and processes, and let them work", { 
   expect(work).toBe("exit code: 0\nkept");
   expect(system).toBe("exit code: 0\n42\n1000");
   expect(around).toContain("Permission denied");
+});
+
+it("keep the service from following links that a command has made", { timeout: 120_000 }, async () => {
+  const workspace = "/srv/cairn/workspace";
+  const { results, prompt, refused } = await commandsInContainer(
+    "ln -s /etc/cairn/.env CORE.md && ln -s /var/lib/cairn/node.key SOUL.md && ln -s /proc/self/environ USER.md && echo made",
+    "ln -s /srv/cairn/agents/other.md TOOLS.md; mkdir notes; ln -s /srv/cairn/agents memory; mkfifo AGENTS.md; echo made",
+    "echo text > a && ln a IDENTITY.md; ln -s /dev/zero WORKSPACE.md; truncate -s 10G MEMORY.md; echo made",
+    "ln /etc/cairn/.env CAPABILITIES.md || ln -s /etc/cairn/.env CAPABILITIES.md",
+  );
+  for (const { content } of results.slice(0, 3)) expect(content).toContain("made");
+  expect(prompt).not.toMatch(
+    /the node's key|the owner's token|another agent's file|a value of the service|IN_MEMORY|<file/,
+  );
+  const names = "CORE SOUL IDENTITY USER AGENTS TOOLS WORKSPACE MEMORY CAPABILITIES".split(" ");
+  const paths = names.map((name) => `${workspace}/${name}.md`);
+  expect(refused.filter((path) => !path.includes("/memory/")).sort()).toEqual(paths.sort());
 });
