@@ -1,14 +1,20 @@
-/** The wiki's files in a workspace: one writer at a time, each file replaced as a whole, nothing outside of the folder. */
+/**
+ * The wiki's files in a workspace: one writer at a time, each file replaced as a whole. Agents can write to the workspace, so
+ * the folder is held open while it is used and everything goes through its handle: nothing put in its place is followed.
+ */
 
+import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { lstat, mkdir, open, readdir, readFile, realpath } from "node:fs/promises";
+import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
 import { tryLock } from "fs-native-extensions";
-import writeFileAtomic from "write-file-atomic";
 import { ToolError } from "../../contracts/errors.ts";
 import { mergeIndex, mergePage, type PageFacts, type PageUpdate, pageFacts } from "../../domain/wiki/page.ts";
 import { slugOf } from "../../domain/wiki/slug.ts";
-import { isWithin } from "../../domain/workspace-path.ts";
+import { temporaryName, writeAtomically } from "../../files/atomic-write.ts";
+import { listEntries, type OpenDirectory, openBelow, openRoot } from "../../files/directory.ts";
+import { readTextIn } from "../../files/read-file.ts";
+import { errnoOf, FileRefused, refusalOf } from "../../files/refusal.ts";
 
 export interface WikiPages {
   /** Titles of the pages that there are, the ones changed last first. */
@@ -24,6 +30,7 @@ export interface WikiPagesDeps {
 
 export const WIKI_FOLDER = "wiki";
 const INDEX = "index.md";
+const LOCK = ".lock";
 /** Pages whose front matter is read for the index. */
 const MOST_PAGES = 5_000;
 /** A page that grew beyond this by somebody else's hand is left alone. */
@@ -31,35 +38,35 @@ const LONGEST_FILE = 2_000_000;
 const LOCK_PAUSE_MS = 50;
 
 export function createWikiPages({ workspace, sleep }: WikiPagesDeps): WikiPages {
-  const folder = join(workspace, WIKI_FOLDER);
-
   return {
     async titles() {
-      if (!(await isThere(folder))) return [];
-      await assertInside(workspace, folder);
+      const folder = await openFolder(workspace, false);
+      if (folder === null) return [];
+      await using _ = folder;
       const pages = await readPages(folder);
       return pages.sort((a, b) => (a.updated < b.updated ? 1 : -1)).map(({ title }) => title);
     },
 
     async write(updates, signal) {
-      await mkdir(folder, { recursive: true });
-      await assertInside(workspace, folder);
-      return locked(folder, { sleep, signal }, async () => {
+      await mkdir(workspace, { recursive: true });
+      const opened = await openFolder(workspace, true);
+      if (opened === null) throw refused(join(workspace, WIKI_FOLDER), "it was removed while it was being opened");
+      await using folder = opened;
+      return await locked(folder, { sleep, signal }, async () => {
         const bySlug = Map.groupBy(updates, ({ title }) => slugOf(title));
         for (const [slug, ofPage] of bySlug) {
-          const path = join(folder, `${slug}.md`);
-          const before = await readOwn(path);
+          const name = `${slug}.md`;
+          const before = await readOwn(folder, name);
           const after = ofPage.reduce((text: string | null, update, n) => {
             // Two titles may have one file: what the first has said must not be replaced by the second.
             const merged = n === 0 ? update : { ...update, statements: [...statementsOf(ofPage, n)] };
             return mergePage(text, merged);
           }, before);
-          if (after !== null && after !== before) await writeFileAtomic(path, after, { mode: 0o644 });
+          if (after !== null && after !== before) await replace(folder, name, after);
         }
-        const index = join(folder, INDEX);
-        const listed = await readOwn(index);
+        const listed = await readOwn(folder, INDEX);
         const next = mergeIndex(listed, await readPages(folder));
-        if (next !== listed) await writeFileAtomic(index, next, { mode: 0o644 });
+        if (next !== listed) await replace(folder, INDEX, next);
         return bySlug.size;
       });
     },
@@ -70,55 +77,68 @@ function* statementsOf(updates: readonly PageUpdate[], until: number): Generator
   for (const { statements } of updates.slice(0, until + 1)) yield* statements;
 }
 
-async function readPages(folder: string): Promise<(PageFacts & { readonly slug: string })[]> {
-  const names = (await readdir(folder)).filter((name) => /^[a-z0-9-]+\.md$/.test(name) && name !== INDEX).sort();
+async function readPages(folder: OpenDirectory): Promise<(PageFacts & { readonly slug: string })[]> {
+  const names = (await listEntries(folder))
+    .map(({ name }) => name)
+    .filter((name) => /^[a-z0-9-]+\.md$/.test(name) && name !== INDEX);
   const pages: (PageFacts & { readonly slug: string })[] = [];
   for (const name of names.slice(0, MOST_PAGES)) {
-    const text = await readOwn(join(folder, name)).catch(() => null);
+    const text = await readOwn(folder, name).catch(() => null);
     const facts = text === null ? null : pageFacts(text);
     if (facts !== null) pages.push({ ...facts, slug: name.slice(0, -".md".length) });
   }
   return pages;
 }
 
-/** Null where no file is. A link, a directory or a huge file is nothing that the runtime would have made. */
-async function readOwn(path: string): Promise<string | null> {
-  const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return null;
+/** Null where no file is. A link, a second name of a file or a huge file is nothing that the runtime would have made. */
+async function readOwn(folder: OpenDirectory, name: string): Promise<string | null> {
+  return explained(join(folder.path, name), () => readTextIn(folder, name, { maxBytes: LONGEST_FILE }));
+}
+
+async function replace(folder: OpenDirectory, name: string, text: string): Promise<void> {
+  await explained(join(folder.path, name), () =>
+    writeAtomically(folder, name, Buffer.from(text, "utf8"), { temporary: temporaryName(randomUUID()) }),
+  );
+}
+
+/** Null where there is none, unless it is to be made. Refused where a link or a file stands in its place. */
+async function openFolder(workspace: string, create: boolean): Promise<OpenDirectory | null> {
+  try {
+    await using root = await openRoot(workspace);
+    return await explained(join(workspace, WIKI_FOLDER), () => openBelow(root, [WIKI_FOLDER], create));
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return null;
     throw error;
-  });
-  if (found === null) return null;
-  if (!found.isFile()) throw refused(`${path} is no regular file.`);
-  if (found.size > LONGEST_FILE) throw refused(`${path} is larger than ${LONGEST_FILE} bytes.`);
-  return readFile(path, "utf8");
+  }
 }
 
-/** The folder must not lead out of the workspace by a link. */
-async function assertInside(workspace: string, folder: string): Promise<void> {
-  const [root, real] = await Promise.all([realpath(workspace), realpath(folder)]);
-  if (!isWithin(root, real)) throw refused(`${folder} leads out of the workspace.`);
+/** What is refused has a path and a way out; other errors are the file system's own. */
+async function explained<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const code = errnoOf(error);
+    if (error instanceof FileRefused || code === "ELOOP" || code === "ENOTDIR") throw refused(path, refusalOf(error));
+    throw error;
+  }
 }
 
-function refused(message: string): ToolError {
-  return new ToolError("TOOL_OUTSIDE_WORKSPACE", message, {
+function refused(path: string, reason: string): ToolError {
+  return new ToolError("TOOL_OUTSIDE_WORKSPACE", `${path}: ${reason}.`, {
     hint: "Put a folder of regular files there, or move what is there away; then `cairn memory retry-failed --task extract-wiki`.",
   });
 }
 
-async function isThere(path: string): Promise<boolean> {
-  return lstat(path).then(
-    () => true,
-    () => false,
-  );
-}
-
 /** While the lock is held no other process of this wiki writes; the system gives it back when a process dies. */
 async function locked<T>(
-  folder: string,
+  folder: OpenDirectory,
   { sleep, signal }: Pick<WikiPagesDeps, "sleep"> & { readonly signal: AbortSignal },
   work: () => Promise<T>,
 ): Promise<T> {
-  const file = await open(join(folder, ".lock"), constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+  const { O_RDWR, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
+  const file = await explained(join(folder.path, LOCK), () =>
+    open(folder.at(LOCK), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600),
+  );
   try {
     while (!tryLock(file.fd)) await sleep(LOCK_PAUSE_MS, signal);
     signal.throwIfAborted();
