@@ -2,10 +2,12 @@
  * Reads the workspace files that travel into containers: regular text files of a bounded size. What is left out is said, and
  * whatever holds a secret is left out: plans are printed and compared.
  */
-import { constants } from "node:fs";
-import { lstat, open, readdir, realpath } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { Issue } from "../runtime/contracts/errors.ts";
+import { listEntries, type OpenDirectory, openBelow, openRoot } from "../runtime/files/directory.ts";
+import { type FileContent, readFileIn } from "../runtime/files/read-file.ts";
+import { errnoOf, FileRefused, refusalOf } from "../runtime/files/refusal.ts";
 import { type SeedFile, type WorkspaceRoot, within } from "./plan/workspaces.ts";
 
 /** Bytes of one file, and of all together: what a ConfigMap holds, with room for the configuration. */
@@ -51,7 +53,9 @@ export async function readSeeds({ roots, dir, secrets, signal }: SeedsInput): Pr
       });
       continue;
     }
-    await readDirectory(found, { root: name, directory: real, path: "", values, ...(signal ? { signal } : {}) });
+    const place = { root: name, directory: real, path: "", values, ...(signal ? { signal } : {}) };
+    await using opened = await openRoot(real).catch((error: unknown) => unreadable(found, real, error));
+    if (opened !== null) await readDirectory(found, place, opened);
   }
   return { files: found.files, warnings: found.warnings };
 }
@@ -66,16 +70,16 @@ interface Place {
   readonly signal?: AbortSignal;
 }
 
+function unreadable(found: Found, path: string, error: unknown): null {
+  found.warnings.push({ path, message: `${refusalOf(error)}: it is not copied` });
+  return null;
+}
+
 /** In the order of names, so that the same files make the same plan. */
-async function readDirectory(found: Found, place: Place): Promise<void> {
+async function readDirectory(found: Found, place: Place, opened: OpenDirectory): Promise<void> {
   const { directory, path, root } = place;
-  const entries = await readdir(join(directory, path), { withFileTypes: true }).catch(
-    (error: NodeJS.ErrnoException) => {
-      found.warnings.push({ path: join(directory, path), message: `cannot be read (${error.code}): it is not copied` });
-      return [];
-    },
-  );
-  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+  const entries = await listEntries(opened).catch((error: unknown) => unreadable(found, join(directory, path), error));
+  for (const entry of entries ?? []) {
     place.signal?.throwIfAborted();
     if (entry.name.startsWith(".")) continue;
     const inner = path === "" ? entry.name : `${path}/${entry.name}`;
@@ -86,10 +90,15 @@ async function readDirectory(found: Found, place: Place): Promise<void> {
       return;
     }
     if (hasOddName(entry.name)) leaveOut("its name cannot be kept on every target");
-    else if (entry.isDirectory()) await readDirectory(found, { ...place, path: inner });
-    else if (!entry.isFile()) leaveOut(entry.isSymbolicLink() ? "it is a symbolic link" : "it is no regular file");
+    else if (entry.isDirectory()) {
+      const where = join(directory, inner);
+      await using folder = await openBelow(opened, [entry.name]).catch((error: unknown) =>
+        unreadable(found, where, error),
+      );
+      if (folder !== null) await readDirectory(found, { ...place, path: inner }, folder);
+    } else if (!entry.isFile()) leaveOut(entry.isSymbolicLink() ? "it is a symbolic link" : "it is no regular file");
     else {
-      const content = await readText(join(directory, inner));
+      const content = await readText(opened, entry.name);
       const bytes = Buffer.byteLength(content.text ?? "");
       if (content.text === null) leaveOut(content.reason);
       else if (place.values.some((value) => content.text.includes(value))) leaveOut("it holds the value of a secret");
@@ -104,25 +113,19 @@ async function readDirectory(found: Found, place: Place): Promise<void> {
 
 type Content = { readonly text: string } | { readonly text: null; readonly reason: string };
 
-/** What is opened is what is checked and read: never a link, never a pipe. */
-async function readText(path: string): Promise<Content> {
+async function readText(directory: OpenDirectory, name: string): Promise<Content> {
   const refused = (reason: string): Content => ({ text: null, reason });
-  if ((await lstat(path)).size > LARGEST_FILE) return refused("it is larger than 256 KiB");
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  const handle = await open(path, flags).catch((error: NodeJS.ErrnoException) => error);
-  if (handle instanceof Error) return refused(`it cannot be read (${handle.code})`);
+  let content: FileContent;
   try {
-    const stats = await handle.stat();
-    if (!stats.isFile()) return refused("it is no regular file");
-    if (stats.size > LARGEST_FILE) return refused("it is larger than 256 KiB");
-    const bytes = await handle.readFile();
-    const text = bytes.toString("utf8");
-    // Text that is read and written again must be what it was.
-    if (text.includes("\0") || !Buffer.from(text, "utf8").equals(bytes)) return refused("it is no text");
-    return { text };
-  } finally {
-    await handle.close();
+    content = await readFileIn(directory, name, { maxBytes: LARGEST_FILE });
+  } catch (error) {
+    if (error instanceof FileRefused && error.reason === "too_large") return refused("it is larger than 256 KiB");
+    return refused(errnoOf(error) === "ENOENT" ? "it was removed meanwhile" : refusalOf(error));
   }
+  const text = content.bytes.toString("utf8");
+  // Text that is read and written again must be what it was.
+  if (text.includes("\0") || !Buffer.from(text, "utf8").equals(content.bytes)) return refused("it is no text");
+  return { text };
 }
 
 /** Control characters and what file systems and archives disagree about. */

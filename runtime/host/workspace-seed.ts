@@ -5,13 +5,16 @@
  */
 
 import { createHash } from "node:crypto";
-import { constants } from "node:fs";
-import { lstat, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import type { Logger } from "../contracts/ports.ts";
 import { decideSeed, type SeedRecord, type SeedTarget } from "../domain/workspace-seed.ts";
+import { writeAtomically } from "../files/atomic-write.ts";
+import { type OpenDirectory, openBelow, openRoot } from "../files/directory.ts";
+import { readBelow } from "../files/read-file.ts";
+import { errnoOf, FileRefused, refusalOf } from "../files/refusal.ts";
 
 export interface SeedOptions {
   /** Folder with the operator's versions (SERVICE_WORKSPACE_SEED). */
@@ -35,7 +38,10 @@ export interface SeedVolume {
 type Records = Readonly<Record<string, SeedRecord>>;
 
 const RECORD = ".workspace-seed.json";
+/** In the folder of the file that is placed; one that a killed start has left there is removed by the next. */
 const TEMPORARY = ".workspace-seed.tmp";
+/** Of one file that is compared, and of the record: a larger one is not the operator's. */
+const MOST_BYTES = 16 * 1024 * 1024;
 const MOST_FILES = 5_000;
 const DEEPEST = 32;
 
@@ -47,9 +53,10 @@ const recordFile = z.object({
 /** Never rejects because of one file: what cannot be copied is logged, and the node starts all the same. */
 export async function seedWorkspaces({ seed, root, workspaces, logger, volume }: SeedOptions): Promise<void> {
   const target = volume ?? fileVolume(root);
+  await mkdir(root, { recursive: true });
   for (const directory of workspaces.filter((path) => path.startsWith(`${root}/`))) {
-    await mkdir(directory, { recursive: true }).catch((error: unknown) => {
-      logger.warn({ path: directory, code: codeOf(error) }, "a workspace cannot be made");
+    await makeFolder(root, directory.slice(root.length + 1)).catch((error: unknown) => {
+      logger.warn({ path: directory, reason: refusalOf(error) }, "a workspace cannot be made");
     });
   }
   const paths = await filesBelow(seed);
@@ -70,7 +77,7 @@ export async function seedWorkspaces({ seed, root, workspaces, logger, volume }:
         logger.warn({ path }, "a workspace file was changed here and by the operator: the one here stays");
       }
     } catch (error) {
-      logger.warn({ path, code: errnoOf(error) }, "a workspace file cannot be compared");
+      logger.warn({ path, reason: refusalOf(error) }, "a workspace file cannot be compared");
     }
   }
   await place(wanted, { root, target, records, before, logger });
@@ -92,18 +99,18 @@ interface Work {
 
 async function place(wanted: readonly Wanted[], { root, target, records, before, logger }: Work): Promise<void> {
   // First what may be there from now on; when all is done, what is there.
-  await save(target, root, records, before);
+  await save(target, root, records, before, logger);
   const between = Object.fromEntries(records);
   for (const { path, content, hash } of wanted) {
     try {
-      await mkdir(dirname(join(root, path)), { recursive: true });
+      await makeFolder(root, path.split("/").slice(0, -1).join("/"));
       await target.place(path, content);
       records.set(path, { placed: hash, pending: null });
     } catch (error) {
-      logger.warn({ path, code: errnoOf(error) }, "a workspace file cannot be written");
+      logger.warn({ path, reason: refusalOf(error) }, "a workspace file cannot be written");
     }
   }
-  await save(target, root, records, between);
+  await save(target, root, records, between, logger);
   if (wanted.length > 0) logger.info({ files: wanted.length }, "workspace files of the operator were copied");
 }
 
@@ -112,50 +119,44 @@ async function save(
   root: string,
   records: ReadonlyMap<string, SeedRecord>,
   was: Records,
+  logger: SeedOptions["logger"],
 ): Promise<void> {
   const files = Object.fromEntries([...records].sort(([a], [b]) => (a < b ? -1 : 1)));
   if (isDeepStrictEqual(files, was)) return;
-  await mkdir(root, { recursive: true });
-  await volume.place(RECORD, Buffer.from(`${JSON.stringify({ schema: 1, files }, null, 2)}\n`));
+  const record = Buffer.from(`${JSON.stringify({ schema: 1, files }, null, 2)}\n`);
+  try {
+    await volume.place(RECORD, record);
+  } catch (error) {
+    logger.warn(
+      { path: join(root, RECORD), reason: refusalOf(error) },
+      "the record of workspace files cannot be written",
+    );
+  }
 }
 
-/** A record that cannot be read makes every file that differs an agent's: nothing is lost, and conflicts are told. */
+/** A record that cannot be read makes every file that differs an agent's: nothing is lost, and conflicts are logged. */
 async function readRecords(root: string, logger: SeedOptions["logger"]): Promise<Records> {
-  const path = join(root, RECORD);
   try {
-    return recordFile.parse(JSON.parse(await readFile(path, "utf8"))).files;
+    const { bytes } = await readBelow(root, [RECORD], { maxBytes: MOST_BYTES });
+    return recordFile.parse(JSON.parse(bytes.toString("utf8"))).files;
   } catch (error) {
-    if (codeOf(error) !== "ENOENT")
-      logger.warn({ path, code: codeOf(error) }, "the record of workspace files is unreadable");
+    if (errnoOf(error) !== "ENOENT") {
+      const reason = error instanceof FileRefused ? error.message : (errnoOf(error) ?? "no valid record");
+      logger.warn({ path: join(root, RECORD), reason }, "the record of workspace files is unreadable");
+    }
     return {};
   }
 }
 
 /** What stands at a path below the root. A link anywhere on the way makes it something that is not touched. */
 async function look(root: string, path: string): Promise<SeedTarget> {
-  const parts = path.split("/");
-  for (let depth = 1; depth < parts.length; depth++) {
-    const folder = await kindOf(join(root, ...parts.slice(0, depth)));
-    if (folder === "missing") return { kind: "missing" };
-    if (folder !== "folder") return { kind: "other" };
-  }
-  const kind = await kindOf(join(root, path));
-  if (kind === "missing") return { kind };
-  if (kind !== "file") return { kind: "other" };
-  const handle = await open(join(root, path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
-    return { kind: "file", hash: hashOf(await handle.readFile()) };
-  } finally {
-    await handle.close();
-  }
-}
-
-async function kindOf(path: string): Promise<"missing" | "file" | "folder" | "other"> {
-  try {
-    const stats = await lstat(path);
-    return stats.isFile() ? "file" : stats.isDirectory() ? "folder" : "other";
+    const { bytes, cut } = await readBelow(root, path.split("/"), { maxBytes: MOST_BYTES, larger: "cut" });
+    return { kind: "file", hash: cut ? "" : hashOf(bytes) };
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return "missing";
+    const code = errnoOf(error);
+    if (code === "ENOENT") return { kind: "missing" };
+    if (error instanceof FileRefused || code === "ENOTDIR" || code === "ELOOP") return { kind: "other" };
     throw error;
   }
 }
@@ -167,7 +168,7 @@ async function kindOf(path: string): Promise<"missing" | "file" | "folder" | "ot
 async function filesBelow(directory: string, prefix = "", depth = 0): Promise<string[]> {
   if (depth > DEEPEST) return [];
   const names = await readdir(join(directory, prefix)).catch((error: unknown) => {
-    if (codeOf(error) === "ENOENT") return [];
+    if (errnoOf(error) === "ENOENT") return [];
     throw error;
   });
   const found: string[] = [];
@@ -181,35 +182,30 @@ async function filesBelow(directory: string, prefix = "", depth = 0): Promise<st
   return found;
 }
 
-/** Written beside the workspaces, where no agent sees it half done, and then moved. */
+/** Agents can write to the volume: every folder is opened by a handle, and none through a link. */
 function fileVolume(root: string): SeedVolume {
-  const temporary = join(root, TEMPORARY);
   return {
     async place(path, content) {
+      const parts = path.split("/");
+      await using folder = await openFolder(root, parts.slice(0, -1));
       // What an earlier start has left, be it a link.
-      await rm(temporary, { force: true });
-      const handle = await open(temporary, "wx", 0o644);
-      try {
-        await handle.writeFile(content);
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
-      await rename(temporary, join(root, path));
+      await rm(folder.at(TEMPORARY), { force: true });
+      await writeAtomically(folder, parts.at(-1) ?? path, content, { temporary: TEMPORARY });
     },
   };
 }
 
+async function makeFolder(root: string, path: string): Promise<void> {
+  await using _ = await openFolder(root, path === "" ? [] : path.split("/"));
+}
+
+async function openFolder(root: string, components: readonly string[]): Promise<OpenDirectory> {
+  const start = await openRoot(root);
+  if (components.length === 0) return start;
+  await using _ = start;
+  return await openBelow(start, components, true);
+}
+
 function hashOf(content: Buffer): string {
   return createHash("sha256").update(content).digest("hex");
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
-}
-
-/** The code of a file system's error; anything else is a mistake of ours and goes on up. */
-function errnoOf(error: unknown): string {
-  if (error instanceof Error && "code" in error) return String(error.code);
-  throw error;
 }

@@ -1,5 +1,5 @@
-import { mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Release } from "../../infra/plan/types.ts";
@@ -8,6 +8,7 @@ import { readRelease, writeRelease } from "../../infra/release.ts";
 import { readSeeds } from "../../infra/seeds.ts";
 import { bareEnvironment, temporaryDirectory } from "../support/deployment.ts";
 import { AGENTS, imageOf, projectDirectory, projectOf } from "../support/infra/project.ts";
+import { PLANTED_SECRET, PLANTS, plantedPlace } from "../support/planted-files.ts";
 
 const DOCKER = `${AGENTS}deployment: { target: docker }\n`;
 
@@ -130,6 +131,26 @@ describe("workspace files", () => {
       "odd:name.md": expect.stringContaining("name"),
     });
     expect(JSON.stringify(warnings)).not.toContain("secret-value");
+  });
+
+  test.each(Object.keys(PLANTS))("never bring along %s", async (kind) => {
+    const place = await plantedPlace();
+    await writeFile(join(place.workspace, "kept.md"), "kept");
+    for (const name of ["CORE.md", "sub/deep/SOUL.md"]) {
+      await mkdir(dirname(join(place.workspace, name)), { recursive: true });
+      await PLANTS[kind]?.(join(place.workspace, name), place);
+      await rm(join(place.workspace, `${name}.step`), { force: true });
+    }
+    const { files, warnings } = await readSeeds({
+      roots: [{ name: "workspace", source: place.workspace, agents: ["main"] }],
+      dir: join(place.base, "deployment"),
+      secrets: [],
+    });
+    // A directory is no file of its name; what is in it is an agent's own.
+    const own = files.filter(({ path }) => !path.endsWith("/secret.md"));
+    expect(own).toEqual([{ root: "workspace", path: "kept.md", content: "kept" }]);
+    expect(warnings).toHaveLength(kind === "a directory" ? 0 : 2);
+    if (kind !== "a directory") expect(JSON.stringify(files)).not.toContain(PLANTED_SECRET);
   });
 
   test("stop travelling where they are too much together", async () => {

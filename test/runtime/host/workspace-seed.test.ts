@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type SeedVolume, seedWorkspaces } from "../../../runtime/host/workspace-seed.ts";
 import { temporaryDirectory } from "../../support/deployment.ts";
+import { PLANTED_SECRET, PLANTS, plantedPlace } from "../../support/planted-files.ts";
 
 interface Place {
   readonly seed: string;
@@ -186,6 +187,50 @@ describe("workspace files at the start of a node", () => {
     expect(await readdir(outside)).toEqual(["file"]);
     expect(await readFile(join(root, "workspace", "ok.md"), "utf8")).toBe("seed");
     expect(warnings).toHaveLength(3);
+  });
+
+  describe.each(["workspace/AGENTS.md", "workspace/memory/notes.md", ".workspace-seed.json"])("%s", (name) => {
+    test.each(Object.keys(PLANTS))("in whose place %s stands changes nothing outside", async (kind) => {
+      const { base, workspace, outside } = await plantedPlace();
+      const { start, offer, warnings, root, seed } = await place();
+      await mkdir(dirname(join(root, name)), { recursive: true });
+      await offer(A, "the operator's");
+      await offer("workspace/memory/notes.md", "the operator's");
+      await PLANTS[kind]?.(join(root, name), { base, workspace, outside });
+      await start();
+      expect(await readFile(join(outside, "secret.md"), "utf8")).toBe(PLANTED_SECRET);
+      expect(await readFile(join(base, ".env"), "utf8")).toContain(PLANTED_SECRET);
+      expect((await readdir(base)).sort()).toEqual([".env", "outside", "workspace"]);
+      expect((await readdir(seed)).sort()).toEqual(["workspace"]);
+      expect(JSON.stringify(warnings)).not.toContain(PLANTED_SECRET);
+    });
+  });
+
+  test("are not written through a folder that is swapped for a link meanwhile", async () => {
+    const { outside } = await plantedPlace();
+    const { start, offer, root } = await place();
+    await mkdir(join(root, "workspace"), { recursive: true });
+    const folder = join(root, "workspace", "sub");
+    let racing = true;
+    const ignore = () => undefined;
+    const race = (async () => {
+      while (racing) {
+        await rm(folder, { recursive: true, force: true }).catch(ignore);
+        await symlink(outside, folder).catch(ignore);
+        await rm(folder, { force: true }).catch(ignore);
+        await mkdir(folder).catch(ignore);
+      }
+    })();
+    try {
+      for (let version = 0; version < 60; version += 1) {
+        await offer("workspace/sub/new.md", `version ${version}`);
+        await start();
+      }
+    } finally {
+      racing = false;
+      await race;
+    }
+    expect(await readdir(outside)).toEqual(["secret.md"]);
   });
 
   test("are found where a cluster mounts them as links into a hidden folder", async () => {
