@@ -1,13 +1,15 @@
 /** `agent add | remove | list`: who there is, as cairn.yaml says. */
 
-import { cp, mkdir, readdir } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { agentWorkspace, type Config } from "../../runtime/config/index.ts";
 import { mapAt, type TreeMap, valueAt } from "../../runtime/config/tree.ts";
 import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import { systemWords } from "../../runtime/contracts/system-errors.ts";
+import { createAtomically, temporaryName } from "../../runtime/files/atomic-write.ts";
+import { openRoot } from "../../runtime/files/directory.ts";
 import type { Deployment } from "../service/deployment.ts";
-import { exists } from "../wizard/files.ts";
 import { templateDirectory } from "../wizard/templates.ts";
 import { loadedConfig, unknownAgent, writtenTree } from "./current.ts";
 import { type Edit, type EditOptions, editConfiguration } from "./edit.ts";
@@ -186,15 +188,17 @@ async function seedWorkspace(workspace: string): Promise<string[]> {
   }
 }
 
+/** The directory may be one that agents write to already: whatever has a file's name stays, be it a link to nothing. */
 async function copyTemplates(workspace: string): Promise<string[]> {
   const source = join(templateDirectory(), "workspace");
   const written: string[] = [];
   await mkdir(workspace, { recursive: true });
+  await using directory = await openRoot(workspace);
   for (const name of (await readdir(source)).sort()) {
-    const target = join(workspace, name);
-    if (await exists(target)) continue;
-    await cp(join(source, name), target, { force: false, errorOnExist: false });
-    written.push(target);
+    const temporary = temporaryName(randomUUID());
+    const content = await readFile(join(source, name));
+    if (await createAtomically(directory, name, content, { temporary, mode: 0o644 }))
+      written.push(join(workspace, name));
   }
   return written;
 }

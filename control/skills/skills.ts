@@ -1,10 +1,13 @@
 /** `skills list`: the skills of skill_dirs and of the workspaces, with what their front matter says. */
 
-import { readdir, readFile, realpath } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { parseDocument } from "yaml";
 import { z } from "zod";
 import { agentWorkspace, type Config } from "../../runtime/config/index.ts";
+import { listEntries, type OpenDirectory, openBelow, openRoot } from "../../runtime/files/directory.ts";
+import { readTextIn } from "../../runtime/files/read-file.ts";
+import { refusalOf } from "../../runtime/files/refusal.ts";
 
 export interface SkillEntry {
   /** As its front matter says, else the folder's name. */
@@ -27,49 +30,78 @@ const frontMatter = z.looseObject({
 });
 
 const FILE = "SKILL.md";
+/** Folder of the skills in a workspace. */
+const FOLDER = "skills";
+const LARGEST_BYTES = 1024 * 1024;
 const HEAD = /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---(?:\r?\n|$)/;
+
+/** A directory with skills: `components` lie below `root`, and agents may have made them. */
+interface SkillsPlace {
+  readonly root: string;
+  readonly components: readonly string[];
+  readonly source: SkillEntry["source"];
+  readonly agents: string[];
+}
 
 /** Sorted by name; a folder that several agents share is listed once. A directory that is not there has no skills. */
 export async function listSkills(config: Config): Promise<readonly SkillEntry[]> {
-  const places = new Map<string, { source: SkillEntry["source"]; agents: string[] }>();
-  for (const dir of config.skill_dirs) places.set(await real(dir), { source: "skill_dirs", agents: [] });
-  for (const agent of Object.keys(config.agents)) {
-    const dir = await real(join(agentWorkspace(config, agent), "skills"));
-    const place = places.get(dir) ?? { source: "workspace" as const, agents: [] };
-    if (place.source === "workspace") place.agents.push(agent);
-    places.set(dir, place);
+  const places = new Map<string, SkillsPlace>();
+  for (const dir of config.skill_dirs) {
+    const root = await real(dir);
+    places.set(root, { root, components: [], source: "skill_dirs", agents: [] });
   }
-  const found = await Promise.all(
-    [...places].map(async ([dir, place]) =>
-      Promise.all((await foldersOf(dir)).map((path) => readSkill(path, place.source, place.agents))),
-    ),
-  );
+  for (const agent of Object.keys(config.agents)) {
+    const root = await real(agentWorkspace(config, agent));
+    const path = join(root, FOLDER);
+    const place = places.get(path) ?? { root, components: [FOLDER], source: "workspace" as const, agents: [] };
+    if (place.source === "workspace") place.agents.push(agent);
+    places.set(path, place);
+  }
+  const found = await Promise.all([...places.values()].map(skillsIn));
   return found
     .flat()
     .filter((skill) => skill !== null)
     .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.path < b.path ? -1 : 1));
 }
 
-async function foldersOf(dir: string): Promise<string[]> {
-  const entries = await readdir(dir, { withFileTypes: true }).catch(() => []);
-  return entries
-    .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
-    .map(({ name }) => join(dir, name));
+/** Agents can write to a workspace: folders are opened one by one, and no link is followed. */
+async function skillsIn(place: SkillsPlace): Promise<(SkillEntry | null)[]> {
+  try {
+    await using root = await openRoot(place.root);
+    if (place.components.length === 0) return await foldersIn(root, place);
+    await using folder = await openBelow(root, place.components);
+    return await foldersIn(folder, place);
+  } catch {
+    return [];
+  }
+}
+
+async function foldersIn(directory: OpenDirectory, place: SkillsPlace): Promise<(SkillEntry | null)[]> {
+  const entries = await listEntries(directory);
+  const folders = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith("."));
+  return Promise.all(folders.map(({ name }) => readSkill(directory, name, place)));
+}
+
+async function textOfSkill(directory: OpenDirectory, name: string): Promise<string | null | Error> {
+  try {
+    await using folder = await openBelow(directory, [name]);
+    return await readTextIn(folder, FILE, { maxBytes: LARGEST_BYTES });
+  } catch (error) {
+    return new Error(refusalOf(error));
+  }
 }
 
 /** Null for a folder that is no skill. */
 async function readSkill(
-  path: string,
-  source: SkillEntry["source"],
-  agents: readonly string[],
+  directory: OpenDirectory,
+  folder: string,
+  { root, components, source, agents }: SkillsPlace,
 ): Promise<SkillEntry | null> {
-  const text = await readFile(join(path, FILE), "utf8").catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
-    return error instanceof Error && "code" in error ? new Error(String(error.code)) : new Error("unknown error");
-  });
+  const path = join(root, ...components, folder);
+  const text = await textOfSkill(directory, folder);
   if (text === null) return null;
-  const base = { name: path.split("/").at(-1) ?? path, description: "", triggers: [], path, source, agents };
-  if (text instanceof Error) return { ...base, problem: `${FILE} cannot be read (${text.message})` };
+  const base = { name: folder, description: "", triggers: [], path, source, agents };
+  if (text instanceof Error) return { ...base, problem: `${FILE} is not read: ${text.message}` };
   const [, head] = HEAD.exec(text) ?? [];
   if (head === undefined)
     return { ...base, problem: `${FILE} does not begin with front matter between two lines of ---` };

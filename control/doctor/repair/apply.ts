@@ -6,10 +6,12 @@
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { copyFile, link, mkdir, open, rename, rm, stat } from "node:fs/promises";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import writeFileAtomic from "write-file-atomic";
+import { createAtomically, temporaryName, writeAtomically } from "../../../runtime/files/atomic-write.ts";
+import { openRoot } from "../../../runtime/files/directory.ts";
 import type { RepairReport } from "../report.ts";
-import { codeOf, readRegularFile, reasonOf } from "../scene/regular-file.ts";
+import { codeOf, readOwnFile, readRegularFile, reasonOf } from "../scene/regular-file.ts";
 import type { Planned, Repair } from "./repair.ts";
 
 /** What file systems without hard links say. */
@@ -33,8 +35,8 @@ export async function applyRepairs(
     const about = { check, path: repair.path, action: repair.kind };
     try {
       if (repair.kind === "change") {
-        await refuseChanged(repair.path, repair.before);
-        backup = await keepCopy(repair.path);
+        await refuseChanged(repair);
+        backup = await keepCopy(repair);
         onStep?.("backed-up", repair);
       }
       await apply(repair);
@@ -55,9 +57,13 @@ async function apply(repair: Repair): Promise<void> {
       await mkdir(repair.path, { recursive: true, mode: repair.mode });
       return;
     case "create":
-      return createFile(repair.path, repair.after, repair.mode);
+      return repair.root === undefined
+        ? createFile(repair.path, repair.after, repair.mode)
+        : createBelow(repair.root, repair);
     case "change":
-      return changeFile(repair.path, repair.before, repair.after);
+      return repair.root === undefined
+        ? changeFile(repair, repair.path, repair.after)
+        : changeBelow(repair.root, repair);
   }
 }
 
@@ -89,26 +95,56 @@ async function createFile(path: string, text: string, mode: number): Promise<voi
   }
 }
 
-async function changeFile(path: string, before: string, after: string): Promise<void> {
+/** In a directory that agents may write to: through its handle, and never over anything that has the name. */
+async function createBelow(root: string, { path, after, mode }: Extract<Repair, { kind: "create" }>): Promise<void> {
+  await using directory = await openRoot(root);
+  const temporary = temporaryName(randomUUID());
+  if (!(await createAtomically(directory, basename(path), after, { temporary, mode }))) {
+    throw new Error("it is there by now; look again");
+  }
+}
+
+async function changeBelow(root: string, repair: Change): Promise<void> {
+  await using directory = await openRoot(root);
+  await refuseChanged(repair);
+  const temporary = temporaryName(randomUUID());
+  await writeAtomically(directory, basename(repair.path), Buffer.from(repair.after, "utf8"), { temporary });
+}
+
+async function changeFile(repair: Change, path: string, after: string): Promise<void> {
   const { mode, uid, gid } = await stat(path);
-  await refuseChanged(path, before);
+  await refuseChanged(repair);
   // A link stays a link: it is the file behind it that gets the new text.
   await writeFileAtomic(path, after, { mode: mode & 0o7777, chown: { uid, gid } });
 }
 
-async function refuseChanged(path: string, before: string): Promise<void> {
-  if ((await readRegularFile(path)) !== before) throw new Error("it was changed meanwhile; look again");
+type Change = Extract<Repair, { kind: "change" }>;
+
+async function refuseChanged({ path, root, before }: Change): Promise<void> {
+  const now = root === undefined ? await readRegularFile(path) : await readOwnFile(root, basename(path));
+  if (now !== before) throw new Error("it was changed meanwhile; look again");
 }
 
 /** `cairn.yaml.bak`, or the first number after it that is free; as private as the file itself. */
-async function keepCopy(path: string): Promise<string> {
+async function keepCopy(repair: Change): Promise<string> {
   for (let number = 1; ; number += 1) {
-    const copy = `${path}.bak${number === 1 ? "" : `-${number}`}`;
-    try {
-      await copyFile(path, copy, constants.COPYFILE_EXCL);
-      return copy;
-    } catch (error) {
-      if (codeOf(error) !== "EEXIST") throw error;
-    }
+    const copy = `${repair.path}.bak${number === 1 ? "" : `-${number}`}`;
+    if (await copyAs(repair, copy)) return copy;
+  }
+}
+
+/** False when the name is taken. What agents may replace is not copied by its path: the text that was read is written. */
+async function copyAs({ path, root, before }: Change, copy: string): Promise<boolean> {
+  if (root !== undefined) {
+    await using directory = await openRoot(root);
+    const temporary = temporaryName(randomUUID());
+    return await createAtomically(directory, basename(copy), before, { temporary, mode: 0o600 });
+  }
+  try {
+    await copyFile(path, copy, constants.COPYFILE_EXCL);
+    return true;
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error;
+    return false;
   }
 }

@@ -2,6 +2,10 @@
 
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
+import { join } from "node:path";
+import { openRoot } from "../../../runtime/files/directory.ts";
+import { readTextIn } from "../../../runtime/files/read-file.ts";
+import { FileRefused } from "../../../runtime/files/refusal.ts";
 
 const LARGEST_BYTES = 4 * 1024 * 1024;
 
@@ -21,6 +25,17 @@ export async function readRegularFile(path: string): Promise<string | null> {
     return await handle.readFile("utf8");
   } finally {
     await handle.close();
+  }
+}
+
+/** As `readRegularFile`, of a file directly in a directory that agents may write to: no link is followed. */
+export async function readOwnFile(root: string, name: string): Promise<string | null> {
+  try {
+    await using directory = await openRoot(root);
+    return await readTextIn(directory, name, { maxBytes: LARGEST_BYTES });
+  } catch (error) {
+    if (error instanceof FileRefused) throw new Error(`${join(root, name)}: ${error.message}`, { cause: error });
+    throw error;
   }
 }
 

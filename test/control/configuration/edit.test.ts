@@ -8,6 +8,7 @@ import { editConfiguration } from "../../../control/configuration/edit.ts";
 import { listProviders, switchProvider } from "../../../control/configuration/providers.ts";
 import type { Deployment } from "../../../control/service/deployment.ts";
 import { deploymentDirectory } from "../../support/deployment.ts";
+import { PLANTED_SECRET, PLANTS, plantedPlace } from "../../support/planted-files.ts";
 
 const YAML = `# Ours.
 version: 1
@@ -235,6 +236,19 @@ describe("agents", () => {
     const second = await addAgent(deployment, { name: "b", workspace: "own", makeDefault: false });
     expect(second.workspaceFiles).toEqual([]);
     expect(await readFile(join(dir, "own", "SOUL.md"), "utf8")).toBe("mine");
+  });
+
+  it.each(Object.keys(PLANTS))("leave %s in a workspace that agents have worked in", async (kind) => {
+    const place = await plantedPlace();
+    const { deployment } = await deploymentOf();
+    await PLANTS[kind]?.(join(place.workspace, "SOUL.md"), place);
+    const before = await lstat(join(place.workspace, "SOUL.md"));
+    const added = await addAgent(deployment, { name: "a", workspace: place.workspace, makeDefault: false });
+    expect(added.workspaceFiles).toContain(join(place.workspace, "CORE.md"));
+    expect(added.workspaceFiles).not.toContain(join(place.workspace, "SOUL.md"));
+    expect((await lstat(join(place.workspace, "SOUL.md"))).ino).toBe(before.ino);
+    expect(await readFile(join(place.outside, "secret.md"), "utf8")).toBe(PLANTED_SECRET);
+    expect((await readdir(place.base)).sort()).toEqual([".env", "outside", "workspace"]);
   });
 
   it("that cannot be removed are told how they could", async () => {

@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Check } from "../../../control/doctor/checks/check.ts";
 import { configKeys } from "../../../control/doctor/checks/config/keys.ts";
+import { workspaceFiles } from "../../../control/doctor/checks/workspace/files.ts";
 import { examine, examineAndFix } from "../../../control/doctor/doctor.ts";
 import { applyRepairs } from "../../../control/doctor/repair/apply.ts";
 import { describeRepair, lineDiff } from "../../../control/doctor/repair/diff.ts";
@@ -14,6 +15,7 @@ import { renameKey } from "../../../control/doctor/repair/rename-keys.ts";
 import type { Planned, Repair } from "../../../control/doctor/repair/repair.ts";
 import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 import { MINIMAL, temporaryDirectory } from "../../support/deployment.ts";
+import { PLANTED_SECRET, PLANTS, plantedPlace } from "../../support/planted-files.ts";
 import { NO_TOOLS, ROOT, type SceneSpec, sceneWith, VERSION } from "./scene.ts";
 
 const signal = new AbortController().signal;
@@ -99,6 +101,48 @@ describe("a repair", () => {
       }
     },
   );
+});
+
+describe("a repair where agents write", () => {
+  it.each(Object.keys(PLANTS))("takes %s for no core file, and neither reads nor writes through it", async (kind) => {
+    const place = await plantedPlace();
+    const scene = await sceneWith({ yaml: `${MINIMAL}runtime: { workspace: "${place.workspace}" }\n` });
+    await PLANTS[kind]?.(join(place.workspace, "USER.md"), place);
+    const outcome = await workspaceFiles.run(scene, signal);
+    expect(outcome).toMatchObject({ status: "warn", message: expect.stringContaining("lacks CORE.md, WORKSPACE.md") });
+    // How large it is is seen at the turn.
+    if (kind !== "a sparse file of 10 GB")
+      expect(JSON.stringify(outcome)).toMatch(/Agents do not get USER\.md.*USER\.md: it (is|has)/);
+    const repairs = outcome.status === "warn" ? (outcome.repairs ?? []) : [];
+    expect(repairs.map(({ path }) => path)).not.toContain(join(place.workspace, "USER.md"));
+    // Put there after it was looked at.
+    await PLANTS[kind]?.(join(place.workspace, "CORE.md"), place).catch(() => undefined);
+    const done = await apply(...repairs);
+    expect(done.map(({ outcome: result }) => result)).toEqual(["failed", "done", "done"]);
+    expect(JSON.stringify([outcome, done])).not.toContain(PLANTED_SECRET);
+    expect(await readFile(join(place.outside, "secret.md"), "utf8")).toBe(PLANTED_SECRET);
+    expect(await readdir(place.outside)).toEqual(["secret.md"]);
+  });
+
+  it.each(Object.keys(PLANTS))("keeps no copy of what %s leads to", async (kind) => {
+    const place = await plantedPlace();
+    const path = join(place.workspace, ".gitignore");
+    await PLANTS[kind]?.(path, place);
+    const change = { kind: "change", path, root: place.workspace, before: PLANTED_SECRET, after: "new" } as const;
+    expect(await apply(change)).toMatchObject([{ outcome: "failed", backup: null }]);
+    expect((await readdir(place.workspace)).filter((name) => name.includes("bak"))).toEqual([]);
+    expect(await readFile(join(place.outside, "secret.md"), "utf8")).toBe(PLANTED_SECRET);
+  });
+
+  it("changes a file of its own there, with a copy", async () => {
+    const { workspace: root } = await plantedPlace();
+    const path = join(root, ".gitignore");
+    await writeFile(path, "old");
+    expect(await apply({ kind: "change", path, root, before: "old", after: "new" })).toMatchObject([
+      { outcome: "done", backup: `${path}.bak` },
+    ]);
+    expect([await readFile(path, "utf8"), await readFile(`${path}.bak`, "utf8")]).toEqual(["new", "old"]);
+  });
 });
 
 describe("misspelt keys", () => {

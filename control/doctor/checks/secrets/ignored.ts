@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import type { Repair } from "../../repair/repair.ts";
 import { git, repositoryOf } from "../../scene/git.ts";
-import { readRegularFile } from "../../scene/regular-file.ts";
+import { readOwnFile } from "../../scene/regular-file.ts";
 import { type Check, fail, pass, skip, warn } from "../check.ts";
 
 export const secretsIgnored: Check = {
@@ -25,14 +25,16 @@ export const secretsIgnored: Check = {
     if (ignored.code !== 1)
       return skip(`git does not tell: ${ignored.stderr.trim().split("\n")[0] || "no reason given"}.`);
     return warn("git does not ignore .env: the next commit may take it along.", "Add the line `.env` to .gitignore.", {
-      repairs: [await ignore(join(dir, ".gitignore"))],
+      repairs: [await ignore(dir)],
     });
   },
 };
 
-async function ignore(path: string): Promise<Repair> {
-  const before = await readRegularFile(path);
-  if (before === null) return { kind: "create", path, after: ".env\n", mode: 0o644 };
+/** The directory may be one that agents write to: a link in the file's place is not followed. */
+async function ignore(root: string): Promise<Repair> {
+  const path = join(root, ".gitignore");
+  const before = await readOwnFile(root, ".gitignore");
+  if (before === null) return { kind: "create", path, root, after: ".env\n", mode: 0o644 };
   const head = before === "" || before.endsWith("\n") ? before : `${before}\n`;
-  return { kind: "change", path, before, after: `${head}.env\n` };
+  return { kind: "change", path, root, before, after: `${head}.env\n` };
 }

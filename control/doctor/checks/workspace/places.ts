@@ -27,8 +27,14 @@ export async function workspacesOf(scene: Scene): Promise<readonly Workspace[]> 
 /** The core files (specification, "Short-term memory injected each turn"); others may be left out on purpose. */
 export const CORE_FILES = ["CORE.md", "USER.md", "WORKSPACE.md", "MEMORY.md"] as const;
 
+/** All files that agents get at each turn, or are pointed to. */
+export const PROMPT_FILES = [
+  ...CORE_FILES,
+  ...["SOUL.md", "IDENTITY.md", "AGENTS.md", "TOOLS.md", "CAPABILITIES.md"],
+] as const;
+
 /** The file as a new setup has it. */
 export async function fromTemplate(workspace: string, name: string): Promise<Repair> {
   const after = await readFile(join(templateDirectory(), "workspace", name), "utf8");
-  return { kind: "create", path: join(workspace, name), after, mode: 0o644 };
+  return { kind: "create", path: join(workspace, name), root: workspace, after, mode: 0o644 };
 }
