@@ -4,7 +4,6 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { v7 as newId } from "uuid";
 import type { Application } from "./app/api.ts";
@@ -26,6 +25,7 @@ import type { ServiceLog } from "./host/logger.ts";
 import { composeMemory } from "./host/memory.ts";
 import { createMetrics, workIn } from "./host/metrics.ts";
 import { createProviders } from "./host/providers.ts";
+import { serviceFiles } from "./host/service-files.ts";
 import {
   advertisedHost,
   certificate,
@@ -128,7 +128,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   const { home: homeDirectory } = loaded;
   const providerDeps = { memory, timezone: config.runtime.timezone, logger, home: homeDirectory, clock };
   const providers = createProviders(config, { ...providerDeps, hide: options.hide });
-  const protectedPaths = [loaded.home, join(dir, ".env"), config.memory.embedded.path];
+  const protectedPaths = serviceFiles(loaded);
   const gate = createWorkspaceGate({ protectedPaths });
   const tools = createBuiltinTools({
     memoryTools: memoryParts.tools,

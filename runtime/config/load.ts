@@ -3,13 +3,14 @@ import { readFile } from "node:fs/promises";
 import { homedir, hostname } from "node:os";
 import { ConfigError, type Issue } from "../contracts/errors.ts";
 import { systemWords } from "../contracts/system-errors.ts";
+import { checkWorkspacePlaces } from "./checks/places.ts";
 import { type Config, finishConfig } from "./config.ts";
 import { type Directories, resolveDirectories, userHome } from "./directories.ts";
 import { mergeEnvironments, readServiceVariables, rememberSecrets, type ServiceEnvironment } from "./environment.ts";
 import { judge } from "./judge.ts";
 import { createOnePasswordReader } from "./one-password.ts";
 import type { Environment, SecretReader } from "./references.ts";
-import { type ConfigIssue, validationError } from "./report.ts";
+import { type ConfigIssue, toIssue, validationError } from "./report.ts";
 import { CONFIG_VERSION } from "./schema.ts";
 import { readSecretsFile } from "./secrets-file.ts";
 import type { TreeMap } from "./tree.ts";
@@ -82,9 +83,11 @@ export async function inspectConfig(options: LoadOptions = {}): Promise<Inspecti
     deployment: options.deployment ?? false,
   });
   const { parsed, errors, error } = judgement;
-  const warnings = [...fileWarnings, ...judgement.warnings];
-  if (parsed === null) return { file, dir, loaded: null, errors, warnings, error };
+  const said = [...fileWarnings, ...judgement.warnings];
+  if (parsed === null) return { file, dir, loaded: null, errors, warnings: said, error };
   const config = finishConfig(parsed, { dir, home, userHome: user });
+  const placed = await checkWorkspacePlaces(config, { dir, home });
+  const warnings = [...said, ...placed.map((finding) => toIssue(finding, source.locate))];
   const secrets = [...new Set([...judgement.secrets, ...ownSecrets])];
   return { file, dir, loaded: { config, warnings, dir, home, file, env, secrets }, errors, warnings, error };
 }
