@@ -12,7 +12,7 @@ import { createAttachmentStore } from "./app/attachments.ts";
 import { createHealth, type NodeState } from "./app/health.ts";
 import { createHookPipeline } from "./app/hooks.ts";
 import { createTokens } from "./app/tokens.ts";
-import type { LoadedConfig } from "./config/index.ts";
+import { agentWorkspace, type LoadedConfig } from "./config/index.ts";
 import type { Channel } from "./contracts/channel.ts";
 import type { Database } from "./contracts/database.ts";
 import type { Clock } from "./contracts/ports.ts";
@@ -129,7 +129,8 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   const providerDeps = { memory, timezone: config.runtime.timezone, logger, home: homeDirectory, clock };
   const providers = createProviders(config, { ...providerDeps, hide: options.hide });
   const protectedPaths = serviceFiles(loaded);
-  const gate = createWorkspaceGate({ protectedPaths });
+  const workspaces = Object.keys(config.agents).map((name) => agentWorkspace(config, name));
+  const gate = createWorkspaceGate({ protectedPaths, workspaces });
   const tools = createBuiltinTools({
     memoryTools: memoryParts.tools,
     gate,

@@ -387,7 +387,7 @@ deployment: { target: docker, nodes: [{ name: one }], datahub: { postgres: true 
     });
     expect(config.deployment.target).toBe("manual");
     expect(env["SERVICE_API_TOKEN"]).toBe(TOKEN);
-    expect(warnings.map(({ path }) => path)).toEqual(["providers.xai.api_key"]);
+    expect(warnings.map(({ path }) => path)).toEqual(["providers.xai.api_key", "agents.inner.workspace"]);
   });
 
   test("gets its certificate as a file and its key as a secret", async () => {

@@ -39,12 +39,18 @@ export interface WorkspaceGate {
  * `protectedPaths`: absolute paths of files and directories of the service (its `.env`, its home). They are refused
  * where they lie inside a workspace, and what is in them also under another name (hard link). One that contains the workspace
  * is no matter of this gate: nothing outside the workspace is reached anyway.
+ * `workspaces`: all that are configured. One that lies inside another must be a directory of it: the agent of the outer one
+ * could put a link in its place, and so give the inner one's tools a directory from elsewhere.
  */
-export function createWorkspaceGate(deps: { readonly protectedPaths: readonly string[] }): WorkspaceGate {
+export function createWorkspaceGate(deps: {
+  readonly protectedPaths: readonly string[];
+  readonly workspaces?: readonly string[];
+}): WorkspaceGate {
   const protectedFiles = createProtectedFiles(deps.protectedPaths);
   return {
     async locate(workspace, path) {
       const root = await resolveRoot(workspace);
+      await assertNotReplaced(deps.workspaces ?? [], workspace, root);
       const verdict = resolveInWorkspace([workspace, root], path);
       if (!verdict.inside) throw outside(path, verdict.reason);
       const { real, exists } = await resolveExisting(join(root, verdict.relative), path);
@@ -82,6 +88,18 @@ async function resolveRoot(workspace: string): Promise<string> {
     throw new ToolError("TOOL_FAILED", "The agent's workspace directory does not exist or cannot be entered.", {
       cause,
     });
+  }
+}
+
+async function assertNotReplaced(workspaces: readonly string[], workspace: string, root: string): Promise<void> {
+  const around = workspaces.filter((other) => isWithin(other, workspace) && !isWithin(workspace, other));
+  for (const other of around) {
+    if (join(await resolveRoot(other), ...componentsBelow(other, workspace)) === root) continue;
+    throw new ToolError(
+      "TOOL_OUTSIDE_WORKSPACE",
+      "The agent's workspace lies inside another agent's and is reached through a symbolic link there.",
+      { hint: "The owner can give it a workspace of its own, outside of the other one." },
+    );
   }
 }
 

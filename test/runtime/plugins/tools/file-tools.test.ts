@@ -277,6 +277,27 @@ describe("the fence around the file tools", () => {
     expect((await read({ path: "later.txt" })).content).toMatch(/^TOOL_REFUSED/);
   });
 
+  it("does not follow a link that another agent has put in the place of a workspace inside its own", async () => {
+    const { place } = await setUp();
+    const inner = { workspace: place.path("inner") };
+    const gate = createWorkspaceGate({ protectedPaths: [], workspaces: [place.workspace, inner.workspace] });
+    const read = createFileReadTool({ gate });
+    await mkdir(inner.workspace);
+    await writeFile(join(inner.workspace, "secret.txt"), "an own file");
+    expect((await call(read, inner, { path: "secret.txt" })).content).toContain("an own file");
+    await rm(inner.workspace, { recursive: true });
+    await symlink(place.outside, inner.workspace);
+    expect((await call(read, inner, { path: "secret.txt" })).content).toMatch(/^TOOL_OUTSIDE_WORKSPACE/);
+    // The outer one may be a link: that is the operator's.
+    await rm(inner.workspace);
+    await mkdir(inner.workspace);
+    await writeFile(join(inner.workspace, "a.txt"), "reached");
+    await symlink(place.workspace, join(place.base, "named"));
+    const named = [join(place.base, "named"), join(place.base, "named", "inner")] as const;
+    const other = createFileReadTool({ gate: createWorkspaceGate({ protectedPaths: [], workspaces: named }) });
+    expect((await call(other, { workspace: named[1] }, { path: "a.txt" })).content).toContain("reached");
+  });
+
   it("is not fooled by a directory that turns into a link while files are opened", async () => {
     const { place, read, write } = await setUp();
     const ignore = () => undefined;
