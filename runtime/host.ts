@@ -153,7 +153,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     }),
     logger,
   );
-  const agents = createAgents(config, tools, logger);
+  const agents = createAgents({ config, tools, workspacesOfOthers: paths.workspacesOfOthers, logger });
 
   // Turns: inbox to outbox.
   const agentChannel = createAgentChannel({ id: "agent", newId, ...ownerId(loaded) });

@@ -93,6 +93,8 @@ export const SCOPES = ["capture", "memory", "agent", "admin"] as const;
 export type Scope = (typeof SCOPES)[number];
 
 export interface Principal {
+  /** Of this very token: one that is made later under the same name has another. */
+  readonly id: string;
   readonly name: string;
   readonly scopes: ReadonlySet<Scope>;
   /** The owner's token: all scopes, sees every conversation. */

@@ -35,7 +35,7 @@ const OWNER_NAME = "owner";
 
 export function createTokens(deps: TokenDeps): Tokens {
   const { database, newId, clock } = deps;
-  const owner: Principal = { name: OWNER_NAME, scopes: new Set(SCOPES), owner: true };
+  const owner: Principal = { id: OWNER_NAME, name: OWNER_NAME, scopes: new Set(SCOPES), owner: true };
   const ownerDigest = deps.ownerToken ? digestOf(deps.ownerToken) : null;
   const known = new KnownTokens(() => load(database), clock);
 
@@ -170,11 +170,11 @@ class KnownTokens {
 }
 
 async function load(database: Pick<Database, "query">): Promise<Snapshot> {
-  const { rows } = await database.query<{ name: string; hash: string; scopes: readonly string[] }>(
-    "select name, hash, scopes from api_tokens where revoked_at is null",
+  const { rows } = await database.query<{ id: string; name: string; hash: string; scopes: readonly string[] }>(
+    "select id, name, hash, scopes from api_tokens where revoked_at is null",
   );
   return new Map(
-    rows.map(({ name, hash, scopes }) => [hash, { name, scopes: new Set(scopesOf(scopes)), owner: false }]),
+    rows.map(({ id, name, hash, scopes }) => [hash, { id, name, scopes: new Set(scopesOf(scopes)), owner: false }]),
   );
 }
 

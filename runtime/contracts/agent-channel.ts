@@ -4,8 +4,8 @@ import type { AcceptedMessage, Attachment, Channel, CommandReply, HistoryMessage
 
 /** Whoever sent the request, as the server has authenticated them. */
 export interface AgentCaller {
-  /** The token's name. */
-  readonly name: string;
+  /** The token's id: its name may be given to another one later. */
+  readonly id: string;
   /** True for the owner's token only. */
   readonly owner: boolean;
 }

@@ -8,7 +8,7 @@ export interface ToolContext {
   readonly conversationId: string;
   readonly turnId: string;
   readonly toolCallId: string;
-  /** Absolute path of the agent's workspace. */
+  /** Absolute path of the turn's workspace: the agent's own in the owner's turns, else that of the turn's user. */
   readonly workspace: string;
   readonly channel: string;
   /** Channel-side user of the turn; with channel and `owner` it decides whose memory the memory tools see. */

@@ -1,24 +1,33 @@
 /** From `agents` in the configuration to what the turn code knows of them. */
 
+import { join } from "node:path";
 import type { Agent } from "../app/turn/agents.ts";
 import { agentWorkspace, type Config } from "../config/index.ts";
 import type { Logger } from "../contracts/ports.ts";
 import type { Tool } from "../contracts/tool.ts";
-import { selectTools } from "../domain/tool-selection.ts";
+import { selectAgentTools } from "../domain/tool-selection.ts";
 
 /** Room for a reply where the provider's `max_tokens` says nothing. */
 const REPLY_TOKENS = 8_192;
 
-export function createAgents(config: Config, tools: readonly Tool[], logger: Logger): Map<string, Agent> {
+export interface AgentsInput {
+  readonly config: Config;
+  readonly tools: readonly Tool[];
+  /** Directory for the workspaces of users who are not the owner. */
+  readonly workspacesOfOthers: string;
+  readonly logger: Logger;
+}
+
+export function createAgents({ config, tools, workspacesOfOthers, logger }: AgentsInput): Map<string, Agent> {
   return new Map(
     Object.entries(config.agents).map(([name, agent]) => {
       const provider = config.providers[agent.provider];
-      const selection = selectTools(tools, {
-        ...(agent.tools.include ? { include: agent.tools.include } : {}),
-        exclude: agent.tools.exclude,
-      });
-      if (selection.unknown.length > 0) {
-        logger.warn({ agent: name, unknown: selection.unknown }, "an agent names tools that do not exist");
+      const { owner, others } = selectAgentTools(tools, agent.tools);
+      if (owner.unknown.length > 0) {
+        logger.warn({ agent: name, unknown: owner.unknown }, "an agent names tools that do not exist");
+      }
+      if (others.unknown.length > 0) {
+        logger.warn({ agent: name, unknown: others.unknown }, "tools.others names tools that the agent does not have");
       }
       return [
         name,
@@ -29,7 +38,9 @@ export function createAgents(config: Config, tools: readonly Tool[], logger: Log
           fallbacks: agent.fallbacks,
           thinking: agent.default_thinking,
           workspace: agentWorkspace(config, name),
-          tools: new Map(selection.tools.map((tool) => [tool.name, tool])),
+          workspacesOfOthers: join(workspacesOfOthers, name),
+          tools: byName(owner.tools),
+          toolsOfOthers: byName(others.tools),
           contextWindow: provider?.context_window ?? 128_000,
           replyTokens: provider?.max_tokens ?? REPLY_TOKENS,
           ...(agent.node === undefined ? {} : { node: agent.node }),
@@ -37,4 +48,8 @@ export function createAgents(config: Config, tools: readonly Tool[], logger: Log
       ];
     }),
   );
+}
+
+function byName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
+  return new Map(tools.map((tool) => [tool.name, tool]));
 }

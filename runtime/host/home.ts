@@ -20,6 +20,8 @@ export interface HomePaths {
   readonly logs: string;
   readonly audit: string;
   readonly attachments: string;
+  /** Workspaces of users who are not the owner: a directory for each agent, and in it one for each user. */
+  readonly workspacesOfOthers: string;
   readonly nodeKey: string;
   readonly nodeFile: string;
   readonly lockFile: string;
@@ -53,6 +55,7 @@ export function homePaths(home: string): HomePaths {
     logs: join(home, "logs"),
     audit: join(home, "logs", "audit"),
     attachments: join(home, "attachments"),
+    workspacesOfOthers: join(home, "workspaces"),
     nodeKey: join(home, "node.key"),
     nodeFile: join(home, "run", "node.json"),
     lockFile: join(home, "run", "node.lock"),

@@ -14,6 +14,9 @@ import type { ShellSettings } from "../plugins/tools/index.ts";
 
 const CONTEXT_TOKENS = 4_000;
 const MAX_ACTIVE_TURNS = 64;
+/** An eighth of the node is always free for the owner, and nobody else gets more than a quarter. */
+const MAX_TURNS_OF_OTHERS = 56;
+const MAX_TURNS_OF_ONE_USER = 16;
 
 export function turnLimits({ config: { runtime } }: LoadedConfig): TurnLimits {
   return {
@@ -23,6 +26,8 @@ export function turnLimits({ config: { runtime } }: LoadedConfig): TurnLimits {
     contextTokens: CONTEXT_TOKENS,
     timezone: runtime.timezone,
     maxActiveTurns: MAX_ACTIVE_TURNS,
+    maxTurnsOfOthers: MAX_TURNS_OF_OTHERS,
+    maxTurnsOfOneUser: MAX_TURNS_OF_ONE_USER,
   };
 }
 

@@ -145,7 +145,7 @@ export function registerOpenAi(server: Server, deps: RouteDeps): void {
 function newSession({ newId }: RouteDeps, caller: Principal, idempotencyKey: string | undefined): string {
   if (idempotencyKey === undefined) return newId();
   const digest = createHash("sha256")
-    .update(JSON.stringify([caller.name, idempotencyKey]))
+    .update(JSON.stringify([caller.id, idempotencyKey]))
     .digest("hex");
   return `request-${digest.slice(0, 32)}`;
 }

@@ -17,8 +17,8 @@ export function requireAgent(app: Application, name: string): void {
   });
 }
 
-export function agentCaller(principal: { readonly name: string; readonly owner: boolean }): AgentCaller {
-  return { name: principal.name, owner: principal.owner };
+export function agentCaller(principal: { readonly id: string; readonly owner: boolean }): AgentCaller {
+  return { id: principal.id, owner: principal.owner };
 }
 
 /** Every answer of a turn names it, also one that is an error: the reply can be fetched by it. */

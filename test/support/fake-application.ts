@@ -59,7 +59,7 @@ export const echo: Script = async ({ turnId, message, say }) => {
 };
 
 export function principal(name: string, scopes: readonly Scope[]): Principal {
-  return { name, scopes: new Set(scopes), owner: false };
+  return { id: `id-of-${name}`, name, scopes: new Set(scopes), owner: false };
 }
 
 export function createFakeApplication(): FakeApplication {
@@ -213,7 +213,7 @@ export function createFakeApplication(): FakeApplication {
     health: { ready: () => app.ready(), report: () => app.report() },
     tokens: {
       async authenticate(token) {
-        if (token === OWNER_TOKEN) return { name: "owner", scopes: new Set(SCOPES), owner: true };
+        if (token === OWNER_TOKEN) return { id: "owner", name: "owner", scopes: new Set(SCOPES), owner: true };
         return app.authenticate(token);
       },
       create: async (name) => ({ id: `id-of-${name}`, token: "cairn_value" }),

@@ -98,6 +98,8 @@ export async function startHarness(options: HarnessOptions) {
     contextTokens: 1_000,
     timezone: "UTC",
     maxActiveTurns: 16,
+    maxTurnsOfOthers: 16,
+    maxTurnsOfOneUser: 16,
     ...options.limits,
   };
   const agent: Agent = {
@@ -106,7 +108,9 @@ export async function startHarness(options: HarnessOptions) {
     fallbacks: [],
     thinking: "off",
     workspace: tmpdir(),
+    workspacesOfOthers: join(tmpdir(), `cairn-workspaces-${agentName}`),
     tools: new Map((options.tools ?? []).map((tool) => [tool.name, tool])),
+    toolsOfOthers: new Map(),
     contextWindow: 128_000,
     replyTokens: 1_000,
     ...options.agent,

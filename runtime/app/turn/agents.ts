@@ -1,5 +1,7 @@
-/** What the turn code knows of an agent; the composition root makes it of the configuration. */
+/** What the turn code knows of an agent, and what a turn gets of it; the composition root makes it of the configuration. */
 
+import { createHash } from "node:crypto";
+import { join } from "node:path";
 import type { ThinkingLevel } from "../../contracts/provider.ts";
 import type { Tool } from "../../contracts/tool.ts";
 
@@ -10,9 +12,13 @@ export interface Agent {
   readonly model?: string;
   readonly fallbacks: readonly string[];
   readonly thinking: ThinkingLevel;
-  /** Absolute path. */
+  /** Absolute path; the owner's turns work there. */
   readonly workspace: string;
+  /** Absolute path of the directory with a workspace for each other user. */
+  readonly workspacesOfOthers: string;
   readonly tools: ReadonlyMap<string, Tool>;
+  /** In turns that are not the owner's; a part of `tools`. */
+  readonly toolsOfOthers: ReadonlyMap<string, Tool>;
   /** Tokens that the model's window holds. */
   readonly contextWindow: number;
   /** Tokens of the window that are kept free for the reply; thinking has its own room on top. */
@@ -33,4 +39,30 @@ export interface TurnLimits {
   readonly timezone: string;
   /** Turns that run at once on this node. */
   readonly maxActiveTurns: number;
+  /** Of these, the ones that are not the owner's; the rest is always free for the owner. */
+  readonly maxTurnsOfOthers: number;
+  /** Of these, the ones of a single user who is not the owner, or of a token and all the users that it names. */
+  readonly maxTurnsOfOneUser: number;
+}
+
+/** Whose turn it is: the channel's own word for the user, and whether that is the owner of the instance. */
+export interface Speaker {
+  readonly channel: string;
+  readonly user: string;
+  readonly owner: boolean;
+}
+
+/** The tools that the model is offered; a call of any other one is a call of an unknown tool. */
+export function toolsOf(agent: Agent, speaker: Pick<Speaker, "owner">): ReadonlyMap<string, Tool> {
+  return speaker.owner ? agent.tools : agent.toolsOfOthers;
+}
+
+/**
+ * Where the turn's tools work. Each user who is not the owner has a directory of their own, named by a hash because a
+ * channel's users may be called anything. It is made by the first call that needs it.
+ */
+export function workspaceOf(agent: Agent, { channel, user, owner }: Speaker): string {
+  if (owner) return agent.workspace;
+  const name = createHash("sha256").update(JSON.stringify([channel, user])).digest("hex").slice(0, 32);
+  return join(agent.workspacesOfOthers, name);
 }

@@ -107,11 +107,13 @@ export function createCommands(deps: CommandsDeps): Commands {
     };
   }
 
-  async function model({ agent, key }: Subject, wanted: string | null): Promise<CommandReply> {
+  async function model({ agent, key, request }: Subject, wanted: string | null): Promise<CommandReply> {
     if (wanted === null) {
       const current = modelOf(agent, await settingsOf(key));
       return { text: `The model is ${current}.`, data: { model: current } };
     }
+    if (!request.owner)
+      throw new RuntimeError("RUNTIME_FORBIDDEN", "Only the owner chooses the model; /model alone says which one it is.");
     if (wanted === "default") {
       await conversations.changeSettings(key, ({ model: _model, ...rest }) => rest);
     } else {

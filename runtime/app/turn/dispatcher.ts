@@ -9,7 +9,7 @@ import type { Placement } from "./placement.ts";
 import type { StreamHub } from "./stream-hub.ts";
 import type { ClaimedTurn } from "./turn-rows.ts";
 import type { TurnRunner } from "./turn-runner.ts";
-import { leaseLost, type TurnStore } from "./turn-store.ts";
+import { type ClaimRoom, leaseLost, type TurnStore } from "./turn-store.ts";
 
 export interface DispatcherDeps {
   readonly database: Database;
@@ -145,16 +145,25 @@ export class Dispatcher {
       while (this.#accepting && this.#active.size < this.#deps.limits.maxActiveTurns) {
         const agents = this.#deps.placement.hosted();
         if (agents.length === 0) return;
-        const room = this.#deps.limits.maxActiveTurns - this.#active.size;
+        const room = this.#room();
         const claimedAt = this.#deps.clock.monotonic();
         const turns = await this.#deps.store.claim(agents, room);
         for (const turn of turns) this.#begin(turn, claimedAt);
-        if (turns.length < room) return;
+        if (turns.length < room.turns) return;
       }
     } catch (error) {
       // The next poll tries again; health tells that the database is away.
       this.#deps.logger.warn({ err: error }, "turns could not be claimed");
     }
+  }
+
+  #room(): ClaimRoom {
+    const { maxActiveTurns, maxTurnsOfOthers, maxTurnsOfOneUser } = this.#deps.limits;
+    const active = [...this.#active.values()].flatMap(({ turn }) => (turn.owner ? [] : [turn]));
+    return {
+      turns: maxActiveTurns - this.#active.size,
+      others: { turns: maxTurnsOfOthers, ofOneUser: maxTurnsOfOneUser, active },
+    };
   }
 
   #begin(turn: ClaimedTurn, claimedAt: number): void {

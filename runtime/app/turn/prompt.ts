@@ -34,9 +34,15 @@ const MAX_FILE_BYTES = 3 * MAX_FILE_CHARACTERS + 8_192;
 
 const NOTES_FOLDER = "memory";
 
+/** What is written there is about the owner: it is in no prompt of a turn that is somebody else's. */
+const PRIVATE_FILES: ReadonlySet<string> = new Set(["USER.md", "MEMORY.md"]);
+
+/** Whose turn the prompt is for. */
+export type Audience = "owner" | "others";
+
 export interface PromptBuilder {
-  /** `today` is a date of the runtime's timezone, YYYY-MM-DD. */
-  build(agent: string, workspace: string, today: string): Promise<string>;
+  /** `workspace` is the agent's own; `today` a date of the runtime's timezone, YYYY-MM-DD. */
+  build(agent: string, workspace: string, today: string, audience: Audience): Promise<string>;
 }
 
 interface CachedFile {
@@ -92,10 +98,10 @@ export function createPromptBuilder({ logger }: { readonly logger: Pick<Logger, 
   }
 
   return {
-    async build(agent, workspace, today) {
-      const names = [...PROMPT_FILES, `${NOTES_FOLDER}/${today}.md`];
+    async build(agent, workspace, today, audience) {
+      const names = promptFiles(today, audience);
       const [offered, ...texts] = await Promise.all([
-        isOffered(join(workspace, ON_DEMAND_FILE)),
+        audience === "owner" ? isOffered(join(workspace, ON_DEMAND_FILE)) : false,
         ...names.map((name) => read(workspace, name.split("/"))),
       ]);
       const sections = names.flatMap((name, index) => {
@@ -105,11 +111,7 @@ export function createPromptBuilder({ logger }: { readonly logger: Pick<Logger, 
       const hint = offered
         ? [`What else you can do is written in ${ON_DEMAND_FILE}; read it with file_read when you need it.`]
         : [];
-      return [
-        `You are the agent "${agent}". Your workspace is the directory in which your file tools and your shell work.`,
-        ...sections,
-        ...hint,
-      ].join("\n\n");
+      return [introduction(agent, audience), ...sections, ...hint].join("\n\n");
     },
   };
 }
@@ -135,6 +137,20 @@ function isUnchanged(before: Stats, now: Stats): boolean {
 function cutText(text: string, cut: boolean): string {
   if (!cut && text.length <= MAX_FILE_CHARACTERS) return text;
   return `${text.slice(0, MAX_FILE_CHARACTERS).toWellFormed()}\n[cut: the file is longer]`;
+}
+
+function promptFiles(today: string, audience: Audience): readonly string[] {
+  if (audience === "others") return PROMPT_FILES.filter((name) => !PRIVATE_FILES.has(name));
+  return [...PROMPT_FILES, `${NOTES_FOLDER}/${today}.md`];
+}
+
+function introduction(agent: string, audience: Audience): string {
+  if (audience === "owner")
+    return `You are the agent "${agent}". Your workspace is the directory in which your file tools and your shell work.`;
+  return (
+    `You are the agent "${agent}". You are talking with a user who is not your owner. Where you have file tools or a ` +
+    "shell, they work in a workspace of this user, which does not hold the files below."
+  );
 }
 
 function section(name: string, text: string): string {

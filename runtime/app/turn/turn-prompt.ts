@@ -13,7 +13,7 @@ import { fitHistory, toMessages } from "../../domain/history.ts";
 import { type ModelRef, modelChain } from "../../domain/model-ref.ts";
 import type { AttachmentStore } from "../attachments.ts";
 import type { HookPipeline } from "../hooks.ts";
-import type { Agent, TurnLimits } from "./agents.ts";
+import { type Agent, type TurnLimits, toolsOf } from "./agents.ts";
 import type { PromptBuilder } from "./prompt.ts";
 import type { ClaimedTurn } from "./turn-rows.ts";
 
@@ -59,7 +59,12 @@ export async function assemblePrompt(
     sessionSettings(memory, turn.sessionKey),
     memory.getSessionHistory(turn.sessionKey, { limit: HISTORY_ROWS }),
     userContent(deps.attachments, turn, text),
-    deps.prompts.build(agent.name, agent.workspace, dateIn(limits.timezone, clock.now())),
+    deps.prompts.build(
+      agent.name,
+      agent.workspace,
+      dateIn(limits.timezone, clock.now()),
+      turn.owner ? "owner" : "others",
+    ),
   ]);
   // The turn's own later rows come from its steps, with what the provider must get back.
   const earlier = history.filter((row) => row.metadata.turn_id !== turn.turnId || row.metadata.imported === true);
@@ -158,7 +163,7 @@ function chatOptions(
   return {
     system,
     context,
-    tools: [...agent.tools.values()].map(({ name, description, parameters }) => ({ name, description, parameters })),
+    tools: [...toolsOf(agent, turn).values()].map(({ name, description, parameters }) => ({ name, description, parameters })),
     thinking,
     ...(agent.temperature === undefined ? {} : { temperature: agent.temperature }),
     caller: { agent: agent.name, sessionKey, user, channel, owner },

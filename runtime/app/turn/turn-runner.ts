@@ -1,11 +1,12 @@
 /** Runs one claimed turn from its message to its end: prompt, agent loop, reply. */
 
+import { mkdir } from "node:fs/promises";
 import { CairnError, RuntimeError, toCairnError } from "../../contracts/errors.ts";
 import type { TurnInfo } from "../../contracts/hooks.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
 import type { Writer } from "../transcript/writer.ts";
 import { LoopProgress, runAgentLoop } from "./agent-loop.ts";
-import type { Agent } from "./agents.ts";
+import { type Agent, toolsOf, workspaceOf } from "./agents.ts";
 import type { ModelCaller } from "./model-caller.ts";
 import { runToolCalls } from "./tool-calls.ts";
 import type { ToolRunner } from "./tool-runner.ts";
@@ -77,7 +78,8 @@ class TurnRun {
     const agent = agents.get(this.#turn.agent);
     if (!agent) throw new RuntimeError("RUNTIME_AGENT_UNKNOWN", `There is no agent "${this.#turn.agent}".`);
     const { conversationId, created } = await journal.open();
-    const workspace = agent.workspace;
+    const workspace = workspaceOf(agent, this.#turn);
+    const available = toolsOf(agent, this.#turn);
     const channel = this.#turn.channel;
     const info: TurnInfo = { turnId, agent: agent.name, sessionKey, conversationId, channel, user, owner, workspace };
     if (created) await hooks.run("session:start", { agent: agent.name, sessionKey, conversationId });
@@ -86,7 +88,7 @@ class TurnRun {
 
     const { text } = await hooks.run("turn:before", { ...info, text: this.#turn.text }, signal);
     const prompt = await assemblePrompt(this.#deps, this.#turn, agent, info, text, signal);
-    const tools = { runner: toolRunner, journal, tools: agent.tools, context: info, signal, emit };
+    const tools = { runner: toolRunner, journal, tools: available, context: info, signal, emit };
     await runAgentLoop(
       {
         ask: async (messages, say) =>
@@ -100,7 +102,11 @@ class TurnRun {
             onReasoning: (part) =>
               prompt.showReasoning && emit({ type: "reasoning.delta", turn_id: turnId, text: part }),
           }),
-        runTools: (calls, step, firstStep) => runToolCalls(tools, calls, step, firstStep),
+        runTools: async (calls, step, firstStep) => {
+          const needed = calls.some(({ name }) => available.get(name)?.pathArguments !== undefined);
+          if (needed && !owner) await mkdir(workspace, { recursive: true, mode: 0o700 });
+          return runToolCalls(tools, calls, step, firstStep);
+        },
         takeSteers: () => journal.waitingSteers(),
         recordReply: (n, reply) => journal.reply(n, reply),
         recordSteer: (n, steer) => journal.steer(n, steer),

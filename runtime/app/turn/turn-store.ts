@@ -32,6 +32,19 @@ export interface TurnOwner {
   readonly boot: string;
 }
 
+/** How many turns a node has room for. */
+export interface ClaimRoom {
+  /** Of anybody. */
+  readonly turns: number;
+  /** Turns that are not the owner's, with those that run already. */
+  readonly others: {
+    readonly turns: number;
+    readonly ofOneUser: number;
+    /** Whose turns run already, one entry a turn. */
+    readonly active: readonly { readonly channel: string; readonly user: string }[];
+  };
+}
+
 export class TurnStore {
   readonly #database: Database;
   readonly #owner: TurnOwner;
@@ -46,14 +59,25 @@ export class TurnStore {
   }
 
   /**
-   * The next turns that may run, `limit` at most: queued, or left behind by a runner whose lease has ended or whose process
-   * was an earlier start of this node. Within a session only the first in line, and none while another one of it runs.
-   * Raises the epoch.
+   * The next turns that may run: queued, or left behind by a runner whose lease has ended or whose process was an earlier
+   * start of this node. Within a session only the first in line, and none while another one of it runs. The owner's come
+   * first; then the user who has the fewest. Raises the epoch.
    */
-  async claim(agents: readonly string[], limit: number): Promise<readonly ClaimedTurn[]> {
+  async claim(agents: readonly string[], room: ClaimRoom): Promise<readonly ClaimedTurn[]> {
+    const { others } = room;
     const { rows } = await this.#database.query<ClaimRow>(
       CLAIM,
-      [agents, this.#owner.node, this.#owner.boot, this.#leaseMs, limit],
+      [
+        agents,
+        this.#owner.node,
+        this.#owner.boot,
+        this.#leaseMs,
+        room.turns,
+        others.turns,
+        others.ofOneUser,
+        others.active.map(({ channel }) => channel),
+        others.active.map(({ user }) => user),
+      ],
       // A lost claim is claimed again; later writes of the turn make it durable with them.
       { durable: false },
     );
@@ -322,8 +346,13 @@ async function inOrder<T>(before: readonly Promise<unknown>[], last: Promise<T>)
 class SteerWaiting extends Error {}
 class EndedBefore extends Error {}
 
-const CLAIM = `/* turn:claim */ with next as (
-    select t.id from turns t
+/**
+ * `others` has the turns that run already, too (without an id), so that they take the first places in every count: of their
+ * user, of the user's share (a token's users have one together, since it may name as many as it likes), of all others.
+ */
+const CLAIM = `/* turn:claim */ with open as (
+    select t.id, t.priority, t.seq, i.owner, i.channel, i.user_id
+    from turns t join inbox i on i.id = t.inbox_id
     where t.agent = any($1::text[])
       and (t.state = 'queued'
            or (t.state = 'running' and (t.lease_until < now() or (t.lease_node = $2 and t.lease_boot <> $3))))
@@ -331,10 +360,31 @@ const CLAIM = `/* turn:claim */ with next as (
         select 1 from turns o
         where o.session_key = t.session_key and o.id <> t.id
           and (o.state = 'running'
-               or (o.state = 'queued' and t.state = 'queued' and (o.priority > t.priority or (o.priority = t.priority and o.seq < t.seq)))))
-    order by t.priority desc, t.seq
-    limit $5
-    for update skip locked),
+               or (o.state = 'queued' and t.state = 'queued' and (o.priority > t.priority or (o.priority = t.priority and o.seq < t.seq)))))),
+  others as (
+    select id, priority, seq, channel, user_id, case when user_id like 'token:%' then split_part(user_id, '/', 1) else user_id end as holder
+    from (select id, priority, seq, channel, user_id from open where not owner
+          union all
+          select null, 0, 0, channel, user_id from unnest($8::text[], $9::text[]) as active (channel, user_id)) each_one),
+  of_user as (
+    select *, row_number() over (partition by channel, user_id order by id is not null, priority desc, seq) as nth_of_user from others),
+  of_holder as (
+    select *, row_number() over (partition by channel, holder order by id is not null, nth_of_user, priority desc, seq) as nth from of_user),
+  of_others as (
+    select *, row_number() over (order by id is not null, nth, priority desc, seq) as place from of_holder
+    where id is null or nth <= $7),
+  picked as (
+    select id from (
+      select id, 0 as place, priority, seq from open where owner
+      union all
+      select id, place, priority, seq from of_others where id is not null and place <= $6) allowed
+    order by place, priority desc, seq
+    limit $5),
+  next as (
+    select t.id from turns t join picked on picked.id = t.id
+    where t.state = 'queued'
+      or (t.state = 'running' and (t.lease_until < now() or (t.lease_node = $2 and t.lease_boot <> $3)))
+    for update of t skip locked),
   claimed as (
     update turns t set state = 'running', epoch = epoch + 1, attempt = attempt + 1, abort_requested = false,
       lease_node = $2, lease_boot = $3, lease_until = now() + $4 * interval '1 millisecond', started_at = coalesce(started_at, now())

@@ -1,5 +1,6 @@
 /** `agents`: who there is, which provider answers for them, and what they may use. */
 import { CronExpressionParser } from "cron-parser";
+import { TOOLS_OF_OTHERS } from "../../domain/tool-selection.ts";
 import {
   choice,
   decimal,
@@ -50,6 +51,14 @@ const agent = section({
   tools: section({
     include: list(text()).optional().describe("Only these tools; all when absent."),
     exclude: list(text()).default([]).describe("Not these tools."),
+    others: section({
+      include: list(text())
+        .optional()
+        .describe(
+          `Only these of the above in turns that are not the owner's; \`${TOOLS_OF_OTHERS.join("\` and \`")}\` when absent.`,
+        ),
+      exclude: list(text()).default([]).describe("Not these tools in turns that are not the owner's."),
+    }).prefault({}),
   })
     .prefault({})
     .describe("Which tools the agent is offered."),

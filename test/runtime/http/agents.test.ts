@@ -153,10 +153,10 @@ describe("who speaks", () => {
   });
 
   test.each([
-    [undefined, "token:bridge"],
-    ["me", "token:bridge/me"],
-    ["ann", "token:bridge/ann"],
-    ["token:other", "token:bridge/token:other"],
+    [undefined, "token:id-of-bridge"],
+    ["me", "token:id-of-bridge/me"],
+    ["ann", "token:id-of-bridge/ann"],
+    ["token:other", "token:id-of-bridge/token:other"],
   ])("another token with user %s is never the owner", async (user, recorded) => {
     const { app, server } = startServer({ ownerId: "me" });
     app.authenticate = async () => principal("bridge", ["agent"]);

@@ -3,7 +3,7 @@ import type { AgentPost } from "../../../../runtime/contracts/agent-channel.ts";
 import type { CommandRequest, InboundMessage } from "../../../../runtime/contracts/channel.ts";
 import { createAgentChannel } from "../../../../runtime/plugins/channels/agent/index.ts";
 
-const owner = { name: "owner", owner: true };
+const owner = { id: "owner", owner: true };
 const post: AgentPost = { agent: "main", session: "s", text: "hi", caller: owner };
 
 function channel() {
@@ -60,13 +60,13 @@ describe("the agent channel", () => {
   test("keeps keys of different senders apart, however they are spelled", async () => {
     const { made, messages } = channel();
     await made.start();
-    const stranger = { name: "bridge", owner: false };
+    const stranger = { id: "bridge", owner: false };
     await made.post({ ...post, idempotencyKey: "a:k" });
     await made.post({ ...post, user: "a", idempotencyKey: "k" });
     await made.post({ ...post, user: "a:", idempotencyKey: "k" });
     await made.post({ ...post, user: "a", idempotencyKey: ":k" });
     await made.post({ ...post, caller: stranger, idempotencyKey: "k" });
-    await made.post({ ...post, caller: { ...stranger, name: "other" }, idempotencyKey: "k" });
+    await made.post({ ...post, caller: { ...stranger, id: "other" }, idempotencyKey: "k" });
     expect(new Set(messages.map(({ externalId }) => externalId)).size).toBe(6);
     await made.post({ ...post, user: "me", idempotencyKey: "a:k" });
     expect(messages[6]?.externalId).toBe(messages[0]?.externalId);

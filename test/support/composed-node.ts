@@ -1,0 +1,93 @@
+/** A whole node in the test's own process: the composition root over a deployment directory, reached by HTTP alone. */
+
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pino } from "pino";
+import { onTestFinished } from "vitest";
+import { stringify } from "yaml";
+import { loadConfig } from "../../runtime/config/index.ts";
+import type { Database } from "../../runtime/contracts/database.ts";
+import { startHost } from "../../runtime/host.ts";
+import { createPostgresCopy, placeEmbeddedCopy } from "./databases.ts";
+import { bareEnvironment, temporaryDirectory } from "./deployment.ts";
+
+const TOKEN = "cairn_test_0123456789abcdefghijklmnopqrstuvwxyz";
+
+export interface ComposedNodeSpec {
+  readonly store: Database["backend"];
+  /** cairn.yaml as a value, without `version` and `memory`. */
+  readonly config: object;
+  /** Files of the workspace, by name. */
+  readonly workspace?: Readonly<Record<string, string>>;
+}
+
+export interface Answer {
+  readonly status: number;
+  // The bodies differ by route; a test asserts on the fields that it reads.
+  // biome-ignore lint/suspicious/noExplicitAny: see above
+  readonly body: any;
+}
+
+export type ComposedNode = Awaited<ReturnType<typeof composedNode>>;
+
+/** Ends with the test. */
+export async function composedNode({ store, config, workspace = {} }: ComposedNodeSpec) {
+  const dir = join(await temporaryDirectory(), "deployment");
+  const files = join(dir, "workspace");
+  const home = join(dir, "home");
+  await mkdir(files, { recursive: true });
+  await mkdir(home, { mode: 0o700 });
+  for (const [name, text] of Object.entries(workspace)) await writeFile(join(files, name), text);
+  await writeFile(join(dir, "cairn.yaml"), stringify({ version: 1, ...config, memory: await memory(store, home) }));
+  await writeFile(join(dir, ".env"), `SERVICE_API_TOKEN='${TOKEN}'\n`);
+  await chmod(join(dir, ".env"), 0o600);
+  const env = bareEnvironment({ SERVICE_LISTEN: "127.0.0.1:0", PATH: process.env["PATH"] ?? "" });
+  const host = await startHost({
+    loaded: await loadConfig({ dir, home, env }),
+    version: "0.0.0",
+    boot: "test",
+    log: { logger: pino({ level: "silent" }), close: async () => undefined },
+    redact: (text) => text,
+    hide: () => undefined,
+    maintenance: false,
+  });
+  onTestFinished(() => host.stop());
+  await host.ready;
+
+  const call = async (path: string, body?: object, token = TOKEN, method = body ? "POST" : "GET"): Promise<Answer> => {
+    const response = await fetch(`${host.url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, ...(body ? { "content-type": "application/json" } : {}) },
+      body: body ? JSON.stringify(body) : null,
+    });
+    const text = await response.text();
+    return { status: response.status, body: text.startsWith("{") ? JSON.parse(text) : text };
+  };
+  return {
+    dir,
+    home,
+    workspace: files,
+    call,
+    /** A new token; the owner's makes it. */
+    async token(name: string, ...scopes: readonly string[]): Promise<{ readonly id: string; readonly token: string }> {
+      return (await call("/api/admin/tokens", { name, scopes })).body.result;
+    },
+    /** The reply's text, or the error's code. */
+    async say(text: string, token?: string, more: object = {}): Promise<string> {
+      const { body } = await call("/api/agents/main/messages", { session: "s", text, ...more }, token);
+      return body.ok ? body.result.text : body.error.code;
+    },
+    command: (command: string, token?: string, more: object = {}) =>
+      call("/api/agents/main/commands", { session: "s", command, ...more }, token),
+  };
+}
+
+async function memory(store: Database["backend"], home: string): Promise<object> {
+  if (store === "postgres") {
+    const copy = await createPostgresCopy(process.env["CAIRN_TEST_PG_URL"] ?? "");
+    onTestFinished(copy.remove);
+    return { postgres: { connection_string: copy.url } };
+  }
+  await placeEmbeddedCopy(join(home, "store"));
+  return {};
+}
