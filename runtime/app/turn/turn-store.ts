@@ -362,14 +362,16 @@ const CLAIM = `/* turn:claim */ with open as (
           and (o.state = 'running'
                or (o.state = 'queued' and t.state = 'queued' and (o.priority > t.priority or (o.priority = t.priority and o.seq < t.seq)))))),
   others as (
-    select id, priority, seq, channel, user_id, case when user_id like 'token:%' then split_part(user_id, '/', 1) else user_id end as holder
-    from (select id, priority, seq, channel, user_id from open where not owner
-          union all
-          select null, 0, 0, channel, user_id from unnest($8::text[], $9::text[]) as active (channel, user_id)) each_one),
+    select id, priority, seq, channel collate "C" as channel, user_id collate "C" as user_id from open where not owner
+    union all
+    select null, 0, 0, channel, user_id from unnest($8::text[], $9::text[]) as active (channel, user_id)),
   of_user as (
     select *, row_number() over (partition by channel, user_id order by id is not null, priority desc, seq) as nth_of_user from others),
   of_holder as (
-    select *, row_number() over (partition by channel, holder order by id is not null, nth_of_user, priority desc, seq) as nth from of_user),
+    select *, row_number() over (
+      partition by channel, case when user_id like 'token:%' then split_part(user_id, '/', 1) else user_id end
+      order by id is not null, nth_of_user, priority desc, seq) as nth
+    from of_user where id is null or nth_of_user <= $7),
   of_others as (
     select *, row_number() over (order by id is not null, nth, priority desc, seq) as place from of_holder
     where id is null or nth <= $7),

@@ -67,8 +67,11 @@ const ISOLATION: readonly string[] = [
 /** Pure. The order matters: what comes later covers what came before. */
 export function bubblewrapArguments(layout: SandboxLayout, command: readonly string[]): string[] {
   const { workspace } = layout;
-  const secrets = layout.protectedPaths.filter(({ path }) => !isWithin(path, workspace.source));
-  const [inWorkspace, elsewhere] = partition(secrets, ({ path }) => isWithin(workspace.source, path));
+  // One that holds the workspace itself is covered before the workspace is put into it: what lies beside stays out.
+  const [inWorkspace, elsewhere] = partition(
+    layout.protectedPaths,
+    ({ path }) => isWithin(workspace.source, path) && !isWithin(path, workspace.source),
+  );
   const shown = [...layout.system.map(({ path }) => path), ...layout.readOnly];
   return [
     ...ISOLATION,

@@ -9,6 +9,8 @@ export interface EnvironmentInput {
   readonly host: Readonly<Record<string, string | undefined>>;
   readonly configured: Readonly<Record<string, string>>;
   readonly home: string;
+  /** Directory for temporary files; /tmp when absent. */
+  readonly temporary?: string;
   readonly shell: string;
   /** Inside bubblewrap only system directories are there, so that the service's own PATH would mislead. */
   readonly sandboxed: boolean;
@@ -27,7 +29,7 @@ export function commandEnvironment(input: EnvironmentInput): Record<string, stri
     ...inherited,
     HOME: input.home,
     SHELL: input.shell,
-    TMPDIR: "/tmp",
+    TMPDIR: input.temporary ?? "/tmp",
     TERM: "dumb",
     // No program may wait for a terminal that is not there.
     PAGER: "cat",

@@ -61,7 +61,7 @@ export function createShellTool(deps: ShellToolDeps): Tool {
     },
     pathArguments: ["cwd"],
     async execute(args, signal, context) {
-      const { workspace } = requireContext(context);
+      const { workspace, owner } = requireContext(context);
       const command = stringArgument(args, "command");
       if (command.includes("\0")) throw new ToolError("TOOL_INVALID_ARGUMENTS", "The command holds a NUL byte.");
       const timeoutS = optionalInteger(args, "timeout_s", 1, maxS) ?? defaultS;
@@ -73,6 +73,7 @@ export function createShellTool(deps: ShellToolDeps): Tool {
       const launch = await sandbox.launch(command, {
         workspace: { named: workspace, resolved: cwd.root },
         cwd: cwd.path,
+        owner,
       });
       const outcome = await runCommand(launch, {
         timeoutMs: timeoutS * 1_000,

@@ -22,6 +22,8 @@ export interface CommandPlace {
   readonly workspace: { readonly named: string; readonly resolved: string };
   /** Working directory, resolved, inside the workspace. */
   readonly cwd: string;
+  /** Whether it is a command of the owner's turn: others share no directory with anybody. */
+  readonly owner: boolean;
 }
 
 export interface Launch {
@@ -61,8 +63,8 @@ const SYSTEM_FILES = `
   .split(/\s+/)
   .map((name) => `/etc/${name}`);
 
-/** Where deployments mount what the nodes share (datahub.shared_storage). */
-const SHARED_STORAGE = "/srv/shared";
+/** Where a container's commands meet; the last one is what the nodes share (datahub.shared_storage). */
+const SHARED_PLACES = ["/tmp", "/dev/shm", "/srv/shared"];
 
 /** Limits for the command and its children (no core dumps, a bound on processes), then the shell with one merged output. */
 const START = 'ulimit -c 0; ulimit -u 4096 2>/dev/null; exec "$0" -c "$1" 2>&1';
@@ -84,11 +86,12 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
       return found;
     });
     const landlock = await walls;
+    if (landlock === null && !place.owner) throw missing("others than the owner need Landlock here");
     if (landlock === null) return inner;
     const readable = ["/proc", ...SYSTEM_DIRECTORIES, ...SYSTEM_FILES, ...settings.readOnlyPaths];
     const [workspace, ...others] = await openPaths([
       { path: place.workspace.resolved, writable: true },
-      ...["/tmp", "/dev/shm", SHARED_STORAGE, ...DEVICES].map((path) => ({ path, writable: true })),
+      ...[...(place.owner ? SHARED_PLACES : []), ...DEVICES].map((path) => ({ path, writable: true })),
       ...readable.map((path) => ({ path, writable: false })),
     ]);
     const secrets = (await resolveProtected(deps.protectedPaths)).map(({ path }) => path);
@@ -148,13 +151,22 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
       if (!settings.network && settings.sandbox === "auto") {
         throw missing("tools.shell.network is off, which only bubblewrap can enforce");
       }
-      const home = deps.hostEnv["HOME"] ?? place.workspace.resolved;
-      const [file = "/bin/sh", ...args] = settings.sandbox === "auto" ? await insideContainer(inner, place) : inner;
+      const walled = settings.sandbox === "auto";
+      const [file = "/bin/sh", ...args] = walled ? await insideContainer(inner, place) : inner;
+      const ownPlaces = walled && !place.owner;
+      const home = (ownPlaces ? undefined : deps.hostEnv["HOME"]) ?? place.workspace.resolved;
       return {
         file,
         args,
         cwd: place.cwd,
-        env: commandEnvironment({ host: deps.hostEnv, configured: settings.env, home, shell, sandboxed: false }),
+        env: commandEnvironment({
+          host: deps.hostEnv,
+          configured: settings.env,
+          home,
+          shell,
+          sandboxed: false,
+          ...(ownPlaces ? { temporary: place.workspace.resolved } : {}),
+        }),
         confined: false,
       };
     },

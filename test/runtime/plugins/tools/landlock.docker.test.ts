@@ -30,15 +30,21 @@ const PROGRAM = `
     newId: () => "mark",
     logger,
   });
-  const context = { workspacePath: "/srv/cairn/workspace", workspace: "/srv/cairn/workspace", agent: "main" };
+  const ann = home + "/workspaces/main/ann";
+  for (const user of ["ann", "bob"]) mkdirSync(home + "/workspaces/main/" + user, { recursive: true });
+  writeFileSync(home + "/workspaces/main/bob/notes.md", "another user's file");
+  writeFileSync("/srv/cairn/workspace/USER.md", "the owner's file");
+  writeFileSync("/tmp/owner.txt", "a temporary file of the owner's");
+  const [commands, owner] = JSON.parse(process.argv[1]);
+  const workspace = owner ? "/srv/cairn/workspace" : ann;
   const results = [];
-  for (const command of JSON.parse(process.argv[1])) {
-    results.push(await tool.execute({ command }, undefined, context));
+  for (const command of commands) {
+    results.push(await tool.execute({ command }, undefined, { workspace, agent: "main", owner }));
   }
   const { createPromptBuilder } = await import("/opt/cairn/runtime/app/turn/prompt.ts");
   const refused = [];
   const prompts = createPromptBuilder({ logger: { warn: ({ path }) => refused.push(path) } });
-  const prompt = await prompts.build("main", "/srv/cairn/workspace", "2026-01-02");
+  const prompt = await prompts.build("main", "/srv/cairn/workspace", "2026-01-02", "owner");
   console.log(JSON.stringify({ results, prompt, refused }));
 `;
 
@@ -54,7 +60,7 @@ interface Outcome {
   readonly refused: readonly string[];
 }
 
-async function commandsInContainer(...commands: readonly string[]): Promise<Outcome> {
+async function commandsInContainer(owner: boolean, ...commands: readonly string[]): Promise<Outcome> {
   const mount = (folder: string) => ["--volume", `${join(ROOT, folder)}:/opt/cairn/${folder}:ro`];
   const output = await docker(
     ...["run", "--rm", "--user", "1000:0", "--read-only", "--cap-drop", "ALL", "--entrypoint", "node"],
@@ -64,13 +70,14 @@ async function commandsInContainer(...commands: readonly string[]): Promise<Outc
       `${path}:uid=1000,gid=0,mode=0770`,
     ]),
     ...[...mount("runtime"), ...mount("node_modules"), ...mount("package.json")],
-    ...[image, "--no-warnings", "--input-type=module", "--eval", PROGRAM, JSON.stringify(commands)],
+    ...[image, "--no-warnings", "--input-type=module", "--eval", PROGRAM, JSON.stringify([commands, owner])],
   );
   return JSON.parse(output.split("\n").at(-1) ?? "");
 }
 
 it("keep commands from the service's files and processes, and let them work", { timeout: 120_000 }, async () => {
   const { results } = await commandsInContainer(
+    true,
     "cat /var/lib/cairn/node.key",
     "ls /etc/cairn; cat /etc/cairn/.env",
     "cat /srv/cairn/agents/other.md",
@@ -95,7 +102,8 @@ it("keep commands from the service's files and processes, and let them work", { 
 it("keep the service from following links that a command has made", { timeout: 120_000 }, async () => {
   const workspace = "/srv/cairn/workspace";
   const { results, prompt, refused } = await commandsInContainer(
-    "ln -s /etc/cairn/.env CORE.md && ln -s /var/lib/cairn/node.key SOUL.md && ln -s /proc/self/environ USER.md && echo made",
+    true,
+    "ln -s /etc/cairn/.env CORE.md && ln -s /var/lib/cairn/node.key SOUL.md && ln -sf /proc/self/environ USER.md && echo made",
     "ln -s /srv/cairn/agents/other.md TOOLS.md; mkdir notes; ln -s /srv/cairn/agents memory; mkfifo AGENTS.md; echo made",
     "echo text > a && ln a IDENTITY.md; ln -s /dev/zero WORKSPACE.md; truncate -s 10G MEMORY.md; echo made",
     "ln /etc/cairn/.env CAPABILITIES.md || ln -s /etc/cairn/.env CAPABILITIES.md",
@@ -107,4 +115,23 @@ it("keep the service from following links that a command has made", { timeout: 1
   const names = "CORE SOUL IDENTITY USER AGENTS TOOLS WORKSPACE MEMORY CAPABILITIES".split(" ");
   const paths = names.map((name) => `${workspace}/${name}.md`);
   expect(refused.filter((path) => !path.includes("/memory/")).sort()).toEqual(paths.sort());
+});
+
+it("keep another user's commands in that user's workspace", { timeout: 120_000 }, async () => {
+  const { results } = await commandsInContainer(
+    false,
+    'echo mine > notes.md && cat notes.md && pwd && mktemp && echo "$HOME"',
+    "cat ../bob/notes.md",
+    "ls ..",
+    "cat /var/lib/cairn/node.key",
+    "cat /srv/cairn/workspace/USER.md",
+    "echo planted >> /srv/cairn/workspace/AGENTS.md",
+    "cat /tmp/owner.txt",
+    "echo planted > /tmp/planted",
+    "ln -s ../bob/notes.md link; cat link",
+  );
+  const [pwd, ...refused] = results;
+  const ann = "/var/lib/cairn/workspaces/main/ann";
+  expect(pwd?.content).toMatch(new RegExp(`^exit code: 0\\nmine\\n${ann}\\n${ann}/tmp\\.\\w+\\n${ann}$`));
+  for (const one of refused) expect(one.content).toMatch(/^exit code: [1-9][\s\S]*(Permission denied|cannot open)/);
 });

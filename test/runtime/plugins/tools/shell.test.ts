@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -30,6 +30,12 @@ async function setUp(settings: Partial<ShellSettings> = {}, container = false) {
   return {
     place,
     run: (command: string, more: object = {}, signal?: AbortSignal) => call(tool, place, { command, ...more }, signal),
+    /** In a workspace of their own, inside the service's home. */
+    runAs: async (user: string, command: string) => {
+      const workspace = join(place.home, "workspaces", "main", user);
+      await mkdir(workspace, { recursive: true });
+      return call(tool, { workspace }, { command }, undefined, { user, owner: false });
+    },
   };
 }
 
@@ -86,6 +92,12 @@ describe.each(modes)("shell %s", (_, settings) => {
     }
     expect((await run("pwd", { cwd: "file" })).content).toContain("not a directory");
     expect((await run("pwd", { cwd: "missing" })).content).toContain("not a directory");
+  });
+
+  it("works for another user in a workspace inside the service's home", async () => {
+    const { place, runAs } = await setUp(settings);
+    const written = await runAs("ann", "echo hello > notes.md && cat notes.md && pwd");
+    expect(written.content).toBe(`exit code: 0\nhello\n${join(place.home, "workspaces", "main", "ann")}`);
   });
 
   it("closes standard input", async () => {
@@ -280,6 +292,23 @@ describe.runIf(bubblewrapWorks)("the walls of the sandbox", () => {
     expect((await run(`ls ${place.home}; echo ran`)).content).toMatch(/No such file[\s\S]*ran$/);
   });
 
+  it.each([
+    ["hidden", false],
+    ["in a directory that is shown", true],
+  ])("keep users apart whose workspaces are inside the service's home (%s)", async (_, shown) => {
+    const base = await setUp();
+    const { place, runAs } = shown ? await setUp({ readOnlyPaths: ["/tmp"] }) : base;
+    await runAs("bob", "echo what bob said > notes.md");
+    const written = await runAs("ann", `ls -A; ls ..; cat ../bob/notes.md ${place.home}/node.key ${place.base}/.env`);
+    expect(written.content).not.toContain("bob said");
+    expect(written.content).not.toContain(SECRET);
+    for (const path of [`${place.home}/workspaces/main/bob/planted`, `${place.home}/planted`, place.path("planted")]) {
+      await runAs("ann", `mkdir -p ${place.home}/workspaces/main/bob ${place.workspace}; echo planted > ${path}`);
+      expect(await stat(path).catch(() => null)).toBeNull();
+    }
+    expect(await readFile(join(place.home, "workspaces", "main", "bob", "notes.md"), "utf8")).toBe("what bob said\n");
+  });
+
   it("show further directories read-only when they are configured", async () => {
     const { place } = await setUp();
     const { run } = await setUp({ readOnlyPaths: [place.outside] });
@@ -329,8 +358,20 @@ describe("a machine without bubblewrap", () => {
     // The home of this test lies below /tmp, which is therefore not opened.
     expect(content).not.toMatch(new RegExp(`path-beneath:[^ ]*:(?:/tmp|${walls.place.home}) `));
 
+    // Others share no directory with the owner's commands; temporary files go into their workspace.
+    const ann = join(walls.place.home, "workspaces", "main", "ann");
+    const others = (await walls.runAs("ann", 'echo "$TMPDIR"')).content;
+    expect(others).toContain(`--landlock-rule path-beneath::${ann} `);
+    expect(others).not.toMatch(/path-beneath:[^ ]*:\/(?:tmp|dev\/shm|srv\/shared) /);
+
     await writeFile(walls.place.path("deploy.env"), "a secret that walls cannot leave out");
     expect((await walls.run("echo behind")).content).toMatch(/^TOOL_SANDBOX_MISSING.*inside the workspace/);
+  });
+
+  it("refuses commands of others in a container without Landlock", async () => {
+    const { run, runAs } = await setUp({ bubblewrapPaths, setprivPaths: [] }, true);
+    expect((await run("echo ran")).content).toContain("ran");
+    expect((await runAs("ann", "echo ran")).content).toMatch(/^TOOL_SANDBOX_MISSING.*Landlock/);
   });
 
   it.each<{ settings: Partial<ShellSettings>; container: boolean }>([

@@ -50,15 +50,16 @@ export function contextFor(workspace: string, changes: Partial<ToolContext> = {}
   };
 }
 
-/** The result, or the error's code and message as the agent loop would show them. */
+/** The result in the owner's turn, or the error's code and message as the agent loop would show them. */
 export async function call(
   tool: Tool,
   place: { readonly workspace: string },
   args: Readonly<Record<string, unknown>>,
   signal?: AbortSignal,
+  changes: Partial<ToolContext> = {},
 ): Promise<ToolResult> {
   try {
-    return await tool.execute(args, signal, contextFor(place.workspace));
+    return await tool.execute(args, signal, contextFor(place.workspace, { owner: true, ...changes }));
   } catch (error) {
     if (!(error instanceof CairnError)) throw error;
     return { content: `${error.code}: ${error.message}`, isError: true };

@@ -1,0 +1,126 @@
+/** Whose turns a node runs next: the owner's first, then those of the user who has the fewest, within each one's share. */
+
+import { randomUUID } from "node:crypto";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { createAttachmentStore } from "../../../../runtime/app/attachments.ts";
+import { createInbox } from "../../../../runtime/app/turn/inbox.ts";
+import { type ClaimRoom, TurnStore } from "../../../../runtime/app/turn/turn-store.ts";
+import { describeEachDatabase } from "../../../support/databases.ts";
+
+const OWNER = "";
+const FREE: ClaimRoom = { turns: 64, others: { turns: 56, ofOneUser: 16, active: [] } };
+
+/** Who has a share of their own: a token with all the users that it names, or one user. */
+const holderOf = (user: string) => (user.startsWith("token:") ? (user.split("/")[0] ?? "") : user);
+
+function countBy<T>(items: readonly T[], key: (item: T) => string): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const item of items) counts.set(key(item), (counts.get(key(item)) ?? 0) + 1);
+  return counts;
+}
+
+describeEachDatabase("shares of turns", (open) => {
+  /** A queue of its own in the suite's store: one turn for each user that is named, each in a session of its own. */
+  async function queueOf(users: readonly string[], priorities: readonly number[] = []) {
+    const database = await open();
+    const agent = `agent-${randomUUID()}`;
+    const attachments = createAttachmentStore(join(tmpdir(), "cairn-no-attachments"), randomUUID);
+    const inbox = createInbox({ database, attachments, newId: randomUUID });
+    for (const [n, user] of users.entries()) {
+      const address = { channel: "agent", conversation: `s${n}`, user };
+      const message = { address, agent, externalId: `${n}`, text: "hi", owner: user === OWNER };
+      await inbox.accept(message, priorities[n] ?? 0);
+    }
+    const store = new TurnStore({ database, owner: { node: agent, boot: "1" }, leaseMs: 600_000, newId: randomUUID });
+    return { claim: async (room: ClaimRoom) => (await store.claim([agent], room)).map(({ user }) => user) };
+  }
+
+  const others = (active: readonly string[], turns = FREE.others.turns, ofOneUser = FREE.others.ofOneUser) => ({
+    turns,
+    ofOneUser,
+    active: active.map((user) => ({ channel: "agent", user })),
+  });
+
+  it("are the owner's first, however late they come", async () => {
+    const { claim } = await queueOf(["ann", "bob", "ann", OWNER, OWNER], [1]);
+    expect(await claim({ ...FREE, turns: 2 })).toEqual([OWNER, OWNER]);
+    expect((await claim({ ...FREE, turns: 2 })).sort()).toEqual(["ann", "bob"]);
+  });
+
+  it("leave places free that nobody but the owner may have", async () => {
+    const { claim } = await queueOf(["ann", "bob", "cat", "dan", OWNER]);
+    expect((await claim({ turns: 4, others: others([], 2) })).sort()).toEqual([OWNER, "ann", "bob"]);
+    expect(await claim({ turns: 2, others: others(["ann", "bob"], 2) })).toEqual([]);
+    expect(await claim({ turns: 2, others: others(["ann"], 2) })).toEqual(["cat"]);
+  });
+
+  it("are of one token for all the users that it names, and of a user apart from others of the same name elsewhere", async () => {
+    const { claim } = await queueOf(["token:1", "token:1/a", "token:1/b", "token:10/a", "token", "a"]);
+    const claimed = await claim({ turns: 64, others: others([], 64, 1) });
+    expect(claimed.sort()).toEqual(["a", "token", "token:1", "token:10/a"]);
+    const elsewhere = { turns: 64, ofOneUser: 1, active: [{ channel: "telegram", user: "token:1" }] };
+    expect(await claim({ turns: 64, others: elsewhere })).toEqual(["token:1/a"]);
+  });
+
+  it("go to the user who has the fewest, not to the one who came first", async () => {
+    const { claim } = await queueOf([...Array.from({ length: 30 }, () => "greedy"), "late"]);
+    expect(countBy(await claim({ ...FREE, turns: 10 }), String)).toEqual(new Map([["greedy", 9], ["late", 1]]));
+    const users = await queueOf([...Array.from({ length: 30 }, () => "token:1/greedy"), "token:1/late"]);
+    expect(await users.claim({ turns: 1, others: others(["token:1/greedy"]) })).toEqual(["token:1/late"]);
+  });
+
+  it("run a user's own turns in their order, what goes ahead of the queue first", async () => {
+    const { claim } = await queueOf(["ann", "ann", "ann"], [0, 0, 1]);
+    const database = await open();
+    const claimed = async () => {
+      await claim({ ...FREE, turns: 1 });
+      const { rows } = await database.query<{ conversation: string }>(
+        "select i.conversation from turns t join inbox i on i.id = t.inbox_id where t.state = 'running' order by t.lease_until desc limit 1",
+      );
+      return rows[0]?.conversation;
+    };
+    expect([await claimed(), await claimed(), await claimed()]).toEqual(["s2", "s0", "s1"]);
+  });
+
+  it("are fair, whoever waits and whoever runs", async () => {
+    const user = fc.constantFrom(OWNER, "ann", "bob", "token:1", "token:1/a", "token:1/b", "token:2/a");
+    const stranger = user.filter((name) => name !== OWNER);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(user, { maxLength: 14 }),
+        fc.array(stranger, { maxLength: 8 }),
+        fc.record({ turns: fc.integer({ min: 1, max: 12 }), all: fc.nat(10), each: fc.integer({ min: 1, max: 5 }) }),
+        async (queued, active, room) => {
+          const { claim } = await queueOf(queued);
+          const claimed = await claim({ turns: room.turns, others: others(active, room.all, room.each) });
+          const strangers = claimed.filter((name) => name !== OWNER);
+          const waiting = [...queued];
+          for (const name of claimed) waiting.splice(waiting.indexOf(name), 1);
+          const before = countBy(active, holderOf);
+          const after = countBy([...active, ...strangers], holderOf);
+
+          // No more than there is room for: in all, for others, for each of them.
+          expect(claimed.length).toBeLessThanOrEqual(room.turns);
+          if (strangers.length > 0) expect(active.length + strangers.length).toBeLessThanOrEqual(room.all);
+          for (const holder of strangers.map(holderOf)) expect(after.get(holder)).toBeLessThanOrEqual(room.each);
+          // The owner waits only where the node is full, and then no other turn was taken.
+          if (waiting.includes(OWNER)) expect([claimed.length, strangers.length]).toEqual([room.turns, 0]);
+          // Nothing is left idle: who waits has no share left, or there is no place.
+          const full = claimed.length === room.turns || active.length + strangers.length >= room.all;
+          const eligible = waiting.filter((name) => name !== OWNER && (after.get(holderOf(name)) ?? 0) < room.each);
+          if (!full) expect(eligible).toEqual([]);
+          // Who got a turn has not more than who waits would have with one.
+          for (const waits of eligible.map(holderOf)) {
+            for (const [holder, count] of after) {
+              if (count > (before.get(holder) ?? 0)) expect(count).toBeLessThanOrEqual((after.get(waits) ?? 0) + 1);
+            }
+          }
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+});
