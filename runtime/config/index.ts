@@ -40,4 +40,5 @@ export {
   type Secret,
   type SecretsFile,
 } from "./secrets-file.ts";
+export { type AgentGrant, type TokenGrant, tokenGrants } from "./token-grants.ts";
 export { type ToolSynth, type ToolSynthEndpoint, toolSynth } from "./tool-synth.ts";

@@ -1,9 +1,11 @@
 import { Args, Flags } from "@oclif/core";
+import type { TokenGrant } from "../../../runtime/config/index.ts";
 import { BaseCommand } from "../../base-command.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import type { Mark } from "../../output/terminal.ts";
+import { BUILT_IN } from "../../plugins/built-in.ts";
 import { withNode } from "../../service/connect.ts";
-import { findDeployment } from "../../service/deployment.ts";
+import { type Deployment, findDeployment, inspectWithoutSecrets } from "../../service/deployment.ts";
 
 const SCOPES = ["capture", "memory", "agent", "admin"] as const;
 
@@ -13,13 +15,15 @@ export interface TokenCreateResult {
   readonly scopes: readonly string[];
   /** Shown this once. */
   readonly token: string;
+  /** What it may do with the configuration as it is now; empty where that cannot be read. */
+  readonly grants: readonly TokenGrant[];
 }
 
 export default class TokenCreate extends BaseCommand<TokenCreateResult> {
   static override description =
     "Create a token for the node's HTTP interface\n\n" +
     "Scopes: capture (write transcripts), memory (search and read), agent (talk to agents), admin (everything else). The " +
-    "token is printed this once; only its hash is kept.";
+    "token is printed this once; only its hash is kept. What it may do with the configuration as it is goes to standard error.";
 
   static override examples = [
     "<%= config.bin %> token create laptop-capture --scope capture",
@@ -43,13 +47,33 @@ export default class TokenCreate extends BaseCommand<TokenCreateResult> {
   protected async work({ signal }: Interruption): Promise<TokenCreateResult> {
     const { args, flags } = await this.parse(TokenCreate);
     const scopes = [...new Set(flags.scope)];
-    return withNode(findDeployment(flags), signal, async (client) => {
+    const deployment = findDeployment(flags);
+    const grants = await grantsOf(deployment, scopes, signal);
+    return withNode(deployment, signal, async (client) => {
       const { id, token } = await client.createToken(args.name, scopes, { signal });
-      return { id, name: args.name, scopes, token };
+      if (!this.jsonEnabled() && grants.length > 0) await this.note(renderGrants(grants));
+      return { id, name: args.name, scopes, token, grants };
     });
   }
 
   protected render({ token }: TokenCreateResult, _mark: Mark): string {
     return token;
   }
+}
+
+async function grantsOf(deployment: Deployment, scopes: readonly string[], signal: AbortSignal): Promise<TokenGrant[]> {
+  const { tokenGrants } = await import("../../../runtime/config/index.ts");
+  const inspection = await inspectWithoutSecrets(deployment, signal).catch(() => null);
+  if (!inspection?.loaded) return [];
+  const { config, env } = inspection.loaded;
+  const tools = BUILT_IN.flatMap(({ kind, name }) => (kind === "tool" ? [name] : []));
+  return tokenGrants({ config, scopes, tools, memoryWrite: env["SERVICE_MCP_ENABLE_MEMORY_WRITE"] === "1" });
+}
+
+function renderGrants(grants: readonly TokenGrant[]): string {
+  const lines = grants.flatMap(({ scope, allows }) => [
+    scope === "any" ? "As every token, it may" : `With the scope ${scope} it may`,
+    ...allows.map((sentence) => `  - ${sentence}`),
+  ]);
+  return lines.join("\n");
 }

@@ -126,6 +126,24 @@ export const NODE_SCHEMAS = {
     name: z.string(),
     scopes: z.array(z.string()),
     token: z.string().describe("Shown this once"),
+    grants: z
+      .array(
+        z.strictObject({
+          scope: z.string().describe("`any` holds for every token"),
+          allows: z.array(z.string()),
+          agents: z
+            .array(
+              z.strictObject({
+                agent: z.string(),
+                tools: z.array(z.string()),
+                commands: z.enum(["sandbox", "unconfined"]).nullable(),
+                network: z.boolean().nullable(),
+              }),
+            )
+            .optional(),
+        }),
+      )
+      .describe("What it may do with the configuration as it is now; empty where that cannot be read"),
   }),
   "token-revoke": z.strictObject({ id: z.string(), revoked: z.literal(true) }),
   "service-install": service,

@@ -63,6 +63,9 @@ export function toolsOf(agent: Agent, speaker: Pick<Speaker, "owner">): Readonly
  */
 export function workspaceOf(agent: Agent, { channel, user, owner }: Speaker): string {
   if (owner) return agent.workspace;
-  const name = createHash("sha256").update(JSON.stringify([channel, user])).digest("hex").slice(0, 32);
+  const name = createHash("sha256")
+    .update(JSON.stringify([channel, user]))
+    .digest("hex")
+    .slice(0, 32);
   return join(agent.workspacesOfOthers, name);
 }

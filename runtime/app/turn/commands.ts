@@ -113,7 +113,10 @@ export function createCommands(deps: CommandsDeps): Commands {
       return { text: `The model is ${current}.`, data: { model: current } };
     }
     if (!request.owner)
-      throw new RuntimeError("RUNTIME_FORBIDDEN", "Only the owner chooses the model; /model alone says which one it is.");
+      throw new RuntimeError(
+        "RUNTIME_FORBIDDEN",
+        "Only the owner chooses the model; /model alone says which one it is.",
+      );
     if (wanted === "default") {
       await conversations.changeSettings(key, ({ model: _model, ...rest }) => rest);
     } else {

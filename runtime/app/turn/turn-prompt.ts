@@ -163,7 +163,11 @@ function chatOptions(
   return {
     system,
     context,
-    tools: [...toolsOf(agent, turn).values()].map(({ name, description, parameters }) => ({ name, description, parameters })),
+    tools: [...toolsOf(agent, turn).values()].map(({ name, description, parameters }) => ({
+      name,
+      description,
+      parameters,
+    })),
     thinking,
     ...(agent.temperature === undefined ? {} : { temperature: agent.temperature }),
     caller: { agent: agent.name, sessionKey, user, channel, owner },

@@ -122,6 +122,17 @@ export function checkTools({ config }: CheckInput): Findings {
       `a reference such as \${${search.backend.toUpperCase()}_API_KEY}`,
     );
   }
+  const shell = config.tools?.shell;
+  for (const [name, agent] of Object.entries(config.agents ?? {})) {
+    const path = ["agents", name, "tools", "others", "include"];
+    for (const tool of agent.tools.others.include ?? []) {
+      if (agent.tools.exclude.includes(tool) || agent.tools.include?.includes(tool) === false) {
+        found.warn(path, `the agent does not have ${tool} itself: others do not get it either`);
+      } else if (tool === "shell" && shell?.enabled && shell.sandbox === "none") {
+        found.warn(path, "tools.shell.sandbox is none: commands of others can read and change the owner's files");
+      }
+    }
+  }
   for (const [id, server] of Object.entries(config.mcp?.servers ?? {})) {
     if (!server.enabled || (server.command === undefined) !== (server.url === undefined)) continue;
     const both = server.command !== undefined;

@@ -55,7 +55,7 @@ const agent = section({
       include: list(text())
         .optional()
         .describe(
-          `Only these of the above in turns that are not the owner's; \`${TOOLS_OF_OTHERS.join("\` and \`")}\` when absent.`,
+          `Only these of the above in turns that are not the owner's; \`${TOOLS_OF_OTHERS.join("` and `")}\` when absent.`,
         ),
       exclude: list(text()).default([]).describe("Not these tools in turns that are not the owner's."),
     }).prefault({}),

@@ -71,7 +71,12 @@ describeEachDatabase("tokens", (open) => {
     const name = uniqueName();
     const { id, token } = await tokens.create(name, ["capture", "memory"]);
     expect(token).toMatch(/^cairn_[\w-]{43}$/);
-    expect(await tokens.authenticate(token)).toEqual({ id, name, scopes: new Set(["capture", "memory"]), owner: false });
+    expect(await tokens.authenticate(token)).toEqual({
+      id,
+      name,
+      scopes: new Set(["capture", "memory"]),
+      owner: false,
+    });
     const { rows } = await database.query("select * from api_tokens where id = $1", [id]);
     expect(JSON.stringify(rows)).not.toContain(token.slice("cairn_".length));
     const listed = (await tokens.list()).find((one) => one.id === id);

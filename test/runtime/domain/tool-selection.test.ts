@@ -33,14 +33,19 @@ it("takes names literally and reports the unknown ones once", () => {
 
 describe("tools of others", () => {
   const all = ["file_read", "shell", "memory_search", "memory_browse"].map((name) => ({ name }));
-  const given = (selection?: AgentToolSelection) => selectAgentTools(all, selection).others.tools.map(({ name }) => name);
+  const given = (selection?: AgentToolSelection) =>
+    selectAgentTools(all, selection).others.tools.map(({ name }) => name);
 
   it.each<[string, AgentToolSelection | undefined, string[]]>([
     ["nothing", undefined, ["memory_search", "memory_browse"]],
     ["tools of the owner", { include: ["file_read", "shell", "memory_search"] }, ["memory_search"]],
     ["no tools of others", { others: { include: [] } }, []],
     ["some", { others: { include: ["shell", "file_read"] } }, ["file_read", "shell"]],
-    ["some that the owner's turns lack", { exclude: ["shell"], others: { include: ["shell", "file_read"] } }, ["file_read"]],
+    [
+      "some that the owner's turns lack",
+      { exclude: ["shell"], others: { include: ["shell", "file_read"] } },
+      ["file_read"],
+    ],
     ["what others do not get", { others: { exclude: ["memory_browse"] } }, ["memory_search"]],
   ])("are the memory's unless more is given: %s", (_, selection, expected) => {
     expect(given(selection)).toEqual(expected);

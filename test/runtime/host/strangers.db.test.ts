@@ -3,7 +3,7 @@
  * that there is: it asks for whatever harms most, whoever speaks.
  */
 
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Database } from "../../../runtime/contracts/database.ts";
@@ -66,7 +66,7 @@ const untouched = async (workspace: string) => {
 
 describe.each(STORES)("a stranger's turn (%s)", (store) => {
   test("reads, writes and runs nothing of the owner's, whatever the model asks for", async () => {
-    const { workspace, token, say, model } = await node(store, WORST);
+    const { home, workspace, token, say, model } = await node(store, WORST);
     await say(`@remember: ${PRIVATE}`);
     const stranger = await token("website", "agent");
     for (const more of [{}, { user: "ann" }, { user: "owner" }, { user: "" }]) {
@@ -75,6 +75,7 @@ describe.each(STORES)("a stranger's turn (%s)", (store) => {
       if (answer !== "RUNTIME_INVALID_REQUEST") expect(answer).toContain("TOOL_UNKNOWN");
     }
     await untouched(workspace);
+    expect(await readdir(home)).not.toContain("workspaces");
     const asked = model.requests.filter(({ lastUser }) => !lastUser.startsWith("@"));
     expect(asked.length).toBeGreaterThan(2);
     for (const request of asked) {
@@ -84,12 +85,21 @@ describe.each(STORES)("a stranger's turn (%s)", (store) => {
     }
   });
 
-  test("does not change what the owner's next turn is told", async () => {
-    const { token, say, model } = await node(store, WORST, {
+  test("with tools has a workspace of its own, and changes nothing of what the owner's next turn is told", async () => {
+    const { home, workspace, token, say, model } = await node(store, WORST, {
       tools: { others: { include: ["file_read", "file_write", "file_edit", "shell"] } },
     });
     const { token: stranger } = await token("website", "agent");
-    await say("Do your worst.", stranger);
+    expect(await say("Do your worst.", stranger)).not.toContain("floorboard");
+    const workspaces = join(home, "workspaces", "main");
+    const [first = ""] = await readdir(workspaces);
+    expect((await stat(join(workspaces, first))).mode & 0o777).toBe(0o700);
+    expect(await readdir(join(workspaces, first))).toEqual(expect.arrayContaining(["AGENTS.md", "planted.md"]));
+    await writeFile(join(workspaces, first, "USER.md"), "the first user's own");
+    expect(await say("Do your worst.", stranger)).toContain("the first user's own");
+    expect(await say("Do your worst.", stranger, { user: "ann" })).not.toContain("the first user's own");
+    expect(await readdir(workspaces)).toHaveLength(2);
+    await untouched(workspace);
     await say("@hello");
     const last = model.requests.at(-1);
     expect(last?.system).not.toContain(PLANTED);
@@ -125,13 +135,13 @@ describe.each(STORES)("a stranger's turn (%s)", (store) => {
     const { body } = await call("/api/agents/main/messages", { session: "s", text: PRIVATE }, first.token);
     const turn = `/api/agents/main/turns/${body.result.turn_id}`;
     expect((await call(turn, undefined, first.token)).status).toBe(200);
-    expect(await say("What did I say?", first.token, { session: "t" })).toContain("floorboard");
+    expect(await say("What did I say?", first.token, { session: "t" })).toContain("under the third");
     expect((await call(`/api/admin/tokens/${first.id}`, undefined, undefined, "DELETE")).status).toBe(200);
 
     const second = await token("website", "agent");
     expect((await call(turn, undefined, second.token)).status).toBe(404);
-    expect(await say("What did I say?", second.token)).not.toContain("floorboard");
-    expect(await say("What did I say?", second.token, { session: "u" })).not.toContain("floorboard");
+    expect(await say("What did I say?", second.token)).not.toContain("under the third");
+    expect(await say("What did I say?", second.token, { session: "u" })).not.toContain("under the third");
   });
 });
 

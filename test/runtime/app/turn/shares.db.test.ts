@@ -67,7 +67,12 @@ describeEachDatabase("shares of turns", (open) => {
 
   it("go to the user who has the fewest, not to the one who came first", async () => {
     const { claim } = await queueOf([...Array.from({ length: 30 }, () => "greedy"), "late"]);
-    expect(countBy(await claim({ ...FREE, turns: 10 }), String)).toEqual(new Map([["greedy", 9], ["late", 1]]));
+    expect(countBy(await claim({ ...FREE, turns: 10 }), String)).toEqual(
+      new Map([
+        ["greedy", 9],
+        ["late", 1],
+      ]),
+    );
     const users = await queueOf([...Array.from({ length: 30 }, () => "token:1/greedy"), "token:1/late"]);
     expect(await users.claim({ turns: 1, others: others(["token:1/greedy"]) })).toEqual(["token:1/late"]);
   });
@@ -97,7 +102,7 @@ describeEachDatabase("shares of turns", (open) => {
           const { claim } = await queueOf(queued);
           const claimed = await claim({ turns: room.turns, others: others(active, room.all, room.each) });
           const strangers = claimed.filter((name) => name !== OWNER);
-          const waiting = [...queued];
+          const waiting: string[] = [...queued];
           for (const name of claimed) waiting.splice(waiting.indexOf(name), 1);
           const before = countBy(active, holderOf);
           const after = countBy([...active, ...strangers], holderOf);

@@ -1,0 +1,99 @@
+/** What a token may do on a configuration, scope by scope: shown to whoever makes one. Pure. */
+import { selectAgentTools } from "../domain/tool-selection.ts";
+import type { Config } from "./config.ts";
+
+export interface TokenGrant {
+  /** `any` holds for every token. */
+  readonly scope: string;
+  /** Sentences without a full stop. */
+  readonly allows: readonly string[];
+  /** With the scope `agent`: what turns of the token get of each agent. */
+  readonly agents?: readonly AgentGrant[];
+}
+
+export interface AgentGrant {
+  readonly agent: string;
+  readonly tools: readonly string[];
+  /** Where commands run; null without the tool `shell`. */
+  readonly commands: "sandbox" | "unconfined" | null;
+  /** Whether commands reach the network; null without the tool `shell`. */
+  readonly network: boolean | null;
+}
+
+export interface TokenGrantsInput {
+  readonly config: Pick<Config, "agents" | "tools">;
+  readonly scopes: readonly string[];
+  /** Names of the tools that the service has. */
+  readonly tools: readonly string[];
+  /** Whether the memory's write tools are there. */
+  readonly memoryWrite: boolean;
+}
+
+/** Tools that need no workspace: they see the conversations of the turn's own user. */
+const MEMORY_TOOLS: readonly string[] = ["memory_search", "memory_browse"];
+
+export function tokenGrants(input: TokenGrantsInput): TokenGrant[] {
+  const grants: Readonly<Record<string, () => TokenGrant>> = {
+    capture: () => ({
+      scope: "capture",
+      allows: [
+        "store sessions under any agent's name, except in the conversations of this node's agents",
+        "read nothing of what is stored",
+      ],
+    }),
+    memory: () => ({
+      scope: "memory",
+      allows: [
+        "search and read every conversation of every user, the owner's too",
+        ...(input.memoryWrite ? ["write messages with memory_append and memory_ingest_session"] : []),
+      ],
+    }),
+    agent: () => agentGrant(input),
+    admin: () => ({
+      scope: "admin",
+      allows: [
+        "read, replace and export the whole memory, make and revoke tokens, and stop the node from taking messages",
+        "as much as the owner's token, in the end: keep it like that one",
+      ],
+    }),
+  };
+  const named = input.scopes.flatMap((scope) => (Object.hasOwn(grants, scope) ? [grants[scope]?.()] : []));
+  const any: TokenGrant = { scope: "any", allows: ["read /health, /metrics and /api/mesh"] };
+  return [...named.filter((grant) => grant !== undefined), any];
+}
+
+function agentGrant({ config: { agents, tools }, tools: all }: TokenGrantsInput): TokenGrant {
+  const switches: Readonly<Record<string, { readonly enabled: boolean } | undefined>> = tools;
+  const enabled = all.filter((name) => switches[name]?.enabled !== false).map((name) => ({ name }));
+  const granted = Object.entries(agents).map(([agent, settings]): AgentGrant => {
+    const given = selectAgentTools(enabled, settings.tools).others.tools.map(({ name }) => name);
+    const shell = given.includes("shell");
+    return {
+      agent,
+      tools: given,
+      commands: shell ? (tools.shell.sandbox === "none" ? "unconfined" : "sandbox") : null,
+      network: shell ? tools.shell.sandbox === "none" || tools.shell.network : null,
+    };
+  });
+  return {
+    scope: "agent",
+    allows: [
+      "talk to the agents as users of its own, never as the owner; it sees their conversations alone",
+      ...granted.map(describe),
+    ],
+    agents: granted,
+  };
+}
+
+function describe({ agent, tools, commands, network }: AgentGrant): string {
+  const files = tools.some((tool) => !MEMORY_TOOLS.includes(tool));
+  const parts = [
+    tools.length === 0 ? "no tools" : tools.join(", "),
+    ...(files ? ["each user in a workspace of its own"] : []),
+    ...(commands === "sandbox" ? [`commands in the sandbox, ${network ? "with" : "without"} the network`] : []),
+    ...(commands === "unconfined"
+      ? ["commands WITHOUT a sandbox: they read and change what the service's user can, the owner's files too"]
+      : []),
+  ];
+  return `${agent}: ${parts.join("; ")}`;
+}
