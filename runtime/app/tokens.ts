@@ -171,7 +171,7 @@ class KnownTokens {
 
 async function load(database: Pick<Database, "query">): Promise<Snapshot> {
   const { rows } = await database.query<{ id: string; name: string; hash: string; scopes: readonly string[] }>(
-    "select id, name, hash, scopes from api_tokens where revoked_at is null",
+    "select name, hash, scopes, id from api_tokens where revoked_at is null",
   );
   return new Map(
     rows.map(({ id, name, hash, scopes }) => [hash, { id, name, scopes: new Set(scopesOf(scopes)), owner: false }]),
