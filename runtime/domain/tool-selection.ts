@@ -46,7 +46,7 @@ export function selectTools<T extends { readonly name: string }>(
   return { tools, unknown };
 }
 
-/** Both sets of an agent. The defaults of others are no names that somebody wrote: where they are missing is not reported. */
+/** Both sets of an agent. Names that are missing are reported where they were written; those of the default are not. */
 export function selectAgentTools<T extends { readonly name: string }>(
   available: readonly T[],
   { others = {}, ...selection }: AgentToolSelection = {},

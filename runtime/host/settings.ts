@@ -14,7 +14,7 @@ import type { ShellSettings } from "../plugins/tools/index.ts";
 
 const CONTEXT_TOKENS = 4_000;
 const MAX_ACTIVE_TURNS = 64;
-/** An eighth of the node is always free for the owner, and nobody else gets more than a quarter. */
+/** An eighth of the node is always free for the owner; another user gets a quarter of it at most. */
 const MAX_TURNS_OF_OTHERS = 56;
 const MAX_TURNS_OF_ONE_USER = 16;
 

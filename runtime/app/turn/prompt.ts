@@ -34,7 +34,7 @@ const MAX_FILE_BYTES = 3 * MAX_FILE_CHARACTERS + 8_192;
 
 const NOTES_FOLDER = "memory";
 
-/** What is written there is about the owner: it is in no prompt of a turn that is somebody else's. */
+/** What is written there is about the owner: left out of the prompts of other users' turns. */
 const PRIVATE_FILES: ReadonlySet<string> = new Set(["USER.md", "MEMORY.md"]);
 
 /** Whose turn the prompt is for. */

@@ -34,7 +34,7 @@ export interface TurnOwner {
 
 /** How many turns a node has room for. */
 export interface ClaimRoom {
-  /** Of anybody. */
+  /** Of all users, the owner included. */
   readonly turns: number;
   /** Turns that are not the owner's, with those that run already. */
   readonly others: {

@@ -1,6 +1,6 @@
 /**
  * What a token of scope `agent` gets of a node: its own conversations, and nothing of the owner's. The model is the worst
- * that there is: it asks for whatever harms most, whoever speaks.
+ * that there is: it asks for what harms most, in every turn.
  */
 
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";

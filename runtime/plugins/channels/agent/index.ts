@@ -93,7 +93,7 @@ function identify({ user, caller }: Sender, ownerId: string | undefined): { owne
   return { owner: false, user };
 }
 
-/** A token's own user, by its id: whoever gets the name of a revoked token later is another user. No id holds a slash. */
+/** A token's own user, by its id: a later token with the name of a revoked one is another user. No id holds a slash. */
 function own(caller: AgentCaller): string {
   return `token:${caller.id}`;
 }

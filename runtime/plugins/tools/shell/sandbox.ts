@@ -22,7 +22,7 @@ export interface CommandPlace {
   readonly workspace: { readonly named: string; readonly resolved: string };
   /** Working directory, resolved, inside the workspace. */
   readonly cwd: string;
-  /** Whether it is a command of the owner's turn: others share no directory with anybody. */
+  /** Whether it is a command of the owner's turn: other users' commands share no directory. */
   readonly owner: boolean;
 }
 
@@ -86,7 +86,7 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
       return found;
     });
     const landlock = await walls;
-    if (landlock === null && !place.owner) throw missing("others than the owner need Landlock here");
+    if (landlock === null && !place.owner) throw missing("commands of other users than the owner need Landlock in a container");
     if (landlock === null) return inner;
     const readable = ["/proc", ...SYSTEM_DIRECTORIES, ...SYSTEM_FILES, ...settings.readOnlyPaths];
     const [workspace, ...others] = await openPaths([

@@ -50,7 +50,7 @@ describeEachDatabase("shares of turns", (open) => {
     expect((await claim({ ...FREE, turns: 2 })).sort()).toEqual(["ann", "bob"]);
   });
 
-  it("leave places free that nobody but the owner may have", async () => {
+  it("leave places free for the owner alone", async () => {
     const { claim } = await queueOf(["ann", "bob", "cat", "dan", OWNER]);
     expect((await claim({ turns: 4, others: others([], 2) })).sort()).toEqual([OWNER, "ann", "bob"]);
     expect(await claim({ turns: 2, others: others(["ann", "bob"], 2) })).toEqual([]);
@@ -90,7 +90,7 @@ describeEachDatabase("shares of turns", (open) => {
     expect([await claimed(), await claimed(), await claimed()]).toEqual(["s2", "s0", "s1"]);
   });
 
-  it("are fair, whoever waits and whoever runs", async () => {
+  it("are fair, for any queue and any running turns", async () => {
     const user = fc.constantFrom(OWNER, "ann", "bob", "token:1", "token:1/a", "token:1/b", "token:2/a");
     const stranger = user.filter((name) => name !== OWNER);
     await fc.assert(
@@ -113,11 +113,11 @@ describeEachDatabase("shares of turns", (open) => {
           for (const holder of strangers.map(holderOf)) expect(after.get(holder)).toBeLessThanOrEqual(room.each);
           // The owner waits only where the node is full, and then no other turn was taken.
           if (waiting.includes(OWNER)) expect([claimed.length, strangers.length]).toEqual([room.turns, 0]);
-          // Nothing is left idle: who waits has no share left, or there is no place.
+          // Nothing is left idle: a user that waits has no share left, or there is no place.
           const full = claimed.length === room.turns || active.length + strangers.length >= room.all;
           const eligible = waiting.filter((name) => name !== OWNER && (after.get(holderOf(name)) ?? 0) < room.each);
           if (!full) expect(eligible).toEqual([]);
-          // Who got a turn has not more than who waits would have with one.
+          // A user that got a turn has not more than one that waits would have with it.
           for (const waits of eligible.map(holderOf)) {
             for (const [holder, count] of after) {
               if (count > (before.get(holder) ?? 0)) expect(count).toBeLessThanOrEqual((after.get(waits) ?? 0) + 1);
