@@ -53,6 +53,7 @@ export async function composedNode({ store, config, workspace = {} }: ComposedNo
     boot: "test",
     log: { logger: pino({ level: "silent" }), close: async () => undefined },
     redact: (text) => text,
+    redactValues: (text) => text,
     hide: () => undefined,
     maintenance: false,
   });

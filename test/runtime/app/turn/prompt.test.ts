@@ -16,7 +16,7 @@ const NAMES = [
 function builder() {
   const warnings: { path?: string; reason?: string }[] = [];
   const prompts = createPromptBuilder({ logger: { warn: (fields) => void warnings.push(fields as object) } });
-  return { warnings, build: (workspace: string) => prompts.build("main", workspace, TODAY) };
+  return { warnings, build: (workspace: string) => prompts.build("main", workspace, TODAY, "owner") };
 }
 
 async function write(workspace: string, name: string, text: string): Promise<void> {
