@@ -122,7 +122,14 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   });
   const { jobs, writer, memory, queues, workers } = memoryParts;
   const attachments = createAttachmentStore(paths.attachments, newId);
-  const archives = createArchives({ database, writer, attachments: paths.attachments, clock, version });
+  const archives = createArchives({
+    database,
+    writer,
+    agents: new Set(Object.keys(config.agents)),
+    attachments: paths.attachments,
+    clock,
+    version,
+  });
 
   // Agents: providers, tools, hooks.
   const { home: homeDirectory } = loaded;

@@ -119,6 +119,25 @@ export interface Tokens {
 
 export interface RestoreReport {
   readonly counts: Readonly<Record<string, number>>;
+  /** Tokens of the HTTP interface that the archive holds: what became of them. */
+  readonly tokens: {
+    readonly left_out: number;
+    readonly restored: readonly {
+      readonly name: string;
+      readonly scopes: readonly Scope[];
+      readonly revoked: boolean;
+    }[];
+  };
+}
+
+export interface RestoreOptions {
+  /** Also the tokens, with what they may do; default none of them. One that is revoked, here or there, stays revoked. */
+  readonly withTokens?: boolean;
+}
+
+export interface ImportOptions {
+  /** Also into the sessions in which this service's own agents have their turns; default none of them. */
+  readonly turnSessions?: boolean;
 }
 
 /** Backup and restore as one archive that either backend reads; see app/archive for its format. */
@@ -126,11 +145,14 @@ export interface Archives {
   /** The archive's bytes, from one consistent snapshot. */
   backup(signal?: AbortSignal): AsyncIterable<Uint8Array>;
   /** MEMORY_STORE_NOT_EMPTY unless the store is empty, MEMORY_ARCHIVE_INVALID when hashes or counts do not match: all or nothing. */
-  restore(archive: AsyncIterable<Uint8Array>): Promise<RestoreReport>;
+  restore(archive: AsyncIterable<Uint8Array>, options?: RestoreOptions): Promise<RestoreReport>;
   /** One JSON line a message, oldest first. */
   exportJsonl(signal?: AbortSignal): AsyncIterable<Uint8Array>;
   /** Lines of export, through the writer: existing event ids are skipped. */
-  importJsonl(lines: AsyncIterable<Uint8Array>): Promise<{ readonly imported: number; readonly skipped: number }>;
+  importJsonl(
+    lines: AsyncIterable<Uint8Array>,
+    options?: ImportOptions,
+  ): Promise<{ readonly imported: number; readonly skipped: number }>;
 }
 
 export interface Lifecycle {

@@ -14,6 +14,7 @@ import type {
   Health,
   MessageRequest,
   QueueStatus,
+  RestoreReport,
   RetryResult,
   SendOptions,
   TokenRecord,
@@ -79,8 +80,8 @@ export interface Client {
   backup(options?: { signal?: AbortSignal }): AsyncGenerator<Uint8Array>;
   restore(
     archive: AsyncIterable<Uint8Array>,
-    options?: { signal?: AbortSignal },
-  ): Promise<{ readonly counts: Readonly<Record<string, number>> }>;
+    options?: { signal?: AbortSignal; tokens?: boolean },
+  ): Promise<RestoreReport>;
   exportJsonl(options?: { signal?: AbortSignal }): AsyncGenerator<Uint8Array>;
   importJsonl(
     lines: AsyncIterable<Uint8Array>,
@@ -249,9 +250,10 @@ function adminCalls(connection: Connection) {
     },
     backup: download("/api/admin/memory/backup"),
     exportJsonl: download("/api/admin/memory/export"),
-    restore: (archive: AsyncIterable<Uint8Array>, given: { signal?: AbortSignal } = {}) =>
-      upload<{ counts: Record<string, number> }>(
-        "/api/admin/memory/restore",
+    /** With `tokens` also those of the archive; the report says what became of them. */
+    restore: (archive: AsyncIterable<Uint8Array>, given: { signal?: AbortSignal; tokens?: boolean } = {}) =>
+      upload<RestoreReport>(
+        `/api/admin/memory/restore${given.tokens ? "?tokens=true" : ""}`,
         "application/octet-stream",
         archive,
         given.signal,

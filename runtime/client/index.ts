@@ -22,6 +22,7 @@ export type {
   Health,
   MessageRequest,
   QueueStatus,
+  RestoreReport,
   RetryResult,
   SendOptions,
   TokenRecord,

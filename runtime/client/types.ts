@@ -52,6 +52,19 @@ export interface TokenRecord {
   readonly revoked_at: string | null;
 }
 
+export interface RestoreReport {
+  /** Restored records, by kind. */
+  readonly counts: Readonly<Record<string, number>>;
+  readonly tokens: {
+    readonly left_out: number;
+    readonly restored: readonly {
+      readonly name: string;
+      readonly scopes: readonly string[];
+      readonly revoked: boolean;
+    }[];
+  };
+}
+
 export interface QueueStatus {
   readonly queue: string;
   readonly waiting: number;

@@ -4,7 +4,7 @@ import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import { SCOPES, type Scope } from "../app/api.ts";
 import { RuntimeError } from "../contracts/errors.ts";
-import { callerOf } from "./auth.ts";
+import { assertOwner, callerOf } from "./auth.ts";
 import { clientGone } from "./connections.ts";
 import type { RouteDeps, Server } from "./deps.ts";
 import { errorSchema, nameSchema, ok, oneOf, success } from "./schemas.ts";
@@ -29,6 +29,14 @@ const tokenSchema = z.object({
   scopes: z.array(z.enum(SCOPES)),
   created_at: z.string(),
   revoked_at: z.string().nullable(),
+});
+
+const restoredSchema = z.object({
+  counts: z.record(z.string(), z.number()),
+  tokens: z.object({
+    left_out: z.number(),
+    restored: z.array(z.object({ name: z.string(), scopes: z.array(z.enum(SCOPES)), revoked: z.boolean() })),
+  }),
 });
 
 /** A stream by the time it is looked at: there is nothing to validate, only to describe. */
@@ -149,7 +157,7 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
   server.get(
     "/api/admin/memory/backup",
     {
-      config: { access: "admin" },
+      config: { access: ["admin", "memory"] },
       schema: {
         tags: ["admin"],
         summary: "The whole memory as one archive; a connection that is cut means that it is not complete",
@@ -162,7 +170,7 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
   server.get(
     "/api/admin/memory/export",
     {
-      config: { access: "admin" },
+      config: { access: ["admin", "memory"] },
       schema: {
         tags: ["admin"],
         summary: "The messages as JSON lines, oldest first",
@@ -178,15 +186,22 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
       config: { access: "admin" },
       schema: {
         tags: ["admin"],
-        summary: "Restore an archive into an empty store, all or nothing",
+        summary: "Restore an archive into an empty store, all or nothing; for the owner's token",
+        description: "An archive fills every agent's own conversations, and may bring tokens along.",
         consumes: [ARCHIVE],
+        querystring: z.strictObject({
+          tokens: z.enum(["true", "false"]).optional().describe("Restore the archive's tokens too; default false."),
+        }),
         body: uploadSchema,
-        response: { 200: success(z.object({ counts: z.record(z.string(), z.number()) })), 409: errorSchema },
+        response: { 200: success(restoredSchema), 409: errorSchema },
       },
     },
     async (request, reply) => {
-      const { counts } = await archives.restore(uploadOf(request, reply, limits.stallMs));
-      return ok({ counts: { ...counts } });
+      assertOwner(request, "restores a memory");
+      const withTokens = request.query.tokens === "true";
+      const { counts, tokens } = await archives.restore(uploadOf(request, reply, limits.stallMs), { withTokens });
+      const restored = tokens.restored.map((token) => ({ ...token, scopes: [...token.scopes] }));
+      return ok({ counts: { ...counts }, tokens: { left_out: tokens.left_out, restored } });
     },
   );
 
@@ -197,12 +212,17 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
       schema: {
         tags: ["admin"],
         summary: "Import the lines of an export; messages that are there already are skipped",
+        description:
+          "Lines of sessions in which this service's agents have their turns are for the owner's token alone.",
         consumes: [LINES],
         body: uploadSchema,
         response: { 200: success(z.object({ imported: z.number(), skipped: z.number() })) },
       },
     },
-    async (request, reply) => ok(await archives.importJsonl(uploadOf(request, reply, limits.stallMs))),
+    async (request, reply) => {
+      const { owner } = callerOf(request);
+      return ok(await archives.importJsonl(uploadOf(request, reply, limits.stallMs), { turnSessions: owner }));
+    },
   );
 }
 

@@ -9,8 +9,8 @@ import type { Principal, Scope, Tokens } from "../app/api.ts";
 import { RuntimeError } from "../contracts/errors.ts";
 import type { Server } from "./deps.ts";
 
-/** `public`: anyone; `token`: any valid token; a scope: a token with that scope. */
-export type Access = "public" | "token" | Scope;
+/** `public`: anyone; `token`: any valid token; a scope: a token with that scope; several: one with all of them. */
+export type Access = "public" | "token" | Scope | readonly Scope[];
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -56,9 +56,11 @@ export function installAuth(server: Server, tokens: Tokens, wrongTokensPerMinute
       }
       throw unauthorized(reply, "The token is not valid.", 'error="invalid_token"');
     }
-    if (access !== "token" && !principal.scopes.has(access)) {
-      reply.header("www-authenticate", `${REALM}, error="insufficient_scope", scope="${access}"`);
-      throw new RuntimeError("RUNTIME_FORBIDDEN", `This token lacks the scope "${access}".`);
+    const needed = access === "token" ? [] : [access].flat();
+    const missing = needed.find((scope) => !principal.scopes.has(scope));
+    if (missing !== undefined) {
+      reply.header("www-authenticate", `${REALM}, error="insufficient_scope", scope="${needed.join(" ")}"`);
+      throw new RuntimeError("RUNTIME_FORBIDDEN", `This token lacks the scope "${missing}".`);
     }
     request.principal = principal;
   });
@@ -68,6 +70,12 @@ export function installAuth(server: Server, tokens: Tokens, wrongTokensPerMinute
 export function callerOf(request: FastifyRequest): Principal {
   if (request.principal === null) throw new RuntimeError("RUNTIME_UNAUTHORIZED", "A token is needed.");
   return request.principal;
+}
+
+/** Refuses every token but the owner's. */
+export function assertOwner(request: FastifyRequest, what: string): void {
+  if (callerOf(request).owner) return;
+  throw new RuntimeError("RUNTIME_FORBIDDEN", `Only the owner's token ${what}.`);
 }
 
 /** Null without one; what does not look like a token at all counts as a wrong one and is compared like any other. */

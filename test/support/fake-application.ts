@@ -41,6 +41,10 @@ export interface FakeApplication extends Application {
   readonly captured: CaptureBatch[];
   readonly drains: (number | undefined)[];
   readonly restored: Buffer[];
+  /** Whether each restore was to bring tokens along. */
+  readonly restoredTokens: boolean[];
+  /** Whether each import might write to agents' own sessions. */
+  readonly importedTurnSessions: boolean[];
   /** Subscriptions to events that are open now. */
   readonly subscriptions: { open: number };
   script: Script;
@@ -123,6 +127,8 @@ export function createFakeApplication(): FakeApplication {
     captured: [],
     drains: [],
     restored: [],
+    restoredTokens: [],
+    importedTurnSessions: [],
     subscriptions: { open: 0 },
     script: echo,
     ready: async () => ({ ready: true }),
@@ -226,14 +232,16 @@ export function createFakeApplication(): FakeApplication {
     },
     archives: {
       backup: () => app.backupChunks(),
-      async restore(archive) {
+      async restore(archive, { withTokens = false } = {}) {
+        app.restoredTokens.push(withTokens);
         const chunks: Uint8Array[] = [];
         for await (const chunk of archive) chunks.push(chunk);
         app.restored.push(Buffer.concat(chunks));
-        return { counts: { messages: 3 } };
+        return { counts: { messages: 3 }, tokens: { left_out: 1, restored: [] } };
       },
       exportJsonl: () => app.backupChunks(),
-      async importJsonl(lines) {
+      async importJsonl(lines, { turnSessions = false } = {}) {
+        app.importedTurnSessions.push(turnSessions);
         let imported = 0;
         for await (const chunk of lines) imported += Buffer.from(chunk).toString().split("\n").length - 1;
         return { imported, skipped: 0 };

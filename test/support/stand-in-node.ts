@@ -74,6 +74,15 @@ function start(): void {
   });
 }
 
+function restoredTokens({ url = "" }: IncomingMessage): object {
+  if (!url.endsWith("?tokens=true")) return { left_out: 2, restored: [] };
+  const restored = [
+    { name: "hook\u001b[2J", scopes: ["capture"], revoked: false },
+    { name: "old", scopes: ["admin"], revoked: true },
+  ];
+  return { left_out: 0, restored };
+}
+
 function complain(): void {
   mkdirSync(join(home, "logs"), { recursive: true });
   const entry = {
@@ -103,7 +112,8 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     follow(pathname.split("/").at(-1) ?? "", request, response);
   else if (route === "GET /api/admin/memory/backup") backup(response);
   else if (route === "GET /api/admin/memory/export") response.end('{"role":"user"}\n{"role":"assistant"}\n');
-  else if (route === "POST /api/admin/memory/restore") ok(response, { counts: { bytes: await size(request) } });
+  else if (route === "POST /api/admin/memory/restore")
+    ok(response, { counts: { bytes: await size(request) }, tokens: restoredTokens(request) });
   else if (route === "POST /api/admin/memory/import") ok(response, { imported: await size(request), skipped: 1 });
   else if (route === "GET /api/admin/tokens") ok(response, { tokens });
   else if (route === "POST /api/admin/tokens") await createToken(request, response);

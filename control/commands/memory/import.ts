@@ -14,7 +14,8 @@ export interface ImportResult {
 export default class MemoryImport extends BaseCommand<ImportResult> {
   static override description =
     "Import messages from JSON lines\n\n" +
-    "The lines are those of `memory export`. Messages that are there already are skipped, so that a repeat does no harm.";
+    "The lines are those of `memory export`. Messages that are there already are skipped, so that a repeat does no harm. " +
+    "Lines of this service's agents' own sessions are imported with the owner's token only.";
 
   static override examples = [
     "<%= config.bin %> memory import messages.jsonl",

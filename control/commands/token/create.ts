@@ -22,8 +22,9 @@ export interface TokenCreateResult {
 export default class TokenCreate extends BaseCommand<TokenCreateResult> {
   static override description =
     "Create a token for the node's HTTP interface\n\n" +
-    "Scopes: capture (write transcripts), memory (search and read), agent (talk to agents), admin (everything else). The " +
-    "token is printed this once; only its hash is kept. What it may do with the configuration as it is goes to standard error.";
+    "Scopes: capture (write transcripts), memory (search and read), agent (talk to agents), admin (everything else: in what " +
+    "it can break it is as good as the owner's, and together with memory it takes the whole memory out). The token is " +
+    "printed this once; only its hash is kept. What it may do with the configuration as it is goes to standard error.";
 
   static override examples = [
     "<%= config.bin %> token create laptop-capture --scope capture",

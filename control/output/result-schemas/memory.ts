@@ -21,7 +21,14 @@ const hit = z.looseObject({
 export const MEMORY_SCHEMAS = {
   "memory-backup": written,
   "memory-export": written,
-  "memory-restore": z.strictObject({ file: z.string(), counts: z.record(z.string(), count) }),
+  "memory-restore": z.strictObject({
+    file: z.string(),
+    counts: z.record(z.string(), count),
+    tokens: z.strictObject({
+      left_out: count,
+      restored: z.array(z.strictObject({ name: z.string(), scopes: z.array(z.string()), revoked: z.boolean() })),
+    }),
+  }),
   "memory-import": z.strictObject({ file: z.string(), imported: count, skipped: count }),
   "memory-search": z.strictObject({
     query: z.string(),

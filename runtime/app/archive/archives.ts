@@ -6,21 +6,29 @@ import type { Archives } from "../api.ts";
 import type { Writer } from "../transcript/writer.ts";
 import { backup } from "./backup.ts";
 import { exportJsonl, importJsonl } from "./jsonl.ts";
-import { restore } from "./restore.ts";
+import { restore, type UnpackedLimit } from "./restore.ts";
 
 /** Backup and restore, export and import, over either backend; `format.ts` describes the archive. */
 
 export interface ArchivesDeps {
   readonly database: Database;
   readonly writer: Writer;
+  /** Names of the agents that have turns of their own. */
+  readonly agents: ReadonlySet<string>;
   /** Directory of the attachments. */
   readonly attachments: string;
   readonly clock: Clock;
   /** Of the service; an archive names it. */
   readonly version: string;
+  /** How large an archive may be once it is unpacked. */
+  readonly unpacked?: UnpackedLimit;
 }
 
-export function createArchives({ database, writer, attachments, clock, version }: ArchivesDeps): Archives {
+/** Texts of a transcript have about a tenth of their size when packed; no real archive comes near this. */
+const UNPACKED: UnpackedLimit = { atLeast: 1024 ** 3, ratio: 250 };
+
+export function createArchives(deps: ArchivesDeps): Archives {
+  const { database, writer, agents, attachments, clock, version, unpacked = UNPACKED } = deps;
   const staging = dirname(attachments);
 
   async function* backedUp(signal?: AbortSignal): AsyncGenerator<Uint8Array> {
@@ -30,11 +38,11 @@ export function createArchives({ database, writer, attachments, clock, version }
 
   return {
     backup: backedUp,
-    async restore(archive) {
+    async restore(archive, options = {}) {
       await mkdir(staging, { recursive: true, mode: 0o700 });
-      return restore({ database, attachments, staging }, archive);
+      return restore({ database, attachments, staging, unpacked }, archive, options);
     },
     exportJsonl: (signal) => exportJsonl(database, signal),
-    importJsonl: (lines) => importJsonl({ database, writer }, lines),
+    importJsonl: (lines, options) => importJsonl({ database, writer, agents }, lines, options),
   };
 }

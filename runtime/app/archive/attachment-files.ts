@@ -75,7 +75,7 @@ export class AttachmentRestore {
       throw invalid("the name of an attachment was altered");
     }
     this.#hash = createHash("sha256");
-    this.#current = { name: file, size, file: await open(join(this.#staging, file), "wx", 0o600), written: 0 };
+    this.#current = { name: file, size, file: await create(join(this.#staging, file)), written: 0 };
   }
 
   /** The last file is whole. */
@@ -110,6 +110,16 @@ export class AttachmentRestore {
   async discard(): Promise<void> {
     await this.#current?.file.close().catch(() => {});
     for (const path of this.#placed) await rm(path, { force: true });
+  }
+}
+
+async function create(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, "wx", 0o600);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EEXIST")
+      throw invalid("an attachment is there twice");
+    throw error;
   }
 }
 

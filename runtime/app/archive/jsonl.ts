@@ -3,7 +3,9 @@ import type { Database, Transaction } from "../../contracts/database.ts";
 import { MemoryError } from "../../contracts/errors.ts";
 import { sanitize } from "../../domain/cap.ts";
 import { dedupeKey } from "../../domain/dedupe.ts";
+import type { ImportOptions } from "../api.ts";
 import type { WriteEntry } from "../transcript/batch.ts";
+import { refuseTurnSession } from "../transcript/turn-sessions.ts";
 import { lockSession, type Writer } from "../transcript/writer.ts";
 import { isBadData, linesOf } from "./format.ts";
 
@@ -83,13 +85,21 @@ interface Run {
   units: number;
 }
 
+export interface ImportDeps {
+  readonly database: Database;
+  readonly writer: Writer;
+  /** Names of the agents that have turns of their own. */
+  readonly agents: ReadonlySet<string>;
+}
+
 /**
  * Stores what is not there yet: rows keep their ids, times and conversations. Lines are committed some hundred at a time,
- * and a repeat after a failure skips those. MEMORY_INVALID_ARGUMENT names the line that cannot be read.
+ * and a repeat after a failure skips those. MEMORY_INVALID_ARGUMENT names the line that cannot be read, or may not be stored.
  */
 export async function importJsonl(
-  deps: { readonly database: Database; readonly writer: Writer },
+  deps: ImportDeps,
   bytes: AsyncIterable<Uint8Array>,
+  { turnSessions = false }: ImportOptions = {},
 ): Promise<{ readonly imported: number; readonly skipped: number }> {
   const ordinals = new Map<string, number>();
   let run: Run | undefined;
@@ -107,6 +117,7 @@ export async function importJsonl(
     number += 1;
     if (text.trim() === "") continue;
     const line = parse(text, number);
+    if (!turnSessions) assertNoTurnSession(line.session_key, number, deps.agents);
     const ordinal = ordinals.get(line.session_key) ?? 0;
     ordinals.set(line.session_key, ordinal + 1);
     if (run !== undefined && (!together(run.first, line) || run.entries.length >= ENTRIES || run.units >= UNITS)) {
@@ -120,10 +131,7 @@ export async function importJsonl(
   return { imported, skipped };
 }
 
-async function store(
-  { database, writer }: { readonly database: Database; readonly writer: Writer },
-  { first, firstLine, entries }: Run,
-): Promise<number> {
+async function store({ database, writer }: ImportDeps, { first, firstLine, entries }: Run): Promise<number> {
   try {
     const report = await database.transaction(async (tx) => {
       await lockSession(tx, first.session_key);
@@ -218,6 +226,16 @@ function entryOf(line: MessageLine, ordinal: number): WriteEntry {
         }
       : {}),
   };
+}
+
+/** What an agent takes for its own conversation is not for every token to write: see turn-sessions.ts. */
+function assertNoTurnSession(sessionKey: string, number: number, agents: ReadonlySet<string>): void {
+  const refused = refuseTurnSession(sessionKey, agents);
+  if (refused === null) return;
+  throw new MemoryError("MEMORY_INVALID_ARGUMENT", `Line ${number}: ${refused.path} ${refused.message}.`, {
+    issues: [refused],
+    hint: "Only the owner's token imports into such a session.",
+  });
 }
 
 function parse(text: string, number: number): MessageLine {

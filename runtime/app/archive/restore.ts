@@ -1,11 +1,11 @@
 import { createReadStream, createWriteStream } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import type { Database, Queryable, Transaction } from "../../contracts/database.ts";
 import { MemoryError } from "../../contracts/errors.ts";
-import type { RestoreReport } from "../api.ts";
+import { type RestoreOptions, type RestoreReport, SCOPES } from "../api.ts";
 import { schemaVersion } from "../migrate.ts";
 import { createEmbeddingTable, embeddingTable } from "../recall/embedding-tables.ts";
 import { AttachmentRestore } from "./attachment-files.ts";
@@ -21,8 +21,17 @@ export interface RestoreDeps {
   readonly database: Database;
   readonly attachments: string;
   readonly staging: string;
+  readonly unpacked: UnpackedLimit;
 }
 
+/** An archive may unpack to `ratio` times its size, and each to `atLeast` bytes. */
+export interface UnpackedLimit {
+  readonly atLeast: number;
+  readonly ratio: number;
+}
+
+const ATTACHMENTS = "attachments";
+const TOKENS = "api_tokens";
 const STATEMENT_TIMEOUT_MS = 10 * 60_000;
 const LOCK_TIMEOUT_MS = 10_000;
 const ROWS = 500;
@@ -36,22 +45,34 @@ const SEQUENCES = [
   ["turn_steers", "seq"],
   ["embedding_models", "id"],
 ] as const;
+/** Columns that a node counts up from where the archive leaves them. */
+const COUNTERS = [...SEQUENCES, ["turns", "epoch"], ["leases", "epoch"]] as const;
+/** No store gets there by itself; from the end of its range a counter could not go on. */
+const LARGEST = { seq: 1e15, epoch: 1e15, id: 1e9 } as const;
 
-export async function restore(deps: RestoreDeps, archive: AsyncIterable<Uint8Array>): Promise<RestoreReport> {
-  const { database, attachments } = deps;
+type Tokens = RestoreReport["tokens"];
+
+export async function restore(
+  deps: RestoreDeps,
+  archive: AsyncIterable<Uint8Array>,
+  { withTokens = false }: RestoreOptions = {},
+): Promise<RestoreReport> {
+  const { database, attachments, unpacked } = deps;
   await assertEmpty(database);
   const folder = await mkdtemp(join(deps.staging, ".restore-"));
   const files = new AttachmentRestore(attachments, folder);
   try {
     const path = join(folder, "archive");
     await pipeline(archive, createWriteStream(path, { mode: 0o600 }));
-    await verify(path, (await schemaVersion(database)) ?? 0);
-    const counts = await database.transaction(
+    const { size } = await stat(path);
+    const file = { path, largest: Math.max(unpacked.atLeast, size * unpacked.ratio) };
+    await verify(file, (await schemaVersion(database)) ?? 0);
+    const report = await database.transaction(
       async (tx) => {
         // Nobody begins to write while the store is filled.
         await tx.query("lock table conversations, messages, inbox in share row exclusive mode");
         await assertEmpty(tx);
-        const loaded = await load(tx, database.backend, path, files);
+        const loaded = await load(tx, { backend: database.backend, file, files, withTokens });
         await files.place();
         return loaded;
       },
@@ -59,7 +80,7 @@ export async function restore(deps: RestoreDeps, archive: AsyncIterable<Uint8Arr
     );
     // What searches need to know about the words; they work without.
     await database.script("analyze", { statementTimeoutMs: STATEMENT_TIMEOUT_MS }).catch(() => {});
-    return { counts };
+    return report;
   } catch (error) {
     await files.discard();
     throw isBadData(error) ? invalid("one of its rows is not one that a store can hold", error) : error;
@@ -84,12 +105,20 @@ async function assertEmpty(database: Queryable): Promise<void> {
   }
 }
 
-async function verify(path: string, known: number): Promise<void> {
-  for await (const part of parts(path)) {
+interface ArchiveFile {
+  readonly path: string;
+  /** Bytes that it may have once it is unpacked. */
+  readonly largest: number;
+}
+
+async function verify(file: ArchiveFile, known: number): Promise<void> {
+  const seen = new Set<string>();
+  for await (const part of parts(file)) {
     if (part.part === "header") assertReadable(part.header, known);
-    if (part.part === "section" && part.name !== "attachments" && sectionNamed(part.name) === undefined) {
-      throw invalid(`its section ${part.name} is not known here`);
-    }
+    if (part.part !== "section") continue;
+    if (part.name !== ATTACHMENTS && sectionNamed(part.name) === undefined) throw unknownSection(part.name);
+    if (seen.has(part.name)) throw invalid(`its section ${part.name} is there twice`);
+    seen.add(part.name);
   }
 }
 
@@ -100,13 +129,13 @@ function assertReadable(header: ArchiveHeader, known: number): void {
   );
 }
 
-async function* parts(path: string): AsyncGenerator<ArchivePart> {
+async function* parts({ path, largest }: ArchiveFile): AsyncGenerator<ArchivePart> {
   const file = createReadStream(path);
   const gunzip = createGunzip();
   const piped = pipeline(file, gunzip);
   piped.catch(() => {});
   try {
-    yield* readArchive(linesOf(gunzip));
+    yield* readArchive(linesOf(bounded(gunzip, largest)));
     await piped;
   } catch (error) {
     throw error instanceof MemoryError ? error : invalid("it is cut off or altered", error);
@@ -116,25 +145,48 @@ async function* parts(path: string): AsyncGenerator<ArchivePart> {
   }
 }
 
-async function load(
-  tx: Transaction,
-  backend: Database["backend"],
-  path: string,
-  files: AttachmentRestore,
-): Promise<Record<string, number>> {
+/** No more than `largest` bytes of a stream: a small file can unpack to any size. */
+async function* bounded(bytes: AsyncIterable<Uint8Array>, largest: number): AsyncGenerator<Uint8Array> {
+  let read = 0;
+  for await (const chunk of bytes) {
+    read += chunk.length;
+    if (read > largest) throw invalid(`it unpacks to more than ${largest} bytes, which no archive of its size does`);
+    yield chunk;
+  }
+}
+
+interface Load {
+  readonly backend: Database["backend"];
+  readonly file: ArchiveFile;
+  readonly files: AttachmentRestore;
+  readonly withTokens: boolean;
+}
+
+async function load(tx: Transaction, { backend, file, files, withTokens }: Load): Promise<RestoreReport> {
   await dropUnusedModels(tx);
   const counts: Record<string, number> = {};
-  let target: { readonly section: Section; readonly sql: string } | undefined;
+  const restored: Tokens["restored"][number][] = [];
+  let leftOut = 0;
+  let open = "";
+  let target: Target | undefined;
   let batch: string[] = [];
   let units = 0;
   const flush = async () => {
-    if (target !== undefined && batch.length > 0) await tx.query(target.sql, [`[${batch.join(",")}]`]);
+    if (target !== undefined && batch.length > 0) {
+      const { rows, count } = await tx.query<TokenRow>(target.sql, [`[${batch.join(",")}]`]);
+      if (target.section.how !== "merge" && count !== batch.length) throw invalid("a line of it is not one row");
+      if (target.section.name === TOKENS) restored.push(...rows.map(tokenOf));
+    }
     batch = [];
     units = 0;
   };
-  for await (const part of parts(path)) {
-    if (part.part === "section" && part.name !== "attachments") target = await targetOf(tx, part.name, part.columns);
-    if (part.part === "line" && target === undefined) await files.line(part.line);
+  for await (const part of parts(file)) {
+    if (part.part === "section") {
+      const into = part.name === ATTACHMENTS || (part.name === TOKENS && !withTokens) ? undefined : part.name;
+      target = into === undefined ? undefined : await targetOf(tx, into, part.columns);
+      open = part.name;
+    }
+    if (part.part === "line" && open === ATTACHMENTS) await files.line(part.line);
     if (part.part === "line" && target !== undefined) {
       batch.push(part.line);
       units += part.line.length;
@@ -143,18 +195,41 @@ async function load(
     if (part.part === "end") {
       await flush();
       await files.end();
-      counts[part.end.name] = part.end.count;
+      if (part.end.name === TOKENS) leftOut = part.end.count - restored.length;
+      else counts[part.end.name] = part.end.count;
       if (part.end.name === "embedding_models") await createTables(tx, backend);
       target = undefined;
     }
   }
+  await assertCountable(tx);
   for (const [table, column] of SEQUENCES) {
     await tx.query(
       `select setval(pg_get_serial_sequence('${table}', '${column}'), greatest(max(${column}), 1), max(${column}) is not null)
        from ${table}`,
     );
   }
-  return counts;
+  return {
+    counts: restored.length > 0 ? { ...counts, [TOKENS]: restored.length } : counts,
+    tokens: { left_out: leftOut, restored },
+  };
+}
+
+interface TokenRow {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly revoked_at: Date | null;
+}
+
+function tokenOf({ name, scopes, revoked_at }: TokenRow): Tokens["restored"][number] {
+  return { name, scopes: SCOPES.filter((scope) => scopes.includes(scope)), revoked: revoked_at !== null };
+}
+
+async function assertCountable(tx: Transaction): Promise<void> {
+  for (const [table, column] of COUNTERS) {
+    const sql = `select coalesce(max(${column}), 0) > $1 or coalesce(min(${column}), 0) < 0 as beyond from ${table}`;
+    const { rows } = await tx.query<{ readonly beyond: boolean }>(sql, [LARGEST[column]]);
+    if (rows[0]?.beyond !== false) throw invalid(`its ${table} are numbered beyond what a store counts`);
+  }
 }
 
 /** A model that is configured already has a table without vectors; the archive's models take their numbers. */
@@ -171,29 +246,41 @@ async function createTables(tx: Transaction, backend: Database["backend"]): Prom
   for (const model of rows) await createEmbeddingTable(tx, backend, model);
 }
 
-async function targetOf(
-  tx: Transaction,
-  name: string,
-  columns: readonly string[],
-): Promise<{ readonly section: Section; readonly sql: string }> {
+interface Target {
+  readonly section: Section;
+  readonly sql: string;
+}
+
+async function targetOf(tx: Transaction, name: string, columns: readonly string[]): Promise<Target> {
   const section = sectionNamed(name);
-  if (section === undefined) throw invalid(`its section ${name} is not known here`);
+  if (section === undefined) throw unknownSection(name);
   const known = new Set(await columnsOf(tx, section));
   const unknown = columns.filter((column) => !known.has(column));
   if (unknown.length > 0) throw invalid(`its section ${name} has the unknown column ${unknown[0]}`);
+  const missing = section.required?.filter((column) => !columns.includes(column)) ?? [];
+  if (missing.length > 0) throw invalid(`its section ${name} lacks the column ${missing[0]}`);
+  if (columns.length === 0 || new Set(columns).size < columns.length) {
+    throw invalid(`its section ${name} does not name each of its columns once`);
+  }
   return { section, sql: statementOf(section, columns) };
+}
+
+function unknownSection(name: string): MemoryError {
+  return invalid(`its section ${name} is not known here`);
 }
 
 /** Names of columns are those of the catalog: they were compared with it. */
 function statementOf(section: Section, columns: readonly string[]): string {
   const rows = `jsonb_populate_recordset(null::${section.table}, $1::jsonb)`;
   if (section.how === "update") {
-    const [key, ...changed] = columns.map((column) => `"${column}"`);
+    const [key, ...changed] = (section.only ?? columns).map((column) => `"${column}"`);
     const changes = changed.map((column) => `${column} = r.${column}`).join(", ");
     return `update ${section.table} as t set ${changes} from ${rows} as r where t.${key} = r.${key}`;
   }
-  const list = columns.map((column) => `"${column}"`).join(", ");
-  const values = columns.map((column) => section.restored?.[column] ?? `"${column}"`).join(", ");
+  const all = [...new Set([...columns, ...Object.keys(section.restored ?? {})])];
+  const list = all.map((column) => `"${column}"`).join(", ");
+  const values = all.map((column) => section.restored?.[column] ?? `"${column}"`).join(", ");
   const merge = section.how === "merge" ? "on conflict do nothing" : "";
-  return `insert into ${section.table} (${list}) overriding system value select ${values} from ${rows} as r ${merge}`;
+  const returning = section.name === TOKENS ? "returning name, scopes, revoked_at" : "";
+  return `insert into ${section.table} (${list}) overriding system value select ${values} from ${rows} as r ${merge} ${returning}`;
 }

@@ -21,7 +21,12 @@ export interface Section {
   /** Only these columns; default all. */
   readonly only?: readonly string[];
   readonly without?: readonly string[];
-  /** Restored values that differ from the archived ones: SQL over the archived row. */
+  /** Columns without which its rows would say something else than they did. */
+  readonly required?: readonly string[];
+  /**
+   * Restored values that differ from the archived ones: SQL over the archived row. They hold also for a column that the
+   * archive leaves out, whose default could be work for a node.
+   */
   readonly restored?: Readonly<Record<string, string>>;
   /** How rows are restored: as new ones, or as changes of rows that are there. Default insert. */
   readonly how?: "insert" | "update" | "merge";
@@ -58,6 +63,7 @@ const BEFORE_EMBEDDINGS: readonly Section[] = [
     from: "summaries t where t.parent_id is not null",
     order: "t.seq",
     only: ["id", "parent_id"],
+    required: ["id", "parent_id"],
     how: "update",
   },
   {
@@ -90,7 +96,7 @@ const AFTER_EMBEDDINGS: readonly Section[] = [
       lease_boot: "null",
       lease_until: "null",
       abort_requested: "false",
-      interrupted: `interrupted or ${OPEN}`,
+      interrupted: `coalesce(interrupted, false) or ${OPEN}`,
       notice: `case when ${OPEN} then ${NOTICE} else notice end`,
       error: `case when ${OPEN} then jsonb_build_object('code', 'RUNTIME_TURN_INTERRUPTED', 'message', ${NOTICE},
         'severity', 'error', 'retryable', true) else error end`,
@@ -125,7 +131,14 @@ const AFTER_EMBEDDINGS: readonly Section[] = [
     restored: { holder: "''", epoch: "epoch + 1", expires_at: "timestamptz 'epoch'" },
     how: "merge",
   },
-  { name: "api_tokens", table: "api_tokens", from: "api_tokens t", order: "t.created_at, t.id", how: "merge" },
+  {
+    name: "api_tokens",
+    table: "api_tokens",
+    from: "api_tokens t",
+    order: "t.created_at, t.id",
+    required: ["revoked_at"],
+    how: "merge",
+  },
 ];
 
 /**

@@ -76,7 +76,22 @@ describe("memory restore", () => {
     await writeFile(join(cli.home, "a.backup"), "12345");
     const { code, stdout } = await cli.run(["memory", "restore", "a.backup", "--json"]);
     expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toEqual({ file: "a.backup", counts: { bytes: 5 } });
+    expect(JSON.parse(stdout)).toEqual({
+      file: "a.backup",
+      counts: { bytes: 5 },
+      tokens: { left_out: 2, restored: [] },
+    });
+  });
+
+  it("says how many API tokens it left out, and with --with-tokens what those may do that it restored", async () => {
+    const cli = await createCli();
+    await writeFile(join(cli.home, "a.backup"), "12345");
+    const { stdout } = await cli.run(["memory", "restore", "a.backup"]);
+    expect(stdout).toContain("Left out: 2 API tokens. `cairn token create` makes new ones.");
+    const asked = await cli.run(["memory", "restore", "a.backup", "--with-tokens"]);
+    expect(asked.stdout).toMatch(/API tokens, and what they may do:\n {2}hook\S* +capture\n {2}old +revoked\n$/);
+    expect(asked.stdout).not.toContain("\u001b");
+    expect(asked.stdout).not.toContain("Left out");
   });
 
   it("refuses while the node is running", async () => {

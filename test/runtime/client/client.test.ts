@@ -209,7 +209,10 @@ describe("administering a node", () => {
     const { app, client } = await connected();
     expect(await bytesOf(client.backup())).toBe("first second");
     expect(await bytesOf(client.exportJsonl())).toBe("first second");
-    expect(await client.restore(chunks("an ", "archive"))).toEqual({ counts: { messages: 3 } });
+    expect(await client.restore(chunks("an ", "archive"))).toEqual({
+      counts: { messages: 3 },
+      tokens: { left_out: 1, restored: [] },
+    });
     expect(app.restored[0]?.toString()).toBe("an archive");
     expect(await client.importJsonl(chunks("{}\n", "{}\n"))).toEqual({ imported: 2, skipped: 0 });
   });

@@ -74,6 +74,54 @@ describe("tokens", () => {
     expect([await ask("memory"), await ask("agent"), await ask("admin")]).toEqual([403, 403, 200]);
   });
 
+  test("the memory leaves with the scope for memory and that for administration only", async () => {
+    const { app, server } = startServer();
+    app.authenticate = async (token) => principal(token, token.split("+") as "memory"[]);
+    for (const url of ["/api/admin/memory/backup", "/api/admin/memory/export"]) {
+      const ask = (token: string) => server.inject({ url, headers: { authorization: `Bearer ${token}` } });
+      for (const token of ["admin", "memory", "admin+agent+capture"]) {
+        const answer = await ask(token);
+        expect(answer.statusCode, `${token} at ${url}`).toBe(403);
+        expect(answer.headers["www-authenticate"]).toContain('scope="admin memory"');
+      }
+      expect((await ask("admin+memory")).statusCode).toBe(200);
+    }
+  });
+
+  test("an archive is restored for the owner's token alone, whatever the scopes of another", async () => {
+    const { app, server } = startServer();
+    app.authenticate = async () => principal("ops", ["capture", "memory", "agent", "admin"]);
+    const restore = (headers: Record<string, string>, query = "") =>
+      server.inject({
+        method: "POST",
+        url: `/api/admin/memory/restore${query}`,
+        headers: { ...headers, "content-type": "application/octet-stream" },
+        payload: Buffer.from("archive"),
+      });
+    for (const query of ["", "?tokens=true"]) {
+      const answer = await restore({ authorization: "Bearer ops" }, query);
+      expect(answer.statusCode).toBe(403);
+      expect(answer.json().error).toMatchObject({ code: "RUNTIME_FORBIDDEN" });
+    }
+    expect(app.restored).toEqual([]);
+    expect((await restore(OWNER)).statusCode).toBe(200);
+    expect((await restore(OWNER, "?tokens=maybe")).statusCode).toBe(400);
+    expect(app.restoredTokens).toEqual([false]);
+    expect((await restore(OWNER, "?tokens=true")).statusCode).toBe(200);
+    expect(app.restoredTokens).toEqual([false, true]);
+  });
+
+  test("lines come into agents' own sessions with the owner's token alone", async () => {
+    const { app, server } = startServer();
+    app.authenticate = async () => principal("ops", ["capture", "memory", "agent", "admin"]);
+    const headers = { "content-type": "application/x-ndjson" };
+    for (const authorization of ["Bearer ops", OWNER.authorization]) {
+      const request = { method: "POST", url: "/api/admin/memory/import", payload: "{}\n" } as const;
+      expect((await server.inject({ ...request, headers: { ...headers, authorization } })).statusCode).toBe(200);
+    }
+    expect(app.importedTurnSessions).toEqual([false, true]);
+  });
+
   test("a token makes no token that may do more than itself", async () => {
     const { app, server } = startServer();
     app.authenticate = async () => principal("ops", ["admin"]);

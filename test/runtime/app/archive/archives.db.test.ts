@@ -31,6 +31,7 @@ async function archivesOf(database: Database) {
   const archives = createArchives({
     database,
     writer: writerOf(database),
+    agents: new Set(["main"]),
     attachments,
     clock: systemClock,
     version: "0.0.0-test",
@@ -185,9 +186,9 @@ describe.skipIf(clusterUrl === undefined)("an archive", () => {
     const [one, two, three] = [await archivesOf(first), await archivesOf(second), await archivesOf(third)];
     const file = await saveAttachment(one.attachments, Buffer.alloc(100_000, "attachment"));
 
-    const report = await two.archives.restore(streamOf(await bytesOf(one.archives.backup())));
+    const report = await two.archives.restore(streamOf(await bytesOf(one.archives.backup())), { withTokens: true });
     expect(report.counts).toMatchObject({ messages: 454, conversations: 2, summary_parents: 1, attachments: 1 });
-    await three.archives.restore(streamOf(await bytesOf(two.archives.backup())));
+    await three.archives.restore(streamOf(await bytesOf(two.archives.backup())), { withTokens: true });
 
     const [before, between, after] = [await contentOf(first), await contentOf(second), await contentOf(third)];
     expect(without(between, INTERRUPTED)).toEqual(without(before, INTERRUPTED));
@@ -337,8 +338,9 @@ describeEachDatabase("export and import", (open) => {
     await fill(source);
     const lines = await bytesOf((await archivesOf(source)).archives.exportJsonl());
     const { archives } = await archivesOf(target);
-    expect(await archives.importJsonl(streamOf(lines))).toEqual({ imported: 454, skipped: 0 });
-    expect(await archives.importJsonl(streamOf(lines))).toEqual({ imported: 0, skipped: 454 });
+    const asOwner = { turnSessions: true };
+    expect(await archives.importJsonl(streamOf(lines), asOwner)).toEqual({ imported: 454, skipped: 0 });
+    expect(await archives.importJsonl(streamOf(lines), asOwner)).toEqual({ imported: 0, skipped: 454 });
     const select = `select m.id, m.conversation_id, m.role, m.content, m.tool_name, m.tool_args, m.tool_result, m.metadata,
         m.created_at, k.key, p.tool_result as full, c.session_key, c.active
       from messages m join conversations c on c.id = m.conversation_id join message_keys k on k.message_id = m.id
@@ -346,7 +348,31 @@ describeEachDatabase("export and import", (open) => {
     expect((await target.query(select)).rows).toEqual((await source.query(select)).rows);
     // Its own store skips all of it too.
     const own = await archivesOf(source);
-    expect(await own.archives.importJsonl(streamOf(lines))).toEqual({ imported: 0, skipped: 454 });
+    expect(await own.archives.importJsonl(streamOf(lines), asOwner)).toEqual({ imported: 0, skipped: 454 });
+  });
+
+  it("takes nothing into an agent's own session, unless the owner asks for it", async () => {
+    const database = await open({ fresh: true });
+    await write(writerOf(database), "main:agent:live:", [said("what the owner said")]);
+    const { archives } = await archivesOf(database);
+    const known = await database.query<{ id: string }>("select id from conversations");
+    const line = (session_key: string, more: object = {}) =>
+      JSON.stringify({ session_key, role: "assistant", content: `into ${session_key}`, ...more });
+    for (const key of ["main:agent:live:", "main:agent:new:", "m%61in:agent:live:", "main:telegram:1:ada"]) {
+      const lines = Buffer.from([line("elsewhere"), line(key), line("after")].join("\n"));
+      await expect(archives.importJsonl(streamOf(lines)), key).rejects.toMatchObject({
+        code: "MEMORY_INVALID_ARGUMENT",
+        message: expect.stringContaining("Line 2: session_key is a session of this service's own agent"),
+      });
+    }
+    // Another key does not open its conversation either.
+    const planted = Buffer.from(line("elsewhere", { conversation_id: known.rows[0]?.id }));
+    await expect(archives.importJsonl(streamOf(planted))).rejects.toMatchObject({ code: "MEMORY_INVALID_ARGUMENT" });
+    const count = "select count(*)::int as n from messages m join conversations c on c.id = m.conversation_id";
+    const { rows } = await database.query(`${count} where c.session_key not in ('elsewhere')`);
+    expect(rows).toEqual([{ n: 1 }]);
+    const owner = await archives.importJsonl(streamOf(Buffer.from(line("main:agent:live:"))), { turnSessions: true });
+    expect(owner).toEqual({ imported: 1, skipped: 0 });
   });
 
   it("takes plain lines from elsewhere, repeats and all, once", async () => {
