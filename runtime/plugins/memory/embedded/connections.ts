@@ -63,7 +63,7 @@ export class EmbeddedConnections implements Connections {
   }
 
   acquire(): Promise<Lease> {
-    if (this.#unopenable) return Promise.reject(this.#unopenable);
+    if (this.#unopenable) return Promise.reject(copyOf(this.#unopenable));
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
         resolve,
@@ -101,7 +101,7 @@ export class EmbeddedConnections implements Connections {
   #refuseAll(error: MemoryError): void {
     for (const waiter of this.#waiting.splice(0)) {
       clearTimeout(waiter.deadline);
-      waiter.reject(error);
+      waiter.reject(copyOf(error));
     }
   }
 
@@ -172,6 +172,11 @@ export class EmbeddedConnections implements Connections {
       },
     );
   }
+}
+
+/** Callers add to the messages of the errors that they get (pg-boss does): each has one of its own. */
+function copyOf({ code, message, details }: MemoryError): MemoryError {
+  return new MemoryError(code, message, details);
 }
 
 /** A moment on the wall clock, as long as that has not been turned back since. */

@@ -3,7 +3,8 @@ import { NodeFS } from "@electric-sql/pglite/nodefs";
 
 /**
  * PGlite's files on disk, with the one operation that its file system leaves out: fsync. Without it a commit is safe
- * from the end of the process, but not from a power cut.
+ * from the end of the process, but not from a power cut. What it creates is the owner's alone, whatever the process's
+ * umask, which a thread cannot set: the engine asks for 0666.
  */
 export class DurableFiles extends NodeFS {
   readonly #syncs: Syncs;
@@ -16,7 +17,10 @@ export class DurableFiles extends NodeFS {
 
   override async init(...args: Parameters<NodeFS["init"]>): ReturnType<NodeFS["init"]> {
     const { emscriptenOpts } = await super.init(...args);
-    const install = (module: Module): void => this.#syncs.install(module);
+    const install = (module: Module): void => {
+      this.#syncs.install(module);
+      keepPrivate(module);
+    };
     return { emscriptenOpts: { ...emscriptenOpts, preRun: [...(emscriptenOpts.preRun ?? []), install] } };
   }
 
@@ -50,11 +54,18 @@ interface FileOperations {
   close: (file: OpenFile) => void;
 }
 
+interface NodeOperations {
+  mknod: (parent: object, name: string, mode: number, device: number) => object;
+  setattr: (node: object, change: { readonly mode?: number }) => void;
+}
+
 interface Module {
   // Emscripten's typings know neither the file systems' tables nor what they hold.
   readonly FS: { readonly filesystems: object; readonly ErrnoError: new (code: number) => Error };
 }
 
+/** All bits of a mode but those of group and others: it says what kind of file it is, too. */
+const OWNER_ONLY = ~0o077;
 const EIO = 29;
 const ENOSPC = 51;
 
@@ -108,14 +119,31 @@ class Syncs {
   }
 }
 
+/** Files and directories never get rights for group and others: not when they are made, and not by the chmod that follows. */
+function keepPrivate({ FS }: Module): void {
+  const operations = nodefsOf(FS.filesystems)["node_ops"];
+  if (!hasModes(operations)) throw new Error("This version of PGlite has no place for the modes of files.");
+  const { mknod, setattr } = operations;
+  operations.mknod = (parent, name, mode, device) => mknod(parent, name, mode & OWNER_ONLY, device);
+  operations.setattr = (node, change) =>
+    setattr(node, change.mode === undefined ? change : { ...change, mode: change.mode & OWNER_ONLY });
+}
+
 function operationsOf(filesystems: object): FileOperations {
-  if ("NODEFS" in filesystems) {
-    const nodefs = filesystems.NODEFS;
-    if (typeof nodefs === "object" && nodefs !== null && "stream_ops" in nodefs && hasClose(nodefs.stream_ops)) {
-      return nodefs.stream_ops;
-    }
-  }
-  throw new Error("This version of PGlite has no place for an fsync.");
+  const operations = nodefsOf(filesystems)["stream_ops"];
+  if (!hasClose(operations)) throw new Error("This version of PGlite has no place for an fsync.");
+  return operations;
+}
+
+function nodefsOf(filesystems: object): Readonly<Record<string, unknown>> {
+  const nodefs = "NODEFS" in filesystems ? filesystems.NODEFS : undefined;
+  // An object of any kind may be asked for members of any name.
+  return typeof nodefs === "object" && nodefs !== null ? (nodefs as Readonly<Record<string, unknown>>) : {};
+}
+
+function hasModes(value: unknown): value is NodeOperations {
+  if (typeof value !== "object" || value === null || !("mknod" in value) || !("setattr" in value)) return false;
+  return typeof value.mknod === "function" && typeof value.setattr === "function";
 }
 
 function hasClose(value: unknown): value is FileOperations {

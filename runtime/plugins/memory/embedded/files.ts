@@ -1,6 +1,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import type { Dirent } from "node:fs";
+import { chmod, mkdtemp, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
@@ -13,7 +14,8 @@ const MAJOR = "18";
 const COMPLETE = "data";
 const UNFINISHED = "data.unfinished-";
 const CREATE_TIMEOUT_MS = 120_000;
-const SYNCS_AT_ONCE = 8;
+const AT_ONCE = 8;
+const OTHERS = 0o077;
 
 /**
  * The directory with the database's files. When there is none, a new one is filled, which gets its name only when
@@ -26,7 +28,10 @@ export async function databaseFiles(store: string): Promise<string> {
     throw error;
   });
   if (version !== undefined) {
-    if (version.trim() === MAJOR) return directory;
+    if (version.trim() === MAJOR) {
+      await closeToOthers(directory);
+      return directory;
+    }
     throw new MemoryError(
       "MEMORY_SCHEMA_MISMATCH",
       `The store was written by PostgreSQL ${version.trim()}, and this version of Cairn reads ${MAJOR}.`,
@@ -44,11 +49,25 @@ export async function databaseFiles(store: string): Promise<string> {
   // A name of its own each time: a process that was cut short may have left one behind that still writes.
   const unfinished = await mkdtemp(join(store, UNFINISHED));
   await create(unfinished);
+  await closeToOthers(unfinished);
   await syncTree(unfinished);
   await chmod(unfinished, 0o700);
   await rename(unfinished, directory);
   await sync(store);
   return directory;
+}
+
+/** The engine makes files of mode 0666, and so they were left by earlier versions: a copy of them would be open to all. */
+async function closeToOthers(directory: string): Promise<void> {
+  if (((await stat(join(directory, "PG_VERSION"))).mode & OTHERS) === 0) return;
+  const { files, directories } = await entriesOf(directory);
+  await eachOf(directories, (path) => chmod(path, 0o700));
+  // The one that is looked at last: a start that is cut short does it again.
+  await eachOf(
+    files.filter((path) => path !== join(directory, "PG_VERSION")),
+    (path) => chmod(path, 0o600),
+  );
+  await chmod(join(directory, "PG_VERSION"), 0o600);
 }
 
 async function create(directory: string): Promise<void> {
@@ -73,15 +92,25 @@ async function exists(path: string): Promise<boolean> {
 }
 
 async function syncTree(directory: string): Promise<void> {
-  const entries = await readdir(directory, { withFileTypes: true, recursive: true });
-  const paths = entries
-    .filter((entry) => entry.isFile() || entry.isDirectory())
-    .map((entry) => join(entry.parentPath, entry.name));
-  const syncRest = async (): Promise<void> => {
-    for (let path = paths.pop(); path !== undefined; path = paths.pop()) await sync(path);
-  };
-  await Promise.all(Array.from({ length: SYNCS_AT_ONCE }, syncRest));
+  const { files, directories } = await entriesOf(directory);
+  await eachOf([...files, ...directories], sync);
   await sync(directory);
+}
+
+/** Everything below the directory, but for what is neither a file nor a directory. */
+async function entriesOf(directory: string): Promise<{ readonly files: string[]; readonly directories: string[] }> {
+  const entries = await readdir(directory, { withFileTypes: true, recursive: true });
+  const paths = (wanted: (entry: Dirent) => boolean) =>
+    entries.filter(wanted).map((entry) => join(entry.parentPath, entry.name));
+  return { files: paths((entry) => entry.isFile()), directories: paths((entry) => entry.isDirectory()) };
+}
+
+async function eachOf(paths: readonly string[], work: (path: string) => Promise<void>): Promise<void> {
+  const rest = [...paths];
+  const workOnRest = async (): Promise<void> => {
+    for (let path = rest.pop(); path !== undefined; path = rest.pop()) await work(path);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, workOnRest));
 }
 
 async function sync(path: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -39,6 +39,14 @@ describe("the embedded store", { timeout: TIMEOUT }, () => {
     const database = await openEmbedded({ path, logger: silent });
     cleanups.push(() => database.close());
     return database;
+  }
+
+  /** What in the database's directory is not the owner's alone. */
+  async function openToOthers(path: string): Promise<string[]> {
+    const entries = await readdir(join(path, "data"), { withFileTypes: true, recursive: true });
+    const paths = entries.map((entry) => join(entry.parentPath, entry.name));
+    const modes = await Promise.all(paths.map(async (each) => ({ each, mode: (await stat(each)).mode & 0o077 })));
+    return modes.flatMap(({ each, mode }) => (mode === 0 ? [] : [each]));
   }
 
   /** A process that inserts 1, 2, 3, ... and prints each number once its insert was acknowledged. */
@@ -109,6 +117,48 @@ describe("the embedded store", { timeout: TIMEOUT }, () => {
     await expect(database.query("select 1 as n")).resolves.toMatchObject({ rows: [{ n: 1 }] });
     expect((await readdir(path)).sort()).toEqual(["data", "lock"]);
     expect((await stat(join(path, "data"))).mode & 0o777).toBe(0o700);
+  });
+
+  it("keeps its files from others, whatever the umask, and those that an earlier version left open", async () => {
+    const umask = process.umask(0);
+    cleanups.push(async () => process.umask(umask));
+    const path = await emptyDirectory();
+    const openAfterUse = async (): Promise<string[]> => {
+      const database = await openEmbedded({ path, logger: silent });
+      await database.script("create table if not exists written as select g from generate_series(1, 1000) g");
+      const open = await openToOthers(path);
+      await database.close();
+      return [...open, ...(await openToOthers(path))];
+    };
+    expect(await openAfterUse()).toEqual([]);
+    for (const entry of await readdir(join(path, "data"), { withFileTypes: true, recursive: true })) {
+      await chmod(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o777 : 0o666);
+    }
+    expect((await openToOthers(path)).length).toBeGreaterThan(500);
+    expect(await openAfterUse()).toEqual([]);
+  });
+
+  it("gives each who asks an error of their own while it cannot be opened", async () => {
+    const path = await copiedStore();
+    const database = await open(path);
+    await rename(join(path, "data", "global", "pg_control"), join(path, "pg_control"));
+    const endless = database.transaction((tx) => tx.query("select count(*) from generate_series(1, 2000000000)"), {
+      statementTimeoutMs: 100,
+    });
+    const waiting = [1, 2].map(() => database.query("select 1").catch((error: unknown) => error));
+    await expect(endless).rejects.toMatchObject({ code: "MEMORY_TIMEOUT" });
+    const refused = async () => database.query("select 1").catch((error: unknown) => error);
+    await eventually(async () => expect(await refused()).toMatchObject({ message: expect.stringMatching(/engine/) }));
+    const errors = [...(await Promise.all(waiting)), await refused(), await refused()];
+    for (const error of errors) {
+      expect(error).toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+      // As pg-boss does with whatever it is given.
+      if (error instanceof Error) error.message += " (Queue: enrich)";
+    }
+    expect(await refused()).toMatchObject({ message: expect.not.stringContaining("Queue") });
+    expect(new Set(errors).size).toBe(errors.length);
+    await rename(join(path, "pg_control"), join(path, "data", "global", "pg_control"));
+    await expect(eventually(() => database.query("select 1 as n"))).resolves.toMatchObject({ rows: [{ n: 1 }] });
   });
 
   it("takes no incomplete or foreign files for a new store", async () => {
