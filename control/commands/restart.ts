@@ -5,7 +5,7 @@ import { startProgress } from "../output/progress.ts";
 import type { Mark } from "../output/terminal.ts";
 import { findDeployment } from "../service/deployment.ts";
 import { launch, prepare } from "../service/launch.ts";
-import { renderStarted } from "../service/render-started.ts";
+import { renderStarted, renderWarnings } from "../service/render-started.ts";
 import { stopDeadlineMs, stopNode } from "../service/stop-node.ts";
 import { type RestartResult, restartKept } from "../service-manager/restart-kept.ts";
 
@@ -31,6 +31,7 @@ export default class Restart extends BaseCommand<RestartResult> {
   protected async work({ signal }: Interruption): Promise<RestartResult> {
     const { flags } = await this.parse(Restart);
     const prepared = await prepare(findDeployment(flags), signal);
+    for (const line of renderWarnings(prepared.warnings, this.terminal.errMark)) await this.note(line);
     const { drain_deadline: drain } = prepared.config.config.runtime;
     const deadlineMs = flags.timeout === undefined ? stopDeadlineMs(drain) : flags.timeout * 1_000;
     const progress = startProgress(this.terminal);

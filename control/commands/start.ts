@@ -8,7 +8,7 @@ import type { Mark } from "../output/terminal.ts";
 import { findDeployment } from "../service/deployment.ts";
 import { launch, type Prepared, prepare, type StartResult, tokenPlace } from "../service/launch.ts";
 import { becomeNode } from "../service/node-process.ts";
-import { renderFirstSetup, renderStarted } from "../service/render-started.ts";
+import { renderFirstSetup, renderStarted, renderWarnings } from "../service/render-started.ts";
 import { refuseSecondNode } from "../service/start-node.ts";
 
 const DEFAULT_TIMEOUT_S = 60;
@@ -44,6 +44,7 @@ export default class Start extends BaseCommand<StartResult> {
     await refuseSecondNode(deployment.home);
     const prepared = await prepare(deployment, signal);
     if (prepared.init) await this.note(`${renderFirstSetup(prepared.init, this.terminal.errMark)}\n`);
+    for (const line of renderWarnings(prepared.warnings, this.terminal.errMark)) await this.note(line);
     if (!flags.detach) return this.#foreground(prepared);
 
     const progress = startProgress(this.terminal);

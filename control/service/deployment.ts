@@ -28,15 +28,25 @@ export async function readToken(deployment: Deployment): Promise<string | undefi
 }
 
 /** As it is written: maybe a reference to the password manager. */
-export async function writtenToken({ dir }: Deployment): Promise<string | undefined> {
-  const { values } = await readSecretsFile(dir);
-  return mergeEnvironments(values, process.env)[API_TOKEN_VARIABLE] || undefined;
+export async function writtenToken({ dir }: Pick<Deployment, "dir">): Promise<string | undefined> {
+  return mergeEnvironments(await readSecrets(dir), process.env)[API_TOKEN_VARIABLE] || undefined;
 }
 
 /** The owner's token, made and written into `.env` when there is none. */
 export async function tokenFor({ dir }: Pick<Deployment, "dir">): Promise<string> {
   const { ensureApiToken } = await import("../../runtime/config/index.ts");
+  await readSecrets(dir);
   return (await ensureApiToken(dir, process.env)).token;
+}
+
+/**
+ * The variables of `.env`. What was wrong with the file goes to standard error: reading it has put it right, so that
+ * nothing that looks later finds it.
+ */
+async function readSecrets(dir: string): Promise<Readonly<Record<string, string>>> {
+  const { values, warnings } = await readSecretsFile(dir);
+  for (const { path, message } of warnings) process.stderr.write(`Note: ${path}: ${message}\n`);
+  return values;
 }
 
 /** The configuration as far as it needs no secrets: the password manager is not asked. Errors as `inspectConfig`'s. */

@@ -1,7 +1,7 @@
 /** Everything that `start` does before there is a node: a first configuration, the owner's token, and a look at both. */
 
 import process from "node:process";
-import type { LoadedConfig } from "../../runtime/config/index.ts";
+import type { ConfigIssue, LoadedConfig } from "../../runtime/config/index.ts";
 import type { InitResult } from "../wizard/init.ts";
 import { refuseDeployed } from "./deployed-node.ts";
 import { type Deployment, findDeployment, inspectWithoutSecrets, tokenFor, writtenToken } from "./deployment.ts";
@@ -12,6 +12,8 @@ export interface Prepared {
   readonly config: LoadedConfig;
   /** What was set up now; null when there was a configuration. */
   readonly init: InitResult | null;
+  /** What the configuration and `.env` are warned of. */
+  readonly warnings: readonly ConfigIssue[];
 }
 
 export interface StartResult {
@@ -30,10 +32,11 @@ export async function prepare(deployment: Deployment, signal: AbortSignal): Prom
   const { dir, file } = deployment;
   await refuseDeployed(deployment);
   const init = deployment.exists ? null : await setUp(deployment, signal);
+  // The first look at `.env` is the one that is told what was wrong with it.
+  const { loaded, error, warnings } = await inspectWithoutSecrets(deployment, signal);
+  if (loaded === null) throw error ?? new Error(`${file} could not be read`);
   if ((await writtenToken(deployment)) === undefined) await tokenFor(deployment);
-  const inspection = await inspectWithoutSecrets(deployment, signal);
-  if (inspection.loaded === null) throw inspection.error ?? new Error(`${file} could not be read`);
-  return { deployment: init ? findDeployment({ dir }) : deployment, config: inspection.loaded, init };
+  return { deployment: init ? findDeployment({ dir }) : deployment, config: loaded, init, warnings };
 }
 
 export async function launch(

@@ -73,7 +73,9 @@ export async function initialize(options: InitOptions): Promise<InitResult> {
   const prepared = await converse(dialog, { dir, start, around, attempt, env });
   const result = await writeSetup(prepared, options);
   await removeDraft(dir);
-  return { ...result, recovered };
+  // Reading it has put it right: nothing that looks later finds it.
+  const found = secretsFile.warnings.map(({ path, message }) => `${path}: ${message}.`);
+  return { ...result, notes: [...found, ...result.notes], recovered };
 }
 
 /** What the file says, then the answers of a file and of flags. What is wrong is said before anything is looked at or asked. */

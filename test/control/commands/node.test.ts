@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -48,6 +48,43 @@ describe("a node in the background", () => {
     const status = JSON.parse((await cli.run(["status", "--json", "--dir", "."], relative)).stdout);
     expect(status).toMatchObject({ running: true, dir: cli.home, home: join(cli.home, "elsewhere") });
     expect((await cli.run(["stop"], relative)).code).toBe(0);
+  });
+
+  it("says that others could read .env before it was closed to them, whichever command looks first", async () => {
+    const told = /\.env: others could read it: its mode was 0644 and is now 0600; change secrets/;
+    for (const [argv, configured] of [
+      [["start", "--detach"], true],
+      [["start", "--detach"], false],
+      [["chat", "--message", "hello"], true],
+      [["token", "list"], true],
+    ] as const) {
+      const cli = await createCli({ configured });
+      await writeFile(join(cli.home, ".env"), "SOME_KEY=1\n");
+      await chmod(join(cli.home, ".env"), 0o644);
+      const { stderr } = await cli.run(argv, { env: { SERVICE_LISTEN: "127.0.0.1:0" } });
+      expect(stderr, argv.join(" ")).toMatch(told);
+      expect((await stat(join(cli.home, ".env"))).mode & 0o777).toBe(0o600);
+    }
+  });
+
+  it("says at its start what this version does not do, and does not start where somebody relies on it", async () => {
+    const cli = await createCli();
+    const file = join(cli.home, "cairn.yaml");
+    const minimal = await readFile(file, "utf8");
+    await writeFile(file, `${minimal}plugin_dirs: [plugins]\n`);
+    const started = await cli.run(["start", "--detach"]);
+    expect(started.code).toBe(0);
+    expect(started.stderr).toContain("Note: plugin_dirs: this version loads no plugins");
+    await writeFile(file, `${minimal}mesh: { enabled: true }\n`);
+    for (const argv of [
+      ["restart", "--json"],
+      ["config", "validate", "--json"],
+    ]) {
+      const { code, stdout } = await cli.run(argv);
+      expect(code, argv.join(" ")).toBe(1);
+      expect(stdout).toContain("nodes of a mesh speak TLS, and there is no certificate");
+      expect(stdout).toContain('"tls-missing"');
+    }
   });
 
   it("refuses to start beside a running one, naming it", async () => {
