@@ -196,7 +196,7 @@ const agentAnswers = z.strictObject({
 const channelAnswers = z.strictObject({
   id: z
     .enum(CHANNEL_IDS)
-    .describe("Chat platform: telegram or discord; once for each.")
+    .describe("Chat platform of a later version: telegram or discord; once for each. This version connects to none.")
     .meta(of("channels", "channel", "ID")),
   token_variable: variableName()
     .optional()

@@ -33,7 +33,7 @@ export function finishConfig(parsed: ParsedConfig, places: Places): Config {
   const absolute = (path: string): string => resolve(places.dir, expandTilde(path, places.userHome));
   const pem = (value: string): string => (isPem(value) ? value : absolute(value));
   const { runtime, memory, deployment } = parsed;
-  const tls = runtime.tls ?? (parsed.mesh.enabled ? "auto" : "off");
+  const { tls = "off" } = runtime;
   return {
     ...parsed,
     runtime: {

@@ -1,6 +1,7 @@
 /** What the schema cannot see: names that point elsewhere, and settings that only make sense together. Pure. */
 import type { CheckInput, Findings } from "./checks/collector.ts";
 import { checkDeployment } from "./checks/deployment.ts";
+import { checkListening } from "./checks/listening.ts";
 import { checkAgents, checkChannels } from "./checks/names.ts";
 import { checkLimits, checkMemory, checkProviders, checkTools } from "./checks/settings.ts";
 
@@ -11,6 +12,7 @@ export function crossCheck(input: CheckInput): Findings {
     checkProviders,
     checkMemory,
     checkLimits,
+    checkListening,
     checkTools,
     checkDeployment,
   ].map((check) => check(input));

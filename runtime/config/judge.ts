@@ -3,6 +3,7 @@ import { ConfigError } from "../contracts/errors.ts";
 import { crossCheck } from "./cross-checks.ts";
 import { derive } from "./derive.ts";
 import type { ServiceEnvironment } from "./environment.ts";
+import { notImplementedFindings } from "./not-implemented.ts";
 import {
   type Environment,
   type Resolution,
@@ -53,8 +54,9 @@ export async function judge(input: JudgeInput): Promise<Judgement> {
   const refused = result.success ? [] : result.error.issues.filter((issue) => !isReported(issue.path, unresolved));
   const sections = result.success ? result.data : soundSections(tree);
   const checks = crossCheck({ config: sections, env, dropped });
+  const missing = notImplementedFindings(derived, sections);
   const errors = inOrder(
-    [...unresolved.map(unresolvedFinding), ...schemaFindings(refused, derived), ...checks.errors],
+    [...unresolved.map(unresolvedFinding), ...schemaFindings(refused, derived), ...checks.errors, ...missing.errors],
     source,
   );
   const warnings = inOrder(
@@ -64,6 +66,7 @@ export async function judge(input: JudgeInput): Promise<Judgement> {
       ...hardcodedSecretWarnings(written),
       ...left,
       ...checks.warnings,
+      ...missing.warnings,
       ...rangeWarnings(sections),
     ],
     source,

@@ -14,12 +14,15 @@ export interface Finding {
   readonly found?: string;
   readonly allowed?: string;
   readonly hint?: string;
+  /** Names the kind of finding for programs: it stays when the words change. */
+  readonly code?: string;
 }
 
 export interface ConfigIssue extends Issue {
   readonly found?: string;
   readonly allowed?: string;
   readonly hint?: string;
+  readonly code?: string;
   /** Counted from 1; absent where the issue is not about a place in the file. */
   readonly line?: number;
   readonly column?: number;
@@ -28,7 +31,7 @@ export interface ConfigIssue extends Issue {
 export type Locate = (path: TreePath) => Position | null;
 
 export function toIssue(finding: Finding, locate: Locate): ConfigIssue {
-  const { found, allowed, hint } = finding;
+  const { found, allowed, hint, code } = finding;
   const position = locate(finding.path);
   const message = finding.message ?? `found ${found ?? "nothing"}; allowed: ${allowed ?? "something else"}`;
   return {
@@ -37,6 +40,7 @@ export function toIssue(finding: Finding, locate: Locate): ConfigIssue {
     ...(found === undefined ? {} : { found }),
     ...(allowed === undefined ? {} : { allowed }),
     ...(hint === undefined ? {} : { hint }),
+    ...(code === undefined ? {} : { code }),
     ...(position ?? {}),
   };
 }

@@ -1,6 +1,7 @@
 /** Writes the reference of cairn.yaml from its schema, so that the page and the program cannot differ. */
 
 import { z } from "zod";
+import { notImplementedKey } from "../../runtime/config/not-implemented.ts";
 import { configSchema } from "../../runtime/config/schema.ts";
 
 const INTRODUCTION = `# Configuration
@@ -11,8 +12,9 @@ node are ignored. \`cairn init --yes\` writes all of it. It is the directory tha
 directory. \`cairn config validate\` checks a configuration without starting anything.
 
 Structural errors end the start with a report: where, what was found, what is allowed. Unknown keys, numbers out of the usual range
-and secrets in the file are warnings. Durations are written with a unit (\`900s\`, \`5m\`, \`1h30m\`), sizes as \`512Mi\` or \`2G\`, counts of
-tokens as \`128k\`.
+and secrets in the file are warnings. What is marked as not in this version is read and does nothing: that is a warning, and an error
+where somebody would rely on it for money or safety (budgets, schedules, actions after tool calls, a mesh without TLS). Durations are
+written with a unit (\`900s\`, \`5m\`, \`1h30m\`), sizes as \`512Mi\` or \`2G\`, counts of tokens as \`128k\`.
 
 ## References and secrets
 
@@ -78,9 +80,14 @@ function* rowsOf(key: string, schema: z.core.$ZodType): Generator<Row> {
       key,
       allowed: cell(allowedOf(inner)),
       fallback: defaultOf(schema),
-      notes: cell(descriptionOf(schema) ?? ""),
+      notes: cell([...mark(key), descriptionOf(schema) ?? ""].join(" ").trim()),
     };
   }
+}
+
+/** What this version reads and does not do. */
+function mark(key: string): string[] {
+  return notImplementedKey(key) === undefined ? [] : ["*Not in this version.*"];
 }
 
 /** Every check names what it allows: a value that nothing allows brings the words out. */

@@ -20,6 +20,7 @@ export const issue = z.strictObject({
   found: z.string().optional(),
   allowed: z.string().optional(),
   hint: z.string().optional(),
+  code: z.string().optional().describe("Kind of the finding; it stays when the words change"),
   line: count.optional().describe("Counted from 1; absent where the issue is not about a place in the file"),
   column: count.optional(),
 });

@@ -1,17 +1,12 @@
-/** Phase 4 of a setup: the chat platforms, whose they are, and who answers there. Pure. */
-import { CHANNEL_IDS } from "../answers.ts";
+/**
+ * Phase 4 of a setup: the chat platforms, whose they are, and who answers there. This version connects to none
+ * (runtime/config/not-implemented.ts), so none is offered: only what flags, answers or the configuration name is asked about. Pure.
+ */
 import type { PhaseInput, Question } from "./question.ts";
 
 export function channelQuestions({ answers }: PhaseInput): Question[] {
   const { channels, agents } = answers;
-  const questions: Question[] = [
-    {
-      kind: "checkbox",
-      path: ["channels"],
-      choices: CHANNEL_IDS.map((value) => ({ value, name: value })),
-      default: channels.map(({ id }) => id),
-    },
-  ];
+  const questions: Question[] = [];
   for (const { id, token_variable, owner_id, bindings } of channels) {
     const about = { channel: id };
     const at = (key: string): string[] => ["channels", id, key];

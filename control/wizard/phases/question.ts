@@ -19,7 +19,6 @@ interface Common {
 
 export type Question =
   | (Common & { readonly kind: "select"; readonly choices: readonly Choice[]; readonly default: string })
-  | (Common & { readonly kind: "checkbox"; readonly choices: readonly Choice[]; readonly default: readonly string[] })
   | (Common & { readonly kind: "confirm"; readonly default: boolean })
   /** Names, separated by commas. */
   | (Common & { readonly kind: "names"; readonly default: readonly string[] })

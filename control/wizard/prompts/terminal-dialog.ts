@@ -72,20 +72,6 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
           return ask(({ select }, context) =>
             select({ message, choices: choicesOf(question, leaf), default: question.default, loop: false }, context),
           );
-        case "checkbox":
-          return ask(({ checkbox }, context) =>
-            checkbox(
-              {
-                message,
-                choices: question.choices.map(({ value, name }) => ({
-                  value,
-                  name,
-                  checked: question.default.includes(value),
-                })),
-              },
-              context,
-            ),
-          );
         case "confirm":
           return ask(({ confirm }, context) => confirm({ message, default: question.default }, context));
         case "names":

@@ -44,7 +44,6 @@ export const QUESTION_TEXTS: Readonly<Record<string, QuestionText>> = {
   "provider.model": { message: "Model of {id}" },
   "provider.api_key_variable": { message: "Variable that holds the key of {id}", empty: "no key" },
   save_key: { message: "Copy from the environment into .env: {variables}?" },
-  channels: { message: "Chat platforms" },
   "channels.*.token_variable": { message: "Variable that holds the token of the {channel} bot" },
   "channels.*.owner_id": { message: "Your id on {channel}" },
   "channels.*.bindings": { message: "Chats of {channel} that another agent answers (CHAT=AGENT, ...)", empty: "none" },

@@ -24,8 +24,8 @@ export interface Collector {
   readonly warnings: Finding[];
   error(path: TreePath, found: string, allowed: string, hint?: string): void;
   /** An error that a sentence says better. */
-  refuse(path: TreePath, message: string, hint?: string): void;
-  warn(path: TreePath, message: string, hint?: string): void;
+  refuse(path: TreePath, message: string, hint?: string, code?: string): void;
+  warn(path: TreePath, message: string, hint?: string, code?: string): void;
   /** An error unless the name is one of those known. */
   expectName(path: TreePath, name: string, known: readonly string[], what: string): void;
 }
@@ -33,7 +33,10 @@ export interface Collector {
 export function createCollector(): Collector {
   const errors: Finding[] = [];
   const warnings: Finding[] = [];
-  const hinted = (hint: string | undefined) => (hint === undefined ? {} : { hint });
+  const hinted = (hint: string | undefined, code?: string) => ({
+    ...(hint === undefined ? {} : { hint }),
+    ...(code === undefined ? {} : { code }),
+  });
   const error: Collector["error"] = (path, found, allowed, hint) => {
     errors.push({ path, found, allowed, ...hinted(hint) });
   };
@@ -41,11 +44,11 @@ export function createCollector(): Collector {
     errors,
     warnings,
     error,
-    refuse: (path, message, hint) => {
-      errors.push({ path, message, ...hinted(hint) });
+    refuse: (path, message, hint, code) => {
+      errors.push({ path, message, ...hinted(hint, code) });
     },
-    warn: (path, message, hint) => {
-      warnings.push({ path, message, ...hinted(hint) });
+    warn: (path, message, hint, code) => {
+      warnings.push({ path, message, ...hinted(hint, code) });
     },
     expectName: (path, name, known, what) => {
       if (known.includes(name)) return;

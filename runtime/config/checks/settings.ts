@@ -86,7 +86,7 @@ export function checkMemory({ config, env }: CheckInput): Findings {
 
 export function checkLimits({ config }: CheckInput): Findings {
   const found = createCollector();
-  const { runtime, deployment, mesh } = config;
+  const { runtime, deployment } = config;
   if (!runtime) return found;
   if (runtime.drain_deadline > runtime.turn_timeout) {
     const longest = formatDuration(runtime.turn_timeout);
@@ -102,9 +102,6 @@ export function checkLimits({ config }: CheckInput): Findings {
       formatDuration(deployment.stop_timeout),
       `more than ${formatDuration(least)}, which is runtime.drain_deadline and the watchdog's ${formatDuration(WATCHDOG_MS)}`,
     );
-  }
-  if (mesh?.enabled && runtime.tls === "off") {
-    found.refuse(["runtime", "tls"], "nodes of a mesh speak TLS", "remove the key, or give cert and key");
   }
   return found;
 }

@@ -10,7 +10,9 @@ const audioRoute = section({
 });
 
 const channel = section({
-  kind: choice(CHANNEL_KINDS).meta({ derived: true }).describe("Known from the id where the id is a kind."),
+  kind: choice(CHANNEL_KINDS)
+    .meta({ derived: true })
+    .describe("Known from the id where the id is a kind. This version has `agent` alone."),
   enabled: flag().prefault(true),
   token: text().optional().describe("The bot's token, as a reference such as ${TELEGRAM_TOKEN}."),
   owner_id: identifier().optional().describe("The owner on the platform; others get no answer unless they are paired."),

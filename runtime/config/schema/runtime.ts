@@ -71,7 +71,7 @@ export const runtimeSection = section({
   tls: tls
     .optional()
     .describe(
-      "`auto` (self-signed, its pin travels in the mesh), `off`, or cert and key. Default: auto in a mesh, else off.",
+      "`off`, or cert and key. `auto` (self-signed) is not in this version: plain HTTP on loopback, refused beyond it. Default: off.",
     ),
   safety: safety.prefault({}).describe("Checks before tool calls."),
   auto_actions: autoActions.prefault({}).describe("Commands run after tool calls; off unless named."),

@@ -75,7 +75,7 @@ const stats = (parts: Partial<MemoryStats>): Pick<Scene, "stats"> => ({
 });
 const tools = (...names: string[]) => ({ hasTool: async (name: string) => names.includes(name) });
 const deployed = (target: string) => `${MINIMAL}deployment:\n  target: ${target}\n`;
-const MESH = `${MINIMAL}mesh:\n  enabled: true\n  name: box\n`;
+const MESH = `${MINIMAL}runtime:\n  tls: { cert: tls/cert.pem, key: tls/key.pem }\nmesh:\n  enabled: true\n  name: box\n`;
 export const keyed = (url: string) =>
   `version: 1\nagents: { main: {} }\nproviders: { openai: { kind: openai-compatible, base_url: "${url}", model: m, api_key: "\${KEY}" } }\n`;
 

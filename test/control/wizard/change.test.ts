@@ -20,7 +20,7 @@ agents:
   nova:
     provider: openai
     default_thinking: low
-    budget: { daily_tokens: 1000 }
+    tools: { exclude: [shell] }
   iris: { provider: offline }
 providers:
   openai:

@@ -23,8 +23,7 @@ const PLACES: readonly (readonly [phase: string, answered: number])[] = [
   ["deployment, half-way", 5],
   ["agents", deployment.length],
   ["agents, half-way", deployment.length + 3],
-  ["channels", deployment.length + agents.length],
-  ["channels, at a secret", deployment.length + agents.length + 4],
+  ["channels, at a secret", deployment.length + agents.length],
   ["review", WHOLE.length - 1],
 ];
 
@@ -158,7 +157,6 @@ describe.skipIf(reason !== null)(`a setup on a terminal${reason === null ? "" : 
       ["Names of the agents", ENTER],
       ["Language model provider", ENTER],
       ["How long shall main think?", ENTER],
-      ["Chat platforms", ENTER],
       ["+  timezone: Europe/Berlin", ""],
       ...WRITE,
     ]);

@@ -387,7 +387,12 @@ deployment: { target: docker, nodes: [{ name: one }], datahub: { postgres: true 
     });
     expect(config.deployment.target).toBe("manual");
     expect(env["SERVICE_API_TOKEN"]).toBe(TOKEN);
-    expect(warnings.map(({ path }) => path)).toEqual(["providers.xai.api_key", "agents.inner.workspace"]);
+    expect(warnings.map(({ path }) => path).sort()).toEqual([
+      "agents.inner.workspace",
+      "channels.telegram",
+      "mcp.servers.notes",
+      "providers.xai.api_key",
+    ]);
   });
 
   test("gets its certificate as a file and its key as a secret", async () => {

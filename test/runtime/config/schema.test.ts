@@ -91,17 +91,24 @@ const ENV = {
 
 describe("the schema of cairn.yaml", () => {
   test("knows every documented key", async () => {
-    const { errors, warnings, loaded } = await inspectText(EVERYTHING, {
-      env: ENV,
-      readSecret: async () => "from the manager",
-    });
-    expect(errors).toEqual([]);
-    expect(warnings).toEqual([]);
+    const options = { env: ENV, readSecret: async () => "from the manager" };
+    const { errors, warnings } = await inspectText(EVERYTHING, options);
+    // Each is allowed; what this version does not do is said, and nothing else.
+    const missing = [...errors, ...warnings].filter(({ code }) => code !== "not-implemented");
+    expect(missing).toEqual([]);
+    expect(errors.map(({ path }) => path)).toEqual([
+      "runtime.auto_actions.format",
+      "agents.main.schedules[0]",
+      "agents.main.budget",
+    ]);
+    const { loaded } = await inspectText(
+      EVERYTHING.replace(/^.*(?:auto_actions|schedules|budget):.*\n/gm, ""),
+      options,
+    );
     expect(loaded?.config).toMatchObject({
       runtime: {
         turn_timeout: 900_000,
         drain_deadline: 60_000,
-        auto_actions: { format: "npm run format", lint: false },
       },
       providers: {
         anthropic: { kind: "anthropic", context_window: 200_000 },

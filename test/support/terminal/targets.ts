@@ -13,7 +13,8 @@ const ONE_AGENT: Script = [
   ["Language model provider", ENTER],
   ["How long shall main think?", ENTER],
 ];
-const NO_CHANNELS: Script = [["Chat platforms", ENTER]];
+/** No chat platform is offered: this version connects to none. */
+const NO_CHANNELS: Script = [];
 
 export const TARGETS: Readonly<Record<"manual" | "docker" | "proxmox" | "kubernetes", TargetSetup>> = {
   manual: {
@@ -49,20 +50,12 @@ export const TARGETS: Readonly<Record<"manual" | "docker" | "proxmox" | "kuberne
       ["Provider of iris", ENTER],
       ["How long shall iris think?", `\u001b[B${ENTER}`],
     ],
-    channels: [
-      ["Chat platforms", ` ${ENTER}`],
-      ["Variable that holds the token of the telegram bot", ENTER],
-      ["Your id on telegram", `123456${ENTER}`],
-      ["Chats of telegram", `-100200=iris${ENTER}`],
-      ["Key of anthropic for ANTHROPIC_API_KEY", ENTER],
-      ["Token of the telegram bot for TELEGRAM_TOKEN", ENTER],
-    ],
+    channels: [["Key of anthropic for ANTHROPIC_API_KEY", ENTER]],
     flags: [
       ...["--target", "docker", "--stack", "fleet", "--docker-network", "cairn-net"],
       ...["--node", "nova-1", "--node", "nova-2", "--node-host", "nova-2=ssh://cairn@two.example.org"],
       ...["--publish", "10.0.0.5:5432", "--timezone", "UTC"],
       ...["--agent", "nova", "--agent", "iris", "--provider", "anthropic", "--thinking", "iris=low"],
-      ...["--channel", "telegram", "--channel-owner", "telegram=123456", "--bind", "telegram/-100200=iris"],
     ],
   },
   proxmox: {

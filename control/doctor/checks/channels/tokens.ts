@@ -1,5 +1,6 @@
 /** Whether every channel of a chat platform has its bot's token. */
 
+import { isBuiltChannel } from "../../../../runtime/config/not-implemented.ts";
 import { type Check, fail, pass, skip, Unavailable } from "../check.ts";
 
 const NEEDS_TOKEN = new Set(["telegram", "discord"]);
@@ -19,8 +20,10 @@ export const channelsTokens: Check = {
       );
     }
     const { channels } = await scene.config();
-    const wanting = Object.entries(channels).filter(([, { kind, enabled }]) => enabled && NEEDS_TOKEN.has(kind));
-    if (wanting.length === 0) return skip("No channel of a chat platform is configured.");
+    const wanting = Object.entries(channels).filter(
+      ([id, { kind, enabled }]) => enabled && NEEDS_TOKEN.has(kind) && isBuiltChannel(id, kind),
+    );
+    if (wanting.length === 0) return skip("No channel is configured that this version connects to with a token.");
     const without = wanting.filter(([, { token }]) => !token);
     if (without.length === 0) return pass(`${wanting.map(([id]) => id).join(", ")}: the token is there.`);
     return fail(

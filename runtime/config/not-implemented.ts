@@ -1,0 +1,155 @@
+/**
+ * What cairn.yaml may say and this version does not do. The keys are read, so that a file for a later version is still
+ * one; a limit that is not kept, or work that does not happen, must not pass in silence. A capability that is built
+ * takes its lines out of this table: a test compares it with what a node registers. Pure.
+ */
+import type { Finding } from "./report.ts";
+import type { ParsedConfig } from "./schema.ts";
+import { isMap, type Tree, type TreeMap, type TreePath } from "./tree.ts";
+
+export interface NotImplemented {
+  /** `*` stands for any key or index. */
+  readonly path: readonly string[];
+  /** An error where somebody relies on it for money or safety. */
+  readonly severity: "error" | "warning";
+  /** The finding, as one sentence. */
+  readonly why: string;
+  /** Whether the parsed value asks for it. Default: it is written, and neither empty, off nor `enabled: false`. */
+  readonly asks?: (value: unknown, key: string) => boolean;
+}
+
+/** The code of these findings. */
+export const NOT_IMPLEMENTED_CODE = "not-implemented";
+
+/** The one channel, with its kind and its id. */
+export const BUILT_CHANNEL = "agent";
+
+/** Tools that agents will have: the keys of `tools` beyond what createBuiltinTools makes. */
+export const UNBUILT_TOOLS = [
+  "search_glob",
+  "search_grep",
+  "web_search",
+  "web_fetch",
+  "ask_user",
+  "todo",
+  "coding_pipeline",
+  "delegate_task",
+  "subagent_spawn",
+  "skill_list",
+  "skill_manage",
+  "memory_stats",
+  "memory_get_full",
+] as const;
+
+/** Of the one channel: settings of chat platforms. */
+const UNUSED_CHANNEL_KEYS = ["token", "pairing", "reconnect", "transcription", "speech", "keep_audio"] as const;
+
+export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
+  error("agents.*.budget", "this version keeps no budgets: nothing would stop the agent"),
+  error("agents.*.schedules.*", "this version starts no turns by the clock"),
+  error("runtime.auto_actions.*", "this version runs nothing after a tool has changed files"),
+  warning("mesh.enabled", "this version has no mesh: the node stays alone"),
+  warning("mesh.seeds", "this version has no mesh: no other node is asked"),
+  warning("mesh.mdns", "this version has no mesh: no other node is looked for"),
+  {
+    ...warning(
+      "channels.*",
+      "this version has the HTTP channel `agent` alone: nothing is received here, and nothing sent",
+    ),
+    asks: (value, key) => isEnabled(value) && isMapping(value) && !isBuiltChannel(key, value["kind"]),
+  },
+  ...UNUSED_CHANNEL_KEYS.map((key) => warning(`channels.*.${key}`, "the HTTP channel has no use for it")),
+  {
+    ...warning(`channels.${BUILT_CHANNEL}.enabled`, "the HTTP channel is always there"),
+    asks: (value) => value === false,
+  },
+  ...UNBUILT_TOOLS.map((tool) => warning(`tools.${tool}`, "this version offers agents no such tool")),
+  warning("mcp.servers.*", "this version connects to no MCP server"),
+  warning("plugin_dirs", "this version loads no plugins: they are listed, and copied into images"),
+  warning("skill_dirs", "this version gives agents no skills: they are listed, and copied into images"),
+  warning("providers.*.prices", "this version counts no money"),
+  warning("telemetry.otlp", "this version sends no traces and no metrics: /metrics has the metrics"),
+];
+
+/** What the file asks for and does not get. `written` is the file's tree, `config` what was parsed of it. */
+export function notImplementedFindings(
+  written: TreeMap,
+  config: Partial<ParsedConfig>,
+): { readonly errors: Finding[]; readonly warnings: Finding[] } {
+  const found = new Map<string, { readonly severity: NotImplemented["severity"]; readonly finding: Finding }>();
+  for (const { path: pattern, severity, why, asks = isAskedFor } of NOT_IMPLEMENTED) {
+    for (const { path, tree } of matches(written, pattern)) {
+      const value = parsedAt(config, path);
+      const isWritten = asks !== isAskedFor || !isEmpty(tree);
+      if (value === undefined || !isWritten || !asks(value, String(path.at(-1)))) continue;
+      // A part of what is not there already says nothing new.
+      if (path.some((_, length) => found.has(JSON.stringify(path.slice(0, length))))) continue;
+      found.set(JSON.stringify(path), { severity, finding: { path, message: why, code: NOT_IMPLEMENTED_CODE } });
+    }
+  }
+  const of = (wanted: NotImplemented["severity"]) =>
+    [...found.values()].flatMap(({ severity, finding }) => (severity === wanted ? [finding] : []));
+  return { errors: of("error"), warnings: of("warning") };
+}
+
+export function isBuiltChannel(id: string, kind: unknown): boolean {
+  return id === BUILT_CHANNEL && kind === BUILT_CHANNEL;
+}
+
+/** The table's line for a key of the schema, written as the reference writes it: `agents.<name>.budget.daily_tokens`. */
+export function notImplementedKey(key: string): NotImplemented | undefined {
+  const parts = key.replaceAll(/<\w+>/g, "*").replaceAll("[]", ".*").split(".");
+  return NOT_IMPLEMENTED.find(
+    ({ path, asks }) =>
+      asks === undefined && path.length <= parts.length && path.every((part, index) => part === parts[index]),
+  );
+}
+
+function error(path: string, why: string): NotImplemented {
+  return { path: path.split("."), severity: "error", why };
+}
+
+function warning(path: string, why: string): NotImplemented {
+  return { path: path.split("."), severity: "warning", why };
+}
+
+function isAskedFor(value: unknown): boolean {
+  if (value === false || value === null) return false;
+  return Array.isArray(value) ? value.length > 0 : isEnabled(value);
+}
+
+function isEnabled(value: unknown): boolean {
+  return !isMapping(value) || value["enabled"] !== false;
+}
+
+function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isEmpty(tree: Tree): boolean {
+  return isMap(tree) && Object.keys(tree).length === 0;
+}
+
+function* matches(
+  tree: Tree | undefined,
+  pattern: readonly string[],
+  path: TreePath = [],
+): Generator<{ readonly path: TreePath; readonly tree: Tree }> {
+  if (tree === undefined) return;
+  const [part, ...rest] = pattern;
+  if (part === undefined) yield { path, tree };
+  else if (Array.isArray(tree) && part === "*") {
+    for (const [index, item] of tree.entries()) yield* matches(item, rest, [...path, index]);
+  } else if (isMap(tree)) {
+    const keys = part === "*" ? Object.keys(tree) : [part];
+    for (const key of keys) if (Object.hasOwn(tree, key)) yield* matches(tree[key], rest, [...path, key]);
+  }
+}
+
+function parsedAt(config: unknown, path: TreePath): unknown {
+  return path.reduce<unknown>((value, key) => {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
+    // Only own members of plain data are read.
+    return (value as Readonly<Record<string | number, unknown>>)[key];
+  }, config);
+}

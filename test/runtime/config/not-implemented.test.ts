@@ -1,0 +1,87 @@
+import { expect, test } from "vitest";
+import { NOT_IMPLEMENTED, UNBUILT_TOOLS } from "../../../runtime/config/not-implemented.ts";
+import { toolsSection } from "../../../runtime/config/schema/tools.ts";
+import { createBuiltinTools } from "../../../runtime/plugins/tools/index.ts";
+import { inspectText, MINIMAL } from "../../support/deployment.ts";
+import { createFakeApplication } from "../../support/fake-application.ts";
+import { silent } from "../../support/silent.ts";
+
+/** What the findings of this kind are, as `path severity`. */
+async function found(yaml: string): Promise<string[]> {
+  const { errors, warnings } = await inspectText(`${MINIMAL}${yaml}\n`, { env: { TG: "t" } });
+  const of = (issues: typeof errors, severity: string) =>
+    issues.flatMap(({ path, code }) => (code === "not-implemented" ? [`${path} ${severity}`] : []));
+  return [...of(errors, "error"), ...of(warnings, "warning")].sort();
+}
+
+const agent = (settings: string) => `version: 1\nproviders: { offline: {} }\nagents: { main: { ${settings} } }`;
+
+test.each<[string, string[]]>([
+  ["", []],
+  ["runtime: { auto_actions: { format: off, lint: false, git_check: no } }", []],
+  ["runtime: { auto_actions: { format: npm run format } }", ["runtime.auto_actions.format error"]],
+  ["runtime: { auto_actions: { git_check: yes } }", ["runtime.auto_actions.git_check error"]],
+  ["mesh: { name: box, advertise: 'h:1', mdns: off, seeds: [] }", []],
+  ["mesh: { mdns: on, seeds: ['h:1'] }", ["mesh.mdns warning", "mesh.seeds warning"]],
+  ["channels: { agent: {} }", []],
+  ["channels: { agent: { owner_id: ada, channel_bindings: { room: main } } }", []],
+  [
+    "channels: { agent: { pairing: on, enabled: off } }",
+    ["channels.agent.enabled warning", "channels.agent.pairing warning"],
+  ],
+  // One finding says it: nothing more of what is in it.
+  ['channels: { telegram: { token: "${TG}", owner_id: 1, pairing: on } }', ["channels.telegram warning"]],
+  ["channels: { telegram: { enabled: off } }", []],
+  ["channels: { console: {}, other: { kind: agent } }", ["channels.console warning", "channels.other warning"]],
+  ["tools: { shell: { timeout: 10s }, file_read: { enabled: off }, memory_search: {} }", []],
+  ["tools: { todo: { enabled: off }, web_fetch: {} }", []],
+  [
+    "tools: { web_search: { backend: duckduckgo }, todo: { enabled: on } }",
+    ["tools.todo warning", "tools.web_search warning"],
+  ],
+  ["mcp: { servers: { a: { command: x }, b: { command: x, enabled: off } } }", ["mcp.servers.a warning"]],
+  ["plugin_dirs: []\nskill_dirs: []\ntelemetry: { otlp: off }", []],
+  [
+    "plugin_dirs: [p]\nskill_dirs: [s]\ntelemetry: { otlp: on }",
+    ["plugin_dirs warning", "skill_dirs warning", "telemetry.otlp warning"],
+  ],
+])("%s", async (yaml, expected) => {
+  expect(await found(yaml)).toEqual(expected);
+});
+
+test.each<[string, string[]]>([
+  ["budget: {}, schedules: []", []],
+  ["budget: { daily_tokens: 1, on_limit: stop }", ["agents.main.budget error"]],
+  ["schedules: [{ cron: '0 8 * * *', prompt: x, enabled: off }]", []],
+  ["schedules: [{ cron: '0 8 * * *', prompt: x }]", ["agents.main.schedules[0] error"]],
+])("an agent with %s", async (settings, expected) => {
+  const { errors } = await inspectText(agent(settings));
+  expect(errors.map(({ path, code }) => `${path} ${code === "not-implemented" ? "error" : code}`)).toEqual(expected);
+});
+
+test("prices of a provider", async () => {
+  const { errors, warnings } = await inspectText(
+    "version: 1\nagents: { main: {} }\nproviders: { offline: { prices: { input: 1 } } }\n",
+  );
+  expect(errors).toEqual([]);
+  expect(warnings).toMatchObject([{ path: "providers.offline.prices", code: "not-implemented" }]);
+});
+
+test("the tools of the table are those of the configuration that a node does not register", () => {
+  const registered = createBuiltinTools({
+    memoryTools: createFakeApplication().memoryTools,
+    container: false,
+    protectedPaths: [],
+    hostEnv: {},
+    newId: () => "id",
+    logger: silent,
+  }).map(({ name }) => name);
+  const configurable = Object.keys(toolsSection.shape);
+  expect([...registered, ...UNBUILT_TOOLS].sort()).toEqual(configurable.sort());
+});
+
+test("every line of the table leads to a key of the schema, and says why in one sentence", () => {
+  for (const { path, why } of NOT_IMPLEMENTED) {
+    expect(why, path.join(".")).toMatch(/^(?:this version|the HTTP channel) [^.]+$/);
+  }
+});
