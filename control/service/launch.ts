@@ -32,7 +32,7 @@ export async function prepare(deployment: Deployment, signal: AbortSignal): Prom
   const { dir, file } = deployment;
   await refuseDeployed(deployment);
   const init = deployment.exists ? null : await setUp(deployment, signal);
-  // The first look at `.env` is the one that is told what was wrong with it.
+  // Reads .env first: the first read repairs its mode, and only it has the warning.
   const { loaded, error, warnings } = await inspectWithoutSecrets(deployment, signal);
   if (loaded === null) throw error ?? new Error(`${file} could not be read`);
   if ((await writtenToken(deployment)) === undefined) await tokenFor(deployment);

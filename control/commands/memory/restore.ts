@@ -16,7 +16,7 @@ export default class MemoryRestore extends BaseCommand<RestoreResult> {
     "Restore an archive into an empty memory\n\n" +
     "All of it or nothing. The node must not run, and the memory must be empty. Turns that were queued or running when the " +
     "backup was made come back as interrupted. API tokens stay out unless --with-tokens is given: one that was revoked after the " +
-    "backup would work again, and whoever made the archive could have put one in.";
+    "backup would work again, and a forged archive could bring its own.";
 
   static override examples = [
     "<%= config.bin %> memory restore cairn-2030-01-31.backup",

@@ -13,7 +13,7 @@ import type { Database } from "../../../../runtime/contracts/database.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 import { systemClock, writerOf } from "../../../support/memory.ts";
 
-/** Archives that nobody's backup wrote: whoever can make one can also make its hashes right. */
+/** Forged archives: their counts and hashes are right, since nothing signs them. */
 
 const cleanups: (() => Promise<unknown>)[] = [];
 afterAll(async () => {
