@@ -52,8 +52,9 @@ export function tokenGrants(input: TokenGrantsInput): TokenGrant[] {
     admin: () => ({
       scope: "admin",
       allows: [
-        "read, replace and export the whole memory, make and revoke tokens, and stop the node from taking messages",
-        "as much as the owner's token, in the end: keep it like that one",
+        "import messages, make and revoke tokens, change job queues, and stop the node from taking messages",
+        ...(input.scopes.includes("memory") ? ["take the whole memory out, as a backup or an export"] : []),
+        "break as much as the owner's token can: keep it like that one",
       ],
     }),
   };

@@ -39,6 +39,7 @@ it("a node reads no setting that the table names, and has the one channel that i
     boot: "test",
     log: { logger: pino({ level: "silent" }), close: async () => undefined },
     redact: (text) => text,
+    redactValues: (text) => text,
     hide: () => undefined,
     maintenance: false,
   });
