@@ -144,6 +144,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     shell: shellSettings(loaded),
     container: env["SERVICE_CONTAINER"] === "1",
     protectedPaths,
+    stateDirectory: loaded.home,
     hostEnv: env,
     newId,
     logger,

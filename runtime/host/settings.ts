@@ -67,9 +67,18 @@ export function ownerId({ config }: LoadedConfig): { readonly ownerId?: string }
 }
 
 export function shellSettings({ config, env }: LoadedConfig): Partial<ShellSettings> {
-  const { sandbox, timeout, max_output, network, env: names } = config.tools.shell;
+  const { sandbox, timeout, max_output, network, network_for_others, env: names, ...bounds } = config.tools.shell;
   const given = names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]] as const]));
-  return { sandbox, timeoutMs: timeout, maxOutputBytes: max_output, network, env: Object.fromEntries(given) };
+  return {
+    sandbox,
+    timeoutMs: timeout,
+    maxOutputBytes: max_output,
+    network,
+    networkForOthers: network_for_others,
+    maxProcesses: bounds.max_processes,
+    maxMemoryBytes: bounds.max_memory,
+    env: Object.fromEntries(given),
+  };
 }
 
 /** Where workspace files come from and go to; null outside of containers. */

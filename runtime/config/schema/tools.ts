@@ -29,6 +29,13 @@ export const toolsSection = section({
     timeout: duration({ min: 100 }).prefault("120s").describe("A command that takes longer is ended."),
     max_output: bytes().prefault("64Ki").describe("Output that the agent gets to read."),
     network: flag().prefault(true).describe("Whether commands may use the network."),
+    network_for_others: flag()
+      .prefault(false)
+      .describe("Whether they may in turns of others than the owner, too. Where it cannot be kept from them, commands are refused."),
+    max_processes: integer({ min: 64 })
+      .prefault(4096)
+      .describe("Processes and threads of a command; without bubblewrap, of the service's user on the machine."),
+    max_memory: bytes().prefault("4Gi").describe("Memory that each process of a command may write to."),
     env: list(variableName()).default([]).describe("Variables of the service that commands may see."),
   }).prefault({}),
   file_read: plain(),

@@ -23,6 +23,8 @@ export interface BuiltinToolDeps {
   readonly container: boolean;
   /** Absolute paths of the service's own files: `.env`, the home directory, the store. No tool shows them. */
   readonly protectedPaths: readonly string[];
+  /** The service's home directory, out of reach of the shell's commands. */
+  readonly stateDirectory: string;
   /** The service's environment; the shell takes PATH, HOME, language and time zone from it, nothing else. */
   readonly hostEnv: Readonly<Record<string, string | undefined>>;
   readonly newId: NewId;
@@ -33,7 +35,7 @@ export interface BuiltinToolDeps {
 
 /** In the order in which agents see them. Nothing is started and nothing is looked at before the first call. */
 export function createBuiltinTools(deps: BuiltinToolDeps): Tool[] {
-  const { memoryTools, newId, logger, hostEnv, container, protectedPaths } = deps;
+  const { memoryTools, newId, logger, hostEnv, container, protectedPaths, stateDirectory } = deps;
   const gate = deps.gate ?? createWorkspaceGate({ protectedPaths });
   const chosen = { ...SHELL_DEFAULTS, ...deps.shell };
   // A default deadline above the longest one raises that, too.
@@ -42,7 +44,7 @@ export function createBuiltinTools(deps: BuiltinToolDeps): Tool[] {
     createFileReadTool({ gate }),
     createFileWriteTool({ gate, newId }),
     createFileEditTool({ gate, newId }),
-    createShellTool({ gate, settings, container, protectedPaths, hostEnv, newId, logger }),
+    createShellTool({ gate, settings, container, protectedPaths, stateDirectory, hostEnv, newId, logger }),
     createMemorySearchTool({ memoryTools }),
     createMemoryBrowseTool({ memoryTools }),
   ];

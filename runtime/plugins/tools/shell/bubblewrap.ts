@@ -27,6 +27,8 @@ export interface SandboxLayout {
   /** Working directory, as a path inside. */
   readonly cwd: string;
   readonly network: boolean;
+  /** Whether a filter of system calls waits at FILTER_DESCRIPTOR. */
+  readonly filtered: boolean;
   readonly hardening: Hardening;
 }
 
@@ -34,12 +36,16 @@ export interface SandboxLayout {
 export const SANDBOX_HOME = "/tmp/home";
 
 const TMP_BYTES = 1024 ** 3;
+const SHARED_MEMORY_BYTES = 256 * 1024 ** 2;
+
+/** The descriptor from which bubblewrap reads the filter of system calls. */
+export const FILTER_DESCRIPTOR = 3;
 
 /** What not every bubblewrap can do: 0.8 does all of it, older and setuid ones do without. */
 export interface Hardening {
   /** No further user namespaces inside. */
   readonly noNamespaces: boolean;
-  /** A bound on the size of /tmp. */
+  /** Bounds on the sizes of /tmp and /dev/shm. */
   readonly boundedTmp: boolean;
 }
 
@@ -72,17 +78,27 @@ export function bubblewrapArguments(layout: SandboxLayout, command: readonly str
     layout.protectedPaths,
     ({ path }) => isWithin(workspace.source, path) && !isWithin(path, workspace.source),
   );
+  const bounded = (bytes: number) => (layout.hardening.boundedTmp ? ["--size", String(bytes)] : []);
   const shown = [...layout.system.map(({ path }) => path), ...layout.readOnly];
+  const coveredBelow = elsewhere.filter(({ path }) => shown.some((root) => isWithin(root, path)));
+  const coveredInside = workspace.mountedAt.flatMap((mount) =>
+    inWorkspace.map(({ path, kind }) => ({ path: mount + path.slice(workspace.source.length), kind })),
+  );
+  const emptied = [...coveredBelow, ...coveredInside].filter(({ kind }) => kind === "directory");
   return [
     ...ISOLATION,
     ...(layout.hardening.noNamespaces ? ["--disable-userns"] : []),
     ...(layout.network ? [] : ["--unshare-net"]),
+    ...(layout.filtered ? ["--seccomp", String(FILTER_DESCRIPTOR)] : []),
     ...layout.system.flatMap(systemMount),
     "--proc",
     "/proc",
     "--dev",
     "/dev",
-    ...(layout.hardening.boundedTmp ? ["--size", String(TMP_BYTES)] : []),
+    ...bounded(SHARED_MEMORY_BYTES),
+    "--tmpfs",
+    "/dev/shm",
+    ...bounded(TMP_BYTES),
     "--tmpfs",
     "/tmp",
     "--dir",
@@ -93,13 +109,12 @@ export function bubblewrapArguments(layout: SandboxLayout, command: readonly str
     "/tmp",
     "/var/tmp",
     ...layout.readOnly.flatMap((path) => ["--ro-bind-try", path, path]),
-    ...elsewhere
-      .filter(({ path }) => shown.some((root) => isWithin(root, path)))
-      .flatMap(({ path, kind }) => cover(path, kind)),
+    ...coveredBelow.flatMap(cover),
     ...workspace.mountedAt.flatMap((path) => ["--bind", workspace.source, path]),
-    ...workspace.mountedAt.flatMap((mount) =>
-      inWorkspace.flatMap(({ path, kind }) => cover(mount + path.slice(workspace.source.length), kind)),
-    ),
+    ...coveredInside.flatMap(cover),
+    // bubblewrap makes these in memory, without a bound: what can be written to is bounded, or on a disk. Last, because the
+    // mounts above make their places in them.
+    ...[...emptied.map(({ path }) => path), "/dev", "/"].flatMap((path) => ["--remount-ro", path]),
     "--chdir",
     layout.cwd,
     "--",
@@ -107,8 +122,8 @@ export function bubblewrapArguments(layout: SandboxLayout, command: readonly str
   ];
 }
 
-/** A device that cannot be opened (bubblewrap mounts without devices) in the place of a file, nothing in that of a directory. */
-function cover(path: string, kind: ProtectedPath["kind"]): string[] {
+/** In the place of a file a device that cannot be opened (bubblewrap mounts without devices), in that of a directory nothing. */
+function cover({ path, kind }: ProtectedPath): string[] {
   return kind === "file" ? ["--ro-bind", "/dev/null", path] : ["--tmpfs", path];
 }
 

@@ -18,6 +18,8 @@ export interface ShellToolDeps {
   readonly container: boolean;
   /** The service's files and directories: never visible inside the sandbox. */
   readonly protectedPaths: readonly string[];
+  /** A directory of the service's own, which commands cannot reach. */
+  readonly stateDirectory: string;
   /** The service's environment; only PATH, HOME, the language and the time zone are ever taken from it. */
   readonly hostEnv: Readonly<Record<string, string | undefined>>;
   readonly newId: NewId;
@@ -74,6 +76,7 @@ export function createShellTool(deps: ShellToolDeps): Tool {
         workspace: { named: workspace, resolved: cwd.root },
         cwd: cwd.path,
         owner,
+        network: settings.network && (owner || settings.networkForOthers),
       });
       const outcome = await runCommand(launch, {
         timeoutMs: timeoutS * 1_000,
@@ -102,7 +105,8 @@ function aborted(): ToolError {
 
 function describePlace(settings: ShellSettings): string {
   if (settings.sandbox === "none") return "";
-  const network = settings.network ? "the network can be reached" : "there is no network";
+  const open = settings.networkForOthers ? "the network can be reached" : "only in turns of the owner is there a network";
+  const network = settings.network ? open : "there is no network";
   return `It runs in a sandbox: keep files in the workspace, /tmp and the home directory may be emptied after each call; ${network}.`;
 }
 

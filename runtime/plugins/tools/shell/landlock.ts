@@ -4,10 +4,9 @@
  * /tmp; the service's secrets, store and memory (it may not look into other processes either) are out of its reach.
  */
 
-import { execFile } from "node:child_process";
-import { access, constants, realpath, stat } from "node:fs/promises";
-import { promisify } from "node:util";
+import { realpath, stat } from "node:fs/promises";
 import { isWithin } from "../../../domain/workspace-path.ts";
+import { succeeds } from "./probe.ts";
 
 export interface OpenPath {
   /** Absolute, resolved, there. */
@@ -16,11 +15,6 @@ export interface OpenPath {
   readonly writable: boolean;
 }
 
-export interface Landlock {
-  readonly file: string;
-}
-
-const PROBE_TIMEOUT_MS = 10_000;
 const READ_FILE = "read-file,execute";
 const READ_DIRECTORY = "read-file,execute,read-dir";
 /** Everything that can be done with a file; the other rights are about directories and are refused for files. */
@@ -28,40 +22,19 @@ const WRITE_FILE = "read-file,execute,write-file,truncate";
 /** What programs expect to be there; written to, but for the last ones. */
 export const DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
-const run = promisify(execFile);
-
-/** Arguments of setpriv in front of the command. Pure. */
-export function landlockArguments(paths: readonly OpenPath[], command: readonly string[]): string[] {
+/** Options of setpriv that let a command reach the paths and nothing else. Pure. */
+export function landlockOptions(paths: readonly OpenPath[]): string[] {
   const rules = paths.map(({ path, kind, writable }) => {
     // No list means every right that there is.
     const rights = kind === "file" ? (writable ? WRITE_FILE : READ_FILE) : writable ? "" : READ_DIRECTORY;
     return `path-beneath:${rights}:${path}`;
   });
-  return [
-    "--no-new-privs",
-    "--landlock-access",
-    "fs",
-    ...rules.flatMap((rule) => ["--landlock-rule", rule]),
-    "--",
-    ...command,
-  ];
+  return ["--landlock-access", "fs", ...rules.flatMap((rule) => ["--landlock-rule", rule])];
 }
 
 /** Whether something that must stay out of reach lies inside the path: these walls cannot leave a part of it out. */
 export function wouldShow({ path }: OpenPath, protectedPaths: readonly string[]): boolean {
   return protectedPaths.some((secret) => isWithin(path, secret));
-}
-
-/** The program, if such walls can really be made here; else null. */
-export async function findLandlock(programs: readonly string[]): Promise<Landlock | null> {
-  for (const file of programs) {
-    const there = await access(file, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (there) return (await keepsOut(file)) ? { file } : null;
-  }
-  return null;
 }
 
 /** The paths that exist, resolved, each once. */
@@ -84,13 +57,8 @@ export async function openPaths(
 }
 
 /** Tried, not guessed: an old setpriv, a kernel without Landlock and an engine that forbids it all look alike. */
-async function keepsOut(file: string): Promise<boolean> {
+export async function landlockWorks(setpriv: string): Promise<boolean> {
   const system = await openPaths(["/usr", "/bin", "/lib", "/lib64"].map((path) => ({ path, writable: false })));
-  const args = landlockArguments(system, ["/bin/sh", "-c", "test -r /usr && ! cat /etc/passwd"]);
-  try {
-    await run(file, args, { timeout: PROBE_TIMEOUT_MS, killSignal: "SIGKILL", env: {} });
-    return true;
-  } catch {
-    return false;
-  }
+  const test = ["/bin/sh", "-c", "test -r /usr && ! cat /etc/passwd"];
+  return await succeeds(setpriv, ["--no-new-privs", ...landlockOptions(system), "--", ...test]);
 }

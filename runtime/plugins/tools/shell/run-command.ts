@@ -1,7 +1,9 @@
 /** Runs one launched command to its end, which is its own, its deadline's or an abort's; nothing of it stays behind. */
 
-import { spawn } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
+import { commandDescriptors } from "./descriptors.ts";
 import { createOutputWindow } from "./output-window.ts";
 import { askToEnd, kill, type ProcessFamily } from "./process-family.ts";
 import type { Launch } from "./sandbox.ts";
@@ -32,13 +34,15 @@ const PIPE_CLOSE_MS = 1_000;
 
 /** Rejects only when the program could not be started. The output so far is kept whatever the end was. */
 export async function runCommand(launch: Launch, options: RunOptions): Promise<CommandOutcome> {
+  await using descriptors = await commandDescriptors(launch.filter);
   const child = spawn(launch.file, [...launch.args], {
     cwd: launch.cwd,
     env: { ...launch.env, [MARK_NAME]: options.mark },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", "pipe", "pipe", ...descriptors.beyondStandard],
     // A group of its own, so that no signal meant for it reaches the service and the other way round.
     detached: true,
-  });
+    // The types know no more than three places.
+  }) as ChildProcessByStdio<null, Readable, Readable>;
   const output = createOutputWindow(options.maxOutputBytes);
   const launcherError = createOutputWindow(LAUNCHER_ERROR_BYTES);
   child.stdout.on("data", (chunk: Buffer) => output.add(chunk));

@@ -1,21 +1,18 @@
-/** Finds out what the machine offers (bubblewrap, a shell, its system directories) and turns a command into a program to start. */
+/** Turns a command into a program to start: in the walls that the machine offers, within bounds, with a filter of system calls. */
 
-import { execFile } from "node:child_process";
-import { access, constants, lstat, readlink, realpath } from "node:fs/promises";
-import { promisify } from "node:util";
+import type { FileHandle } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { ToolError } from "../../../contracts/errors.ts";
-import type { Logger } from "../../../contracts/ports.ts";
-import {
-  bubblewrapArguments,
-  HARDENINGS,
-  type Hardening,
-  type ProtectedPath,
-  SANDBOX_HOME,
-  type SystemMount,
-} from "./bubblewrap.ts";
+import type { Logger, NewId } from "../../../contracts/ports.ts";
+import { SANDBOX_HOME } from "./bubblewrap.ts";
 import { commandEnvironment } from "./environment.ts";
-import { DEVICES, findLandlock, type Landlock, landlockArguments, openPaths, wouldShow } from "./landlock.ts";
+import { openFilter } from "./filter-file.ts";
+import { boundArguments, hardLimits, UNBOUNDED_PROBE } from "./limits.ts";
+import { inspectMachine, type Machine } from "./machine.ts";
+import { firstExecutable, succeeds } from "./probe.ts";
+import { SCOPE_ENVIRONMENT, scopeArguments } from "./signal-scope.ts";
 import type { ShellSettings } from "./settings.ts";
+import { bubblewrapWalls, containerWalls, NO_WALLS, type Walls } from "./walls.ts";
 
 export interface CommandPlace {
   /** The workspace as the context names it, and resolved. */
@@ -24,6 +21,8 @@ export interface CommandPlace {
   readonly cwd: string;
   /** Whether it is a command of the owner's turn: other users' commands share no directory. */
   readonly owner: boolean;
+  /** Whether the command may use the network. */
+  readonly network: boolean;
 }
 
 export interface Launch {
@@ -33,6 +32,8 @@ export interface Launch {
   readonly env: Readonly<Record<string, string>>;
   /** True when the process lives in a namespace of its own, which ends with it. */
   readonly confined: boolean;
+  /** The filter of system calls that the program reads from descriptor 3; closed by who starts it. */
+  readonly filter: FileHandle | null;
 }
 
 export interface Sandbox {
@@ -45,171 +46,149 @@ export interface SandboxDeps {
   /** Whether the service runs in a container of its own, as the host was told; never guessed. */
   readonly container: boolean;
   readonly protectedPaths: readonly string[];
+  /** A directory of the service's own, which commands cannot reach. */
+  readonly stateDirectory: string;
   readonly hostEnv: Readonly<Record<string, string | undefined>>;
+  readonly newId: NewId;
   readonly logger: Logger;
 }
 
-const PROBE_TIMEOUT_MS = 10_000;
-const SHELLS = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/run/current-system/sw/bin/bash", "/bin/sh"];
-const SYSTEM_DIRECTORIES = "/usr /bin /sbin /lib /lib32 /lib64 /libx32 /nix/store /run/current-system".split(" ");
-/** What programs need of /etc; the rest (password hashes, keys, configuration of other services) stays out. */
-const SYSTEM_FILES = `
-  alternatives ca-certificates ca-certificates.conf crypto-policies debian_version fonts group hosts host.conf
-  gai.conf inputrc issue java ld.so.cache ld.so.conf ld.so.conf.d locale.alias locale.conf localtime magic
-  mime.types nsswitch.conf os-release passwd pki/ca-trust pki/tls/cert.pem pki/tls/certs pki/tls/openssl.cnf
-  protocols python3 resolv.conf services ssl/cert.pem ssl/certs ssl/openssl.cnf terminfo timezone
-`
-  .trim()
-  .split(/\s+/)
-  .map((name) => `/etc/${name}`);
+/** One merged output, and no descriptor but the usual three. */
+const START = 'exec "$0" -c "$1" 2>&1 3<&-';
 
-/** Where a container's commands meet; the last one is what the nodes share (datahub.shared_storage). */
-const SHARED_PLACES = ["/tmp", "/dev/shm", "/srv/shared"];
+/** The highest: where memory runs out, the kernel ends commands first and the service last. */
+const OUT_OF_MEMORY_SCORE = "1000";
 
-/** Limits for the command and its children (no core dumps, a bound on processes), then the shell with one merged output. */
-const START = 'ulimit -c 0; ulimit -u 4096 2>/dev/null; exec "$0" -c "$1" 2>&1';
-
-const run = promisify(execFile);
+/** What is put around commands besides their walls. Null: not to be had here. */
+interface Equipment {
+  readonly walls: Walls;
+  readonly filtered: boolean;
+  readonly perl: string | null;
+  readonly prlimit: string | null;
+  readonly choom: string | null;
+}
 
 export function createSandbox(deps: SandboxDeps): Sandbox {
-  const { settings } = deps;
+  const { settings, logger } = deps;
   let probed: Promise<Machine> | undefined;
-  let walls: Promise<Landlock | null> | undefined;
-
-  /** In a container of its own: what the command is wrapped into, or the command as it is where no walls can be made. */
-  async function insideContainer(inner: readonly string[], place: CommandPlace): Promise<readonly string[]> {
-    walls ??= findLandlock(settings.setprivPaths).then((found) => {
-      if (found === null) {
-        const hint = "use a base image with util-linux 2.40 or newer, such as Debian 13";
-        deps.logger.warn({ hint }, "agents' commands can read the service's own files in this container");
-      }
-      return found;
-    });
-    const landlock = await walls;
-    if (landlock === null && !place.owner) throw missing("commands of other users than the owner need Landlock in a container");
-    if (landlock === null) return inner;
-    const readable = ["/proc", ...SYSTEM_DIRECTORIES, ...SYSTEM_FILES, ...settings.readOnlyPaths];
-    const [workspace, ...others] = await openPaths([
-      { path: place.workspace.resolved, writable: true },
-      ...[...(place.owner ? SHARED_PLACES : []), ...DEVICES].map((path) => ({ path, writable: true })),
-      ...readable.map((path) => ({ path, writable: false })),
-    ]);
-    const secrets = (await resolveProtected(deps.protectedPaths)).map(({ path }) => path);
-    if (workspace === undefined || wouldShow(workspace, secrets)) {
-      throw missing("the service's own files lie inside the workspace");
-    }
-    const open = [workspace, ...others.filter((path) => !wouldShow(path, secrets))];
-    return [landlock.file, ...landlockArguments(open, inner)];
-  }
+  const equipped = new Map<"bubblewrap" | "container" | "none", Promise<Equipment>>();
 
   /** Asked once; a failure is asked again, so that installing the package is enough. */
   async function machine(): Promise<Machine> {
-    probed ??= inspectMachine(settings.bubblewrapPaths, deps.logger);
+    probed ??= inspectMachine(settings.bubblewrapPaths, logger);
     const current = probed;
     const found = await current;
     if (found.bubblewrap.problem !== undefined && probed === current) probed = undefined;
     return found;
   }
 
+  async function equipment(found: Machine): Promise<Equipment> {
+    const { bubblewrap, system } = found;
+    const works = settings.sandbox !== "none" && bubblewrap.problem === undefined;
+    const kind = works ? "bubblewrap" : settings.sandbox === "auto" && deps.container ? "container" : "none";
+    if (kind === "none" && settings.sandbox !== "none") {
+      throw missing(bubblewrap.problem ?? "bubblewrap does not work");
+    }
+    const known = equipped.get(kind);
+    if (known) return await known;
+    const pending = (async () => {
+      if (works) return await equip(deps, bubblewrapWalls(deps, bubblewrap, system));
+      return await equip(deps, kind === "container" ? await containerWalls(deps, missing) : NO_WALLS);
+    })();
+    equipped.set(kind, pending);
+    // What failed by chance (no memory, no descriptors) is tried again with the next command.
+    pending.catch(() => equipped.delete(kind));
+    return await pending;
+  }
+
   return {
     async launch(command, place) {
-      const { shell, bubblewrap, system } = await machine();
-      const inner = ["/bin/sh", "-c", START, shell, command];
-      const wanted = settings.sandbox !== "none";
-      if (wanted && bubblewrap.problem === undefined) {
-        return {
-          file: bubblewrap.file,
-          args: bubblewrapArguments(
-            {
-              system,
-              readOnly: settings.readOnlyPaths,
-              workspace: {
-                source: place.workspace.resolved,
-                mountedAt: unique([place.workspace.named, place.workspace.resolved]),
-              },
-              protectedPaths: await resolveProtected(deps.protectedPaths),
-              cwd: place.cwd,
-              network: settings.network,
-              hardening: bubblewrap.hardening,
-            },
-            inner,
-          ),
-          cwd: "/",
-          env: commandEnvironment({
-            host: deps.hostEnv,
-            configured: settings.env,
-            home: SANDBOX_HOME,
-            shell,
-            sandboxed: true,
-          }),
-          confined: true,
-        };
-      }
-      const unconfined = settings.sandbox === "none" || (settings.sandbox === "auto" && deps.container);
-      if (!unconfined) throw missing(bubblewrap.problem ?? "bubblewrap does not work");
+      const found = await machine();
+      const { walls, filtered, perl, prlimit, choom } = await equipment(found);
       // Better no command than one that goes where the owner said it must not.
-      if (!settings.network && settings.sandbox === "auto") {
-        throw missing("tools.shell.network is off, which only bubblewrap can enforce");
-      }
-      const walled = settings.sandbox === "auto";
-      const [file = "/bin/sh", ...args] = walled ? await insideContainer(inner, place) : inner;
-      const ownPlaces = walled && !place.owner;
-      const home = (ownPlaces ? undefined : deps.hostEnv["HOME"]) ?? place.workspace.resolved;
+      if (!place.network && !walls.confined && !filtered) throw openNetwork(settings);
+      const start = ["/bin/sh", "-c", START, found.shell, command];
+      const hard = hardLimits(await readFile("/proc/self/limits", "utf8").catch(() => ""));
+      const bounded = prlimit === null ? start : [prlimit, ...boundArguments(settings, hard, start)];
+      const scoped = perl === null ? bounded : [perl, ...scopeArguments(bounded)];
+      const walled = await walls.wrap(scoped, place, { network: place.network, filtered });
+      const [file = "/bin/sh", ...args] =
+        choom === null ? walled : [choom, "-n", OUT_OF_MEMORY_SCORE, "--", ...walled];
+      const { hostEnv } = deps;
+      const { confined } = walls;
+      // In a container other users' commands share neither a home nor /tmp with the owner's.
+      const apart = !place.owner && !confined && settings.sandbox === "auto";
       return {
         file,
         args,
-        cwd: place.cwd,
-        env: commandEnvironment({
-          host: deps.hostEnv,
-          configured: settings.env,
-          home,
-          shell,
-          sandboxed: false,
-          ...(ownPlaces ? { temporary: place.workspace.resolved } : {}),
-        }),
-        confined: false,
+        cwd: confined ? "/" : place.cwd,
+        env: {
+          ...commandEnvironment({
+            host: hostEnv,
+            configured: settings.env,
+            home: confined ? SANDBOX_HOME : ((apart ? undefined : hostEnv["HOME"]) ?? place.workspace.resolved),
+            shell: found.shell,
+            sandboxed: confined,
+            ...(apart ? { temporary: place.workspace.resolved } : {}),
+          }),
+          ...(perl === null ? {} : SCOPE_ENVIRONMENT),
+        },
+        confined,
+        // Last, because it is open from here on.
+        filter: filtered ? await filterFor(deps, walls, place.network) : null,
       };
     },
   };
 }
 
-interface Machine {
-  readonly shell: string;
-  readonly system: readonly SystemMount[];
-  readonly bubblewrap:
-    | { readonly file: string; readonly hardening: Hardening; readonly problem?: undefined }
-    | { readonly problem: string };
-}
+/** Tries out what holds in these walls, and says in the log what does not. */
+async function equip(deps: SandboxDeps, walls: Walls): Promise<Equipment> {
+  const { settings, logger } = deps;
+  const passage = { network: true, filtered: false };
+  const works = async (command: readonly string[]) => {
+    const [file = "", ...args] = await walls.wrap(command, null, passage);
+    return await succeeds(file, args);
+  };
+  // A signal that must not arrive tells whether a filter or scope was really put on.
+  const untouched = ["/bin/sh", "-c", `! kill -0 ${walls.untouchable}`];
 
-async function inspectMachine(bubblewrapPaths: readonly string[], logger: Logger): Promise<Machine> {
-  const shell = (await firstExecutable(SHELLS)) ?? "/bin/sh";
-  const system = await systemMounts();
-  const file = await firstExecutable(bubblewrapPaths);
-  if (!file) return { shell, system, bubblewrap: { problem: "bubblewrap (bwrap) is not installed" } };
-  let problem = "bubblewrap does not work";
-  for (const hardening of HARDENINGS) {
-    const said = await probe(file, system, hardening);
-    if (said === null) {
-      if (hardening !== HARDENINGS[0])
-        logger.info({ file, problem, ...hardening }, "bubblewrap cannot do all of the sandbox");
-      return { shell, system, bubblewrap: { file, hardening } };
-    }
-    problem = said;
+  const perl = walls.untouchable === null ? null : await firstExecutable(settings.perlPaths);
+  const scoped = perl !== null && (await works([perl, ...scopeArguments(untouched)]));
+  const filtered = await filterWorks(deps, walls, walls.confined ? ["/bin/sh", "-c", "exit 0"] : untouched);
+  if (walls.untouchable !== null && !filtered) {
+    const hint = "util-linux 2.41 or newer loads it, on x86-64 and arm64";
+    logger.warn({ hint }, "system calls of agents' commands are not filtered");
   }
-  return { shell, system, bubblewrap: { problem } };
+  if (!walls.confined && walls.untouchable !== null && !scoped) {
+    const hint = "Linux 6.12 or newer and perl in the image keep signals away";
+    logger.warn({ hint, filtered }, "agents' commands may be able to signal the service in this container");
+  }
+
+  const prlimit = await firstExecutable(settings.prlimitPaths);
+  const choom = await firstExecutable(settings.choomPaths);
+  if (prlimit === null || choom === null) {
+    logger.warn({ hint: "install util-linux" }, "agents' commands have no bounds on processes and memory");
+  } else if (await works([prlimit, ...UNBOUNDED_PROBE])) {
+    const hint = "run the service as an ordinary user, or bound its unit with TasksMax";
+    logger.warn({ hint }, "the bound on processes does not hold: Linux has none for root");
+  }
+  return { walls, filtered, perl: scoped ? perl : null, prlimit, choom };
 }
 
-/** Null when such a sandbox can really be made here; else what bubblewrap says. */
-async function probe(file: string, system: readonly SystemMount[], hardening: Hardening): Promise<string | null> {
-  const nothing = { readOnly: [], workspace: { source: "/", mountedAt: [] }, protectedPaths: [], cwd: "/" };
-  const args = bubblewrapArguments({ ...nothing, system, hardening, network: false }, ["/bin/sh", "-c", "exit 0"]);
+async function filterWorks(deps: SandboxDeps, walls: Walls, test: readonly string[]): Promise<boolean> {
+  const handle = await filterFor(deps, walls, true);
+  if (handle === null) return false;
   try {
-    await run(file, args, { timeout: PROBE_TIMEOUT_MS, killSignal: "SIGKILL", env: {} });
-    return null;
-  } catch (error) {
-    const said = error instanceof Error && "stderr" in error ? String(error.stderr).trim().split("\n").at(-1) : "";
-    return said || "bubblewrap could not be started";
+    const [file = "", ...args] = await walls.wrap(test, null, { network: true, filtered: true });
+    return await succeeds(file, args, handle.fd);
+  } finally {
+    await handle.close();
   }
+}
+
+async function filterFor(deps: SandboxDeps, walls: Walls, network: boolean): Promise<FileHandle | null> {
+  const filter = await walls.filter(network);
+  return filter === null ? null : await openFilter(deps.stateDirectory, deps.newId(), filter);
 }
 
 function missing(problem: string): ToolError {
@@ -220,43 +199,11 @@ function missing(problem: string): ToolError {
   });
 }
 
-async function systemMounts(): Promise<SystemMount[]> {
-  const mounts = await Promise.all(
-    [...SYSTEM_DIRECTORIES, ...SYSTEM_FILES].map(async (path): Promise<SystemMount | null> => {
-      const stats = await lstat(path).catch(() => null);
-      if (!stats) return null;
-      // /bin and its like are links into /usr; links of /etc may lead to places that are not shown, so their target is bound.
-      if (stats.isSymbolicLink() && SYSTEM_DIRECTORIES.includes(path))
-        return { kind: "link", path, target: await readlink(path) };
-      return { kind: "directory", path };
-    }),
-  );
-  return mounts.filter((mount) => mount !== null);
-}
-
-async function resolveProtected(paths: readonly string[]): Promise<ProtectedPath[]> {
-  const found = await Promise.all(
-    paths.map(async (path): Promise<ProtectedPath | null> => {
-      const resolved = await realpath(path).catch(() => null);
-      if (resolved === null) return null;
-      const stats = await lstat(resolved).catch(() => null);
-      return stats === null ? null : { path: resolved, kind: stats.isDirectory() ? "directory" : "file" };
-    }),
-  );
-  return found.filter((path) => path !== null);
-}
-
-async function firstExecutable(candidates: readonly string[]): Promise<string | null> {
-  for (const candidate of candidates) {
-    const found = await access(candidate, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (found) return candidate;
-  }
-  return null;
-}
-
-function unique(paths: readonly string[]): string[] {
-  return [...new Set(paths)];
+function openNetwork({ network }: ShellSettings): ToolError {
+  const [setting, why] = network
+    ? ["tools.shell.network_for_others", "commands of others than the owner have no network"]
+    : ["tools.shell.network", "commands have no network"];
+  return new ToolError("TOOL_SANDBOX_MISSING", `Commands cannot be run here: ${why}, which cannot be enforced here.`, {
+    hint: `The owner can install the package bubblewrap, or set ${setting} to true.`,
+  });
 }

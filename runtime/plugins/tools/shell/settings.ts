@@ -6,8 +6,14 @@ export interface ShellSettings {
    * where the container has it; else commands are refused. `bubblewrap`: nothing else will do. `none`: unconfined, as the service's user: only ever set by the owner.
    */
   readonly sandbox: "auto" | "bubblewrap" | "none";
-  /** Whether commands reach the network; only bubblewrap can deny it. */
+  /** Whether commands reach the network. Where it is denied and cannot be kept away, commands are refused. */
   readonly network: boolean;
+  /** Whether they reach it in turns of others than the owner, too. */
+  readonly networkForOthers: boolean;
+  /** Processes and threads of a command (in a container and without a sandbox: of the service's user on the machine). */
+  readonly maxProcesses: number;
+  /** Bytes of memory that each process of a command may write to. */
+  readonly maxMemoryBytes: number;
   /** Environment variables given to commands on top of the fixed few; the service's own environment is never passed on. */
   readonly env: Readonly<Record<string, string>>;
   /** Absolute paths outside the system directories that commands may read (tool chains, caches). */
@@ -16,6 +22,11 @@ export interface ShellSettings {
   readonly bubblewrapPaths: readonly string[];
   /** Where util-linux's setpriv may be, which makes the walls inside a container. */
   readonly setprivPaths: readonly string[];
+  /** Where util-linux's prlimit and choom may be, which bound what a command takes. */
+  readonly prlimitPaths: readonly string[];
+  readonly choomPaths: readonly string[];
+  /** Where perl may be, which makes Landlock's scopes. */
+  readonly perlPaths: readonly string[];
   /** Deadline of a command that asks for none, and the longest that it may ask for. */
   readonly timeoutMs: number;
   readonly maxTimeoutMs: number;
@@ -28,12 +39,22 @@ export interface ShellSettings {
 export const SHELL_DEFAULTS: ShellSettings = {
   sandbox: "auto",
   network: true,
+  networkForOthers: false,
+  maxProcesses: 4_096,
+  maxMemoryBytes: 4 * 1024 ** 3,
   env: {},
   readOnlyPaths: [],
-  bubblewrapPaths: ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"],
-  setprivPaths: ["/usr/bin/setpriv", "/bin/setpriv", "/usr/local/bin/setpriv"],
+  bubblewrapPaths: placesOf("bwrap"),
+  setprivPaths: placesOf("setpriv"),
+  prlimitPaths: placesOf("prlimit"),
+  choomPaths: placesOf("choom"),
+  perlPaths: placesOf("perl"),
   timeoutMs: 120_000,
   maxTimeoutMs: 600_000,
   maxOutputBytes: 65_536,
   killGraceMs: 2_000,
 };
+
+function placesOf(program: string): readonly string[] {
+  return ["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"].map((folder) => `${folder}/${program}`);
+}

@@ -1,5 +1,8 @@
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { release } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -17,6 +20,7 @@ async function setUp(settings: Partial<ShellSettings> = {}, container = false) {
     settings: { ...SHELL_DEFAULTS, killGraceMs: 300, ...settings },
     container,
     protectedPaths,
+    stateDirectory: place.home,
     hostEnv: {
       PATH: process.env["PATH"],
       HOME: place.home,
@@ -36,6 +40,7 @@ async function setUp(settings: Partial<ShellSettings> = {}, container = false) {
       await mkdir(workspace, { recursive: true });
       return call(tool, { workspace }, { command }, undefined, { user, owner: false });
     },
+    runForOthers: (command: string) => call(tool, place, { command }, undefined, { owner: false }),
   };
 }
 
@@ -50,6 +55,9 @@ const bubblewrapWorks = (() => {
     return false;
   }
 })();
+
+/** Landlock's scopes came with Linux 6.12. */
+const SCOPES = release().localeCompare("6.12", "en", { numeric: true }) >= 0;
 
 /** Processes on this machine whose command line holds the text. */
 async function processesWith(text: string): Promise<string[]> {
@@ -263,6 +271,40 @@ describe.runIf(bubblewrapWorks)("the walls of the sandbox", () => {
     expect((await open.run(interfaces)).content).toBe(`exit code: 0\n${host}`);
   });
 
+  it("close the network in turns of others than the owner, unless it was opened for them", async () => {
+    const interfaces = "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '";
+    const { run, runForOthers } = await setUp();
+    expect((await runForOthers(interfaces)).content).toBe("exit code: 0\nlo");
+    const owners = (await run(interfaces)).content;
+    expect(owners).toBe(
+      `exit code: 0\n${execFileSync("sh", ["-c", interfaces], { encoding: "utf8" }).trim()}`,
+    );
+    const opened = await setUp({ networkForOthers: true });
+    expect((await opened.runForOthers(interfaces)).content).toBe(owners);
+    const shut = await setUp({ network: false, networkForOthers: true });
+    expect((await shut.runForOthers(interfaces)).content).toBe("exit code: 0\nlo");
+  });
+
+  it("reach no server of this machine in turns of others, by address or by abstract socket", async () => {
+    const server = createServer((socket) => socket.end("reached"));
+    const abstract = createServer((socket) => socket.end("reached"));
+    const name = `cairn-test-${newId()}`;
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    await once(abstract.listen(`\0${name}`), "listening");
+    onTestFinished(() => void (server.close(), abstract.close()));
+    const address = server.address();
+    const port = typeof address === "object" ? address?.port : 0;
+    const { run, runForOthers } = await setUp();
+    const byAddress = `exec 9<>/dev/tcp/127.0.0.1/${port} && cat <&9`;
+    const byName = `perl -MSocket -e 'socket(S, PF_UNIX, SOCK_STREAM, 0); connect(S, pack("S a*", AF_UNIX, "\0${name}")) or die "$!\n"; print <S>'`;
+    expect((await run(byAddress)).content).toContain("reached");
+    for (const command of [byAddress, byName]) {
+      expect((await runForOthers(command)).content, command).not.toContain("reached");
+    }
+    // Landlock's scopes keep the owner's commands from abstract sockets, too.
+    if (SCOPES) expect((await run(byName)).content).not.toContain("reached");
+  });
+
   it("stand around a workspace that is named by a link, under both of its names", async () => {
     const { place } = await setUp();
     const named = join(place.base, "a workspace's name");
@@ -273,12 +315,13 @@ describe.runIf(bubblewrapWorks)("the walls of the sandbox", () => {
       settings: SHELL_DEFAULTS,
       container: false,
       protectedPaths: [],
+      stateDirectory: place.home,
       hostEnv: {},
       newId,
       logger: silentLogger,
     });
     const command = `cat "${named}/file" ${place.workspace}/file; ls ${place.outside}`;
-    expect((await call(tool, { workspace: named }, { command })).content).toMatch(
+    expect((await call(tool, { workspace: named }, { command }, undefined, { owner: true })).content).toMatch(
       /^exit code: 2\nherehere.*No such file/,
     );
   });
@@ -338,10 +381,24 @@ describe("a machine without bubblewrap", () => {
   it.each<{ settings: Partial<ShellSettings>; container: boolean }>([
     { settings: { sandbox: "auto" }, container: false },
     { settings: { sandbox: "bubblewrap" }, container: true },
-    { settings: { sandbox: "auto", network: false }, container: true },
+    { settings: { sandbox: "auto", network: false, setprivPaths: [] }, container: true },
+    { settings: { sandbox: "none", network: false }, container: false },
   ])("refuses commands and says what to do (%o)", async ({ settings, container }) => {
     const { run } = await setUp({ ...settings, bubblewrapPaths }, container);
     expect((await run("echo ran > ran")).content).toMatch(/^TOOL_SANDBOX_MISSING/);
+  });
+
+  it.each<{ settings: Partial<ShellSettings>; container: boolean }>([
+    { settings: { sandbox: "none" }, container: false },
+    { settings: { sandbox: "auto", setprivPaths: [] }, container: true },
+  ])("refuses commands of others where it cannot take the network from them (%o)", async ({ settings, container }) => {
+    const { run, runForOthers } = await setUp({ ...settings, bubblewrapPaths }, container);
+    expect((await runForOthers("echo ran")).content).toBe(
+      "TOOL_SANDBOX_MISSING: Commands cannot be run here: commands of others than the owner have no network, which cannot be enforced here.",
+    );
+    expect((await run("echo ran")).content).toContain("ran");
+    const opened = await setUp({ ...settings, bubblewrapPaths, networkForOthers: true }, container);
+    expect((await opened.runForOthers("echo ran")).content).toContain("ran");
   });
 
   it("puts what it has in front of a command in a container", async () => {
