@@ -1,0 +1,79 @@
+/** Runs commands by the shell tool of a service process of its own: another user, with descriptors that its launcher left open. */
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, chown, mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { onTestFinished } from "vitest";
+import { ROOT } from "../../../../scripts/lib/paths.js";
+import type { ShellSettings } from "../../../../runtime/plugins/tools/shell/settings.ts";
+
+export interface CommandResult {
+  readonly content: string;
+}
+
+export interface CommandAnswers {
+  readonly results: readonly CommandResult[];
+  /** What the service wrote to its log as warnings. */
+  readonly warnings: string;
+  readonly workspace: string;
+}
+
+const NOBODY = 65_534;
+
+const PROGRAM = `
+  const { base, settings, commands } = JSON.parse(process.argv[1]);
+  const folder = ${JSON.stringify(join(ROOT, "runtime/plugins/tools"))};
+  const { createShellTool } = await import(folder + "/shell/index.ts");
+  const { SHELL_DEFAULTS } = await import(folder + "/shell/settings.ts");
+  const { createWorkspaceGate } = await import(folder + "/shared/locate.ts");
+  const say = () => {};
+  const logger = { debug: say, info: say, warn: (_, text) => console.error(text), error: say, child: () => logger };
+  let calls = 0;
+  const tool = createShellTool({
+    gate: createWorkspaceGate({ protectedPaths: [] }),
+    settings: { ...SHELL_DEFAULTS, ...settings },
+    container: false,
+    protectedPaths: [base + "/home"],
+    stateDirectory: base + "/home",
+    hostEnv: process.env,
+    newId: () => process.pid + "-" + (calls += 1),
+    logger,
+  });
+  const results = [];
+  for (const command of commands) {
+    const context = { workspace: base + "/ws", agent: "main", owner: true };
+    results.push(await tool.execute({ command, timeout_s: 60 }, undefined, context));
+  }
+  console.log(JSON.stringify(results));
+`;
+
+/** `launcher`: a shell script that starts the service by \`exec "$@"\`; root's tests run as nobody unless told otherwise. */
+export async function commandsOfService(
+  settings: Partial<ShellSettings>,
+  commands: readonly string[],
+  { launcher = 'exec "$@"', asRoot = false } = {},
+): Promise<CommandAnswers> {
+  const base = await realpath(await mkdtemp(join(tmpdir(), "cairn-command-")));
+  onTestFinished(() => rm(base, { recursive: true, force: true }));
+  const workspace = join(base, "ws");
+  const drop = process.getuid?.() === 0 && !asRoot;
+  for (const path of [base, workspace, join(base, "home")]) {
+    await mkdir(path, { recursive: true });
+    await chmod(path, 0o700);
+    if (drop) await chown(path, NOBODY, NOBODY);
+  }
+  const input = JSON.stringify({ base, settings, commands });
+  const node = [process.execPath, "--no-warnings", "--input-type=module", "--eval", PROGRAM, input];
+  const child = spawn("/bin/bash", ["-c", launcher, "launcher", ...node], {
+    cwd: base,
+    env: { PATH: process.env["PATH"], HOME: join(base, "home") },
+    stdio: ["ignore", "pipe", "pipe"],
+    ...(drop ? { uid: NOBODY, gid: NOBODY } : {}),
+  });
+  const [output, warnings] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  if (child.exitCode !== 0) throw new Error(`The service ended with ${child.exitCode}: ${warnings}`);
+  return { results: JSON.parse(output), warnings, workspace };
+}
