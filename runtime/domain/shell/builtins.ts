@@ -5,8 +5,9 @@ import { type Inspector, type Invocation, operandsOf, optionValue } from "./insp
 import { lookupOutput, printfOutput } from "./output.ts";
 import { isSecretPath } from "./secrets.ts";
 import { assign, bounded, changeDirectory, fork, HOME, PROCESS, UNKNOWN } from "./state.ts";
-import { SILENCE, type Stream, textStream } from "./stream.ts";
+import { NOTHING, SILENCE, type Stream, textStream } from "./stream.ts";
 import { textsOf } from "./streams.ts";
+import { judgeVariable } from "./variables.ts";
 
 /** What the builtin prints; null when the command is no builtin that is followed. */
 export function readBuiltin(invocation: Invocation, inspector: Inspector): Stream | null {
@@ -53,9 +54,17 @@ export function readBuiltin(invocation: Invocation, inspector: Inspector): Strea
     case "readonly":
       for (const definition of operandsOf(args)) {
         const [name, value] = splitAssignment(definition);
-        if (value !== undefined) assign(state, name, [value]);
+        if (value === undefined) continue;
+        judgeVariable(name, value, state, inspector);
+        assign(state, name, [value]);
       }
       return SILENCE;
+    case "compgen":
+    case "complete": {
+      const code = optionValue(args, "-C");
+      if (code !== undefined) inspector.script(code, fork(state), NOTHING);
+      return SILENCE;
+    }
     case "unset":
       for (const name of operandsOf(args)) assign(state, name, [""]);
       return SILENCE;

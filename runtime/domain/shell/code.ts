@@ -57,8 +57,10 @@ function refuseDeletion(path: string, state: ShellState, inspector: Inspector): 
 /** The texts between quotes, also between backticks and after Perl's and Ruby's q operators. */
 function literalsOf(code: string): readonly string[] {
   const quoted = [...code.matchAll(/(["'`])((?:\\.|(?!\1)[^\\])*)\1/gs)].map((match) => withoutEscapes(match[2] ?? ""));
-  const operators = [...code.matchAll(/(?:\bq[qxwr]?|%[qQxwW])\s*([{([<|/!])((?:\\.|[^\\])*?)[})\]>|/!]/gs)].map(
-    (match) => match[2] ?? "",
-  );
+  const operators = ["{}", "()", "[]", "<>", "||", "//", "!!"].flatMap((pair) => {
+    const [open, close] = [...pair].map((character) => `\\${character}`);
+    const operator = new RegExp(`(?:\\bq[qxwr]?|%[qQxwW])\\s*${open}((?:\\\\.|(?!${close})[^\\\\])*)${close}`, "gs");
+    return [...code.matchAll(operator)].map((match) => match[1] ?? "");
+  });
   return [...quoted, ...operators].filter((text) => text !== "" && text !== UNKNOWN);
 }

@@ -53,7 +53,21 @@ export function judgeDispatcher(invocation: Invocation, inspector: Inspector): S
         ? inspector.command(operandsFrom(args, ["-w", "-E", "--timeout"]).slice(1), state, input)
         : null;
     }
-    case "ssh": {
+    case "man":
+      return runOption(invocation, inspector, "-P", "--pager", "-H", "--html");
+    case "zip":
+      return runOption(invocation, inspector, "-TT", "--unzip-command");
+    case "rsync":
+      return runOption(invocation, inspector, "-e", "--rsh", "--rsync-path");
+    case "ssh":
+    case "scp":
+    case "sftp": {
+      for (const [at, arg] of args.entries()) {
+        const option = arg === "-o" ? (args[at + 1] ?? "") : arg.startsWith("-o") ? arg.slice(2) : "";
+        const command = /^\s*(?:ProxyCommand|LocalCommand|KnownHostsCommand)[\s=]+(.*)$/is.exec(option)?.[1];
+        if (command !== undefined && command !== "none") inspector.script(command, fork(state), NOTHING);
+      }
+      if (program !== "ssh") return null;
       const remote = operandsFrom(args, [
         "-b",
         "-c",
@@ -98,6 +112,13 @@ export function judgeDispatcher(invocation: Invocation, inspector: Inspector): S
     default:
       return null;
   }
+}
+
+/** An option of the program holds a command line. */
+function runOption({ args, state }: Invocation, inspector: Inspector, ...names: readonly string[]): null {
+  const command = optionValue(args, ...names);
+  if (command !== undefined) inspector.script(command, fork(state), NOTHING);
+  return null;
 }
 
 /** The paths that find goes through: its start, and below it the name that it looks for. */

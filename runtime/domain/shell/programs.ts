@@ -2,15 +2,17 @@
 
 import { posix } from "node:path";
 import { judgeDispatcher } from "./dispatchers.ts";
-import { absolutePath, readingOf } from "./files.ts";
+import { absolutePath, readable, readingOf } from "./files.ts";
 import { hasOption, type Inspector, type Invocation, operandsOf, optionValue } from "./inspection.ts";
 import { judgeInterpreter } from "./interpreters.ts";
 import { echoOutput, filterOutput, lookupOutput, printfOutput } from "./output.ts";
 import { deletionReason, ownershipReason, territoriesOf, writeReason } from "./paths.ts";
 import { refuseSecrets } from "./reading.ts";
-import { fork } from "./state.ts";
-import { SILENCE, type Stream, textStream } from "./stream.ts";
+import { isSecretPath } from "./secrets.ts";
+import { fork, type ShellState } from "./state.ts";
+import { NOTHING, SILENCE, type Stream, textStream } from "./stream.ts";
 import { concatenate, textsOf } from "./streams.ts";
+import { judgeVariable } from "./variables.ts";
 import { splitStringOf, unwrap } from "./wrappers.ts";
 
 type Rule = (invocation: Invocation, inspector: Inspector) => void;
@@ -57,6 +59,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   tee: ({ args, state }, inspector) => writeToAll(operandsOf(args), state.directories, inspector),
   truncate: ({ args, state }, inspector) => writeToAll(operandsOf(args, ["-s", "-r"]), state.directories, inspector),
   sed({ args, state }, inspector) {
+    for (const command of sedCommands(args)) inspector.certain(() => inspector.script(command, fork(state), NOTHING));
     if (hasOption(args, "i", "--in-place")) writeToAll(operandsOf(args, ["-e", "-f"]), state.directories, inspector);
   },
   cp: destination,
@@ -73,7 +76,11 @@ const RULES: Readonly<Record<string, Rule>> = {
   mv(invocation, inspector) {
     destination(invocation, inspector);
     const sources = operandsOf(invocation.args, ["-t", "-S"]).slice(0, -1);
+    const target = operandsOf(invocation.args, ["-t", "-S"]).at(-1) ?? "";
     for (const path of sources) {
+      // Under its new name nothing would keep it from being read.
+      if (isSecretPath(path) && !isSecretPath(target) && !/(^|\/)\.{0,2}$/.test(target))
+        inspector.refuse(`it gives ${readable(path)}, which holds secrets, another name`);
       // Moving everything out of the workspace's root into a directory below is a common way to reorganise it.
       const where = territoriesOf(path, invocation.state.directories, inspector.workspace);
       const reason =
@@ -99,7 +106,15 @@ const RULES: Readonly<Record<string, Rule>> = {
     ) {
       inspector.refuse("it would stop the machine");
     }
+    if (/^(enable|reenable|link|edit|preset|preset-all|add-wants|add-requires|set-environment)$/.test(verb))
+      inspector.refuse("it would run something later, outside of its deadline");
   },
+  iptables: firewall,
+  ip6tables: firewall,
+  ebtables: firewall,
+  nft: firewall,
+  ufw: firewall,
+  "firewall-cmd": firewall,
   crontab({ args }, inspector) {
     if (!args.includes("-l")) inspector.refuse("it would run something later, outside of its deadline");
   },
@@ -131,12 +146,18 @@ export function judge(invocation: Invocation, inspector: Inspector): Stream | nu
 
   const split = splitStringOf(program, args);
   if (split !== null) return inspector.script(split, fork(state), input);
+  if (program === "env") for (const arg of args) judgeEnvironment(arg, state, inspector);
   const inner = unwrap(program, args);
   if (inner) return inner.length > 0 ? inspector.command(inner, state, input) : null;
 
   RULES[program]?.(invocation, inspector);
   refuseSecrets(invocation, inspector);
   return judgeInterpreter(invocation, inspector) ?? judgeDispatcher(invocation, inspector);
+}
+
+function judgeEnvironment(definition: string, state: ShellState, inspector: Inspector): void {
+  const [, name = "", value = ""] = /^([A-Za-z_]\w*)=(.*)$/s.exec(definition) ?? [];
+  judgeVariable(name, value, state, inspector);
 }
 
 /** What a command prints, as far as it can be told; downloads are noted where they are saved. */
@@ -237,6 +258,25 @@ function writeToAll(paths: readonly string[], directories: readonly string[], in
 function writeTo(path: string, directories: readonly string[], inspector: Inspector): void {
   const reason = writeReason(path, directories, inspector.workspace);
   if (reason) inspector.refuse(reason);
+}
+
+/** What is neither a list nor a question changes rules. */
+function firewall({ args }: Invocation, inspector: Inspector): void {
+  const asks = args.some((arg) => /^(-L|-S|-C|-V|list|status|show|--(list|get|query|state|check|version|help)[\w-]*)$/.test(arg));
+  if (!asks && args.length > 0) inspector.refuse("it would change the firewall");
+}
+
+/** Shell commands in sed's scripts: `1e date`, and replacements that are run (`s/x/date/e`). */
+function sedCommands(args: readonly string[]): readonly string[] {
+  const given = args.flatMap((arg, at) => (/^(-[a-zA-Z]*e|--expression)$/.test(arg) ? [args[at + 1] ?? ""] : []));
+  const inline = args.flatMap((arg) => /^--expression=(.*)$/s.exec(arg)?.[1] ?? []);
+  const first = given.length + inline.length > 0 ? [] : operandsOf(args, ["-f", "-l"]).slice(0, 1);
+  return [...given, ...inline, ...first].flatMap((script) => [
+    ...[...script.matchAll(/(?:^|[;{}\n\d$/!,])\s*e\s+([^\n]+)/g)].map((match) => match[1] ?? ""),
+    ...[...script.matchAll(/s([^\w\s\\])(?:\\.|(?!\1)[^\\])*\1((?:\\.|(?!\1)[^\\])*)\1[gpimMI\d]*e/g)].map((match) =>
+      (match[2] ?? "").replaceAll("\\/", "/"),
+    ),
+  ]);
 }
 
 function remoteShell({ args }: Invocation, inspector: Inspector): void {

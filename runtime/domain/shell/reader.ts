@@ -23,18 +23,13 @@ import { callsItself, spawnsItself } from "./self-starting.ts";
 import { assign, bounded, fork, MAX_ALTERNATIVES, type ShellState, UNKNOWN } from "./state.ts";
 import { NOTHING, SILENCE, type Stream } from "./stream.ts";
 import { concatenate, either, textsOf } from "./streams.ts";
+import { judgeVariable } from "./variables.ts";
 import { calledProgram } from "./words.ts";
 
 /** A script that needs more than this to be followed is not judged but asked about. */
 const MAX_COMMANDS = 3_000;
 const MAX_STEPS = 30_000;
 const MAX_DEPTH = 40;
-/** Variables whose value is run as a command by the program that gets them. */
-const COMMAND_VARIABLES = new Set(
-  "PAGER GIT_PAGER MANPAGER EDITOR VISUAL GIT_EDITOR GIT_SSH_COMMAND GIT_EXTERNAL_DIFF PROMPT_COMMAND BASH_ENV ENV".split(
-    " ",
-  ),
-);
 
 /** All findings, the first of each reason only. */
 export function readScript(text: string, start: ShellState, workspace: string): readonly Finding[] {
@@ -183,7 +178,7 @@ export function readScript(text: string, start: ShellState, workspace: string): 
       return;
     }
     const values = expander.texts(node.value, state);
-    if (COMMAND_VARIABLES.has(node.name)) for (const value of values) inspector.script(value, fork(state), NOTHING);
+    for (const value of values) judgeVariable(node.name, value, state, inspector);
     if (!lasting) return;
     assign(
       state,

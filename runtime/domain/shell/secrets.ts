@@ -35,7 +35,7 @@ const SECRET_PLACES: readonly RegExp[] = [
   new RegExp(`^${HOME}/\\.npmrc$`),
   /^\/etc\/(g?shadow|sudoers)/,
   /^\/etc\/ssl\/private\/.+/,
-  /^\/proc\/(?!self\/)[^/]+\/environ$/,
+  /^\/proc\/.+\/(environ|mem)$/,
   /^\/run\/secrets\/.+/,
   /^\/dev\/mem$/,
 ];
