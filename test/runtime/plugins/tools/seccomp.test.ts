@@ -1,0 +1,217 @@
+import { describe, expect, it } from "vitest";
+import { assembleFilter } from "../../../../runtime/plugins/tools/shell/bpf.ts";
+import { commandFilter, type ServiceProcesses } from "../../../../runtime/plugins/tools/shell/seccomp.ts";
+
+const ALLOW = 0x7fff0000;
+const KILL = 0x80000000;
+const error = (errno: number) => 0x00050000 + errno;
+const [EPERM, ENOSYS, EAFNOSUPPORT] = [error(1), error(38), error(97)];
+
+interface SystemCall {
+  readonly architecture: number;
+  readonly number: number;
+  readonly arguments: readonly number[];
+}
+
+/** What the kernel would answer: its classic BPF, as far as seccomp allows it. */
+function run(filter: Buffer, call: SystemCall): number {
+  const data = Buffer.alloc(64);
+  data.writeUInt32LE(call.number >>> 0, 0);
+  data.writeUInt32LE(call.architecture >>> 0, 4);
+  for (const [at, value] of call.arguments.entries()) data.writeBigInt64LE(BigInt(value), 16 + at * 8);
+  let accumulator = 0;
+  for (let at = 0; at * 8 < filter.length; at += 1) {
+    const code = filter.readUInt16LE(at * 8);
+    const value = filter.readUInt32LE(at * 8 + 4);
+    const jump = (holds: boolean) => filter.readUInt8(at * 8 + (holds ? 2 : 3));
+    if (code === 0x20) accumulator = data.readUInt32LE(value);
+    else if (code === 0x54) accumulator = (accumulator & value) >>> 0;
+    else if (code === 0x05) at += value;
+    else if (code === 0x15) at += jump(accumulator === value);
+    else if (code === 0x35) at += jump(accumulator >= value);
+    else if (code === 0x45) at += jump((accumulator & value) !== 0);
+    else if (code === 0x06) return value;
+    else throw new Error(`Unknown instruction ${code}`);
+  }
+  throw new Error("The filter has no end.");
+}
+
+const SERVICE: ServiceProcesses = { threads: [1, 7, 8, 9, 4_000_000], groups: [1, 7] };
+const MACHINES = [
+  { architecture: "x64", audit: 0xc000003e, column: 0 },
+  { architecture: "arm64", audit: 0xc00000b7, column: 1 },
+] as const;
+
+/** Numbers on both machines, from the kernel's own tables. */
+const NUMBERS = {
+  read: [0, 63],
+  openat: [257, 56],
+  openat2: [437, 437],
+  fchmod: [91, 52],
+  fchmodat: [268, 53],
+  mknodat: [259, 33],
+  clone: [56, 220],
+  clone3: [435, 435],
+  unshare: [272, 97],
+  setns: [308, 268],
+  mount: [165, 40],
+  keyctl: [250, 219],
+  bpf: [321, 280],
+  socket: [41, 198],
+  kill: [62, 129],
+  tkill: [200, 130],
+  tgkill: [234, 131],
+  pidfd_open: [434, 434],
+  pidfd_send_signal: [424, 424],
+  prlimit64: [302, 261],
+  fcntl: [72, 25],
+  setpriority: [141, 140],
+  sched_setaffinity: [203, 122],
+} as const;
+
+const S_IFIFO = 0o010000;
+const S_IFCHR = 0o020000;
+const S_IFBLK = 0o060000;
+const S_IFREG = 0o100000;
+const O_CREAT = 0o100;
+const O_TMPFILE = 0o20000000;
+
+describe.each(MACHINES)("the filter of system calls on $architecture", ({ architecture, audit, column }) => {
+  const answer = (
+    call: keyof typeof NUMBERS,
+    args: readonly number[] = [],
+    { network = true, service = SERVICE as ServiceProcesses | null } = {},
+  ) => {
+    const filter = commandFilter({ architecture, network, service });
+    if (filter === null) throw new Error("There is no filter.");
+    return run(filter, { architecture: audit, number: NUMBERS[call][column], arguments: args });
+  };
+
+  it.each<[keyof typeof NUMBERS, number[], number]>([
+    ["read", [], ALLOW],
+    ["mount", [], EPERM],
+    ["setns", [], EPERM],
+    ["keyctl", [], EPERM],
+    ["bpf", [], EPERM],
+    ["clone3", [], ENOSYS],
+    ["openat2", [], ENOSYS],
+    // A thread, a child; a child in a new user namespace.
+    ["clone", [0x3d0f00], ALLOW],
+    ["clone", [0x1200011], ALLOW],
+    ["clone", [0x10000011], EPERM],
+    ["unshare", [0x400], ALLOW],
+    ["unshare", [0x10000000], EPERM],
+    ["unshare", [0x80], EPERM],
+    ["fchmod", [3, 0o755], ALLOW],
+    ["fchmod", [3, 0o4755], EPERM],
+    ["fchmodat", [3, 0, 0o1777], ALLOW],
+    ["fchmodat", [3, 0, 0o2755], EPERM],
+    ["openat", [3, 0, O_CREAT | 1, 0o644], ALLOW],
+    ["openat", [3, 0, O_CREAT | 1, 0o4755], EPERM],
+    ["openat", [3, 0, O_TMPFILE | 2, 0o2755], EPERM],
+    // Without O_CREAT the mode is whatever the register held.
+    ["openat", [3, 0, 0, 0o7777], ALLOW],
+    ["mknodat", [3, 0, S_IFIFO | 0o644, 0], ALLOW],
+    ["mknodat", [3, 0, S_IFREG | 0o4755, 0], EPERM],
+    ["mknodat", [3, 0, S_IFCHR | 0o644, 0], EPERM],
+    ["mknodat", [3, 0, S_IFBLK | 0o644, 0], EPERM],
+    ["socket", [1, 1, 0], ALLOW],
+    ["socket", [2, 1, 0], ALLOW],
+    ["socket", [10, 1, 0], ALLOW],
+    ["socket", [16, 3, 0], ALLOW],
+    ["socket", [17, 3, 0], EAFNOSUPPORT],
+    ["socket", [40, 1, 0], EAFNOSUPPORT],
+    ["kill", [1, 0], EPERM],
+    ["kill", [9, 9], EPERM],
+    ["kill", [4_000_000, 9], EPERM],
+    ["kill", [-1, 9], EPERM],
+    ["kill", [-7, 9], EPERM],
+    ["kill", [0, 15], ALLOW],
+    ["kill", [10, 9], ALLOW],
+    ["kill", [-10, 9], ALLOW],
+    ["tkill", [8, 9], EPERM],
+    ["tgkill", [7, 8, 9], EPERM],
+    ["tgkill", [50, 51, 9], ALLOW],
+    ["pidfd_open", [7, 0], EPERM],
+    ["pidfd_open", [50, 0], ALLOW],
+    ["pidfd_send_signal", [3, 9], ENOSYS],
+    ["prlimit64", [0, 7], ALLOW],
+    ["prlimit64", [7, 7], EPERM],
+    ["fcntl", [3, 8, 7], EPERM],
+    ["fcntl", [3, 2, 1], ALLOW],
+    ["setpriority", [0, 7, 19], EPERM],
+    ["setpriority", [2, 0, 19], EPERM],
+    ["setpriority", [0, 0, 19], ALLOW],
+    ["sched_setaffinity", [9, 8, 0], EPERM],
+    ["sched_setaffinity", [0, 8, 0], ALLOW],
+  ])("answers %s(%j) with %i", (call, args, expected) => {
+    expect(answer(call, args)).toBe(expected);
+  });
+
+  it("leaves signals alone where a namespace hides the service", () => {
+    expect(answer("kill", [-1, 9], { service: null })).toBe(ALLOW);
+    expect(answer("pidfd_send_signal", [3, 9], { service: null })).toBe(ALLOW);
+    expect(answer("fchmod", [3, 0o4755], { service: null })).toBe(EPERM);
+  });
+
+  it("leaves local sockets alone when it closes the network", () => {
+    const families = [1, 2, 10, 16, 17, 40].map((family) => answer("socket", [family, 1, 0], { network: false }));
+    expect(families).toEqual([ALLOW, EAFNOSUPPORT, EAFNOSUPPORT, ALLOW, EAFNOSUPPORT, EAFNOSUPPORT]);
+  });
+
+  it("looks at the low half of an argument alone, as the kernel does", () => {
+    expect(answer("kill", [7 + 2 ** 40, 9])).toBe(EPERM);
+    expect(answer("socket", [40 + 2 ** 40, 1, 0])).toBe(EAFNOSUPPORT);
+  });
+
+  it("ends what calls by another architecture's numbers", () => {
+    const filter = commandFilter({ architecture, network: true, service: null });
+    const call = { number: 0, arguments: [] };
+    for (const other of [0x40000003, 0x40000028, audit ^ 1])
+      expect(run(filter ?? Buffer.alloc(0), { ...call, architecture: other })).toBe(KILL);
+  });
+
+  it("has room for the threads of a large machine", () => {
+    const threads = Array.from({ length: 700 }, (_, at) => at + 1);
+    const filter = commandFilter({ architecture, network: true, service: { threads, groups: [1] } }) ?? Buffer.alloc(0);
+    expect(filter.length / 8).toBeLessThan(4_096);
+    const kill = (pid: number) =>
+      run(filter, { architecture: audit, number: NUMBERS.kill[column], arguments: [pid, 9] });
+    expect([kill(1), kill(350), kill(700), kill(701)]).toEqual([EPERM, EPERM, EPERM, ALLOW]);
+  });
+});
+
+it("knows no other calling convention of x86-64", () => {
+  const filter = commandFilter({ architecture: "x64", network: true, service: null }) ?? Buffer.alloc(0);
+  const x32 = { architecture: 0xc000003e, number: 0x40000000 + 90, arguments: [0, 0o4755] };
+  expect(run(filter, x32)).toBe(ENOSYS);
+});
+
+it("has no filter for a machine whose numbers it does not know", () => {
+  expect(commandFilter({ architecture: "riscv64", network: true, service: null })).toBeNull();
+});
+
+it("denies a call only when all of its conditions hold", () => {
+  const filter = assembleFilter({
+    architecture: 5,
+    firstForeignCall: 1_000,
+    denials: [
+      {
+        calls: [3, 4],
+        errno: 9,
+        when: [
+          { argument: 0, oneOf: [1, 2] },
+          { argument: 1, noneOf: [7, 8] },
+          { argument: 2, anyBit: 6 },
+        ],
+      },
+      { calls: [4], errno: 2 },
+    ],
+  });
+  const at = (number: number, ...args: number[]) => run(filter, { architecture: 5, number, arguments: args });
+  expect(at(3, 2, 0, 4)).toBe(error(9));
+  expect(at(4, 1, 9, 2)).toBe(error(9));
+  expect([at(3, 3, 0, 4), at(3, 2, 8, 4), at(3, 2, 0, 1), at(5, 2, 0, 4)]).toEqual([ALLOW, ALLOW, ALLOW, ALLOW]);
+  expect(at(4, 3, 0, 4)).toBe(error(2));
+  expect(at(1_000, 0)).toBe(ENOSYS);
+});
