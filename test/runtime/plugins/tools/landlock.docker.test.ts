@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { beforeAll, expect, it } from "vitest";
+import type { ShellSettings } from "../../../../runtime/plugins/tools/shell/settings.ts";
 import { ROOT } from "../../../../scripts/lib/paths.js";
 import { docker } from "../../../support/docker/containers.ts";
 import { ensureTestImages, IMAGES_TIMEOUT_MS } from "../../../support/docker/images.ts";
@@ -13,6 +14,8 @@ const PROGRAM = `
   const { createWorkspaceGate } = await import("/opt/cairn/runtime/plugins/tools/shared/locate.ts");
   const { mkdirSync, writeFileSync } = await import("node:fs");
   const home = "/var/lib/cairn";
+  const { randomUUID } = await import("node:crypto");
+  const { commands, settings, owner } = JSON.parse(process.argv[1]);
   mkdirSync("/srv/cairn/workspace");
   mkdirSync("/srv/cairn/agents");
   writeFileSync(home + "/node.key", "the node's key");
@@ -23,11 +26,12 @@ const PROGRAM = `
   const logger = { debug: say, info: say, warn: (o, m) => console.error(m), error: say, child: () => logger };
   const tool = createShellTool({
     gate: createWorkspaceGate({ protectedPaths: [home] }),
-    settings: { ...SHELL_DEFAULTS, bubblewrapPaths: [] },
+    settings: { ...SHELL_DEFAULTS, bubblewrapPaths: [], ...settings },
     container: true,
     protectedPaths: [home, "/etc/cairn/.env"],
+    stateDirectory: home,
     hostEnv: process.env,
-    newId: () => "mark",
+    newId: randomUUID,
     logger,
   });
   const ann = home + "/workspaces/main/ann";
@@ -35,11 +39,11 @@ const PROGRAM = `
   writeFileSync(home + "/workspaces/main/bob/notes.md", "another user's file");
   writeFileSync("/srv/cairn/workspace/USER.md", "the owner's file");
   writeFileSync("/tmp/owner.txt", "a temporary file of the owner's");
-  const [commands, owner] = JSON.parse(process.argv[1]);
   const workspace = owner ? "/srv/cairn/workspace" : ann;
   const results = [];
   for (const command of commands) {
-    results.push(await tool.execute({ command }, undefined, { workspace, agent: "main", owner }));
+    const context = { workspace, agent: "main", owner };
+    results.push(await tool.execute({ command }, undefined, context).catch((error) => ({ content: error.code })));
   }
   const { createPromptBuilder } = await import("/opt/cairn/runtime/app/turn/prompt.ts");
   const refused = [];
@@ -60,24 +64,33 @@ interface Outcome {
   readonly refused: readonly string[];
 }
 
-async function commandsInContainer(owner: boolean, ...commands: readonly string[]): Promise<Outcome> {
+interface Circumstances {
+  readonly settings?: Partial<ShellSettings>;
+  readonly owner?: boolean;
+}
+
+/** The service is a child of the container's first process, as in the image: the first one could not be killed anyway. */
+async function commandsInContainer(
+  commands: readonly string[],
+  { settings = {}, owner = true }: Circumstances = {},
+): Promise<Outcome> {
   const mount = (folder: string) => ["--volume", `${join(ROOT, folder)}:/opt/cairn/${folder}:ro`];
   const output = await docker(
-    ...["run", "--rm", "--user", "1000:0", "--read-only", "--cap-drop", "ALL", "--entrypoint", "node"],
+    ...["run", "--rm", "--user", "1000:0", "--read-only", "--cap-drop", "ALL", "--entrypoint", "sh"],
     ...["--security-opt", "no-new-privileges", "--tmpfs", "/tmp:exec", "--network", "none"],
     ...["/etc/cairn", "/var/lib/cairn", "/srv/cairn"].flatMap((path) => [
       "--tmpfs",
       `${path}:uid=1000,gid=0,mode=0770`,
     ]),
     ...[...mount("runtime"), ...mount("node_modules"), ...mount("package.json")],
-    ...[image, "--no-warnings", "--input-type=module", "--eval", PROGRAM, JSON.stringify([commands, owner])],
+    ...[image, "-c", 'node "$@"; exit $?', "service", "--no-warnings", "--input-type=module"],
+    ...["--eval", PROGRAM, JSON.stringify({ commands, settings, owner })],
   );
   return JSON.parse(output.split("\n").at(-1) ?? "");
 }
 
 it("keep commands from the service's files and processes, and let them work", { timeout: 120_000 }, async () => {
-  const { results } = await commandsInContainer(
-    true,
+  const { results } = await commandsInContainer([
     "cat /var/lib/cairn/node.key",
     "ls /etc/cairn; cat /etc/cairn/.env",
     "cat /srv/cairn/agents/other.md",
@@ -85,7 +98,7 @@ it("keep commands from the service's files and processes, and let them work", { 
     "echo kept > notes.md && mkdir -p a/b && mv notes.md a/b/ && cat a/b/notes.md && rm -r a",
     "date > /tmp/x && cat /tmp/x > /dev/null && (sleep 0.01 & wait) && node -p '6*7' && id -u",
     "sh -c 'cat /var/lib/cairn/node.key' ; python3 -c 'print(1)' 2>/dev/null; ln -s /var/lib/cairn/node.key link; cat link",
-  );
+  ]);
   const [key, configuration, other, memory, work, system, around] = results.map(({ content }) => content);
   for (const refused of [key, configuration, other]) expect(refused).toMatch(/Permission denied|cannot open/);
   for (const one of results) {
@@ -101,13 +114,12 @@ it("keep commands from the service's files and processes, and let them work", { 
 
 it("keep the service from following links that a command has made", { timeout: 120_000 }, async () => {
   const workspace = "/srv/cairn/workspace";
-  const { results, prompt, refused } = await commandsInContainer(
-    true,
+  const { results, prompt, refused } = await commandsInContainer([
     "ln -s /etc/cairn/.env CORE.md && ln -s /var/lib/cairn/node.key SOUL.md && ln -sf /proc/self/environ USER.md && echo made",
     "ln -s /srv/cairn/agents/other.md TOOLS.md; mkdir notes; ln -s /srv/cairn/agents memory; mkfifo AGENTS.md; echo made",
     "echo text > a && ln a IDENTITY.md; ln -s /dev/zero WORKSPACE.md; truncate -s 10G MEMORY.md; echo made",
     "ln /etc/cairn/.env CAPABILITIES.md || ln -s /etc/cairn/.env CAPABILITIES.md",
-  );
+  ]);
   for (const { content } of results.slice(0, 3)) expect(content).toContain("made");
   expect(prompt).not.toMatch(
     /the node's key|the owner's token|another agent's file|a value of the service|IN_MEMORY|<file/,
@@ -118,8 +130,7 @@ it("keep the service from following links that a command has made", { timeout: 1
 });
 
 it("keep another user's commands in that user's workspace", { timeout: 120_000 }, async () => {
-  const { results } = await commandsInContainer(
-    false,
+  const commands = [
     'echo mine > notes.md && cat notes.md && pwd && mktemp && echo "$HOME"',
     "cat ../bob/notes.md",
     "ls ..",
@@ -129,9 +140,100 @@ it("keep another user's commands in that user's workspace", { timeout: 120_000 }
     "cat /tmp/owner.txt",
     "echo planted > /tmp/planted",
     "ln -s ../bob/notes.md link; cat link",
-  );
+  ];
+  const { results } = await commandsInContainer(commands, { owner: false });
   const [pwd, ...refused] = results;
   const ann = "/var/lib/cairn/workspaces/main/ann";
   expect(pwd?.content).toMatch(new RegExp(`^exit code: 0\\nmine\\n${ann}\\n${ann}/tmp\\.\\w+\\n${ann}$`));
   for (const one of refused) expect(one.content).toMatch(/^exit code: [1-9][\s\S]*(Permission denied|cannot open)/);
+});
+
+/** `$PPID` is the service, `1` what started it. */
+const SIGNALS = [
+  "for signal in 0 TERM KILL; do kill -$signal $PPID; kill -$signal 1; done",
+  "for task in /proc/$PPID/task/* /proc/1/task/*; do kill -9 ${task##*/}; done",
+  "kill -9 -- -1; kill -9 -- -$PPID; kill -9 -- -$(cut -d' ' -f5 /proc/$PPID/stat)",
+  // tkill, tgkill, rt_sigqueueinfo and pidfd_open by their numbers.
+  "perl -e '$p = getppid; for ([200, $p, 9], [234, $p, $p, 9], [129, $p, 9, 0], [434, $p, 0]) { print syscall($$_[0], map { $_ + 0 } @$_[1..$#$_]), qq(\\n) }'",
+  // A directory of /proc as the descriptor of a process, and the signal that its owner gets when a pipe can be read.
+  "perl -e '$p = getppid; opendir(D, \"/proc/$p\"); print syscall(424, fileno(D), 9, 0, 0)'",
+  "perl -MFcntl -e 'pipe(R, W); fcntl(R, 8, getppid); fcntl(R, 10, 9); fcntl(R, F_SETFL, 020000); syswrite(W, 1); sleep 1'",
+  "prlimit --pid $PPID --cpu=1:1; prlimit --pid $PPID --nofile=1:1; prlimit --pid 1 --nofile=1:1",
+  "renice 19 -p $PPID; renice 19 -u 1000; taskset -p 1 $PPID; chrt -i -p 0 $PPID",
+];
+/** Landlock's scopes and the filter of system calls both do it; kernels before 6.12 have the filter alone. */
+const GUARDS: [string, Partial<ShellSettings>][] = [
+  ["Landlock's scopes and the filter", {}],
+  ["the filter alone", { perlPaths: [] }],
+];
+
+it.skipIf(process.arch !== "x64").each(GUARDS)(
+  "keep signals from the service with %s",
+  { timeout: 120_000 },
+  async (_, settings) => {
+    const state =
+      "cut -d' ' -f18,19,41 /proc/$PPID/stat; grep -hE 'cpu time|open files' /proc/$PPID/limits /proc/1/limits";
+    const { results: all } = await commandsInContainer(
+      [
+        state,
+        ...SIGNALS,
+        "sleep 30 & kill $!; wait $!; echo $?; timeout 1 sleep 30; echo $?; setsid sleep 30 & sleep 0.2; kill -- -$!; echo $?",
+        state,
+      ],
+      { settings },
+    );
+    const [before, ...results] = all;
+    // That there is an answer says that the service went on.
+    expect(results).toHaveLength(SIGNALS.length + 2);
+    for (const { content } of results.slice(0, 3)) expect(content).not.toMatch(/^exit code: 0/);
+    expect(results[3]?.content).toBe("exit code: 0\n-1\n-1\n-1\n-1");
+    expect(results[4]?.content).toBe("exit code: 0\n-1");
+    const [own, service] = results.slice(SIGNALS.length).map(({ content }) => content);
+    expect(own).toBe("exit code: 0\n143\n124\n0");
+    // Niceness, scheduling and limits are what they were.
+    expect(service).toBe(before?.content);
+    expect(service).toMatch(/Max open files/);
+  },
+);
+
+it("keep the network from commands of others, and leave it to those of the owner", { timeout: 120_000 }, async () => {
+  const commands = [
+    'node -e \'require("net").connect(9, "127.0.0.1").on("error", (error) => console.log(error.code))\'',
+    "perl -e 'use Socket; for (AF_INET, AF_INET6) { print socket(S, $_, SOCK_DGRAM, 0) ? 1 : 0 }'",
+    'node -e \'require("net").createServer().listen("s", function () { console.log("local"); this.close() })\'',
+  ];
+  const answers = async (circumstances: Circumstances) =>
+    (await commandsInContainer(commands, circumstances)).results.map(({ content }) =>
+      content.replace("exit code: 0\n", ""),
+    );
+  expect(await answers({})).toEqual(["ECONNREFUSED", "11", "local"]);
+  expect(await answers({ owner: false })).toEqual(["EAFNOSUPPORT", "00", "local"]);
+  expect(await answers({ settings: { network: false } })).toEqual(["EAFNOSUPPORT", "00", "local"]);
+  expect(await answers({ owner: false, settings: { setprivPaths: [] } })).toEqual(
+    commands.map(() => "TOOL_SANDBOX_MISSING"),
+  );
+});
+
+it("bound processes and memory, and leave no set-uid file and no namespace", { timeout: 120_000 }, async () => {
+  const fork = `const { spawn } = require("node:child_process"); let started = 0; const next = () => {
+    const child = spawn("sleep", ["30"], { stdio: "ignore" }).once("error", () => { console.log("started", started); process.exit() });
+    if (child.pid && (started += 1) < 1500) setImmediate(next); else if (child.pid) { console.log("started", started); process.exit() }
+  }; next()`;
+  const [processes, memory, mode, namespace, score] = (
+    await commandsInContainer(
+      [
+        `node -e '${fork}'`,
+        "node -e 'const all = []; for (let i = 0; i < 70; i += 1) all.push(Buffer.alloc(20e6, 1)); console.log(\"took\")'",
+        "cp /bin/true x; chmod 6755 x; perl -e 'use Fcntl; sysopen(F, \"y\", O_CREAT | O_WRONLY, 04755)'; find . -perm /6000; echo end",
+        "unshare --user true; unshare --net true",
+        "cat /proc/self/oom_score_adj",
+      ],
+      { settings: { maxProcesses: 1_000, maxMemoryBytes: 1024 ** 3 } },
+    )
+  ).results.map(({ content }) => content);
+  expect(Number(/started (\d+)/.exec(processes ?? "")?.[1])).toBeLessThan(1_000);
+  expect(memory).not.toContain("took");
+  expect(mode).toMatch(/not permitted\nend$/);
+  expect(namespace?.match(/not permitted/g)?.length).toBe(2);
+  expect(score).toBe("exit code: 0\n1000");
 });
