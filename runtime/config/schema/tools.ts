@@ -31,7 +31,9 @@ export const toolsSection = section({
     network: flag().prefault(true).describe("Whether commands may use the network."),
     network_for_others: flag()
       .prefault(false)
-      .describe("Whether they may in turns of others than the owner, too. Where it cannot be kept from them, commands are refused."),
+      .describe(
+        "Whether they may in turns of others than the owner, too. Where it cannot be kept from them, commands are refused.",
+      ),
     max_processes: integer({ min: 64 })
       .prefault(4096)
       .describe("Processes and threads of a command; without bubblewrap, of the service's user on the machine."),

@@ -57,10 +57,21 @@ function refuseDeletion(path: string, state: ShellState, inspector: Inspector): 
 /** The texts between quotes, also between backticks and after Perl's and Ruby's q operators. */
 function literalsOf(code: string): readonly string[] {
   const quoted = [...code.matchAll(/(["'`])((?:\\.|(?!\1)[^\\])*)\1/gs)].map((match) => withoutEscapes(match[2] ?? ""));
-  const operators = ["{}", "()", "[]", "<>", "||", "//", "!!"].flatMap((pair) => {
-    const [open, close] = [...pair].map((character) => `\\${character}`);
-    const operator = new RegExp(`(?:\\bq[qxwr]?|%[qQxwW])\\s*${open}((?:\\\\.|(?!${close})[^\\\\])*)${close}`, "gs");
-    return [...code.matchAll(operator)].map((match) => match[1] ?? "");
-  });
+  const operators = ["{}", "()", "[]", "<>", "||", "//", "!!"].flatMap((pair) => operatorLiterals(code, pair));
   return [...quoted, ...operators].filter((text) => text !== "" && text !== UNKNOWN);
+}
+
+/** `q(...)`, `qq{...}`, `%w[...]` by their brackets. Each character is looked at a bounded number of times. */
+function operatorLiterals(code: string, [open = "", close = ""]: string): readonly string[] {
+  const literals: string[] = [];
+  const operator = new RegExp(`(?:\\bq[qxwr]?|%[qQxwW])\\s*\\${open}`, "g");
+  for (let match = operator.exec(code); match !== null; match = operator.exec(code)) {
+    const start = operator.lastIndex;
+    let end = code.indexOf(close, start);
+    while (end > 0 && code[end - 1] === "\\") end = code.indexOf(close, end + 1);
+    if (end === -1) break;
+    literals.push(code.slice(start, end));
+    operator.lastIndex = end + 1;
+  }
+  return literals;
 }

@@ -9,6 +9,7 @@ import { echoOutput, filterOutput, lookupOutput, printfOutput } from "./output.t
 import { deletionReason, ownershipReason, territoriesOf, writeReason } from "./paths.ts";
 import { refuseSecrets } from "./reading.ts";
 import { isSecretPath } from "./secrets.ts";
+import { sedCommands } from "./sed.ts";
 import { fork, type ShellState } from "./state.ts";
 import { NOTHING, SILENCE, type Stream, textStream } from "./stream.ts";
 import { concatenate, textsOf } from "./streams.ts";
@@ -262,21 +263,10 @@ function writeTo(path: string, directories: readonly string[], inspector: Inspec
 
 /** What is neither a list nor a question changes rules. */
 function firewall({ args }: Invocation, inspector: Inspector): void {
-  const asks = args.some((arg) => /^(-L|-S|-C|-V|list|status|show|--(list|get|query|state|check|version|help)[\w-]*)$/.test(arg));
+  const asks = args.some((arg) =>
+    /^(-L|-S|-C|-V|list|status|show|--(list|get|query|state|check|version|help)[\w-]*)$/.test(arg),
+  );
   if (!asks && args.length > 0) inspector.refuse("it would change the firewall");
-}
-
-/** Shell commands in sed's scripts: `1e date`, and replacements that are run (`s/x/date/e`). */
-function sedCommands(args: readonly string[]): readonly string[] {
-  const given = args.flatMap((arg, at) => (/^(-[a-zA-Z]*e|--expression)$/.test(arg) ? [args[at + 1] ?? ""] : []));
-  const inline = args.flatMap((arg) => /^--expression=(.*)$/s.exec(arg)?.[1] ?? []);
-  const first = given.length + inline.length > 0 ? [] : operandsOf(args, ["-f", "-l"]).slice(0, 1);
-  return [...given, ...inline, ...first].flatMap((script) => [
-    ...[...script.matchAll(/(?:^|[;{}\n\d$/!,])\s*e\s+([^\n]+)/g)].map((match) => match[1] ?? ""),
-    ...[...script.matchAll(/s([^\w\s\\])(?:\\.|(?!\1)[^\\])*\1((?:\\.|(?!\1)[^\\])*)\1[gpimMI\d]*e/g)].map((match) =>
-      (match[2] ?? "").replaceAll("\\/", "/"),
-    ),
-  ]);
 }
 
 function remoteShell({ args }: Invocation, inspector: Inspector): void {

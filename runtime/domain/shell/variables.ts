@@ -29,7 +29,9 @@ export function judgeVariable(name: string, value: string, state: ShellState, in
   } else if (LIBRARIES.has(name)) {
     // A name without a path is looked up among the system's libraries.
     const files = value.split(/[\s:]+/).filter((file) => file.includes("/"));
-    const foreign = files.some((file) => !territoriesOf(file, state.directories, inspector.workspace).includes("system"));
+    const foreign = files.some(
+      (file) => !territoriesOf(file, state.directories, inspector.workspace).includes("system"),
+    );
     if (foreign) inspector.refuse(`with ${name} every program would load a file that is not of the system`);
   }
 }

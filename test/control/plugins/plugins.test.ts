@@ -28,7 +28,14 @@ describe("the list of built-in plugins", () => {
   const names = (kind: string) => BUILT_IN.filter((one) => one.kind === kind).map(({ name }) => name);
 
   it("is what the service has", async () => {
-    const nothing = { memoryTools: {} as never, container: false, protectedPaths: [], stateDirectory: "/", hostEnv: {}, newId: () => "1" };
+    const nothing = {
+      memoryTools: {} as never,
+      container: false,
+      protectedPaths: [],
+      stateDirectory: "/",
+      hostEnv: {},
+      newId: () => "1",
+    };
     const tools = createBuiltinTools({ ...nothing, logger: silent });
     expect(names("tool").sort()).toEqual(tools.map(({ name }) => name).sort());
     const folders = async (kind: string, not: readonly string[]) =>

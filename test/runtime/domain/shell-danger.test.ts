@@ -527,6 +527,8 @@ it.each([
   ["very many slashes", `ls ${"/".repeat(90_000)}x; touch ${"/*".repeat(40_000)}`],
   ["very many stars", `cat .e${"*?".repeat(40_000)}x`],
   ["very many words", `echo ${"a ".repeat(40_000)}`],
+  ["operators of Perl without an end", `perl -e '${"q(".repeat(9_900)}'`],
+  ["very many replacements of sed", `sed '${"s/".repeat(45_000)}' x`],
   ["a text that doubles with each assignment", `x=a; ${"x=$x$x; ".repeat(40)} echo $x`],
 ])("comes to an end for %s", (_, command) => {
   expect(judge(command)).toEqual({ action: "allow" });

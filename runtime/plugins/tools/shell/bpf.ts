@@ -50,27 +50,27 @@ interface Instruction {
   readonly code: number;
   readonly value: number;
   /** Instructions to skip when the comparison holds, and when it does not. */
-  readonly then?: number;
-  readonly otherwise?: number;
+  readonly whenTrue?: number;
+  readonly whenFalse?: number;
 }
 
 /** Pure. What no denial matches is allowed; the first that matches decides. */
 export function assembleFilter(program: FilterProgram): Buffer {
   const instructions: Instruction[] = [
     { code: LOAD, value: ARCHITECTURE_OFFSET },
-    { code: JUMP_EQUAL, value: program.architecture, then: 1 },
+    { code: JUMP_EQUAL, value: program.architecture, whenTrue: 1 },
     { code: RETURN, value: KILL_PROCESS },
     { code: LOAD, value: CALL_OFFSET },
-    { code: JUMP_GREATER_OR_EQUAL, value: program.firstForeignCall, otherwise: 1 },
+    { code: JUMP_GREATER_OR_EQUAL, value: program.firstForeignCall, whenFalse: 1 },
     { code: RETURN, value: ERROR + ENOSYS },
     ...program.denials.flatMap(denialCode),
     { code: RETURN, value: ALLOW },
   ];
   const bytes = Buffer.alloc(instructions.length * INSTRUCTION_BYTES);
-  for (const [at, { code, value, then = 0, otherwise = 0 }] of instructions.entries()) {
+  for (const [at, { code, value, whenTrue = 0, whenFalse = 0 }] of instructions.entries()) {
     bytes.writeUInt16LE(code, at * INSTRUCTION_BYTES);
-    bytes.writeUInt8(then, at * INSTRUCTION_BYTES + 2);
-    bytes.writeUInt8(otherwise, at * INSTRUCTION_BYTES + 3);
+    bytes.writeUInt8(whenTrue, at * INSTRUCTION_BYTES + 2);
+    bytes.writeUInt8(whenFalse, at * INSTRUCTION_BYTES + 3);
     bytes.writeUInt32LE(value >>> 0, at * INSTRUCTION_BYTES + 4);
   }
   return bytes;
@@ -91,16 +91,12 @@ function denialCode({ calls, errno, when = [] }: Denial): Instruction[] {
 function conditionCode(condition: Condition, rest: number): Instruction[] {
   const load: Instruction = { code: LOAD, value: ARGUMENTS_OFFSET + condition.argument * ARGUMENT_BYTES };
   if ("anyBit" in condition) {
-    return [
-      load,
-      { code: JUMP_ANY_BIT, value: condition.anyBit, then: 1 },
-      { code: JUMP, value: rest },
-    ];
+    return [load, { code: JUMP_ANY_BIT, value: condition.anyBit, whenTrue: 1 }, { code: JUMP, value: rest }];
   }
   if ("noneOf" in condition) {
     const values = condition.noneOf;
     const compare = values.flatMap((value, at): Instruction[] => [
-      { code: JUMP_EQUAL, value, otherwise: 1 },
+      { code: JUMP_EQUAL, value, whenFalse: 1 },
       { code: JUMP, value: 2 * (values.length - at - 1) + rest },
     ]);
     return [load, ...compare];
@@ -112,7 +108,7 @@ function conditionCode(condition: Condition, rest: number): Instruction[] {
 /** Skips the next `rest` instructions unless what is loaded is one of the values. */
 function jumpUnlessAny(values: readonly number[], rest: number): Instruction[] {
   const compare = values.flatMap((value, at): Instruction[] => [
-    { code: JUMP_EQUAL, value, otherwise: 1 },
+    { code: JUMP_EQUAL, value, whenFalse: 1 },
     { code: JUMP, value: 2 * (values.length - at - 1) + 1 },
   ]);
   return [...compare, { code: JUMP, value: rest }];

@@ -105,7 +105,9 @@ function aborted(): ToolError {
 
 function describePlace(settings: ShellSettings): string {
   if (settings.sandbox === "none") return "";
-  const open = settings.networkForOthers ? "the network can be reached" : "only in turns of the owner is there a network";
+  const open = settings.networkForOthers
+    ? "the network can be reached"
+    : "only in turns of the owner is there a network";
   const network = settings.network ? open : "there is no network";
   return `It runs in a sandbox: keep files in the workspace, /tmp and the home directory may be emptied after each call; ${network}.`;
 }

@@ -21,8 +21,9 @@ export interface Machine {
 }
 
 const SHELLS = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/run/current-system/sw/bin/bash", "/bin/sh"];
-export const SYSTEM_DIRECTORIES =
-  "/usr /bin /sbin /lib /lib32 /lib64 /libx32 /nix/store /run/current-system".split(" ");
+export const SYSTEM_DIRECTORIES = "/usr /bin /sbin /lib /lib32 /lib64 /libx32 /nix/store /run/current-system".split(
+  " ",
+);
 /** What programs need of /etc; the rest (password hashes, keys, configuration of other services) stays out. */
 export const SYSTEM_FILES = `
   alternatives ca-certificates ca-certificates.conf crypto-policies debian_version fonts group hosts host.conf

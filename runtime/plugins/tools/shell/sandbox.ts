@@ -1,7 +1,6 @@
 /** Turns a command into a program to start: in the walls that the machine offers, within bounds, with a filter of system calls. */
 
-import type { FileHandle } from "node:fs/promises";
-import { readFile } from "node:fs/promises";
+import { type FileHandle, readFile } from "node:fs/promises";
 import { ToolError } from "../../../contracts/errors.ts";
 import type { Logger, NewId } from "../../../contracts/ports.ts";
 import { SANDBOX_HOME } from "./bubblewrap.ts";
@@ -10,20 +9,9 @@ import { openFilter } from "./filter-file.ts";
 import { boundArguments, hardLimits, UNBOUNDED_PROBE } from "./limits.ts";
 import { inspectMachine, type Machine } from "./machine.ts";
 import { firstExecutable, succeeds } from "./probe.ts";
-import { SCOPE_ENVIRONMENT, scopeArguments } from "./signal-scope.ts";
 import type { ShellSettings } from "./settings.ts";
-import { bubblewrapWalls, containerWalls, NO_WALLS, type Walls } from "./walls.ts";
-
-export interface CommandPlace {
-  /** The workspace as the context names it, and resolved. */
-  readonly workspace: { readonly named: string; readonly resolved: string };
-  /** Working directory, resolved, inside the workspace. */
-  readonly cwd: string;
-  /** Whether it is a command of the owner's turn: other users' commands share no directory. */
-  readonly owner: boolean;
-  /** Whether the command may use the network. */
-  readonly network: boolean;
-}
+import { SCOPE_ENVIRONMENT, scopeArguments } from "./signal-scope.ts";
+import { bubblewrapWalls, type CommandPlace, containerWalls, NO_WALLS, type Walls } from "./walls.ts";
 
 export interface Launch {
   readonly file: string;
@@ -112,8 +100,7 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
       const bounded = prlimit === null ? start : [prlimit, ...boundArguments(settings, hard, start)];
       const scoped = perl === null ? bounded : [perl, ...scopeArguments(bounded)];
       const walled = await walls.wrap(scoped, place, { network: place.network, filtered });
-      const [file = "/bin/sh", ...args] =
-        choom === null ? walled : [choom, "-n", OUT_OF_MEMORY_SCORE, "--", ...walled];
+      const [file = "/bin/sh", ...args] = choom === null ? walled : [choom, "-n", OUT_OF_MEMORY_SCORE, "--", ...walled];
       const { hostEnv } = deps;
       const { confined } = walls;
       // In a container other users' commands share neither a home nor /tmp with the owner's.

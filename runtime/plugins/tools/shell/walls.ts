@@ -6,9 +6,19 @@ import { bubblewrapArguments, FILTER_DESCRIPTOR, type Hardening, type SystemMoun
 import { DEVICES, landlockOptions, landlockWorks, openPaths, wouldShow } from "./landlock.ts";
 import { EMPTY_LAYOUT, resolveProtected, SYSTEM_DIRECTORIES, SYSTEM_FILES } from "./machine.ts";
 import { firstExecutable } from "./probe.ts";
-import type { CommandPlace } from "./sandbox.ts";
 import { commandFilter, type ServiceProcesses } from "./seccomp.ts";
 import type { ShellSettings } from "./settings.ts";
+
+export interface CommandPlace {
+  /** The workspace as the context names it, and resolved. */
+  readonly workspace: { readonly named: string; readonly resolved: string };
+  /** Working directory, resolved, inside the workspace. */
+  readonly cwd: string;
+  /** Whether it is a command of the owner's turn: other users' commands share no directory. */
+  readonly owner: boolean;
+  /** Whether the command may use the network. */
+  readonly network: boolean;
+}
 
 export interface Passage {
   readonly network: boolean;

@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
-import { ROOT } from "../../../../scripts/lib/paths.js";
 import type { ShellSettings } from "../../../../runtime/plugins/tools/shell/settings.ts";
+import { ROOT } from "../../../../scripts/lib/paths.js";
 
 export interface CommandResult {
   readonly content: string;

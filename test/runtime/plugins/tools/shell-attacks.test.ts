@@ -115,7 +115,7 @@ describe.runIf(bubblewrapWorks)("a command in bubblewrap", () => {
     const { results } = await commandsOfService({ ...settings, maxProcesses: 400 }, [
       "grep ^Seccomp: /proc/self/status",
       "unshare --user true; unshare --net true; unshare --mount true; unshare --time true",
-      "perl -e 'for my $n (250, 321, 425, 435, 165) { print syscall($n, 0, 0, 0, 0, 0), \" \", $! + 0, \"\\n\" }'",
+      'perl -e \'for my $n (250, 321, 425, 435, 165) { print syscall($n, 0, 0, 0, 0, 0), " ", $! + 0, "\\n" }\'',
       "python3 -c 'import socket\nfor family in (17, 38, 40): \n  try: socket.socket(family)\n  except OSError as e: print(e.errno)'",
       "python3 -c 'import socket; socket.socket(); socket.socket(socket.AF_INET6); socket.socketpair(); print(len(socket.if_nameindex()) > 0)'",
     ]);

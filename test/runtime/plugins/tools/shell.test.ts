@@ -276,9 +276,7 @@ describe.runIf(bubblewrapWorks)("the walls of the sandbox", () => {
     const { run, runForOthers } = await setUp();
     expect((await runForOthers(interfaces)).content).toBe("exit code: 0\nlo");
     const owners = (await run(interfaces)).content;
-    expect(owners).toBe(
-      `exit code: 0\n${execFileSync("sh", ["-c", interfaces], { encoding: "utf8" }).trim()}`,
-    );
+    expect(owners).toBe(`exit code: 0\n${execFileSync("sh", ["-c", interfaces], { encoding: "utf8" }).trim()}`);
     const opened = await setUp({ networkForOthers: true });
     expect((await opened.runForOthers(interfaces)).content).toBe(owners);
     const shut = await setUp({ network: false, networkForOthers: true });
@@ -291,7 +289,10 @@ describe.runIf(bubblewrapWorks)("the walls of the sandbox", () => {
     const name = `cairn-test-${newId()}`;
     await once(server.listen(0, "127.0.0.1"), "listening");
     await once(abstract.listen(`\0${name}`), "listening");
-    onTestFinished(() => void (server.close(), abstract.close()));
+    onTestFinished(() => {
+      server.close();
+      abstract.close();
+    });
     const address = server.address();
     const port = typeof address === "object" ? address?.port : 0;
     const { run, runForOthers } = await setUp();
