@@ -15,8 +15,10 @@ export interface CommandDescriptors extends AsyncDisposable {
 }
 
 /** Takes over the filter: it is closed with the rest when this is disposed. */
-export async function commandDescriptors(filter: FileHandle | null): Promise<CommandDescriptors> {
-  const inherited = await inheritableDescriptors();
+export async function commandDescriptors(
+  filter: FileHandle | null,
+  inherited: readonly number[],
+): Promise<CommandDescriptors> {
   // Opened for each command: where nothing can be opened any more, nothing is started either.
   const nothing = await open("/dev/null", "r");
   const places: (number | "ignore")[] = [];
@@ -31,7 +33,7 @@ export async function commandDescriptors(filter: FileHandle | null): Promise<Com
 }
 
 /** Descriptors that a child would get; none where the system does not tell. */
-async function inheritableDescriptors(): Promise<readonly number[]> {
+export async function inheritableDescriptors(): Promise<readonly number[]> {
   const names = await readdir("/proc/self/fdinfo").catch(() => []);
   const found = await Promise.all(
     names.map(async (name) => {

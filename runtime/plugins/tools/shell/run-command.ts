@@ -34,7 +34,7 @@ const PIPE_CLOSE_MS = 1_000;
 
 /** Rejects only when the program could not be started. The output so far is kept whatever the end was. */
 export async function runCommand(launch: Launch, options: RunOptions): Promise<CommandOutcome> {
-  await using descriptors = await commandDescriptors(launch.filter);
+  await using descriptors = await commandDescriptors(launch.filter, launch.inherited);
   const child = spawn(launch.file, [...launch.args], {
     cwd: launch.cwd,
     env: { ...launch.env, [MARK_NAME]: options.mark },

@@ -4,9 +4,10 @@ import { type FileHandle, readFile } from "node:fs/promises";
 import { ToolError } from "../../../contracts/errors.ts";
 import type { Logger, NewId } from "../../../contracts/ports.ts";
 import { SANDBOX_HOME } from "./bubblewrap.ts";
+import { inheritableDescriptors } from "./descriptors.ts";
 import { commandEnvironment } from "./environment.ts";
 import { openFilter } from "./filter-file.ts";
-import { boundArguments, hardLimits, UNBOUNDED_PROBE } from "./limits.ts";
+import { boundArguments, type HardLimits, hardLimits, UNBOUNDED_PROBE } from "./limits.ts";
 import { inspectMachine, type Machine } from "./machine.ts";
 import { firstExecutable, succeeds } from "./probe.ts";
 import type { ShellSettings } from "./settings.ts";
@@ -22,6 +23,8 @@ export interface Launch {
   readonly confined: boolean;
   /** The filter of system calls that the program reads from descriptor 3; closed by who starts it. */
   readonly filter: FileHandle | null;
+  /** Descriptors that the service's own launcher left open. */
+  readonly inherited: readonly number[];
 }
 
 export interface Sandbox {
@@ -54,6 +57,8 @@ interface Equipment {
   readonly perl: string | null;
   readonly prlimit: string | null;
   readonly choom: string | null;
+  readonly hard: HardLimits;
+  readonly inherited: readonly number[];
 }
 
 export function createSandbox(deps: SandboxDeps): Sandbox {
@@ -92,11 +97,10 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
   return {
     async launch(command, place) {
       const found = await machine();
-      const { walls, filtered, perl, prlimit, choom } = await equipment(found);
+      const { walls, filtered, perl, prlimit, choom, hard, inherited } = await equipment(found);
       // Better no command than one that goes where the owner said it must not.
       if (!place.network && !walls.confined && !filtered) throw openNetwork(settings);
       const start = ["/bin/sh", "-c", START, found.shell, command];
-      const hard = hardLimits(await readFile("/proc/self/limits", "utf8").catch(() => ""));
       const bounded = prlimit === null ? start : [prlimit, ...boundArguments(settings, hard, start)];
       const scoped = perl === null ? bounded : [perl, ...scopeArguments(bounded)];
       const walled = await walls.wrap(scoped, place, { network: place.network, filtered });
@@ -121,6 +125,7 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
           ...(perl === null ? {} : SCOPE_ENVIRONMENT),
         },
         confined,
+        inherited,
         // Last, because it is open from here on.
         filter: filtered ? await filterFor(deps, walls, place.network) : null,
       };
@@ -159,7 +164,10 @@ async function equip(deps: SandboxDeps, walls: Walls): Promise<Equipment> {
     const hint = "run the service as an ordinary user, or bound its unit with TasksMax";
     logger.warn({ hint }, "the bound on processes does not hold: Linux has none for root");
   }
-  return { walls, filtered, perl: scoped ? perl : null, prlimit, choom };
+  // Both stay what they were when the service was started.
+  const hard = hardLimits(await readFile("/proc/self/limits", "utf8").catch(() => ""));
+  const inherited = await inheritableDescriptors();
+  return { walls, filtered, perl: scoped ? perl : null, prlimit, choom, hard, inherited };
 }
 
 async function filterWorks(deps: SandboxDeps, walls: Walls, test: readonly string[]): Promise<boolean> {
