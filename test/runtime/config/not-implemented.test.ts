@@ -72,6 +72,7 @@ test("the tools of the table are those of the configuration that a node does not
     memoryTools: createFakeApplication().memoryTools,
     container: false,
     protectedPaths: [],
+    stateDirectory: "",
     hostEnv: {},
     newId: () => "id",
     logger: silent,

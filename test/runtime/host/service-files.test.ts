@@ -42,7 +42,7 @@ async function deployment(workspace: string, home = "home") {
   const gate = createWorkspaceGate({ protectedPaths });
   const place = { workspace: loaded.config.runtime.workspace };
   const shell = createShellTool({
-    ...{ gate, protectedPaths, newId, container: false, logger: silentLogger },
+    ...{ gate, protectedPaths, stateDirectory: loaded.home, newId, container: false, logger: silentLogger },
     ...{ settings: { ...SHELL_DEFAULTS, sandbox: "bubblewrap" as const }, hostEnv: process.env },
   });
   const names = [...FILES, "cairn.yaml"].map((name) => (home === "." ? name.replace(/^home\//, "") : name));
