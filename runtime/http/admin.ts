@@ -183,7 +183,7 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
   server.post(
     "/api/admin/memory/restore",
     {
-      config: { access: "admin" },
+      config: { access: "admin", streamedBody: true },
       schema: {
         tags: ["admin"],
         summary: "Restore an archive into an empty store, all or nothing; for the owner's token",
@@ -196,10 +196,10 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
         response: { 200: success(restoredSchema), 409: errorSchema },
       },
     },
-    async (request, reply) => {
+    async (request) => {
       assertOwner(request, "restores a memory");
       const withTokens = request.query.tokens === "true";
-      const { counts, tokens } = await archives.restore(uploadOf(request, reply, limits.stallMs), { withTokens });
+      const { counts, tokens } = await archives.restore(uploadOf(request, limits.stallMs), { withTokens });
       const restored = tokens.restored.map((token) => ({ ...token, scopes: [...token.scopes] }));
       return ok({ counts: { ...counts }, tokens: { left_out: tokens.left_out, restored } });
     },
@@ -208,7 +208,7 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
   server.post(
     "/api/admin/memory/import",
     {
-      config: { access: "admin" },
+      config: { access: "admin", streamedBody: true },
       schema: {
         tags: ["admin"],
         summary: "Import the lines of an export; messages that are there already are skipped",
@@ -219,9 +219,9 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
         response: { 200: success(z.object({ imported: z.number(), skipped: z.number() })) },
       },
     },
-    async (request, reply) => {
+    async (request) => {
       const { owner } = callerOf(request);
-      return ok(await archives.importJsonl(uploadOf(request, reply, limits.stallMs), { turnSessions: owner }));
+      return ok(await archives.importJsonl(uploadOf(request, limits.stallMs), { turnSessions: owner }));
     },
   );
 }

@@ -5,6 +5,7 @@ import { z } from "zod";
 import { fromErrorBody, RuntimeError } from "../contracts/errors.ts";
 import type { TurnResult } from "../contracts/stream.ts";
 import { callerOf } from "./auth.ts";
+import { releaseBody } from "./bodies.ts";
 import type { RouteDeps, Server } from "./deps.ts";
 import { formatFrame, sendEventStream } from "./event-stream.ts";
 import {
@@ -118,6 +119,7 @@ export function registerAgents(server: Server, deps: RouteDeps): void {
           : {}),
         ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
       });
+      releaseBody(request);
       nameTurn(reply, turnId);
       if (wantsEvents(request.headers.accept)) return streamTurn(deps, reply, agent, turnId);
       const result = await waitForTurn(deps, reply, agent, turnId);

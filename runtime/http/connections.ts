@@ -1,8 +1,13 @@
-/** What ends with a connection, and what ends all of them when the server closes. */
+/** What ends with a connection, what ends all of them when the server closes, and how many there may be. */
 
+import type { IncomingMessage } from "node:http";
 import type { FastifyReply } from "fastify";
 import { RuntimeError } from "../contracts/errors.ts";
+import { isBodyPending } from "./bodies.ts";
 import type { Server } from "./deps.ts";
+
+/** At most one line in the log for this long, however many connections are refused. */
+const REFUSED_LOG_MS = 60_000;
 
 /** Aborts when the client goes away before it has its answer. Ends waits and streams, never a turn. */
 export function clientGone(reply: FastifyReply): AbortSignal {
@@ -32,4 +37,40 @@ export function installGracefulClose(server: Server, closeMs: number): AbortSign
     if (closing.signal.aborted) reply.header("connection", "close");
   });
   return closing.signal;
+}
+
+/** Connections above the limit are closed as they come; the log says so once a minute. */
+export function limitConnections(server: Server, connections: number): void {
+  server.server.maxConnections = connections;
+  let loggedAt = Number.NEGATIVE_INFINITY;
+  server.server.on("drop", () => {
+    if (performance.now() - loggedAt < REFUSED_LOG_MS) return;
+    loggedAt = performance.now();
+    server.log.warn({ connections }, "there are too many connections; new ones are refused");
+  });
+}
+
+/**
+ * An answer that is known before the body has arrived ends the connection, after at most `lingerMs`. Not at once: closing
+ * it under a sender makes that see a reset instead of the answer (RFC 9112, 9.6).
+ */
+export function installLingeringClose(server: Server, lingerMs: number): void {
+  server.addHook("onSend", async (request, reply) => {
+    if (!isBodyPending(request)) return;
+    reply.header("connection", "close");
+    request.bodyShare?.release();
+    destroyAfterBody(request.raw, lingerMs);
+  });
+}
+
+/** Node calls `destroySoon` once an answer with `Connection: close` is written; here it discards the rest of the body first. */
+function destroyAfterBody(request: IncomingMessage, lingerMs: number): void {
+  const { socket } = request;
+  const destroy = socket.destroySoon.bind(socket);
+  socket.destroySoon = () => {
+    const late = setTimeout(() => socket.destroy(), lingerMs);
+    socket.once("close", () => clearTimeout(late));
+    request.once("end", destroy);
+    request.resume();
+  };
 }

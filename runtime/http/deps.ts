@@ -13,14 +13,26 @@ export interface ServerLimits {
   readonly bodyBytes: number;
   /** Bytes of every other body. */
   readonly smallBodyBytes: number;
-  /** Wrong tokens of one address within a minute that are answered with 401; after that it is 429. */
+  /** Bytes of JSON bodies that are held at once, of all callers; a body above that is refused with 429. */
+  readonly bytesInFlight: number;
+  /** The same for each token. At least `bodyBytes`, or the largest body would never be taken. */
+  readonly bytesInFlightPerToken: number;
+  /** Different wrong tokens of one address within a minute that are answered with 401; then the address is locked out. */
   readonly wrongTokensPerMinute: number;
+  /** Milliseconds of a lockout: only tokens that the address has used before are accepted. */
+  readonly lockoutMs: number;
+  /** Open connections; further ones are closed as they come. */
+  readonly connections: number;
   /** Milliseconds that a JSON request waits for its turn before it is answered 202. */
   readonly waitMs: number;
   /** Milliseconds between the comments that keep an idle event stream alive. */
   readonly heartbeatMs: number;
-  /** Milliseconds after which a client that takes nothing, or an upload that brings nothing, is cut off. */
+  /** Milliseconds after which a client that takes nothing, or a body that brings nothing, is cut off. */
   readonly stallMs: number;
+  /** Milliseconds that a JSON body may take to arrive, however steadily. */
+  readonly bodyMs: number;
+  /** Milliseconds that an answered sender gets for the rest of its body before the connection is closed. */
+  readonly lingerMs: number;
   /** Milliseconds that a health question may take. */
   readonly healthMs: number;
   /** Milliseconds that requests get to end when the server closes. */
@@ -30,10 +42,17 @@ export interface ServerLimits {
 export const DEFAULT_LIMITS: ServerLimits = {
   bodyBytes: 32 * 1024 * 1024,
   smallBodyBytes: 1024 * 1024,
-  wrongTokensPerMinute: 20,
+  // Parsed JSON takes about ten times its bytes: half a gigabyte at worst, a third of one by one token.
+  bytesInFlight: 48 * 1024 * 1024,
+  bytesInFlightPerToken: 32 * 1024 * 1024,
+  wrongTokensPerMinute: 10,
+  lockoutMs: 5 * 60_000,
+  connections: 1_000,
   waitMs: 20 * 60_000,
   heartbeatMs: 15_000,
   stallMs: 60_000,
+  bodyMs: 2 * 60_000,
+  lingerMs: 5_000,
   healthMs: 3_000,
   closeMs: 5_000,
 };

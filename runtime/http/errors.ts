@@ -12,14 +12,8 @@ export interface ErrorEnvelope {
   readonly error: ErrorBody;
 }
 
-/** A body that is too large is read to its end up to here, so that its sender gets to read the answer. */
-const MAX_DISCARDED_BYTES = 256 * 1024 * 1024;
-
 export function installErrorHandling(server: Server): void {
-  server.setErrorHandler((error, request, reply) => {
-    if (isCode(error, "FST_ERR_CTP_BODY_TOO_LARGE")) keepReading(request, reply);
-    return sendError(request, reply, translate(error));
-  });
+  server.setErrorHandler((error, request, reply) => sendError(request, reply, translate(error)));
   server.setNotFoundHandler((request, reply) => sendError(request, reply, notFound(request)));
   // Before anything is read: a body for nobody is not worth parsing.
   server.addHook("onRequest", async (request) => {
@@ -27,13 +21,14 @@ export function installErrorHandling(server: Server): void {
   });
 }
 
-/** Errors that arise before a route is found: a malformed URL. */
+/** Errors that arise before a route is found: a malformed URL. No hook runs for them, so the connection ends here. */
 export function frameworkError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  reply.header("connection", "close");
   sendError(request, reply, translate(error));
 }
 
-/** Bytes that are no HTTP request. */
-export function clientError(error: Error & { code?: string }, socket: Socket): void {
+/** Bytes that are no HTTP request; the connection ends `lingerMs` after the answer, whatever the client does. */
+export function clientError(error: Error & { code?: string }, socket: Socket, lingerMs: number): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
     return;
@@ -46,6 +41,8 @@ export function clientError(error: Error & { code?: string }, socket: Socket): v
     `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
+  const end = setTimeout(() => socket.destroy(), lingerMs);
+  socket.once("close", () => clearTimeout(end));
 }
 
 export function sendError(request: FastifyRequest, reply: FastifyReply, error: CairnError): FastifyReply {
@@ -183,12 +180,4 @@ function isOpenAi(request: FastifyRequest): boolean {
 
 function isCode(error: unknown, code: string): boolean {
   return error instanceof Error && "code" in error && error.code === code;
-}
-
-/** Closing the connection under a sender makes it see a reset instead of the answer. */
-function keepReading(request: FastifyRequest, reply: FastifyReply): void {
-  const length = Number(request.headers["content-length"]);
-  if (!(length <= MAX_DISCARDED_BYTES)) return;
-  reply.removeHeader("connection");
-  request.raw.resume();
 }

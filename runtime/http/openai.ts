@@ -7,6 +7,7 @@ import type { Principal } from "../app/api.ts";
 import { fromErrorBody, RuntimeError } from "../contracts/errors.ts";
 import type { TurnResult } from "../contracts/stream.ts";
 import { callerOf } from "./auth.ts";
+import { releaseBody } from "./bodies.ts";
 import type { RouteDeps, Server } from "./deps.ts";
 import { sendEventStream } from "./event-stream.ts";
 import { completionRequestSchema, readRequest, sessionHeaderSchema } from "./openai-request.ts";
@@ -133,6 +134,7 @@ export function registerOpenAi(server: Server, deps: RouteDeps): void {
         ...(user === undefined ? {} : { user }),
         ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
       });
+      releaseBody(request);
       nameTurn(reply, turnId);
       const head = { turnId, model, created: Math.floor(clock.now().getTime() / 1000) };
       if (stream) return streamCompletion(deps, reply, head, stream_options?.include_usage ?? false);

@@ -5,8 +5,9 @@ import { validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-z
 import { registerAdmin } from "./admin.ts";
 import { registerAgents } from "./agents.ts";
 import { installAuth } from "./auth.ts";
+import { installBodyBudget } from "./bodies.ts";
 import { registerCapture } from "./capture.ts";
-import { installGracefulClose } from "./connections.ts";
+import { installGracefulClose, installLingeringClose, limitConnections } from "./connections.ts";
 import { DEFAULT_LIMITS, type RouteDeps, type Server, type ServerDeps } from "./deps.ts";
 import { clientError, frameworkError, installErrorHandling } from "./errors.ts";
 import { registerHealth } from "./health.ts";
@@ -36,7 +37,7 @@ export function createServer(deps: ServerDeps): Server {
       requestTimeout: REQUEST_TIMEOUT_MS,
       routerOptions: { maxParamLength: 512 },
       frameworkErrors: frameworkError,
-      clientErrorHandler: clientError,
+      clientErrorHandler: (error, socket) => clientError(error, socket, limits.lingerMs),
       // Ours, with the envelope: see connections.ts.
       return503OnClosing: false,
     },
@@ -48,16 +49,19 @@ export function createServer(deps: ServerDeps): Server {
   // Answers are typed by their schemas; checking them again for every request would only cost time.
   server.setSerializerCompiler(() => JSON.stringify);
 
+  limitConnections(server, limits.connections);
   const closing = installGracefulClose(server, limits.closeMs);
+  installLingeringClose(server, limits.lingerMs);
   installRequestMetrics(server, deps.metrics);
   server.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id);
     reply.header("x-content-type-options", "nosniff");
     reply.header("cache-control", "no-store");
   });
-  installErrorHandling(server);
   installOriginCheck(server, deps.hostNames ?? []);
+  installErrorHandling(server);
   installAuth(server, deps.app.tokens, limits.wrongTokensPerMinute);
+  installBodyBudget(server, limits);
   const refuseOtherMethods = installMethodCheck(server);
   installOpenApi(server, deps.app.version);
   server.addHook("onResponse", async (request, reply) => {

@@ -12,25 +12,29 @@ export function sendBytes(reply: FastifyReply, bytes: AsyncIterable<Uint8Array>)
   return reply.send(Readable.from(bytes, { objectMode: false }));
 }
 
+/** The body of a route with `streamedBody`, as it arrives; errors as `chunksOf`'s. */
+export function uploadOf(request: FastifyRequest, stallMs: number): AsyncGenerator<Uint8Array> {
+  if (request.body instanceof Readable) return chunksOf(request.body, stallMs);
+  throw new RuntimeError("RUNTIME_INVALID_REQUEST", "The body is missing.");
+}
+
 /**
- * The body as it arrives; RUNTIME_INVALID_REQUEST when it is missing, is cut off, or brings nothing for `stallMs`. Whoever
- * stops reading early leaves the rest to be discarded: the sender has to get to the point where it reads the answer.
+ * The bytes of a body; RUNTIME_INVALID_REQUEST when it is cut off, brings nothing for `stallMs`, or takes longer than
+ * `totalMs`. Where the reader stops early the rest is discarded: the sender has to get to the point where it reads the
+ * answer (see connections.ts for how long that may take).
  */
-export async function* uploadOf(
-  request: FastifyRequest,
-  reply: FastifyReply,
+export async function* chunksOf(
+  body: Readable,
   stallMs: number,
+  totalMs = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<Uint8Array> {
-  const body = request.body;
-  if (!(body instanceof Readable)) throw new RuntimeError("RUNTIME_INVALID_REQUEST", "The body is missing.");
   const chunks = body.iterator({ destroyOnReturn: false });
+  const end = performance.now() + totalMs;
   let stalled = false;
   try {
     for (;;) {
-      const step = await nextWithin(chunks, stallMs);
+      const step = await nextWithin(chunks, Math.max(0, Math.min(stallMs, end - performance.now())));
       if (step === null) {
-        // It sends nothing any more, so that closing loses it nothing.
-        reply.header("connection", "close");
         stalled = true;
         throw new RuntimeError("RUNTIME_INVALID_REQUEST", "The upload has stalled.");
       }

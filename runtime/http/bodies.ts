@@ -1,0 +1,82 @@
+/**
+ * Request bodies that are read into memory: how many bytes of them are held at once, and how long one may take to arrive.
+ * JSON takes many times its bytes once it is parsed, so that a few large bodies at once could end the process.
+ */
+
+import { Readable } from "node:stream";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { RuntimeError } from "../contracts/errors.ts";
+import { ByteBudget, type ByteShare } from "../domain/byte-budget.ts";
+import type { Server, ServerLimits } from "./deps.ts";
+import { chunksOf } from "./transfer.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** The handler reads the body as a stream; it is never in memory as a whole. */
+    streamedBody?: true;
+  }
+  interface FastifyRequest {
+    /** What the body holds of the budget; null where there is none, and once it was released. */
+    bodyShare: ByteShare | null;
+  }
+}
+
+/** Seconds after which a refused sender may find room: about what a large batch takes. */
+const RETRY_AFTER_S = 5;
+
+export function installBodyBudget(server: Server, limits: ServerLimits): void {
+  const budget = new ByteBudget({ total: limits.bytesInFlight, perHolder: limits.bytesInFlightPerToken });
+  server.decorateRequest("bodyShare", null);
+  // After authentication, before the first byte is read.
+  server.addHook("preParsing", async (request, reply, payload) => {
+    const { headers, raw, routeOptions } = request;
+    if (routeOptions.config.streamedBody) return payload;
+    const chunked = headers["transfer-encoding"] !== undefined;
+    const declared = chunked ? 0 : Number(headers["content-length"] ?? 0);
+    // What is over the route's limit is refused by the parser, without being read.
+    if (!chunked && !(declared > 0 && declared <= routeOptions.bodyLimit)) return payload;
+    const share = budget.shareOf(request.principal?.name ?? "");
+    request.bodyShare = share;
+    reply.raw.once("close", share.release);
+    if (reply.raw.destroyed) share.release();
+    if (!chunked && !share.take(declared)) throw overloaded();
+    if (!chunked && raw.complete !== false) return payload;
+    const arriving = Readable.from(arrivingBody(payload, chunked ? share : null, limits), { objectMode: false });
+    // The parser stops listening when it has refused a body; what fails after that concerns nothing any more.
+    arriving.on("error", () => undefined);
+    return arriving;
+  });
+}
+
+/** For routes that answer long after they have taken their body: what it held is free for others. */
+export function releaseBody(request: FastifyRequest): void {
+  request.body = undefined;
+  request.bodyShare?.release();
+  request.bodyShare = null;
+}
+
+/** Whether a body that was announced has not come to its end. */
+export function isBodyPending({ headers, raw }: FastifyRequest): boolean {
+  const announced = headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+  return announced && raw.complete === false;
+}
+
+async function* arrivingBody(
+  payload: Readable,
+  share: ByteShare | null,
+  { stallMs, bodyMs }: ServerLimits,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunksOf(payload, stallMs, bodyMs)) {
+    if (share && !share.take(chunk.length)) {
+      share.release();
+      throw overloaded();
+    }
+    yield chunk;
+  }
+}
+
+function overloaded(): RuntimeError {
+  return new RuntimeError("RUNTIME_RATE_LIMITED", "Too many large requests are at work; send this one again later.", {
+    retryAfterS: RETRY_AFTER_S,
+  });
+}
