@@ -11,6 +11,7 @@ import { createArchives } from "./app/archive/archives.ts";
 import { createAttachmentStore } from "./app/attachments.ts";
 import { createHealth, type NodeState } from "./app/health.ts";
 import { createHookPipeline } from "./app/hooks.ts";
+import { createSecurityTrail } from "./app/security-trail.ts";
 import { createTokens } from "./app/tokens.ts";
 import { agentWorkspace, type LoadedConfig } from "./config/index.ts";
 import type { Channel } from "./contracts/channel.ts";
@@ -19,6 +20,7 @@ import type { Clock } from "./contracts/ports.ts";
 import { createTokenizer } from "./domain/tokens.ts";
 import { createAgents } from "./host/agents.ts";
 import { bringUp } from "./host/bring-up.ts";
+import { recordConfigurationChange } from "./host/configuration-change.ts";
 import { type HeldHome, holdHome } from "./host/home.ts";
 import { loadIdentity } from "./host/identity.ts";
 import type { ServiceLog } from "./host/logger.ts";
@@ -41,7 +43,7 @@ import { composeTurns } from "./host/turns.ts";
 import { seedWorkspaces } from "./host/workspace-seed.ts";
 import { createServer, listenOn } from "./http/index.ts";
 import { createAgentChannel } from "./plugins/channels/agent/index.ts";
-import { createSafetyHooks, rotateAudit } from "./plugins/hooks/safety/index.ts";
+import { createAuditFile, createSafetyHooks, rotateAudit } from "./plugins/hooks/safety/index.ts";
 import { openEmbedded } from "./plugins/memory/embedded/index.ts";
 import { openPostgres } from "./plugins/memory/postgres/index.ts";
 import { createBuiltinTools, createWorkspaceGate } from "./plugins/tools/index.ts";
@@ -131,6 +133,9 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     version,
   });
 
+  const auditFile = createAuditFile({ directory: paths.audit, clock, logger });
+  const security = createSecurityTrail({ append: (entry) => auditFile.append(entry), clock });
+
   // Agents: providers, tools, hooks.
   const { home: homeDirectory } = loaded;
   const providerDeps = { memory, timezone: config.runtime.timezone, logger, home: homeDirectory, clock };
@@ -154,9 +159,8 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
       settings: config.runtime.safety,
       gate,
       tools,
-      auditDirectory: paths.audit,
+      auditFile,
       redact: options.redact,
-      clock,
       logger,
     }),
     logger,
@@ -166,7 +170,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   // Turns: inbox to outbox.
   const agentChannel = createAgentChannel({ id: "agent", newId, ...ownerId(loaded) });
   const channels = new Map<string, Channel>([[agentChannel.id, agentChannel]]);
-  const metrics = createMetrics({ openTurns: () => store.open(), jobs, workers, ...workIn(database) });
+  const metrics = createMetrics({ openTurns: () => store.open(), jobs, workers, audit: auditFile.status, ...workIn(database) });
   const { store, turns, commands, dispatcher, ...turnWork } = composeTurns({
     database,
     writer,
@@ -224,6 +228,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
       providers,
       channels,
       meshEnabled: config.mesh.enabled,
+      audit: auditFile.status,
       clock,
       startedAt,
       state: () => state,
@@ -254,6 +259,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     agentChannel,
     logger,
     metrics: metrics.registry,
+    security,
     clock,
     newId,
     hostNames,
@@ -271,6 +277,8 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     version,
     maintenance,
   });
+
+  if (!maintenance) await recordConfigurationChange(loaded.file, paths.configuration, identity.privateKey, security);
 
   const stopping = new AbortController();
   const ready = bringUp({
@@ -309,6 +317,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
       memoryParts.hush();
       await agentChannel.stop();
       await server.close();
+      await security.close();
       housekeeping.stop();
       memoryParts.rest();
       await turnWork.stop();

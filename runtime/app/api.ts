@@ -80,6 +80,7 @@ export interface HealthReport {
   readonly memory: Readonly<Record<string, unknown>>;
   readonly queues: readonly object[];
   readonly mesh: { readonly enabled: boolean };
+  readonly audit: { readonly failing: string | null; readonly lost: number };
   readonly schema_version: number | null;
 }
 

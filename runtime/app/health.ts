@@ -22,6 +22,7 @@ export interface HealthDeps {
   readonly providers: ReadonlyMap<string, Provider>;
   readonly channels: ReadonlyMap<string, Channel>;
   readonly meshEnabled: boolean;
+  audit(): HealthReport["audit"];
   readonly clock: Clock;
   readonly startedAt: Date;
   state(): NodeState;
@@ -83,7 +84,7 @@ export function createHealth(deps: HealthDeps): Health {
     if (!reachable || state === "stopped") return "unhealthy";
     const inUse = [...deps.agents.values()].map((agent) => agent.provider);
     const down = inUse.some((id) => available[id]?.available === false);
-    return state === "running" && !down ? "healthy" : "degraded";
+    return state === "running" && !down && deps.audit().failing === null ? "healthy" : "degraded";
   }
 
   return {
@@ -113,6 +114,7 @@ export function createHealth(deps: HealthDeps): Health {
         memory: { ...memory, workers: deps.workers() },
         queues,
         mesh: { enabled: deps.meshEnabled },
+        audit: deps.audit(),
         schema_version: deps.schemaVersion(),
       };
     },

@@ -23,6 +23,8 @@ export interface HomePaths {
   /** Workspaces of users who are not the owner: a directory for each agent, and in it one for each user. */
   readonly workspacesOfOthers: string;
   readonly nodeKey: string;
+  /** Digests of the configuration of the last start. */
+  readonly configuration: string;
   readonly nodeFile: string;
   readonly lockFile: string;
 }
@@ -57,6 +59,7 @@ export function homePaths(home: string): HomePaths {
     attachments: join(home, "attachments"),
     workspacesOfOthers: join(home, "workspaces"),
     nodeKey: join(home, "node.key"),
+    configuration: join(home, "run", "configuration.json"),
     nodeFile: join(home, "run", "node.json"),
     lockFile: join(home, "run", "node.lock"),
   };

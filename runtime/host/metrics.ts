@@ -20,6 +20,7 @@ export interface MetricSources {
   compaction(): Promise<{ readonly due: number; readonly failing: number; readonly given_up: number }>;
   /** Workers of the memory that need a model, by their names. */
   workers?(): Readonly<Record<string, WorkerState>>;
+  audit?(): { readonly failing: string | null; readonly lost: number };
 }
 
 /** What is read from the store's own tables of work. */
@@ -28,7 +29,7 @@ export function workIn(database: Database): Pick<MetricSources, "embeddings" | "
 }
 
 /** Gauges are read from the store when they are asked for; a store that is away leaves them out. */
-export function createMetrics({ openTurns, jobs, embeddings, compaction, workers }: MetricSources): NodeMetrics {
+export function createMetrics({ openTurns, jobs, embeddings, compaction, workers, audit }: MetricSources): NodeMetrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const ended = new Counter({
@@ -103,6 +104,24 @@ export function createMetrics({ openTurns, jobs, embeddings, compaction, workers
       for (const [worker, { state }] of Object.entries(workers?.() ?? {})) this.set({ worker }, state === "on" ? 1 : 0);
     },
   });
+  if (audit) {
+    new Gauge({
+      name: "cairn_audit_log_up",
+      help: "Whether the last line of the audit log could be written.",
+      registers: [registry],
+      collect() {
+        this.set(audit().failing === null ? 1 : 0);
+      },
+    });
+    new Gauge({
+      name: "cairn_audit_log_lost_lines",
+      help: "Lines of the audit log that could not be written since the start.",
+      registers: [registry],
+      collect() {
+        this.set(audit().lost);
+      },
+    });
+  }
   return {
     registry,
     turnEnded(agent, state, durationS) {

@@ -59,7 +59,7 @@ function registerLifecycle(server: Server, { app }: RouteDeps): void {
   server.post(
     "/api/admin/drain",
     {
-      config: { access: "admin" },
+      config: { access: "admin", audit: "node.drain" },
       schema: {
         tags: ["admin"],
         summary: "Stop accepting messages and let active turns end",
@@ -79,7 +79,7 @@ function registerLifecycle(server: Server, { app }: RouteDeps): void {
   server.post(
     "/api/admin/resume",
     {
-      config: { access: "admin" },
+      config: { access: "admin", audit: "node.resume" },
       schema: { tags: ["admin"], summary: "Accept messages again", response: { 200: drainingSchema } },
     },
     async () => {
@@ -109,7 +109,7 @@ function registerTokens(server: Server, { app }: RouteDeps): void {
   server.post(
     "/api/admin/tokens",
     {
-      config: { access: "admin" },
+      config: { access: "admin", audit: "token.created" },
       schema: {
         tags: ["admin"],
         summary: "Create a token; its value is shown this once",
@@ -119,15 +119,18 @@ function registerTokens(server: Server, { app }: RouteDeps): void {
     },
     async (request) => {
       const scopes = [...new Set(request.body.scopes)];
+      request.auditDetails = { name: request.body.name, scopes };
       refuseEscalation(callerOf(request).scopes, scopes);
-      return ok(await app.tokens.create(request.body.name, scopes));
+      const created = await app.tokens.create(request.body.name, scopes);
+      request.auditDetails = { ...request.auditDetails, id: created.id };
+      return ok(created);
     },
   );
 
   server.delete(
     "/api/admin/tokens/:id",
     {
-      config: { access: "admin" },
+      config: { access: "admin", audit: "token.revoked" },
       schema: {
         tags: ["admin"],
         summary: "Revoke a token; it stops working within seconds",
@@ -137,6 +140,7 @@ function registerTokens(server: Server, { app }: RouteDeps): void {
     },
     async (request) => {
       const { id } = request.params;
+      request.auditDetails = { id };
       await app.tokens.revoke(id);
       return ok({ id, revoked: true as const });
     },
@@ -157,7 +161,7 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
   server.get(
     "/api/admin/memory/backup",
     {
-      config: { access: ["admin", "memory"] },
+      config: { access: ["admin", "memory"], audit: "memory.backup" },
       schema: {
         tags: ["admin"],
         summary: "The whole memory as one archive; a connection that is cut means that it is not complete",
@@ -170,7 +174,7 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
   server.get(
     "/api/admin/memory/export",
     {
-      config: { access: ["admin", "memory"] },
+      config: { access: ["admin", "memory"], audit: "memory.export" },
       schema: {
         tags: ["admin"],
         summary: "The messages as JSON lines, oldest first",
@@ -183,7 +187,7 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
   server.post(
     "/api/admin/memory/restore",
     {
-      config: { access: "admin", streamedBody: true },
+      config: { access: "admin", audit: "memory.restore", streamedBody: true },
       schema: {
         tags: ["admin"],
         summary: "Restore an archive into an empty store, all or nothing; for the owner's token",
@@ -201,6 +205,7 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
       const withTokens = request.query.tokens === "true";
       const { counts, tokens } = await archives.restore(uploadOf(request, limits.stallMs), { withTokens });
       const restored = tokens.restored.map((token) => ({ ...token, scopes: [...token.scopes] }));
+      request.auditDetails = { counts, tokens_left_out: tokens.left_out, tokens_restored: restored };
       return ok({ counts: { ...counts }, tokens: { left_out: tokens.left_out, restored } });
     },
   );
@@ -208,7 +213,7 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
   server.post(
     "/api/admin/memory/import",
     {
-      config: { access: "admin", streamedBody: true },
+      config: { access: "admin", audit: "memory.import", streamedBody: true },
       schema: {
         tags: ["admin"],
         summary: "Import the lines of an export; messages that are there already are skipped",
@@ -221,7 +226,9 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
     },
     async (request) => {
       const { owner } = callerOf(request);
-      return ok(await archives.importJsonl(uploadOf(request, limits.stallMs), { turnSessions: owner }));
+      const report = await archives.importJsonl(uploadOf(request, limits.stallMs), { turnSessions: owner });
+      request.auditDetails = { ...report };
+      return ok(report);
     },
   );
 }

@@ -1,12 +1,17 @@
 /**
- * Who may call what: each route names its access, a route that names none is for `admin`. Wrong tokens are counted by
- * address; right ones never are, so that a stranger behind the same proxy locks nobody out.
+ * Who may call what: each route names its access, a route that names none is for `admin`. An address with too many wrong
+ * tokens is locked out, but for tokens that it has used before (domain/token-lockout.ts).
  */
 
-import rateLimit, { normalizeIP } from "@fastify/rate-limit";
+import { hash } from "node:crypto";
+import type { Socket } from "node:net";
+import { normalizeIP } from "@fastify/rate-limit";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Principal, Scope, Tokens } from "../app/api.ts";
 import { RuntimeError } from "../contracts/errors.ts";
+import type { Clock } from "../contracts/ports.ts";
+import type { SecurityLog } from "../contracts/security-log.ts";
+import { type LockoutLimits, TokenLockout } from "../domain/token-lockout.ts";
 import type { Server } from "./deps.ts";
 
 /** `public`: anyone; `token`: any valid token; a scope: a token with that scope; several: one with all of them. */
@@ -17,53 +22,77 @@ declare module "fastify" {
     access?: Access;
   }
   interface FastifyRequest {
-    /** Null on public routes. */
+    /** Null on public routes, and until the token was found valid. */
     principal: Principal | null;
   }
 }
 
 const REALM = 'Bearer realm="cairn"';
 
-export function installAuth(server: Server, tokens: Tokens, wrongTokensPerMinute: number): void {
-  server.decorateRequest("principal", null);
-  server.register(rateLimit, { global: false });
+export interface AuthDeps {
+  readonly tokens: Pick<Tokens, "authenticate">;
+  readonly security: SecurityLog;
+  readonly clock: Clock;
+  readonly limits: LockoutLimits;
+}
 
-  let countWrongToken: ((request: FastifyRequest) => Promise<{ tooMany: boolean; retryAfterS: number }>) | undefined;
-  server.after(() => {
-    const limiter = server.createRateLimit({
-      max: wrongTokensPerMinute,
-      timeWindow: 60_000,
-      // A connection that is gone already has no address any more.
-      keyGenerator: (request) => normalizeIP(request.ip ?? ""),
+export function installAuth(server: Server, { tokens, security, clock, limits }: AuthDeps): void {
+  const lockout = new TokenLockout(limits);
+  const addresses = new WeakMap<Socket, string>();
+  server.decorateRequest("principal", null);
+
+  /** IPv6 addresses by their network of 64 bits: one client has as many as it likes. */
+  function addressOf({ socket, ip }: FastifyRequest): string {
+    let address = addresses.get(socket);
+    // A connection that is gone already has no address any more.
+    if (address === undefined) addresses.set(socket, (address = normalizeIP(ip ?? "")));
+    return address;
+  }
+
+  async function authenticate(request: FastifyRequest, reply: FastifyReply, token: string): Promise<Principal> {
+    const address = addressOf(request);
+    const digest = hash("sha256", token, "base64url");
+    const known = { address: request.ip ?? "", requestId: request.id };
+    const waitMs = lockout.tryToken(address, digest, clock.monotonic());
+    if (waitMs > 0) {
+      security.record({ event: "token.locked_out", outcome: "refused", ...known });
+      throw tooManyWrong(waitMs);
+    }
+    const principal = await tokens.authenticate(token).catch((error: unknown) => {
+      lockout.unknown(address, digest);
+      throw error;
     });
-    countWrongToken = async (request) => {
-      const seen = await limiter(request);
-      if (seen.isAllowed) return { tooMany: false, retryAfterS: 0 };
-      return { tooMany: seen.isExceeded, retryAfterS: seen.ttlInSeconds };
-    };
-  });
+    if (principal !== null) {
+      lockout.right(address, digest);
+      return principal;
+    }
+    security.record({ event: "token.wrong", outcome: "refused", ...known });
+    if (lockout.wrong(address, digest, clock.monotonic())) {
+      const details = { network: address, seconds: limits.lockoutMs / 1000 };
+      security.record({ event: "token.lockout", outcome: "done", ...known, details });
+    }
+    throw unauthorized(reply, "The token is not valid.", 'error="invalid_token"');
+  }
 
   server.addHook("onRequest", async (request, reply) => {
     const access = request.routeOptions.config.access ?? "admin";
     if (access === "public") return;
     const token = bearerToken(request);
     if (token === null) throw unauthorized(reply, "A token is needed: Authorization: Bearer <token>.");
-    const principal = await tokens.authenticate(token);
-    if (principal === null) {
-      const { tooMany, retryAfterS } = (await countWrongToken?.(request)) ?? { tooMany: false, retryAfterS: 0 };
-      if (tooMany) {
-        throw new RuntimeError("RUNTIME_RATE_LIMITED", "Too many wrong tokens from this address.", { retryAfterS });
-      }
-      throw unauthorized(reply, "The token is not valid.", 'error="invalid_token"');
-    }
+    const principal = await authenticate(request, reply, token);
+    request.principal = principal;
     const needed = access === "token" ? [] : [access].flat();
     const missing = needed.find((scope) => !principal.scopes.has(scope));
     if (missing !== undefined) {
       reply.header("www-authenticate", `${REALM}, error="insufficient_scope", scope="${needed.join(" ")}"`);
       throw new RuntimeError("RUNTIME_FORBIDDEN", `This token lacks the scope "${missing}".`);
     }
-    request.principal = principal;
   });
+}
+
+function tooManyWrong(waitMs: number): RuntimeError {
+  const details = { retryAfterS: waitMs / 1000, hint: "Tokens that this address has used before are still accepted." };
+  return new RuntimeError("RUNTIME_RATE_LIMITED", "Too many wrong tokens from this address.", details);
 }
 
 /** The caller of a route that is not public. */

@@ -4,7 +4,7 @@
  */
 
 import { Readable } from "node:stream";
-import type { FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyRequest } from "fastify";
 import { RuntimeError } from "../contracts/errors.ts";
 import { ByteBudget, type ByteShare } from "../domain/byte-budget.ts";
 import type { Server, ServerLimits } from "./deps.ts";

@@ -7,6 +7,7 @@ import type { Registry } from "prom-client";
 import type { Application } from "../app/api.ts";
 import type { AgentChannel } from "../contracts/agent-channel.ts";
 import type { Clock, NewId } from "../contracts/ports.ts";
+import type { SecurityLog } from "../contracts/security-log.ts";
 
 export interface ServerLimits {
   /** Bytes of a body with attachments, an archive line or a transcript. */
@@ -18,7 +19,7 @@ export interface ServerLimits {
   /** The same for each token. At least `bodyBytes`, or the largest body would never be taken. */
   readonly bytesInFlightPerToken: number;
   /** Different wrong tokens of one address within a minute that are answered with 401; then the address is locked out. */
-  readonly wrongTokensPerMinute: number;
+  readonly wrongPerMinute: number;
   /** Milliseconds of a lockout: only tokens that the address has used before are accepted. */
   readonly lockoutMs: number;
   /** Open connections; further ones are closed as they come. */
@@ -45,7 +46,7 @@ export const DEFAULT_LIMITS: ServerLimits = {
   // Parsed JSON takes about ten times its bytes: half a gigabyte at worst, a third of one by one token.
   bytesInFlight: 48 * 1024 * 1024,
   bytesInFlightPerToken: 32 * 1024 * 1024,
-  wrongTokensPerMinute: 10,
+  wrongPerMinute: 10,
   lockoutMs: 5 * 60_000,
   connections: 1_000,
   waitMs: 20 * 60_000,
@@ -64,6 +65,7 @@ export interface ServerDeps {
   readonly logger: FastifyBaseLogger;
   /** The process's metrics; the server adds its own. */
   readonly metrics: Registry;
+  readonly security: SecurityLog;
   readonly clock: Clock;
   readonly newId: NewId;
   /** Host names, beside loopback and IP addresses, under which browsers may reach this node: listen host, public name. */

@@ -22,6 +22,10 @@ const reportSchema = z.object({
   memory: z.record(z.string(), z.unknown()),
   queues: z.array(z.record(z.string(), z.unknown())),
   mesh: z.object({ enabled: z.boolean() }),
+  audit: z.object({
+    failing: z.string().nullable().describe("Why lines of the audit log are being lost, such as ENOSPC; null: none are."),
+    lost: z.number().describe("Lines lost since the start."),
+  }),
   schema_version: z.number().nullable(),
 });
 

@@ -1,4 +1,4 @@
-/** Where the server listens, and the rule that it never does so openly without a token. */
+/** Where the server listens, and the rule that it never does so with a token that could be guessed. */
 
 import { isIP } from "node:net";
 import { Server as TlsServer } from "node:tls";
@@ -11,7 +11,7 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-/** A shorter token could be guessed from outside. */
+/** A shorter token could be guessed. */
 const MIN_TOKEN_LENGTH = 16;
 
 export function isLoopback(host: string): boolean {
@@ -21,14 +21,17 @@ export function isLoopback(host: string): boolean {
   return isIP(ipv4) === 4 && ipv4.startsWith("127.");
 }
 
-/** RUNTIME_UNSAFE_LISTEN when the address is reachable from other machines and there is no token worth the name. */
+/**
+ * RUNTIME_UNSAFE_LISTEN when there is a token that could be guessed, on loopback, too: what an agent runs reaches that. Without
+ * any token only loopback is allowed; there stored tokens alone are valid.
+ */
 export function assertSafeListen(host: string, ownerToken: string | undefined): void {
-  if (isLoopback(host)) return;
   const length = ownerToken?.length ?? 0;
-  if (length >= MIN_TOKEN_LENGTH) return;
-  const what = length === 0 ? "without a token" : `with a token of less than ${MIN_TOKEN_LENGTH} characters`;
+  if (length >= MIN_TOKEN_LENGTH || (length === 0 && isLoopback(host))) return;
+  const what =
+    length === 0 ? "without SERVICE_API_TOKEN" : `with a SERVICE_API_TOKEN of fewer than ${MIN_TOKEN_LENGTH} characters`;
   throw new RuntimeError("RUNTIME_UNSAFE_LISTEN", `Refusing to listen on ${host} ${what}.`, {
-    hint: "Set SERVICE_API_TOKEN to a long random value in .env, or listen on 127.0.0.1.",
+    hint: "Remove SERVICE_API_TOKEN from .env and from the environment: `cairn start` then makes one and writes it into .env.",
   });
 }
 

@@ -20,6 +20,7 @@ import { installRequestMetrics, registerMetrics } from "./metrics.ts";
 import { registerOpenAi } from "./openai.ts";
 import { installOpenApi, registerOpenApi } from "./openapi.ts";
 import { installOriginCheck } from "./origin.ts";
+import { installSecurityEvents } from "./security-events.ts";
 
 const REQUEST_TIMEOUT_MS = 4 * 60 * 60_000;
 
@@ -60,7 +61,8 @@ export function createServer(deps: ServerDeps): Server {
   });
   installOriginCheck(server, deps.hostNames ?? []);
   installErrorHandling(server);
-  installAuth(server, deps.app.tokens, limits.wrongTokensPerMinute);
+  installAuth(server, { tokens: deps.app.tokens, security: deps.security, clock: deps.clock, limits });
+  installSecurityEvents(server, deps.security);
   installBodyBudget(server, limits);
   const refuseOtherMethods = installMethodCheck(server);
   installOpenApi(server, deps.app.version);
@@ -72,8 +74,9 @@ export function createServer(deps: ServerDeps): Server {
       status: reply.statusCode,
       ms: Math.round(reply.elapsedTime),
       by: principal?.name,
+      address: request.ip,
     };
-    if (method === "GET") request.log.debug(log, "request");
+    if (method === "GET" && !routeOptions.config.audit) request.log.debug(log, "request");
     else request.log.info(log, "request");
   });
 

@@ -295,6 +295,7 @@ export function healthy(): HealthReport {
     memory: { backend: "embedded", reachable: true },
     queues: [],
     mesh: { enabled: false },
+    audit: { failing: null, lost: 0 },
     schema_version: 3,
   };
 }

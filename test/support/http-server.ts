@@ -8,6 +8,7 @@ import { serializerCompiler } from "fastify-type-provider-zod";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import { onTestFinished } from "vitest";
+import type { SecurityEvent } from "../../runtime/contracts/security-log.ts";
 import { createServer, listenOn, type Server, type ServerDeps } from "../../runtime/http/index.ts";
 import { createAgentChannel } from "../../runtime/plugins/channels/agent/index.ts";
 import { createFakeApplication, type FakeApplication, OWNER_TOKEN } from "./fake-application.ts";
@@ -19,6 +20,8 @@ export interface TestServer {
   readonly server: Server;
   /** What the server has logged, line by line. */
   readonly log: string[];
+  /** Security events as they were recorded. */
+  readonly security: SecurityEvent[];
 }
 
 export interface Overrides extends Partial<Omit<ServerDeps, "app">> {
@@ -36,11 +39,13 @@ export function startServer(overrides: Overrides = {}): TestServer {
   agentChannel.onCommand((command) => app.commands.run(command));
   void agentChannel.start();
   const log: string[] = [];
+  const security: SecurityEvent[] = [];
   const server = createServer({
     app,
     agentChannel,
     logger: pino({ level: "trace" }, { write: (line: string) => void log.push(line) }),
     metrics: new Registry(),
+    security: { record: (event) => void security.push(event) },
     clock: { now: () => new Date("2026-01-01T00:00:00Z"), monotonic: () => performance.now() },
     newId,
     ...deps,
@@ -48,7 +53,7 @@ export function startServer(overrides: Overrides = {}): TestServer {
   onTestFinished(() => server.close());
   // In tests every answer is held against the schema that describes it: what does not fit is a 500.
   server.setSerializerCompiler(serializerCompiler);
-  return { app, server, log };
+  return { app, server, log, security };
 }
 
 /**

@@ -132,27 +132,147 @@ describe("tokens", () => {
   });
 });
 
-describe("wrong tokens are limited", () => {
-  test("by address, and a right one is never locked out", async () => {
-    const { server } = startServer({ limits: { wrongTokensPerMinute: 3 } });
-    const ask = (headers: Record<string, string>, remoteAddress = "10.0.0.1") =>
-      server.inject({ url: "/health", headers, remoteAddress });
-    for (let n = 0; n < 3; n++) expect((await ask(wrong)).statusCode).toBe(401);
-    const limited = await ask(wrong);
-    expect(limited.statusCode).toBe(429);
-    expect(Number(limited.headers["retry-after"])).toBeGreaterThan(0);
-    expect(limited.json().error).toMatchObject({ code: "RUNTIME_RATE_LIMITED", retryable: true });
-    expect((await ask(OWNER)).statusCode).toBe(200);
-    expect((await ask(wrong, "10.0.0.2")).statusCode).toBe(401);
+describe("an address with too many wrong tokens is locked out", () => {
+  const TOKENS = ["hook-token", "fresh-token"];
+
+  function start(limits: object = {}) {
+    let now = 1_000;
+    const clock = { now: () => new Date("2026-01-01T00:00:00Z"), monotonic: () => now };
+    const started = startServer({ clock, limits: { wrongPerMinute: 3, lockoutMs: 300_000, ...limits } });
+    let asked = 0;
+    started.app.authenticate = async (token) => {
+      asked++;
+      return TOKENS.includes(token) ? principal(token, ["capture"]) : null;
+    };
+    const ask = async (token: string, remoteAddress = "10.0.0.1") => {
+      const headers = { authorization: `Bearer ${token}` };
+      return (await started.server.inject({ url: "/health", headers, remoteAddress })).statusCode;
+    };
+    return {
+      ...started,
+      ask,
+      asked: () => asked,
+      later: (ms: number) => {
+        now += ms;
+      },
+      lockOut: async (address?: string) => {
+        for (let n = 0; n < 3; n++) expect(await ask(`guess-${n}`, address)).toBe(401);
+      },
+    };
+  }
+
+  test("a right guess does not get in, and is answered like a wrong one", async () => {
+    const { server, ask, lockOut, asked } = start();
+    await lockOut();
+    const before = asked();
+    const answers = await Promise.all(
+      ["fresh-token", "guess-9", OWNER.authorization.slice(7)].map((token) =>
+        server.inject({
+          url: "/health",
+          headers: { authorization: `Bearer ${token}`, "x-request-id": "same" },
+          remoteAddress: "10.0.0.1",
+        }),
+      ),
+    );
+    for (const answer of answers) {
+      expect(answer.statusCode).toBe(429);
+      expect(Number(answer.headers["retry-after"])).toBe(300);
+      expect(answer.json()).toEqual(answers[0]?.json());
+      expect(answer.json().error).toMatchObject({ code: "RUNTIME_RATE_LIMITED", retryable: true });
+    }
+    expect(asked()).toBe(before);
+    // Nothing else is refused: health checks, and other addresses.
+    expect((await server.inject({ url: "/health/ready", remoteAddress: "10.0.0.1" })).statusCode).toBe(200);
+    expect((await server.inject({ url: "/health", remoteAddress: "10.0.0.1" })).statusCode).toBe(401);
+    expect(await ask("fresh-token", "10.0.0.2")).toBe(200);
+  });
+
+  test("tokens that it has used before go on, until they are revoked", async () => {
+    const { ask, lockOut } = start();
+    expect(await ask("hook-token")).toBe(200);
+    await lockOut();
+    expect(await ask("hook-token")).toBe(200);
+    TOKENS.shift();
+    expect(await ask("hook-token")).toBe(401);
+    TOKENS.unshift("hook-token");
+    expect(await ask("hook-token")).toBe(429);
+  });
+
+  test("a token that another address has used is a guess here", async () => {
+    const { ask, lockOut } = start();
+    expect(await ask("hook-token", "10.0.0.2")).toBe(200);
+    await lockOut();
+    expect(await ask("hook-token")).toBe(429);
+  });
+
+  test("it ends, and begins anew", async () => {
+    const { ask, lockOut, later } = start();
+    await lockOut();
+    later(299_999);
+    expect(await ask("fresh-token")).toBe(429);
+    later(1);
+    expect(await ask("fresh-token")).toBe(200);
+    await lockOut();
+    expect(await ask("guess-9")).toBe(429);
+  });
+
+  test("guesses at once are counted before they are looked at", async () => {
+    const { ask, asked } = start();
+    const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => ask(`guess-${n}`)));
+    expect(answers.filter((status) => status === 401)).toHaveLength(3);
+    expect(answers.filter((status) => status === 429)).toHaveLength(47);
+    expect(asked()).toBe(3);
+  });
+
+  test("a program that repeats an old token locks nothing out", async () => {
+    const { ask } = start();
+    for (let n = 0; n < 20; n++) expect(await ask("revoked-token")).toBe(401);
+    expect(await ask("fresh-token")).toBe(200);
   });
 
   test("right tokens and missing ones do not count", async () => {
-    const { server } = startServer({ limits: { wrongTokensPerMinute: 2 } });
+    const { server, ask, lockOut } = start();
     for (let n = 0; n < 5; n++) {
-      expect((await server.inject({ url: "/health", headers: OWNER })).statusCode).toBe(200);
-      expect((await server.inject({ url: "/health" })).statusCode).toBe(401);
+      expect(await ask("hook-token")).toBe(200);
+      expect((await server.inject({ url: "/health", remoteAddress: "10.0.0.1" })).statusCode).toBe(401);
     }
-    expect((await server.inject({ url: "/health", headers: wrong })).statusCode).toBe(401);
+    await lockOut();
+  });
+
+  test("addresses of one IPv6 network are one, and so are IPv4's two ways to be written", async () => {
+    const { ask, lockOut } = start();
+    await lockOut("2001:db8:1:2::1");
+    expect(await ask("guess-9", "2001:db8:1:2:ffff::9")).toBe(429);
+    expect(await ask("guess-9", "2001:db8:1:3::1")).toBe(401);
+    await lockOut("192.0.2.7");
+    expect(await ask("guess-9", "::ffff:192.0.2.7")).toBe(429);
+  });
+
+  test("a store that cannot tell counts nothing", async () => {
+    const { app, ask } = start();
+    app.authenticate = async () => {
+      throw new Error("away");
+    };
+    for (let n = 0; n < 9; n++) expect(await ask(`maybe-${n}`)).toBe(500);
+    app.authenticate = async () => null;
+    expect(await ask("guess")).toBe(401);
+  });
+
+  test("leaves a trace: each wrong token, the lockout, what was refused in it", async () => {
+    const { ask, lockOut, security } = start();
+    await lockOut();
+    await ask("guess-9");
+    const refused = { outcome: "refused", address: "10.0.0.1", requestId: expect.any(String) };
+    const wrong = { event: "token.wrong", ...refused };
+    const details = { network: "10.0.0.1", seconds: 300 };
+    expect(security).toEqual([
+      wrong,
+      wrong,
+      wrong,
+      { event: "token.lockout", outcome: "done", address: "10.0.0.1", requestId: expect.any(String), details },
+      { event: "token.locked_out", ...refused },
+    ]);
+    expect(JSON.stringify(security)).not.toContain("guess");
   });
 });
 

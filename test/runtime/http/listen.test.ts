@@ -21,14 +21,16 @@ describe("where the server listens", () => {
     expect(isLoopback(host)).toBe(loopback);
   });
 
-  test("beyond loopback only with a token that cannot be guessed", () => {
-    for (const token of [undefined, "", "short"]) {
-      expect(() => assertSafeListen("0.0.0.0", token)).toThrow(
-        expect.objectContaining({ code: "RUNTIME_UNSAFE_LISTEN" }),
-      );
+  test("never with a token that could be guessed, and beyond loopback not without one", () => {
+    const unsafe = expect.objectContaining({ code: "RUNTIME_UNSAFE_LISTEN" });
+    for (const host of ["0.0.0.0", "127.0.0.1", "localhost", "::1"]) {
+      for (const token of ["abc", "fifteen-letters"]) expect(() => assertSafeListen(host, token)).toThrow(unsafe);
+      for (const token of ["sixteen--letters", OWNER_TOKEN]) expect(() => assertSafeListen(host, token)).not.toThrow();
+    }
+    for (const token of [undefined, ""]) {
+      expect(() => assertSafeListen("0.0.0.0", token)).toThrow(unsafe);
       expect(() => assertSafeListen("127.0.0.1", token)).not.toThrow();
     }
-    expect(() => assertSafeListen("0.0.0.0", OWNER_TOKEN)).not.toThrow();
   });
 
   test("an open address without a token is never bound", async () => {

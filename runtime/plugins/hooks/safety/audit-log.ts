@@ -1,28 +1,23 @@
-/** The audit log: every tool call, what became of it, and every refusal, one JSON line each in a file a day. */
+/** Tool calls in the audit log: every call, what became of it, and every refusal by a guard. */
 
-import { appendFile, mkdir } from "node:fs/promises";
-import { join } from "node:path";
 import { CairnError } from "../../../contracts/errors.ts";
 import type { AnyHook, Hook } from "../../../contracts/hooks.ts";
-import type { Clock, Logger } from "../../../contracts/ports.ts";
 import type { ToolCallContext } from "./approval.ts";
+import type { AuditFile } from "./audit-file.ts";
 import { auditable } from "./auditable.ts";
 
 /** What is known beside the call itself; `result` is shortened. */
 export type AuditDetails = Readonly<Record<string, unknown>> & { readonly result?: string };
 
 export interface AuditLog {
-  /** Never rejects: a log that cannot be written is reported to the service's own log and stops nothing. */
+  /** Never rejects: a log that cannot be written stops nothing. */
   record(event: "call" | "result" | "refused", context: ToolCallContext, more?: AuditDetails): Promise<void>;
 }
 
 export interface AuditDeps {
-  /** Directory of the day files; made with mode 0700, its files with 0600. */
-  readonly directory: string;
+  readonly file: AuditFile;
   /** Takes secrets out of a text. */
   readonly redact: (text: string) => string;
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 const RESULT_CHARS = 500;
@@ -30,10 +25,8 @@ const RESULT_CHARS = 500;
 export function createAuditLog(deps: AuditDeps): AuditLog {
   return {
     async record(event, context, more = {}) {
-      const at = deps.clock.now().toISOString();
       const { agent, channel, user, owner, sessionKey, conversationId, turnId, toolCallId, call } = context;
       const entry = {
-        at,
         event,
         agent,
         channel,
@@ -48,16 +41,10 @@ export function createAuditLog(deps: AuditDeps): AuditLog {
         result: undefined,
         ...more,
       };
-      try {
-        await mkdir(deps.directory, { recursive: true, mode: 0o700 });
-        // Only the beginning of a result: what a call did is in its arguments, and results can be large.
-        const { result, ...rest } = entry;
-        const kept = [auditable(rest, deps.redact), { result: auditable(result, deps.redact, RESULT_CHARS) }];
-        const line = `${JSON.stringify(Object.assign({}, ...kept))}\n`;
-        await appendFile(join(deps.directory, `${at.slice(0, 10)}.jsonl`), line, { mode: 0o600 });
-      } catch (error) {
-        deps.logger.error({ err: error, tool: call.name, turnId }, "the audit log could not be written");
-      }
+      // Only the beginning of a result: what a call did is in its arguments, and results can be large.
+      const { result, ...rest } = entry;
+      const kept = [auditable(rest, deps.redact), { result: auditable(result, deps.redact, RESULT_CHARS) }];
+      await deps.file.append(Object.assign({}, ...kept));
     },
   };
 }

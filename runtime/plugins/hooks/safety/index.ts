@@ -1,16 +1,18 @@
 /** The safety hooks around tool calls: shell danger (10), workspace fence (15), the owner's rules (20), audit log (90). */
 
 import type { AnyHook, Hook } from "../../../contracts/hooks.ts";
-import type { Clock, Logger } from "../../../contracts/ports.ts";
+import type { Logger } from "../../../contracts/ports.ts";
 import type { Tool } from "../../../contracts/tool.ts";
 import type { SafetyRule } from "../../../domain/safety-rules.ts";
 import type { Approve } from "./approval.ts";
+import type { AuditFile } from "./audit-file.ts";
 import { createAuditHooks, createAuditLog, recordingRefusals } from "./audit-log.ts";
 import { createCustomRulesHook } from "./custom-rules.ts";
 import { createShellDangerHook } from "./shell-danger.ts";
 import { createWorkspaceFenceHook, type PathGate } from "./workspace-fence.ts";
 
 export type { Approve } from "./approval.ts";
+export { type AuditFile, type AuditStatus, createAuditFile } from "./audit-file.ts";
 export { type AuditAges, type AuditRotation, rotateAudit } from "./rotate-audit.ts";
 export type { PathGate } from "./workspace-fence.ts";
 
@@ -28,10 +30,9 @@ export interface SafetyDeps {
   readonly gate: PathGate;
   /** Every tool that may be called: their path arguments are what the fence checks. */
   readonly tools: readonly Pick<Tool, "name" | "pathArguments">[];
-  readonly auditDirectory: string;
+  readonly auditFile: AuditFile;
   /** Takes secrets out of a text. */
   readonly redact: (text: string) => string;
-  readonly clock: Clock;
   readonly logger: Logger;
   /** Asks a person about a call that cannot be judged; without it such a call is refused. */
   readonly approve?: Approve;
@@ -45,6 +46,6 @@ export function createSafetyHooks(deps: SafetyDeps): AnyHook[] {
   if (settings.workspace_fence) guards.push(createWorkspaceFenceHook({ gate, tools }));
   if (settings.rules.length > 0) guards.push(createCustomRulesHook({ rules: settings.rules, approve, logger }));
   if (!settings.audit) return guards;
-  const log = createAuditLog({ directory: deps.auditDirectory, redact: deps.redact, clock: deps.clock, logger });
+  const log = createAuditLog({ file: deps.auditFile, redact: deps.redact });
   return [...guards.map((guard) => recordingRefusals(guard, log)), ...createAuditHooks(log)];
 }

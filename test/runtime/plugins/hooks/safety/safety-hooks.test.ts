@@ -4,12 +4,13 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createHookPipeline } from "../../../../../runtime/app/hooks.ts";
 import { CairnError } from "../../../../../runtime/contracts/errors.ts";
-import type { Logger } from "../../../../../runtime/contracts/ports.ts";
+import type { Clock, Logger } from "../../../../../runtime/contracts/ports.ts";
 import type { ToolContext } from "../../../../../runtime/contracts/tool.ts";
-import { createSafetyHooks, type SafetyDeps } from "../../../../../runtime/plugins/hooks/safety/index.ts";
+import { createAuditFile, createSafetyHooks, type SafetyDeps } from "../../../../../runtime/plugins/hooks/safety/index.ts";
 import { createWorkspaceGate } from "../../../../../runtime/plugins/tools/index.ts";
 
 const SECRET = "sk-live-0123456789";
+const clock: Clock = { now: () => new Date("2026-03-01T23:59:59.500Z"), monotonic: () => 0 };
 const logger: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => logger };
 
 async function setUp(settings: Partial<SafetyDeps["settings"]> = {}, more: Partial<SafetyDeps> = {}) {
@@ -24,9 +25,8 @@ async function setUp(settings: Partial<SafetyDeps["settings"]> = {}, more: Parti
       { name: "file_read", pathArguments: ["path"] },
       { name: "archive", pathArguments: ["paths"] },
     ],
-    auditDirectory,
+    auditFile: createAuditFile({ directory: auditDirectory, clock, logger: more.logger ?? logger }),
     redact: (text) => text.replaceAll(SECRET, "[redacted]"),
-    clock: { now: () => new Date("2026-03-01T23:59:59.500Z"), monotonic: () => 0 },
     logger,
     ...more,
   });

@@ -1,0 +1,37 @@
+/** The trace of what concerns security: who signed in wrongly, who took the memory, who changed tokens or the node's state. */
+
+export type SecurityEventName =
+  | "token.wrong"
+  /** Refused without a look at the token, because the address is locked out. */
+  | "token.locked_out"
+  /** The lockout of an address begins. */
+  | "token.lockout"
+  | "token.created"
+  | "token.revoked"
+  /** 403: the token lacks the scope, or the request came from another web page or under another name. */
+  | "access.refused"
+  | "memory.export"
+  | "memory.backup"
+  | "memory.restore"
+  | "memory.import"
+  | "node.drain"
+  | "node.resume"
+  | "configuration.changed";
+
+export interface SecurityEvent {
+  readonly event: SecurityEventName;
+  /** `cut`: the client went away before the end of the answer; what it asked for may be done all the same. */
+  readonly outcome: "begun" | "done" | "refused" | "failed" | "cut";
+  /** Of the socket: behind a proxy, the proxy's. */
+  readonly address?: string;
+  /** Name of the token. */
+  readonly by?: string;
+  readonly requestId?: string;
+  /** Never a secret, never what the memory holds. */
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+export interface SecurityLog {
+  /** Never throws and never waits; refusals that repeat themselves are counted. */
+  record(event: SecurityEvent): void;
+}

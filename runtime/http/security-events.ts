@@ -1,0 +1,47 @@
+/** What routes leave in the security log: one line when their handler begins, one with the outcome. */
+
+import type { FastifyRequest } from "fastify";
+import type { SecurityEvent, SecurityEventName, SecurityLog } from "../contracts/security-log.ts";
+import type { Server } from "./deps.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** The event of this route; the request's log line is then of the level info, for GET, too. */
+    audit?: SecurityEventName;
+  }
+  interface FastifyRequest {
+    /** What the line about the outcome tells beside it; a handler sets it. */
+    auditDetails: SecurityEvent["details"] | null;
+  }
+}
+
+/** After authentication: the handler of a refused request never begins. */
+export function installSecurityEvents(server: Server, security: SecurityLog): void {
+  server.decorateRequest("auditDetails", null);
+  server.addHook("preHandler", async (request, reply) => {
+    const { audit } = request.routeOptions.config;
+    if (audit === undefined) return;
+    const about = { event: audit, ...originOf(request) };
+    security.record({ ...about, outcome: "begun" });
+    let answered = false;
+    reply.raw.once("finish", () => {
+      answered = true;
+    });
+    reply.raw.once("close", () => {
+      const details = request.auditDetails ? { details: request.auditDetails } : {};
+      const { statusCode } = reply.raw;
+      const outcome = !answered ? "cut" : statusCode >= 400 ? "failed" : "done";
+      security.record({ ...about, outcome: statusCode === 403 ? "refused" : outcome, ...details });
+    });
+  });
+  server.addHook("onResponse", async (request, reply) => {
+    if (reply.statusCode !== 403) return;
+    const { method, routeOptions } = request;
+    const details = { method, route: routeOptions.url };
+    security.record({ event: "access.refused", outcome: "refused", ...originOf(request), details });
+  });
+}
+
+function originOf({ ip, principal, id }: FastifyRequest): Pick<SecurityEvent, "address" | "by" | "requestId"> {
+  return { address: ip ?? "", requestId: id, ...(principal ? { by: principal.name } : {}) };
+}
