@@ -170,7 +170,13 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   // Turns: inbox to outbox.
   const agentChannel = createAgentChannel({ id: "agent", newId, ...ownerId(loaded) });
   const channels = new Map<string, Channel>([[agentChannel.id, agentChannel]]);
-  const metrics = createMetrics({ openTurns: () => store.open(), jobs, workers, audit: auditFile.status, ...workIn(database) });
+  const metrics = createMetrics({
+    openTurns: () => store.open(),
+    jobs,
+    workers,
+    audit: auditFile.status,
+    ...workIn(database),
+  });
   const { store, turns, commands, dispatcher, ...turnWork } = composeTurns({
     database,
     writer,

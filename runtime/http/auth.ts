@@ -43,9 +43,11 @@ export function installAuth(server: Server, { tokens, security, clock, limits }:
 
   /** IPv6 addresses by their network of 64 bits: one client has as many as it likes. */
   function addressOf({ socket, ip }: FastifyRequest): string {
-    let address = addresses.get(socket);
+    const known = addresses.get(socket);
+    if (known !== undefined) return known;
     // A connection that is gone already has no address any more.
-    if (address === undefined) addresses.set(socket, (address = normalizeIP(ip ?? "")));
+    const address = normalizeIP(ip ?? "");
+    addresses.set(socket, address);
     return address;
   }
 

@@ -23,7 +23,10 @@ const reportSchema = z.object({
   queues: z.array(z.record(z.string(), z.unknown())),
   mesh: z.object({ enabled: z.boolean() }),
   audit: z.object({
-    failing: z.string().nullable().describe("Why lines of the audit log are being lost, such as ENOSPC; null: none are."),
+    failing: z
+      .string()
+      .nullable()
+      .describe("Why lines of the audit log are being lost, such as ENOSPC; null: none are."),
     lost: z.number().describe("Lines lost since the start."),
   }),
   schema_version: z.number().nullable(),

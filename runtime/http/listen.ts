@@ -29,7 +29,9 @@ export function assertSafeListen(host: string, ownerToken: string | undefined): 
   const length = ownerToken?.length ?? 0;
   if (length >= MIN_TOKEN_LENGTH || (length === 0 && isLoopback(host))) return;
   const what =
-    length === 0 ? "without SERVICE_API_TOKEN" : `with a SERVICE_API_TOKEN of fewer than ${MIN_TOKEN_LENGTH} characters`;
+    length === 0
+      ? "without SERVICE_API_TOKEN"
+      : `with a SERVICE_API_TOKEN of fewer than ${MIN_TOKEN_LENGTH} characters`;
   throw new RuntimeError("RUNTIME_UNSAFE_LISTEN", `Refusing to listen on ${host} ${what}.`, {
     hint: "Remove SERVICE_API_TOKEN from .env and from the environment: `cairn start` then makes one and writes it into .env.",
   });

@@ -55,7 +55,10 @@ describe("what leaves a line in the security log", () => {
     };
     const url = await listening(started);
     const authorization = `authorization: ${OWNER.authorization}`;
-    const download = await rawRequest(url, head("GET /api/admin/memory/export HTTP/1.1", "host: localhost", authorization));
+    const download = await rawRequest(
+      url,
+      head("GET /api/admin/memory/export HTTP/1.1", "host: localhost", authorization),
+    );
     expect(await download.status()).toBe(200);
     expect(started.security).toMatchObject([{ event: "memory.export", outcome: "begun", by: "owner" }]);
     download.socket.destroy();

@@ -6,7 +6,11 @@ import { createHookPipeline } from "../../../../../runtime/app/hooks.ts";
 import { CairnError } from "../../../../../runtime/contracts/errors.ts";
 import type { Clock, Logger } from "../../../../../runtime/contracts/ports.ts";
 import type { ToolContext } from "../../../../../runtime/contracts/tool.ts";
-import { createAuditFile, createSafetyHooks, type SafetyDeps } from "../../../../../runtime/plugins/hooks/safety/index.ts";
+import {
+  createAuditFile,
+  createSafetyHooks,
+  type SafetyDeps,
+} from "../../../../../runtime/plugins/hooks/safety/index.ts";
 import { createWorkspaceGate } from "../../../../../runtime/plugins/tools/index.ts";
 
 const SECRET = "sk-live-0123456789";
