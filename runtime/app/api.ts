@@ -50,6 +50,10 @@ export interface Commands {
 /** Who asks: what the memory tools may see and whether the write tools are there. */
 export interface MemoryCaller {
   readonly visibility: Visibility;
+  /** Whether a model reads the answer: then each row of it says where it comes from. */
+  readonly forModel?: boolean;
+  /** Who it is for bounds on single callers, such as a token's name; without it the visibility tells. */
+  readonly name?: string;
   readonly signal?: AbortSignal;
 }
 
@@ -134,6 +138,11 @@ export interface RestoreReport {
 export interface RestoreOptions {
   /** Also the tokens, with what they may do; default none of them. One that is revoked, here or there, stays revoked. */
   readonly withTokens?: boolean;
+}
+
+export interface ImportOptions {
+  /** Also into the sessions in which this service's own agents have their turns; default none of them. */
+  readonly turnSessions?: boolean;
 }
 
 export interface ImportOptions {

@@ -10,7 +10,10 @@ import { lockSession, type Writer } from "./transcript/writer.ts";
 
 export interface Conversations {
   /** Changes the session's settings in one step, so that of two commands at once none is lost; opens a conversation if need be. */
-  changeSettings(sessionKey: string, change: (settings: SessionSettings) => SessionSettings): Promise<SessionSettings>;
+  changeSettings(
+    session: { readonly key: string; readonly owner: boolean },
+    change: (settings: SessionSettings) => SessionSettings,
+  ): Promise<SessionSettings>;
   /** The id of the conversation that was closed, or null when the session had none open. Its messages stay as they are. */
   close(sessionKey: string, agent: string): Promise<string | null>;
 }
@@ -23,14 +26,22 @@ export interface ConversationsDeps {
 
 export function createConversations(deps: ConversationsDeps): Conversations {
   return {
-    async changeSettings(sessionKey, change) {
+    async changeSettings({ key: sessionKey, owner }, change) {
       const parts = parseSessionKey(sessionKey);
       if (parts === null) throw new MemoryError("MEMORY_NOT_FOUND", "There is no such session.");
       const { agent, channel, conversation, user } = parts;
       return deps.database.transaction(async (tx) => {
         // Opens the conversation where there is none, and holds the session's lock from here on.
-        const opened = { sessionKey, agent, channel, channelId: conversation, user, entries: [] };
-        const { conversationId } = await deps.writer.writeIn(tx, opened);
+        const { conversationId } = await deps.writer.writeIn(tx, {
+          sessionKey,
+          agent,
+          channel,
+          channelId: conversation,
+          user,
+          openedBy: "turn",
+          byOwner: owner,
+          entries: [],
+        });
         const { rows } = await tx.query<{ settings: SessionSettings }>(
           "/* conversation:settings */ select settings from conversations where id = $1",
           [conversationId],
@@ -47,7 +58,7 @@ export function createConversations(deps: ConversationsDeps): Conversations {
       const id = await deps.database.transaction(async (tx) => {
         await lockSession(tx, sessionKey);
         const { rows } = await tx.query<{ id: string }>(
-          "/* conversation:close */ update conversations set active = false, updated_at = now() where session_key = $1 and active returning id",
+          "/* conversation:close */ update conversations set active = false, updated_at = now() where session_key = $1 and opened_by = 'turn' and active returning id",
           [sessionKey],
         );
         return rows[0]?.id ?? null;

@@ -2,9 +2,11 @@ import type { z } from "zod";
 import type { Database } from "../contracts/database.ts";
 import { MemoryError } from "../contracts/errors.ts";
 import type { JobQueue } from "../contracts/jobs.ts";
-import type { Memory } from "../contracts/memory.ts";
+import type { MemoryHit } from "../contracts/memory.ts";
+import type { Role } from "../contracts/message.ts";
 import type { Clock } from "../contracts/ports.ts";
 import type { ToolDefinition } from "../contracts/provider.ts";
+import { provenance, roleOf } from "../domain/memory-fence.ts";
 import { parseInstant, type TimeSpan, type TimeWindow, windowSpan } from "../domain/time-window.ts";
 import type { MemoryCaller, MemoryTools } from "./api.ts";
 import {
@@ -21,13 +23,14 @@ import { type AnswerSearch, NO_MODEL } from "./recall/answer.ts";
 import { browse } from "./recall/browse.ts";
 import type { Recover } from "./recall/disk/recover.ts";
 import { getFull } from "./recall/full.ts";
+import type { Recall } from "./recall/memory.ts";
 import { memoryStats } from "./recall/stats.ts";
 
 /** The memory tools, the same for agents, HTTP and MCP: gating, then validation, then the use case behind the name. */
 
 export interface MemoryToolsDeps {
   readonly database: Database;
-  readonly memory: Pick<Memory, "search">;
+  readonly memory: Pick<Recall, "search" | "originsOf">;
   /** Where memory_stats reads the state of the queues. */
   readonly jobs?: Pick<JobQueue, "states">;
   readonly clock: Clock;
@@ -114,18 +117,20 @@ export function createMemoryTools(deps: MemoryToolsDeps): MemoryTools {
           ...(agent === undefined ? {} : { agent }),
           ...(since === undefined ? {} : { since: since.toISOString() }),
           ...(before === undefined ? {} : { before: before.toISOString() }),
+          caller: caller.name,
           ...(caller.signal === undefined ? {} : { signal: caller.signal }),
         });
         const noModel = { answer_missing: NO_MODEL };
         const answered = synthesize ? ((await deps.answer?.(query, results, caller)) ?? noModel) : {};
         const took_ms = Math.round((clock.monotonic() - started) * 10) / 10;
-        return { query, mode, results, ...answered, took_ms };
+        const shown = caller.forModel === true ? await withOrigins(memory, results) : results;
+        return { query, mode, results: shown, ...answered, took_ms };
       }),
     ],
     [
       "memory_browse",
-      tool(browseArguments, (args, caller) =>
-        browse(database, {
+      tool(browseArguments, async (args, caller) => {
+        const page = await browse(database, {
           conversationId: args.conversation_id,
           sessionKey: args.session_key,
           channel: args.channel,
@@ -134,8 +139,9 @@ export function createMemoryTools(deps: MemoryToolsDeps): MemoryTools {
           limit: args.limit,
           cursor: args.cursor,
           filters: { agent: args.agent, ...span(args), visibility: caller.visibility },
-        }),
-      ),
+        });
+        return caller.forModel === true ? { ...page, messages: await withOrigins(memory, page.messages) } : page;
+      }),
     ],
     [
       "memory_stats",
@@ -170,6 +176,28 @@ export function createMemoryTools(deps: MemoryToolsDeps): MemoryTools {
       return found(args, caller);
     },
   };
+}
+
+interface Shown extends Partial<Pick<MemoryHit, "children" | "sources">> {
+  readonly conversation_id: string | null;
+  readonly role?: Role;
+}
+
+/** Rows with where they come from, in words; what other programs stored with the role of the system has it no more. */
+async function withOrigins<Row extends Shown>(memory: Pick<Recall, "originsOf">, rows: readonly Row[]) {
+  const all = rows.flatMap((row) => [row, ...(row.children ?? []), ...(row.sources ?? [])]);
+  const origins = await memory.originsOf(all.map((row) => row.conversation_id));
+  const one = <R extends Shown>(row: R): R & { readonly origin: string } => {
+    const origin = origins.get(row.conversation_id ?? "") ?? null;
+    return {
+      ...row,
+      ...(row.role === undefined ? {} : { role: roleOf({ role: row.role, origin }) }),
+      origin: provenance(origin),
+      ...(row.children ? { children: row.children.map(one) } : {}),
+      ...(row.sources ? { sources: row.sources.map(one) } : {}),
+    };
+  };
+  return rows.map(one);
 }
 
 /** MEMORY_INVALID_ARGUMENT for a date that is none, for a span that ends before it begins, and for two spans at once. */

@@ -1,6 +1,6 @@
 import { type Issue, MemoryError } from "../contracts/errors.ts";
 import { dedupeKey, type Said } from "../domain/dedupe.ts";
-import { type GivenTags, resolveTags, type Tags } from "../domain/memory-tags.ts";
+import { type GivenTags, resolveTags, type Tags, tagIssues } from "../domain/memory-tags.ts";
 import { parseInstant } from "../domain/time-window.ts";
 import type { AppendArguments, IngestArguments } from "./memory-write-arguments.ts";
 import type { WriteEntry } from "./transcript/batch.ts";
@@ -60,6 +60,13 @@ export function createMemoryWrites(deps: MemoryWritesDeps): MemoryWrites {
     if (refused !== null) throw invalid([refused]);
   }
 
+  function tagsOf(args: GivenTags): Tags {
+    const tags = resolveTags(args, environment);
+    const issues = tagIssues({ ...tags });
+    if (issues.length > 0) throw invalid(issues);
+    return tags;
+  }
+
   function entryOf(message: Message, path: string, key: string, metadata: WriteEntry["metadata"]): WriteEntry {
     const { role, content, tool_args: toolArgs, created_at: at } = message;
     const createdAt = at === undefined ? undefined : parseInstant(at, timezone);
@@ -84,12 +91,13 @@ export function createMemoryWrites(deps: MemoryWritesDeps): MemoryWrites {
   return {
     async append(args) {
       checkSession(args.session_key);
-      const tags = resolveTags(args, environment);
+      const tags = tagsOf(args);
       const key = dedupeKey(saidOf(args), { domain: "append", eventId: args.event_id });
       const { conversationId, rows } = await writer.write({
         sessionKey: args.session_key,
         agent: tags.agent,
         channel: tags.channel,
+        openedBy: "append",
         entries: [entryOf(args, "", key, metadataOf(tags))],
       });
       const row = rows[0];
@@ -110,7 +118,7 @@ export function createMemoryWrites(deps: MemoryWritesDeps): MemoryWrites {
 
     async ingest(args) {
       checkSession(args.session_key);
-      const tags = resolveTags(args, environment);
+      const tags = tagsOf(args);
       const entries = args.messages.map((message, ordinal) => {
         const key = dedupeKey(saidOf(message), { domain: "ingest", ordinal, eventId: message.event_id });
         return entryOf(message, `messages.${ordinal}.`, key, { ...message.metadata, ...metadataOf(tags) });
@@ -119,6 +127,7 @@ export function createMemoryWrites(deps: MemoryWritesDeps): MemoryWrites {
         sessionKey: args.session_key,
         agent: tags.agent,
         channel: tags.channel,
+        openedBy: "append",
         entries,
       });
       const ingested = rows.filter(({ inserted }) => inserted).length;

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { v7 } from "uuid";
 import { createMemory, type MemoryDeps, type Recall } from "../../runtime/app/recall/memory.ts";
 import type { WriteBatch, WriteEntry, WriteReport } from "../../runtime/app/transcript/batch.ts";
@@ -11,6 +12,9 @@ import { silent } from "./databases.ts";
 /** The memory of a test: writer and recall over its database, at a time that the test sets. */
 
 export const systemClock: Clock = { now: () => new Date(), monotonic: () => performance.now() };
+
+/** As a node makes the marks of fences. */
+export const newMark = (): string => randomBytes(12).toString("hex");
 
 /** A clock that stands at the given time. */
 export function clockAt(iso: string): Clock {
@@ -28,6 +32,7 @@ export function memoryOf(database: Database, options: Partial<MemoryDeps> = {}):
     clock: systemClock,
     logger: silent,
     countTokens: createTokenizer(),
+    newMark,
     ...options,
   });
 }
@@ -44,5 +49,5 @@ export function write(
   entries: readonly WriteEntry[],
   batch: Partial<WriteBatch> = {},
 ): Promise<WriteReport> {
-  return writer.write({ sessionKey, agent: "main", channel: "agent", entries, ...batch });
+  return writer.write({ sessionKey, agent: "main", channel: "agent", openedBy: "turn", entries, ...batch });
 }

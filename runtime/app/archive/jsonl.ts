@@ -3,8 +3,9 @@ import type { Database, Transaction } from "../../contracts/database.ts";
 import { MemoryError } from "../../contracts/errors.ts";
 import { sanitize } from "../../domain/cap.ts";
 import { dedupeKey } from "../../domain/dedupe.ts";
+import { tagIssues } from "../../domain/memory-tags.ts";
 import type { ImportOptions } from "../api.ts";
-import type { WriteEntry } from "../transcript/batch.ts";
+import { ORIGINS, type WriteEntry } from "../transcript/batch.ts";
 import { refuseTurnSession } from "../transcript/turn-sessions.ts";
 import { lockSession, type Writer } from "../transcript/writer.ts";
 import { isBadData, linesOf } from "./format.ts";
@@ -28,6 +29,7 @@ from messages m
 join conversations c on c.id = m.conversation_id
 cross join lateral (
   select m.id, c.session_key, c.user_id as user, c.channel_id, c.bot_identity, c.title, m.conversation_id, c.active,
+    c.opened_by, c.by_owner,
     m.agent, m.channel, m.role, m.content, m.tool_name, m.tool_args, m.tool_result, m.metadata, m.created_at,
     (select min(key) from message_keys k where k.message_id = m.id) as key,
     (select row_to_json(kept) from (select p.content, p.tool_args, p.tool_result
@@ -61,6 +63,9 @@ const lineSchema = z.object({
   id: z.guid().optional(),
   conversation_id: z.guid().optional(),
   active: z.boolean().default(true),
+  /** `turn` makes it an agent's own history. */
+  opened_by: z.enum(ORIGINS).default("import"),
+  by_owner: z.boolean().default(false),
   user: z.string().nullish(),
   channel_id: z.string().nullish(),
   bot_identity: z.string().nullish(),
@@ -117,7 +122,10 @@ export async function importJsonl(
     number += 1;
     if (text.trim() === "") continue;
     const line = parse(text, number);
-    if (!turnSessions) assertNoTurnSession(line.session_key, number, deps.agents);
+    if (!turnSessions) {
+      assertNoTurnSession(line.session_key, number, deps.agents);
+      if (line.opened_by === "turn") throw notTurns(number);
+    }
     const ordinal = ordinals.get(line.session_key) ?? 0;
     ordinals.set(line.session_key, ordinal + 1);
     if (run !== undefined && (!together(run.first, line) || run.entries.length >= ENTRIES || run.units >= UNITS)) {
@@ -145,6 +153,8 @@ async function store({ database, writer }: ImportDeps, { first, firstLine, entri
         botIdentity: first.bot_identity ?? undefined,
         user: first.user ?? undefined,
         title: first.title ?? undefined,
+        openedBy: first.opened_by,
+        byOwner: first.by_owner,
         entries: await withFreeIds(tx, entries),
       });
     });
@@ -170,9 +180,11 @@ async function store({ database, writer }: ImportDeps, { first, firstLine, entri
 /** The conversation of the lines, active only if it was and its session has no other active one. */
 async function ensureConversation(tx: Transaction, line: MessageLine, id: string): Promise<void> {
   await tx.query(
-    `insert into conversations (id, session_key, agent, channel, channel_id, bot_identity, user_id, title, active, created_at)
+    `insert into conversations (id, session_key, agent, channel, channel_id, bot_identity, user_id, title, active, created_at,
+       opened_by, by_owner)
      values ($1, $2, $3, $4, $5, $6, coalesce($7, ''), $8,
-       $9 and not exists (select 1 from conversations where session_key = $2 and active), coalesce($10::timestamptz, now()))
+       $9 and not exists (select 1 from conversations where session_key = $2 and opened_by = $11 and active), coalesce($10::timestamptz, now()),
+       $11, $12)
      on conflict (id) do nothing`,
     [
       id,
@@ -180,6 +192,8 @@ async function ensureConversation(tx: Transaction, line: MessageLine, id: string
       ...[line.channel_id, line.bot_identity, line.user, line.title].map((text) => (text ? sanitize(text) : null)),
       line.active,
       line.created_at ?? null,
+      line.opened_by,
+      line.opened_by === "turn" && line.by_owner,
     ],
   );
 }
@@ -201,6 +215,8 @@ function together(a: MessageLine, b: MessageLine): boolean {
   return (
     a.session_key === b.session_key &&
     a.conversation_id === b.conversation_id &&
+    a.opened_by === b.opened_by &&
+    a.by_owner === b.by_owner &&
     a.agent === b.agent &&
     a.channel === b.channel
   );
@@ -238,6 +254,14 @@ function assertNoTurnSession(sessionKey: string, number: number, agents: Readonl
   });
 }
 
+/** What turns said becomes an agent's own history, of agents that are configured later, too. */
+function notTurns(number: number): MemoryError {
+  const message = "is `turn`, and history of turns is for the owner's token to import";
+  return new MemoryError("MEMORY_INVALID_ARGUMENT", `Line ${number}: opened_by ${message}.`, {
+    issues: [{ path: "opened_by", message }],
+  });
+}
+
 function parse(text: string, number: number): MessageLine {
   let value: unknown;
   try {
@@ -246,8 +270,10 @@ function parse(text: string, number: number): MessageLine {
     throw new MemoryError("MEMORY_INVALID_ARGUMENT", `Line ${number} is not JSON.`, { cause });
   }
   const parsed = lineSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.map(({ path, message }) => ({ path: path.map(String).join("."), message }));
+  const issues = parsed.success
+    ? tagIssues({ agent: parsed.data.agent, channel: parsed.data.channel, title: parsed.data.title })
+    : parsed.error.issues.map(({ path, message }) => ({ path: path.map(String).join("."), message }));
+  if (parsed.success && issues.length === 0) return parsed.data;
   const first = issues.map(({ path, message }) => `${path}: ${message}`).join("; ");
   throw new MemoryError("MEMORY_INVALID_ARGUMENT", `Line ${number} is not a message (${first}).`, { issues });
 }

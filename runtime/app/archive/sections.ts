@@ -41,7 +41,17 @@ const NOTICE = "'Interrupted: the store was restored from a backup before this t
 const OPEN = "state in ('queued', 'running')";
 
 const BEFORE_EMBEDDINGS: readonly Section[] = [
-  { name: "conversations", table: "conversations", from: "conversations t", order: "t.created_at, t.id" },
+  {
+    name: "conversations",
+    table: "conversations",
+    from: "conversations t",
+    order: "t.created_at, t.id",
+    // An archive of an older version lacks them; there, turns alone named the channel-side conversation.
+    restored: {
+      opened_by: "coalesce(opened_by, case when channel_id is null then 'capture' else 'turn' end)",
+      by_owner: "coalesce(by_owner, channel_id is not null and user_id = '')",
+    },
+  },
   { name: "messages", table: "messages", from: "messages t", ...paged("messages", "t") },
   {
     name: "message_keys",

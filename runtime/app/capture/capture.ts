@@ -9,6 +9,7 @@ import {
 import { type Issue, MemoryError, RuntimeError } from "../../contracts/errors.ts";
 import { sanitizeJson } from "../../domain/cap.ts";
 import { eventKey } from "../../domain/dedupe.ts";
+import { tagIssues } from "../../domain/memory-tags.ts";
 import { parseInstant } from "../../domain/time-window.ts";
 import type { WriteEntry } from "../transcript/batch.ts";
 import { refuseTurnSession } from "../transcript/turn-sessions.ts";
@@ -40,6 +41,9 @@ export function createCapture({ writer, timezone, agents }: CaptureDeps): Captur
       }
       const refused = refuseTurnSession(batch.session_key, agents);
       if (refused !== null) throw invalid([refused]);
+      const { agent, channel, source, title } = batch;
+      const wrong = tagIssues({ agent, channel, source: source?.trim(), title: title?.trim() });
+      if (wrong.length > 0) throw invalid(wrong);
       const finalize = batch.finalize === true;
       if (batch.events.length === 0 && !finalize) {
         throw invalid([{ path: "events", message: "must not be empty unless finalize is true" }]);
@@ -68,6 +72,7 @@ async function write(
       sessionKey: batch.session_key,
       agent: batch.agent,
       channel: batch.channel,
+      openedBy: "capture",
       title: batch.title?.trim() || undefined,
       entries,
       finalize,

@@ -10,12 +10,12 @@ import type { Writer } from "../transcript/writer.ts";
 
 type HistoryRow = Omit<HistoryEntry, "created_at"> & { readonly created_at: Date };
 
-/** The newest `limit` rows of the session's active conversation, oldest first. */
+/** The newest `limit` rows of the session's active conversation, oldest first; of one that turns opened, whatever others stored. */
 export async function sessionHistory(database: Database, sessionKey: string, limit: number): Promise<HistoryEntry[]> {
   const { rows } = await database.query<HistoryRow>(
     `select m.id, m.role, m.content, m.tool_name, m.tool_args, m.tool_result, m.metadata, m.created_at
      from messages m
-     where m.conversation_id = (select id from conversations where session_key = $1 and active)
+     where m.conversation_id = (select id from conversations where session_key = $1 and opened_by = 'turn' and active)
      order by m.seq desc limit $2`,
     [sanitize(sessionKey), limit],
   );
@@ -25,7 +25,7 @@ export async function sessionHistory(database: Database, sessionKey: string, lim
 /** Of the active conversation, else of the newest one, whose settings the next conversation takes over; else null. */
 export async function loadSettings(database: Database, sessionKey: string): Promise<SessionSettings | null> {
   const { rows } = await database.query<{ readonly settings: SessionSettings }>(
-    "select settings from conversations where session_key = $1 order by active desc, created_at desc, id desc limit 1",
+    "select settings from conversations where session_key = $1 and opened_by = 'turn' order by active desc, created_at desc, id desc limit 1",
     [sanitize(sessionKey)],
   );
   return rows[0]?.settings ?? null;
@@ -39,15 +39,22 @@ export async function saveSettings(
   settings: SessionSettings,
 ): Promise<void> {
   const text = JSON.stringify(sanitizeJson(settings));
-  const update = "update conversations set settings = $2::jsonb where session_key = $1 and active";
+  const update = "update conversations set settings = $2::jsonb where session_key = $1 and opened_by = 'turn' and active";
   const { count } = await database.query(update, [sanitize(sessionKey), text]);
   if (count > 0) return;
   const parts = parseSessionKey(sessionKey);
   if (parts === null) throw new MemoryError("MEMORY_NOT_FOUND", "There is no such session.");
   await database.transaction(async (tx) => {
     const { agent, channel, conversation, user } = parts;
-    const opened = { sessionKey, agent, channel, channelId: conversation, user, entries: [] };
-    const { conversationId } = await writer.writeIn(tx, opened);
+    const { conversationId } = await writer.writeIn(tx, {
+      sessionKey,
+      agent,
+      channel,
+      channelId: conversation,
+      user,
+      openedBy: "turn",
+      entries: [],
+    });
     await tx.query("update conversations set settings = $2::jsonb where id = $1", [conversationId, text]);
   });
 }

@@ -28,9 +28,20 @@ export interface WriteEntry {
   };
 }
 
+/** How a conversation came about. Turns alone write to conversations that turns opened, and read no others. */
+export const ORIGINS = ["turn", "capture", "append", "import"] as const;
+export type Origin = (typeof ORIGINS)[number];
+
 export interface WriteBatch {
   readonly sessionKey: string;
-  /** The conversation to write to, active or not; default the session's active one, opened when there is none. */
+  /** By which way the entries come: each has an active conversation of its own in a session. */
+  readonly openedBy: Origin;
+  /** Whether the turns of a conversation that is opened are the owner's. Only with `openedBy: "turn"`. */
+  readonly byOwner?: boolean | undefined;
+  /**
+   * The conversation to write to, active or not; default the active one of the session and `openedBy`, opened when there is
+   * none. A conversation of turns takes entries of turns alone.
+   */
   readonly conversationId?: string | undefined;
   readonly agent: string;
   readonly channel: string;

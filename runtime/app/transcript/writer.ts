@@ -129,14 +129,17 @@ with entry as (
 ),
 found as (
   select id from conversations
-  where session_key = $2 and case when $3::uuid is null then active else id = $3 end
+  where session_key = $2 and case when $3::uuid is null then active and opened_by = $13
+    else id = $3 and (opened_by = 'turn') = ($13 = 'turn') end
 ),
 opened as (
   insert into conversations
-    (id, session_key, agent, channel, channel_id, bot_identity, user_id, title, settings, finalized_at, created_at, updated_at)
+    (id, session_key, agent, channel, channel_id, bot_identity, user_id, title, settings, finalized_at, created_at, updated_at,
+      opened_by, by_owner)
   select $4, $2, $5, $6, $7, $8, coalesce($9, ''), $10,
-    coalesce((select settings from conversations where session_key = $2 order by created_at desc, id desc limit 1), '{}'),
-    case when $11 then $12::timestamptz end, $12, $12
+    coalesce((select settings from conversations where session_key = $2 and opened_by = $13
+      order by created_at desc, id desc limit 1), '{}'),
+    case when $11 then $12::timestamptz end, $12, $12, $13, $14
   where $3::uuid is null and not exists (select 1 from found)
   returning id
 ),
@@ -203,6 +206,8 @@ async function insert(
     optional(batch.title),
     batch.finalize ?? false,
     now.toISOString(),
+    batch.openedBy,
+    batch.openedBy === "turn" && batch.byOwner === true,
   ]);
   const first = result.rows[0];
   if (first === undefined) throw new MemoryError("MEMORY_NOT_FOUND", "The session has no such conversation.");

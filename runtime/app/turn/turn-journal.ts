@@ -176,13 +176,15 @@ export class TurnJournal {
   }
 
   #write(tx: Transaction, entries: readonly WriteEntry[]): Promise<PendingReport> {
-    const { sessionKey, agent, channel, conversation, user } = this.#turn;
+    const { sessionKey, agent, channel, conversation, user, owner } = this.#turn;
     return this.#writer.writeIn(tx, {
       sessionKey,
       agent,
       channel,
       channelId: conversation,
       user,
+      openedBy: "turn",
+      byOwner: owner,
       conversationId: this.#conversationId,
       entries,
     });

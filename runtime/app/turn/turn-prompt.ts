@@ -1,6 +1,6 @@
 /**
  * What a turn shows to the model: the stable head (workspace files, tools), the session's messages, the user's message,
- * and the context that memory finds for it, which is never stored.
+ * and what memory finds for it, fenced, which is never stored.
  */
 
 import type { TurnInfo } from "../../contracts/hooks.ts";
@@ -68,7 +68,9 @@ export async function assemblePrompt(
   ]);
   // The turn's own later rows come from its steps, with what the provider must get back.
   const earlier = history.filter((row) => row.metadata.turn_id !== turn.turnId || row.metadata.imported === true);
-  const context = await retrieve(deps, turn, agent, text, new Set(history.map((row) => row.id)), signal);
+  const retrieved = await retrieve(deps, turn, agent, text, new Set(history.map((row) => row.id)), signal);
+
+  const context = `The time is ${clock.now().toISOString().slice(0, 16)}Z.`;
 
   const thinking = settings.thinking ?? agent.thinking;
   // Half of a small window at most, so that there is always a conversation.
@@ -76,15 +78,15 @@ export async function assemblePrompt(
 
   return {
     messages: [...toMessages(earlier), { role: "user", content }],
-    options: chatOptions(turn, agent, thinking, system, context),
+    options: chatOptions(turn, agent, thinking, { system, context, retrieved }),
     chain: modelChain(agent, settings.model, deps.providerIds),
     showReasoning: settings.reasoning === true,
     async fit(messages) {
       const room = (promptTokens: number) => Math.max(LEAST_WINDOW, agent.contextWindow - reserve - promptTokens);
       // A token is at least one byte: most conversations fit by that bound, and nothing need be counted.
-      const bound = room(Buffer.byteLength(system) + Buffer.byteLength(context));
+      const bound = room(byteLength(system) + byteLength(context) + byteLength(retrieved));
       if (fitHistory(messages, bound, byteLength).messages === messages) return messages;
-      const limit = room(deps.countTokens(system) + deps.countTokens(context));
+      const limit = room(deps.countTokens(system) + deps.countTokens(context) + deps.countTokens(retrieved));
       const fitted = fitHistory(messages, limit, deps.countTokens);
       if (fitted.messages === messages) return messages;
       await deps.hooks.run("compact:before", { ...info, messages, tokens: fitted.tokens, limit }, signal);
@@ -135,20 +137,18 @@ async function retrieve(
   held: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<string> {
-  const now = `The time is ${deps.clock.now().toISOString().slice(0, 16)}Z.`;
-  if (text.trim() === "") return now;
+  if (text.trim() === "") return "";
   try {
-    const found = await deps.memory.getContextForTurn(text, agent.name, {
+    return await deps.memory.getContextForTurn(text, agent.name, {
       maxTokens: deps.limits.contextTokens,
       visibility: turn.owner ? { all: true } : { channel: turn.channel, user: turn.user },
       exclude: held,
       signal,
     });
-    return found === "" ? now : `${now}\n\n${found}`;
   } catch (error) {
     if (signal.aborted) throw error;
     deps.logger.warn({ err: error, turnId: turn.turnId }, "no context could be retrieved for a turn");
-    return now;
+    return "";
   }
 }
 
@@ -156,13 +156,11 @@ function chatOptions(
   turn: ClaimedTurn,
   agent: Agent,
   thinking: ThinkingLevel,
-  system: string,
-  context: string,
+  texts: { readonly system: string; readonly context: string; readonly retrieved: string },
 ): ChatOptions {
   const { sessionKey, user, channel, owner } = turn;
   return {
-    system,
-    context,
+    ...texts,
     tools: [...toolsOf(agent, turn).values()].map(({ name, description, parameters }) => ({
       name,
       description,

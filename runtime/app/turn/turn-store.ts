@@ -109,7 +109,8 @@ export class TurnStore {
   /** The conversation that is the session's active one now is the turn's, whatever becomes of it. */
   async setConversation(tx: Queryable, turn: Pick<ClaimedTurn, "turnId" | "sessionKey">): Promise<void> {
     await tx.query(
-      `/* turn:conversation */ update turns set conversation_id = (select id from conversations where session_key = $2 and active)
+      `/* turn:conversation */ update turns set conversation_id =
+         (select id from conversations where session_key = $2 and opened_by = 'turn' and active)
        where id = $1`,
       [turn.turnId, turn.sessionKey],
     );

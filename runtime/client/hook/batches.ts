@@ -2,6 +2,7 @@
 
 import type { CaptureBatch, CaptureEvent } from "../../contracts/capture.ts";
 import { cap } from "../../domain/cap.ts";
+import { visibleText } from "../../domain/prompt-data.ts";
 import { elided, type Harness, type SessionPiece, titleFrom } from "../../domain/sessions/event.ts";
 import type { CaptureClient } from "../capture/types.ts";
 
@@ -84,7 +85,7 @@ export class Batches {
       agent: harness,
       channel: harness,
       source: `${harness}-hook`,
-      ...(this.#title === undefined ? {} : { title: cap(this.#title, MAX_TITLE).text }),
+      ...(this.#title === undefined ? {} : { title: cap(visibleText(this.#title).replaceAll("\n", " "), MAX_TITLE).text }),
       events: this.#events,
       ...(finalize ? { finalize } : {}),
     };
