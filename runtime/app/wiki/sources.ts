@@ -2,6 +2,12 @@ import type { Queryable } from "../../contracts/database.ts";
 
 /** Which summaries an agent's wiki still lacks, and which it has. */
 
+/**
+ * The pages are files of the owner's workspace: other users' conversations have no place in them, and what other programs
+ * stored under the agent's name has none either.
+ */
+const OF_THE_OWNER = "c.opened_by = 'turn' and c.by_owner";
+
 export interface WikiSource {
   readonly id: string;
   readonly content: string;
@@ -11,7 +17,7 @@ export interface WikiSource {
 export async function openSources(database: Queryable, agent: string, limit: number): Promise<readonly string[]> {
   const { rows } = await database.query<{ id: string }>(
     `select s.id from summaries s join conversations c on c.id = s.conversation_id
-      where c.agent = $1 and s.depth = 0 and s.kind = 'leaf'
+      where c.agent = $1 and s.depth = 0 and s.kind = 'leaf' and ${OF_THE_OWNER}
         and not exists (select 1 from wiki_sources w where w.agent = $1 and w.summary_id = s.id)
       order by s.seq limit $2`,
     [agent, limit],
@@ -19,11 +25,11 @@ export async function openSources(database: Queryable, agent: string, limit: num
   return rows.map(({ id }) => id);
 }
 
-/** Null when the summary is gone or in the wiki already. */
+/** Null when the summary is gone, is in the wiki already, or is not of the owner's turns. */
 export async function readSource(database: Queryable, agent: string, id: string): Promise<WikiSource | null> {
   const { rows } = await database.query<WikiSource>(
-    `select s.id, s.content from summaries s
-      where s.id = $2 and not exists (select 1 from wiki_sources w where w.agent = $1 and w.summary_id = s.id)`,
+    `select s.id, s.content from summaries s join conversations c on c.id = s.conversation_id
+      where s.id = $2 and ${OF_THE_OWNER} and not exists (select 1 from wiki_sources w where w.agent = $1 and w.summary_id = s.id)`,
     [agent, id],
   );
   return rows[0] ?? null;

@@ -30,13 +30,17 @@ async function workspace(): Promise<{ dir: string; pages: WikiPages }> {
 }
 
 /** A leaf summary of a conversation of the agent; its id. */
-async function summary(database: Database, agent: string, content: string): Promise<string> {
+async function summary(
+  database: Database,
+  agent: string,
+  content: string,
+  { openedBy = "turn", byOwner = true }: { readonly openedBy?: string; readonly byOwner?: boolean } = {},
+): Promise<string> {
   const [conversation, id] = [v7(), v7()];
-  await database.query("insert into conversations (id, session_key, agent, channel) values ($1, $2, $3, 'agent')", [
-    conversation,
-    `wiki:${conversation}`,
-    agent,
-  ]);
+  await database.query(
+    "insert into conversations (id, session_key, agent, channel, opened_by, by_owner) values ($1, $2, $3, 'agent', $4, $5)",
+    [conversation, `wiki:${conversation}`, agent, openedBy, byOwner],
+  );
   await database.query("insert into summaries (id, conversation_id, content) values ($1, $2, $3)", [
     id,
     conversation,
@@ -85,6 +89,24 @@ describeEachDatabase("the wiki", (open) => {
     expect(page).toContain(id);
     expect(page).toContain(`- It took 4 minutes. [summary:${next}]`);
     expect((await readdir(join(dir, "wiki"))).sort()).toEqual([".lock", "backup.md", "index.md", "mia.md"]);
+  });
+
+  it("knows the owner's conversations with the agent alone: no other user's, and nothing that another program stored", async () => {
+    const database = await open();
+    const { dir, pages } = await workspace();
+    const model = sorter();
+    const others = [
+      await summary(database, "apart", "Mallory: He is another user.", { byOwner: false }),
+      await summary(database, "apart", "Captured: From another program.", { openedBy: "capture", byOwner: false }),
+      await summary(database, "apart", "Appended: From another program.", { openedBy: "append" }),
+      await summary(database, "apart", "Imported: From elsewhere.", { openedBy: "import" }),
+    ];
+    const own = await summary(database, "apart", "Backup: It runs at noon.");
+    expect(await openSources(database, "apart", 10)).toEqual([own]);
+    // Jobs that were queued before an update, too.
+    for (const id of others) expect(await extractionOf(database, model).run("apart", id, pages, signal)).toBe(0);
+    expect(model.requests).toEqual([]);
+    expect(await readdir(dir)).toEqual([]);
   });
 
   it("holds no connection while the model thinks", async () => {
