@@ -72,7 +72,7 @@ function appender(database: Database): (n: number) => Promise<string> {
   const writer = createWriter({ database, newId, clock });
   return async (n) => {
     const entry = { role: "user" as const, content: messageText(n), key: `bench:${n}`, cap: true };
-    const batch = { sessionKey: SESSION, agent: "main", channel: "agent", entries: [entry] };
+    const batch = { sessionKey: SESSION, agent: "main", openedBy: "turn" as const, channel: "agent", entries: [entry] };
     return (await writer.write(batch)).conversationId;
   };
 }

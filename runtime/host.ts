@@ -119,6 +119,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     countTokens,
     clock,
     newId,
+    newMark: () => randomBytes(12).toString("hex"),
     redact: options.redact,
     logger,
   });

@@ -48,7 +48,7 @@ export async function openMemory(connectionString: string, service: EmbeddingSer
   const writer = createWriter({ database, newId, clock });
   const queries = createQueryEmbedding({ service, logger: silent, deadlineMs: QUERY_MS });
   const countTokens = createTokenizer();
-  const memory = createMemory({ database, writer, clock, logger: silent, countTokens, embed: queries.embed });
+  const memory = createMemory({ database, writer, clock, logger: silent, countTokens, newMark: newId, embed: queries.embed });
   const tools = createMemoryTools({ database, memory, clock, timezone: "UTC" });
   const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, signal ? { signal } : {});
   const embedding = createEmbedding({ database, service, batch: BATCH, clock, newId, logger: silent, sleep: pause });

@@ -58,6 +58,8 @@ export interface SearchOptions {
   readonly since?: string;
   readonly before?: string;
   readonly expand?: boolean;
+  /** Who asks, for bounds on single callers; without it the visibility tells. */
+  readonly caller?: string | undefined;
   readonly visibility?: Visibility;
   readonly signal?: AbortSignal;
 }
@@ -85,7 +87,10 @@ export interface HistoryEntry {
 export interface Memory {
   append(entry: MemoryEntry): Promise<string>;
   search(query: string, options?: SearchOptions): Promise<readonly MemoryHit[]>;
-  /** Text for the prompt, best first by the specification's formula, within the budget; empty when nothing fits. */
+  /**
+   * Text for the prompt, best first by the specification's formula, within the budget: in a fence, with where each row comes
+   * from. It is data, whatever it says, and belongs into no text of the system's. Empty when nothing fits.
+   */
   getContextForTurn(query: string, agent: string, options?: ContextOptions): Promise<string>;
   /** Oldest first, of the session's active conversation. */
   getSessionHistory(sessionId: string, options?: { readonly limit?: number }): Promise<readonly HistoryEntry[]>;

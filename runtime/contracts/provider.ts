@@ -15,10 +15,15 @@ export interface ChatOptions {
   /** Stable text of the system prompt: provider prompt caches hold on it. */
   readonly system?: string;
   /**
-   * Retrieved context of this turn, never stored: part of the system prompt, sent as system-role text directly before
-   * the newest user message where the API has that, else as the last block of the system prompt.
+   * What the service says of this turn, such as the time; never stored. Sent as system-role text beside the newest user
+   * message where the API has that, else as the last block of the system prompt.
    */
   readonly context?: string;
+  /**
+   * What memory found for this turn, in its fence; never stored. It is data that others wrote: sent with the user's role,
+   * as a part of the newest user message, and never as the system's.
+   */
+  readonly retrieved?: string;
   readonly tools?: readonly ToolDefinition[];
   /** Decides the model of this call; `setModel` only sets the default. */
   readonly model?: string;

@@ -1,6 +1,8 @@
 /** Whose row it is: the tags of memory_append and memory_ingest_session (specification, "Memory tools"). */
 
 import { createHash } from "node:crypto";
+import type { Issue } from "../contracts/errors.ts";
+import { isOneLine } from "./prompt-data.ts";
 
 export interface Tags {
   /** What wrote it: the name of a harness, an integration, a bot bridge. */
@@ -19,6 +21,26 @@ export const DEFAULT_TAGS = { source: "mcp", agent: "mcp", channel: "mcp" } as c
 
 const BOT_PREFIX = "bot-";
 const MAX_SLUG = 60;
+
+/** In UTF-16 units: a tag is a name. */
+export const LONGEST_TAG = 200;
+
+/**
+ * What is wrong with tags that a program gives: they stand in headings of prompts, where a line break or a bracket would forge
+ * another heading. A title may hold brackets, for it stands in none.
+ */
+export function tagIssues(tags: { readonly [path: string]: string | null | undefined }): Issue[] {
+  return Object.entries(tags).flatMap(([path, tag]) => {
+    const message = tag === undefined || tag === null ? null : wrongTag(tag, path === "title");
+    return message === null ? [] : [{ path, message }];
+  });
+}
+
+function wrongTag(tag: string, isTitle: boolean): string | null {
+  if (tag.length > LONGEST_TAG) return `must be at most ${LONGEST_TAG} characters long`;
+  if (!isOneLine(tag)) return "must be one line without control characters";
+  return !isTitle && /[[\]{}<>]/.test(tag) ? "must hold none of [ ] { } < >" : null;
+}
 
 /**
  * Each tag from the call, else from the environment, else the default. Where the source is a bot bridge (`bot`, or

@@ -33,6 +33,8 @@ export interface MemoryHostDeps {
   readonly countTokens: CountTokens;
   readonly clock: Clock;
   readonly newId: NewId;
+  /** Random letters and digits, for fences around what memory finds. */
+  readonly newMark: () => string;
   readonly redact: (text: string) => string;
   readonly logger: Logger;
 }
@@ -86,6 +88,7 @@ export function composeMemory(deps: MemoryHostDeps) {
     clock,
     logger,
     countTokens,
+    newMark: deps.newMark,
     ...(embedding ? { embed: embedding.queries.embed } : {}),
   });
   const tags = writeTags(loaded);

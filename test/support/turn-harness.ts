@@ -36,6 +36,7 @@ import type { ChatChunk, ChatOptions, Provider } from "../../runtime/contracts/p
 import type { StreamEvent } from "../../runtime/contracts/stream.ts";
 import type { Tool } from "../../runtime/contracts/tool.ts";
 import { silent } from "./databases.ts";
+import { newMark } from "./memory.ts";
 
 /** What the model says to a request; the chunks before `end` are made of it. */
 export type Script = (
@@ -131,6 +132,7 @@ export async function startHarness(options: HarnessOptions) {
     clock,
     logger: silent,
     countTokens: (value) => Math.ceil(value.length / 4),
+    newMark,
   });
   const store = new TurnStore({
     database,

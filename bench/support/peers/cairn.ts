@@ -25,6 +25,7 @@ export async function openCairn({ connectionString, embeddingsUrl, model }: Cair
         sessionKey: session,
         agent: group,
         channel: "agent",
+        openedBy: "turn",
         entries: [{ role, content: text, createdAt: at.toISOString(), key: id, cap: true }],
       });
       for (const row of written.rows) rows.set(row.id, id);

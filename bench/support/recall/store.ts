@@ -47,6 +47,7 @@ export async function fillRecallStore(
       sessionKey: `main:agent:${id}`,
       agent: "main",
       channel: "agent",
+      openedBy: "turn",
       entries: said.map((turn) => ({
         role: roleOf(turn, conversation),
         ...form(turn),

@@ -10,6 +10,7 @@ import { createBackground } from "../background.ts";
 import { createTermCounter } from "../terms/terms.ts";
 import type { Writer } from "../transcript/writer.ts";
 import { createAccessCounter } from "./access.ts";
+import { type ConversationOrigin, Origins } from "./origins.ts";
 import type { EmbeddingModel } from "./query-analysis.ts";
 import { RowMemory } from "./rows/row-memory.ts";
 import { filtersOf, type SearchDeps, search } from "./search.ts";
@@ -29,11 +30,15 @@ export interface MemoryDeps {
   /** IANA name; dates without a time are days there. Default UTC. */
   readonly timezone?: string;
   readonly weights?: SearchWeights;
+  /** Makes the mark of each turn's fence around what memory found: unguessable, letters and digits. */
+  readonly newMark: () => string;
   /** Makes vectors of queries by the current model; without it search goes by text and time. */
   readonly embed?: Embed;
 }
 
 export interface Recall extends Required<Memory> {
+  /** Where the rows of these conversations come from. */
+  originsOf(conversations: Iterable<string | null>): Promise<ReadonlyMap<string, ConversationOrigin>>;
   /** Resolves once access counts are written; call it before the database is closed. */
   settled(): Promise<void>;
 }
@@ -71,6 +76,7 @@ export function createMemory(deps: MemoryDeps): Recall {
   }
 
   const memory = new RowMemory();
+  const origins = new Origins();
   const accesses = createAccessCounter(database, memory.accesses, logger);
   const searchDeps: SearchDeps = {
     database,
@@ -130,13 +136,14 @@ export function createMemory(deps: MemoryDeps): Recall {
         signal: options.signal,
       };
       upkeep();
-      return contextForTurn({ ...searchDeps, countTokens }, request);
+      return contextForTurn({ ...searchDeps, countTokens, origins, newMark: deps.newMark }, request);
     },
 
     getSessionHistory: (sessionId, options = {}) =>
       sessionHistory(database, sessionId, Math.max(0, Math.trunc(options.limit ?? DEFAULT_HISTORY))),
     loadSessionSettings: (sessionId) => loadSettings(database, sessionId),
     saveSessionSettings: (sessionId, settings) => saveSettings(database, writer, sessionId, settings),
+    originsOf: (conversations) => origins.of(database, conversations),
     async settled() {
       counter.stop();
       await Promise.all([accesses.settled(), background.settled()]);
@@ -151,6 +158,7 @@ function batchOf(entry: MemoryEntry): Parameters<Writer["write"]>[0] {
     sessionKey: entry.sessionKey,
     agent: entry.agent,
     channel: entry.channel,
+    openedBy: "append",
     entries: [{ role, content, toolName, toolArgs, toolResult, metadata, createdAt, key, cap: true }],
   };
 }

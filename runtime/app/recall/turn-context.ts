@@ -1,9 +1,10 @@
 import type { ScoreParts } from "../../contracts/memory.ts";
+import { memoryFence, memoryLine } from "../../domain/memory-fence.ts";
 import { relevance } from "../../domain/scoring.ts";
-import { isoMinute } from "../../domain/time-window.ts";
 import { type CountTokens, fitText } from "../../domain/tokens.ts";
 import { type Candidate, findCandidates, scored } from "./candidates.ts";
 import type { Filters } from "./filters.ts";
+import type { ConversationOrigin, Origins } from "./origins.ts";
 import { analyzeAndEmbed } from "./query-vector.ts";
 import { rank } from "./ranking.ts";
 import type { SearchDeps } from "./search.ts";
@@ -23,6 +24,9 @@ export interface ContextRequest {
 
 export interface ContextDeps extends SearchDeps {
   readonly countTokens: CountTokens;
+  readonly origins: Origins;
+  /** A random text of letters and digits, another one at each call: what was stored cannot hold it. */
+  readonly newMark: () => string;
 }
 
 const TOP = 60;
@@ -43,11 +47,13 @@ export async function contextForTurn(deps: ContextDeps, request: ContextRequest)
   // Among equals what this agent was told comes first.
   const own = (agent: string | null) => (agent === request.agent ? 0 : 1);
   ranked.sort((a, b) => b.score - a.score || own(a.candidate.agent) - own(b.candidate.agent));
-  return fill(
-    ranked.map(({ candidate }) => candidate),
-    request.maxTokens,
-    deps.countTokens,
+  const best = ranked.map(({ candidate }) => candidate);
+  const origins = await deps.origins.of(
+    deps.database,
+    best.map(({ conversation_id: id }) => id),
   );
+  request.signal?.throwIfAborted();
+  return fill(best, { ...request, origins, mark: deps.newMark(), count: deps.countTokens });
 }
 
 async function related(deps: ContextDeps, request: ContextRequest): Promise<Candidate[]> {
@@ -70,27 +76,36 @@ async function related(deps: ContextDeps, request: ContextRequest): Promise<Cand
   return scored(analyzed, found.rows);
 }
 
-function fill(candidates: readonly Candidate[], budget: number, count: CountTokens): string {
+interface Filling {
+  readonly agent: string;
+  readonly maxTokens: number;
+  readonly origins: ReadonlyMap<string, ConversationOrigin>;
+  readonly mark: string;
+  readonly count: CountTokens;
+}
+
+function fill(candidates: readonly Candidate[], { agent, maxTokens, origins, mark, count }: Filling): string {
   const lines: string[] = [];
   const seen = new Set<string>();
+  const budget = maxTokens - count(memoryFence([""], mark));
   let spent = 0;
   for (const candidate of candidates) {
-    const line = fitText(lineOf(candidate), Math.floor(budget * SHARE_OF_ONE), count);
     const said = candidate.head.trim();
-    if (line === "" || said === "" || seen.has(said)) continue;
+    if (said === "" || seen.has(said)) continue;
+    const row = {
+      ...candidate,
+      happenedAt: candidate.happened_at,
+      text: said,
+      origin: origins.get(candidate.conversation_id ?? "") ?? null,
+    };
+    const line = fitText(memoryLine(row, agent), Math.floor(budget * SHARE_OF_ONE), count);
+    if (line === "") continue;
     spent += count(line) + 1;
     if (spent > budget) break;
     seen.add(said);
     lines.push(line);
   }
   // Counted line by line, which is quick, and once as a whole, because tokens may join differently there.
-  while (lines.length > 0 && count(lines.join("\n")) > budget) lines.pop();
-  return lines.join("\n");
-}
-
-/** `[2026-03-01T09:05Z main/user] text`; further lines of the text are indented, so that none can pass for a row. */
-function lineOf(candidate: Candidate): string {
-  const who = `${candidate.agent ?? "memory"}/${candidate.role ?? "summary"}`;
-  const text = candidate.head.trim().replaceAll(/\r\n?|[\n\u2028\u2029]/g, "\n  ");
-  return `[${isoMinute(candidate.happened_at)} ${who}] ${text}`;
+  while (lines.length > 0 && count(memoryFence(lines, mark)) > maxTokens) lines.pop();
+  return memoryFence(lines, mark);
 }

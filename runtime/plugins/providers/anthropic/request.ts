@@ -36,14 +36,15 @@ export function toRequest(messages: readonly Message[], options: ChatOptions, co
   const { model, quirks } = context;
   const history = shapeHistory(messages, { ...context, ids: IDS });
   const inline = generationOf(model).systemRole && !quirks.has("no-system-role");
-  const retrieved = isBlank(options.context ?? "") ? undefined : (options.context ?? "").toWellFormed();
+  const noted = isBlank(options.context ?? "") ? undefined : (options.context ?? "").toWellFormed();
   const besideUser = inline && history.entries.some((entry) => entry.kind === "user" && entry.newest);
   const sent = toMessages(history, {
     replay: !quirks.has("no-replay"),
     inline,
-    retrieved: besideUser ? retrieved : undefined,
+    noted: besideUser ? noted : undefined,
+    retrieved: isBlank(options.retrieved ?? "") ? undefined : (options.retrieved ?? "").toWellFormed(),
   });
-  const system = toSystem(options, history, besideUser ? undefined : retrieved);
+  const system = toSystem(options, history, besideUser ? undefined : noted);
   const level = quirks.has("no-thinking") ? undefined : options.thinking;
   const plan = planThinking(level, model, options.maxTokens ?? context.maxTokens, keepsThinking(sent));
   const { thinking, output_config } = plan.params;
@@ -68,11 +69,11 @@ export function toRequest(messages: readonly Message[], options: ChatOptions, co
 }
 
 /** Stable text first, with the cache's breakpoint (it covers the tools too); what changes with each turn behind it. */
-function toSystem(options: ChatOptions, history: History, retrieved: string | undefined): TextBlockParam[] {
+function toSystem(options: ChatOptions, history: History, noted: string | undefined): TextBlockParam[] {
   const stable = options.system ?? "";
   return [
     ...(isBlank(stable) ? [] : [{ type: "text" as const, text: stable.toWellFormed(), ...CACHED }]),
-    ...[...history.preamble, ...(retrieved === undefined ? [] : [retrieved])].map(textBlock),
+    ...[...history.preamble, ...(noted === undefined ? [] : [noted])].map(textBlock),
   ];
 }
 
@@ -96,7 +97,9 @@ interface Placement {
   readonly replay: boolean;
   /** Whether system text may stand among the messages: directly behind a user message, and in front of a reply or last. */
   readonly inline: boolean;
-  /** What memory found, if its place is beside the newest message. */
+  /** What the service says of this turn, if its place is beside the newest message. */
+  readonly noted: string | undefined;
+  /** What memory found: data, and so a part of the newest message of the user. */
   readonly retrieved: string | undefined;
 }
 
@@ -114,9 +117,10 @@ function toMessages(history: History, placement: Placement): MessageParam[] {
     const role = entry.kind === "assistant" ? "assistant" : "user";
     const blocks = addBlocks(messages, role, toBlocks(entry, placement.replay));
     if (entry.kind === "user" && entry.newest) {
-      newest = blocks;
       // Behind the message, which stays as it is: the next turn's request begins with the same bytes up to its end.
-      if (placement.retrieved !== undefined) addBlocks(messages, "system", [textBlock(placement.retrieved)]);
+      newest = [...blocks];
+      if (placement.retrieved !== undefined) addBlocks(messages, "user", [textBlock(placement.retrieved)]);
+      if (placement.noted !== undefined) addBlocks(messages, "system", [textBlock(placement.noted)]);
     }
   }
   if (messages.at(-1)?.role === "assistant") addBlocks(messages, "user", [{ type: "text", text: CONTINUE }]);

@@ -61,23 +61,29 @@ function tokenLimit(context: RequestContext): "max_tokens" | "max_completion_tok
 function toMessages(
   messages: readonly Message[],
   options: ChatOptions,
-  context: RequestContext,
+  request: RequestContext,
 ): ChatCompletionMessageParam[] {
-  const { preamble, entries } = shapeHistory(messages, { ...context, ids: IDS });
-  const strict = context.quirks.has("strict-roles");
-  const retrieved = isBlank(options.context ?? "") ? [] : [options.context ?? ""];
-  const system = [options.system ?? "", ...preamble, ...(strict ? retrieved : [])].filter((text) => !isBlank(text));
+  const { preamble, entries } = shapeHistory(messages, { ...request, ids: IDS });
+  const strict = request.quirks.has("strict-roles");
+  const context = isBlank(options.context ?? "") ? [] : [options.context ?? ""];
+  const system = [options.system ?? "", ...preamble, ...(strict ? context : [])].filter((text) => !isBlank(text));
 
   const result: ChatCompletionMessageParam[] = [];
   if (system.length > 0) result.push({ role: "system", content: system.join("\n\n").toWellFormed() });
   for (const entry of entries) {
     if (entry.kind === "user" && entry.newest && !strict) {
       // Directly before the newest message: everything in front of it stays as it was, so prompt caches hold.
-      for (const text of retrieved) result.push({ role: "system", content: text.toWellFormed() });
+      for (const text of context) result.push({ role: "system", content: text.toWellFormed() });
     }
-    addEntry(result, entry, context);
+    addEntry(result, withRetrieved(entry, options.retrieved ?? ""), request);
   }
   return result;
+}
+
+/** What memory found goes with the newest message of the user, in front of its text: it is data, and no word of the system's. */
+function withRetrieved(entry: Entry, retrieved: string): Entry {
+  if (entry.kind !== "user" || !entry.newest || isBlank(retrieved)) return entry;
+  return { ...entry, parts: [{ type: "text", text: retrieved.toWellFormed() }, ...entry.parts] };
 }
 
 function addEntry(result: ChatCompletionMessageParam[], entry: Entry, context: RequestContext): void {

@@ -182,6 +182,7 @@ describeEachDatabase("the counts of words", (open, backend) => {
                     sessionKey: `writer ${w}`,
                     agent: "main",
                     channel: "agent",
+                    openedBy: "turn",
                     entries: [said(`undone ${n}`)],
                   });
                   throw new Error("undone");

@@ -1,0 +1,42 @@
+import type { Queryable } from "../../contracts/database.ts";
+import type { RowOrigin } from "../../domain/memory-fence.ts";
+
+/** Where the rows of conversations come from. It never changes once a conversation is open, so it is kept in a cache. */
+
+export interface ConversationOrigin {
+  readonly openedBy: RowOrigin;
+  readonly byOwner: boolean;
+  readonly user: string;
+}
+
+const CACHED = 10_000;
+
+export class Origins {
+  readonly #cache = new Map<string, ConversationOrigin>();
+
+  /** By the conversation's id; those that do not exist are left out. One statement at most, none where all are cached. */
+  async of(
+    database: Queryable,
+    conversations: Iterable<string | null>,
+  ): Promise<ReadonlyMap<string, ConversationOrigin>> {
+    const ids = [...new Set([...conversations].filter((id) => id !== null))];
+    const known = new Map(ids.flatMap((id) => [[id, this.#cache.get(id)] as const]).filter(isKnown));
+    const unknown = ids.filter((id) => !known.has(id));
+    if (unknown.length === 0) return known;
+    const { rows } = await database.query<{ id: string; opened_by: RowOrigin; by_owner: boolean; user_id: string }>(
+      "select id, opened_by, by_owner, user_id from conversations where id = any($1::uuid[])",
+      [unknown],
+    );
+    if (this.#cache.size + rows.length > CACHED) this.#cache.clear();
+    for (const { id, opened_by: openedBy, by_owner: byOwner, user_id: user } of rows) {
+      const origin = { openedBy, byOwner, user };
+      this.#cache.set(id, origin);
+      known.set(id, origin);
+    }
+    return known;
+  }
+}
+
+function isKnown(entry: readonly [string, ConversationOrigin | undefined]): entry is readonly [string, ConversationOrigin] {
+  return entry[1] !== undefined;
+}
