@@ -61,7 +61,13 @@ async function capture(context: BenchContext, database: Database): Promise<{ rat
         const entries = texts
           .slice(from, from + BATCH)
           .map((content, k) => ({ role: "user" as const, content, key: `event ${from + k}`, cap: true }));
-        await writer.write({ sessionKey: `client-${client}:${n % 10}`, agent: "main", channel: "agent", openedBy: "capture", entries });
+        await writer.write({
+          sessionKey: `client-${client}:${n % 10}`,
+          agent: "main",
+          channel: "agent",
+          openedBy: "capture",
+          entries,
+        });
       }
     }),
   );

@@ -8,6 +8,7 @@ import { createQueryEmbedding } from "../../runtime/app/embedding/query.ts";
 import { createMemoryTools } from "../../runtime/app/memory-tools.ts";
 import { migrate } from "../../runtime/app/migrate.ts";
 import { createMemory } from "../../runtime/app/recall/memory.ts";
+import { RegexTurns } from "../../runtime/app/recall/regex-turns.ts";
 import type { SearchDeps } from "../../runtime/app/recall/search.ts";
 import { createTermCounter } from "../../runtime/app/terms/terms.ts";
 import { createWriter, type Writer } from "../../runtime/app/transcript/writer.ts";
@@ -48,7 +49,15 @@ export async function openMemory(connectionString: string, service: EmbeddingSer
   const writer = createWriter({ database, newId, clock });
   const queries = createQueryEmbedding({ service, logger: silent, deadlineMs: QUERY_MS });
   const countTokens = createTokenizer();
-  const memory = createMemory({ database, writer, clock, logger: silent, countTokens, newMark: newId, embed: queries.embed });
+  const memory = createMemory({
+    database,
+    writer,
+    clock,
+    logger: silent,
+    countTokens,
+    newMark: newId,
+    embed: queries.embed,
+  });
   const tools = createMemoryTools({ database, memory, clock, timezone: "UTC" });
   const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, signal ? { signal } : {});
   const embedding = createEmbedding({ database, service, batch: BATCH, clock, newId, logger: silent, sleep: pause });
@@ -59,6 +68,7 @@ export async function openMemory(connectionString: string, service: EmbeddingSer
     search: {
       database,
       weights: SEARCH_WEIGHTS,
+      regexTurns: new RegexTurns(clock),
       embedQuery: async (model, text, signal) => (model === null ? null : queries.embed(text, signal, model)),
       now: () => new Date(),
       nextNumber: () => {

@@ -4,6 +4,7 @@
  */
 
 import { holdsActive } from "./active-text.ts";
+import { withoutChatTokens } from "./prompt-data.ts";
 import { isoMinute } from "./time-window.ts";
 import { type CountTokens, fitText } from "./tokens.ts";
 
@@ -152,7 +153,9 @@ function headOf({ kind, created_at: at, agent, role, speaker }: AnswerHit, numbe
 
 /** Neither ends the fence nor has the form of a number: what was stored cannot pass for a hit or for the mark of one. */
 function harmless(text: string): string {
-  return text.replace(/<(\s*\/?\s*hits\s*)>/gi, "‹$1›").replace(CITATION, (mark) => `［${mark.slice(1, -1)}］`);
+  return withoutChatTokens(text)
+    .replace(/<(\s*\/?\s*hits\s*)>/gi, "‹$1›")
+    .replace(CITATION, (mark) => `［${mark.slice(1, -1)}］`);
 }
 
 function indented(text: string): string {

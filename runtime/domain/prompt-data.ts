@@ -22,7 +22,9 @@ const LONGEST_TAG = 80;
 
 /** The text with the brackets of chat-template tokens turned into parentheses: as long as before, and the same where it has none. */
 export function withoutChatTokens(text: string): string {
-  return text.replace(CHAT_TOKEN, (token) => token.replace(TOKEN_BRACKET, (bracket) => PARENTHESES[bracket] ?? bracket));
+  return text.replace(CHAT_TOKEN, (token) =>
+    token.replace(TOKEN_BRACKET, (bracket) => PARENTHESES[bracket] ?? bracket),
+  );
 }
 
 /** Lines end with `\n`, tabs are spaces, and there is nothing that is not seen: no control characters but the line ends. */

@@ -25,6 +25,8 @@ export interface McpContext {
   readonly tools: MemoryTools;
   readonly version: string;
   readonly logger: Pick<FastifyBaseLogger, "debug" | "error">;
+  /** Who calls, for bounds on single callers. */
+  readonly caller: string;
   /** Ends the calls that run: nobody waits for their answers. */
   readonly signal: AbortSignal;
 }
@@ -54,7 +56,7 @@ export async function answerMcp(head: Request, body: unknown, context: McpContex
   }
 }
 
-function createMcpServer({ tools, version, logger }: McpContext): Server {
+function createMcpServer({ tools, version, logger, caller }: McpContext): Server {
   const server = new Server(
     { name: "cairn", title: "Cairn", version },
     { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: VALIDATOR },
@@ -67,7 +69,7 @@ function createMcpServer({ tools, version, logger }: McpContext): Server {
       throw new McpError(ErrorCode.InvalidParams, `There is no tool "${name.slice(0, 100)}" here.`);
     }
     try {
-      const result = await tools.call(name, args, { visibility: { all: true }, signal });
+      const result = await tools.call(name, args, { visibility: { all: true }, name: caller, signal });
       return { content: [{ type: "text", text: JSON.stringify(result) }] };
     } catch (error) {
       signal.throwIfAborted();

@@ -34,13 +34,14 @@ export function registerMcp(server: Server, deps: RouteDeps): void {
       },
     },
     async (request, reply) => {
-      callerOf(request);
+      const { name } = callerOf(request);
       const { answerMcp } = await load();
       const signal = clientGone(reply);
       const answer = await answerMcp(webRequest(request), request.body, {
         tools: app.memoryTools,
         version: app.version,
         logger: request.log,
+        caller: `token ${name}`,
         signal,
       });
       return pass(reply, answer);

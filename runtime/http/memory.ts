@@ -34,8 +34,8 @@ export function registerMemory(server: Server, { app, limits }: RouteDeps): void
       },
     },
     async (request, reply) => {
-      callerOf(request);
-      const caller = { visibility: EVERYTHING, signal: clientGone(reply) };
+      const name = `token ${callerOf(request).name}`;
+      const caller = { visibility: EVERYTHING, name, signal: clientGone(reply) };
       return ok(await app.memoryTools.call(request.params.name, request.body ?? {}, caller));
     },
   );

@@ -12,6 +12,7 @@ import type { Writer } from "../transcript/writer.ts";
 import { createAccessCounter } from "./access.ts";
 import { type ConversationOrigin, Origins } from "./origins.ts";
 import type { EmbeddingModel } from "./query-analysis.ts";
+import { RegexTurns } from "./regex-turns.ts";
 import { RowMemory } from "./rows/row-memory.ts";
 import { filtersOf, type SearchDeps, search } from "./search.ts";
 import { loadSettings, saveSettings, sessionHistory } from "./session-memory.ts";
@@ -81,6 +82,7 @@ export function createMemory(deps: MemoryDeps): Recall {
   const searchDeps: SearchDeps = {
     database,
     weights,
+    regexTurns: new RegexTurns(clock),
     embedQuery,
     lastModel: { current: null },
     memory,
@@ -120,6 +122,7 @@ export function createMemory(deps: MemoryDeps): Recall {
           before: instant("before", options.before),
           visibility: options.visibility,
         }),
+        caller: options.caller ?? JSON.stringify(options.visibility ?? null),
         signal: options.signal,
       });
       accesses.count(hits, clock.now());

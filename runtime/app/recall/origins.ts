@@ -37,6 +37,8 @@ export class Origins {
   }
 }
 
-function isKnown(entry: readonly [string, ConversationOrigin | undefined]): entry is readonly [string, ConversationOrigin] {
+function isKnown(
+  entry: readonly [string, ConversationOrigin | undefined],
+): entry is readonly [string, ConversationOrigin] {
   return entry[1] !== undefined;
 }

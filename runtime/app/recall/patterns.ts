@@ -1,6 +1,7 @@
 import type { Database, Queryable } from "../../contracts/database.ts";
 import { MemoryError } from "../../contracts/errors.ts";
 import type { SearchScope } from "../../contracts/memory.ts";
+import { costlyRegex } from "../../domain/regex-cost.ts";
 import type { Candidate } from "./candidates.ts";
 import { type Filters, messageConditions, summaryConditions } from "./filters.ts";
 import { anyOf, containing, plannedForItsValues, Values } from "./sql.ts";
@@ -24,7 +25,7 @@ export interface AlikeOptions {
   readonly deadlineMs: number;
 }
 
-/** A regular expression may go on for as long as it likes; the embedded store does nothing else meanwhile. */
+/** The embedded store does nothing else meanwhile, and loses its thread at the deadline. */
 const REGEX_DEADLINE_MS = 2_000;
 const MAX_REGEX_UNITS = 1_000;
 const INVALID_REGEX = "2201B";
@@ -111,11 +112,17 @@ function alikeStatement(
 
 /**
  * Rows whose content matches, newest first. Upper and lower case are the same unless the expression begins with `(?c)`.
- * MEMORY_INVALID_ARGUMENT for an expression that is none, MEMORY_TIMEOUT for one that takes too long.
+ * MEMORY_INVALID_ARGUMENT for an expression that is none, or that the embedded store does not take; MEMORY_TIMEOUT for one
+ * that takes too long.
  */
 export async function findMatching(database: Database, regex: string, request: PatternRequest): Promise<Candidate[]> {
   if (regex.length > MAX_REGEX_UNITS) {
     const message = `A regular expression has at most ${MAX_REGEX_UNITS} characters.`;
+    throw new MemoryError("MEMORY_INVALID_ARGUMENT", message, { issues: [{ path: "query", message }] });
+  }
+  const costly = database.backend === "embedded" ? costlyRegex(regex) : null;
+  if (costly !== null) {
+    const message = `The embedded store takes no regular expression with ${costly}.`;
     throw new MemoryError("MEMORY_INVALID_ARGUMENT", message, { issues: [{ path: "query", message }] });
   }
   const values = new Values();

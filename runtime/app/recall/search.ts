@@ -7,6 +7,7 @@ import { loadDetails } from "./expansion.ts";
 import type { Filters } from "./filters.ts";
 import { findAlike, findMatching } from "./patterns.ts";
 import { partsOf, type Ranked, rank, rankRelevant, toHit } from "./ranking.ts";
+import type { RegexTurns } from "./regex-turns.ts";
 import { findRelevant, type RelevanceDeps, type RelevanceMode } from "./relevance.ts";
 import type { StoreState } from "./rows/state.ts";
 
@@ -19,11 +20,14 @@ export interface SearchRequest {
   readonly limit: number;
   readonly expand: boolean;
   readonly filters: Filters;
+  /** Who asks, for bounds on single callers. */
+  readonly caller: string;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface SearchDeps extends RelevanceDeps {
   readonly weights: SearchWeights;
+  readonly regexTurns: RegexTurns;
 }
 
 /** Newest matches that are scored, of each kind. */
@@ -97,7 +101,15 @@ async function rankedOf(deps: SearchDeps, request: SearchRequest): Promise<Found
   const computed = { fts: true, semantic: false };
   switch (mode) {
     case "regex":
-      return ranked(deps, await findMatching(database, query, { ...pattern, number: deps.nextNumber() }), computed);
+      return ranked(
+        deps,
+        await deps.regexTurns.run(
+          request.caller,
+          () => findMatching(database, query, { ...pattern, number: deps.nextNumber() }),
+          request.signal,
+        ),
+        computed,
+      );
     case "trigram": {
       const request = { ...pattern, ...ALIKE, pool: 80, number: deps.nextNumber() };
       const head = query.slice(0, ALIKE_UNITS);

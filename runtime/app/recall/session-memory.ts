@@ -39,7 +39,8 @@ export async function saveSettings(
   settings: SessionSettings,
 ): Promise<void> {
   const text = JSON.stringify(sanitizeJson(settings));
-  const update = "update conversations set settings = $2::jsonb where session_key = $1 and opened_by = 'turn' and active";
+  const update =
+    "update conversations set settings = $2::jsonb where session_key = $1 and opened_by = 'turn' and active";
   const { count } = await database.query(update, [sanitize(sessionKey), text]);
   if (count > 0) return;
   const parts = parseSessionKey(sessionKey);

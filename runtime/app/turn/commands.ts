@@ -122,7 +122,10 @@ export function createCommands(deps: CommandsDeps): Commands {
     } else {
       const ref = parseModelRef(wanted, providerIds, agent.provider);
       if (!ref.model) throw misused("model");
-      await conversations.changeSettings({ key, owner: request.owner }, (settings) => ({ ...settings, model: `${ref.provider}:${ref.model}` }));
+      await conversations.changeSettings({ key, owner: request.owner }, (settings) => ({
+        ...settings,
+        model: `${ref.provider}:${ref.model}`,
+      }));
     }
     const current = modelOf(agent, await settingsOf(key));
     return { text: `The model is now ${current}.`, data: { model: current } };
@@ -153,7 +156,11 @@ export function createCommands(deps: CommandsDeps): Commands {
         return model(subject, line.model);
       case "think": {
         const { level } = line;
-        if (level !== null) await conversations.changeSettings({ key, owner: subject.request.owner }, (settings) => ({ ...settings, thinking: level }));
+        if (level !== null)
+          await conversations.changeSettings({ key, owner: subject.request.owner }, (settings) => ({
+            ...settings,
+            thinking: level,
+          }));
         const current = level ?? (await settingsOf(key)).thinking ?? agent.thinking;
         return {
           text: level === null ? `The thinking level is ${current}.` : `The thinking level is now ${current}.`,
@@ -162,7 +169,11 @@ export function createCommands(deps: CommandsDeps): Commands {
       }
       case "reasoning": {
         const { on } = line;
-        if (on !== null) await conversations.changeSettings({ key, owner: subject.request.owner }, (settings) => ({ ...settings, reasoning: on }));
+        if (on !== null)
+          await conversations.changeSettings({ key, owner: subject.request.owner }, (settings) => ({
+            ...settings,
+            reasoning: on,
+          }));
         const current = on ?? (await settingsOf(key)).reasoning === true;
         return { text: `Reasoning is ${current ? "shown" : "hidden"}.`, data: { reasoning: current } };
       }

@@ -85,7 +85,9 @@ export class Batches {
       agent: harness,
       channel: harness,
       source: `${harness}-hook`,
-      ...(this.#title === undefined ? {} : { title: cap(visibleText(this.#title).replaceAll("\n", " "), MAX_TITLE).text }),
+      ...(this.#title === undefined
+        ? {}
+        : { title: cap(visibleText(this.#title).replaceAll("\n", " "), MAX_TITLE).text }),
       events: this.#events,
       ...(finalize ? { finalize } : {}),
     };

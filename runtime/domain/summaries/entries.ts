@@ -1,5 +1,6 @@
 /** What a model is shown of a conversation: a preamble, and every entry under a heading of its own, whole. */
 
+import { promptTag, promptText, withoutChatTokens } from "../prompt-data.ts";
 import type { SummaryKind } from "./budgets.ts";
 
 export interface ConversationHead {
@@ -44,9 +45,9 @@ export function preamble(
 ): string {
   return [
     `Conversation: ${head.id}`,
-    `Agent: ${head.agent}`,
-    `Channel: ${head.channel}`,
-    `Title: ${head.title === null || head.title.trim() === "" ? "none" : oneLine(head.title)}`,
+    `Agent: ${promptTag(head.agent)}`,
+    `Channel: ${promptTag(head.channel)}`,
+    `Title: ${head.title === null || head.title.trim() === "" ? "none" : oneLine(promptText(head.title))}`,
     `Time span: ${minute(span.earliest)} to ${minute(span.latest)}`,
     `Messages: ${span.messages}`,
   ].join("\n");
@@ -67,7 +68,7 @@ export function messageHeading(
   part?: { readonly n: number; readonly of: number },
 ): string {
   const of = part === undefined ? "" : ` part ${part.n} of ${part.of}`;
-  return `[#${ordinal} ${minute(created_at)} ${oneLine(agent)}/${role}${of}]`;
+  return `[#${ordinal} ${minute(created_at)} ${promptTag(agent)}/${role}${of}]`;
 }
 
 /** Everything that the message says: its text, and a tool call with its arguments and its result. */
@@ -94,7 +95,7 @@ export function summaryEntry(summary: SourceSummary, ordinal: number): string {
 
 /** A line of a text that looks like the heading of an entry is moved by a space: it begins none. */
 function withoutHeadings(text: string): string {
-  return text.replaceAll(/^\[#/gm, " [#");
+  return withoutChatTokens(text).replaceAll(/^\[#/gm, " [#");
 }
 
 function oneLine(text: string): string {

@@ -1,5 +1,6 @@
 /** How a model is asked for the sentence of a tool call (specification, "Tool-call content synthesis"). */
 
+import { withoutChatTokens, withoutFence } from "../prompt-data.ts";
 import { shortenText, shortenValue } from "./payload.ts";
 import { hideInText, hideInValue } from "./secrets.ts";
 
@@ -47,7 +48,7 @@ export function toolCallPrompt(call: ToolCallView, redact: (text: string) => str
     args,
     ...resultLines(call, redact),
   ];
-  const data = redact(lines.join("\n")).replace(/<(\/?)call>/gi, "‹$1call›");
+  const data = withoutFence(withoutChatTokens(redact(lines.join("\n"))), "call");
   const again =
     refused === undefined ? "" : `\n\nYour last answer was not taken: ${refused}. Reply with another sentence.`;
   return { system: SYSTEM_PROMPT, user: `<call>\n${data}\n</call>${again}` };

@@ -1,5 +1,6 @@
 /** How a model is asked what of a summary belongs on which page. */
 
+import { withoutChatTokens, withoutFence } from "../prompt-data.ts";
 import { NOTHING } from "./answer.ts";
 
 export interface WikiPromptGiven {
@@ -43,7 +44,7 @@ export function wikiPrompt({ reference, summary, titles, redact, refused }: Wiki
 } {
   const shown = titles.slice(0, MOST_TITLES).map((title) => `- ${titleLine(redact(title))}`);
   const existing = shown.length === 0 ? "There are no pages yet." : `Pages that exist:\n${shown.join("\n")}`;
-  const data = redact(summary).replace(/<(\/?)summary>/gi, "‹$1summary›");
+  const data = withoutFence(withoutChatTokens(redact(summary)), "summary");
   const again =
     refused === undefined ? "" : `\n\nYour last answer was not taken: ${refused}. Keep to the form and the rules.`;
   return {

@@ -218,7 +218,13 @@ async function writeAll(writer: Writer, n: number, acknowledged: Set<string>): P
         : said(`Message ${batch} of writer ${n}.`, { key });
     for (;;) {
       try {
-        await writer.write({ sessionKey: `writer-${n}`, agent: "main", channel: "agent", openedBy: "turn", entries: [entry] });
+        await writer.write({
+          sessionKey: `writer-${n}`,
+          agent: "main",
+          channel: "agent",
+          openedBy: "turn",
+          entries: [entry],
+        });
         break;
       } catch (error) {
         expect(error).toMatchObject({ retryable: true });

@@ -299,7 +299,7 @@ describeEachDatabase("search by vectors", (open) => {
     expect(contents(await memory.search("ocean", { limit: 1 }))).toEqual(["sea"]);
     const mixed = await memory.search("desk");
     expect(mixed.map(({ content, scores }) => [content, scores.fts > 0])).toContainEqual(["desk", true]);
-    expect(await memory.getContextForTurn("ocean", "main")).toMatch(/main\/user\] sea\n.*main\/user\] ship$/);
+    expect(await memory.getContextForTurn("ocean", "main")).toMatch(/main\/user\] sea\n.*main\/user\] ship\n<\/memory/);
     await memory.settled();
   });
 

@@ -8,13 +8,19 @@ const now = "2026-03-10T12:00:00Z";
 const clock = clockAt(now);
 const daysAgo = (days: number) => new Date(Date.parse(now) - days * 86_400_000).toISOString();
 
+/** The lines within the fence. */
+const rowsOf = (text: string) => text.split("\n").slice(2, -1);
+
 describeEachDatabase("the context of a turn", (open) => {
   it("is readable lines with time, agent and role", async () => {
     const database = await open();
     const entry = said("My sister's name is Quintessa.\nShe lives in Graz.", { createdAt: "2026-03-09T08:05:30Z" });
     await write(writerOf(database), "lines", [entry]);
     const text = await memoryOf(database, { clock }).getContextForTurn("What is the name of Quintessa's city?", "main");
-    expect(text).toBe("[2026-03-09T08:05Z main/user] My sister's name is Quintessa.\n  She lives in Graz.");
+    expect(rowsOf(text)).toEqual([
+      "[2026-03-09T08:05Z own turn with the user unnamed: main/user] My sister's name is Quintessa.",
+      "  She lives in Graz.",
+    ]);
   });
 
   it("is empty when nothing has to do with the message", async () => {
@@ -34,7 +40,7 @@ describeEachDatabase("the context of a turn", (open) => {
       said("no, the marmalade is in cellar six", { createdAt: daysAgo(2) }),
     ]);
     const text = await memoryOf(database, { clock }).getContextForTurn("where is the marmalade", "main");
-    expect(text.split("\n").map((line) => line.split(" ").at(-1))).toEqual(["six", "two", "one"]);
+    expect(rowsOf(text).map((line) => line.split(" ").at(-1))).toEqual(["six", "two", "one"]);
   });
 
   it("lets what was often found fade more slowly", async () => {
@@ -45,7 +51,7 @@ describeEachDatabase("the context of a turn", (open) => {
     ]);
     await database.query("insert into access values ('message', $1, 30, $2)", [rows[0]?.id, daysAgo(15)]);
     const text = await memoryOf(database, { clock }).getContextForTurn("marmalade", "main");
-    expect(text.split("\n").map((line) => line.split(" ").at(-1))).toEqual(["red", "blue"]);
+    expect(rowsOf(text).map((line) => line.split(" ").at(-1))).toEqual(["red", "blue"]);
   });
 
   it("leaves out what the prompt holds, what the user may not see, and what is said twice", async () => {
@@ -58,7 +64,7 @@ describeEachDatabase("the context of a turn", (open) => {
     await write(writer, "b", [said("pineapple of Bob")], { user: "bob" });
     const context = (visibility: { channel: string; user: string } | { all: true }) =>
       memoryOf(database).getContextForTurn("pineapple", "main", { visibility, exclude: new Set([rows[0]?.id ?? ""]) });
-    const said_ = (text: string) => text.split("\n").map((line) => line.slice(line.indexOf("]") + 2));
+    const said_ = (text: string) => rowsOf(text).map((line) => line.slice(line.indexOf("]") + 2));
     expect(said_(await context({ channel: "agent", user: "ada" }))).toEqual(["pineapple of Ada"]);
     expect(said_(await context({ all: true })).sort()).toEqual(["pineapple of Ada", "pineapple of Bob"]);
   });

@@ -194,7 +194,13 @@ describeEachDatabase("the writer", (open) => {
       const notices: WrittenNotice[] = [];
       const writer = writerOf(database, { onWritten: (notice) => notices.push(notice) });
       const failing = database.transaction(async (tx) => {
-        await writer.writeIn(tx, { sessionKey: "undone", agent: "a", channel: "c", openedBy: "turn", entries: [said("x")] });
+        await writer.writeIn(tx, {
+          sessionKey: "undone",
+          agent: "a",
+          channel: "c",
+          openedBy: "turn",
+          entries: [said("x")],
+        });
         throw new Error("undo");
       });
       await expect(failing).rejects.toThrow("undo");
@@ -208,7 +214,13 @@ describeEachDatabase("the writer", (open) => {
       const writer = writerOf(database, { onWritten: (notice) => notices.push(notice) });
       const call = said("", { key: "call", role: "assistant", toolName: "shell", toolArgs: { command: "ls" } });
       const report = await database.transaction((tx) =>
-        writer.writeIn(tx, { sessionKey: "told", agent: "a", channel: "c", openedBy: "turn", entries: [said("x"), call] }),
+        writer.writeIn(tx, {
+          sessionKey: "told",
+          agent: "a",
+          channel: "c",
+          openedBy: "turn",
+          entries: [said("x"), call],
+        }),
       );
       expect(notices).toEqual([]);
       report.afterCommit();

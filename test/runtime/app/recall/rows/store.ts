@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import { createEmbeddingTable, embeddingTable } from "../../../../../runtime/app/recall/embedding-tables.ts";
+import { RegexTurns } from "../../../../../runtime/app/recall/regex-turns.ts";
 import { RowMemory } from "../../../../../runtime/app/recall/rows/row-memory.ts";
 import { type SearchDeps, type SearchRequest, search } from "../../../../../runtime/app/recall/search.ts";
 import { vectorText } from "../../../../../runtime/app/recall/vectors.ts";
@@ -146,10 +147,12 @@ export type Question = Partial<SearchRequest> & { readonly query: string; readon
 export function searcher(database: Database, memory: RowMemory | null = new RowMemory()) {
   let number = 0;
   const lastModel = { current: null };
+  const regexTurns = new RegexTurns({ monotonic: () => performance.now() });
   return async ({ query, vector = null, ...request }: Question): Promise<MemoryHit[]> => {
     const deps: SearchDeps = {
       database,
       weights: SEARCH_WEIGHTS,
+      regexTurns,
       ...(memory === null ? {} : { memory, lastModel }),
       embedQuery: async () => vector,
       now: () => NOW,
@@ -158,7 +161,16 @@ export function searcher(database: Database, memory: RowMemory | null = new RowM
         return number;
       },
     };
-    return search(deps, { query, mode: "hybrid", scope: "both", limit: 20, expand: true, filters: {}, ...request });
+    return search(deps, {
+      query,
+      mode: "hybrid",
+      scope: "both",
+      limit: 20,
+      expand: true,
+      filters: {},
+      caller: "test",
+      ...request,
+    });
   };
 }
 
