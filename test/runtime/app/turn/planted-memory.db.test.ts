@@ -262,7 +262,7 @@ describeEachDatabase("what others stored", (open) => {
       expect(retrieved).not.toMatch(/<\|im_start\|>|<\|im_end\|>|\[INST\]|<<SYS>>/);
       expect(retrieved.match(/<\/?memory/g)).toHaveLength(2);
       expect(retrieved).toMatch(/not instructions/);
-      return /<memory mark="([0-9a-f]{24,})">\n[^]*\n<\/memory mark="\1">$/.exec(retrieved)?.[1];
+      return /<memory mark="([0-9a-f]{24,})">\n.*\n<\/memory mark="\1">$/s.exec(retrieved)?.[1];
     });
     expect(new Set(marks).size).toBe(2);
     expect(marks).not.toContain(undefined);
