@@ -32,7 +32,7 @@ function doorsOf(database: Database) {
     writes: createMemoryWrites({ writer, tags: {}, timezone: "UTC", agents }),
     import: (lines: readonly object[]) =>
       importJsonl(
-        { database, writer },
+        { database, writer, agents },
         Readable.from([Buffer.from(lines.map((line) => JSON.stringify(line)).join("\n"))]),
       ),
   };
@@ -174,7 +174,7 @@ describeEachDatabase("what others stored", (open) => {
     const before = await start(from);
     await before.say("My dog is called Rex.");
     await before.stop();
-    const imported = { database: to, writer: writerOf(to) };
+    const imported = { database: to, writer: writerOf(to), agents: new Set<string>() };
     await expect(importJsonl(imported, exportJsonl(from))).rejects.toMatchObject({
       details: { issues: [{ path: "opened_by" }] },
     });
