@@ -97,7 +97,17 @@ function planNodes(input: PlanInput, settings: readonly NodeSettings[], problems
   const deployedDatabase = config.deployment.datahub.postgres;
   const tlsFiles = { cert: certificate !== null, key: tlsKeyFile };
   const common = commonTree({ tree, config, deployedDatabase, tlsFiles }, problems);
-  const secretVariables = nodeVariables({ written: tree, node: common, ...variables, deployedDatabase });
+  const { names: secretVariables, unused } = nodeVariables({
+    written: tree,
+    node: common,
+    shown: config.tools.shell.env,
+    telemetry: config.telemetry.otlp,
+    ...variables,
+    deployedDatabase,
+  });
+  if (unused.length > 0) {
+    problems.warn(".env", `stays on this machine, because nothing in cairn.yaml refers to it: ${unused.join(", ")}`);
+  }
   if (!secretVariables.includes(API_TOKEN_VARIABLE)) {
     problems.refuse(
       API_TOKEN_VARIABLE,

@@ -197,7 +197,7 @@ describe("a project", () => {
 
   test("asks the password manager once a secret, and says which one cannot be read", async () => {
     const asked: string[] = [];
-    const yaml = `version: 1\nagents: { main: { provider: openai } }\nproviders: { openai: { model: m, api_key: op://v/i/f } }\ndeployment: { target: docker }\n`;
+    const yaml = `version: 1\nagents: { main: { provider: openai } }\nproviders: { openai: { model: m, api_key: op://v/i/f } }\ntools: { shell: { env: [OTHER] } }\ndeployment: { target: docker }\n`;
     const { secrets } = await projectOf(yaml, {
       variables: "OTHER=op://v/i/f\n",
       readSecret: async (reference) => {
@@ -211,7 +211,7 @@ describe("a project", () => {
       SERVICE_SECRET_PROVIDERS_OPENAI_API_KEY: "value-of-the-vault",
     });
     const { ConfigError } = await import("../../runtime/contracts/errors.ts");
-    const refused = projectOf(DOCKER, {
+    const refused = projectOf(`${DOCKER}tools: { shell: { env: [OTHER] } }\n`, {
       variables: "OTHER=op://v/i/f\n",
       readSecret: (reference) =>
         Promise.reject(new ConfigError("CONFIG_SECRET_UNRESOLVED", `${reference} could not be read`)),

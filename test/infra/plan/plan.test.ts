@@ -295,7 +295,10 @@ deployment: { target: docker }
         expect(text).not.toContain("PASTED.md");
         expect(text).toContain("FINE.md");
         const values_ = Object.values(project.secrets.variables).join("\n");
-        for (const secret of secrets.slice(0, -1)) expect(values_).toContain(secret);
+        for (const secret of secrets.slice(0, -1)) {
+          if (secret === unused) expect(values_).not.toContain(secret);
+          else expect(values_).toContain(secret);
+        }
         for (const secret of [inEnv, inYaml, fromVault, inArgument]) {
           expect(project.redactValues.some((value) => value.includes(secret ?? ""))).toBe(true);
         }
@@ -309,12 +312,40 @@ deployment: { target: docker }
       `${AGENTS}deployment: { target: docker, image: { registry: registry.example.org/team/cairn, username: me, password: "\${REGISTRY}" } }\n`,
       {
         variables:
-          "REGISTRY=registry-password\nOTHER=value\nOP_SERVICE_ACCOUNT_TOKEN=ops_x\nPULUMI_ACCESS_TOKEN=pul-x\nSERVICE_HOME=/home/x/.cairn\n",
+          "REGISTRY=registry-password\nOP_SERVICE_ACCOUNT_TOKEN=ops_x\nPULUMI_ACCESS_TOKEN=pul-x\nSERVICE_HOME=/home/x/.cairn\n",
       },
     );
-    expect(plan.nodes[0]?.secretVariables).toEqual(["OTHER", "SERVICE_API_TOKEN"]);
-    expect(secrets.variables).toEqual({ OTHER: "value", SERVICE_API_TOKEN: TOKEN });
+    expect(plan.nodes[0]?.secretVariables).toEqual(["SERVICE_API_TOKEN"]);
+    expect(secrets.variables).toEqual({ SERVICE_API_TOKEN: TOKEN });
     expect(secrets.registry).toEqual({ server: "registry.example.org", username: "me", password: "registry-password" });
+  });
+
+  test("that nothing refers to stay with the operator, with a warning; the service's own and those that are named travel", async () => {
+    const given = {
+      AWS_SECRET_ACCESS_KEY: "cloud-word",
+      DEPLOY_KEY: "other-word",
+      GITHUB_TOKEN: "for-commands",
+      REFERRED: "for-a-server",
+      OTEL_EXPORTER_OTLP_HEADERS: "telemetry-word",
+      SERVICE_LOG_LEVEL: "debug",
+      TOOL_SYNTH_API_KEY: "synth-word",
+    };
+    const variables = Object.entries(given)
+      .map(([name, value]) => `${name}=${value}\n`)
+      .join("");
+    const configuration = (otlp: boolean) => `${AGENTS}deployment: { target: docker }
+tools: { shell: { env: [GITHUB_TOKEN] } }
+mcp: { servers: { files: { command: server, env: { KEY: "\${REFERRED}" } } } }
+telemetry: { otlp: ${otlp} }
+`;
+    const project = await projectOf(configuration(false), { variables });
+    const { AWS_SECRET_ACCESS_KEY, DEPLOY_KEY, OTEL_EXPORTER_OTLP_HEADERS, ...travelling } = given;
+    expect(project.secrets.variables).toEqual({ ...travelling, SERVICE_API_TOKEN: TOKEN });
+    const left = "AWS_SECRET_ACCESS_KEY, DEPLOY_KEY, OTEL_EXPORTER_OTLP_HEADERS";
+    expect(project.warnings).toContainEqual({ path: ".env", message: expect.stringContaining(left) });
+    expect(JSON.stringify(project.plan)).not.toContain("AWS_SECRET_ACCESS_KEY");
+    const traced = await projectOf(configuration(true), { variables });
+    expect(traced.secrets.variables).toMatchObject({ OTEL_EXPORTER_OTLP_HEADERS });
   });
 
   test("two of them keep two names, and one that is taken is not used", async () => {
