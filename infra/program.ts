@@ -4,16 +4,14 @@
  */
 import type { Output, Resource } from "@pulumi/pulumi";
 import { InfraError } from "../runtime/contracts/errors.ts";
-import type { DeploymentPlan, SecretValues, StackOutputs } from "./plan/types.ts";
+import type { DeploymentPlan, PostgresSecrets, SecretValues, StackOutputs } from "./plan/types.ts";
 import type { TargetInput } from "./targets/target.ts";
 
 /** Type of the component that everything hangs below. */
 const ROOT_TYPE = "cairn:index:Stack";
-/** Namespace and key of the database's password in the stack's configuration. */
-const CONFIG_NAMESPACE = "cairn";
-const PASSWORD_KEY = "postgresPassword";
-/** The same as the engine's own command calls it. */
-export const POSTGRES_PASSWORD = `${CONFIG_NAMESPACE}:${PASSWORD_KEY}`;
+/** The database's secrets in the stack's configuration, as the engine's own command calls them. */
+export const POSTGRES_PASSWORD = "cairn:postgresPassword";
+export const POSTGRES_TLS = "cairn:postgresTls";
 
 export interface ProgramInput {
   readonly plan: DeploymentPlan;
@@ -28,7 +26,7 @@ export interface ProgramOptions {
 /** What the stack tells once its resources are there, key by key. */
 export type ProgramOutputs = { readonly [Key in keyof StackOutputs]: Output<StackOutputs[Key]> };
 
-/** Errors of the target, and INFRA_PLAN_INVALID where the stack's configuration lacks the database's password. */
+/** Errors of the target, and INFRA_PLAN_INVALID where the stack's configuration lacks the database's secrets. */
 export function createProgram(
   { plan, secrets }: ProgramInput,
   options: ProgramOptions = {},
@@ -36,20 +34,26 @@ export function createProgram(
   return async () => {
     const { ComponentResource, output } = await import("@pulumi/pulumi");
     const parent = new ComponentResource(ROOT_TYPE, plan.stack);
-    const postgresPassword = plan.postgres === null ? null : await databasePassword(plan.stack);
+    const postgresSecrets = plan.postgres === null ? null : await databaseSecrets(plan.stack);
     const adopt = options.adopt ?? new Set<string>();
-    const made = output(await declare(plan, { secrets, postgresPassword, adopt, parent }));
+    const made = output(await declare(plan, { secrets, postgresSecrets, adopt, parent }));
     return { nodes: made.apply(({ nodes }) => nodes), data: made.apply(({ data }) => data) };
   };
 }
 
-async function databasePassword(stack: string): Promise<Output<string>> {
-  const { Config } = await import("@pulumi/pulumi");
-  const password = new Config(CONFIG_NAMESPACE).getSecret(PASSWORD_KEY);
-  if (password) return password;
-  throw new InfraError("INFRA_PLAN_INVALID", `The stack ${stack} has no password for its PostgreSQL.`, {
-    hint: `\`cairn infra up\` makes one and keeps it, encrypted, in Pulumi.${stack}.yaml as ${POSTGRES_PASSWORD}.`,
-  });
+async function databaseSecrets(stack: string): Promise<Output<PostgresSecrets>> {
+  const { all, Config } = await import("@pulumi/pulumi");
+  const secret = (key: string, what: string): Output<string> => {
+    const [namespace = "", name = ""] = key.split(":");
+    const value = new Config(namespace).getSecret(name);
+    if (value) return value;
+    throw new InfraError("INFRA_PLAN_INVALID", `The stack ${stack} has no ${what} for its PostgreSQL.`, {
+      hint: `\`cairn infra up\` makes one and keeps it, encrypted, in Pulumi.${stack}.yaml as ${key}.`,
+    });
+  };
+  return all([secret(POSTGRES_PASSWORD, "password"), secret(POSTGRES_TLS, "certificate")]).apply(
+    ([password, tls]) => ({ password, tls }),
+  );
 }
 
 type Surroundings = Omit<TargetInput, "plan" | "parent"> & { readonly parent: Resource };

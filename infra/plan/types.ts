@@ -37,6 +37,8 @@ export const POSTGRES = {
   configuration: "/etc/cairn-postgres",
   /** The variable that nodes find the connection string in. */
   variable: "SERVICE_PG_URL",
+  /** In a node's container: the certificate that the server must show. */
+  certificate: "/etc/cairn/postgres.pem",
 } as const;
 
 /** What one image is known by. `digest` exists once a registry has it. */
@@ -195,6 +197,13 @@ export interface SecretValues {
   readonly variables: Readonly<Record<string, string>>;
   /** Credentials of the image registry; null where it needs none. */
   readonly registry: { readonly server: string; readonly username: string; readonly password: string } | null;
+}
+
+/** Made once a stack and kept in its encrypted configuration. */
+export interface PostgresSecrets {
+  readonly password: string;
+  /** Private key and certificate of the server, PEM, in this order. */
+  readonly tls: string;
 }
 
 /** What a stack tells after `up`; none of it is secret. */

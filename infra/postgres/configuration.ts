@@ -4,7 +4,8 @@
  */
 
 import { readFileSync } from "node:fs";
-import { POSTGRES } from "../plan/types.ts";
+import { InfraError } from "../../runtime/contracts/errors.ts";
+import { POSTGRES, type PostgresSecrets } from "../plan/types.ts";
 
 /** A file below POSTGRES.configuration, for the user of PostgreSQL to read. */
 export interface PostgresFile {
@@ -12,21 +13,40 @@ export interface PostgresFile {
   readonly content: string;
 }
 
-export const POSTGRES_PASSWORD_FILE = "password";
+const POSTGRES_PASSWORD_FILE = "password";
+/** Private key and certificate of the server, PEM. */
+const POSTGRES_TLS_FILE = "server.pem";
+export const POSTGRES_SECRET_FILES = [POSTGRES_PASSWORD_FILE, POSTGRES_TLS_FILE] as const;
+type SecretFile = (typeof POSTGRES_SECRET_FILES)[number];
 const START_SCRIPT = "start.sh";
 const HBA_FILE = "pg_hba.conf";
 
-/** Inside the container everybody is the server's own user; from the network nobody comes in without the password. */
-const HBA = ["# type database user address method", "local all all trust", "host all all all scram-sha-256", ""].join(
-  "\n",
-);
-
-/** Start script and access rules. The password is a file of its own, POSTGRES_PASSWORD_FILE, for the caller to keep secret. */
-export function postgresFiles(): readonly PostgresFile[] {
+/** Start script and access rules for everybody on the network. */
+export function postgresFiles(addresses: readonly string[] = ["all"]): readonly PostgresFile[] {
   return [
     { name: START_SCRIPT, content: readFileSync(new URL(START_SCRIPT, import.meta.url), "utf8") },
-    { name: HBA_FILE, content: HBA },
+    { name: HBA_FILE, content: accessRules(addresses) },
   ];
+}
+
+/** The secret files by name; their content is known to the Pulumi program alone. */
+export function postgresSecretFiles({ password, tls }: PostgresSecrets): Readonly<Record<SecretFile, string>> {
+  return { [POSTGRES_PASSWORD_FILE]: `${password}\n`, [POSTGRES_TLS_FILE]: tls };
+}
+
+/**
+ * pg_hba.conf: the nodes' role with its password, over TLS alone, from `addresses`; the superuser by the local socket alone, as
+ * the user that the server runs as. Everything else is refused.
+ */
+function accessRules(addresses: readonly string[]): string {
+  const { role, database } = POSTGRES;
+  const from = ["127.0.0.1/32", "::1/128", ...addresses];
+  return [
+    "# type database user address method",
+    "local all postgres peer",
+    ...from.map((address) => `hostssl ${database} ${role} ${address} scram-sha-256`),
+    "",
+  ].join("\n");
 }
 
 /** Nothing of it is secret. `data`: where the cluster is, POSTGRES.data or a folder below it. */
@@ -36,6 +56,7 @@ export function postgresEnvironment(data: string = POSTGRES.data): Readonly<Reco
     POSTGRES_DB: POSTGRES.database,
     POSTGRES_HBA_FILE: `${POSTGRES.configuration}/${HBA_FILE}`,
     POSTGRES_PASSWORD_FILE: `${POSTGRES.configuration}/${POSTGRES_PASSWORD_FILE}`,
+    POSTGRES_TLS_FILE: `${POSTGRES.configuration}/${POSTGRES_TLS_FILE}`,
     POSTGRES_USER: POSTGRES.role,
   };
 }
@@ -61,10 +82,33 @@ export function postgresProbe(): readonly string[] {
   ];
 }
 
-/** The value of POSTGRES.variable. */
-export function connectionString(host: string, port: number, password: string): string {
+/** What a node reaches the stack's own database with. */
+export interface DatabaseAccess {
+  /** The value of POSTGRES.variable. */
+  readonly url: string;
+  /** Content of POSTGRES.certificate. Not secret. */
+  readonly certificate: string;
+}
+
+/**
+ * The server must show exactly this certificate (`verify-ca` with it as the only authority), whatever its address is. Without
+ * `uselibpqcompat` the driver reads every sslmode as verify-full.
+ */
+export function databaseAccess(host: string, port: number, { password, tls }: PostgresSecrets): DatabaseAccess {
   const name = host.includes(":") ? `[${host}]` : host;
-  return `postgres://${POSTGRES.role}:${encode(password)}@${name}:${port}/${POSTGRES.database}`;
+  const verification = `sslmode=verify-ca&uselibpqcompat=true&sslrootcert=${encodeURIComponent(POSTGRES.certificate)}`;
+  return {
+    url: `postgres://${POSTGRES.role}:${encode(password)}@${name}:${port}/${POSTGRES.database}?${verification}`,
+    certificate: certificateOf(tls),
+  };
+}
+
+function certificateOf(pem: string): string {
+  const found = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/.exec(pem);
+  if (found) return `${found[0]}\n`;
+  throw new InfraError("INFRA_PLAN_INVALID", "cairn:postgresTls of the stack's configuration holds no certificate.", {
+    hint: "Remove it from the stack's configuration: `cairn infra up` makes another one.",
+  });
 }
 
 /** Also what a URL would allow and what quotes of a shell or of a `.env` would need care for. */

@@ -8,8 +8,8 @@ import { DockerNode } from "../components/docker/node.ts";
 import { DockerPostgres } from "../components/docker/postgres.ts";
 import { dataVolume } from "../components/docker/volume.ts";
 import { stackNames } from "../plan/names.ts";
-import { type DockerNodePlan, type DockerPlan, POSTGRES, type StackOutputs } from "../plan/types.ts";
-import { connectionString } from "../postgres/configuration.ts";
+import { type DockerNodePlan, type DockerPlan, POSTGRES, type PostgresSecrets, type StackOutputs } from "../plan/types.ts";
+import { type DatabaseAccess, databaseAccess } from "../postgres/configuration.ts";
 import type { Target, TargetInput } from "./target.ts";
 
 /** INFRA_IMAGE_MISSING, or INFRA_PLAN_INVALID when nodes cannot reach PostgreSQL on another host. */
@@ -64,20 +64,23 @@ function sharedVolumes(
 }
 
 function postgresOf(
-  { plan, postgresPassword, adopt, parent }: TargetInput<DockerPlan>,
+  { plan, postgresSecrets, adopt, parent }: TargetInput<DockerPlan>,
   hosts: ReadonlyMap<string, DockerHost>,
 ): DockerPostgres | null {
   if (!plan.postgres) return null;
   const host = hostNamed(hosts, plan.host);
-  const password = secret(needed(postgresPassword));
-  return new DockerPostgres({ plan, postgres: plan.postgres, host, password, adopt, parent });
+  const secrets = secret(needed(postgresSecrets));
+  return new DockerPostgres({ plan, postgres: plan.postgres, host, secrets, adopt, parent });
 }
 
 /** The stack's own database wins over a connection string of the same name, which is one of the operator's machine. */
-function databaseOf({ plan, postgresPassword }: TargetInput<DockerPlan>, node: DockerNodePlan): Output<string> | null {
+function databaseOf(
+  { plan, postgresSecrets }: TargetInput<DockerPlan>,
+  node: DockerNodePlan,
+): Output<DatabaseAccess> | null {
   if (!plan.postgres || !node.secretVariables.includes(POSTGRES.variable)) return null;
   const [host, port] = databaseAddress(plan, node);
-  return needed(postgresPassword).apply((password) => connectionString(host, port, password));
+  return needed(postgresSecrets).apply((secrets) => databaseAccess(host, port, secrets));
 }
 
 function databaseAddress(plan: DockerPlan, node: DockerNodePlan): readonly [host: string, port: number] {
@@ -97,9 +100,9 @@ function isAnyAddress(address: string): boolean {
   return address === "0.0.0.0" || address === "::";
 }
 
-function needed(password: Output<string> | null): Output<string> {
-  if (password) return password;
-  throw new InfraError("INFRA_PLAN_INVALID", "PostgreSQL of the stack has no password.", {
-    hint: "`cairn infra up` makes one and keeps it in the stack's configuration as cairn:postgresPassword.",
+function needed(secrets: Output<PostgresSecrets> | null): Output<PostgresSecrets> {
+  if (secrets) return secrets;
+  throw new InfraError("INFRA_PLAN_INVALID", "PostgreSQL of the stack has no password and no certificate.", {
+    hint: "`cairn infra up` makes both and keeps them in the stack's configuration.",
   });
 }

@@ -17,8 +17,8 @@ import { imageReference } from "../components/kubernetes/node-pod.ts";
 import { Postgres } from "../components/kubernetes/postgres.ts";
 import { makeProvider } from "../components/kubernetes/provider.ts";
 import { renderNodeEnv } from "../plan/node-env.ts";
-import { type KubernetesPlan, POSTGRES, type StackOutputs } from "../plan/types.ts";
-import { connectionString } from "../postgres/configuration.ts";
+import { type KubernetesPlan, POSTGRES, type PostgresSecrets, type StackOutputs } from "../plan/types.ts";
+import { type DatabaseAccess, databaseAccess } from "../postgres/configuration.ts";
 import { dockerAuths } from "../registry.ts";
 import type { Target, TargetInput } from "./target.ts";
 
@@ -55,23 +55,23 @@ export const target: Target<KubernetesPlan> = (input) => {
   const claimsOf = (node: string | null) =>
     [...claims.values()].filter(({ claim }) => claim.node === node).map(({ made }) => made);
 
-  const password = input.postgresPassword;
+  const database = input.postgresSecrets;
   if (plan.postgres !== null) {
-    if (password === null)
-      throw new InfraError("INFRA_PLAN_INVALID", "PostgreSQL is to be deployed without a password.");
+    if (database === null)
+      throw new InfraError("INFRA_PLAN_INVALID", "PostgreSQL is to be deployed without a password and a certificate.");
     new Postgres(
-      { plan, postgres: plan.postgres, password, pullSecret, before: [...before, ...claimsOf(POSTGRES_NODE)] },
+      { plan, postgres: plan.postgres, secrets: database, pullSecret, before: [...before, ...claimsOf(POSTGRES_NODE)] },
       options,
     );
   }
   for (const node of plan.nodes) {
     const { image } = node;
     if (image === null) continue;
-    const env = all([password]).apply(([text]) =>
-      renderNodeEnv(node, secrets.variables, databaseUrl(plan, text ?? null)),
-    );
+    const access = database?.apply((made) => accessOf(plan, made)) ?? null;
+    const env = all([access]).apply(([made]) => renderNodeEnv(node, secrets.variables, made?.url ?? null));
+    const certificate = access?.apply((made) => made.certificate) ?? null;
     new NodeGroup(
-      { plan, node, image, env, pullSecret, before: [...before, ...claimsOf(node.name), ...claimsOf(null)] },
+      { plan, node, image, env, certificate, pullSecret, before: [...before, ...claimsOf(node.name), ...claimsOf(null)] },
       options,
     );
   }
@@ -120,9 +120,8 @@ function checkVariables(plan: KubernetesPlan, values: Readonly<Record<string, st
   }
 }
 
-function databaseUrl({ stack, postgres }: KubernetesPlan, password: string | null): string | null {
-  if (postgres === null || password === null) return null;
-  return connectionString(workloadName(stack, POSTGRES_NODE), POSTGRES.port, password);
+function accessOf({ stack }: KubernetesPlan, secrets: PostgresSecrets): DatabaseAccess {
+  return databaseAccess(workloadName(stack, POSTGRES_NODE), POSTGRES.port, secrets);
 }
 
 function outputsOf(plan: KubernetesPlan): StackOutputs {

@@ -12,8 +12,8 @@ import { type RemoteHost, remoteHost } from "../components/proxmox/remote.ts";
 import { dataDirectory, Workload } from "../components/proxmox/workload.ts";
 import { stackNames } from "../plan/names.ts";
 import { renderNodeEnv } from "../plan/node-env.ts";
-import { CONTAINER, POSTGRES, type ProxmoxNodePlan, type ProxmoxPlan, type StackOutputs } from "../plan/types.ts";
-import { connectionString } from "../postgres/configuration.ts";
+import { CONTAINER, POSTGRES, type PostgresSecrets, type ProxmoxNodePlan, type ProxmoxPlan, type StackOutputs } from "../plan/types.ts";
+import { type DatabaseAccess, databaseAccess } from "../postgres/configuration.ts";
 import type { Target, TargetInput } from "./target.ts";
 
 /** INFRA_IMAGE_MISSING, or INFRA_PLAN_INVALID for what Proxmox cannot do. */
@@ -62,8 +62,8 @@ function postgresOf(
   const ct = postgresCt(plan);
   if (plan.postgres === null || ct === null) return null;
   const image = ctImage(plan, plan.postgres.image);
-  const files = needed(input.postgresPassword).apply((password) =>
-    filesInput(POSTGRES.configuration, databaseFiles(plan, password)),
+  const files = needed(input.postgresSecrets).apply((secrets) =>
+    filesInput(POSTGRES.configuration, databaseFiles(plan, secrets)),
   );
   const made = new Workload({
     name: stackNames(plan.stack).postgres,
@@ -96,15 +96,19 @@ function sharedDirectories(
   return made;
 }
 
-/** The configuration, the workspace seed and `.env`, on their way through standard input. */
-function nodeFiles({ plan, secrets, postgresPassword }: TargetInput<ProxmoxPlan>, node: ProxmoxNodePlan) {
-  const packed = (databaseUrl: string | null): string => {
-    const content = renderNodeEnv(node, secrets.variables, databaseUrl);
-    return filesInput(CONTAINER.configuration, [...node.files, { path: `${CONTAINER.configuration}/.env`, content }]);
+/** The configuration, the workspace seed, `.env` and the database's certificate, on their way through standard input. */
+function nodeFiles({ plan, secrets, postgresSecrets }: TargetInput<ProxmoxPlan>, node: ProxmoxNodePlan) {
+  const packed = (database: DatabaseAccess | null): string => {
+    const content = renderNodeEnv(node, secrets.variables, database?.url ?? null);
+    return filesInput(CONTAINER.configuration, [
+      ...node.files,
+      { path: `${CONTAINER.configuration}/.env`, content },
+      ...(database === null ? [] : [{ path: POSTGRES.certificate, content: database.certificate }]),
+    ]);
   };
   if (plan.postgres === null || !node.secretVariables.includes(POSTGRES.variable)) return packed(null);
-  return needed(postgresPassword).apply((password) =>
-    packed(connectionString(postgresHost(plan), postgresPort(plan), password)),
+  return needed(postgresSecrets).apply((made) =>
+    packed(databaseAccess(postgresHost(plan), postgresPort(plan), made)),
   );
 }
 
@@ -112,10 +116,10 @@ function credentials({ secrets }: TargetInput<ProxmoxPlan>, image: CtImage): Out
   return image.pull === null || secrets.registry === null ? null : secret(registryInput(secrets.registry));
 }
 
-function needed(password: Output<string> | null): Output<string> {
-  if (password) return password;
-  throw new InfraError("INFRA_PLAN_INVALID", "PostgreSQL of the stack has no password.", {
-    hint: "`cairn infra up` makes one and keeps it in the stack's configuration as cairn:postgresPassword.",
+function needed(secrets: Output<PostgresSecrets> | null): Output<PostgresSecrets> {
+  if (secrets) return secrets;
+  throw new InfraError("INFRA_PLAN_INVALID", "PostgreSQL of the stack has no password and no certificate.", {
+    hint: "`cairn infra up` makes both and keeps them in the stack's configuration.",
   });
 }
 

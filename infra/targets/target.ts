@@ -4,13 +4,13 @@
  */
 
 import type { Input, Output, Resource } from "@pulumi/pulumi";
-import type { DeploymentPlan, SecretValues, StackOutputs } from "../plan/types.ts";
+import type { DeploymentPlan, PostgresSecrets, SecretValues, StackOutputs } from "../plan/types.ts";
 
 export interface TargetInput<Plan extends DeploymentPlan = DeploymentPlan> {
   readonly plan: Plan;
   readonly secrets: SecretValues;
-  /** Generated once a stack and kept in its encrypted configuration. Null without datahub.postgres. */
-  readonly postgresPassword: Output<string> | null;
+  /** Null without datahub.postgres. */
+  readonly postgresSecrets: Output<PostgresSecrets> | null;
   /** Data that exists already and is taken over instead of made: the volume's or claim's own name. */
   readonly adopt: ReadonlySet<string>;
   /** The stack's root component: what a target declares at its top hangs below it. */

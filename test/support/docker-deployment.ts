@@ -3,6 +3,7 @@
 import { z } from "zod";
 import type { TargetDriver } from "../../control/deploy/driver.ts";
 import { createDockerDriver } from "../../control/deploy/drivers/docker/driver.ts";
+import { generatePostgresTls } from "../../control/deploy/state/postgres-tls.ts";
 import type { DockerNodePlan, DockerPlan } from "../../infra/plan/types.ts";
 import { EVENTUALLY_MS } from "../lanes/patience.ts";
 import { ensureTestImages } from "./docker/images.ts";
@@ -49,6 +50,7 @@ export async function prepareDockerDeployment(): Promise<DockerDeployment> {
   const postgres = { image: images.postgres, publish: null };
   const plan = dockerPlan({ stack: name, network: name, pids: 200, sharedStorage: true, postgres, nodes: [node] });
   const stack = await createTestStack();
+  const { pem: tls } = await generatePostgresTls(new Date());
   const driver = createDockerDriver(plan, { registry: null });
   return {
     name,
@@ -59,13 +61,14 @@ export async function prepareDockerDeployment(): Promise<DockerDeployment> {
       plan: { ...plan, nodes: [{ ...node, ...change }] },
       variables: { API_KEY: SECRETS.key },
       password: SECRETS.password,
+      tls,
     }),
     seen: async () => {
       const { url } = await driver.connect("alpha", AbortSignal.timeout(EVENTUALLY_MS));
       return viewShape.parse(await (await fetch(url)).json());
     },
     sql: (text) =>
-      docker("exec", `${name}-postgres`, "psql", "-U", "cairn", "-d", "cairn", "-v", "ON_ERROR_STOP=1", "-Atc", text),
+      docker("exec", `${name}-postgres`, "psql", "-U", "postgres", "-d", "cairn", "-v", "ON_ERROR_STOP=1", "-Atc", text),
     remove: async () => {
       await removeStack(name);
       await stack.remove();

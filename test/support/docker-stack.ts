@@ -12,6 +12,8 @@ export interface StackInput {
   readonly plan: DockerPlan;
   readonly variables: Readonly<Record<string, string>>;
   readonly password: string;
+  /** As generatePostgresTls makes it. */
+  readonly tls: string;
   readonly adopt?: readonly string[];
 }
 
@@ -70,7 +72,7 @@ async function open(root: string, input: StackInput): Promise<Stack> {
     const outputs = await target({
       plan: input.plan,
       secrets: { variables: input.variables, registry: null },
-      postgresPassword: input.plan.postgres ? pulumi.secret(input.password) : null,
+      postgresSecrets: input.plan.postgres ? pulumi.secret({ password: input.password, tls: input.tls }) : null,
       adopt: new Set(input.adopt ?? []),
       parent,
     });

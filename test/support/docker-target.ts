@@ -3,6 +3,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { DockerNodePlan, DockerPlan, StackOutputs } from "../../infra/plan/types.ts";
 import { target } from "../../infra/targets/docker.ts";
+import { TLS_PEM, TLS_WORDS } from "./postgres-tls.ts";
 
 export const IMAGE_ID = `sha256:${"1".repeat(64)}`;
 
@@ -44,7 +45,11 @@ export function dockerPlan(more: Partial<DockerPlan> = {}): DockerPlan {
   };
 }
 
-export const SECRET_WORDS = { key: 'a key\'with "all" kinds #of $signs', password: "pass/word?'1" } as const;
+export const SECRET_WORDS = {
+  key: 'a key\'with "all" kinds #of $signs',
+  password: "pass/word?'1",
+  tls: TLS_WORDS.key,
+} as const;
 
 export interface Declared {
   readonly type: string;
@@ -107,7 +112,10 @@ async function run(
     const result = target({
       plan,
       secrets: { variables: { API_KEY: SECRET_WORDS.key, SERVICE_PG_URL: "postgres://mine@here/db" }, registry: null },
-      postgresPassword: choice.password === null || !plan.postgres ? null : pulumi.secret(SECRET_WORDS.password),
+      postgresSecrets:
+        choice.password === null || !plan.postgres
+          ? null
+          : pulumi.secret({ password: SECRET_WORDS.password, tls: TLS_PEM }),
       adopt: new Set(choice.adopt ?? []),
       parent,
     });

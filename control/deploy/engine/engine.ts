@@ -32,6 +32,14 @@ export interface EngineLock {
 }
 
 /** Methods reject with InfraError; a CairnError that the program threw comes through as it is. */
+/** A secret of the stack's configuration, made here once. */
+export interface StackSecret {
+  readonly key: string;
+  /** For one that ends: the key beside it that holds the date of its renewal, YYYY-MM-DD, and the date of today. */
+  readonly renewal?: { readonly key: string; readonly today: string };
+  make(): Promise<{ readonly value: string; readonly renewAt?: string }>;
+}
+
 export interface Engine {
   readonly stack: string;
   readonly backend: string;
@@ -54,6 +62,6 @@ export interface Engine {
   cancel(): Promise<void>;
   /** Removes a stack without resources, its history and its configuration. */
   remove(): Promise<void>;
-  /** Makes the stack if it is not there, and a secret of its configuration if that is not there. */
-  prepare(secret: { readonly key: string; readonly make: () => string } | null): Promise<void>;
+  /** Makes the stack if it is not there, and the secrets of its configuration that are not there or are to be renewed. */
+  prepare(secrets: readonly StackSecret[]): Promise<void>;
 }

@@ -218,7 +218,7 @@ export function createPulumiEngine(options: EngineOptions): Engine {
       await rm(files.stackFile, { force: true });
     },
 
-    async prepare(secret) {
+    async prepare(secrets) {
       try {
         await open();
       } catch (error) {
@@ -226,9 +226,16 @@ export function createPulumiEngine(options: EngineOptions): Engine {
         if (kind !== "stack-not-found") throw described;
         await command(["stack", "init", "--secrets-provider", "passphrase"], "up");
       }
-      if (secret === null || (await configured(files.stackFile, secret.key))) return;
-      // By standard input: arguments of a process can be read by everybody on the machine.
-      await command(["config", "set", secret.key, "--secret"], "up", secret.make());
+      for (const { key, renewal, make } of secrets) {
+        const settings = await stackSettings(files.stackFile);
+        const renewAt = renewal === undefined ? undefined : settings[renewal.key];
+        const due = renewal !== undefined && !(typeof renewAt === "string" && renewal.today < renewAt);
+        if (key in settings && !due) continue;
+        const made = await make();
+        // By standard input: arguments of a process can be read by everybody on the machine.
+        await command(["config", "set", key, "--secret"], "up", made.value);
+        if (renewal && made.renewAt) await command(["config", "set", renewal.key, made.renewAt], "up");
+      }
     },
   };
 }
@@ -267,11 +274,12 @@ async function readLock(file: string): Promise<EngineLock | null> {
   }
 }
 
-async function configured(stackFile: string, key: string): Promise<boolean> {
+/** The stack's configuration: texts in the clear, secrets as objects. Empty where there is none. */
+async function stackSettings(stackFile: string): Promise<Readonly<Record<string, unknown>>> {
   const text = await readFile(stackFile, "utf8").catch(() => "");
   const settings: unknown = text === "" ? null : parse(text);
-  if (typeof settings !== "object" || settings === null || !("config" in settings)) return false;
-  return typeof settings.config === "object" && settings.config !== null && key in settings.config;
+  if (typeof settings !== "object" || settings === null || !("config" in settings)) return {};
+  return typeof settings.config === "object" && settings.config !== null ? { ...settings.config } : {};
 }
 
 function unreadable(stack: string, cause: unknown): InfraError {

@@ -1,13 +1,13 @@
 /** `infra preview`: what `up` would change. Changes nothing on the target; a first one makes the project and an empty stack here. */
 
 import type { PulumiFn } from "@pulumi/pulumi/automation/index.js";
-import { POSTGRES_PASSWORD } from "../../../infra/program.ts";
 import { resourcesOf } from "../engine/checkpoint.ts";
 import type { Diff, PreviewResult } from "../schemas.ts";
-import { ensurePassphrase, generateSecret } from "../state/passphrase.ts";
+import { ensurePassphrase } from "../state/passphrase.ts";
 import { unknownData } from "./data.ts";
 import { preflight } from "./preflight.ts";
 import type { Run } from "./services.ts";
+import { stackSecrets } from "./secrets.ts";
 import { openSession } from "./session.ts";
 
 /** Data that stand there unrecorded are shown as taken over. Errors as `openSession`'s and `preflight`'s. */
@@ -19,7 +19,7 @@ export async function preview(run: Run): Promise<PreviewResult> {
   const adopt = new Set(unknownData(await driver.existingData(run.signal), state).map(({ name }) => name));
   // The engine compares with a stack, so there has to be one; it is empty until the first `up`.
   await ensurePassphrase(files, project.plan.stack);
-  await engine.prepare(project.plan.postgres ? { key: POSTGRES_PASSWORD, make: generateSecret } : null);
+  await engine.prepare(stackSecrets(project.plan, run.services.now()));
   const program: PulumiFn = await run.services.createProgram(project, { adopt });
   session.phase("preview", "Comparing with what is deployed");
   const diff: Diff = await engine.preview({ ...session.engineRun(), program });

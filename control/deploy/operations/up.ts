@@ -1,12 +1,10 @@
 /** `infra up`: brings the target to what the configuration says, after everything that speaks against it was looked at. */
 
-import { POSTGRES_PASSWORD } from "../../../infra/program.ts";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { needsTerminal, UsageError } from "../../output/failure.ts";
 import type { ObservedNode } from "../driver.ts";
 import { type ExportedState, outputsOf, resourcesOf } from "../engine/checkpoint.ts";
 import { type Diff, stackOutputs, type UpResult } from "../schemas.ts";
-import { generateSecret } from "../state/passphrase.ts";
 import { shownBackend } from "./backend.ts";
 import { dataToAdopt } from "./data.ts";
 import { nodeOf, refuseDataLoss, refuseManyStops, targetsOf } from "./guards.ts";
@@ -15,6 +13,7 @@ import { settleInterrupted } from "./pending.ts";
 import { preflight } from "./preflight.ts";
 import { deployedNodes, readRecord, writeRecord } from "./record.ts";
 import type { ReadProject, Run } from "./services.ts";
+import { stackSecrets } from "./secrets.ts";
 import { alone, openSession, type Session } from "./session.ts";
 
 /** Milliseconds that nodes get to become healthy once the engine is done, and between two looks. */
@@ -47,7 +46,7 @@ export async function up(run: Run, options: UpOptions): Promise<UpResult | null>
     const state = await session.state();
     const adopt = await dataToAdopt(session, state, options.adopt);
     const { engine } = session;
-    await engine.prepare(project.plan.postgres ? { key: POSTGRES_PASSWORD, make: generateSecret } : null);
+    await engine.prepare(stackSecrets(project.plan, run.services.now()));
     const program = await run.services.createProgram(project, { adopt });
 
     session.phase("preview", "Comparing with what is deployed");

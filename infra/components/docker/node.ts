@@ -5,7 +5,8 @@ import { ComponentResource, type Output, type Resource, secret } from "@pulumi/p
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { stackNames } from "../../plan/names.ts";
 import { renderNodeEnv } from "../../plan/node-env.ts";
-import { CONTAINER, type DockerNodePlan, type DockerPlan } from "../../plan/types.ts";
+import { CONTAINER, type DockerNodePlan, type DockerPlan, POSTGRES } from "../../plan/types.ts";
+import type { DatabaseAccess } from "../../postgres/configuration.ts";
 import {
   environmentArgs,
   hardeningArgs,
@@ -31,8 +32,8 @@ export interface NodeInput {
   readonly host: DockerHost;
   /** Values of the variables that the node's `.env` gets. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Connection string of the stack's own PostgreSQL; null where the node does not use it. */
-  readonly database: Output<string> | null;
+  /** The stack's own PostgreSQL; null where the node does not use it. */
+  readonly database: Output<DatabaseAccess> | null;
   readonly sharedVolume: Output<string> | null;
   readonly adopt: ReadonlySet<string>;
   readonly dependsOn: readonly Resource[];
@@ -66,7 +67,13 @@ export class DockerNode extends ComponentResource {
       node: node.name,
       image: this.image,
       directory: CONTAINER.configuration,
-      files: [...node.files, { path: `${CONTAINER.configuration}/.env`, content: environmentFile(input) }],
+      files: [
+        ...node.files,
+        { path: `${CONTAINER.configuration}/.env`, content: environmentFile(input) },
+        ...(input.database === null
+          ? []
+          : [{ path: POSTGRES.certificate, content: input.database.apply(({ certificate }) => certificate) }]),
+      ],
       parent: this,
     });
     this.container = new Container(
@@ -133,5 +140,5 @@ function imageOf(node: DockerNodePlan): string {
 /** Secret as a whole, and never empty. */
 function environmentFile({ node, variables, database }: NodeInput): Output<string> {
   if (database === null) return secret(renderNodeEnv(node, variables, null));
-  return secret(database.apply((url) => renderNodeEnv(node, variables, url)));
+  return secret(database.apply(({ url }) => renderNodeEnv(node, variables, url)));
 }

@@ -3,13 +3,14 @@
 import { Container, RemoteImage } from "@pulumi/docker";
 import { ComponentResource, type Output, type Resource } from "@pulumi/pulumi";
 import { stackNames } from "../../plan/names.ts";
-import { type DockerPlan, POSTGRES, type PostgresPlan } from "../../plan/types.ts";
+import { type DockerPlan, POSTGRES, type PostgresPlan, type PostgresSecrets } from "../../plan/types.ts";
 import {
-  POSTGRES_PASSWORD_FILE,
+  POSTGRES_SECRET_FILES,
   postgresCommand,
   postgresEnvironment,
   postgresFiles,
   postgresProbe,
+  postgresSecretFiles,
 } from "../../postgres/configuration.ts";
 import { environmentArgs, hardeningArgs, lifetimeArgs, logArgs, NEVER_UPDATED } from "./container.ts";
 import { filesFor } from "./files.ts";
@@ -31,7 +32,7 @@ export interface PostgresInput {
   readonly plan: DockerPlan;
   readonly postgres: PostgresPlan;
   readonly host: DockerHost;
-  readonly password: Output<string>;
+  readonly secrets: Output<PostgresSecrets>;
   readonly adopt: ReadonlySet<string>;
   readonly parent: Resource | undefined;
 }
@@ -63,8 +64,11 @@ export class DockerPostgres extends ComponentResource {
       image: image.imageId,
       directory: POSTGRES.configuration,
       files: [
-        ...postgresFiles().map((file) => ({ path: `${POSTGRES.configuration}/${file.name}`, content: file.content })),
-        { path: `${POSTGRES.configuration}/${POSTGRES_PASSWORD_FILE}`, content: input.password },
+        ...postgresFiles().map(({ name: file, content }) => ({ path: `${POSTGRES.configuration}/${file}`, content })),
+        ...POSTGRES_SECRET_FILES.map((file) => ({
+          path: `${POSTGRES.configuration}/${file}`,
+          content: input.secrets.apply((secrets) => postgresSecretFiles(secrets)[file]),
+        })),
       ],
       parent: this,
     });

@@ -6,7 +6,7 @@
 import { createHash, scryptSync } from "node:crypto";
 import { posix } from "node:path";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
-import { CONTAINER, type PlannedFile } from "../../plan/types.ts";
+import { CONTAINER, type PlannedFile, POSTGRES } from "../../plan/types.ts";
 
 /** Below the 1 MiB of an object, with room for its keys and labels, in bytes. */
 const LARGEST_MAP = 960 * 1024;
@@ -15,6 +15,8 @@ const LONGEST_KEY = 253;
 
 /** Key of `.env` in the Secret. */
 export const ENV_KEY = "env";
+/** Key of the database's certificate there, and its name below CONTAINER.configuration. */
+export const CERTIFICATE_KEY = posix.basename(POSTGRES.certificate);
 /** Read by its owner and its group, as `runtime/config/secrets-file.ts` asks of a file of root. */
 export const FILE_MODE = 0o440;
 

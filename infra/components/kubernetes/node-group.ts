@@ -4,17 +4,17 @@ import { StatefulSet } from "@pulumi/kubernetes/apps/v1/index.js";
 import { ConfigMap, Secret, Service } from "@pulumi/kubernetes/core/v1/index.js";
 import { PodDisruptionBudget } from "@pulumi/kubernetes/policy/v1/index.js";
 import {
+  all,
   ComponentResource,
   type CustomResourceOptions,
   type Output,
-  output,
   type Resource,
   secret,
   unsecret,
 } from "@pulumi/pulumi";
 import { CONTAINER, type ImageIdentity, type KubernetesNodePlan, type KubernetesPlan } from "../../plan/types.ts";
 import { CLAIM_RETENTION, claimTemplate } from "./claims.ts";
-import { ENV_KEY, packFiles, secretsMark } from "./files.ts";
+import { CERTIFICATE_KEY, ENV_KEY, packFiles, secretsMark } from "./files.ts";
 import { objectLabels, peersName, plannedClaims, selectorLabels, workloadName } from "./names.ts";
 import { nodePod } from "./node-pod.ts";
 
@@ -34,6 +34,8 @@ export interface NodeGroupInput {
   readonly image: ImageIdentity;
   /** Text of its `.env`. */
   readonly env: Output<string>;
+  /** Of the stack's own PostgreSQL; null where there is none. */
+  readonly certificate: Output<string> | null;
   readonly pullSecret: string | null;
   /** What must stand before a pod starts: claims, service account, network policies. */
   readonly before: readonly Resource[];
@@ -65,7 +67,14 @@ export class NodeGroup extends ComponentResource {
     });
     const env = new Secret(
       `${name}-env`,
-      { metadata: meta(`${name}-env`), type: "Opaque", data: { [ENV_KEY]: secret(input.env).apply(base64) } },
+      {
+        metadata: meta(`${name}-env`),
+        type: "Opaque",
+        data: {
+          [ENV_KEY]: secret(input.env).apply(base64),
+          ...(input.certificate === null ? {} : { [CERTIFICATE_KEY]: secret(input.certificate).apply(base64) }),
+        },
+      },
       inside,
     );
 
@@ -115,7 +124,12 @@ export class NodeGroup extends ComponentResource {
             configMaps,
             configurationHash: hash,
             secretName: `${name}-env`,
-            secretsMark: unsecret(output(input.env).apply((text) => secretsMark(text, plan.stack, node.name))),
+            secretsMark: unsecret(
+              all([input.env, input.certificate]).apply(([text, certificate]) =>
+                secretsMark(`${text}${certificate ?? ""}`, plan.stack, node.name),
+              ),
+            ),
+            hasCertificate: input.certificate !== null,
             pullSecret: input.pullSecret,
           }),
           volumeClaimTemplates: templatesOf(plan, node),

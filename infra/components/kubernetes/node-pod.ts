@@ -3,7 +3,7 @@
 import type { types } from "@pulumi/kubernetes";
 import type { Input } from "@pulumi/pulumi";
 import { CONTAINER, type ImageIdentity, type KubernetesNodePlan, type KubernetesPlan } from "../../plan/types.ts";
-import { ENV_KEY, FILE_MODE, type Item } from "./files.ts";
+import { CERTIFICATE_KEY, ENV_KEY, FILE_MODE, type Item } from "./files.ts";
 import {
   CONFIGURATION_ANNOTATION,
   IMAGE_ANNOTATION,
@@ -29,6 +29,8 @@ export interface NodePodInput {
   readonly configurationHash: string;
   readonly secretName: string;
   readonly secretsMark: Input<string>;
+  /** Whether the Secret has the certificate of the stack's own PostgreSQL. */
+  readonly hasCertificate: boolean;
   readonly pullSecret: string | null;
 }
 
@@ -122,7 +124,15 @@ function nodeVolumes(input: NodePodInput): types.input.core.v1.Volume[] {
           ...input.configMaps.map(({ name, items }) => ({
             configMap: { name, items: items.map((item) => ({ ...item })) },
           })),
-          { secret: { name: input.secretName, items: [{ key: ENV_KEY, path: ".env" }] } },
+          {
+            secret: {
+              name: input.secretName,
+              items: [
+                { key: ENV_KEY, path: ".env" },
+                ...(input.hasCertificate ? [{ key: CERTIFICATE_KEY, path: CERTIFICATE_KEY }] : []),
+              ],
+            },
+          },
         ],
       },
     },

@@ -12,13 +12,14 @@ import {
   secret,
   unsecret,
 } from "@pulumi/pulumi";
-import { type KubernetesPlan, POSTGRES, type PostgresPlan } from "../../plan/types.ts";
+import { type KubernetesPlan, POSTGRES, type PostgresPlan, type PostgresSecrets } from "../../plan/types.ts";
 import {
-  POSTGRES_PASSWORD_FILE,
+  POSTGRES_SECRET_FILES,
   postgresCommand,
   postgresEnvironment,
   postgresFiles,
   postgresProbe,
+  postgresSecretFiles,
 } from "../../postgres/configuration.ts";
 import { CLAIM_RETENTION, claimTemplate } from "./claims.ts";
 import { FILE_MODE, secretsMark } from "./files.ts";
@@ -45,7 +46,7 @@ const STOP_TIMEOUT_S = 120;
 export interface PostgresInput {
   readonly plan: KubernetesPlan;
   readonly postgres: PostgresPlan;
-  readonly password: Output<string>;
+  readonly secrets: Output<PostgresSecrets>;
   readonly pullSecret: string | null;
   readonly before: readonly Resource[];
 }
@@ -72,9 +73,12 @@ export class Postgres extends ComponentResource {
       {
         metadata: meta(`${name}-password`),
         type: "Opaque",
-        data: {
-          [POSTGRES_PASSWORD_FILE]: secret(input.password).apply((text) => Buffer.from(`${text}\n`).toString("base64")),
-        },
+        data: Object.fromEntries(
+          POSTGRES_SECRET_FILES.map((file) => [
+            file,
+            secret(input.secrets).apply((made) => Buffer.from(postgresSecretFiles(made)[file]).toString("base64")),
+          ]),
+        ),
       },
       inside,
     );
@@ -112,7 +116,7 @@ export class Postgres extends ComponentResource {
           template: podOf(input, {
             [CONFIGURATION_ANNOTATION]: createHash("sha256").update(JSON.stringify(data)).digest("hex").slice(0, 32),
             [SECRETS_ANNOTATION]: unsecret(
-              input.password.apply((text) => secretsMark(text, plan.stack, POSTGRES_NODE)),
+              input.secrets.apply(({ password: text, tls }) => secretsMark(`${text}${tls}`, plan.stack, POSTGRES_NODE)),
             ),
           }),
           volumeClaimTemplates: plannedClaims(plan)
@@ -154,7 +158,7 @@ function podOf(
               {
                 secret: {
                   name: `${name}-password`,
-                  items: [{ key: POSTGRES_PASSWORD_FILE, path: POSTGRES_PASSWORD_FILE }],
+                  items: POSTGRES_SECRET_FILES.map((file) => ({ key: file, path: file })),
                 },
               },
             ],

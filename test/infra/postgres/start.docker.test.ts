@@ -5,15 +5,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { generatePostgresTls } from "../../../control/deploy/state/postgres-tls.ts";
 import {
-  POSTGRES_PASSWORD_FILE,
+  databaseAccess,
   postgresCommand,
   postgresEnvironment,
   postgresFiles,
   postgresProbe,
+  postgresSecretFiles,
 } from "../../../infra/postgres/configuration.ts";
+import { POSTGRES } from "../../../infra/plan/types.ts";
+import { migrate } from "../../../runtime/app/migrate.ts";
+import { openPostgres } from "../../../runtime/plugins/memory/postgres/index.ts";
 import { ensureTestImages, IMAGES_TIMEOUT_MS } from "../../support/docker/images.ts";
 import { docker, uniqueName } from "../../support/docker-lane.ts";
+import { MIGRATIONS, silent } from "../../support/databases.ts";
 
 const DATA = "/var/lib/postgresql/data";
 const AWKWARD = `it's "a" \\ $password; -- \`x\` $$`;
@@ -21,10 +27,12 @@ const AWKWARD = `it's "a" \\ $password; -- \`x\` $$`;
 let image = "";
 let name = "";
 let context = "";
+let tls = "";
 let containers: string[] = [];
 
 beforeAll(async () => {
   image = (await ensureTestImages()).postgres;
+  tls = (await generatePostgresTls(new Date())).pem;
 }, IMAGES_TIMEOUT_MS);
 
 beforeEach(async () => {
@@ -47,7 +55,8 @@ async function start(password: string): Promise<string> {
   containers.push(lender, id);
   const environment = Object.entries(postgresEnvironment()).flatMap(([key, value]) => ["--env", `${key}=${value}`]);
   await docker("create", "--name", lender, "--volume", "/etc/cairn-postgres", image);
-  const files = [...postgresFiles(), { name: POSTGRES_PASSWORD_FILE, content: password }];
+  const secret = Object.entries(postgresSecretFiles({ password, tls })).map(([name, content]) => ({ name, content }));
+  const files = [...postgresFiles(), ...secret];
   for (const file of files) await writeFile(join(context, file.name), file.content, { mode: 0o440 });
   // As root's, whoever runs the tests.
   const tar = await execa("tar", ["-c", "--owner=0", "--group=0", "-C", context, "."], { encoding: "buffer" });
@@ -101,23 +110,143 @@ async function inData(...command: readonly string[]): Promise<string> {
   );
 }
 
-test("fresh data get the role, the database and the password; extensions can be made; nothing secret is logged", async () => {
+/** What a role may do, and what is whose in its database. */
+const RIGHTS = `select rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls,
+  (select count(*) from pg_auth_members where member = r.oid),
+  (select datdba::regrole from pg_database where datname = current_database()),
+  (select string_agg(extname || ':' || extowner::regrole, ',' order by extname) from pg_extension)
+  from pg_roles r where rolname = current_user`;
+const LEAST = "f|f|f|f|f|0|cairn|pg_trgm:postgres,plpgsql:postgres,vector:postgres";
+
+test("fresh data get a role that owns its database and no more, both extensions, and the password; nothing secret is logged", async () => {
   const id = await start(AWKWARD);
   await ready(id);
-  expect(await query(id, AWKWARD, "CREATE EXTENSION vector; SELECT current_user")).toEqual({
+  expect(await query(id, AWKWARD, RIGHTS)).toEqual({ ok: true, text: LEAST });
+  expect(await query(id, AWKWARD, "create extension if not exists vector; create schema pgboss")).toMatchObject({
     ok: true,
-    text: "CREATE EXTENSION\ncairn",
   });
+  for (const attack of [
+    "copy (select 1) to program 'id'",
+    "select pg_read_file('/etc/passwd')",
+    "set session_replication_role = replica",
+    "alter role cairn superuser",
+    "create role another superuser",
+    "set role postgres",
+  ]) {
+    expect(await query(id, AWKWARD, attack)).toMatchObject({ ok: false, text: expect.stringContaining("permission") });
+  }
   expect((await query(id, "another", "SELECT 1")).text).toContain("password authentication failed");
   const logs = await execa("docker", ["logs", id], { all: true });
   expect(logs.all).not.toContain("$password");
   expect(await docker("inspect", id)).not.toContain("$password");
 });
 
+test("the network lets in the role over TLS alone, and the local socket the superuser alone", async () => {
+  const id = await start("mine");
+  await ready(id);
+  const psql = async (...args: readonly string[]) => {
+    const result = await execa("docker", ["exec", "--env", "PGPASSWORD=mine", id, "psql", "-Atc", "select 1", ...args], {
+      reject: false,
+    });
+    return result.failed ? result.stderr : result.stdout;
+  };
+  expect(await psql("host=127.0.0.1 user=cairn dbname=cairn sslmode=require")).toBe("1");
+  expect(await psql("host=127.0.0.1 user=cairn dbname=cairn sslmode=disable")).toContain("no encryption");
+  expect(await psql("host=127.0.0.1 user=postgres dbname=cairn sslmode=require")).toContain("no pg_hba.conf entry");
+  expect(await psql("host=127.0.0.1 user=cairn dbname=postgres sslmode=require")).toContain("no pg_hba.conf entry");
+  expect(await psql("user=cairn dbname=cairn")).toContain("no pg_hba.conf entry");
+  expect(await psql("user=postgres dbname=cairn")).toBe("1");
+});
+
+test("a node connects with the string that it is given, and refuses another certificate", async () => {
+  const id = await start(AWKWARD);
+  await ready(id);
+  const address = await docker("inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", id);
+  const connect = async (pem: string) => {
+    const { url, certificate } = databaseAccess(address, POSTGRES.port, { password: AWKWARD, tls: pem });
+    const file = join(context, "pinned.pem");
+    await writeFile(file, certificate);
+    const connectionString = url.replace(encodeURIComponent(POSTGRES.certificate), encodeURIComponent(file));
+    const database = await openPostgres({ connectionString, pool: 2, logger: silent });
+    try {
+      const { rows } = await database.query<{ ssl: boolean }>("select ssl from pg_stat_ssl where pid = pg_backend_pid()");
+      await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+      return rows;
+    } finally {
+      await database.close();
+    }
+  };
+  expect(await connect(tls)).toEqual([{ ssl: true }]);
+  await expect(connect((await generatePostgresTls(new Date())).pem)).rejects.toMatchObject({
+    cause: expect.objectContaining({ code: "DEPTH_ZERO_SELF_SIGNED_CERT" }),
+  });
+});
+
+test("data of a version whose role was the superuser keep their rows, and the role loses what it must not have", async () => {
+  await inData(
+    "sh",
+    "-ec",
+    `printf 'mine' > /tmp/password
+     initdb -D ${DATA} -U cairn --pwfile=/tmp/password --auth-local=trust --auth-host=scram-sha-256 >&2
+     pg_ctl -D ${DATA} -w -o '-k /tmp' start >&2
+     createdb -h /tmp -U cairn cairn
+     psql -h /tmp -U cairn -d cairn -v ON_ERROR_STOP=1 <<'SQL'
+       create extension vector; create extension pg_trgm;
+       create schema pgboss;
+       create type pgboss.state as enum ('new', 'done');
+       create domain positive as int check (value > 0);
+       create table kept (id int primary key generated always as identity, answer positive, state pgboss.state, v vector(2));
+       create table parted (n int) partition by list (n); create table parted_1 partition of parted for values in (1);
+       create sequence free; create view seen as select answer from kept; create materialized view stored as select 1 as one;
+       create function act() returns trigger language plpgsql as 'begin return new; end';
+       create trigger acts before insert on kept for each row execute function act();
+       insert into kept (answer, state, v) values (42, 'new', '[1,2]');
+       create role other; grant pg_execute_server_program to cairn;
+SQL
+     pg_ctl -D ${DATA} -w stop >&2`,
+  );
+  const id = await start("mine");
+  await ready(id);
+  expect(await query(id, "mine", RIGHTS)).toEqual({ ok: true, text: LEAST });
+  // Everything that the role made is its own still: it may change and drop it.
+  const changes = await query(
+    id,
+    "mine",
+    `select answer, state, v from kept;
+     alter table kept add column more int; alter type pgboss.state add value 'failed'; create table pgboss.job (id int);
+     drop view seen; drop materialized view stored; drop sequence free; drop table parted; drop table kept; drop domain positive;
+     drop function act(); drop schema pgboss cascade`,
+  );
+  expect(changes).toMatchObject({ ok: true, text: expect.stringContaining("42|new|[1,2]") });
+  await docker("restart", id);
+  await ready(id);
+  expect(await query(id, "mine", RIGHTS)).toEqual({ ok: true, text: LEAST });
+});
+
+test("functions that the role leaves in its database do not run as the superuser at the next start", async () => {
+  const id = await start("mine");
+  await ready(id);
+  const trap = await query(
+    id,
+    "mine",
+    `create function public.format(text, name) returns text language plpgsql as $$
+       begin execute 'alter role cairn superuser'; return pg_catalog.format($1, $2::text); end $$;
+     alter database cairn set search_path = public, pg_catalog;
+     create schema caught`,
+  );
+  expect(trap.ok).toBe(true);
+  await docker("restart", id);
+  await ready(id);
+  expect(await query(id, "mine", "select rolsuper from pg_roles where rolname = current_user")).toEqual({
+    ok: true,
+    text: "f",
+  });
+});
+
 test("data outlive a kill, another container takes them up, and its password is the one that counts", async () => {
   const first = await start("first");
   await ready(first);
-  expect((await query(first, "first", "CREATE TABLE kept AS SELECT 42 AS answer; CHECKPOINT")).ok).toBe(true);
+  expect((await query(first, "first", "CREATE TABLE kept AS SELECT 42 AS answer")).ok).toBe(true);
   await docker("kill", "--signal", "KILL", first);
   await docker("start", first);
   await ready(first);
@@ -137,7 +266,7 @@ test("a cluster that another image's own entrypoint made is taken over, without 
     await query(id, "mine", "SELECT current_database(), rolsuper FROM pg_roles WHERE rolname = current_user"),
   ).toEqual({
     ok: true,
-    text: "cairn|t",
+    text: "cairn|f",
   });
 });
 

@@ -2,6 +2,7 @@
 
 import { parse } from "dotenv";
 import { expect, test } from "vitest";
+import { TLS_PEM } from "../../support/postgres-tls.ts";
 import type { DockerPlan } from "../../../infra/plan/types.ts";
 import { type Declaration, declare, dockerPlan, find, nodePlan, SECRET_WORDS } from "../../support/docker-target.ts";
 
@@ -63,6 +64,12 @@ test("a node's .env has its variables and the address of the stack's own databas
   expect(decodeURIComponent(new URL(own["SERVICE_PG_URL"] ?? "").password)).toBe(SECRET_WORDS.password);
   const remote = parse(String(upload(declaration, "fleet-beta", "/etc/cairn/.env")["content"]));
   expect(remote["SERVICE_PG_URL"]).toContain("@10.0.0.5:15432/cairn");
+  // The server has the key, a node what it is to show, and no more.
+  expect(upload(declaration, "fleet-postgres", "/etc/cairn-postgres/server.pem")["content"]).toBe(TLS_PEM);
+  expect(upload(declaration, "fleet-beta", "/etc/cairn/postgres.pem")["content"]).toBe(
+    TLS_PEM.slice(TLS_PEM.indexOf("\n-----BEGIN CERT") + 1),
+  );
+  expect(new URL(remote["SERVICE_PG_URL"] ?? "").searchParams.get("sslrootcert")).toBe("/etc/cairn/postgres.pem");
 });
 
 test("without a database of the stack, what stands in a node's .env is as secret", async () => {

@@ -6,8 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "dotenv";
 import { expect, test } from "vitest";
-import { accessRules } from "../../../infra/components/proxmox/postgres.ts";
+import { databaseFiles } from "../../../infra/components/proxmox/postgres.ts";
 import type { ProxmoxPlan } from "../../../infra/plan/types.ts";
+import { TLS_PEM } from "../../support/postgres-tls.ts";
 import { type Declaration, declare, nodePlan, proxmoxPlan, WORDS } from "../../support/proxmox/mocks.ts";
 
 function everything(): ProxmoxPlan {
@@ -132,6 +133,11 @@ test("a node gets its variables and the database's address in .env, and the imag
     WORDS.password,
   ]);
   expect(files(declaration, "fleet-postgres-container").get("password")).toBe(`${WORDS.password}\n`);
+  // The server has the key, the node what it is to show, and no more.
+  expect(files(declaration, "fleet-postgres-container").get("server.pem")).toBe(TLS_PEM);
+  expect(url.searchParams.get("sslmode")).toBe("verify-ca");
+  expect(url.searchParams.get("sslrootcert")).toBe("/etc/cairn/postgres.pem");
+  expect(files(declaration, "fleet-alpha-container").get("postgres.pem")).toBe(TLS_PEM.slice(TLS_PEM.indexOf("\n-----BEGIN CERT") + 1));
   const config = JSON.parse(
     Buffer.from(String(named(declaration, "fleet-beta-image").inputs["stdin"]), "base64").toString(),
   );
@@ -158,17 +164,17 @@ test("a changed secret changes the node's own input and no other", async () => {
 
 test("the database takes its nodes alone: by address, by network where DHCP gives it, all where it is published", () => {
   const rules = (plan: ProxmoxPlan) =>
-    accessRules(plan)
+    (databaseFiles(plan, { password: "p", tls: TLS_PEM }).find(({ path }) => path.endsWith("/pg_hba.conf"))?.content ?? "")
       .split("\n")
-      .filter((line) => line.startsWith("host cairn"));
+      .filter((line) => !/^#|^$|^local all postgres peer$| (?:127\.0\.0\.1\/32|::1\/128) /.test(line));
   const plan = everything();
   expect(rules(plan)).toEqual([
-    "host cairn cairn 192.168.1.41/32 scram-sha-256",
-    "host cairn cairn samenet scram-sha-256",
+    "hostssl cairn cairn 192.168.1.41/32 scram-sha-256",
+    "hostssl cairn cairn samenet scram-sha-256",
   ]);
-  expect(rules({ ...plan, nodes: [nodePlan("alpha")] })).toEqual(["host cairn cairn 192.168.1.41/32 scram-sha-256"]);
+  expect(rules({ ...plan, nodes: [nodePlan("alpha")] })).toEqual(["hostssl cairn cairn 192.168.1.41/32 scram-sha-256"]);
   const published = { image: "x", publish: { address: "0.0.0.0", port: 5432 } };
-  expect(rules({ ...plan, postgres: published })).toEqual(["host cairn cairn all scram-sha-256"]);
+  expect(rules({ ...plan, postgres: published })).toEqual(["hostssl cairn cairn all scram-sha-256"]);
 });
 
 test.each([

@@ -6,6 +6,7 @@ import { argv, stdout } from "node:process";
 import { pathToFileURL } from "node:url";
 import * as pulumi from "@pulumi/pulumi";
 import { createProgram, readProject } from "../../../infra/index.ts";
+import { TLS_PEM } from "../postgres-tls.ts";
 
 interface Registered {
   readonly type: string;
@@ -15,7 +16,7 @@ interface Registered {
 
 const [, , kind, dir = ""] = argv;
 const registered: Registered[] = [];
-pulumi.runtime.setAllConfig({ "cairn:postgresPassword": "password-of-the-database" });
+pulumi.runtime.setAllConfig({ "cairn:postgresPassword": "password-of-the-database", "cairn:postgresTls": TLS_PEM });
 await pulumi.runtime.setMocks(
   {
     newResource: ({ type, name, inputs }) => {

@@ -12,6 +12,7 @@ import type { TargetDriver } from "../../../control/deploy/driver.ts";
 import { createKubernetesDriver } from "../../../control/deploy/drivers/kubernetes/driver.ts";
 import { PACE, type Pace } from "../../../control/deploy/drivers/kubernetes/settle.ts";
 import type { KubernetesPlan } from "../../../infra/plan/types.ts";
+import { generatePostgresTls } from "../../../control/deploy/state/postgres-tls.ts";
 import { target } from "../../../infra/targets/kubernetes.ts";
 import type { LiveCluster } from "./live-cluster.ts";
 import { kubernetesPlan, nodePlan, secretValues } from "./plans.ts";
@@ -48,6 +49,7 @@ export interface LiveStack {
 export async function makeLiveStack(cluster: LiveCluster, program: string, signal: AbortSignal): Promise<LiveStack> {
   const namespace = `cairn-test-${randomBytes(4).toString("hex")}`;
   const password = randomBytes(12).toString("hex");
+  const { pem: tls } = await generatePostgresTls(new Date());
   const directory = await mkdtemp(join(tmpdir(), "cairn-live-"));
   const configured = (configuration: string) => planOf(cluster, namespace, configuration);
   const stack = await LocalWorkspace.createStack(
@@ -55,7 +57,7 @@ export async function makeLiveStack(cluster: LiveCluster, program: string, signa
       stackName: "live",
       projectName: "cairn",
       program: async () =>
-        target({ plan: live.plan, secrets: secretValues(), postgresPassword: secret(password), adopt: new Set() }),
+        target({ plan: live.plan, secrets: secretValues(), postgresSecrets: secret({ password, tls }), adopt: new Set() }),
     },
     {
       workDir: directory,

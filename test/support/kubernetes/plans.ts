@@ -3,6 +3,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesNodePlan, KubernetesPlan, SecretValues, StackOutputs } from "../../../infra/plan/types.ts";
 import { target } from "../../../infra/targets/kubernetes.ts";
+import { TLS_PEM, TLS_WORDS } from "../postgres-tls.ts";
 
 export const DIGEST = `registry.example.org/team/cairn@sha256:${"a".repeat(64)}`;
 
@@ -59,6 +60,7 @@ export function kubernetesPlan(over: Partial<KubernetesPlan> = {}): KubernetesPl
 
 /** Values that no golden file, log or output may show. */
 export const SECRET_VALUES = {
+  tls: TLS_WORDS.key,
   token: "token-Zq8-never-shown",
   password: "database-Kw3-never-shown",
   registry: "registry-Bt5-never-shown",
@@ -181,7 +183,8 @@ export async function declare(
       target({
         plan,
         secrets,
-        postgresPassword: plan.postgres === null ? null : pulumi.secret(SECRET_VALUES.password),
+        postgresSecrets:
+          plan.postgres === null ? null : pulumi.secret({ password: SECRET_VALUES.password, tls: TLS_PEM }),
         adopt: new Set(choice.adopt ?? []),
         parent: root,
       }),

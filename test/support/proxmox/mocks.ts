@@ -7,8 +7,14 @@ import { join } from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import type { ProxmoxNodePlan, ProxmoxPlan, SecretValues, StackOutputs } from "../../../infra/plan/types.ts";
 import { target } from "../../../infra/targets/proxmox.ts";
+import { TLS_PEM, TLS_WORDS } from "../postgres-tls.ts";
 
-export const WORDS = { token: "token 'with' $signs", password: "pass/word?'1", registry: "registry-word" } as const;
+export const WORDS = {
+  token: "token 'with' $signs",
+  password: "pass/word?'1",
+  registry: "registry-word",
+  tls: TLS_WORDS.key,
+} as const;
 export const HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl";
 
 export function nodePlan(name: string, more: Partial<ProxmoxNodePlan> = {}): ProxmoxNodePlan {
@@ -100,7 +106,7 @@ export async function declare(plan: ProxmoxPlan, choice: { readonly reveal?: boo
     const result = target({
       plan: { ...plan, ssh: { ...plan.ssh, identityFile } },
       secrets,
-      postgresPassword: plan.postgres === null ? null : pulumi.secret(WORDS.password),
+      postgresSecrets: plan.postgres === null ? null : pulumi.secret({ password: WORDS.password, tls: TLS_PEM }),
       adopt: new Set(),
       parent,
     });
