@@ -69,6 +69,7 @@ export default class Build extends BaseCommand<BuildResult> {
     const { deployment, reference } = await configuredBuild(findDeployment(flags), flags.push, signal);
     const progress = startProgress(this.terminal);
     const plain = flags.progress === "plain";
+    const warnings: string[] = [];
     try {
       return await buildImage(
         {
@@ -88,11 +89,13 @@ export default class Build extends BaseCommand<BuildResult> {
           signal,
           sourceDateEpoch: sourceDateEpoch(process.env),
           report: plain ? () => undefined : (text) => progress.update(text),
+          warn: (text) => warnings.push(text),
           ...(plain ? { line: (text: string) => void this.note(text) } : {}),
         },
       );
     } finally {
       await progress.end();
+      for (const text of warnings) await this.note(text);
     }
   }
 

@@ -42,6 +42,8 @@ export interface BuildWork {
   readonly report: Report;
   /** Every line of the builder. */
   readonly line?: (text: string) => void;
+  /** What the operator should know and what stops nothing. */
+  readonly warn: (text: string) => void;
   /** Seconds since 1970 that count as the time of the build, for builds that must be alike. */
   readonly sourceDateEpoch?: number | null;
 }
@@ -76,7 +78,8 @@ export async function buildImage(
     report("Putting the context together");
     await mkdir(context);
     const { pluginDirs, skillDirs } = deployment;
-    await assembleContext(context, { source, pluginDirs, skillDirs, timeS: epoch ?? FIXED_TIME_S });
+    const leftOut = await assembleContext(context, { source, pluginDirs, skillDirs, timeS: epoch ?? FIXED_TIME_S });
+    for (const path of leftOut) work.warn(`${path} may hold a secret: it is not in the image.`);
     const { version, revision, url } = source;
     const input = {
       request,

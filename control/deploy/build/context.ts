@@ -26,8 +26,11 @@ const COMPILED = /\.(?:js|json|sql|wasm)$/;
 
 const STEPS = ["strip-packages.js", "install-plugins.js"];
 
-/** Fills the empty directory `target`. INFRA_PLAN_INVALID for a plugin directory that cannot be taken. */
-export async function assembleContext(target: string, input: ContextInput): Promise<void> {
+/**
+ * Fills the empty directory `target`. Gives the paths of plugins and skills that were left out because they may hold a secret.
+ * INFRA_PLAN_INVALID for a plugin directory that cannot be taken.
+ */
+export async function assembleContext(target: string, input: ContextInput): Promise<readonly string[]> {
   const { root, version } = input.source;
   const images = join(root, "templates", "image");
   await copyInto(join(images, "Dockerfile"), join(target, "Dockerfile"));
@@ -43,18 +46,27 @@ export async function assembleContext(target: string, input: ContextInput): Prom
   await writeFile(join(application, "package.json"), `${JSON.stringify({ name, version, license, type }, null, 2)}\n`);
   // Empty ones as well: a step that copies a directory wants it to be there.
   for (const directory of ["plugins", "plugin-manifests", "skills"]) await mkdir(join(target, directory));
-  await copyExtras(target, "plugin_dirs", input.pluginDirs);
-  await copyExtras(target, "skill_dirs", input.skillDirs);
+  const leftOut = [
+    ...(await copyExtras(target, "plugin_dirs", input.pluginDirs)),
+    ...(await copyExtras(target, "skill_dirs", input.skillDirs)),
+  ];
   await settle(target, input.timeS);
+  return leftOut;
 }
 
-async function copyExtras(target: string, kind: ExtraKind, directories: readonly string[]): Promise<void> {
+async function copyExtras(
+  target: string,
+  kind: ExtraKind,
+  directories: readonly string[],
+): Promise<readonly string[]> {
+  const leftOut: string[] = [];
   const folder = kind === "plugin_dirs" ? "plugins" : "skills";
   for (const [index, directory] of directories.entries()) {
     const copied = join(target, folder, String(index));
-    await copyExtra(kind, directory, copied);
+    leftOut.push(...(await copyExtra(kind, directory, copied)));
     if (kind === "plugin_dirs") await copyManifests(copied, join(target, "plugin-manifests", String(index)));
   }
+  return leftOut;
 }
 
 /** What npm reads, apart from the plugin's code: changed code does not fetch its packages again. */

@@ -3,14 +3,18 @@
 import { cp, lstat, readlink, realpath, stat } from "node:fs/promises";
 import { basename, dirname, relative, resolve } from "node:path";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
+import { holdsPrivateKey, isSecretName } from "./secret-files.ts";
 
 export type ExtraKind = "plugin_dirs" | "skill_dirs";
 
-/** Packages are installed in the image, for its platform; the others are where secrets and histories are kept. */
-const LEFT_OUT = /^(?:node_modules|\.git|\.hg|\.svn|\.npmrc|\.env(?:\..+)?|\.DS_Store|.+\.(?:pem|key))$/;
+/** Packages are installed in the image, for its platform; hidden files are settings of tools, histories and secrets. */
+const LEFT_OUT = /^(?:node_modules|\..*)$/;
 
-/** `target` must not exist. INFRA_PLAN_INVALID when it is no directory, or when a link leads out of it. */
-export async function copyExtra(kind: ExtraKind, directory: string, target: string): Promise<void> {
+/**
+ * `target` must not exist. Gives the paths that were left out because they may hold a secret. INFRA_PLAN_INVALID when it is no
+ * directory, or when a link leads out of it.
+ */
+export async function copyExtra(kind: ExtraKind, directory: string, target: string): Promise<readonly string[]> {
   const found = await stat(directory).catch(() => null);
   if (found === null || !found.isDirectory()) {
     throw new InfraError("INFRA_PLAN_INVALID", `${kind} names ${directory}, which is no directory.`, {
@@ -18,6 +22,7 @@ export async function copyExtra(kind: ExtraKind, directory: string, target: stri
     });
   }
   const top = await realpath(directory);
+  const secrets: string[] = [];
   await cp(top, target, {
     recursive: true,
     verbatimSymlinks: true,
@@ -26,9 +31,14 @@ export async function copyExtra(kind: ExtraKind, directory: string, target: stri
       if (LEFT_OUT.test(basename(path))) return false;
       const entry = await lstat(path);
       if (entry.isSymbolicLink()) await checkLink(kind, top, path);
+      else if (!entry.isDirectory() && (isSecretName(basename(path)) || (entry.isFile() && (await holdsPrivateKey(path))))) {
+        secrets.push(path);
+        return false;
+      }
       return entry.isFile() || entry.isDirectory() || entry.isSymbolicLink();
     },
   });
+  return secrets;
 }
 
 /** In the image there is nothing outside: a link there would lead nowhere, or to a file of the system. */

@@ -1,27 +1,10 @@
 /** Which paths hold secrets by convention. Pure; a glob counts when it was evidently written to match one of them. */
 
 import { posix } from "node:path";
+import { SECRET_FILE_NAMES } from "../../contracts/secret-files.ts";
 import { matchesGlob } from "./glob.ts";
 import { HOME, MAX_PATH_CHARS } from "./state.ts";
 
-const SECRET_NAMES = [
-  ".env",
-  ".envrc",
-  "id_rsa",
-  "id_dsa",
-  "id_ecdsa",
-  "id_ed25519",
-  "id_ecdsa_sk",
-  "id_ed25519_sk",
-  ".netrc",
-  "_netrc",
-  ".pgpass",
-  ".my.cnf",
-  ".git-credentials",
-  ".pypirc",
-  ".vault-token",
-  "node.key",
-];
 /** `.env.production` holds secrets, `.env.example` is made to be read. */
 const ENVIRONMENT_FILE =
   /^\.env\.(?!(example|sample|template|dist|defaults?|schema|test|md|ts|d\.ts|[cm]?js|py|go|rs)$)[\w.-]+$/;
@@ -46,8 +29,8 @@ export function isSecretPath(path: string): boolean {
   const normal = posix.normalize(path);
   if (SECRET_PLACES.some((place) => place.test(normal))) return true;
   const name = posix.basename(normal).toLowerCase();
-  if (SECRET_NAMES.includes(name) || ENVIRONMENT_FILE.test(name)) return true;
-  return isTelling(name) && SECRET_NAMES.some((secret) => matchesGlob(name, secret));
+  if (SECRET_FILE_NAMES.includes(name) || ENVIRONMENT_FILE.test(name)) return true;
+  return isTelling(name) && SECRET_FILE_NAMES.some((secret) => matchesGlob(name, secret));
 }
 
 /** `*` matches anything and says nothing; `.e*` and `id_*` were written for something. */

@@ -117,9 +117,39 @@ describe("assembleContext", () => {
       "node_modules/x/index.js": "x",
       "certificates/node.key": "-----BEGIN",
       "certificates/node.pem": "-----BEGIN",
+      "certificates/NODE.KEY": "-----BEGIN",
+      "id_rsa": "-----BEGIN",
+      "deep/id_ed25519": "-----BEGIN",
+      "deep/id_ecdsa.bak": "-----BEGIN",
+      "credentials.json": "{}",
+      "deep/gcloud-credentials.json": "{}",
+      "service-account.json": "{}",
+      "client_secret_1.apps.json": "{}",
+      "secrets.yaml": "x",
+      "_netrc": "x",
+      "store.p12": "x",
+      "vault.kdbx": "x",
+      "terraform.tfstate": "x",
+      "kubeconfig": "x",
+      ".aws/credentials": "[default]",
+      ".ssh/config": "Host x",
+      ".hidden": "x",
+      "deploy": "\n-----BEGIN OPENSSH PRIVATE KEY-----\nx",
+      "account.txt": '{ "type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\\nx" }',
     });
     const files = await filesIn(await assemble({ plugins: [plugin] }));
     expect(files.filter((file) => file.startsWith("plugins/"))).toEqual(["plugins/0/deep/ok.js", "plugins/0/index.js"]);
+  });
+
+  it("keeps what is only called like a secret", async () => {
+    const names = ["id_rsa.pub", "credentials.js", "secrets/index.js", "keys.ts", "key.js", "identity_map.json"];
+    const plugin = await write(await temporaryDirectory(), {
+      ...Object.fromEntries(names.map((name) => [name, "code"])),
+      "check.js": `${"// long\n".repeat(20)}if (text.startsWith("-----BEGIN PRIVATE KEY-----")) refuse();`,
+    });
+    const files = await filesIn(await assemble({ plugins: [plugin] }));
+    const kept = [...names, "check.js"].map((name) => `plugins/0/${name}`).sort();
+    expect(files.filter((file) => file.startsWith("plugins/"))).toEqual(kept);
   });
 
   it.each(["/etc/passwd", "../outside", "deep/../../outside"])("refuses a link to %s", async (link) => {
