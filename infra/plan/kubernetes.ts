@@ -34,6 +34,8 @@ export function planKubernetes(context: TargetContext, problems: Problems): Kube
     serviceAnnotations: kubernetes.annotations,
     imagePullSecret: kubernetes.image_pull_secret ?? null,
     requests: { memoryBytes: kubernetes.requests.memory, cpus: kubernetes.requests.cpus },
+    deniedNetworks: kubernetes.denied_networks,
+    userNamespaces: kubernetes.user_namespaces,
     podLimits: { memoryBytes: kubernetes.limits.memory, cpus: kubernetes.limits.cpus },
   };
 }

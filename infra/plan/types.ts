@@ -186,6 +186,10 @@ export interface KubernetesPlan extends CommonPlan {
   readonly imagePullSecret: string | null;
   readonly requests: { readonly memoryBytes: number; readonly cpus: number };
   readonly podLimits: { readonly memoryBytes: number; readonly cpus: number };
+  /** Networks that nodes may not connect to, beside those that they never may. */
+  readonly deniedNetworks: readonly string[];
+  /** Root of a pod is nobody on its machine. */
+  readonly userNamespaces: boolean;
 }
 
 export type DeploymentPlan = DockerPlan | ProxmoxPlan | KubernetesPlan;

@@ -15,6 +15,17 @@ const DNS = {
   ],
 };
 
+/** Addresses of the link and the metadata services of clouds, which hand out the machine's credentials. DNS is let through. */
+const NEVER = [
+  "169.254.0.0/16",
+  "fe80::/10",
+  // AWS over IPv6, Alibaba, Azure's host, Oracle.
+  "fd00:ec2::254/128",
+  "100.100.100.200/32",
+  "168.63.129.16/32",
+  "192.0.0.192/32",
+];
+
 export function makeNetworkPolicies(plan: KubernetesPlan, options: CustomResourceOptions): NetworkPolicy[] {
   const policies: [string, Spec][] = [
     ["default-deny", { podSelector: { matchLabels: selectorLabels(plan.stack) }, policyTypes: ["Ingress", "Egress"] }],
@@ -36,9 +47,18 @@ function nodes(plan: KubernetesPlan): Spec {
     podSelector: { matchLabels: selectorLabels(plan.stack, "node") },
     policyTypes: ["Ingress", "Egress"],
     ingress: [{ ...from, ports }],
-    // Model providers, chat platforms, whatever tools fetch.
-    egress: [{}],
+    egress: [DNS, { to: [podsOf(plan, "node"), ...(plan.postgres ? [podsOf(plan, "postgres")] : []), ...world(plan)] }],
   };
+}
+
+/** Model providers, chat platforms, whatever tools fetch: everything but what gives power over the machine or the cluster. */
+function world({ deniedNetworks }: KubernetesPlan) {
+  const denied = [...NEVER, ...deniedNetworks];
+  const of = (ipv6: boolean) => [...new Set(denied.filter((network) => network.includes(":") === ipv6))];
+  return [
+    { ipBlock: { cidr: "0.0.0.0/0", except: of(false) } },
+    { ipBlock: { cidr: "::/0", except: of(true) } },
+  ];
 }
 
 function postgres(plan: KubernetesPlan): Spec {

@@ -13,7 +13,7 @@ import {
   selectorLabels,
   sharedClaimName,
 } from "./names.ts";
-import { containerSecurity, podSecurity, QUIET_POD, resources } from "./security.ts";
+import { containerSecurity, podSecurity, QUIET_POD, resources, userNamespace } from "./security.ts";
 
 type PodTemplate = types.input.core.v1.PodTemplateSpec;
 type Probe = types.input.core.v1.Probe;
@@ -47,6 +47,7 @@ export function nodePod(input: NodePodInput): PodTemplate {
     },
     spec: {
       ...QUIET_POD,
+      ...userNamespace(plan.userNamespaces),
       serviceAccountName: plan.stack,
       securityContext: podSecurity(CONTAINER.uid, CONTAINER.gid),
       terminationGracePeriodSeconds: node.stopTimeoutS,

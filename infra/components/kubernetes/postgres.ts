@@ -36,7 +36,7 @@ import {
   workloadName,
 } from "./names.ts";
 import { APPLIED_IS_ENOUGH } from "./node-group.ts";
-import { containerSecurity, podSecurity, QUIET_POD, resources } from "./security.ts";
+import { containerSecurity, podSecurity, QUIET_POD, resources, userNamespace } from "./security.ts";
 
 /** Below the mount: a file system of its own has `lost+found` at its top, and the folder must be the server's own. */
 const DATA = `${POSTGRES.data}/pgdata`;
@@ -143,6 +143,7 @@ function podOf(
     metadata: { labels: objectLabels(plan.stack, "postgres", POSTGRES_NODE), annotations },
     spec: {
       ...QUIET_POD,
+      ...userNamespace(plan.userNamespaces),
       serviceAccountName: plan.stack,
       securityContext: podSecurity(POSTGRES.uid, POSTGRES.gid),
       terminationGracePeriodSeconds: STOP_TIMEOUT_S,

@@ -31,17 +31,28 @@ export function containerSecurity(): ContainerSecurity {
 /** Nothing in a pod of ours talks to the cluster, and services of the namespace are none of its environment. */
 export const QUIET_POD = { automountServiceAccountToken: false, enableServiceLinks: false } as const;
 
-/** Memory and processors, as quantities; a request is never above its limit. */
+/** Where the cluster has user namespaces, root of a pod is nobody on its machine. The field is left out elsewhere. */
+export function userNamespace(wanted: boolean): { readonly hostUsers?: false } {
+  return wanted ? { hostUsers: false } : {};
+}
+
+/** What a pod leaves on its machine's disk outside of claims: /tmp and its logs. */
+const EPHEMERAL = { request: "128Mi", limit: "1Gi" } as const;
+
+/** Memory, processors and disk, as quantities; a request is never above its limit. */
 export function resources(
   requests: { readonly memoryBytes: number; readonly cpus: number },
   limits: { readonly memoryBytes: number; readonly cpus: number },
 ): types.input.core.v1.ResourceRequirements {
   return {
-    requests: quantities({
-      memoryBytes: Math.min(requests.memoryBytes, limits.memoryBytes),
-      cpus: Math.min(requests.cpus, limits.cpus),
-    }),
-    limits: quantities(limits),
+    requests: {
+      ...quantities({
+        memoryBytes: Math.min(requests.memoryBytes, limits.memoryBytes),
+        cpus: Math.min(requests.cpus, limits.cpus),
+      }),
+      "ephemeral-storage": EPHEMERAL.request,
+    },
+    limits: { ...quantities(limits), "ephemeral-storage": EPHEMERAL.limit },
   };
 }
 

@@ -25,6 +25,7 @@ const IMAGE = "an image reference, such as registry.example.org/team/cairn";
 const PUBLISH = "address:port, such as 10.0.0.5:5432 or [fd00::5]:5432";
 const DATA_DIR = "an absolute path of letters, digits, ., _ and -";
 const CIDR = "an address with its prefix, such as 192.168.1.50/24";
+const NETWORK = "a network, such as 10.96.0.0/12 or fd00:10:96::/112";
 const MAC_OR_CIDR = "dhcp, or an address with its prefix, such as 192.168.1.40/24";
 
 const host = () =>
@@ -42,6 +43,7 @@ const userName = () => text("a user name").regex(/^[a-z_][a-z0-9_-]{0,31}$/, { e
 const publishAddress = () => text(PUBLISH).refine((value) => isPublishable(value), { error: PUBLISH });
 /** Stands in command lines of the Proxmox host: no `..`, nothing that a shell would read. */
 const hostPath = () => text(DATA_DIR).regex(/^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]+)+$/, { error: DATA_DIR });
+const network = () => text(NETWORK).refine(isNetwork, { error: NETWORK });
 const fixedAddress = () => text(CIDR).regex(/^[0-9A-Fa-f.:]+\/\d{1,3}$/, { error: CIDR });
 const containerAddress = () => text(MAC_OR_CIDR).regex(/^(?:dhcp|[0-9A-Fa-f.:]+\/\d{1,3})$/, { error: MAC_OR_CIDR });
 /** Names of storages, bridges and the like: they stand in command lines of the target. */
@@ -74,7 +76,7 @@ const proxmox = section({
   port: integer({ min: 1, max: 65_535 }).prefault(22),
   user: userName().default("root"),
   host_key: text("a line of ssh-keyscan, such as `ssh-ed25519 AAAA...`")
-    .regex(/^(?:\S+ )?(?:ssh-|ecdsa-)\S+ [A-Za-z0-9+/=]+/, {
+    .regex(/^(?:[^\s]+ )?(?:ssh-|ecdsa-|sk-)[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}(?: [^\r\n]*)?$/, {
       error: "a line of ssh-keyscan, such as `ssh-ed25519 AAAA...`",
     })
     .describe("The host's public key; any other is refused."),
@@ -115,6 +117,14 @@ const kubernetes = section({
   requests: section({ memory: bytes().prefault("512Mi"), cpus: decimal({ min: 0.01 }).prefault(0.25) }).prefault({}),
   limits: section({ memory: bytes().prefault("1Gi"), cpus: decimal({ min: 0.01 }).prefault(2) }).prefault({}),
   annotations: mapping(text(), text()).prefault({}).describe("Of the service."),
+  denied_networks: list(network())
+    .default([])
+    .describe(
+      "Networks that nodes may not connect to, such as the cluster's services and its API. Addresses of the link and the metadata services of clouds are always among them.",
+    ),
+  user_namespaces: flag()
+    .prefault(false)
+    .describe("Run pods in user namespaces (hostUsers: false): Kubernetes 1.33 or newer, with runtime and volumes that can."),
 });
 
 export const deploymentSection = section({
@@ -157,6 +167,13 @@ export const deploymentSection = section({
   proxmox: proxmox.optional(),
   kubernetes: kubernetes.prefault({}),
 });
+
+/** Not all of the addresses there are: a node that may connect to nothing reaches no model. */
+function isNetwork(value: string): boolean {
+  const [, address = "", digits = ""] = /^([0-9A-Fa-f:.]+)\/(\d{1,3})$/.exec(value) ?? [];
+  const family = isIP(address);
+  return family !== 0 && Number(digits) >= 1 && Number(digits) <= (family === 4 ? 32 : 128);
+}
 
 function isPublishable(value: string): boolean {
   const address = parseListen(value);

@@ -65,7 +65,7 @@ function build({
       ...changes,
     },
     { ...NOTHING, ...deployment },
-    { root, signal: signal ?? new AbortController().signal, report: report ?? (() => undefined) },
+    { root, signal: signal ?? new AbortController().signal, report: report ?? (() => undefined), warn: () => undefined },
   );
 }
 

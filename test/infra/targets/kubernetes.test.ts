@@ -1,5 +1,6 @@
 /** What the Kubernetes target declares, on the mock engine: every manifest, what is protected, what is secret, what is refused. */
 
+import { BlockList } from "node:net";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -142,8 +143,8 @@ describe("a StatefulSet of nodes", () => {
     const node = nodePlan({ limits: { memoryBytes: 256 * 1024 ** 2, cpus: 0.1 } });
     const [container] = (await statefulSet(kubernetesPlan({ nodes: [node] }))).spec.template.spec.containers;
     expect(container?.["resources"]).toEqual({
-      requests: { memory: "256Mi", cpu: "100m" },
-      limits: { memory: "256Mi", cpu: "100m" },
+      requests: { memory: "256Mi", cpu: "100m", "ephemeral-storage": "128Mi" },
+      limits: { memory: "256Mi", cpu: "100m", "ephemeral-storage": "1Gi" },
     });
   });
 });
@@ -276,4 +277,88 @@ describe("quantities", () => {
 
 function byPath(a: { readonly path: string }, b: { readonly path: string }): number {
   return a.path < b.path ? -1 : 1;
+}
+
+describe("what a node may connect to", () => {
+  const denied = ["10.96.0.0/12", "172.18.0.2/32", "fd00:10:96::/112"];
+
+  async function egress(over: Partial<KubernetesPlan>): Promise<(address: string, port: number) => boolean> {
+    const { resources } = await declare(kubernetesPlan(over), secretValues(), { reveal: false });
+    const policy = resources.find(({ type, name }) => type.endsWith(":NetworkPolicy") && name === "cairn-nodes");
+    // The part of a NetworkPolicy that is read here.
+    const { spec } = policy?.inputs as {
+      spec: { egress: { to?: { ipBlock?: { cidr: string; except?: string[] } }[]; ports?: { port: number }[] }[] };
+    };
+    return (address, port) =>
+      spec.egress.some(
+        ({ to, ports }) =>
+          (ports === undefined || ports.some((one) => one.port === port)) &&
+          (to === undefined ||
+            to.some(({ ipBlock }) => {
+              if (ipBlock === undefined) return false;
+              const out = (ipBlock.except ?? []).some((block) => contains(block, address));
+              return contains(ipBlock.cidr, address) && !out;
+            })),
+      );
+  }
+
+  function contains(block: string, address: string): boolean {
+    const [network = "", prefix] = block.split("/");
+    const family = network.includes(":") ? "ipv6" : "ipv4";
+    const list = new BlockList();
+    list.addSubnet(network, Number(prefix), family);
+    return family === (address.includes(":") ? "ipv6" : "ipv4") && list.check(address, family);
+  }
+
+  it.each([
+    ["the metadata service", "169.254.169.254", 80],
+    ["the metadata service over IPv6", "fd00:ec2::254", 80],
+    ["Alibaba's metadata service", "100.100.100.200", 80],
+    ["Azure's host", "168.63.129.16", 80],
+    ["an address of the link", "169.254.1.1", 443],
+    ["an address of the link over IPv6", "fe80::1", 443],
+    ["a Service", "10.96.0.1", 443],
+    ["a Service over IPv6", "fd00:10:96::1", 443],
+    ["the cluster's API", "172.18.0.2", 6443],
+  ])("is not %s", async (_what, address, port) => {
+    const allows = await egress({ deniedNetworks: denied });
+    expect(allows(address, port)).toBe(false);
+  });
+
+  it("is the world, local model servers, and any resolver, also one of the link", async () => {
+    const allows = await egress({ deniedNetworks: denied });
+    expect(allows("1.1.1.1", 443)).toBe(true);
+    expect(allows("2606:4700::1111", 443)).toBe(true);
+    expect(allows("192.168.1.20", 11_434)).toBe(true);
+    expect(allows("169.254.20.10", 53)).toBe(true);
+    expect(allows("10.96.0.10", 53)).toBe(true);
+  });
+});
+
+it("gives pods user namespaces where they are asked for, and bounds what they leave on a machine's disk", async () => {
+  const database = COMBINATIONS["database"]?.plan ?? fail();
+  for (const userNamespaces of [false, true]) {
+    const { resources } = await declare({ ...database, userNamespaces }, secretValues(), { reveal: false });
+    const pods = resources
+      .filter(({ type }) => type.endsWith(":StatefulSet"))
+      // The part of a StatefulSet that is read here.
+      .map(({ inputs }) => (inputs as { spec: { template: { spec: PodSpec } } }).spec.template.spec);
+    expect(pods).toHaveLength(2);
+    for (const pod of pods) {
+      expect(pod.hostUsers).toBe(userNamespaces ? false : undefined);
+      expect(pod.containers[0]?.resources).toMatchObject({
+        requests: { "ephemeral-storage": "128Mi" },
+        limits: { "ephemeral-storage": "1Gi" },
+      });
+    }
+  }
+});
+
+interface PodSpec {
+  readonly hostUsers?: boolean;
+  readonly containers: readonly { readonly resources: object }[];
+}
+
+function fail(): never {
+  throw new Error("The test lacks what it is about.");
 }

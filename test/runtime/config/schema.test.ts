@@ -171,6 +171,12 @@ describe("the schema of cairn.yaml", () => {
     ["proxmox: { host: h, host_key: ssh-ed25519 AAAA, data_dir: '/x; rm -rf /' }", "deployment.proxmox.data_dir"],
     ["proxmox: { host: h, host_key: ssh-ed25519 AAAA, data_dir: /x/../etc }", "deployment.proxmox.data_dir"],
     ["proxmox: { host: h, host_key: ssh-ed25519 AAAA, postgres_address: dhcp }", "deployment.proxmox.postgres_address"],
+    ["proxmox: { host: h, host_key: \"ssh-ed25519 AAAA\\nProxyCommand id\" }", "deployment.proxmox.host_key"],
+    ["proxmox: { host: h, host_key: \"ssh-ed25519 AAAA\\n\" }", "deployment.proxmox.host_key"],
+    ["proxmox: { host: h, host_key: \"h\\nssh-ed25519 AAAA\" }", "deployment.proxmox.host_key"],
+    ["kubernetes: { denied_networks: [10.96.0.1] }", "deployment.kubernetes.denied_networks[0]"],
+    ["kubernetes: { denied_networks: [0.0.0.0/0] }", "deployment.kubernetes.denied_networks[0]"],
+    ["kubernetes: { denied_networks: [10.96.0.0/33] }", "deployment.kubernetes.denied_networks[0]"],
     ["nodes: [{ name: 'a; rm -rf /' }]", "deployment.nodes[0].name"],
   ])("refuses `%s`", async (deployment, path) => {
     const { errors } = await inspectText(`${MINIMAL}deployment: { ${deployment} }\n`);

@@ -54,6 +54,8 @@ export function kubernetesPlan(over: Partial<KubernetesPlan> = {}): KubernetesPl
     imagePullSecret: null,
     requests: { memoryBytes: 512 * 1024 ** 2, cpus: 0.25 },
     podLimits: { memoryBytes: 1024 ** 3, cpus: 2 },
+    deniedNetworks: [],
+    userNamespaces: false,
     ...over,
   };
 }
@@ -107,6 +109,8 @@ export const COMBINATIONS: Readonly<Record<string, { readonly plan: KubernetesPl
         context: "fleet",
         storageClass: "fast",
         serviceType: "LoadBalancer",
+        deniedNetworks: ["10.96.0.0/12", "fd00:10:96::/112"],
+        userNamespaces: true,
         serviceAnnotations: { "example.org/internal": "true" },
       }),
       secrets: secretValues({

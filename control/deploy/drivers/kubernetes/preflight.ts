@@ -11,6 +11,7 @@ import { quantityBytes } from "../../../../infra/components/kubernetes/quantity.
 import type { KubernetesPlan, SecretValues } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import type { Finding } from "../../driver.ts";
+import { checkDeniedNetworks, checkUserNamespaces } from "./cluster-checks.ts";
 import { type CallOptions, type Kubectl, unknownIfForbidden } from "./kubectl.ts";
 import {
   checked,
@@ -54,7 +55,8 @@ export async function preflight(
     const context = await checkContext(kubectl, plan, options);
     findings.push(...context);
     if (context.some(({ severity }) => severity === "error")) return findings;
-    await kubectl.run(["version", "--output=json"], options);
+    const version = await kubectl.run(["version", "--output=json"], options);
+    findings.push(...checkUserNamespaces(plan, version), ...(await checkDeniedNetworks(kubectl, plan, options)));
 
     const namespace = await findObject(kubectl, "namespace", plan.namespace, namespaceSchema, options).catch(
       unknownIfForbidden,

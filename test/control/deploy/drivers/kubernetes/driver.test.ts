@@ -153,6 +153,56 @@ describe("preflight without a cluster", () => {
   });
 });
 
+describe("preflight of a cluster", () => {
+  const version = (minor: string) => ({
+    to: "version",
+    out: JSON.stringify({ serverVersion: { major: "1", minor } }),
+  });
+  const rest: Answer = { to: "", err: "Error from server (Forbidden): forbidden", code: 1 };
+  const api: Answer[] = [
+    { to: "get service kubernetes", out: JSON.stringify({ spec: { clusterIP: "10.96.0.1", clusterIPs: ["10.96.0.1"] } }) },
+    { to: "get endpoints kubernetes", out: JSON.stringify({ subsets: [{ addresses: [{ ip: "172.18.0.2" }] }] }) },
+  ];
+  const networks: Answer = { to: "get servicecidrs", out: JSON.stringify({ spec: { cidrs: ["10.96.0.0/12"] } }) };
+  const noNetworks: Answer = {
+    to: "get servicecidrs",
+    err: 'error: the server doesn\'t have a resource type "servicecidrs"',
+    code: 1,
+  };
+
+  async function found(of: Parameters<typeof kubernetesPlan>[0], ...answers: Answer[]) {
+    const program = await played({ to: "config view", out: config }, ...answers, rest);
+    const findings = await driver(program, kubernetesPlan({ context: "fleet", ...of })).preflight(signal);
+    return findings.filter(({ message, hint }) => /reach the cluster|user namespaces/.test(`${message}${hint ?? ""}`));
+  }
+
+  it("says how to keep agents' commands from the cluster's API", async () => {
+    const [finding, ...others] = await found({ deniedNetworks: ["10.0.0.0/30"] }, version("33"), ...api, networks);
+    expect(others).toEqual([]);
+    expect(finding).toMatchObject({
+      severity: "warning",
+      message: expect.stringContaining("10.96.0.1 and 172.18.0.2"),
+      hint: expect.stringContaining('denied_networks: ["10.0.0.0/30", "10.96.0.0/12", "172.18.0.2/32"]'),
+    });
+    const [older] = await found({}, version("28"), ...api, noNetworks);
+    expect(older?.hint).toContain('denied_networks: ["10.96.0.1/32", "172.18.0.2/32"]');
+  });
+
+  it("is silent where they are denied, and where the user may not look", async () => {
+    expect(await found({ deniedNetworks: ["10.96.0.0/12", "172.18.0.0/16"] }, version("33"), ...api, networks)).toEqual([]);
+    expect(await found({}, version("33"))).toEqual([]);
+  });
+
+  it.each(["29", "32+"])("refuses user namespaces on a cluster of version 1.%s, which would drop them", async (minor) => {
+    const findings = await found({ userNamespaces: true }, version(minor));
+    expect(findings).toEqual([expect.objectContaining({ severity: "error", code: "INFRA_PLAN_INVALID" })]);
+  });
+
+  it("takes user namespaces from 1.33 on", async () => {
+    expect(await found({ userNamespaces: true }, version("33+"))).toEqual([]);
+  });
+});
+
 describe("a way to a node", () => {
   it("is the address that port-forward tells, until it is closed", async () => {
     const program = await played(
