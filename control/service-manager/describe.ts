@@ -2,7 +2,9 @@
 
 import { stat } from "node:fs/promises";
 import { userInfo } from "node:os";
+import { resolve } from "node:path";
 import process from "node:process";
+import type { Config } from "../../runtime/config/index.ts";
 import { loadedConfig } from "../configuration/current.ts";
 import { refuseDeployed } from "../service/deployed-node.ts";
 import type { Deployment } from "../service/deployment.ts";
@@ -30,11 +32,20 @@ export async function describeService(
     name: request.name,
     command: [process.execPath, ...runtimeArgs({ dir, home })],
     dir,
+    writable: writableDirectories(dir, home, config),
     environment: { SERVICE_HOME: home, PATH: process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin" },
     stopSeconds: stopSeconds(config.runtime.drain_deadline, config.deployment.stop_timeout),
     scope: request.scope,
     user: user === "root" ? null : user,
   };
+}
+
+/** The deployment directory, the home directory, the store and every workspace; what lies in another of them goes without saying. */
+function writableDirectories(dir: string, home: string, config: Config): readonly string[] {
+  const workspaces = Object.values(config.agents).flatMap(({ workspace }) => (workspace === undefined ? [] : [workspace]));
+  const store = config.memory.backend === "embedded" ? [config.memory.embedded.path] : [];
+  const all = [...new Set([dir, home, config.runtime.workspace, ...workspaces, ...store].map((path) => resolve(path)))];
+  return all.filter((path) => !all.some((other) => other !== path && path.startsWith(`${other}/`))).sort();
 }
 
 /** A number where the owner has no name here; systemd takes both. */

@@ -3,7 +3,7 @@
  * that somebody else wrote is never replaced or removed.
  */
 
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { chown, mkdir, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
 import writeFileAtomic from "write-file-atomic";
@@ -116,6 +116,7 @@ export async function installService(
       await forgiving(run, manager.unload, options.signal, deadlineOf(existing));
     await write(manager.file, content, service.scope);
   }
+  if (service.scope === "system" && manager.kind === "systemd") await makeWritable(service);
   const deadlineMs = Math.max(deadlineOf(existing), deadlineOf(content));
   for (const command of manager.load) await run(command, options.signal, deadlineMs);
   if (options.start) for (const command of manager.start) await run(command, options.signal, deadlineMs);
@@ -137,7 +138,7 @@ export async function uninstallService(
   machine: Machine,
   options: { readonly signal: AbortSignal; readonly run?: Run },
 ): Promise<ServiceResult> {
-  const manager = managerFor({ ...service, dir: "/", environment: {}, stopSeconds: 0, user: null }, machine);
+  const manager = managerFor({ ...service, dir: "/", writable: [], environment: {}, stopSeconds: 0, user: null }, machine);
   const run = options.run ?? runManager;
   const existing = await readOwn(manager.file);
   if (existing !== null) {
@@ -160,6 +161,16 @@ export async function uninstallService(
     started: false,
     inspect: manager.inspect,
   };
+}
+
+/** systemd starts no service with a writable directory that is not there. It belongs to whom the deployment directory belongs to. */
+async function makeWritable({ dir, writable }: ServiceDescription): Promise<void> {
+  const { uid, gid } = await stat(dir);
+  for (const path of writable) {
+    const first = await mkdir(path, { recursive: true, mode: 0o700 });
+    if (first === undefined) continue;
+    for (let made = path; made.length >= first.length; made = dirname(made)) await chown(made, uid, gid);
+  }
 }
 
 /** What stands there, if it is ours; null where nothing is. */

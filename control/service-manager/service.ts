@@ -7,6 +7,8 @@ export interface ServiceDescription {
   readonly command: readonly string[];
   /** Deployment directory; also where the process works. */
   readonly dir: string;
+  /** Directories that the node writes to, absolute; a machine's service can write nowhere else but to its own /tmp. */
+  readonly writable: readonly string[];
   /** None of it secret: secrets stand in `.env`. */
   readonly environment: Readonly<Record<string, string>>;
   /** Seconds until a node that does not end is killed; above the drain deadline. */

@@ -2,8 +2,26 @@
 
 import { fillTemplate, type ServiceDescription } from "./service.ts";
 
+/**
+ * What only the machine's manager can do. ProtectKernelTunables, ProtectKernelLogs and ProcSubset are missing on purpose: they
+ * mount over parts of /proc, and then the kernel lets no sandbox mount a /proc of its own. ProtectHostname would refuse the
+ * sandbox its host name.
+ */
+const MACHINE = [
+  "CapabilityBoundingSet=CAP_NET_BIND_SERVICE",
+  "ProtectSystem=strict",
+  "ProtectHome=read-only",
+  "ProtectProc=invisible",
+  "ProtectClock=true",
+  "ProtectControlGroups=true",
+  "ProtectKernelModules=true",
+  "PrivateDevices=true",
+  "KeyringMode=private",
+  "RemoveIPC=true",
+];
+
 export function systemdUnit(template: string, service: ServiceDescription): string {
-  const { name, command, dir, environment, scope, user } = service;
+  const { name, command, dir, environment, scope, user, writable } = service;
   return fillTemplate(template, {
     NAME: name,
     EXEC: command.map((word, index) => quoteWord(word, index > 0)).join(" "),
@@ -12,9 +30,14 @@ export function systemdUnit(template: string, service: ServiceDescription): stri
       .map(([key, value]) => quoteWord(`${key}=${value}`, false))
       .join(" "),
     USER: scope === "system" && user !== null ? `User=${user}\n` : "",
+    MACHINE: scope === "system" ? [...MACHINE, ...writable.map(writablePath), ""].join("\n") : "",
     STOP_SECONDS: String(service.stopSeconds),
     TARGET: scope === "system" ? "multi-user.target" : "default.target",
   });
+}
+
+function writablePath(path: string): string {
+  return `ReadWritePaths=${quoteWord(path, false)}`;
 }
 
 /** One word in double quotes: C-style escapes, `%%` for a percent sign, and `$$` where variables are replaced. */

@@ -19,6 +19,7 @@ const service: ServiceDescription = {
   name: "cairn",
   command: [process.execPath, "/opt/cairn/main.js", "--dir", "/srv/a b/100% $HOME"],
   dir: "/tmp",
+  writable: ["/tmp", "/srv/a b/100% $HOME"],
   environment: { SERVICE_HOME: "/srv/home dir", PATH: "/usr/bin:/bin" },
   stopSeconds: 90,
   scope: "system",
@@ -45,6 +46,62 @@ describe("the unit for systemd", () => {
     await writeFile(file, systemdUnit(template, service));
     const checked = spawnSync("systemd-analyze", ["verify", "--man=no", file], { encoding: "utf8" });
     expect(checked.stderr.split("\n").filter((line) => line.includes("cairn.service"))).toEqual([]);
+  });
+
+  /** The machine's service of a user, its home directory below /home. */
+  async function machineUnit(): Promise<string> {
+    const template = await readFile(new URL("cairn.service", TEMPLATES), "utf8");
+    return systemdUnit(template, { ...service, user: "ada", writable: ["/home/ada/agents", "/home/ada/.cairn"] });
+  }
+
+  it.skipIf(analyse.error !== undefined)("is exposed less than 4.0 by systemd's own count", async () => {
+    const file = join(await temporaryDirectory(), "cairn.service");
+    await writeFile(file, await machineUnit());
+    const judged = spawnSync("systemd-analyze", ["security", "--offline=true", "--no-pager", "--threshold=39", file], {
+      encoding: "utf8",
+    });
+    const exposure = Number(/Overall exposure level for cairn\.service: ([\d.]+)/.exec(judged.stdout)?.[1]);
+    expect(exposure).toBeGreaterThan(0);
+    expect(exposure).toBeLessThan(4);
+    expect(judged.status).toBe(0);
+  });
+
+  it("writes where the node does and nowhere else, without a capability beyond ports below 1024", async () => {
+    const lines = (await machineUnit()).split("\n");
+    for (const line of [
+      "NoNewPrivileges=true",
+      "CapabilityBoundingSet=CAP_NET_BIND_SERVICE",
+      "ProtectSystem=strict",
+      "ProtectHome=read-only",
+      'ReadWritePaths="/home/ada/agents"',
+      'ReadWritePaths="/home/ada/.cairn"',
+      "SystemCallErrorNumber=EPERM",
+    ]) {
+      expect(lines).toContain(line);
+    }
+  });
+
+  it("leaves the sandbox of commands possible: /proc is whole, namespaces and mounts are allowed, code may be compiled", async () => {
+    const unit = await machineUnit();
+    for (const name of [
+      "ProtectKernelTunables",
+      "ProtectKernelLogs",
+      "ProcSubset",
+      "ProtectHostname",
+      "RestrictNamespaces",
+      "MemoryDenyWriteExecute",
+      "InaccessiblePaths",
+    ]) {
+      expect(unit).not.toMatch(new RegExp(`^${name}=`, "m"));
+    }
+    expect(unit).toMatch(/^SystemCallFilter=.*@mount/m);
+  });
+
+  it("asks of a user's own manager nothing that only the machine's can do", async () => {
+    const template = await readFile(new URL("cairn.service", TEMPLATES), "utf8");
+    const unit = systemdUnit(template, { ...service, scope: "user" });
+    expect(unit).toContain("SystemCallFilter=@system-service");
+    expect(unit).not.toMatch(/^(?:CapabilityBoundingSet|ProtectSystem|ProtectHome|ReadWritePaths|PrivateDevices)=/m);
   });
 
   it("gives every word to the program as it is", async () => {
