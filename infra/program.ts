@@ -51,9 +51,10 @@ async function databaseSecrets(stack: string): Promise<Output<PostgresSecrets>> 
       hint: `\`cairn infra up\` makes one and keeps it, encrypted, in Pulumi.${stack}.yaml as ${key}.`,
     });
   };
-  return all([secret(POSTGRES_PASSWORD, "password"), secret(POSTGRES_TLS, "certificate")]).apply(
-    ([password, tls]) => ({ password, tls }),
-  );
+  return all([secret(POSTGRES_PASSWORD, "password"), secret(POSTGRES_TLS, "certificate")]).apply(([password, tls]) => ({
+    password,
+    tls,
+  }));
 }
 
 type Surroundings = Omit<TargetInput, "plan" | "parent"> & { readonly parent: Resource };

@@ -48,7 +48,9 @@ export async function provideImage(input: ProvideInput): Promise<ImageIdentity> 
     npmrc: null,
     packages: [],
   };
-  return identityOfResult(await buildImage(request, configured.deployment, { root: input.root, signal, report, warn: report }));
+  return identityOfResult(
+    await buildImage(request, configured.deployment, { root: input.root, signal, report, warn: report }),
+  );
 }
 
 /** An image by its name, id or digest: as this machine's engine has it, else as a registry will give it. */

@@ -42,7 +42,9 @@ export async function describeService(
 
 /** The deployment directory, the home directory, the store and every workspace; what lies in another of them goes without saying. */
 function writableDirectories(dir: string, home: string, config: Config): readonly string[] {
-  const workspaces = Object.values(config.agents).flatMap(({ workspace }) => (workspace === undefined ? [] : [workspace]));
+  const workspaces = Object.values(config.agents).flatMap(({ workspace }) =>
+    workspace === undefined ? [] : [workspace],
+  );
   const store = config.memory.backend === "embedded" ? [config.memory.embedded.path] : [];
   const all = [...new Set([dir, home, config.runtime.workspace, ...workspaces, ...store].map((path) => resolve(path)))];
   return all.filter((path) => !all.some((other) => other !== path && path.startsWith(`${other}/`))).sort();

@@ -138,7 +138,10 @@ export async function uninstallService(
   machine: Machine,
   options: { readonly signal: AbortSignal; readonly run?: Run },
 ): Promise<ServiceResult> {
-  const manager = managerFor({ ...service, dir: "/", writable: [], environment: {}, stopSeconds: 0, user: null }, machine);
+  const manager = managerFor(
+    { ...service, dir: "/", writable: [], environment: {}, stopSeconds: 0, user: null },
+    machine,
+  );
   const run = options.run ?? runManager;
   const existing = await readOwn(manager.file);
   if (existing !== null) {

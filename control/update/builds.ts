@@ -17,9 +17,9 @@ const GRACE_MS = 5_000;
 const QUIET = ["--no-audit", "--no-fund", "--loglevel=error"];
 /** `production` is for a program that was built elsewhere: such an archive has no lockfile. */
 const NPM = {
-  packages: ["ci", "--include=dev", ...QUIET],
+  packages: ["ci", "--include=dev", "--ignore-scripts", ...QUIET],
   build: ["run", "build"],
-  production: ["install", "--omit=dev", "--no-package-lock", ...QUIET],
+  production: ["install", "--omit=dev", "--ignore-scripts", "--no-package-lock", ...QUIET],
 } as const;
 
 export class Builds {

@@ -53,7 +53,10 @@ export function nodeVariables(input: NodeSecretsInput): NodeVariables {
   const wanted = referencedVariables(derive(node, { env, hostname: "node" }));
   const elsewhere = referencedVariables(written);
   const own = inFile.filter((name) => isRead(name, input) && !elsewhere.has(name));
-  const names = new Set([...own, ...[...wanted, ...input.shown, API_TOKEN_VARIABLE].filter((name) => present.has(name))]);
+  const names = new Set([
+    ...own,
+    ...[...wanted, ...input.shown, API_TOKEN_VARIABLE].filter((name) => present.has(name)),
+  ]);
   if (deployedDatabase) {
     names.delete("SERVICE_PG_DIRECT_URL");
     names.add(POSTGRES.variable);

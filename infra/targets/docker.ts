@@ -8,7 +8,13 @@ import { DockerNode } from "../components/docker/node.ts";
 import { DockerPostgres } from "../components/docker/postgres.ts";
 import { dataVolume } from "../components/docker/volume.ts";
 import { stackNames } from "../plan/names.ts";
-import { type DockerNodePlan, type DockerPlan, POSTGRES, type PostgresSecrets, type StackOutputs } from "../plan/types.ts";
+import {
+  type DockerNodePlan,
+  type DockerPlan,
+  POSTGRES,
+  type PostgresSecrets,
+  type StackOutputs,
+} from "../plan/types.ts";
 import { type DatabaseAccess, databaseAccess } from "../postgres/configuration.ts";
 import type { Target, TargetInput } from "./target.ts";
 

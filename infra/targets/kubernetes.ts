@@ -71,7 +71,15 @@ export const target: Target<KubernetesPlan> = (input) => {
     const env = all([access]).apply(([made]) => renderNodeEnv(node, secrets.variables, made?.url ?? null));
     const certificate = access?.apply((made) => made.certificate) ?? null;
     new NodeGroup(
-      { plan, node, image, env, certificate, pullSecret, before: [...before, ...claimsOf(node.name), ...claimsOf(null)] },
+      {
+        plan,
+        node,
+        image,
+        env,
+        certificate,
+        pullSecret,
+        before: [...before, ...claimsOf(node.name), ...claimsOf(null)],
+      },
       options,
     );
   }

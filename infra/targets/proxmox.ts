@@ -12,7 +12,14 @@ import { type RemoteHost, remoteHost } from "../components/proxmox/remote.ts";
 import { dataDirectory, Workload } from "../components/proxmox/workload.ts";
 import { stackNames } from "../plan/names.ts";
 import { renderNodeEnv } from "../plan/node-env.ts";
-import { CONTAINER, POSTGRES, type PostgresSecrets, type ProxmoxNodePlan, type ProxmoxPlan, type StackOutputs } from "../plan/types.ts";
+import {
+  CONTAINER,
+  POSTGRES,
+  type PostgresSecrets,
+  type ProxmoxNodePlan,
+  type ProxmoxPlan,
+  type StackOutputs,
+} from "../plan/types.ts";
 import { type DatabaseAccess, databaseAccess } from "../postgres/configuration.ts";
 import type { Target, TargetInput } from "./target.ts";
 
@@ -107,9 +114,7 @@ function nodeFiles({ plan, secrets, postgresSecrets }: TargetInput<ProxmoxPlan>,
     ]);
   };
   if (plan.postgres === null || !node.secretVariables.includes(POSTGRES.variable)) return packed(null);
-  return needed(postgresSecrets).apply((made) =>
-    packed(databaseAccess(postgresHost(plan), postgresPort(plan), made)),
-  );
+  return needed(postgresSecrets).apply((made) => packed(databaseAccess(postgresHost(plan), postgresPort(plan), made)));
 }
 
 function credentials({ secrets }: TargetInput<ProxmoxPlan>, image: CtImage): Output<string> | null {

@@ -9,6 +9,12 @@ import { runNpm } from "./npm.js";
 import { ROOT } from "./paths.js";
 
 /**
+ * Install scripts of packages are not run: none is needed. Those of @pulumi/command and @pulumi/kubernetes fetch what the engine
+ * fetches itself, protobufjs looks at version numbers. test/scripts/dependencies.test.ts knows all that have one.
+ */
+export const INSTALL = ["ci", "--include=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+
+/**
  * Runs `npm ci` when `node_modules` is missing or differs from `package-lock.json`.
  *
  * @param {string} node
@@ -21,7 +27,7 @@ export async function ensureDependencies(node) {
 async function install(node) {
   if (installed()) return;
   process.stderr.write("Installing packages\n");
-  const code = await runNpm(node, ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"]);
+  const code = await runNpm(node, INSTALL);
   if (code !== 0) throw new Error(`npm ci failed with exit code ${code}`);
 }
 

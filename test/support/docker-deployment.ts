@@ -68,7 +68,19 @@ export async function prepareDockerDeployment(): Promise<DockerDeployment> {
       return viewShape.parse(await (await fetch(url)).json());
     },
     sql: (text) =>
-      docker("exec", `${name}-postgres`, "psql", "-U", "postgres", "-d", "cairn", "-v", "ON_ERROR_STOP=1", "-Atc", text),
+      docker(
+        "exec",
+        `${name}-postgres`,
+        "psql",
+        "-U",
+        "postgres",
+        "-d",
+        "cairn",
+        "-v",
+        "ON_ERROR_STOP=1",
+        "-Atc",
+        text,
+      ),
     remove: async () => {
       await removeStack(name);
       await stack.remove();

@@ -1,10 +1,12 @@
 /** From what was asked for to the arguments of `docker buildx build`. Pure. */
 
+import type { BaseImage } from "./base-image.ts";
 import type { Builder } from "./builder.ts";
 import type { Attestation, BuildRequest } from "./types.ts";
 
 export interface BuildInput {
   readonly request: BuildRequest;
+  readonly base: BaseImage;
   readonly builder: Builder;
   readonly version: string;
   readonly revision: string | null;
@@ -28,7 +30,7 @@ export function buildArguments(input: BuildInput, environment: Readonly<Record<s
     "build",
     ...["--progress", "plain", "--metadata-file", input.metadataFile],
     ...request.tags.flatMap((tag) => ["--tag", tag]),
-    ...["--build-arg", `BASE_IMAGE=${request.baseImage}`],
+    ...["--build-arg", `BASE_IMAGE=${input.base.reference}`],
     ...(request.packages.length > 0 ? ["--build-arg", `PACKAGES=${[...request.packages].sort().join(" ")}`] : []),
     ...(created === null ? [] : ["--build-arg", `SOURCE_DATE_EPOCH=${input.sourceDateEpoch}`]),
     ...proxyVariables(environment).flatMap((name) => ["--build-arg", name]),
@@ -62,7 +64,7 @@ function attestationArguments(wanted: readonly Attestation[]): string[] {
   ];
 }
 
-function labelsOf({ version, revision, sourceDateEpoch, sourceUrl, request }: BuildInput): {
+function labelsOf({ version, revision, sourceDateEpoch, sourceUrl, request, base }: BuildInput): {
   readonly created: string | null;
   readonly labels: Readonly<Record<string, string>>;
 } {
@@ -73,6 +75,7 @@ function labelsOf({ version, revision, sourceDateEpoch, sourceUrl, request }: Bu
       version,
       ...(revision === null ? {} : { revision }),
       "base.name": request.baseImage,
+      ...(base.digest === null ? {} : { "base.digest": base.digest }),
       ...(created === null ? {} : { created }),
       ...(sourceUrl === null ? {} : { source: sourceUrl }),
     },

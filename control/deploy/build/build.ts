@@ -17,6 +17,7 @@ import { type InspectedImage, inspectImage, repositoryOf } from "../images/inspe
 import { withRegistryLogin } from "../images/registry-login.ts";
 import { recordBuilt } from "../images/release-file.ts";
 import { attestationsOf, type BuildInput, buildArguments } from "./arguments.ts";
+import { pinBaseImage } from "./base-image.ts";
 import { findBuilder } from "./builder.ts";
 import { assembleContext, FIXED_TIME_S } from "./context.ts";
 import { buildFailure, shorten } from "./failure.ts";
@@ -81,8 +82,13 @@ export async function buildImage(
     const leftOut = await assembleContext(context, { source, pluginDirs, skillDirs, timeS: epoch ?? FIXED_TIME_S });
     for (const path of leftOut) work.warn(`${path} may hold a secret: it is not in the image.`);
     const { version, revision, url } = source;
+    const base = await pinBaseImage(request.baseImage, builder, signal);
+    if (base.digest === null) {
+      work.warn(`The base image ${request.baseImage} is known by its name alone: no registry could say its digest.`);
+    }
     const input = {
       request,
+      base,
       builder,
       version,
       revision,
@@ -145,7 +151,7 @@ async function runBuilder(
 }
 
 async function describe(
-  { request, builder, metadataFile }: BuildInput,
+  { request, base, builder, metadataFile }: BuildInput,
   { version, revision }: Source,
   signal: AbortSignal,
 ): Promise<Omit<BuildResult, "plugins" | "skills" | "recorded" | "duration_ms">> {
@@ -167,6 +173,7 @@ async function describe(
     version,
     revision,
     base_image: request.baseImage,
+    base_digest: base.digest,
     platforms: request.platforms.length > 0 ? request.platforms : image ? [image.platform] : [],
     size_bytes: image?.sizeBytes ?? null,
     pushed: request.push,

@@ -54,11 +54,7 @@ export async function assembleContext(target: string, input: ContextInput): Prom
   return leftOut;
 }
 
-async function copyExtras(
-  target: string,
-  kind: ExtraKind,
-  directories: readonly string[],
-): Promise<readonly string[]> {
+async function copyExtras(target: string, kind: ExtraKind, directories: readonly string[]): Promise<readonly string[]> {
   const leftOut: string[] = [];
   const folder = kind === "plugin_dirs" ? "plugins" : "skills";
   for (const [index, directory] of directories.entries()) {

@@ -31,7 +31,10 @@ export async function copyExtra(kind: ExtraKind, directory: string, target: stri
       if (LEFT_OUT.test(basename(path))) return false;
       const entry = await lstat(path);
       if (entry.isSymbolicLink()) await checkLink(kind, top, path);
-      else if (!entry.isDirectory() && (isSecretName(basename(path)) || (entry.isFile() && (await holdsPrivateKey(path))))) {
+      else if (
+        !entry.isDirectory() &&
+        (isSecretName(basename(path)) || (entry.isFile() && (await holdsPrivateKey(path))))
+      ) {
         secrets.push(path);
         return false;
       }

@@ -15,6 +15,7 @@ export const buildResult = z.strictObject({
   version: z.string(),
   revision: z.string().nullable().describe("Commit, with `-dirty` when files differ from it"),
   base_image: z.string(),
+  base_digest: id.nullable().describe("Of the base image; null where no registry could say it"),
   platforms: z.array(z.string()).describe("`linux/amd64` and the like"),
   size_bytes: z.number().int().nullable().describe("Unpacked, base included; null without --load"),
   pushed: z.boolean(),

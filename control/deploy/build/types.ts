@@ -38,6 +38,8 @@ export interface BuildResult {
   readonly version: string;
   readonly revision: string | null;
   readonly base_image: string;
+  /** `sha256:<64 hex>`; null where the base was built here or no registry said it. */
+  readonly base_digest: string | null;
   readonly platforms: readonly string[];
   /** Unpacked, base included; null when this machine's engine does not have the image. */
   readonly size_bytes: number | null;

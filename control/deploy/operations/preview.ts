@@ -6,8 +6,8 @@ import type { Diff, PreviewResult } from "../schemas.ts";
 import { ensurePassphrase } from "../state/passphrase.ts";
 import { unknownData } from "./data.ts";
 import { preflight } from "./preflight.ts";
-import type { Run } from "./services.ts";
 import { stackSecrets } from "./secrets.ts";
+import type { Run } from "./services.ts";
 import { openSession } from "./session.ts";
 
 /** Data that stand there unrecorded are shown as taken over. Errors as `openSession`'s and `preflight`'s. */

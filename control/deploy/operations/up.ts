@@ -12,8 +12,8 @@ import { deliverImages, withImages } from "./images.ts";
 import { settleInterrupted } from "./pending.ts";
 import { preflight } from "./preflight.ts";
 import { deployedNodes, readRecord, writeRecord } from "./record.ts";
-import type { ReadProject, Run } from "./services.ts";
 import { stackSecrets } from "./secrets.ts";
+import type { ReadProject, Run } from "./services.ts";
 import { alone, openSession, type Session } from "./session.ts";
 
 /** Milliseconds that nodes get to become healthy once the engine is done, and between two looks. */

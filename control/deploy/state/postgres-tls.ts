@@ -37,7 +37,9 @@ export async function generatePostgresTls(now: Date): Promise<PostgresTls> {
   const key = PemConverter.encode(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey), "PRIVATE KEY");
   return {
     pem: `${key}\n${certificate.toString("pem")}\n`,
-    renewAt: after(now, LIFETIME_DAYS - RENEW_DAYS).toISOString().slice(0, 10),
+    renewAt: after(now, LIFETIME_DAYS - RENEW_DAYS)
+      .toISOString()
+      .slice(0, 10),
   };
 }
 

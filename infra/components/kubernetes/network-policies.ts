@@ -55,10 +55,7 @@ function nodes(plan: KubernetesPlan): Spec {
 function world({ deniedNetworks }: KubernetesPlan) {
   const denied = [...NEVER, ...deniedNetworks];
   const of = (ipv6: boolean) => [...new Set(denied.filter((network) => network.includes(":") === ipv6))];
-  return [
-    { ipBlock: { cidr: "0.0.0.0/0", except: of(false) } },
-    { ipBlock: { cidr: "::/0", except: of(true) } },
-  ];
+  return [{ ipBlock: { cidr: "0.0.0.0/0", except: of(false) } }, { ipBlock: { cidr: "::/0", except: of(true) } }];
 }
 
 function postgres(plan: KubernetesPlan): Spec {

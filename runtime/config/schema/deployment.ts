@@ -124,7 +124,9 @@ const kubernetes = section({
     ),
   user_namespaces: flag()
     .prefault(false)
-    .describe("Run pods in user namespaces (hostUsers: false): Kubernetes 1.33 or newer, with runtime and volumes that can."),
+    .describe(
+      "Run pods in user namespaces (hostUsers: false): Kubernetes 1.33 or newer, with runtime and volumes that can.",
+    ),
 });
 
 export const deploymentSection = section({

@@ -65,7 +65,12 @@ function build({
       ...changes,
     },
     { ...NOTHING, ...deployment },
-    { root, signal: signal ?? new AbortController().signal, report: report ?? (() => undefined), warn: () => undefined },
+    {
+      root,
+      signal: signal ?? new AbortController().signal,
+      report: report ?? (() => undefined),
+      warn: () => undefined,
+    },
   );
 }
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { generatePostgresTls } from "../../../control/deploy/state/postgres-tls.ts";
+import { POSTGRES } from "../../../infra/plan/types.ts";
 import {
   databaseAccess,
   postgresCommand,
@@ -14,12 +15,11 @@ import {
   postgresProbe,
   postgresSecretFiles,
 } from "../../../infra/postgres/configuration.ts";
-import { POSTGRES } from "../../../infra/plan/types.ts";
 import { migrate } from "../../../runtime/app/migrate.ts";
 import { openPostgres } from "../../../runtime/plugins/memory/postgres/index.ts";
+import { MIGRATIONS, silent } from "../../support/databases.ts";
 import { ensureTestImages, IMAGES_TIMEOUT_MS } from "../../support/docker/images.ts";
 import { docker, uniqueName } from "../../support/docker-lane.ts";
-import { MIGRATIONS, silent } from "../../support/databases.ts";
 
 const DATA = "/var/lib/postgresql/data";
 const AWKWARD = `it's "a" \\ $password; -- \`x\` $$`;
@@ -145,9 +145,13 @@ test("the network lets in the role over TLS alone, and the local socket the supe
   const id = await start("mine");
   await ready(id);
   const psql = async (...args: readonly string[]) => {
-    const result = await execa("docker", ["exec", "--env", "PGPASSWORD=mine", id, "psql", "-Atc", "select 1", ...args], {
-      reject: false,
-    });
+    const result = await execa(
+      "docker",
+      ["exec", "--env", "PGPASSWORD=mine", id, "psql", "-Atc", "select 1", ...args],
+      {
+        reject: false,
+      },
+    );
     return result.failed ? result.stderr : result.stdout;
   };
   expect(await psql("host=127.0.0.1 user=cairn dbname=cairn sslmode=require")).toBe("1");
@@ -169,7 +173,9 @@ test("a node connects with the string that it is given, and refuses another cert
     const connectionString = url.replace(encodeURIComponent(POSTGRES.certificate), encodeURIComponent(file));
     const database = await openPostgres({ connectionString, pool: 2, logger: silent });
     try {
-      const { rows } = await database.query<{ ssl: boolean }>("select ssl from pg_stat_ssl where pid = pg_backend_pid()");
+      const { rows } = await database.query<{ ssl: boolean }>(
+        "select ssl from pg_stat_ssl where pid = pg_backend_pid()",
+      );
       await migrate(database, { directory: MIGRATIONS, mode: "apply" });
       return rows;
     } finally {

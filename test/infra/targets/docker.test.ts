@@ -2,9 +2,9 @@
 
 import { parse } from "dotenv";
 import { expect, test } from "vitest";
-import { TLS_PEM } from "../../support/postgres-tls.ts";
 import type { DockerPlan } from "../../../infra/plan/types.ts";
 import { type Declaration, declare, dockerPlan, find, nodePlan, SECRET_WORDS } from "../../support/docker-target.ts";
+import { TLS_PEM } from "../../support/postgres-tls.ts";
 
 const REMOTE = "ssh://ops@two.example:2222";
 

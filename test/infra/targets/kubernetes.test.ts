@@ -286,7 +286,7 @@ describe("what a node may connect to", () => {
     const { resources } = await declare(kubernetesPlan(over), secretValues(), { reveal: false });
     const policy = resources.find(({ type, name }) => type.endsWith(":NetworkPolicy") && name === "cairn-nodes");
     // The part of a NetworkPolicy that is read here.
-    const { spec } = policy?.inputs as {
+    const { spec } = (policy ?? fail()).inputs as {
       spec: { egress: { to?: { ipBlock?: { cidr: string; except?: string[] } }[]; ports?: { port: number }[] }[] };
     };
     return (address, port) =>

@@ -137,7 +137,9 @@ test("a node gets its variables and the database's address in .env, and the imag
   expect(files(declaration, "fleet-postgres-container").get("server.pem")).toBe(TLS_PEM);
   expect(url.searchParams.get("sslmode")).toBe("verify-ca");
   expect(url.searchParams.get("sslrootcert")).toBe("/etc/cairn/postgres.pem");
-  expect(files(declaration, "fleet-alpha-container").get("postgres.pem")).toBe(TLS_PEM.slice(TLS_PEM.indexOf("\n-----BEGIN CERT") + 1));
+  expect(files(declaration, "fleet-alpha-container").get("postgres.pem")).toBe(
+    TLS_PEM.slice(TLS_PEM.indexOf("\n-----BEGIN CERT") + 1),
+  );
   const config = JSON.parse(
     Buffer.from(String(named(declaration, "fleet-beta-image").inputs["stdin"]), "base64").toString(),
   );
@@ -164,7 +166,10 @@ test("a changed secret changes the node's own input and no other", async () => {
 
 test("the database takes its nodes alone: by address, by network where DHCP gives it, all where it is published", () => {
   const rules = (plan: ProxmoxPlan) =>
-    (databaseFiles(plan, { password: "p", tls: TLS_PEM }).find(({ path }) => path.endsWith("/pg_hba.conf"))?.content ?? "")
+    (
+      databaseFiles(plan, { password: "p", tls: TLS_PEM }).find(({ path }) => path.endsWith("/pg_hba.conf"))?.content ??
+      ""
+    )
       .split("\n")
       .filter((line) => !/^#|^$|^local all postgres peer$| (?:127\.0\.0\.1\/32|::1\/128) /.test(line));
   const plan = everything();

@@ -11,8 +11,8 @@ import { execa } from "execa";
 import type { TargetDriver } from "../../../control/deploy/driver.ts";
 import { createKubernetesDriver } from "../../../control/deploy/drivers/kubernetes/driver.ts";
 import { PACE, type Pace } from "../../../control/deploy/drivers/kubernetes/settle.ts";
-import type { KubernetesPlan } from "../../../infra/plan/types.ts";
 import { generatePostgresTls } from "../../../control/deploy/state/postgres-tls.ts";
+import type { KubernetesPlan } from "../../../infra/plan/types.ts";
 import { target } from "../../../infra/targets/kubernetes.ts";
 import type { LiveCluster } from "./live-cluster.ts";
 import { kubernetesPlan, nodePlan, secretValues } from "./plans.ts";
@@ -57,7 +57,12 @@ export async function makeLiveStack(cluster: LiveCluster, program: string, signa
       stackName: "live",
       projectName: "cairn",
       program: async () =>
-        target({ plan: live.plan, secrets: secretValues(), postgresSecrets: secret({ password, tls }), adopt: new Set() }),
+        target({
+          plan: live.plan,
+          secrets: secretValues(),
+          postgresSecrets: secret({ password, tls }),
+          adopt: new Set(),
+        }),
     },
     {
       workDir: directory,

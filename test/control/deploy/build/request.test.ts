@@ -22,6 +22,7 @@ const CONTAINER = describeBuilder("Name:   b\nDriver: docker-container\n\nNodes:
 
 const input = (request: Partial<BuildRequest>, builder = ENGINE) => ({
   request: { ...REQUEST, ...request },
+  base: { reference: request.baseImage ?? REQUEST.baseImage, digest: null },
   builder,
   version: "1.2.3",
   revision: null,

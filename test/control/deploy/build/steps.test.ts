@@ -124,6 +124,7 @@ describe("the result in words", () => {
     version: "1",
     revision: null,
     base_image: "node",
+    base_digest: null,
     platforms: ["linux/amd64"],
     size_bytes: null,
     pushed: false,

@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
 import { v7 as uuid } from "uuid";
+import { expect, test } from "vitest";
 import type { Database, Queryable } from "../../../../runtime/contracts/database.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 

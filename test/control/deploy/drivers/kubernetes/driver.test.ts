@@ -160,7 +160,10 @@ describe("preflight of a cluster", () => {
   });
   const rest: Answer = { to: "", err: "Error from server (Forbidden): forbidden", code: 1 };
   const api: Answer[] = [
-    { to: "get service kubernetes", out: JSON.stringify({ spec: { clusterIP: "10.96.0.1", clusterIPs: ["10.96.0.1"] } }) },
+    {
+      to: "get service kubernetes",
+      out: JSON.stringify({ spec: { clusterIP: "10.96.0.1", clusterIPs: ["10.96.0.1"] } }),
+    },
     { to: "get endpoints kubernetes", out: JSON.stringify({ subsets: [{ addresses: [{ ip: "172.18.0.2" }] }] }) },
   ];
   const networks: Answer = { to: "get servicecidrs", out: JSON.stringify({ spec: { cidrs: ["10.96.0.0/12"] } }) };
@@ -189,14 +192,19 @@ describe("preflight of a cluster", () => {
   });
 
   it("is silent where they are denied, and where the user may not look", async () => {
-    expect(await found({ deniedNetworks: ["10.96.0.0/12", "172.18.0.0/16"] }, version("33"), ...api, networks)).toEqual([]);
+    expect(await found({ deniedNetworks: ["10.96.0.0/12", "172.18.0.0/16"] }, version("33"), ...api, networks)).toEqual(
+      [],
+    );
     expect(await found({}, version("33"))).toEqual([]);
   });
 
-  it.each(["29", "32+"])("refuses user namespaces on a cluster of version 1.%s, which would drop them", async (minor) => {
-    const findings = await found({ userNamespaces: true }, version(minor));
-    expect(findings).toEqual([expect.objectContaining({ severity: "error", code: "INFRA_PLAN_INVALID" })]);
-  });
+  it.each(["29", "32+"])(
+    "refuses user namespaces on a cluster of version 1.%s, which would drop them",
+    async (minor) => {
+      const findings = await found({ userNamespaces: true }, version(minor));
+      expect(findings).toEqual([expect.objectContaining({ severity: "error", code: "INFRA_PLAN_INVALID" })]);
+    },
+  );
 
   it("takes user namespaces from 1.33 on", async () => {
     expect(await found({ userNamespaces: true }, version("33+"))).toEqual([]);
