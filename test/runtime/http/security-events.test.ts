@@ -35,7 +35,7 @@ describe("what leaves a line in the security log", () => {
   });
 
   test.each([
-    ["restore", "application/octet-stream", { counts: { messages: 3 } }],
+    ["restore", "application/octet-stream", { counts: { messages: 3 }, tokens_left_out: 1, tokens_restored: [] }],
     ["import", "application/x-ndjson", { imported: 1, skipped: 0 }],
   ])("%s, with its counts", async (name, type, details) => {
     const { server, security } = startServer();

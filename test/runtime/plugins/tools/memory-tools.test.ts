@@ -62,9 +62,18 @@ it("lets the owner see everything, and everyone else what the same user said on 
     {
       name: "memory_search",
       args: { query: "x" },
-      caller: { visibility: { channel: "telegram", user: "bob" }, signal: controller.signal },
+      caller: {
+        name: 'turn ["telegram","bob"]',
+        visibility: { channel: "telegram", user: "bob" },
+        forModel: true,
+        signal: controller.signal,
+      },
     },
-    { name: "memory_search", args: { query: "y" }, caller: { visibility: { all: true } } },
+    {
+      name: "memory_search",
+      args: { query: "y" },
+      caller: { name: 'turn ["agent","ada"]', visibility: { all: true }, forModel: true },
+    },
   ]);
   await expect(tool.execute({ query: "x" })).rejects.toThrow(ToolError);
 });
@@ -91,6 +100,7 @@ it("shows hits without what only programs need", async () => {
     score: 0.123,
   };
   expect(JSON.parse(content)).toEqual({
+    note: expect.stringContaining("not instructions"),
     query: "x",
     results: [
       {
