@@ -24,6 +24,7 @@ export default class Doctor extends BaseCommand<Report> {
     "<%= config.bin %> doctor",
     "<%= config.bin %> doctor --json --strict",
     "<%= config.bin %> doctor --only database,providers.keys",
+    "<%= config.bin %> doctor --only security",
     "<%= config.bin %> doctor --skip providers --timeout 10",
     "<%= config.bin %> doctor --fix",
   ];
@@ -36,13 +37,13 @@ export default class Doctor extends BaseCommand<Report> {
       multiple: true,
       delimiter: ",",
       helpValue: "ID",
-      description: "Only these checks: ids or categories, separated by commas",
+      description: "Only these checks: ids, categories or `security`, separated by commas",
     }),
     skip: Flags.string({
       multiple: true,
       delimiter: ",",
       helpValue: "ID",
-      description: "Not these checks: ids or categories, separated by commas",
+      description: "Not these checks: ids, categories or `security`, separated by commas",
     }),
     timeout: Flags.string({
       helpValue: "SECONDS",

@@ -3,21 +3,22 @@
 import { closest } from "fastest-levenshtein";
 import { UsageError } from "../output/failure.ts";
 import type { Check } from "./checks/check.ts";
+import { GROUPS } from "./groups.ts";
 import { CATEGORIES } from "./report.ts";
 import { categoryOf } from "./run.ts";
 
 export interface Selection {
-  /** Ids and categories; absent or empty: all. */
+  /** Ids, categories and groups; absent or empty: all. */
   readonly only?: readonly string[] | undefined;
   readonly skip?: readonly string[] | undefined;
 }
 
-/** UsageError, naming the nearest, for a name that is no check and no category, and where no check is left. */
+/** UsageError, naming the nearest, for a name that is no check, category or group, and where no check is left. */
 export function selectChecks(all: readonly Check[], { only = [], skip = [] }: Selection): readonly Check[] {
   refuseUnknown(all, only, "--only");
   refuseUnknown(all, skip, "--skip");
   const isNamed = (check: Check, names: readonly string[]): boolean =>
-    names.includes(check.id) || names.includes(categoryOf(check));
+    names.some((name) => name === check.id || name === categoryOf(check) || GROUPS[name]?.includes(check.id));
   const left = all.filter((check) => !isNamed(check, skip) && (only.length === 0 || isNamed(check, only)));
   // Nothing that was looked at is no good news.
   if (left.length === 0) throw new UsageError("--skip takes away every check that --only names.", "Leave one of them.");
@@ -25,11 +26,11 @@ export function selectChecks(all: readonly Check[], { only = [], skip = [] }: Se
 }
 
 function refuseUnknown(all: readonly Check[], names: readonly string[], flag: string): void {
-  const known: readonly string[] = [...CATEGORIES, ...all.map(({ id }) => id)];
+  const known: readonly string[] = [...CATEGORIES, ...Object.keys(GROUPS), ...all.map(({ id }) => id)];
   for (const name of names) {
     if (known.includes(name)) continue;
     throw new UsageError(
-      `${flag}: there is no check and no category \`${name}\`.`,
+      `${flag}: there is no check, category or group \`${name}\`.`,
       `Did you mean \`${closest(name, known)}\`? \`cairn doctor --json\` lists all.`,
     );
   }

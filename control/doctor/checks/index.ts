@@ -40,14 +40,21 @@ import { secretsIgnored } from "./secrets/ignored.ts";
 import { secretsPrivate } from "./secrets/private.ts";
 import { secretsReferences } from "./secrets/references.ts";
 import { secretsToken } from "./secrets/token.ts";
+import { secretsTokens } from "./secrets/tokens.ts";
+import { secretsWorkspace } from "./secrets/workspace.ts";
 import { systemClock } from "./system/clock.ts";
 import { systemDisk } from "./system/disk.ts";
 import { systemFiles } from "./system/files.ts";
+import { systemGuards } from "./system/guards.ts";
 import { systemHome } from "./system/home.ts";
+import { systemListen } from "./system/listen.ts";
 import { systemMemory } from "./system/memory.ts";
+import { systemNetwork } from "./system/network.ts";
 import { systemNode } from "./system/node.ts";
 import { systemPlatform } from "./system/platform.ts";
+import { systemSandbox } from "./system/sandbox.ts";
 import { systemTimezone } from "./system/timezone.ts";
+import { systemUser } from "./system/user.ts";
 import { updatesAvailable } from "./updates/available.ts";
 import { updatesImages } from "./updates/images.ts";
 import { updatesRunning } from "./updates/running.ts";
@@ -65,6 +72,11 @@ export const CHECKS: readonly Check[] = [
   systemFiles,
   systemClock,
   systemTimezone,
+  systemUser,
+  systemListen,
+  systemSandbox,
+  systemNetwork,
+  systemGuards,
   configPresent,
   configSyntax,
   configVersion,
@@ -73,10 +85,12 @@ export const CHECKS: readonly Check[] = [
   configWarnings,
   secretsFile,
   secretsToken,
+  secretsTokens,
   secretsHardcoded,
   secretsReferences,
   secretsIgnored,
   secretsPrivate,
+  secretsWorkspace,
   workspaceExists,
   workspaceWritable,
   workspaceFiles,

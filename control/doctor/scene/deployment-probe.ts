@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { isAlive } from "../../service/node-state.ts";
 import { userUnits } from "../../service-manager/unit-folders.ts";
 import { readRegularFile } from "./regular-file.ts";
+import { sandboxProblem } from "./sandbox.ts";
 import { findTool, runTool } from "./tools.ts";
 
 export interface DeploymentProbe {
@@ -12,6 +13,8 @@ export interface DeploymentProbe {
   hasTool(name: string): Promise<boolean>;
   /** Null when the engine answers, else why it does not. `host` is `local` or `ssh://...`; only the local one is asked. */
   dockerProblem(signal: AbortSignal): Promise<string | null>;
+  /** Null when agents' commands can be put into a sandbox here, else why not, as a clause. */
+  sandboxProblem(signal: AbortSignal): Promise<string | null>;
   /** The service manager's definition of the node; null when there is none. */
   serviceUnit(): Promise<ServiceUnit | null>;
   /** Locks of the deployment's stacks, in the state that lies beside the configuration. */
@@ -54,6 +57,7 @@ export function localProbe({ hostname, userHome, configHome, unitFolders }: Prob
       const { code, stderr } = await runTool("docker", ["version", "--format", "{{.Server.Version}}"], { signal });
       return code === 0 ? null : (stderr.trim().split("\n")[0] ?? `exit code ${code}`);
     },
+    sandboxProblem: (signal) => sandboxProblem(signal),
     async serviceUnit() {
       for (const folder of folders) {
         for (const name of (await readdir(folder).catch(() => [])).filter((entry) => UNIT.test(entry)).sort()) {

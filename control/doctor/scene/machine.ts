@@ -1,6 +1,6 @@
 /** Facts of the machine and of this process; tests hand in others. */
 
-import { readFile, statfs } from "node:fs/promises";
+import { readFile, stat, statfs } from "node:fs/promises";
 import { freemem, hostname, totalmem } from "node:os";
 import process from "node:process";
 import { runTool } from "./tools.ts";
@@ -13,6 +13,8 @@ export interface Machine {
   readonly hostname: string;
   /** Number of the user; undefined where there are none. */
   readonly uid: number | undefined;
+  /** Number of the user that a process runs as; null where it cannot be known. */
+  ownerOf(pid: number): Promise<number | null>;
   /** The variable TZ. */
   readonly tz: string | undefined;
   memory(): Promise<{ readonly totalBytes: number; readonly availableBytes: number }>;
@@ -29,6 +31,10 @@ export function thisMachine(): Machine {
     arch: process.arch,
     hostname: hostname(),
     uid: process.getuid?.(),
+    async ownerOf(pid) {
+      if (process.platform !== "linux") return null;
+      return (await stat(`/proc/${pid}`).catch(() => null))?.uid ?? null;
+    },
     tz: process.env.TZ,
     async memory() {
       const meminfo = await readFile("/proc/meminfo", "utf8").catch(() => "");

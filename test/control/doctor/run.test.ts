@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type Check, Unavailable } from "../../../control/doctor/checks/check.ts";
 import { CHECKS } from "../../../control/doctor/checks/index.ts";
 import { runChecks } from "../../../control/doctor/run.ts";
+import { GROUPS } from "../../../control/doctor/groups.ts";
 import { selectChecks } from "../../../control/doctor/select.ts";
 import { UsageError } from "../../../control/output/failure.ts";
 import { EVENTUALLY_MS } from "../../lanes/patience.ts";
@@ -125,6 +126,8 @@ describe("choosing checks", () => {
   it("takes ids and categories, and leaves out what is skipped", () => {
     expect(ids({ only: ["mesh", "system.node"] })).toEqual(["system.node", "mesh.registry", "mesh.peers"]);
     expect(ids({ only: ["mesh"], skip: ["mesh.peers"] })).toEqual(["mesh.registry"]);
+    expect(ids({ only: ["security"] }).sort()).toEqual([...(GROUPS["security"] ?? [])].sort());
+    expect(ids({ only: ["system"], skip: ["security"] })).not.toContain("system.sandbox");
     expect(ids({ skip: ["system"] }).filter((id) => id.startsWith("system."))).toEqual([]);
   });
 

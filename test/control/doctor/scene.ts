@@ -37,6 +37,7 @@ export interface SceneSpec {
 export const NO_TOOLS: DeploymentProbe = {
   hasTool: async () => false,
   dockerProblem: async () => null,
+  sandboxProblem: async () => null,
   serviceUnit: async () => null,
   stackLocks: async () => [],
 };

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { DatabaseLook, ServerFacts } from "../../../control/doctor/scene/database.ts";
 import type { MemoryStats, NodeLook } from "../../../control/doctor/scene/node.ts";
 import type { Scene } from "../../../control/doctor/scene/scene.ts";
+import type { Client } from "../../../runtime/client/index.ts";
 import { MINIMAL } from "../../support/deployment.ts";
 import { healthWith, type SceneSpec } from "./scene.ts";
 
@@ -76,6 +77,9 @@ const stats = (parts: Partial<MemoryStats>): Pick<Scene, "stats"> => ({
 const tools = (...names: string[]) => ({ hasTool: async (name: string) => names.includes(name) });
 const deployed = (target: string) => `${MINIMAL}deployment:\n  target: ${target}\n`;
 const MESH = `${MINIMAL}runtime:\n  tls: { cert: tls/cert.pem, key: tls/key.pem }\nmesh:\n  enabled: true\n  name: box\n`;
+const SHELL_FOR_OTHERS =
+  "version: 1\nagents: { main: { tools: { others: { include: [shell] } } } }\nproviders: { offline: {} }\n";
+const TOKEN_FOR_AGENTS = { id: "t1", name: "website", scopes: ["agent"], created_at: "2030-01-31", revoked_at: null };
 export const keyed = (url: string) =>
   `version: 1\nagents: { main: {} }\nproviders: { openai: { kind: openai-compatible, base_url: "${url}", model: m, api_key: "\${KEY}" } }\n`;
 
@@ -188,6 +192,102 @@ export const WRONGS: readonly Wrong[] = [
   },
   { id: "system.timezone", when: "TZ is none", status: "warn", says: /TZ is "Mars"/, machine: { tz: "Mars" } },
   {
+    id: "system.user",
+    when: "a node here would be root's",
+    status: "warn",
+    says: /started here runs as root/,
+    fix: /--run-as USER/,
+    machine: { uid: 0 },
+  },
+  {
+    id: "system.user",
+    when: "the running node is root's",
+    status: "warn",
+    says: /^The node runs as root/,
+    machine: { uid: 1000, ownerOf: async () => 0 },
+    seen: node({}),
+  },
+  {
+    id: "system.listen",
+    when: "other machines reach the node without TLS",
+    status: "warn",
+    says: /0\.0\.0\.0:7433 is reachable from other machines without TLS/,
+    fix: /runtime\.tls/,
+    yaml: `${MINIMAL}runtime:\n  listen: 0.0.0.0:7433\n`,
+  },
+  {
+    id: "system.listen",
+    when: "the variable SERVICE_LISTEN opens it",
+    status: "warn",
+    says: /\[::\]:7433 is reachable from other machines without TLS/,
+    variables: { SERVICE_LISTEN: "[::]:7433" },
+  },
+  {
+    id: "system.listen",
+    when: "TLS is configured and there is no certificate",
+    status: "fail",
+    says: /no certificate/,
+    fix: /runtime\.tls/,
+    yaml: `${MINIMAL}runtime:\n  tls: auto\n  listen: 0.0.0.0:7433\n`,
+  },
+  {
+    id: "system.sandbox",
+    when: "it is switched off",
+    status: "warn",
+    says: /without a sandbox/,
+    fix: /sandbox: none/,
+    yaml: `${MINIMAL}tools:\n  shell:\n    sandbox: none\n`,
+  },
+  {
+    id: "system.sandbox",
+    when: "there is none to be had",
+    status: "warn",
+    says: /refused: bubblewrap \(bwrap\) is not installed/,
+    fix: /apt install bubblewrap/,
+    machine: { platform: "linux" },
+    probe: { sandboxProblem: async () => "bubblewrap (bwrap) is not installed" },
+  },
+  {
+    id: "system.network",
+    when: "others' commands reach it",
+    status: "warn",
+    says: /through main, and with it services/,
+    fix: /network_for_others/,
+    yaml: `${SHELL_FOR_OTHERS}tools:\n  shell:\n    network_for_others: true\n`,
+  },
+  {
+    id: "secrets.tokens",
+    when: "one reaches an agent that runs commands for others",
+    status: "warn",
+    says: /^One token lets its holder run commands on this machine, through main/,
+    fix: /cairn token revoke/,
+    yaml: SHELL_FOR_OTHERS,
+    seen: node({ health: healthWith(), client: { listTokens: async () => [TOKEN_FOR_AGENTS] } as unknown as Client }),
+  },
+  {
+    id: "system.guards",
+    when: "some are switched off",
+    status: "warn",
+    says: /runtime\.safety\.shell_danger, runtime\.safety\.audit/,
+    yaml: `${MINIMAL}runtime:\n  safety:\n    shell_danger: false\n    audit: false\n`,
+  },
+  {
+    id: "secrets.workspace",
+    when: "the deployment directory lies in it",
+    status: "warn",
+    says: /runtime\.workspace.* holds the deployment directory/,
+    fix: /runtime\.workspace: workspace/,
+    yaml: `${MINIMAL}runtime:\n  workspace: .\n`,
+  },
+  {
+    id: "secrets.workspace",
+    when: "an agent's own workspace reaches the home through a link",
+    status: "warn",
+    says: /agents\.main\.workspace.* holds the deployment directory/,
+    yaml: "version: 1\nagents: { main: { workspace: linked } }\nproviders: { offline: { kind: offline } }\n",
+    arrange: (scene) => symlink(join(scene.place.dir, ".."), join(scene.place.dir, "linked")),
+  },
+  {
     id: "config.present",
     when: "there is none",
     status: "fail",
@@ -254,13 +354,6 @@ export const WRONGS: readonly Wrong[] = [
     status: "warn",
     says: /max_tool_iterations.*out of the usual range/,
     yaml: `${MINIMAL}runtime:\n  max_tool_iterations: 9000\n`,
-  },
-  {
-    id: "config.warnings",
-    when: "it listens beyond loopback without TLS",
-    status: "warn",
-    says: /runtime\.listen.*can be read on the way/,
-    yaml: `${MINIMAL}runtime:\n  listen: 0.0.0.0:7433\n`,
   },
   {
     id: "config.warnings",

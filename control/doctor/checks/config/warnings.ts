@@ -1,5 +1,6 @@
 /** What in the configuration may be meant, but most likely is not. */
 
+import { PLAIN_HTTP } from "../../../../runtime/config/checks/listening.ts";
 import { type Check, pass, Unavailable, warn } from "../check.ts";
 import { counted, issueLine } from "./issues.ts";
 
@@ -13,7 +14,9 @@ export const configWarnings: Check = {
     const look = await scene.configuration();
     if (!("warnings" in look))
       throw new Unavailable("The configuration cannot be judged (see config.present, config.syntax).");
-    const lines = look.warnings.filter(({ message }) => !ELSEWHERE.test(message)).map(issueLine);
+    const lines = look.warnings
+      .filter(({ code, message }) => code !== PLAIN_HTTP && !ELSEWHERE.test(message))
+      .map(issueLine);
     if (lines.length === 0) return pass("The configuration has no oddities.");
     return warn(
       lines.length === 1

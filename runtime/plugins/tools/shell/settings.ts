@@ -1,5 +1,7 @@
 /** What the shell tool can be told (`tools.shell.*`), with the defaults in one place. */
 
+import { placesOf } from "../../../contracts/sandbox.ts";
+
 export interface ShellSettings {
   /**
    * `auto`: bubblewrap, or, where it does not work, the service's own container if it runs in one, behind Landlock
@@ -54,7 +56,3 @@ export const SHELL_DEFAULTS: ShellSettings = {
   maxOutputBytes: 65_536,
   killGraceMs: 2_000,
 };
-
-function placesOf(program: string): readonly string[] {
-  return ["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"].map((folder) => `${folder}/${program}`);
-}

@@ -1,0 +1,24 @@
+/** Tokens for talking to agents, where an agent runs commands for users who are not the owner. */
+
+import { type Check, pass, Unavailable, warn } from "../check.ts";
+import { agentsWithShellForOthers } from "./reach.ts";
+
+export const secretsTokens: Check = {
+  id: "secrets.tokens",
+  subject: "tokens that reach an agent with a shell",
+  async run(scene, signal) {
+    const agents = agentsWithShellForOthers(await scene.config());
+    if (agents.length === 0) return pass("No agent runs commands for others than the owner.");
+    const { client, health, reason } = await scene.node();
+    if (client === null || health === null) throw new Unavailable(`${reason} (see deployment.node).`);
+    const tokens = (await client.listTokens({ signal })).filter(
+      ({ scopes, revoked_at: revokedAt }) => revokedAt === null && scopes.includes("agent"),
+    );
+    if (tokens.length === 0) return pass(`No token lets anyone run commands through ${agents.join(", ")}.`);
+    return warn(
+      `${tokens.length === 1 ? "One token lets its holder" : `${tokens.length} tokens let their holders`} run commands on this machine, through ${agents.join(", ")}.`,
+      "Take `shell` out of `agents.<name>.tools.others.include`, or revoke the tokens that are not needed: `cairn token revoke ID`.",
+      { details: tokens.map(({ id, name }) => `${name} (${id})`) },
+    );
+  },
+};

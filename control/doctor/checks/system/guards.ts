@@ -1,0 +1,24 @@
+/** Guards of tool calls that are switched off. */
+
+import { type Check, pass, warn } from "../check.ts";
+
+const GUARDS = {
+  shell_danger: "dangerous shell commands are not refused",
+  workspace_fence: "paths outside the workspace are not refused before the call",
+  audit: "no tool call and no sign-in is written down",
+} as const;
+
+export const systemGuards: Check = {
+  id: "system.guards",
+  subject: "guards of tool calls that are switched off",
+  async run(scene) {
+    const { safety } = (await scene.config()).runtime;
+    const off = Object.entries(GUARDS).filter(([name]) => safety[name as keyof typeof GUARDS] === false);
+    if (off.length === 0) return pass("All guards of tool calls are on.");
+    return warn(
+      `Switched off: ${off.map(([name]) => `runtime.safety.${name}`).join(", ")}.`,
+      "Take these lines out of cairn.yaml and run `cairn restart`.",
+      { details: off.map(([name, means]) => `runtime.safety.${name}: ${means}`) },
+    );
+  },
+};

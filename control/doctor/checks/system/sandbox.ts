@@ -1,0 +1,29 @@
+/** What agents' commands run in: a sandbox that works here, none by the owner's choice, or nothing, so that they are refused. */
+
+import { type Check, pass, skip, warn } from "../check.ts";
+import { agentsWithShell } from "../secrets/reach.ts";
+
+export const systemSandbox: Check = {
+  id: "system.sandbox",
+  subject: "the sandbox of agents' commands",
+  async run(scene, signal) {
+    const config = await scene.config();
+    const { target } = config.deployment;
+    if (target !== "manual") return skip(`The target ${target} gives each node a container.`);
+    if (agentsWithShell(config).length === 0) return skip("No agent has the tool shell.");
+    if (config.tools.shell.sandbox === "none") {
+      return warn(
+        "Agents' commands run without a sandbox: they may do all that the node's user may do, and read its secrets.",
+        "Take `tools.shell.sandbox: none` out of cairn.yaml, install bubblewrap and run `cairn restart`.",
+      );
+    }
+    const problem = await scene.probe.sandboxProblem(signal);
+    if (problem === null) return pass("Agents' commands run in a sandbox (bubblewrap).");
+    return warn(
+      `Agents' commands are refused: ${problem}.`,
+      scene.machine.platform === "linux"
+        ? "Install the package bubblewrap (`sudo apt install bubblewrap`, `sudo dnf install bubblewrap`), and allow unprivileged user namespaces."
+        : "bubblewrap is for Linux. Run the node in a container, or set `tools.shell.enabled: false`.",
+    );
+  },
+};
