@@ -5,7 +5,7 @@ import { type Check, pass, warn } from "../check.ts";
 const GUARDS = {
   shell_danger: "dangerous shell commands are not refused",
   workspace_fence: "paths outside the workspace are not refused before the call",
-  audit: "no tool call and no sign-in is written down",
+  audit: "no tool call is written down",
 } as const;
 
 export const systemGuards: Check = {
