@@ -7,8 +7,13 @@ alter table conversations
   -- Whether its turns are the owner's; of conversations that turns opened.
   add column by_owner boolean not null default false;
 
--- Until now turns alone named the channel-side conversation. The owner's user on the channel `agent` is empty, on every channel.
-update conversations set opened_by = 'turn', by_owner = user_id = '' where channel_id is not null;
+-- Until now turns and imports named the channel-side conversation, and only messages of turns have keys that begin with `turn:`. One
+-- without messages was opened by a command of its user. The owner's user is empty, on every channel.
+update conversations c set opened_by = 'turn', by_owner = user_id = ''
+where channel_id is not null
+  and (not exists (select 1 from messages m where m.conversation_id = c.id)
+       or exists (select 1 from messages m join message_keys k on k.message_id = m.id
+                  where m.conversation_id = c.id and k.key like 'turn:%'));
 
 drop index conversations_active;
 create unique index conversations_active on conversations (session_key, opened_by) where active;

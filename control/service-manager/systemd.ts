@@ -17,7 +17,6 @@ const MACHINE = [
   "ProtectKernelModules=true",
   "PrivateDevices=true",
   "KeyringMode=private",
-  "RemoveIPC=true",
 ];
 
 export function systemdUnit(template: string, service: ServiceDescription): string {

@@ -33,6 +33,11 @@ const TOKEN_PATTERN = /^cairn_[\w-]{43}$/;
 const UUID_PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const OWNER_NAME = "owner";
 
+/** Whether the name reads as the owner's, which the security log has for the owner alone. */
+export function isOwnerName(name: string): boolean {
+  return name.normalize("NFKC").trim().toLowerCase() === OWNER_NAME;
+}
+
 export function createTokens(deps: TokenDeps): Tokens {
   const { database, newId, clock } = deps;
   const owner: Principal = { id: OWNER_NAME, name: OWNER_NAME, scopes: new Set(SCOPES), owner: true };
@@ -48,7 +53,7 @@ export function createTokens(deps: TokenDeps): Tokens {
     },
 
     async create(name, scopes) {
-      if (name === OWNER_NAME) throw taken(name);
+      if (isOwnerName(name)) throw taken(name);
       const id = newId();
       const token = PREFIX + Buffer.from(deps.randomBytes(TOKEN_BYTES)).toString("base64url");
       const hash = digestOf(token).toString("hex");

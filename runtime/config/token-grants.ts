@@ -14,7 +14,7 @@ export interface TokenGrant {
 export interface AgentGrant {
   readonly agent: string;
   readonly tools: readonly string[];
-  /** Where commands run; null without the tool `shell`. */
+  /** Where commands run; null without the tool `shell`, and where they are refused. */
   readonly commands: "sandbox" | "unconfined" | null;
   /** Whether commands reach the network; null without the tool `shell`. */
   readonly network: boolean | null;
@@ -69,11 +69,14 @@ function agentGrant({ config: { agents, tools }, tools: all }: TokenGrantsInput)
   const granted = Object.entries(agents).map(([agent, settings]): AgentGrant => {
     const given = selectAgentTools(enabled, settings.tools).others.tools.map(({ name }) => name);
     const shell = given.includes("shell");
+    const network = tools.shell.network && tools.shell.network_for_others;
+    // Where there are no walls the network cannot be closed: such commands are refused.
+    const walls = tools.shell.sandbox === "none" ? (network ? "unconfined" : null) : "sandbox";
     return {
       agent,
       tools: given,
-      commands: shell ? (tools.shell.sandbox === "none" ? "unconfined" : "sandbox") : null,
-      network: shell ? tools.shell.sandbox === "none" || tools.shell.network : null,
+      commands: shell ? walls : null,
+      network: shell ? network : null,
     };
   });
   return {
@@ -91,6 +94,9 @@ function describe({ agent, tools, commands, network }: AgentGrant): string {
   const parts = [
     tools.length === 0 ? "no tools" : tools.join(", "),
     ...(files ? ["each user in a workspace of its own"] : []),
+    ...(network === false && commands === null
+      ? ["commands are refused, since without a sandbox they have a network"]
+      : []),
     ...(commands === "sandbox" ? [`commands in the sandbox, ${network ? "with" : "without"} the network`] : []),
     ...(commands === "unconfined"
       ? ["commands WITHOUT a sandbox: they read and change what the service's user can, the owner's files too"]

@@ -15,7 +15,7 @@ const PARENTHESES: Readonly<Record<string, string>> = { "<": "(", ">": ")", "[":
 /** Control characters and others that are not seen: they hide text from people, or change the order in which it is read. */
 const UNSEEN =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
-  /[\u0000-\u0008\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/gu;
+  /[\u0000-\u0008\u000e-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u3164\uffa0\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u180b-\u180f]|[\u{e0000}-\u{e0fff}]/gu;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
 const LINE_BREAK = /\r\n?|[\u000b\u000c\u0085\u2028\u2029]/g;
 const TAG_BRACKET = /[[\]{}<>]/g;

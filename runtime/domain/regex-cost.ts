@@ -8,7 +8,9 @@ const MOST_REPEATED = 200;
 
 /** What is refused in it; null when it may run. */
 export function costlyRegex(regex: string): string | null {
-  if (/^\*\*\*/.test(regex) || /^\(\?[a-z]*[beq]/i.test(regex)) return "another syntax than the usual one";
+  if (/^\*\*\*/.test(regex) || /^\(\?[a-z]*[beqx]/i.test(regex)) return "another syntax than the usual one";
+  // What follows in a comment is not what it looks like.
+  if (regex.includes("(?#")) return "comments";
   let repeated = 0;
   let size = 0;
   /** Sizes of the groups around this place, and of what was last closed or read: a bound repeats it. */

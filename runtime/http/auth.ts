@@ -46,7 +46,9 @@ export function installAuth(server: Server, { tokens, security, clock, limits }:
     const known = addresses.get(socket);
     if (known !== undefined) return known;
     // A connection that is gone already has no address any more.
-    const address = normalizeIP(ip ?? "");
+    const normal = normalizeIP(ip ?? "");
+    // A program of this machine has all of 127.0.0.0/8.
+    const address = normal.startsWith("127.") ? "127.0.0.0/8" : normal;
     addresses.set(socket, address);
     return address;
   }

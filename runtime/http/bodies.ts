@@ -7,6 +7,7 @@ import { Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import { RuntimeError } from "../contracts/errors.ts";
 import { ByteBudget, type ByteShare } from "../domain/byte-budget.ts";
+import { hasMoreValues } from "../domain/json-size.ts";
 import type { Server, ServerLimits } from "./deps.ts";
 import { chunksOf } from "./transfer.ts";
 
@@ -45,6 +46,19 @@ export function installBodyBudget(server: Server, limits: ServerLimits): void {
     // The parser stops listening when it has refused a body; what fails after that concerns nothing any more.
     arriving.on("error", () => undefined);
     return arriving;
+  });
+}
+
+/** JSON is counted before it is parsed: a megabyte of `{},{},…` becomes a hundred. RUNTIME_BODY_TOO_LARGE above the limit. */
+export function installJsonParser(server: Server, { jsonValues }: ServerLimits): void {
+  const parse = server.getDefaultJsonParser("error", "error");
+  server.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body, done) => {
+    const bytes = typeof body === "string" ? Buffer.from(body) : body;
+    if (hasMoreValues(bytes, jsonValues)) {
+      const message = `A body has at most ${jsonValues} values: send less at once.`;
+      return done(new RuntimeError("RUNTIME_BODY_TOO_LARGE", message));
+    }
+    return parse(request, bytes.toString("utf8"), done);
   });
 }
 

@@ -1,6 +1,8 @@
 /** Where coding assistants' hooks deliver their sessions: a batch of events, stored as a whole or not at all. */
 
 import { z } from "zod";
+import { MAX_CAPTURE_EVENTS } from "../contracts/capture.ts";
+import { RuntimeError } from "../contracts/errors.ts";
 import type { RouteDeps, Server } from "./deps.ts";
 import { errorSchema, ok, success } from "./schemas.ts";
 
@@ -50,12 +52,20 @@ const resultSchema = z.object({
   finalized: z.boolean(),
 });
 
+function refuseLongBatch(body: unknown): void {
+  const events = typeof body === "object" && body !== null && "events" in body ? body.events : [];
+  if (!Array.isArray(events) || events.length <= MAX_CAPTURE_EVENTS) return;
+  throw new RuntimeError("RUNTIME_BODY_TOO_LARGE", `A batch has at most ${MAX_CAPTURE_EVENTS} events.`);
+}
+
 export function registerCapture(server: Server, { app, limits }: RouteDeps): void {
   server.post(
     "/api/capture",
     {
       bodyLimit: limits.bodyBytes,
       config: { access: "capture" },
+      // Before the schema, which would tell of each event what is wrong with it.
+      preValidation: async (request) => refuseLongBatch(request.body),
       schema: {
         tags: ["memory"],
         summary: "Store a batch of events of one session",

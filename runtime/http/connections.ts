@@ -1,6 +1,7 @@
 /** What ends with a connection, what ends all of them when the server closes, and how many there may be. */
 
 import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import type { FastifyReply } from "fastify";
 import { RuntimeError } from "../contracts/errors.ts";
 import { isBodyPending } from "./bodies.ts";
@@ -39,15 +40,41 @@ export function installGracefulClose(server: Server, closeMs: number): AbortSign
   return closing.signal;
 }
 
-/** Connections above the limit are closed as they come; the log says so once a minute. */
+/**
+ * Above the limit the oldest connection without a valid token makes room for the new one, so that connections that say nothing
+ * keep nobody out; where all have shown one, the new one is closed. The log says so once a minute.
+ */
 export function limitConnections(server: Server, connections: number): void {
-  server.server.maxConnections = connections;
+  const open = new Map<string, Socket>();
+  const trusted = new Set<string>();
   let loggedAt = Number.NEGATIVE_INFINITY;
-  server.server.on("drop", () => {
+  server.server.on("connection", (socket: Socket) => {
+    const key = connectionOf(socket);
+    open.set(key, socket);
+    socket.once("close", () => {
+      if (open.get(key) !== socket) return;
+      open.delete(key);
+      trusted.delete(key);
+    });
+    if (open.size <= connections) return;
+    const oldest = [...open.keys()].find((other) => !trusted.has(other)) ?? key;
+    open.get(oldest)?.destroy();
     if (performance.now() - loggedAt < REFUSED_LOG_MS) return;
     loggedAt = performance.now();
-    server.log.warn({ connections }, "there are too many connections; new ones are refused");
+    server.log.warn(
+      { connections },
+      "there are too many connections; the oldest ones without a valid token are closed",
+    );
   });
+  // After authentication, which runs in onRequest.
+  server.addHook("preParsing", async (request) => {
+    if (request.principal !== null) trusted.add(connectionOf(request.socket));
+  });
+}
+
+/** The same for a connection and for TLS over it. */
+function connectionOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }
 
 /**

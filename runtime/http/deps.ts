@@ -18,11 +18,13 @@ export interface ServerLimits {
   readonly bytesInFlight: number;
   /** The same for each token. At least `bodyBytes`, or the largest body would never be taken. */
   readonly bytesInFlightPerToken: number;
+  /** Values (objects, lists and their entries) of a JSON body; each costs memory, however few bytes it has. */
+  readonly jsonValues: number;
   /** Different wrong tokens of one address within a minute that are answered with 401; then the address is locked out. */
   readonly wrongPerMinute: number;
   /** Milliseconds of a lockout: only tokens that the address has used before are accepted. */
   readonly lockoutMs: number;
-  /** Open connections; further ones are closed as they come. */
+  /** Open connections; above that the oldest one without a valid token is closed. */
   readonly connections: number;
   /** Milliseconds that a JSON request waits for its turn before it is answered 202. */
   readonly waitMs: number;
@@ -46,6 +48,7 @@ export const DEFAULT_LIMITS: ServerLimits = {
   // Parsed JSON takes about ten times its bytes: half a gigabyte at worst, a third of one by one token.
   bytesInFlight: 48 * 1024 * 1024,
   bytesInFlightPerToken: 32 * 1024 * 1024,
+  jsonValues: 250_000,
   wrongPerMinute: 10,
   lockoutMs: 5 * 60_000,
   connections: 1_000,

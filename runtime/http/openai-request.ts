@@ -14,7 +14,9 @@ const filePart = z.looseObject({
 const refusalPart = z.looseObject({ type: z.literal("refusal"), refusal: z.string() });
 const partSchema = z.discriminatedUnion("type", [textPart, imagePart, filePart, refusalPart]);
 
-const contentSchema = z.union([z.string().max(MAX_TEXT), z.array(partSchema)]);
+/** Of one message; each part that is wrong is told of. */
+const MAX_PARTS = 1_000;
+const contentSchema = z.union([z.string().max(MAX_TEXT), z.array(partSchema).max(MAX_PARTS)]);
 
 const messageSchema = z.looseObject({
   role: z.enum(["system", "developer", "user", "assistant", "tool", "function"]),
@@ -32,7 +34,7 @@ export const completionRequestSchema = z.looseObject({
   tools: z.array(z.unknown()).nullish().describe("Refused: an agent has tools of its own."),
   functions: z.array(z.unknown()).nullish().describe("Refused, as tools."),
   response_format: z.looseObject({ type: z.string() }).nullish().describe("`text` only."),
-  modalities: z.array(z.string()).nullish().describe("`text` only."),
+  modalities: z.array(z.string()).max(10).nullish().describe("`text` only."),
   logprobs: z.boolean().nullish().describe("Refused when true."),
 });
 

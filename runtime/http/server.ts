@@ -5,7 +5,7 @@ import { validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-z
 import { registerAdmin } from "./admin.ts";
 import { registerAgents } from "./agents.ts";
 import { installAuth } from "./auth.ts";
-import { installBodyBudget } from "./bodies.ts";
+import { installBodyBudget, installJsonParser } from "./bodies.ts";
 import { registerCapture } from "./capture.ts";
 import { installGracefulClose, installLingeringClose, limitConnections } from "./connections.ts";
 import { DEFAULT_LIMITS, type RouteDeps, type Server, type ServerDeps } from "./deps.ts";
@@ -64,6 +64,7 @@ export function createServer(deps: ServerDeps): Server {
   installAuth(server, { tokens: deps.app.tokens, security: deps.security, clock: deps.clock, limits });
   installSecurityEvents(server, deps.security);
   installBodyBudget(server, limits);
+  installJsonParser(server, limits);
   const refuseOtherMethods = installMethodCheck(server);
   installOpenApi(server, deps.app.version);
   server.addHook("onResponse", async (request, reply) => {

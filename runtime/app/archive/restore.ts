@@ -8,6 +8,7 @@ import { MemoryError } from "../../contracts/errors.ts";
 import { type RestoreOptions, type RestoreReport, SCOPES } from "../api.ts";
 import { schemaVersion } from "../migrate.ts";
 import { createEmbeddingTable, embeddingTable } from "../recall/embedding-tables.ts";
+import { isOwnerName } from "../tokens.ts";
 import { AttachmentRestore } from "./attachment-files.ts";
 import { type ArchiveHeader, type ArchivePart, invalid, isBadData, linesOf, readArchive } from "./format.ts";
 import { columnsOf, type Section, sectionNamed } from "./sections.ts";
@@ -175,7 +176,10 @@ async function load(tx: Transaction, { backend, file, files, withTokens }: Load)
     if (target !== undefined && batch.length > 0) {
       const { rows, count } = await tx.query<TokenRow>(target.sql, [`[${batch.join(",")}]`]);
       if (target.section.how !== "merge" && count !== batch.length) throw invalid("a line of it is not one row");
-      if (target.section.name === TOKENS) restored.push(...rows.map(tokenOf));
+      if (target.section.name === TOKENS) {
+        if (rows.some(({ name }) => isOwnerName(name))) throw invalid("one of its tokens has the owner's name");
+        restored.push(...rows.map(tokenOf));
+      }
     }
     batch = [];
     units = 0;

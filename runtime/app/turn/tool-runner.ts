@@ -24,7 +24,13 @@ export type PreparedCall =
 
 export function createToolRunner(deps: { hooks: HookPipeline; clock: Clock; logger: Logger }): ToolRunner {
   const { hooks, clock, logger } = deps;
-  const ajv = new Ajv({ allErrors: true, strict: false, coerceTypes: false, useDefaults: true });
+  const ajv = new Ajv({
+    allErrors: true,
+    strict: false,
+    validateFormats: false,
+    coerceTypes: false,
+    useDefaults: true,
+  });
   const validators = new WeakMap<Tool, ValidateFunction>();
 
   function validatorOf(tool: Tool): ValidateFunction {

@@ -46,6 +46,13 @@ const LEAST_WINDOW = 1_000;
 /** Room that thinking takes beside the reply, about as much as providers are allowed to spend on it. */
 const THINKING_TOKENS: Readonly<Record<ThinkingLevel, number>> = { off: 0, low: 2_048, medium: 8_192, high: 24_576 };
 
+/** What another user's client brings along as words of the system must not stand among ours. */
+function withoutSystemRole<Row extends { readonly role: string; readonly content: string }>(row: Row): Row {
+  return row.role === "system"
+    ? { ...row, role: "user", content: `[A note of the user's client] ${row.content}` }
+    : row;
+}
+
 export async function assemblePrompt(
   deps: TurnPromptDeps,
   turn: ClaimedTurn,
@@ -77,7 +84,7 @@ export async function assemblePrompt(
   const reserve = Math.min(agent.replyTokens + THINKING_TOKENS[thinking], agent.contextWindow / 2);
 
   return {
-    messages: [...toMessages(earlier), { role: "user", content }],
+    messages: [...toMessages(turn.owner ? earlier : earlier.map(withoutSystemRole)), { role: "user", content }],
     options: chatOptions(turn, agent, thinking, { system, context, retrieved }),
     chain: modelChain(agent, settings.model, deps.providerIds),
     showReasoning: settings.reasoning === true,

@@ -120,6 +120,22 @@ export function checkTools({ config }: CheckInput): Findings {
     );
   }
   const shell = config.tools?.shell;
+  const known = Object.keys(config.tools ?? {});
+  for (const [name, { tools }] of Object.entries(config.agents ?? {})) {
+    const lists = { include: tools.include, exclude: tools.exclude };
+    const others = { "others.include": tools.others.include, "others.exclude": tools.others.exclude };
+    for (const [list, names] of Object.entries({ ...lists, ...others })) {
+      for (const tool of (names ?? []).filter((one) => known.length > 0 && !known.includes(one))) {
+        found.warn(
+          ["agents", name, "tools", ...list.split(".")],
+          `there is no tool ${tool}: known are ${known.join(", ")}`,
+        );
+      }
+    }
+  }
+  if (shell?.enabled && !shell.network && shell.network_for_others) {
+    found.warn(["tools", "shell", "network_for_others"], "it has no effect while tools.shell.network is false");
+  }
   for (const [name, agent] of Object.entries(config.agents ?? {})) {
     const path = ["agents", name, "tools", "others", "include"];
     for (const tool of agent.tools.others.include ?? []) {

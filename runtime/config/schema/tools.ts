@@ -15,6 +15,8 @@ import {
   variableName,
 } from "./scalars.ts";
 
+const LEAST_MEMORY = 64 * 1024 ** 2;
+
 const common = { enabled: flag().prefault(true).describe("Whether any agent is offered the tool.") };
 const plain = () => section({ ...common }).prefault({});
 
@@ -37,7 +39,10 @@ export const toolsSection = section({
     max_processes: integer({ min: 64 })
       .prefault(4096)
       .describe("Processes and threads of a command; without bubblewrap, of the service's user on the machine."),
-    max_memory: bytes().prefault("4Gi").describe("Memory that each process of a command may write to."),
+    max_memory: bytes()
+      .refine((size) => size >= LEAST_MEMORY, { error: "at least 64Mi: no program starts with less" })
+      .prefault("4Gi")
+      .describe("Memory that each process of a command may write to."),
     env: list(variableName()).default([]).describe("Variables of the service that commands may see."),
   }).prefault({}),
   file_read: plain(),

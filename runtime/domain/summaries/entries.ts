@@ -93,10 +93,13 @@ export function summaryEntry(summary: SourceSummary, ordinal: number): string {
   return `${heading}\n${withoutHeadings(summary.content)}`;
 }
 
-/** A line of a text that looks like the heading of an entry is moved by a space: it begins none. */
+/** A line of a text that looks like a heading of the prompt, or of an entry, is moved by a space: it begins none. */
 function withoutHeadings(text: string): string {
-  return withoutChatTokens(text).replaceAll(/^\[#/gm, " [#");
+  return withoutChatTokens(text).replaceAll(OWN_LINE, " $&");
 }
+
+const OWN_LINE =
+  /^(?=\[#|Entries:|Identifiers from system messages|An earlier answer was not accepted:|Write the whole summary anew)/gm;
 
 function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, " ").trim();

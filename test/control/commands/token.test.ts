@@ -16,5 +16,5 @@ it("says beside a new token what it may do, and nothing but the token on standar
   const given = "main: { tools: { others: { include: [shell] } } }";
   await writeFile(file, (await readFile(file, "utf8")).replace(/main: .*/, given));
   const { grants } = JSON.parse((await cli.run([...create, "--json"])).stdout);
-  expect(grants[0].agents).toEqual([{ agent: "main", tools: ["shell"], commands: "sandbox", network: true }]);
+  expect(grants[0].agents).toEqual([{ agent: "main", tools: ["shell"], commands: "sandbox", network: false }]);
 });

@@ -25,7 +25,7 @@ describe("what a token may do", () => {
     [
       "{ tools: { others: { include: [shell, file_read, web_fetch] } } }",
       "",
-      { tools: ["file_read", "shell"], commands: "sandbox", network: true },
+      { tools: ["file_read", "shell"], commands: "sandbox", network: false },
     ],
     [
       "{ tools: { others: { include: [shell] } } }",
@@ -35,7 +35,17 @@ describe("what a token may do", () => {
     [
       "{ tools: { others: { include: [shell] } } }",
       "tools: { shell: { network: false, sandbox: none } }\n",
+      { tools: ["shell"], commands: null, network: false },
+    ],
+    [
+      "{ tools: { others: { include: [shell] } } }",
+      "tools: { shell: { network_for_others: true, sandbox: none } }\n",
       { tools: ["shell"], commands: "unconfined", network: true },
+    ],
+    [
+      "{ tools: { others: { include: [shell] } } }",
+      "tools: { shell: { network_for_others: true } }\n",
+      { tools: ["shell"], commands: "sandbox", network: true },
     ],
     [
       "{ tools: { others: { include: [shell, file_read] } } }",
@@ -53,7 +63,8 @@ describe("what a token may do", () => {
   });
 
   it("says it in words", async () => {
-    const yaml = agents("{ tools: { others: { include: [shell] } } }", "tools: { shell: { sandbox: none } }\n");
+    const settings = "tools: { shell: { sandbox: none, network_for_others: true } }\n";
+    const yaml = agents("{ tools: { others: { include: [shell] } } }", settings);
     expect((await grants(["agent"], yaml))[0]?.allows.at(-1)).toBe(
       "main: shell; each user in a workspace of its own; commands WITHOUT a sandbox: they read and change what the " +
         "service's user can, the owner's files too",

@@ -143,7 +143,7 @@ describe("the fence around what memory found", () => {
       "[2026-03-01T09:05Z another agent's turn with the owner: ops/user] Hi.\n  There.",
     );
     expect(of({ origin: { openedBy: "turn", byOwner: false, user: "token:x" } })).toContain(
-      "own turn with the user token:x: main/user]",
+      'own turn with the user "token:x": main/user]',
     );
     expect(of({ kind: "summary", role: null })).toContain("own turn with the owner: main/summary]");
     expect(of({ origin: null })).toContain("Z of unknown origin: main/user]");

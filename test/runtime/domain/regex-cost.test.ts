@@ -18,6 +18,9 @@ it.each([
   ["(a?){255}a{255}b", "more than 200"],
   ["((a{1,100}[(]){1,99})", "more than 200"],
   ["***:a", "another syntax"],
+  ["(?#[)(.+)(.+)\\1\\2", "comments"],
+  ["(?x)#[\n(.+)(.+)\\1\\2", "another syntax"],
+  ["(?#[)(a{1,20}){1,20}", "comments"],
   ["(?b)\\(a*\\)\\{1,255\\}", "another syntax"],
 ])("the embedded store refuses of %s: %s", (regex, refused) => {
   const reason = costlyRegex(regex);

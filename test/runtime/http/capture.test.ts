@@ -42,6 +42,22 @@ describe("POST /api/capture", () => {
     expect(app.captured).toEqual([given]);
   });
 
+  test("more events than a batch may have are refused before each is looked at", async () => {
+    const many = { ...batch(), events: Array.from({ length: 1_001 }, () => ({})) };
+    const answer = await post(many).answer;
+    expect([answer.statusCode, answer.json().error.issues]).toEqual([413, undefined]);
+  });
+
+  test("a body of few bytes and many values is refused before it is parsed", async () => {
+    const events = [
+      { event_id: "1", role: "tool", tool_name: "t", tool_args: Array.from({ length: 300_000 }, () => ({})) },
+    ];
+    const answer = await post({ ...batch(), events }).answer;
+    expect([answer.statusCode, answer.json().error.message]).toEqual([413, expect.stringContaining("250000 values")]);
+    const text = { event_id: "1", role: "user", content: "a,[{".repeat(100_000) };
+    expect((await post({ ...batch(), events: [text] }).answer).statusCode).toBe(200);
+  });
+
   test("is for the scope `capture` alone, and a token of that scope opens nothing else", async () => {
     const started = startServer();
     started.app.authenticate = async (token) =>

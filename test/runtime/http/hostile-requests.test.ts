@@ -204,14 +204,27 @@ describe("a body that has not arrived when the answer is known", () => {
     }
   });
 
-  test("more connections than are allowed are not taken", async () => {
+  test("connections that say nothing make room for those that do, the oldest first", async () => {
     const url = await listening(startServer({ limits: { connections: 3 } }));
-    const open = await Promise.all([1, 2, 3].map(() => rawRequest(url, "GET /health/live HTTP/1.1\r\n")));
-    const fourth = await rawRequest(url, head("GET /health/live HTTP/1.1", "host: localhost"));
-    expect(await fourth.closedWithin(2_000)).toBeLessThan(2_000);
-    expect(await fourth.status()).toBe(0);
-    open[0]?.socket.destroy();
-    await expect.poll(async () => (await fetch(`${url}/health/live`).catch(() => null))?.status).toBe(200);
+    const silent = await rawRequest(url, "GET /health/live HTTP/1.1\r\n");
+    const others = await Promise.all([1, 2].map(() => rawRequest(url, "GET /health/live HTTP/1.1\r\n")));
+    const fourth = await rawRequest(url, head("GET /health HTTP/1.1", "host: localhost", AUTHORIZED));
+    expect(await fourth.status()).toBe(200);
+    expect(await silent.closedWithin(2_000)).toBeLessThan(2_000);
+    expect(others.map(({ socket }) => socket.destroyed)).toEqual([false, false]);
+  });
+
+  test("connections with a valid token are not closed for new ones", async () => {
+    const url = await listening(startServer({ limits: { connections: 2 } }));
+    const known = [];
+    for (let n = 0; n < 2; n += 1) {
+      const connection = await rawRequest(url, head("GET /health HTTP/1.1", "host: localhost", AUTHORIZED));
+      expect(await connection.status()).toBe(200);
+      known.push(connection);
+    }
+    const third = await rawRequest(url, head("GET /health/live HTTP/1.1", "host: localhost"));
+    expect(await third.closedWithin(2_000)).toBeLessThan(2_000);
+    expect(known.map(({ socket }) => socket.destroyed)).toEqual([false, false]);
   });
 });
 

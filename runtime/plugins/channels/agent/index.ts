@@ -18,6 +18,9 @@ export interface AgentChannelSettings {
 
 type State = "new" | "started" | "stopped";
 
+/** Users of tokens begin with it, and no others. */
+const TOKEN_USER = "token:";
+
 export function createAgentChannel(settings: AgentChannelSettings): AgentChannel {
   let state: State = "new";
   let onMessage: MessageHandler | undefined;
@@ -90,12 +93,16 @@ function addressOf(settings: AgentChannelSettings, sender: Sender): { owner: boo
 function identify({ user, caller }: Sender, ownerId: string | undefined): { owner: boolean; user: string } {
   if (!caller.owner) return { owner: false, user: user === undefined ? own(caller) : `${own(caller)}/${user}` };
   if (user === undefined || user === ownerId) return { owner: true, user: "" };
+  if (user.startsWith(TOKEN_USER)) {
+    const issues = [{ path: "user", message: `must not begin with ${TOKEN_USER}, as the users of tokens do` }];
+    throw new RuntimeError("RUNTIME_INVALID_REQUEST", "This user cannot be named.", { issues });
+  }
   return { owner: false, user };
 }
 
 /** A token's own user, by its id: a later token with the name of a revoked one is another user. No id holds a slash. */
 function own(caller: AgentCaller): string {
-  return `token:${caller.id}`;
+  return `${TOKEN_USER}${caller.id}`;
 }
 
 /** The key belongs to its sender: another user's equal key in a session of the same name is another message. */
