@@ -3,11 +3,14 @@
  * children. Little-endian, as every machine is that Node runs on.
  */
 
-/** Compares the low 32 bits of an argument, which are all of it for process ids, modes, flags and address families. */
+/**
+ * Compares the low 32 bits of an argument, which are all of it for process ids, modes, flags and address families; `high`: the
+ * other 32, for pointers.
+ */
 export type Condition =
   | { readonly argument: number; readonly anyBit: number }
   | { readonly argument: number; readonly mask?: number; readonly oneOf: readonly number[] }
-  | { readonly argument: number; readonly noneOf: readonly number[] };
+  | { readonly argument: number; readonly high?: true; readonly noneOf: readonly number[] };
 
 export interface Denial {
   /** System call numbers. */
@@ -44,6 +47,7 @@ const CALL_OFFSET = 0;
 const ARCHITECTURE_OFFSET = 4;
 const ARGUMENTS_OFFSET = 16;
 const ARGUMENT_BYTES = 8;
+const HALF_BYTES = 4;
 const INSTRUCTION_BYTES = 8;
 
 interface Instruction {
@@ -89,7 +93,8 @@ function denialCode({ calls, errno, when = [] }: Denial): Instruction[] {
 
 /** Falls through to the `rest` instructions after it when the condition holds, and skips them when it does not. */
 function conditionCode(condition: Condition, rest: number): Instruction[] {
-  const load: Instruction = { code: LOAD, value: ARGUMENTS_OFFSET + condition.argument * ARGUMENT_BYTES };
+  const half = "high" in condition && condition.high ? HALF_BYTES : 0;
+  const load: Instruction = { code: LOAD, value: ARGUMENTS_OFFSET + condition.argument * ARGUMENT_BYTES + half };
   if ("anyBit" in condition) {
     return [load, { code: JUMP_ANY_BIT, value: condition.anyBit, whenTrue: 1 }, { code: JUMP, value: rest }];
   }

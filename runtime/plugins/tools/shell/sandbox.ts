@@ -127,7 +127,7 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
         confined,
         inherited,
         // Last, because it is open from here on.
-        filter: filtered ? await filterFor(deps, walls, place.network) : null,
+        filter: filtered ? await filterFor(deps, walls, place) : null,
       };
     },
   };
@@ -171,7 +171,7 @@ async function equip(deps: SandboxDeps, walls: Walls): Promise<Equipment> {
 }
 
 async function filterWorks(deps: SandboxDeps, walls: Walls, test: readonly string[]): Promise<boolean> {
-  const handle = await filterFor(deps, walls, true);
+  const handle = await filterFor(deps, walls, { network: true, owner: true });
   if (handle === null) return false;
   try {
     const [file = "", ...args] = await walls.wrap(test, null, { network: true, filtered: true });
@@ -181,8 +181,12 @@ async function filterWorks(deps: SandboxDeps, walls: Walls, test: readonly strin
   }
 }
 
-async function filterFor(deps: SandboxDeps, walls: Walls, network: boolean): Promise<FileHandle | null> {
-  const filter = await walls.filter(network);
+async function filterFor(
+  deps: SandboxDeps,
+  walls: Walls,
+  may: Pick<CommandPlace, "network" | "owner">,
+): Promise<FileHandle | null> {
+  const filter = await walls.filter(may);
   return filter === null ? null : await openFilter(deps.stateDirectory, deps.newId(), filter);
 }
 

@@ -1,7 +1,7 @@
 /**
  * Which system calls a command may not make. bubblewrap and Landlock decide about files; this closes what files do not
  * cover: new namespaces and mounts, the kernel's keys and loaders, address families beyond the usual, set-uid files left
- * behind in the workspace and, in a container, signals to the service.
+ * behind in the workspace and, in a container, signals to the service and where other users' commands would meet the owner's.
  */
 
 import { assembleFilter, type Condition, type Denial, ENOSYS } from "./bpf.ts";
@@ -9,8 +9,13 @@ import { assembleFilter, type Condition, type Denial, ENOSYS } from "./bpf.ts";
 export interface CommandFilter {
   /** As `process.arch` names it. */
   readonly architecture: string;
-  /** False: no sockets but local ones. Only for containers; bubblewrap has a network namespace for it. */
+  /** False: no IP sockets. Only for containers; bubblewrap has a network namespace for it. */
   readonly network: boolean;
+  /**
+   * True for commands that share the machine's files and queues with the service and the owner's commands, and shall have no part
+   * in them: what acts on a path without opening it, and what meets others by a name or number, is denied.
+   */
+  readonly apart: boolean;
   /** The service's own processes where the command can see them; null where a process namespace hides them. */
   readonly service: ServiceProcesses | null;
 }
@@ -44,6 +49,9 @@ const F_SETOWN = 8;
 const F_SETOWN_EX = 15;
 const FIOSETOWN = 0x8901;
 const SIOCSPGRP = 0x8902;
+const SOCKET_TYPE_BITS = 0xf;
+/** SOCK_DGRAM, and SOCK_RAW, which local sockets take for the same. */
+const DATAGRAMS = [2, 3];
 
 /** Numbers on x86-64 and on arm64; null where a call does not exist. */
 const CALLS = {
@@ -111,9 +119,40 @@ const CALLS = {
   sched_setattr: [314, 274],
   setpriority: [141, 140],
   ioprio_set: [251, 30],
+  chown: [92, null],
+  lchown: [94, null],
+  fchownat: [260, 54],
+  utime: [132, null],
+  utimes: [235, null],
+  futimesat: [261, null],
+  utimensat: [280, 88],
+  setxattr: [188, 5],
+  lsetxattr: [189, 6],
+  setxattrat: [463, 463],
+  removexattr: [197, 14],
+  lremovexattr: [198, 15],
+  removexattrat: [466, 466],
+  file_setattr: [469, 469],
+  inotify_add_watch: [254, 27],
+  fanotify_mark: [301, 263],
+  shmget: [29, 194],
+  shmctl: [31, 195],
+  shmat: [30, 196],
+  msgget: [68, 186],
+  msgctl: [71, 187],
+  msgrcv: [70, 188],
+  msgsnd: [69, 189],
+  semget: [64, 190],
+  semctl: [66, 191],
+  semtimedop: [220, 192],
+  semop: [65, 193],
+  mq_open: [240, 180],
+  mq_unlink: [241, 181],
+  socketpair: [53, 199],
 } as const satisfies Readonly<Record<string, readonly [number, number | null]>>;
 
 type Call = keyof typeof CALLS;
+type Deny = (errno: number, calls: readonly Call[], ...when: readonly Condition[]) => Denial;
 
 const ARCHITECTURES: Readonly<Record<string, { column: 0 | 1; audit: number; firstForeignCall: number }>> = {
   x64: { column: 0, audit: 0xc000003e, firstForeignCall: 0x40000000 },
@@ -121,15 +160,15 @@ const ARCHITECTURES: Readonly<Record<string, { column: 0 | 1; audit: number; fir
 };
 
 /** Pure. Null for an architecture whose numbers are not known here. */
-export function commandFilter({ architecture, network, service }: CommandFilter): Buffer | null {
+export function commandFilter({ architecture, network, apart, service }: CommandFilter): Buffer | null {
   const known = ARCHITECTURES[architecture];
   if (known === undefined) return null;
-  const deny = (errno: number, calls: readonly Call[], ...when: readonly Condition[]): Denial => ({
+  const deny: Deny = (errno, calls, ...when) => ({
     calls: calls.map((call) => CALLS[call][known.column]).filter((call) => call !== null),
     errno,
     when,
   });
-  const families = network ? [AF_UNIX, AF_INET, AF_INET6, AF_NETLINK] : [AF_UNIX, AF_NETLINK];
+  const families = [...(apart ? [] : [AF_UNIX]), ...(network ? [AF_INET, AF_INET6] : []), AF_NETLINK];
   const setId = (argument: number): Condition => ({ argument, anyBit: SET_ID_BITS });
   const creates = (argument: number): Condition => ({ argument, anyBit: CREATES });
   const device = (argument: number): Condition => ({ argument, mask: FILE_TYPE_BITS, oneOf: DEVICE_TYPES });
@@ -154,6 +193,7 @@ export function commandFilter({ architecture, network, service }: CommandFilter)
     deny(EPERM, ["mknodat"], setId(2)),
     deny(EPERM, ["mknod"], device(1)),
     deny(EPERM, ["mknodat"], device(2)),
+    ...(apart ? apartDenials(deny) : []),
     ...(service === null ? [] : serviceDenials(deny, service)),
   ];
   return assembleFilter({
@@ -163,11 +203,29 @@ export function commandFilter({ architecture, network, service }: CommandFilter)
   });
 }
 
+/**
+ * Landlock decides about what is opened, made and removed. It lets modes, owners, times and attributes be changed by path, and
+ * files be watched; what goes by an open descriptor stays allowed. Queues and shared memory are known by numbers, and outlive
+ * the command. Pairs of sockets stay, since programs talk with their children by them, but not those that can send to names.
+ */
+function apartDenials(deny: Deny): Denial[] {
+  return [
+    deny(EPERM, [
+      ...(["chmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchownat", "utime", "utimes", "futimesat"] as const),
+      ...(["setxattr", "lsetxattr", "setxattrat", "removexattr", "lremovexattr", "removexattrat"] as const),
+      ...(["file_setattr", "inotify_add_watch", "fanotify_mark"] as const),
+      ...(["shmget", "shmctl", "shmat", "msgget", "msgctl", "msgrcv", "msgsnd"] as const),
+      ...(["semget", "semctl", "semtimedop", "semop", "mq_open", "mq_unlink"] as const),
+    ]),
+    // Without a path it is `futimens`: both halves of the pointer are 0.
+    deny(EPERM, ["utimensat"], { argument: 1, noneOf: [0] }),
+    deny(EPERM, ["utimensat"], { argument: 1, high: true, noneOf: [0] }),
+    deny(EPERM, ["socketpair"], { argument: 1, mask: SOCKET_TYPE_BITS, oneOf: DATAGRAMS }),
+  ];
+}
+
 /** Every way to signal, stop or slow down a process by its number. */
-function serviceDenials(
-  deny: (errno: number, calls: readonly Call[], ...when: readonly Condition[]) => Denial,
-  { threads, groups }: ServiceProcesses,
-): Denial[] {
+function serviceDenials(deny: Deny, { threads, groups }: ServiceProcesses): Denial[] {
   const everything = -1;
   const otherThanOneProcess = { argument: 0, oneOf: [1, 2] };
   return [

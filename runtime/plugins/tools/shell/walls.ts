@@ -32,7 +32,7 @@ export interface Walls {
   /** A process that a command must not be able to signal, as the command would name it; null where there is no such wall. */
   readonly untouchable: number | null;
   /** The filter of system calls; null where there is none. */
-  filter(network: boolean): Promise<Buffer | null>;
+  filter(may: Pick<CommandPlace, "network" | "owner">): Promise<Buffer | null>;
   /** The command in its walls; with null for the place, one that sees the system alone. */
   wrap(command: readonly string[], place: CommandPlace | null, passage: Passage): Promise<readonly string[]>;
 }
@@ -62,8 +62,8 @@ export function bubblewrapWalls(
     confined: true,
     // The first process of the sandbox, which is bubblewrap's own.
     untouchable: 1,
-    // The namespaces take the network away and hide the service.
-    filter: async () => commandFilter({ architecture: process.arch, network: true, service: null }),
+    // The namespaces take the network away, hide the service and keep commands apart.
+    filter: async () => commandFilter({ architecture: process.arch, network: true, apart: false, service: null }),
     async wrap(command, place, { network, filtered }) {
       const { hardening } = bubblewrap;
       const layout =
@@ -117,10 +117,15 @@ export async function containerWalls(
   return {
     confined: false,
     untouchable: process.pid,
-    filter: async (network) =>
+    filter: async ({ network, owner }) =>
       setpriv === null
         ? null
-        : commandFilter({ architecture: process.arch, network, service: await serviceProcesses() }),
+        : commandFilter({
+            architecture: process.arch,
+            network,
+            apart: !owner,
+            service: await serviceProcesses(),
+          }),
     async wrap(command, place, { filtered }) {
       if (place !== null && !place.owner && !landlock) {
         throw refuse("commands of other users than the owner need Landlock in a container");

@@ -67,6 +67,34 @@ const NUMBERS = {
   fcntl: [72, 25],
   setpriority: [141, 140],
   sched_setaffinity: [203, 122],
+  fchmodat2: [452, 452],
+  fchown: [93, 55],
+  fchownat: [260, 54],
+  utimensat: [280, 88],
+  setxattr: [188, 5],
+  lsetxattr: [189, 6],
+  fsetxattr: [190, 7],
+  setxattrat: [463, 463],
+  removexattr: [197, 14],
+  lremovexattr: [198, 15],
+  removexattrat: [466, 466],
+  file_setattr: [469, 469],
+  inotify_add_watch: [254, 27],
+  fanotify_mark: [301, 263],
+  shmget: [29, 194],
+  shmat: [30, 196],
+  shmctl: [31, 195],
+  msgget: [68, 186],
+  msgsnd: [69, 189],
+  msgrcv: [70, 188],
+  msgctl: [71, 187],
+  semget: [64, 190],
+  semop: [65, 193],
+  semctl: [66, 191],
+  semtimedop: [220, 192],
+  mq_open: [240, 180],
+  mq_unlink: [241, 181],
+  socketpair: [53, 199],
 } as const;
 
 const S_IFIFO = 0o010000;
@@ -80,9 +108,9 @@ describe.each(MACHINES)("the filter of system calls on $architecture", ({ archit
   const answer = (
     call: keyof typeof NUMBERS,
     args: readonly number[] = [],
-    { network = true, service = SERVICE as ServiceProcesses | null } = {},
+    { network = true, apart = false, service = SERVICE as ServiceProcesses | null } = {},
   ) => {
-    const filter = commandFilter({ architecture, network, service });
+    const filter = commandFilter({ architecture, network, apart, service });
     if (filter === null) throw new Error("There is no filter.");
     return run(filter, { architecture: audit, number: NUMBERS[call][column], arguments: args });
   };
@@ -159,13 +187,58 @@ describe.each(MACHINES)("the filter of system calls on $architecture", ({ archit
     expect(families).toEqual([ALLOW, EAFNOSUPPORT, EAFNOSUPPORT, ALLOW, EAFNOSUPPORT, EAFNOSUPPORT]);
   });
 
+  it.each<[keyof typeof NUMBERS, number[], number]>([
+    ["fchmodat", [-100, 0x7000, 0o644], EPERM],
+    ["fchmodat2", [-100, 0x7000, 0o644], EPERM],
+    ["fchownat", [-100, 0x7000, 1000, 0], EPERM],
+    ["utimensat", [-100, 0x7000, 0], EPERM],
+    // A pointer whose low half is 0 is a path all the same.
+    ["utimensat", [-100, 7 * 2 ** 32, 0], EPERM],
+    ["setxattr", [0x7000], EPERM],
+    ["lsetxattr", [0x7000], EPERM],
+    ["setxattrat", [-100, 0x7000], EPERM],
+    ["removexattr", [0x7000], EPERM],
+    ["lremovexattr", [0x7000], EPERM],
+    ["removexattrat", [-100, 0x7000], EPERM],
+    ["file_setattr", [-100, 0x7000], EPERM],
+    ["inotify_add_watch", [3, 0x7000], EPERM],
+    ["fanotify_mark", [3], EPERM],
+    ...(["shmget", "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "msgctl", "semget", "semop"] as const).map(
+      (call): [typeof call, number[], number] => [call, [0], EPERM],
+    ),
+    ...(["semctl", "semtimedop", "mq_open", "mq_unlink"] as const).map((call): [typeof call, number[], number] => [
+      call,
+      [0],
+      EPERM,
+    ]),
+    ["socket", [1, 1, 0], EAFNOSUPPORT],
+    ["socketpair", [1, 2, 0], EPERM],
+    ["socketpair", [1, 3 | 0o2000000, 0], EPERM],
+  ])("denies %s(%j) to commands that are kept apart, and to no others", (call, args, expected) => {
+    expect(answer(call, args, { apart: true })).toBe(expected);
+    expect(answer(call, args)).toBe(ALLOW);
+  });
+
+  it.each<[keyof typeof NUMBERS, number[]]>([
+    ["fchmod", [3, 0o755]],
+    ["fchown", [3, 1000, 0]],
+    ["fsetxattr", [3, 0x7000]],
+    ["utimensat", [3, 0, 0]],
+    ["socketpair", [1, 1 | 0o2000000, 0]],
+    ["socketpair", [1, 5, 0]],
+    ["socket", [2, 1, 0]],
+    ["socket", [16, 3, 0]],
+  ])("leaves %s(%j) to commands that are kept apart", (call, args) => {
+    expect(answer(call, args, { apart: true })).toBe(ALLOW);
+  });
+
   it("looks at the low half of an argument alone, as the kernel does", () => {
     expect(answer("kill", [7 + 2 ** 40, 9])).toBe(EPERM);
     expect(answer("socket", [40 + 2 ** 40, 1, 0])).toBe(EAFNOSUPPORT);
   });
 
   it("ends what calls by another architecture's numbers", () => {
-    const filter = commandFilter({ architecture, network: true, service: null });
+    const filter = commandFilter({ architecture, network: true, apart: false, service: null });
     const call = { number: 0, arguments: [] };
     for (const other of [0x40000003, 0x40000028, audit ^ 1])
       expect(run(filter ?? Buffer.alloc(0), { ...call, architecture: other })).toBe(KILL);
@@ -173,7 +246,9 @@ describe.each(MACHINES)("the filter of system calls on $architecture", ({ archit
 
   it("has room for the threads of a large machine", () => {
     const threads = Array.from({ length: 700 }, (_, at) => at + 1);
-    const filter = commandFilter({ architecture, network: true, service: { threads, groups: [1] } }) ?? Buffer.alloc(0);
+    const filter =
+      commandFilter({ architecture, network: true, apart: false, service: { threads, groups: [1] } }) ??
+      Buffer.alloc(0);
     expect(filter.length / 8).toBeLessThan(4_096);
     const kill = (pid: number) =>
       run(filter, { architecture: audit, number: NUMBERS.kill[column], arguments: [pid, 9] });
@@ -182,13 +257,13 @@ describe.each(MACHINES)("the filter of system calls on $architecture", ({ archit
 });
 
 it("knows no other calling convention of x86-64", () => {
-  const filter = commandFilter({ architecture: "x64", network: true, service: null }) ?? Buffer.alloc(0);
+  const filter = commandFilter({ architecture: "x64", network: true, apart: false, service: null }) ?? Buffer.alloc(0);
   const x32 = { architecture: 0xc000003e, number: 0x40000000 + 90, arguments: [0, 0o4755] };
   expect(run(filter, x32)).toBe(ENOSYS);
 });
 
 it("has no filter for a machine whose numbers it does not know", () => {
-  expect(commandFilter({ architecture: "riscv64", network: true, service: null })).toBeNull();
+  expect(commandFilter({ architecture: "riscv64", network: true, apart: false, service: null })).toBeNull();
 });
 
 it("denies a call only when all of its conditions hold", () => {
