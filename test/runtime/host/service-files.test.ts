@@ -28,8 +28,8 @@ const FILES = [
 ];
 
 /** A deployment with all of its files, and the tools of an agent whose workspace is given relative to it. */
-async function deployment(workspace: string, home = "home") {
-  const dir = join(await temporaryDirectory(), "deployment");
+async function deployment(workspace: string, home = "home", folder = "") {
+  const dir = join(await temporaryDirectory(), folder, "deployment");
   for (const name of FILES) {
     const path = join(dir, home === "." ? name.replace(/^home\//, "") : name);
     await mkdir(dirname(path), { recursive: true });
@@ -89,6 +89,27 @@ describe.each([
     }
     expect((await run(`grep -r ${SECRET} . 2>/dev/null | head`)).content).not.toMatch(/:.*kept-by/);
   });
+
+  it("commands run in the sandbox", async () => {
+    const { run } = await deployment(workspace, home);
+    expect((await run("echo kept > notes.md && cat notes.md")).content).toBe("exit code: 0\nkept");
+  });
+});
+
+it("a directory between the workspace and the deployment stays where the next command's covers look for it", async () => {
+  const { dir, run } = await deployment("../../..", "home", "deep/deeper");
+  const moved = await run(
+    "mv deep moved; mv deep/deeper deep/moved; mv deep/deeper moved; rmdir deep/deeper; ls -d deep/deeper",
+  );
+  expect(moved.content.match(/busy/g)?.length, moved.content).toBe(4);
+  const all = await run(
+    `cat moved/deeper/deployment/.env deep/moved/deployment/.env moved/deployment/.env; grep -r ${SECRET} .`,
+  );
+  expect(all.content).not.toContain(`TOKEN=${SECRET}`);
+  expect(await readFile(join(dir, ".env"), "utf8")).toContain(SECRET);
+  expect((await run("echo kept > deep/deeper/notes.md && mkdir deep/other && cat deep/deeper/notes.md")).content).toBe(
+    "exit code: 0\nkept",
+  );
 });
 
 it("a workspace in its usual place is worked in as ever", async () => {

@@ -80,9 +80,12 @@ export function bubblewrapArguments(layout: SandboxLayout, command: readonly str
   );
   const bounded = (bytes: number) => (layout.hardening.boundedTmp ? ["--size", String(bytes)] : []);
   const shown = [...layout.system.map(({ path }) => path), ...layout.readOnly];
-  const coveredBelow = elsewhere.filter(({ path }) => shown.some((root) => isWithin(root, path)));
+  const coveredBelow = outermost(elsewhere.filter(({ path }) => shown.some((root) => isWithin(root, path))));
+  const inside = outermost(inWorkspace);
+  const onTheWay = [...new Set(inside.flatMap(({ path }) => between(workspace.source, path)))];
+  const rest = (path: string) => path.slice(workspace.source.length);
   const coveredInside = workspace.mountedAt.flatMap((mount) =>
-    inWorkspace.map(({ path, kind }) => ({ path: mount + path.slice(workspace.source.length), kind })),
+    inside.map(({ path, kind }) => ({ path: mount + rest(path), kind })),
   );
   const emptied = [...coveredBelow, ...coveredInside].filter(({ kind }) => kind === "directory");
   return [
@@ -111,6 +114,8 @@ export function bubblewrapArguments(layout: SandboxLayout, command: readonly str
     ...layout.readOnly.flatMap((path) => ["--ro-bind-try", path, path]),
     ...coveredBelow.flatMap(cover),
     ...workspace.mountedAt.flatMap((path) => ["--bind", workspace.source, path]),
+    // A directory above a cover could be renamed, and the next command would find the file beside its cover: mounts cannot be.
+    ...workspace.mountedAt.flatMap((mount) => onTheWay.flatMap((path) => ["--bind", path, mount + rest(path)])),
     ...coveredInside.flatMap(cover),
     // bubblewrap makes these in memory, without a bound: what can be written to is bounded, or on a disk. Last, because the
     // mounts above make their places in them.
@@ -120,6 +125,24 @@ export function bubblewrapArguments(layout: SandboxLayout, command: readonly str
     "--",
     ...command,
   ];
+}
+
+/** Without those below another directory of the list, whose cover hides them: there is no place in it for a cover of theirs. */
+function outermost(paths: readonly ProtectedPath[]): ProtectedPath[] {
+  const distinct = [...new Map(paths.map((one) => [one.path, one])).values()];
+  return distinct.filter(
+    ({ path }) =>
+      !distinct.some((other) => other.path !== path && other.kind === "directory" && isWithin(other.path, path)),
+  );
+}
+
+/** The directories that lie below the root and above the path, from the outermost. */
+function between(root: string, path: string): string[] {
+  const names = path
+    .slice(root.length + 1)
+    .split("/")
+    .slice(0, -1);
+  return names.map((_, at) => [root, ...names.slice(0, at + 1)].join("/"));
 }
 
 /** In the place of a file a device that cannot be opened (bubblewrap mounts without devices), in that of a directory nothing. */

@@ -4,6 +4,12 @@ import { execFileSync } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import {
+  bubblewrapArguments,
+  HARDENINGS,
+  type ProtectedPath,
+  type SandboxLayout,
+} from "../../../../runtime/plugins/tools/shell/bubblewrap.ts";
 import type { ShellSettings } from "../../../../runtime/plugins/tools/shell/settings.ts";
 import { commandsOfService } from "./command-process.ts";
 
@@ -132,6 +138,75 @@ describe.runIf(bubblewrapWorks)("a command in bubblewrap", () => {
     const { results, warnings } = await commandsOfService(settings, ["id -u; echo 6 > x; cat x"], { asRoot: true });
     expect(results[0]?.content).toBe("exit code: 0\n0\n6");
     expect(warnings).toContain("the bound on processes does not hold");
+  });
+});
+
+describe("the arguments of bubblewrap", () => {
+  const [hardening] = HARDENINGS;
+  const layoutWith = (protectedPaths: readonly ProtectedPath[]): SandboxLayout => ({
+    ...{ system: [], readOnly: [], cwd: "/ws", network: true, filtered: false },
+    hardening: hardening ?? { noNamespaces: false, boundedTmp: false },
+    workspace: { source: "/ws", mountedAt: ["/ws", "/named"] },
+    protectedPaths,
+  });
+  /** What is mounted where, in order, after the workspace itself. */
+  const mounts = (layout: SandboxLayout) => {
+    const args = bubblewrapArguments(layout, ["true"]);
+    const found = args.flatMap((arg, at) => {
+      if (arg === "--tmpfs") return [`nothing at ${args[at + 1]}`];
+      return /^--(ro-)?bind$/.test(arg) ? [`${args[at + 1]} at ${args[at + 2]}`] : [];
+    });
+    return found.slice(found.indexOf("/ws at /named") + 1);
+  };
+
+  it("cover no path below a directory that is covered, in whatever order they come", () => {
+    const paths: ProtectedPath[] = [
+      { path: "/ws/deployment/home", kind: "directory" },
+      { path: "/ws/deployment", kind: "directory" },
+      { path: "/ws/deployment/.env", kind: "file" },
+      { path: "/ws/deployment", kind: "directory" },
+      { path: "/ws/deployment-key", kind: "file" },
+    ];
+    for (const order of [paths, paths.toReversed()]) {
+      expect(new Set(mounts(layoutWith(order)))).toEqual(
+        new Set(
+          ["/ws", "/named"].flatMap((at) => [`nothing at ${at}/deployment`, `/dev/null at ${at}/deployment-key`]),
+        ),
+      );
+      const args = bubblewrapArguments(layoutWith(order), ["true"]);
+      expect(args.filter((_, at) => args[at - 1] === "--remount-ro").sort()).toEqual(
+        ["/", "/dev", "/named/deployment", "/ws/deployment"].sort(),
+      );
+    }
+  });
+
+  it("cover a path in the workspace, also when a directory around the workspace is covered", () => {
+    const layout = layoutWith([
+      { path: "/srv", kind: "directory" },
+      { path: "/srv/ws/.env", kind: "file" },
+    ]);
+    const inside = { ...layout, readOnly: ["/"], workspace: { source: "/srv/ws", mountedAt: ["/srv/ws"] } };
+    const args = bubblewrapArguments(inside, ["true"]).join(" ");
+    expect(args).toMatch(/--tmpfs \/srv --bind \/srv\/ws \/srv\/ws --ro-bind \/dev\/null \/srv\/ws\/\.env/);
+  });
+
+  it("mount each directory above a cover onto itself, the outermost first", () => {
+    expect(
+      mounts(
+        layoutWith([
+          { path: "/ws/a/b/key", kind: "file" },
+          { path: "/ws/a/home", kind: "directory" },
+        ]),
+      ),
+    ).toEqual([
+      ...["/ws/a at /ws/a", "/ws/a/b at /ws/a/b", "/ws/a at /named/a", "/ws/a/b at /named/a/b"],
+      ...[
+        "/dev/null at /ws/a/b/key",
+        "nothing at /ws/a/home",
+        "/dev/null at /named/a/b/key",
+        "nothing at /named/a/home",
+      ],
+    ]);
   });
 });
 
