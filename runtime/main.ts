@@ -7,10 +7,11 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { createLearningRedactor, type LoadedConfig, loadConfig, REDACT_PATHS } from "./config/index.ts";
+import { agentWorkspace, createLearningRedactor, type LoadedConfig, loadConfig, REDACT_PATHS } from "./config/index.ts";
 import { toCairnError } from "./contracts/errors.ts";
-import { prepareHome } from "./host/home.ts";
+import { homePaths, prepareHome } from "./host/home.ts";
 import { openLog, type ServiceLog } from "./host/logger.ts";
+import { repairModes } from "./host/modes.ts";
 import { SignalQueue } from "./host/signal-queue.ts";
 import { watchTerminal } from "./host/terminal.ts";
 import { type Host, startHost } from "./host.ts";
@@ -49,6 +50,8 @@ async function serve(
   signals: SignalQueue,
   load: () => Promise<LoadedConfig>,
 ): Promise<LoadedConfig | null> {
+  const workspaces = Object.keys(loaded.config.agents).map((name) => agentWorkspace(loaded.config, name));
+  const repaired = await repairModes(homePaths(loaded.home), workspaces);
   const { logs } = await prepareHome(loaded.home);
   const { redact, redactValues, hide } = createLearningRedactor(loaded.secrets);
   const level = loaded.env["SERVICE_LOG_LEVEL"] ?? "info";
@@ -62,6 +65,7 @@ async function serve(
   let host: Host | null = null;
   try {
     for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
+    for (const change of repaired) logger.warn(change, "the mode of a file of the service was wrong and is repaired");
     const redactors = { redact, redactValues, hide };
     host = await startHost({ loaded, version: version(), boot: randomUUID(), log, ...redactors, maintenance });
     const { url } = host;
