@@ -127,8 +127,10 @@ export async function containerWalls(
             service: await serviceProcesses(),
           }),
     async wrap(command, place, { filtered }) {
-      if (place !== null && !place.owner && !landlock) {
-        throw refuse("commands of other users than the owner need Landlock in a container");
+      if (place !== null && !place.owner && !(landlock && filtered)) {
+        throw refuse(
+          "commands of other users than the owner need Landlock and a filter of system calls in a container",
+        );
       }
       if (setpriv === null || !(landlock || filtered)) return command;
       const open = place === null ? await openPaths(system) : await openTo(place);

@@ -428,6 +428,17 @@ describe("a machine without bubblewrap", () => {
     expect((await walls.run("echo behind")).content).toMatch(/^TOOL_SANDBOX_MISSING.*inside the workspace/);
   });
 
+  it("refuses commands of others in a container that has Landlock and loads no filter", async () => {
+    const { place } = await setUp();
+    const setpriv = join(place.base, "setpriv");
+    const script =
+      '#!/bin/sh\nfor last; do :; done\ncase "$*" in *--seccomp-filter*) exit 1 ;; esac\ncase "$last" in *passwd*) exit 0 ;; esac\necho "$@"\n';
+    await writeFile(setpriv, script, { mode: 0o755 });
+    const { run, runAs } = await setUp({ bubblewrapPaths, setprivPaths: [setpriv], networkForOthers: true }, true);
+    expect((await run("echo behind")).content).toMatch(/^exit code: 0\n.*--landlock-rule/);
+    expect((await runAs("ann", "echo behind")).content).toMatch(/^TOOL_SANDBOX_MISSING.*filter of system calls/);
+  });
+
   it("refuses commands of others in a container without Landlock", async () => {
     const { run, runAs } = await setUp({ bubblewrapPaths, setprivPaths: [], networkForOthers: true }, true);
     expect((await run("echo ran")).content).toContain("ran");
