@@ -1,13 +1,14 @@
 /**
- * Which regular expressions the embedded store takes. Its engine cannot be interrupted: what takes too long costs the store
- * its thread, and every caller waits until it is open again. PostgreSQL's engine needs no backtracking but for these.
+ * Which regular expressions a store takes. The embedded one cannot be interrupted: what takes too long costs the store its
+ * thread, and every caller waits until it is open again. PostgreSQL ends the search of one at its deadline, but not the
+ * making of its automaton, which grows with repetitions that are written out.
  */
 
 /** Times that repeated parts are written out in all; an engine state each. A UUID has 32, a SHA-512 128. */
 const MOST_REPEATED = 200;
 
-/** What is refused in it; null when it may run. */
-export function costlyRegex(regex: string): string | null {
+/** What is refused in it; null when it may run. `interruptible`: whether the store can end a search that has begun. */
+export function costlyRegex(regex: string, interruptible = false): string | null {
   if (/^\*\*\*/.test(regex) || /^\(\?[a-z]*[beqx]/i.test(regex)) return "another syntax than the usual one";
   // What follows in a comment is not what it looks like.
   if (regex.includes("(?#")) return "comments";
@@ -20,11 +21,11 @@ export function costlyRegex(regex: string): string | null {
     const unit = regex[at];
     if (unit === "\\") {
       at += 1;
-      if (/[1-9]/.test(regex[at] ?? "")) return "back references";
+      if (!interruptible && /[1-9]/.test(regex[at] ?? "")) return "back references";
     } else if (unit === "[") {
       at = endOfBrackets(regex, at);
     } else if (unit === "(") {
-      if (/^\(\?(?:=|!|<[=!])/.test(regex.slice(at, at + 4))) return "lookahead and lookbehind";
+      if (!interruptible && /^\(\?(?:=|!|<[=!])/.test(regex.slice(at, at + 4))) return "lookahead and lookbehind";
       around.push(size);
       size = 0;
       last = 0;

@@ -120,9 +120,9 @@ export async function findMatching(database: Database, regex: string, request: P
     const message = `A regular expression has at most ${MAX_REGEX_UNITS} characters.`;
     throw new MemoryError("MEMORY_INVALID_ARGUMENT", message, { issues: [{ path: "query", message }] });
   }
-  const costly = database.backend === "embedded" ? costlyRegex(regex) : null;
+  const costly = costlyRegex(regex, database.backend === "postgres");
   if (costly !== null) {
-    const message = `The embedded store takes no regular expression with ${costly}.`;
+    const message = `This store takes no regular expression with ${costly}.`;
     throw new MemoryError("MEMORY_INVALID_ARGUMENT", message, { issues: [{ path: "query", message }] });
   }
   const values = new Values();

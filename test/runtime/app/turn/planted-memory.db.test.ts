@@ -228,7 +228,7 @@ describeEachDatabase("what others stored", (open) => {
     expect(shown).toMatch(/captured from another program: main\/note\] POISON/);
     expect(shown).toMatch(/appended by another program: main\/user\] POISON/);
     expect(shown).toMatch(/imported: main\/assistant\] POISON/);
-    expect(shown).toMatch(/own turn with the user mallory_ _x: [^\]]+\/user\] Strangers ask/);
+    expect(shown).toMatch(/own turn with the user "mallory_ _x": [^\]]+\/user\] Strangers ask/);
     expect(shown).toMatch(/own turn with the owner: [^\]]+\/user\] My vault code is 7\./);
     for (const request of [
       toOpenAi(asked.messages, asked.options, { provider: "p", model: "m", isOpenAi: true, quirks: new Set() }),
