@@ -144,8 +144,8 @@ describe("a summary", () => {
     const store = new Client({ connectionString: url });
     await store.connect();
     const { rows } = await store.query<{ id: string }>(
-      `with opened as (insert into conversations (id, session_key, agent, channel)
-         values (gen_random_uuid(), 's', 'main', 'agent') returning id)
+      `with opened as (insert into conversations (id, session_key, agent, channel, opened_by, by_owner)
+         values (gen_random_uuid(), 's', 'main', 'agent', 'turn', true) returning id)
        insert into summaries (id, conversation_id, content)
          select gen_random_uuid(), id, 'The backup: it runs at noon.' from opened returning id`,
     );
