@@ -17,6 +17,11 @@ const MAX_ACTIVE_TURNS = 64;
 /** An eighth of the node is always free for the owner; another user gets a quarter of it at most. */
 const MAX_TURNS_OF_OTHERS = 56;
 const MAX_TURNS_OF_ONE_USER = 16;
+/** Queued and running: what a claim ranks, and what one token may keep others waiting for. */
+const MAX_OPEN_OF_OTHERS = 1_000;
+const MAX_OPEN_OF_ONE_USER = 100;
+/** A fifteenth of the owner's: each later turn of the session reads and counts the text again. */
+const MAX_TEXT_OF_OTHERS = 65_536;
 
 export function turnLimits({ config: { runtime } }: LoadedConfig): TurnLimits {
   return {
@@ -28,6 +33,9 @@ export function turnLimits({ config: { runtime } }: LoadedConfig): TurnLimits {
     maxActiveTurns: MAX_ACTIVE_TURNS,
     maxTurnsOfOthers: MAX_TURNS_OF_OTHERS,
     maxTurnsOfOneUser: MAX_TURNS_OF_ONE_USER,
+    maxOpenOfOthers: MAX_OPEN_OF_OTHERS,
+    maxOpenOfOneUser: MAX_OPEN_OF_ONE_USER,
+    maxTextOfOthers: MAX_TEXT_OF_OTHERS,
   };
 }
 

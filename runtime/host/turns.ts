@@ -57,7 +57,7 @@ export function composeTurns(parts: TurnParts) {
     parts;
   const store = new TurnStore({ database, owner: { node: node.id, boot: parts.boot }, leaseMs: limits.leaseMs, newId });
   const hub = new StreamHub(clock.monotonic);
-  const inbox = createInbox({ database, attachments: parts.attachments, newId });
+  const inbox = createInbox({ database, attachments: parts.attachments, limits, newId });
   const outbox = createOutbox({ database, channels, logger });
   const placement = createPlacement({
     agents,
@@ -102,6 +102,7 @@ export function composeTurns(parts: TurnParts) {
     dispatcher,
     memory,
     conversations: createConversations({ database, hooks, writer: parts.writer }),
+    limits,
     newId,
     announceAbort: async (turnId) => {
       await database.query("select pg_notify($1, $2)", [TURN_CHANNEL, `abort:${turnId}`]);

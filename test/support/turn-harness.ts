@@ -101,6 +101,9 @@ export async function startHarness(options: HarnessOptions) {
     maxActiveTurns: 16,
     maxTurnsOfOthers: 16,
     maxTurnsOfOneUser: 16,
+    maxOpenOfOthers: 1_000,
+    maxOpenOfOneUser: 100,
+    maxTextOfOthers: 65_536,
     ...options.limits,
   };
   const agent: Agent = {
@@ -144,7 +147,7 @@ export async function startHarness(options: HarnessOptions) {
   // Made by the first attachment that is saved; most tests have none.
   const attached = join(tmpdir(), `cairn-attachments-${randomUUID()}`);
   const attachments = createAttachmentStore(attached, newId);
-  const inbox = createInbox({ database, attachments, newId });
+  const inbox = createInbox({ database, attachments, limits, newId });
   const sent: OutboundMessage[] = [];
   const channel: Channel = {
     id: `channel-${agentName}`,
@@ -211,6 +214,7 @@ export async function startHarness(options: HarnessOptions) {
     dispatcher,
     memory,
     conversations: createConversations({ database, hooks, writer }),
+    limits,
     newId,
     announceAbort: async (turnId) => {
       await database.query("select pg_notify($1, $2)", [TURN_CHANNEL, `abort:${turnId}`]);

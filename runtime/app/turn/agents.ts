@@ -43,6 +43,12 @@ export interface TurnLimits {
   readonly maxTurnsOfOthers: number;
   /** Of these, the ones of a single user who is not the owner, or of a token and all the users that it names. */
   readonly maxTurnsOfOneUser: number;
+  /** Queued and running turns that are not the owner's, on all nodes; further messages are refused. */
+  readonly maxOpenOfOthers: number;
+  /** Of these, the ones of a single user or of a token and all the users that it names. */
+  readonly maxOpenOfOneUser: number;
+  /** UTF-16 code units of one text of a user who is not the owner. */
+  readonly maxTextOfOthers: number;
 }
 
 /** Whose turn it is: the channel's own word for the user, and whether that is the owner of the instance. */

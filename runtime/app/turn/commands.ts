@@ -14,6 +14,7 @@ import type { Conversations } from "../conversations.ts";
 import type { Agent } from "./agents.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Inbox } from "./inbox.ts";
+import { assertLength, type QueueLimits } from "./others.ts";
 import type { TurnStore } from "./turn-store.ts";
 
 export interface CommandsDeps {
@@ -24,6 +25,7 @@ export interface CommandsDeps {
   readonly dispatcher: Dispatcher;
   readonly memory: Pick<Required<Memory>, "loadSessionSettings">;
   readonly conversations: Conversations;
+  readonly limits: QueueLimits;
   readonly newId: NewId;
   /** Tells the other nodes to abort a turn that runs there. */
   announceAbort(turnId: string): Promise<void>;
@@ -195,6 +197,7 @@ export function createCommands(deps: CommandsDeps): Commands {
         throw new RuntimeError("RUNTIME_AGENT_UNKNOWN", `There is no agent "${request.agent}".`, {
           hint: `Agents: ${[...agents.keys()].join(", ")}.`,
         });
+      assertLength(request.line, request.owner, deps.limits);
       const key = sessionKey({ agent: request.agent, ...request.address });
       return run({ request, agent, key }, parseCommand(request.line));
     },

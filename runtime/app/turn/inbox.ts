@@ -8,18 +8,29 @@ import type { NewId } from "../../contracts/ports.ts";
 import { sanitize } from "../../domain/cap.ts";
 import { sessionKey } from "../../domain/session-key.ts";
 import type { AttachmentRef, AttachmentStore } from "../attachments.ts";
+import { assertLength, holderOf, type QueueLimits, tooManyWait } from "./others.ts";
 
 export interface Inbox {
-  /** RUNTIME_CONFLICT when the same key comes with another body. `priority` above 0 goes ahead of the session's queue. */
+  /**
+   * RUNTIME_CONFLICT when the same key comes with another body; RUNTIME_RATE_LIMITED when too many turns of the user or of all
+   * users wait, which the owner never meets. `priority` above 0 goes ahead of the session's queue.
+   */
   accept(message: InboundMessage, priority?: number): Promise<AcceptedMessage>;
 }
 
-export function createInbox(deps: { database: Database; attachments: AttachmentStore; newId: NewId }): Inbox {
-  const { database, attachments, newId } = deps;
+export function createInbox(deps: {
+  database: Database;
+  attachments: AttachmentStore;
+  limits: QueueLimits;
+  newId: NewId;
+}): Inbox {
+  const { database, attachments, limits, newId } = deps;
   return {
     async accept(inbound, priority = 0) {
       const message = storable(inbound);
       assertNames(message);
+      for (const text of [message.text, ...(message.history ?? []).map(({ content }) => content)])
+        assertLength(text, message.owner, limits);
       const refs = await Promise.all((message.attachments ?? []).map((attachment) => attachments.save(attachment)));
       const bodyHash = hashBody(message, refs);
       const values = [
@@ -38,12 +49,16 @@ export function createInbox(deps: { database: Database; attachments: AttachmentS
         message.owner,
         message.sentAt ?? null,
         priority,
+        limits.maxOpenOfOthers,
+        limits.maxOpenOfOneUser,
       ];
       // Twice: a key that another transaction has just taken is not yet visible to the statement that met it.
       for (let attempt = 0; attempt < 2; attempt++) {
-        const { rows } = await database.query<{ turn_id: string; body_hash: string; fresh: boolean }>(ACCEPT, values);
-        const row = rows[0];
+        const { rows } = await database.query<AcceptRow>(ACCEPT, values);
+        // A message that was accepted before has its answer, however many wait.
+        const row = rows.find((candidate) => candidate.turn_id !== null) ?? rows[0];
         if (!row) continue;
+        if (row.turn_id === null) throw tooManyWait(row.refused, limits);
         if (row.body_hash !== bodyHash) {
           throw new RuntimeError("RUNTIME_CONFLICT", "Another message was accepted under this idempotency key.", {
             turnId: row.turn_id,
@@ -57,19 +72,33 @@ export function createInbox(deps: { database: Database; attachments: AttachmentS
   };
 }
 
-const ACCEPT = `/* inbox:accept */ with fresh as (
+type AcceptRow =
+  | { readonly turn_id: string; readonly body_hash: string; readonly fresh: boolean }
+  | { readonly turn_id: null; readonly refused: "holder" | "all" };
+
+/**
+ * At most so many rows are counted as may wait in all, and for the owner none. Messages that arrive in the same moment do not
+ * see each other, so that a limit can be passed by as many as the database takes at once.
+ */
+const ACCEPT = `/* inbox:accept */ with waiting as (
+    select case when count(*) filter (where channel = $3 and ${holderOf("user_id")} = ${holderOf("$6::text")}) >= $17 then 'holder'
+                when count(*) >= $16 then 'all' end as refused
+    from (select channel, user_id from inbox where not owner and done_at is null and not $13::boolean order by seq limit $16) open),
+  fresh as (
     insert into inbox (id, channel, agent, conversation, user_id, external_id, body_hash, session_key, text, attachments, history, owner, sent_at)
-    values ($1, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+    select $1, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14 from waiting where refused is null
     on conflict (channel, agent, conversation, external_id) do nothing
     returning id, seq, session_key, agent, body_hash),
   queued as (
     insert into turns (id, inbox_id, seq, priority, session_key, agent)
     select $2, id, seq, $15, session_key, agent from fresh
     returning id)
-  select queued.id as turn_id, fresh.body_hash, true as fresh from queued, fresh
+  select queued.id as turn_id, fresh.body_hash, true as fresh, null as refused from queued, fresh
   union all
-  select t.id, i.body_hash, false from inbox i join turns t on t.inbox_id = i.id
-  where i.channel = $3 and i.agent = $4 and i.conversation = $5 and i.external_id = $7`;
+  select t.id, i.body_hash, false, null from inbox i join turns t on t.inbox_id = i.id
+  where i.channel = $3 and i.agent = $4 and i.conversation = $5 and i.external_id = $7
+  union all
+  select null, null, false, refused from waiting where refused is not null`;
 
 /** The names of a message stand in index entries, which hold 2,700 bytes; percent-encoding makes them longer. */
 const LONGEST_KEY = 2_000;

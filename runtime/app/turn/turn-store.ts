@@ -10,6 +10,7 @@ import type { ToolCall } from "../../contracts/message.ts";
 import type { NewId } from "../../contracts/ports.ts";
 import type { ToolResult } from "../../contracts/tool.ts";
 import { sanitize, sanitizeJson } from "../../domain/cap.ts";
+import { holderOf } from "./others.ts";
 import {
   type ClaimedTurn,
   type ClaimRow,
@@ -347,21 +348,35 @@ async function inOrder<T>(before: readonly Promise<unknown>[], last: Promise<T>)
 class SteerWaiting extends Error {}
 class EndedBefore extends Error {}
 
+/** Of a longer queue the newest are not ranked yet: ranking is what a claim spends its time on. */
+const RANKED = 2_000;
+
 /**
- * `others` has the turns that run already, too (without an id), so that they take the first places in every count: of their
- * user, of the user's share (a token's users have one together, since it may name as many as it likes), of all others.
+ * Sessions with open turns lead to the turn that is first in line in each: a long queue of one session costs no more than a short
+ * one, and what /interrupt puts ahead is found however late it came. `others` has the turns that run already, too (without an
+ * id), so that they take the first places in every count: of their user, of the user's share, of all others. Priority counts
+ * among the turns of one user alone.
  */
-const CLAIM = `/* turn:claim */ with open as (
-    select t.id, t.priority, t.seq, i.owner, i.channel, i.user_id
-    from turns t join inbox i on i.id = t.inbox_id
-    where t.agent = any($1::text[])
-      and (t.state = 'queued'
-           or (t.state = 'running' and (t.lease_until < now() or (t.lease_node = $2 and t.lease_boot <> $3))))
-      and not exists (
-        select 1 from turns o
-        where o.session_key = t.session_key and o.id <> t.id
-          and (o.state = 'running'
-               or (o.state = 'queued' and t.state = 'queued' and (o.priority > t.priority or (o.priority = t.priority and o.seq < t.seq)))))),
+const CLAIM = `/* turn:claim */ with sessions as (
+    select session_key from inbox where owner and done_at is null and agent = any($1::text[])
+    union
+    select session_key from (
+      select session_key from inbox where not owner and done_at is null and agent = any($1::text[]) order by seq limit ${RANKED}) oldest),
+  running as materialized (
+    select id, inbox_id, session_key, agent, priority, seq, lease_until, lease_node, lease_boot from turns where state = 'running'),
+  head as (
+    select t.id, t.inbox_id, t.priority, t.seq
+    from sessions s cross join lateral (
+      select id, inbox_id, priority, seq, agent from turns
+      where session_key = s.session_key and state in ('queued', 'running') and state = 'queued'
+      order by priority desc, seq limit 1) t
+    where not exists (select 1 from running r where r.session_key = s.session_key)
+    union all
+    select r.id, r.inbox_id, r.priority, r.seq from running r
+    where r.agent = any($1::text[]) and (r.lease_until < now() or (r.lease_node = $2 and r.lease_boot <> $3))
+      and not exists (select 1 from running o where o.session_key = r.session_key and o.id <> r.id)),
+  open as (
+    select h.id, h.priority, h.seq, i.owner, i.channel, i.user_id from head h join inbox i on i.id = h.inbox_id),
   others as (
     select id, priority, seq, channel collate "C" as channel, user_id collate "C" as user_id from open where not owner
     union all
@@ -370,11 +385,11 @@ const CLAIM = `/* turn:claim */ with open as (
     select *, row_number() over (partition by channel, user_id order by id is not null, priority desc, seq) as nth_of_user from others),
   of_holder as (
     select *, row_number() over (
-      partition by channel, case when user_id like 'token:%' then split_part(user_id, '/', 1) else user_id end
-      order by id is not null, nth_of_user, priority desc, seq) as nth
+      partition by channel, ${holderOf("user_id")}
+      order by id is not null, nth_of_user, seq) as nth
     from of_user where id is null or nth_of_user <= $7),
   of_others as (
-    select *, row_number() over (order by id is not null, nth, priority desc, seq) as place from of_holder
+    select *, row_number() over (order by id is not null, nth, seq) as place from of_holder
     where id is null or nth <= $7),
   picked as (
     select id from (

@@ -4,13 +4,14 @@ import { randomUUID } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createAttachmentStore } from "../../../../runtime/app/attachments.ts";
 import { createInbox } from "../../../../runtime/app/turn/inbox.ts";
 import { type ClaimRoom, TurnStore } from "../../../../runtime/app/turn/turn-store.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 
 const OWNER = "";
+const UNLIMITED = { maxOpenOfOthers: 10_000, maxOpenOfOneUser: 10_000, maxTextOfOthers: 65_536 };
 const FREE: ClaimRoom = { turns: 64, others: { turns: 56, ofOneUser: 16, active: [] } };
 
 /** Who has a share of their own: a token with all the users that it names, or one user. */
@@ -28,7 +29,7 @@ describeEachDatabase("shares of turns", (open) => {
     const database = await open();
     const agent = `agent-${randomUUID()}`;
     const attachments = createAttachmentStore(join(tmpdir(), "cairn-no-attachments"), randomUUID);
-    const inbox = createInbox({ database, attachments, newId: randomUUID });
+    const inbox = createInbox({ database, attachments, limits: UNLIMITED, newId: randomUUID });
     for (const [n, user] of users.entries()) {
       const address = { channel: "agent", conversation: `s${n}`, user };
       const message = { address, agent, externalId: `${n}`, text: "hi", owner: user === OWNER };
@@ -88,6 +89,127 @@ describeEachDatabase("shares of turns", (open) => {
       return rows[0]?.conversation;
     };
     expect([await claimed(), await claimed(), await claimed()]).toEqual(["s2", "s0", "s1"]);
+  });
+
+  it("do not go first to the user whose turns go ahead of their own queue", async () => {
+    const { claim } = await queueOf(["ann", "bob", "cat"], [0, 0, 1]);
+    expect(await claim({ ...FREE, turns: 1 })).toEqual(["ann"]);
+    const ofOneToken = await queueOf(["token:1/a", "token:1/b"], [0, 1]);
+    expect(await ofOneToken.claim({ ...FREE, turns: 1 })).toEqual(["token:1/a"]);
+  });
+
+  /** A store with a long queue of one user, as it may have grown before messages were limited. */
+  async function longQueue(n: number, session: string, lastPriority = 0) {
+    const database = await open({ fresh: true });
+    const agent = `agent-${randomUUID()}`;
+    const key = (user: string, conversation: string) => `${agent}:agent:${conversation}:${user}`;
+    const queue = (count: number, user: string, conversation: string, priority = 0) =>
+      database.query(
+        `with i as (
+           insert into inbox (id, channel, agent, conversation, user_id, external_id, body_hash, session_key, text, owner)
+           select gen_random_uuid(), 'agent', $1, $3 || coalesce($5, g::text), $2, gen_random_uuid()::text, 'h',
+                  $4 || coalesce($5, g::text), 'hi', $2 = '' from generate_series(1, $6::int) g
+           returning id, seq, session_key, agent)
+         insert into turns (id, inbox_id, seq, priority, session_key, agent)
+         select gen_random_uuid(), id, seq, $7, session_key, agent from i`,
+        [agent, user, conversation, key(user, conversation), session === "one" ? "" : null, count, priority],
+      );
+    await queue(n, "greedy", "s");
+    if (lastPriority > 0) await queue(1, "greedy", "s", lastPriority);
+    const store = new TurnStore({ database, owner: { node: agent, boot: "1" }, leaseMs: 600_000, newId: randomUUID });
+    const end = (inboxId: string) =>
+      database.query(
+        `with i as (update inbox set done_at = now() where id = $1 returning id)
+         update turns set state = 'done' where inbox_id in (select id from i)`,
+        [inboxId],
+      );
+    return { queue, end, claim: (room: ClaimRoom) => store.claim([agent], room) };
+  }
+
+  it("are claimed from however long a queue: no more rows of others are ranked than a claim has time for", async () => {
+    const { claim, queue, end } = await longQueue(2_000, "many");
+    await queue(1, "ann", "later");
+    await queue(1, OWNER, "own");
+    const claimed = await claim({ ...FREE, turns: 3 });
+    // The owner's is found behind all of them; ann's is behind the 2,000 that are ranked.
+    expect(claimed.map(({ user }) => user).sort()).toEqual([OWNER, "greedy", "greedy"]);
+    for (const { inboxId } of claimed) await end(inboxId);
+    expect((await claim({ ...FREE, turns: 2 })).map(({ user }) => user).sort()).toEqual(["ann", "greedy"]);
+  });
+
+  it("are claimed where a turn is ahead of a session's queue that is longer than what is ranked", async () => {
+    const { claim } = await longQueue(2_001, "one", 1);
+    expect(await claim({ ...FREE, turns: 3 })).toHaveLength(1);
+    expect(await claim({ ...FREE, turns: 3 })).toEqual([]);
+  });
+
+  describe("are asked for by messages, of which", () => {
+    async function inboxOf(maxOpenOfOneUser: number, maxOpenOfOthers: number) {
+      const database = await open({ fresh: true });
+      const attachments = createAttachmentStore(join(tmpdir(), "cairn-no-attachments"), randomUUID);
+      const limits = { maxOpenOfOneUser, maxOpenOfOthers, maxTextOfOthers: 65_536 };
+      const inbox = createInbox({ database, attachments, limits, newId: randomUUID });
+      let n = 0;
+      const send = (user: string, externalId = `${++n}`, text = "hi", channel = "agent") =>
+        inbox.accept({
+          address: { channel, conversation: `s${externalId}`, user },
+          agent: "main",
+          externalId,
+          text,
+          owner: user === OWNER,
+        });
+      return { database, send };
+    }
+    const refused = (message: string) => ({
+      code: "RUNTIME_RATE_LIMITED",
+      status: 429,
+      retryable: true,
+      details: { retryAfterS: 10 },
+      message,
+    });
+
+    it("a user, and a token with all its users, have so many open", async () => {
+      const { send } = await inboxOf(3, 1_000);
+      for (const user of ["token:1", "token:1/a", "token:1/b"]) await send(user, `of ${user}`);
+      const full = refused("3 of your messages wait for their answers already.");
+      await expect(send("token:1/c")).rejects.toMatchObject(full);
+      await expect(send("token:1")).rejects.toMatchObject(full);
+      // Others are not held up by it: another token, a user of that name elsewhere, the owner.
+      for (const user of ["token:10", "ann", OWNER, OWNER, OWNER, OWNER])
+        expect(await send(user)).toMatchObject({ fresh: true });
+      expect(await send("token:1", undefined, "hi", "telegram")).toMatchObject({ fresh: true });
+      // A message that was taken has its answer still, and one with another body its conflict.
+      expect(await send("token:1/a", "of token:1/a")).toMatchObject({ fresh: false });
+      await expect(send("token:1/a", "of token:1/a", "other")).rejects.toMatchObject({ code: "RUNTIME_CONFLICT" });
+    });
+
+    it("there is room again when a turn has ended", async () => {
+      const { database, send } = await inboxOf(1, 1_000);
+      await send("ann");
+      await expect(send("ann")).rejects.toMatchObject({ code: "RUNTIME_RATE_LIMITED" });
+      await database.query("update inbox set done_at = now()");
+      expect(await send("ann")).toMatchObject({ fresh: true });
+    });
+
+    it("all users who are not the owner have so many open together", async () => {
+      const { database, send } = await inboxOf(100, 4);
+      for (const user of ["ann", "bob", "token:1/a", "token:2/a"]) await send(user);
+      await expect(send("cat")).rejects.toMatchObject(refused("4 messages wait for their answers already."));
+      expect(await send(OWNER)).toMatchObject({ fresh: true });
+      const { rows } = await database.query("select 1 from turns");
+      expect(rows).toHaveLength(5);
+    });
+
+    it("the text has 65,536 UTF-16 units where the sender is not the owner", async () => {
+      const { send } = await inboxOf(100, 100);
+      const text = "x".repeat(65_536);
+      expect(await send("ann", undefined, text)).toMatchObject({ fresh: true });
+      await expect(send("ann", undefined, `${text}x`)).rejects.toMatchObject({
+        code: "RUNTIME_BODY_TOO_LARGE",
+        status: 413,
+      });
+      expect(await send(OWNER, undefined, "x".repeat(1_000_000))).toMatchObject({ fresh: true });
+    });
   });
 
   it("are fair, for any queue and any running turns", async () => {
