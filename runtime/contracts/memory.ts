@@ -92,8 +92,11 @@ export interface Memory {
    * from. It is data, whatever it says, and belongs into no text of the system's. Empty when nothing fits.
    */
   getContextForTurn(query: string, agent: string, options?: ContextOptions): Promise<string>;
-  /** Oldest first, of the session's active conversation. */
-  getSessionHistory(sessionId: string, options?: { readonly limit?: number }): Promise<readonly HistoryEntry[]>;
+  /** Oldest first, of the session's active conversation: the newest `limit` rows, no further back than `bytes` of text reach. */
+  getSessionHistory(
+    sessionId: string,
+    options?: { readonly limit?: number; readonly bytes?: number },
+  ): Promise<readonly HistoryEntry[]>;
   saveSessionSettings?(sessionId: string, settings: SessionSettings): Promise<void>;
   loadSessionSettings?(sessionId: string): Promise<SessionSettings | null>;
 }

@@ -29,16 +29,29 @@ export interface FittedHistory {
   readonly messages: readonly Message[];
   /** Messages left out, all of them older than those kept. */
   readonly dropped: number;
-  /** Tokens of the kept messages; an upper bound where counting was not needed. */
+  /** Tokens of the kept messages; an upper bound where counting was not needed, an estimate of very long texts. */
   readonly tokens: number;
 }
 
 /** Whole exchanges are dropped in steps of this size, so that the kept head stays the same for many turns and prompt caches hold. */
 const DROP_STEP = 16;
+/** What a message costs beside its text. */
+const MESSAGE_TOKENS = 8;
+
+/** An upper bound of the tokens of messages: a token is at least one byte. */
+export function bytesOf(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + Buffer.byteLength(weightText(message)) + MESSAGE_TOKENS, 0);
+}
+
+/** Longer texts are estimated: the tokenizer blocks the process for seconds over a megabyte of random letters. */
+const LONGEST_COUNTED = 32_768;
+/** Of an estimated text. Prose has four or more; random letters, which the tokenizer knows no words of, about two. */
+const BYTES_PER_TOKEN = 2;
 
 /**
  * The newest messages that fit into `limit` tokens. Cuts only before a user message, never between a tool call and its
- * result; the newest exchange is always kept, with its oldest tool results shortened when it alone is too long.
+ * result; the newest exchange is always kept, with its oldest tool results shortened when it alone is too long. Counts from the
+ * newest message to the first that does not fit, so that what is dropped costs nothing.
  */
 export function fitHistory(
   messages: readonly Message[],
@@ -46,25 +59,43 @@ export function fitHistory(
   countTokens: (text: string) => number,
 ): FittedHistory {
   // A token is at least one byte of text: what is short in bytes need not be counted.
-  const bytes = messages.reduce((sum, message) => sum + weightText(message).length * 3 + 8, 0);
+  const bytes = bytesOf(messages);
   if (bytes <= limit) return { messages, dropped: 0, tokens: bytes };
 
-  const weights = messages.map((message) => countTokens(weightText(message)) + 8);
-  const total = weights.reduce((sum, weight) => sum + weight, 0);
-  if (total <= limit) return { messages, dropped: 0, tokens: total };
-
+  const weigh = (text: string) =>
+    text.length > LONGEST_COUNTED ? Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN) : countTokens(text);
   const starts = messages.flatMap((message, index) => (message.role === "user" && index > 0 ? [index] : []));
   const last = starts.at(-1) ?? 0;
-  let tokens = total;
-  let from = 0;
-  for (const start of starts) {
-    for (; from < start; from++) tokens -= weights[from] ?? 0;
-    const wholeStep = starts.indexOf(start) % DROP_STEP === DROP_STEP - 1;
-    if (tokens <= limit && (wholeStep || start === last || tokens > limit * 0.75)) break;
-  }
+  const tokensFrom = tokensFromEach(messages, (tokens, index) => tokens <= limit || index > last, weigh);
+  const fits = (index: number) => (tokensFrom.get(index) ?? Number.POSITIVE_INFINITY) <= limit;
+  const all = tokensFrom.get(0);
+  if (all !== undefined && all <= limit) return { messages, dropped: 0, tokens: all };
+
+  const from =
+    starts.find((start, position) => {
+      const wholeStep = position % DROP_STEP === DROP_STEP - 1;
+      return fits(start) && (wholeStep || (tokensFrom.get(start) ?? 0) > limit * 0.75);
+    }) ?? last;
   const kept = messages.slice(from);
+  const tokens = tokensFrom.get(from) ?? 0;
   if (tokens <= limit) return { messages: kept, dropped: from, tokens };
-  return { ...shortenResults(kept, tokens - limit, countTokens), dropped: from };
+  return { ...shortenResults(kept, tokens - limit, weigh), dropped: from };
+}
+
+/** For each index the tokens of the messages from there on; from the newest to the first of which `goesOn` says no. */
+function tokensFromEach(
+  messages: readonly Message[],
+  goesOn: (tokens: number, index: number) => boolean,
+  weigh: (text: string) => number,
+): ReadonlyMap<number, number> {
+  const sums = new Map<number, number>();
+  let tokens = 0;
+  for (const [index, message] of [...messages.entries()].reverse()) {
+    tokens += weigh(weightText(message)) + MESSAGE_TOKENS;
+    sums.set(index, tokens);
+    if (!goesOn(tokens, index)) break;
+  }
+  return sums;
 }
 
 const SHORTENED = "[an earlier result, left out to make room; memory_search finds it]";
@@ -72,21 +103,21 @@ const SHORTENED = "[an earlier result, left out to make room; memory_search find
 function shortenResults(
   messages: readonly Message[],
   excess: number,
-  countTokens: (text: string) => number,
+  weigh: (text: string) => number,
 ): { messages: Message[]; tokens: number } {
   let saved = 0;
   const shortened = messages.map((message, index) => {
     // The results that the model is about to read stay whole.
     const isOld = messages.slice(index + 1).some((later) => later.role === "assistant");
     if (saved >= excess || message.role !== "tool" || !isOld) return message;
-    const gain = countTokens(textOf(message.content)) - countTokens(SHORTENED);
+    const gain = weigh(textOf(message.content)) - weigh(SHORTENED);
     if (gain <= 0) return message;
     saved += gain;
     return { ...message, content: SHORTENED };
   });
   return {
     messages: shortened,
-    tokens: shortened.reduce((sum, message) => sum + countTokens(weightText(message)) + 8, 0),
+    tokens: shortened.reduce((sum, message) => sum + weigh(weightText(message)) + MESSAGE_TOKENS, 0),
   };
 }
 

@@ -143,7 +143,7 @@ export function createMemory(deps: MemoryDeps): Recall {
     },
 
     getSessionHistory: (sessionId, options = {}) =>
-      sessionHistory(database, sessionId, Math.max(0, Math.trunc(options.limit ?? DEFAULT_HISTORY))),
+      sessionHistory(database, sessionId, Math.max(0, Math.trunc(options.limit ?? DEFAULT_HISTORY)), options.bytes),
     loadSessionSettings: (sessionId) => loadSettings(database, sessionId),
     saveSessionSettings: (sessionId, settings) => saveSettings(database, writer, sessionId, settings),
     originsOf: (conversations) => origins.of(database, conversations),

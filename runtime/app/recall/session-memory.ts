@@ -10,14 +10,28 @@ import type { Writer } from "../transcript/writer.ts";
 
 type HistoryRow = Omit<HistoryEntry, "created_at"> & { readonly created_at: Date };
 
-/** The newest `limit` rows of the session's active conversation, oldest first; of one that turns opened, whatever others stored. */
-export async function sessionHistory(database: Database, sessionKey: string, limit: number): Promise<HistoryEntry[]> {
+/**
+ * The newest `limit` rows of the session's active conversation, oldest first; of one that turns opened, whatever others stored.
+ * The row with which `bytes` are reached is the last that is read; no text beyond it leaves the database.
+ */
+export async function sessionHistory(
+  database: Database,
+  sessionKey: string,
+  limit: number,
+  bytes?: number,
+): Promise<HistoryEntry[]> {
   const { rows } = await database.query<HistoryRow>(
-    `select m.id, m.role, m.content, m.tool_name, m.tool_args, m.tool_result, m.metadata, m.created_at
-     from messages m
-     where m.conversation_id = (select id from conversations where session_key = $1 and opened_by = 'turn' and active)
-     order by m.seq desc limit $2`,
-    [sanitize(sessionKey), limit],
+    `with newest as (
+       select id, role, content, tool_name, tool_args, tool_result, metadata, created_at, seq,
+         octet_length(content) + coalesce(octet_length(tool_args::text), 0) + coalesce(octet_length(tool_result), 0) as size
+       from messages
+       where conversation_id = (select id from conversations where session_key = $1 and opened_by = 'turn' and active)
+       order by seq desc limit $2),
+     summed as (select *, sum(size) over (order by seq desc) - size as newer from newest)
+     select id, role, content, tool_name, tool_args, tool_result, metadata, created_at
+     from summed where $3::bigint is null or newer < $3::bigint
+     order by seq desc`,
+    [sanitize(sessionKey), limit, bytes === undefined ? null : Math.trunc(bytes)],
   );
   return rows.reverse().map((row) => ({ ...row, created_at: row.created_at.toISOString() }));
 }

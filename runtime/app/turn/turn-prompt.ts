@@ -9,7 +9,7 @@ import type { ContentPart, Message } from "../../contracts/message.ts";
 import type { Clock, Logger } from "../../contracts/ports.ts";
 import type { ChatOptions, ThinkingLevel } from "../../contracts/provider.ts";
 import type { SessionSettings } from "../../contracts/records.ts";
-import { fitHistory, toMessages } from "../../domain/history.ts";
+import { bytesOf, fitHistory, toMessages } from "../../domain/history.ts";
 import { type ModelRef, modelChain } from "../../domain/model-ref.ts";
 import type { AttachmentStore } from "../attachments.ts";
 import type { HookPipeline } from "../hooks.ts";
@@ -41,6 +41,8 @@ export interface TurnPrompt {
 
 /** History rows read for a prompt; what does not fit into the window is left out afterwards. */
 const HISTORY_ROWS = 1_000;
+/** Of these rows, for each token of the window: twice what prose needs, so that dropping goes in steps and few rows are read in vain. */
+const HISTORY_BYTES_PER_TOKEN = 8;
 /** However small the configured window is: less than this is no conversation. */
 const LEAST_WINDOW = 1_000;
 /** Room that thinking takes beside the reply, about as much as providers are allowed to spend on it. */
@@ -64,7 +66,10 @@ export async function assemblePrompt(
   const { memory, limits, clock } = deps;
   const [settings, history, content, system] = await Promise.all([
     sessionSettings(memory, turn.sessionKey),
-    memory.getSessionHistory(turn.sessionKey, { limit: HISTORY_ROWS }),
+    memory.getSessionHistory(turn.sessionKey, {
+      limit: HISTORY_ROWS,
+      bytes: agent.contextWindow * HISTORY_BYTES_PER_TOKEN,
+    }),
     userContent(deps.attachments, turn, text),
     deps.prompts.build(
       agent.name,
@@ -92,7 +97,7 @@ export async function assemblePrompt(
       const room = (promptTokens: number) => Math.max(LEAST_WINDOW, agent.contextWindow - reserve - promptTokens);
       // A token is at least one byte: most conversations fit by that bound, and nothing need be counted.
       const bound = room(byteLength(system) + byteLength(context) + byteLength(retrieved));
-      if (fitHistory(messages, bound, byteLength).messages === messages) return messages;
+      if (bytesOf(messages) <= bound) return messages;
       const limit = room(deps.countTokens(system) + deps.countTokens(context) + deps.countTokens(retrieved));
       const fitted = fitHistory(messages, limit, deps.countTokens);
       if (fitted.messages === messages) return messages;

@@ -1,6 +1,7 @@
+import { createRequire } from "node:module";
 import fc from "fast-check";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { createTokenizer, fitBudget, fitText } from "../../../runtime/domain/tokens.ts";
 
 const count = createTokenizer();
@@ -19,6 +20,22 @@ describe("the tokenizer", () => {
   it("counts a long text as the library does in one piece", () => {
     const long = "The quick brown fox jumps over the lazy dog. ".repeat(1_000);
     expect(count(long)).toBe(countTokens(long));
+  });
+
+  it("counts a long text once, however many turns it is a part of", () => {
+    const encoding: { countTokens(text: string): number } = createRequire(import.meta.url)(
+      "gpt-tokenizer/encoding/o200k_base",
+    );
+    const counting = vi.spyOn(encoding, "countTokens");
+    onTestFinished(() => counting.mockRestore());
+    const tokens = createTokenizer();
+    const long = "once and for all ".repeat(300);
+    const first = tokens(long);
+    const calls = counting.mock.calls.length;
+    expect(calls).toBeGreaterThan(0);
+    expect(tokens(long)).toBe(first);
+    expect(counting.mock.calls).toHaveLength(calls);
+    expect(tokens(long + long)).toBeGreaterThan(first);
   });
 
   it("counts an endless word in bounded time", () => {

@@ -115,6 +115,11 @@ describeEachDatabase("a session's memory", (open) => {
     const history = await memory.getSessionHistory("history");
     expect(history.map(({ content, tool_name }) => tool_name ?? content)).toEqual(["one", "two", "shell"]);
     expect(await memory.getSessionHistory("history", { limit: 2 })).toEqual(history.slice(1));
+    // "ok" with its arguments, if any, is less than five bytes; with "two" they are reached.
+    expect(await memory.getSessionHistory("history", { bytes: 5 })).toEqual(history.slice(1));
+    expect(await memory.getSessionHistory("history", { bytes: 6 })).toEqual(history);
+    expect(await memory.getSessionHistory("history", { bytes: 1 })).toEqual(history.slice(2));
+    expect(await memory.getSessionHistory("history", { bytes: 1_000, limit: 1 })).toEqual(history.slice(2));
   });
 
   it("keeps settings, also of a session that has said nothing yet, and over the end of a conversation", async () => {
