@@ -252,12 +252,13 @@ export async function startHarness(options: HarnessOptions) {
       const { turnId } = await turns.accept(message(content, extra));
       return turns.wait(agentName, turnId);
     },
-    command: (line: string, session = "s1") =>
+    /** The owner's, or with `user` another one's. */
+    command: (line: string, session = "s1", user = "") =>
       commands.run({
-        address: { channel: channel.id, conversation: session, user: "" },
+        address: { channel: channel.id, conversation: session, user },
         agent: agentName,
         line,
-        owner: true,
+        owner: user === "",
       }),
     async events(turnId: string): Promise<StreamEvent[]> {
       const collected: StreamEvent[] = [];

@@ -403,6 +403,24 @@ describeEachDatabase("turns", (open) => {
     expect(await harness.command("/steer hello")).toMatchObject({ data: { steered: false } });
   });
 
+  it("bounds commands of users who are not the owner as it bounds their messages", async () => {
+    const harness = await start({
+      script: async ({ options }) => hang(options.signal),
+      limits: { maxOpenOfOneUser: 1, maxTextOfOthers: 20 },
+    });
+    expect(await harness.command("/interrupt now", "s1", "ann")).toMatchObject({ data: { interrupted: false } });
+    await expect.poll(() => harness.requests.length).toBe(1);
+    // What runs counts, and goes on.
+    await expect(harness.command("/interrupt again", "s1", "ann")).rejects.toMatchObject({
+      code: "RUNTIME_RATE_LIMITED",
+    });
+    expect(await harness.command("/status", "s1", "ann")).toMatchObject({ data: { queued: 0 } });
+    const long = `/steer ${"x".repeat(14)}`;
+    await expect(harness.command(long, "s1", "ann")).rejects.toMatchObject({ code: "RUNTIME_BODY_TOO_LARGE" });
+    expect(await harness.command(long.slice(0, 20), "s1", "ann")).toMatchObject({ data: { steered: true } });
+    expect(await harness.command(long)).toMatchObject({ data: { steered: false } });
+  });
+
   it("keeps every setting of commands that are given at once", async () => {
     const harness = await start({ script: echo });
     for (let round = 0; round < 5; round++) {
