@@ -302,7 +302,7 @@ it("leave another user's command what programs need", { timeout: 120_000 }, asyn
   expect(content).toEqual(["42", "978307200\n700", "through"]);
 });
 
-it("leave the owner's command modes, shared memory and local sockets", { timeout: 120_000 }, async () => {
+it("leave the owner's command modes, times and local sockets", { timeout: 120_000 }, async () => {
   const { results } = await commandsInContainer([
     "echo x > a && chmod 700 a && touch -d 2001-01-01 a && stat -c '%a %Y' a",
     'node -e \'require("net").createServer().listen("s", function () { console.log("local"); this.close() })\'',
