@@ -131,22 +131,13 @@ describe("bad requests", () => {
     expect((await ask(node, "still there?")).text).not.toBe("");
   });
 
-  it("answers health while a statement of the embedded store runs away, and ends it at its deadline", async () => {
+  it("refuses a search that would run away with the embedded store, and answers others meanwhile", async () => {
     await ask(node, `${"a".repeat(20_001)}!`, undefined, "long");
-    const search = node.request("/api/memory/tool/memory_search", {
-      json: { query: "^(a|aa|aaa)*(a|aa|aaa)*[^a]b", mode: "regex" },
-    });
-    let answeredFirst = 0;
-    const done = search.then((response) => response.json() as Promise<{ ok: boolean; error?: { code: string } }>);
-    let result: Awaited<typeof done> | null = null;
-    void done.then((body) => (result = body));
-    while (result === null) {
-      const live = await node.request("/health/live");
-      if (live.ok && result === null) answeredFirst++;
-      await sleep(100);
+    for (const query of ["^(a+)(a+)\\1\\2!$", "a(?=a*b)", "(?#[)^(a+)\\1!$", "((a{1,100}){1,100})b"]) {
+      const search = node.request("/api/memory/tool/memory_search", { json: { query, mode: "regex" } });
+      expect((await node.request("/health/live")).status).toBe(200);
+      expect((await search).status, query).toBe(400);
     }
-    expect(answeredFirst).toBeGreaterThan(0);
-    expect(await done).toMatchObject({ ok: false, error: { code: "MEMORY_TIMEOUT", retryable: true } });
     expect((await ask(node, "still there?")).text).not.toBe("");
   });
 });
