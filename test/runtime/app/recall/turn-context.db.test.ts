@@ -18,7 +18,7 @@ describeEachDatabase("the context of a turn", (open) => {
     await write(writerOf(database), "lines", [entry]);
     const text = await memoryOf(database, { clock }).getContextForTurn("What is the name of Quintessa's city?", "main");
     expect(rowsOf(text)).toEqual([
-      "[2026-03-09T08:05Z own turn with the user unnamed: main/user] My sister's name is Quintessa.",
+      '[2026-03-09T08:05Z own turn with the user "unnamed": main/user] My sister\'s name is Quintessa.',
       "  She lives in Graz.",
     ]);
   });
