@@ -1,5 +1,5 @@
 /**
- * Stored text on its way into a prompt. Whoever may write to the memory can write anything: a forged heading, the end of a
+ * Stored text on its way into a prompt. A program that may write to the memory can write anything: a forged heading, the end of a
  * fence, tokens of a chat template. What is stored stays as it is; what a model is shown has passed through here.
  */
 

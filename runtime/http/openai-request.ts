@@ -14,7 +14,7 @@ const filePart = z.looseObject({
 const refusalPart = z.looseObject({ type: z.literal("refusal"), refusal: z.string() });
 const partSchema = z.discriminatedUnion("type", [textPart, imagePart, filePart, refusalPart]);
 
-/** Of one message; each part that is wrong is told of. */
+/** Of one message; each part that is wrong becomes an issue. */
 const MAX_PARTS = 1_000;
 const contentSchema = z.union([z.string().max(MAX_TEXT), z.array(partSchema).max(MAX_PARTS)]);
 

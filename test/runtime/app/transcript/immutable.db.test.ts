@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Database, Queryable } from "../../../../runtime/contracts/database.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 
-/** Rows of the transcript stay as they were said, whoever asks: the database refuses it, not the program. */
+/** Rows of the transcript stay as they were said, for every role: the database refuses a change, not the program. */
 
 const REFUSED = expect.objectContaining({
   cause: expect.objectContaining({ message: expect.stringContaining("transcript rows are immutable") }),
