@@ -6,6 +6,7 @@ import { Command, Flags } from "@oclif/core";
 import { describeFailure, EXIT, failureText, Interrupted, OutputClosed } from "./output/failure.ts";
 import { type Interruption, untilInterrupted, watchInterruption } from "./output/interruption.ts";
 import { type Mark, processTerminal, type Terminal } from "./output/terminal.ts";
+import { visibleBesideMarks } from "./output/visible.ts";
 
 export abstract class BaseCommand<Result> extends Command {
   static override enableJsonFlag = true;
@@ -37,7 +38,7 @@ export abstract class BaseCommand<Result> extends Command {
 
   /** Says something beside the result, on standard error. */
   protected async note(text: string): Promise<void> {
-    await this.terminal.err(`${text}\n`);
+    await this.terminal.err(`${visibleBesideMarks(text)}\n`);
   }
 
   override async run(): Promise<Result> {
@@ -46,7 +47,7 @@ export abstract class BaseCommand<Result> extends Command {
       const result = await untilInterrupted(this.work(interruption), interruption);
       if (!this.jsonEnabled()) {
         const text = this.render(result, this.terminal.mark);
-        if (text !== "") await this.terminal.out(`${text}\n`);
+        if (text !== "") await this.terminal.out(`${visibleBesideMarks(text)}\n`);
       }
       const code = this.exitCodeOf(result);
       if (code !== EXIT.done) process.exitCode = code;

@@ -1,6 +1,6 @@
 /** How a turn looks on a terminal: pure, from one event to the text that it adds. */
 
-import { CairnError, fromErrorBody } from "../../runtime/contracts/errors.ts";
+import { fromErrorBody } from "../../runtime/contracts/errors.ts";
 import type { StreamEvent } from "../../runtime/contracts/stream.ts";
 import { describeFailure, failureText } from "../output/failure.ts";
 import type { Mark } from "../output/terminal.ts";
@@ -69,10 +69,7 @@ export function createChatView(mark: Mark): ChatView {
   }
 
   function showError(error: unknown): string {
-    const { exitCode, body } = describeFailure(error);
-    // The node's words, which may quote others.
-    const safe = { ...body, message: visible(body.message), ...(body.hint ? { hint: visible(body.hint) } : {}) };
-    return `${freshLine()}${text(failureText({ exitCode, body: error instanceof CairnError ? safe : body }, mark))}`;
+    return `${freshLine()}${text(failureText(describeFailure(error), mark))}`;
   }
 
   return { show, showError };

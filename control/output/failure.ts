@@ -8,6 +8,7 @@ import {
   fromErrorBody,
 } from "../../runtime/contracts/errors.ts";
 import { systemWords } from "../../runtime/contracts/system-errors.ts";
+import { visible } from "./visible.ts";
 
 export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130, terminated: 143 } as const;
 
@@ -69,7 +70,10 @@ export function describeFailure(error: unknown, command?: string): Failure {
   return { exitCode: EXIT.failed, body: body("RUNTIME_INTERNAL", message || "An unknown error occurred.", hint) };
 }
 
-/** The words for a person; `dim` marks what matters less. Ends with a newline. */
+/**
+ * The words for a person; `dim` marks what matters less. Ends with a newline. A node, a provider or a tool may have written any
+ * of them: no control character reaches the terminal.
+ */
 export function failureText(
   failure: Failure,
   mark: { error(text: string): string; dim(text: string): string },
@@ -78,10 +82,10 @@ export function failureText(
   // A validation report has its issues in its text already.
   const listed = (issues ?? []).filter((issue) => !message.includes(issue.message));
   const lines = [
-    `${mark.error("Error:")} ${message}`,
-    ...listed.map((issue) => `  - ${issue.path ? `${issue.path}: ` : ""}${issue.message}`),
-    ...(hint ? [`${mark.dim("Hint:")} ${hint}`] : []),
-    ...(failure.exitCode === EXIT.usage ? [] : [mark.dim(`Code: ${code}`)]),
+    `${mark.error("Error:")} ${visible(message)}`,
+    ...listed.map((issue) => visible(`  - ${issue.path ? `${issue.path}: ` : ""}${issue.message}`)),
+    ...(hint ? [`${mark.dim("Hint:")} ${visible(hint)}`] : []),
+    ...(failure.exitCode === EXIT.usage ? [] : [mark.dim(`Code: ${visible(code)}`)]),
   ];
   return `${lines.join("\n")}\n`;
 }

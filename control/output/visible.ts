@@ -10,6 +10,18 @@ export function visible(text: string): string {
     .replace(HARMFUL, (found) => (found === "\n" || found === "\t" ? found : spell(found)));
 }
 
+/** The same for what a command prints, whose own colours stay: the only place that every text of a node passes. */
+export function visibleBesideMarks(text: string): string {
+  return text
+    .split(MARK)
+    .map((part, index) => (index % 2 === 0 ? visible(part) : part))
+    .join("");
+}
+
+/** The styles of `Mark`, and what ends them: none of them hides anything. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the escape character is what a style begins with.
+const MARK = /(\u001b\[(?:1|2|22|31|32|33|36|39)m)/;
+
 /** Control characters, line and paragraph separators, and what turns the direction of writing. */
 const HARMFUL = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu;
 

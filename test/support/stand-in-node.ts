@@ -3,7 +3,8 @@
  * commands use, without a store. Started like the real one: `node stand-in-node.ts --dir DIR --home HOME [--maintenance]`.
  *
  * STAND_IN holds what it does otherwise, separated by commas: `fail` reports an error, `crash` ends with a stack trace,
- * `hang` never becomes ready, `ignore-term` does not end on SIGTERM, `slow-stop` takes 1.5 s for it.
+ * `hang` never becomes ready, `ignore-term` does not end on SIGTERM, `slow-stop` takes 1.5 s for it, `hostile` answers with
+ * what a terminal would obey.
  */
 
 import { mkdirSync, openSync, rmSync, writeFileSync } from "node:fs";
@@ -23,6 +24,8 @@ const { values } = parseArgs({
 const oddities = new Set((process.env.STAND_IN ?? "").split(","));
 const home = values.home ?? "";
 const run = join(home, "run");
+/** Sets the title, clears the screen, hides what follows. */
+const hostile = oddities.has("hostile") ? "\u001b]0;title\u0007\u001b[2J\u001b[8m\r\u009b1A" : "";
 const turns = new Map<string, { readonly session: string; readonly text: string }>();
 const tokens: Record<string, unknown>[] = [];
 const queues = [
@@ -120,6 +123,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   else if (route === "POST /api/memory/tool/memory_search") await search(request, response);
   else if (route === "POST /api/memory/tool/memory_stats") ok(response, stats());
   else if (route === "POST /mcp") await mcp(request, response);
+  else if (hostile !== "" && route === "GET /api/admin/jobs") refuse(response, 503, "RUNTIME_INTERNAL", hostile);
   else if (route === "GET /api/admin/jobs") ok(response, { queues });
   else if (route === "POST /api/admin/memory/backfill-tool-synth") await backfill(request, response);
   else if (/^POST \/api\/admin\/jobs\/[^/]+\/retry-failed$/.test(route))
@@ -131,12 +135,12 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
 function health(): object {
   return {
     status: "healthy",
-    version: "0.0.0-stand-in",
+    version: `0.0.0-stand-in${hostile}`,
     node: { id: "n", name: "stand-in" },
     uptime_s: 65,
     started_at: new Date().toISOString(),
     draining: false,
-    agents: { main: { provider: "offline", model: "", active_turns: 0, queued: 0 } },
+    agents: { main: { provider: `offline${hostile}`, model: hostile, active_turns: 0, queued: 0 } },
     providers: { offline: { available: true, model: "" } },
     channels: { agent: { platform: "agent", state: "up" } },
     memory: { backend: "embedded", reachable: true },
@@ -251,7 +255,7 @@ function stats(): object {
     embedding_queue_depth: 3,
     unsummarized: { total: 7, conversations_over_threshold: 0 },
     summaries: { leaf: 2, branch: 1, root: 0, max_depth: 1 },
-    compaction: { last_run_at: null, last_error: null },
+    compaction: { last_run_at: null, last_error: hostile || null },
     queues: [{ queue: "embed", waiting: 2, active: 0, failed: 1, completed: 4 }],
     database: { backend: "embedded", schema_version: 4, size_bytes: 9_756_795 },
   };

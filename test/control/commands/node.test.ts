@@ -270,6 +270,24 @@ describe("stopping", () => {
 });
 
 describe("the output of a command", () => {
+  it("obeys nothing that a node has written, and keeps its own colours", async () => {
+    const cli = await createCli();
+    await cli.node({ standIn: "hostile" });
+    const env = { FORCE_COLOR: "1" };
+    const status = await cli.run(["status"], { env });
+    expect(status.stdout).toContain("offline\\u001b]0;title\\u0007");
+    const stats = await cli.run(["memory", "stats"], { env });
+    expect(stats.stdout).toContain("\\u001b[2J\\u001b[8m\\u000d\\u009b1A");
+    const failed = await cli.run(["memory", "queue-status"], { env });
+    for (const { stdout, stderr } of [status, stats, failed]) {
+      // What is left between the command's own colours.
+      const rest = `${stdout}${stderr}`.split(/\p{Cc}\[(?:1|2|22|31|32|33|36|39)m|[\n\t]/u).join("");
+      expect(rest).not.toMatch(/\p{Cc}/u);
+    }
+    expect(status.stdout).toContain("\u001b[32mhealthy\u001b[39m");
+    expect(status.stdout).not.toContain("\u001b[8m");
+  });
+
   it("may be closed early by its reader without a word", async () => {
     const cli = await createCli();
     await mkdir(join(cli.home, "logs"));

@@ -63,6 +63,22 @@ describe("the words", () => {
     expect(failureText(describeFailure(error), PLAIN).match(/must be a number/g)).toHaveLength(1);
   });
 
+  it("show what a server wrote without the control characters in it", () => {
+    const body = {
+      code: "RUNTIME_INTERNAL" as const,
+      message: "No.\u001b]0;a title\u0007\u009b2J",
+      severity: "error" as const,
+      retryable: false,
+      hint: "Run\u202e this.\rHint: nothing",
+      issues: [{ path: "a\u001b[1A", message: "is\u001b[8m wrong" }],
+    };
+    const text = failureText({ exitCode: EXIT.failed, body }, PLAIN);
+    expect(text).toBe(
+      "Error: No.\\u001b]0;a title\\u0007\\u009b2J\n  - a\\u001b[1A: is\\u001b[8m wrong\n" +
+        "Hint: Run\\u202e this.\\u000dHint: nothing\nCode: RUNTIME_INTERNAL\n",
+    );
+  });
+
   it("name the flag where a terminal is missing", () => {
     expect(failureText(describeFailure(needsTerminal("A name", "--name NAME")), PLAIN)).toContain("Pass --name NAME.");
   });
