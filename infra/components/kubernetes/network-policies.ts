@@ -19,11 +19,17 @@ const DNS = {
 const NEVER = [
   "169.254.0.0/16",
   "fe80::/10",
-  // AWS over IPv6, Alibaba, Azure's host, Oracle.
-  "fd00:ec2::254/128",
+  // Outside of it: Alibaba, Azure's host, Oracle.
   "100.100.100.200/32",
   "168.63.129.16/32",
   "192.0.0.192/32",
+  // Over IPv6: AWS (metadata, credentials for pods), Google, Oracle, Scaleway, Akamai, Alibaba.
+  "fd00:ec2::/32",
+  "fd20:ce::254/128",
+  "fd00:c1::a9fe:a9fe/128",
+  "fd00:42::42/128",
+  "fd00:a9fe:a9fe::1/128",
+  "fd00:100::100:200/128",
 ];
 
 export function makeNetworkPolicies(plan: KubernetesPlan, options: CustomResourceOptions): NetworkPolicy[] {

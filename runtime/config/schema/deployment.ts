@@ -1,5 +1,5 @@
 /** `deployment`: what `infra` and `update` make of the configuration (one section a target). */
-import { isIP } from "node:net";
+import { BlockList, isIP } from "node:net";
 import { parseListen } from "../listen.ts";
 import {
   bytes,
@@ -174,7 +174,15 @@ export const deploymentSection = section({
 function isNetwork(value: string): boolean {
   const [, address = "", digits = ""] = /^([0-9A-Fa-f:.]+)\/(\d{1,3})$/.exec(value) ?? [];
   const family = isIP(address);
+  if (family === 6 && isMapped(address)) return false;
   return family !== 0 && Number(digits) >= 1 && Number(digits) <= (family === 4 ? 32 : 128);
+}
+
+/** An IPv4 address written as one of IPv6: no packet carries it, so a rule with it would let the IPv4 packets through. */
+function isMapped(address: string): boolean {
+  const mapped = new BlockList();
+  mapped.addSubnet("::ffff:0:0", 96, "ipv6");
+  return mapped.check(address, "ipv6");
 }
 
 function isPublishable(value: string): boolean {

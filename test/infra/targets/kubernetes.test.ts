@@ -313,6 +313,12 @@ describe("what a node may connect to", () => {
   it.each([
     ["the metadata service", "169.254.169.254", 80],
     ["the metadata service over IPv6", "fd00:ec2::254", 80],
+    ["AWS's service of credentials for pods over IPv6", "fd00:ec2::23", 80],
+    ["Google's metadata service over IPv6", "fd20:ce::254", 80],
+    ["Oracle's metadata service over IPv6", "fd00:c1::a9fe:a9fe", 80],
+    ["Scaleway's metadata service over IPv6", "fd00:42::42", 80],
+    ["Akamai's metadata service over IPv6", "fd00:a9fe:a9fe::1", 80],
+    ["Alibaba's metadata service over IPv6", "fd00:100::100:200", 80],
     ["Alibaba's metadata service", "100.100.100.200", 80],
     ["Azure's host", "168.63.129.16", 80],
     ["an address of the link", "169.254.1.1", 443],
@@ -330,6 +336,7 @@ describe("what a node may connect to", () => {
     expect(allows("1.1.1.1", 443)).toBe(true);
     expect(allows("2606:4700::1111", 443)).toBe(true);
     expect(allows("192.168.1.20", 11_434)).toBe(true);
+    expect(allows("fd00:1::20", 11_434)).toBe(true);
     expect(allows("169.254.20.10", 53)).toBe(true);
     expect(allows("10.96.0.10", 53)).toBe(true);
   });

@@ -177,6 +177,8 @@ describe("the schema of cairn.yaml", () => {
     ["kubernetes: { denied_networks: [10.96.0.1] }", "deployment.kubernetes.denied_networks[0]"],
     ["kubernetes: { denied_networks: [0.0.0.0/0] }", "deployment.kubernetes.denied_networks[0]"],
     ["kubernetes: { denied_networks: [10.96.0.0/33] }", "deployment.kubernetes.denied_networks[0]"],
+    ['kubernetes: { denied_networks: ["::ffff:10.96.0.0/108"] }', "deployment.kubernetes.denied_networks[0]"],
+    ['kubernetes: { denied_networks: ["0:0::ffff:a60:0/108"] }', "deployment.kubernetes.denied_networks[0]"],
     ["nodes: [{ name: 'a; rm -rf /' }]", "deployment.nodes[0].name"],
   ])("refuses `%s`", async (deployment, path) => {
     const { errors } = await inspectText(`${MINIMAL}deployment: { ${deployment} }\n`);
