@@ -120,6 +120,22 @@ END \$\$;
 SQL
 }
 
+# The role owns the database: it can close it, to itself too, and leave settings, of the database or its own, by which no session
+# of a node starts or no statement works. Settings that shall last belong on the server's command line.
+reset_settings() {
+  single_user postgres <<SQL >/dev/null
+ALTER DATABASE $POSTGRES_DB RESET ALL;
+
+ALTER ROLE $POSTGRES_USER RESET ALL;
+
+ALTER ROLE $POSTGRES_USER IN DATABASE $POSTGRES_DB RESET ALL;
+
+ALTER DATABASE $POSTGRES_DB ALLOW_CONNECTIONS true CONNECTION LIMIT -1;
+
+GRANT ALL ON DATABASE $POSTGRES_DB TO $POSTGRES_USER;
+SQL
+}
+
 # vector may be created by a superuser alone, so both extensions are made and updated here. What the superuser owns beside them
 # is what the nodes' role had made as long as it was the superuser: it is given back. A sequence of a column, an index and the
 # row type of a table follow their table. Only pg_catalog is searched: in the other schemas the role may have functions that would
@@ -129,6 +145,8 @@ set_database() {
 SET search_path = pg_catalog;
 
 ALTER DATABASE $POSTGRES_DB OWNER TO $POSTGRES_USER;
+
+CREATE SCHEMA IF NOT EXISTS public AUTHORIZATION pg_database_owner;
 
 CREATE EXTENSION IF NOT EXISTS vector SCHEMA public;
 
@@ -204,6 +222,7 @@ case $(echo "SELECT 'found' AS database FROM pg_database WHERE datname = '$POSTG
       fail "The database $POSTGRES_DB could not be made."
     ;;
 esac
+reset_settings || fail "The settings of the database $POSTGRES_DB could not be reset."
 set_database || fail "The database $POSTGRES_DB could not be given its extensions and its owner."
 unset password superuser PG_GRANDPARENT_PID
 

@@ -249,6 +249,28 @@ test("functions that the role leaves in its database do not run as the superuser
   });
 });
 
+test.each([
+  ["drops the schema of the extensions", "drop schema public cascade"],
+  ["makes its database read-only", "alter database cairn set default_transaction_read_only = on"],
+  ["lets no statement in its database take its time", "alter database cairn set statement_timeout = 1"],
+  ["names a library that is not there", "alter database cairn set local_preload_libraries = 'nowhere'"],
+  ["names one for itself", "alter role cairn set local_preload_libraries = 'nowhere'"],
+  ["names one for itself there", "alter role cairn in database cairn set local_preload_libraries = 'nowhere'"],
+  ["closes its database", "alter database cairn connection limit 0"],
+  ["takes its database from itself", "revoke all on database cairn from public, cairn"],
+])("a role that %s is in the way of no start", async (_, attack) => {
+  const id = await start("mine");
+  await ready(id);
+  expect(
+    await query(id, "mine", `create schema kept; create table kept.rows as select 42 as answer; ${attack}`),
+  ).toEqual(expect.objectContaining({ ok: true }));
+  await docker("restart", id);
+  await ready(id);
+  const work = "insert into kept.rows select answer from kept.rows; select pg_sleep(0.1), sum(answer) from kept.rows";
+  expect(await query(id, "mine", work)).toEqual({ ok: true, text: expect.stringMatching(/\|84$/) });
+  expect(await query(id, "mine", RIGHTS)).toEqual({ ok: true, text: LEAST });
+});
+
 test("data outlive a kill, another container takes them up, and its password is the one that counts", async () => {
   const first = await start("first");
   await ready(first);
