@@ -4,6 +4,7 @@
  * processes are not hidden, they do not exist inside.
  */
 
+import { posix } from "node:path";
 import { isWithin } from "../../../domain/workspace-path.ts";
 
 export type SystemMount =
@@ -18,8 +19,8 @@ export interface ProtectedPath {
 
 export interface SandboxLayout {
   readonly system: readonly SystemMount[];
-  /** Further directories or files to show read-only. */
-  readonly readOnly: readonly string[];
+  /** Further directories or files to show read-only: as they are configured, and what they lead to. */
+  readonly readOnly: readonly { readonly path: string; readonly resolved: string }[];
   /** The workspace, resolved, and every path under which commands shall find it. */
   readonly workspace: { readonly source: string; readonly mountedAt: readonly string[] };
   /** Files and directories of the service: covered wherever something above would show them. */
@@ -79,8 +80,15 @@ export function bubblewrapArguments(layout: SandboxLayout, command: readonly str
     ({ path }) => isWithin(workspace.source, path) && !isWithin(path, workspace.source),
   );
   const bounded = (bytes: number) => (layout.hardening.boundedTmp ? ["--size", String(bytes)] : []);
-  const shown = [...layout.system.map(({ path }) => path), ...layout.readOnly];
-  const coveredBelow = outermost(elsewhere.filter(({ path }) => shown.some((root) => isWithin(root, path))));
+  const shown = [...layout.system, ...layout.readOnly].map(({ path }) => path);
+  const below = elsewhere.filter(({ path }) => shown.some((root) => isWithin(root, path)));
+  // Behind a link a directory has another name inside, also for what the workspace's own covers are for.
+  const renamed = layout.readOnly.flatMap(({ path: root, resolved }) =>
+    layout.protectedPaths
+      .filter(({ path }) => root !== resolved && isWithin(resolved, path))
+      .map(({ path, kind }) => ({ path: posix.join(root, posix.relative(resolved, path)), kind })),
+  );
+  const coveredBelow = outermost([...below, ...renamed]);
   const inside = outermost(inWorkspace);
   const onTheWay = [...new Set(inside.flatMap(({ path }) => between(workspace.source, path)))];
   const rest = (path: string) => path.slice(workspace.source.length);
@@ -111,7 +119,7 @@ export function bubblewrapArguments(layout: SandboxLayout, command: readonly str
     "--symlink",
     "/tmp",
     "/var/tmp",
-    ...layout.readOnly.flatMap((path) => ["--ro-bind-try", path, path]),
+    ...layout.readOnly.flatMap(({ path, resolved }) => ["--ro-bind-try", resolved, path]),
     ...coveredBelow.flatMap(cover),
     ...workspace.mountedAt.flatMap((path) => ["--bind", workspace.source, path]),
     // A directory above a cover could be renamed, and the next command would find the file beside its cover: mounts cannot be.
@@ -119,7 +127,8 @@ export function bubblewrapArguments(layout: SandboxLayout, command: readonly str
     ...coveredInside.flatMap(cover),
     // bubblewrap makes these in memory, without a bound: what can be written to is bounded, or on a disk. Last, because the
     // mounts above make their places in them.
-    ...[...emptied.map(({ path }) => path), "/dev", "/"].flatMap((path) => ["--remount-ro", path]),
+    // In /proc a command could take back its place as the first that is ended when memory runs out.
+    ...[...emptied.map(({ path }) => path), "/proc", "/dev", "/"].flatMap((path) => ["--remount-ro", path]),
     "--chdir",
     layout.cwd,
     "--",

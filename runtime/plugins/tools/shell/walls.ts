@@ -1,6 +1,6 @@
 /** What stands between a command and the machine: bubblewrap, Landlock in the service's own container, or nothing. */
 
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, realpath } from "node:fs/promises";
 import type { Logger } from "../../../contracts/ports.ts";
 import { bubblewrapArguments, FILTER_DESCRIPTOR, type Hardening, type SystemMount } from "./bubblewrap.ts";
 import { DEVICES, landlockOptions, landlockWorks, openPaths, wouldShow } from "./landlock.ts";
@@ -70,7 +70,12 @@ export function bubblewrapWalls(
         place === null
           ? EMPTY_LAYOUT
           : {
-              readOnly: settings.readOnlyPaths,
+              readOnly: await Promise.all(
+                settings.readOnlyPaths.map(async (path) => ({
+                  path,
+                  resolved: await realpath(path).catch(() => path),
+                })),
+              ),
               workspace: {
                 source: place.workspace.resolved,
                 mountedAt: [...new Set([place.workspace.named, place.workspace.resolved])],

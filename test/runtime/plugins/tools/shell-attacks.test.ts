@@ -99,6 +99,17 @@ describe.runIf(bubblewrapWorks)("a command in bubblewrap", () => {
     expect(results[2]?.content).toBe(`exit code: 0\n${256 * MIB}`);
   });
 
+  it("changes nothing in /proc, such as its own place when memory runs out, and redirects its output by it", async () => {
+    const { results } = await commandsOfService(settings, [
+      "echo 0 > /proc/self/oom_score_adj; cat /proc/self/oom_score_adj",
+      "choom -n 0 -p $$; sh -c 'echo 0 > /proc/$PPID/oom_score_adj'; cat /proc/1/oom_score_adj /proc/$$/oom_score_adj",
+      "(echo one > /dev/stdout; echo two > /proc/self/fd/1) | cat; cat <(echo three); exec 5> file; echo four > /dev/fd/5; cat file",
+    ]);
+    expect(results[0]?.content).toMatch(/^exit code: 0\n[\s\S]*\n1000$/);
+    expect(results[1]?.content).toMatch(/^exit code: 0\n[\s\S]*\n1000\n1000$/);
+    expect(results[2]?.content).toBe("exit code: 0\none\ntwo\nthree\nfour");
+  });
+
   it("leaves no set-uid or set-gid file in the workspace", async () => {
     const { results, workspace } = await commandsOfService(settings, [
       "cp /bin/true a && chmod u+s a",
@@ -175,7 +186,7 @@ describe("the arguments of bubblewrap", () => {
       );
       const args = bubblewrapArguments(layoutWith(order), ["true"]);
       expect(args.filter((_, at) => args[at - 1] === "--remount-ro").sort()).toEqual(
-        ["/", "/dev", "/named/deployment", "/ws/deployment"].sort(),
+        ["/", "/dev", "/named/deployment", "/proc", "/ws/deployment"].sort(),
       );
     }
   });
@@ -185,7 +196,11 @@ describe("the arguments of bubblewrap", () => {
       { path: "/srv", kind: "directory" },
       { path: "/srv/ws/.env", kind: "file" },
     ]);
-    const inside = { ...layout, readOnly: ["/"], workspace: { source: "/srv/ws", mountedAt: ["/srv/ws"] } };
+    const inside = {
+      ...layout,
+      readOnly: [{ path: "/", resolved: "/" }],
+      workspace: { source: "/srv/ws", mountedAt: ["/srv/ws"] },
+    };
     const args = bubblewrapArguments(inside, ["true"]).join(" ");
     expect(args).toMatch(/--tmpfs \/srv --bind \/srv\/ws \/srv\/ws --ro-bind \/dev\/null \/srv\/ws\/\.env/);
   });

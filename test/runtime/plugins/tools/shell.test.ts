@@ -353,6 +353,19 @@ describe.runIf(bubblewrapWorks)("the walls of the sandbox", () => {
     expect(await readFile(join(place.home, "workspaces", "main", "bob", "notes.md"), "utf8")).toBe("what bob said\n");
   });
 
+  it("cover the service's files, too, where a further directory that is shown is a link to what they are in", async () => {
+    const linked = join((await setUp()).place.base, "linked");
+    const { place, run } = await setUp({ readOnlyPaths: [linked] });
+    await symlink(place.base, linked);
+    await writeFile(place.path("deploy.env"), SECRET);
+    await writeFile(place.path("notes.md"), "the agent's own");
+    const names = ["ws/notes.md", ".env", "home/node.key", "ws/deploy.env"];
+    const { content } = await run(`cd ${linked} && cat ${names.join(" ")}; ls -A home`);
+    expect(content).toContain("the agent's own");
+    expect(content).not.toContain(SECRET);
+    expect(content.match(/Permission denied|No such file/g)).toHaveLength(3);
+  });
+
   it("show further directories read-only when they are configured", async () => {
     const { place } = await setUp();
     const { run } = await setUp({ readOnlyPaths: [place.outside] });
