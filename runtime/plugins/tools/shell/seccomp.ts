@@ -152,6 +152,7 @@ const CALLS = {
 } as const satisfies Readonly<Record<string, readonly [number, number | null]>>;
 
 type Call = keyof typeof CALLS;
+const SCHEDULING: readonly Call[] = ["sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"];
 type Deny = (errno: number, calls: readonly Call[], ...when: readonly Condition[]) => Denial;
 
 const ARCHITECTURES: Readonly<Record<string, { column: 0 | 1; audit: number; firstForeignCall: number }>> = {
@@ -221,6 +222,9 @@ function apartDenials(deny: Deny): Denial[] {
     deny(EPERM, ["utimensat"], { argument: 1, noneOf: [0] }),
     deny(EPERM, ["utimensat"], { argument: 1, high: true, noneOf: [0] }),
     deny(EPERM, ["socketpair"], { argument: 1, mask: SOCKET_TYPE_BITS, oneOf: DATAGRAMS }),
+    // The owner's commands are processes of the same user, and no scope of Landlock is about these. A process's own number is 0.
+    deny(EPERM, SCHEDULING, { argument: 0, noneOf: [0] }),
+    deny(EPERM, ["setpriority", "ioprio_set"], { argument: 1, noneOf: [0] }),
   ];
 }
 
@@ -231,10 +235,7 @@ function serviceDenials(deny: Deny, { threads, groups }: ServiceProcesses): Deni
   return [
     deny(
       EPERM,
-      [
-        ...(["kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open"] as const),
-        ...(["sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"] as const),
-      ],
+      [...(["kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open"] as const), ...SCHEDULING],
       { argument: 0, oneOf: threads },
     ),
     deny(EPERM, ["kill"], { argument: 0, oneOf: [everything, ...groups.map((group) => -group)] }),

@@ -67,6 +67,10 @@ const NUMBERS = {
   fcntl: [72, 25],
   setpriority: [141, 140],
   sched_setaffinity: [203, 122],
+  sched_setscheduler: [144, 119],
+  sched_setparam: [142, 118],
+  sched_setattr: [314, 274],
+  ioprio_set: [251, 30],
   fchmodat2: [452, 452],
   fchown: [93, 55],
   fchownat: [260, 54],
@@ -214,6 +218,11 @@ describe.each(MACHINES)("the filter of system calls on $architecture", ({ archit
     ["socket", [1, 1, 0], EAFNOSUPPORT],
     ["socketpair", [1, 2, 0], EPERM],
     ["socketpair", [1, 3 | 0o2000000, 0], EPERM],
+    ...(["sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"] as const).map(
+      (call): [typeof call, number[], number] => [call, [50, 8, 0], EPERM],
+    ),
+    ["setpriority", [0, 50, 19], EPERM],
+    ["ioprio_set", [1, 50, 3 << 13], EPERM],
   ])("denies %s(%j) to commands that are kept apart, and to no others", (call, args, expected) => {
     expect(answer(call, args, { apart: true })).toBe(expected);
     expect(answer(call, args)).toBe(ALLOW);
@@ -228,6 +237,9 @@ describe.each(MACHINES)("the filter of system calls on $architecture", ({ archit
     ["socketpair", [1, 5, 0]],
     ["socket", [2, 1, 0]],
     ["socket", [16, 3, 0]],
+    ["sched_setaffinity", [0, 8, 0]],
+    ["setpriority", [0, 0, 19]],
+    ["ioprio_set", [1, 0, 3 << 13]],
   ])("leaves %s(%j) to commands that are kept apart", (call, args) => {
     expect(answer(call, args, { apart: true })).toBe(ALLOW);
   });
