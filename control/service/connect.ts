@@ -1,5 +1,6 @@
 /** The way from a command to the node: a deployed one, the one that runs here, or a short-lived one for the store alone. */
 
+import { isForeignListener } from "../../runtime/client/foreign-listener.ts";
 import { type Client, createClient } from "../../runtime/client/index.ts";
 import { parseListen } from "../../runtime/config/listen.ts";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
@@ -31,6 +32,7 @@ export async function connect(deployment: Deployment): Promise<Client> {
   const [state, token] = await Promise.all([inspectNode(deployment.home), readToken(deployment)]);
   const baseUrl = state.state === "running" ? state.node.url : await configuredUrl(deployment);
   if (baseUrl === null) throw notRunning();
+  if (state.state !== "running" && (await isForeignListener(baseUrl))) throw foreign(baseUrl);
   return createClient({ baseUrl, ...(token === undefined ? {} : { token }) });
 }
 
@@ -88,6 +90,13 @@ export async function configuredUrl(deployment: Deployment): Promise<string | nu
   if (address === null || address.port === 0) return null;
   const host = address.host === "0.0.0.0" ? "127.0.0.1" : address.host === "::" ? "::1" : address.host;
   return `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`;
+}
+
+/** The token of the owner is for no other user's program. */
+function foreign(url: string): RuntimeError {
+  return new RuntimeError("RUNTIME_NOT_RUNNING", `No node is running, and another user's process listens at ${url}.`, {
+    hint: "Start the node with another runtime.listen, or end that process.",
+  });
 }
 
 function notRunning(): RuntimeError {

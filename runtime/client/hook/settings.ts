@@ -2,7 +2,9 @@
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { RuntimeError } from "../../contracts/errors.ts";
 import { preparePrivateDirectory, writePrivateFile } from "../capture/private-files.ts";
+import { isForeignListener } from "../foreign-listener.ts";
 
 export interface CapturePaths {
   readonly directory: string;
@@ -63,9 +65,17 @@ export async function writeCaptureSettings(home: string, settings: CaptureSettin
   await writePrivateFile(paths.settings, `${JSON.stringify(settings, null, 2)}\n`);
 }
 
-/** Where the node is now. */
+/** Where the node is now. RUNTIME_NOT_RUNNING when another user has taken its port: the token and the sessions are not for them. */
 export async function nodeUrl(home: string, settings: CaptureSettings): Promise<string> {
   if (!settings.local) return settings.base_url;
+  const url = await localUrl(home, settings);
+  if (await isForeignListener(url)) {
+    throw new RuntimeError("RUNTIME_NOT_RUNNING", `Another user's process listens at ${url}: nothing is sent there.`);
+  }
+  return url;
+}
+
+async function localUrl(home: string, settings: CaptureSettings): Promise<string> {
   try {
     const node: unknown = JSON.parse(await readFile(capturePaths(home).nodeFile, "utf8"));
     if (typeof node === "object" && node !== null && "url" in node && typeof node.url === "string") {

@@ -4,6 +4,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type Cli, createCli, untilPrinted } from "../../support/cli.ts";
+import { canBeAnotherUser, startForeignListener } from "../../support/foreign-listener.ts";
 
 // Each test runs several processes, which take their time on a busy machine.
 
@@ -62,6 +63,18 @@ describe("one message", () => {
     const { code, stderr } = await cli.run(["chat", "--message", "hello"]);
     expect(code).toBe(1);
     expect(stderr).toContain("cairn start");
+  });
+
+  it.runIf(canBeAnotherUser)("sends the owner's token to no other user who has the node's port", async () => {
+    const cli = await createCli();
+    const listener = await startForeignListener();
+    const env = { SERVICE_LISTEN: `127.0.0.1:${listener.port}` };
+    for (const argv of [["chat", "--message", "hello"], ["test"]]) {
+      const { code, stderr } = await cli.run(argv, { env });
+      expect(code).toBe(1);
+      expect(stderr).toContain(`another user's process listens at http://127.0.0.1:${listener.port}`);
+    }
+    expect(listener.received()).toBe("");
   });
 
   it("says that the token is wrong", async () => {

@@ -7,6 +7,7 @@ import { connect, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { execa } from "execa";
 import { SSH_OPTIONS, type SshAddress, sshDestination } from "../../../../infra/components/docker/address.ts";
+import { isForeignListener } from "../../../../runtime/client/foreign-listener.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import type { NodeConnection } from "../../driver.ts";
 
@@ -78,6 +79,8 @@ export async function openTunnel(
   });
   try {
     await Promise.race([answers(port, AbortSignal.any([signal, AbortSignal.timeout(TUNNEL_MS)])), ended]);
+    // ssh takes the port when it has a connection, and until then its arguments tell everybody which one that will be.
+    if (await isForeignListener(`http://127.0.0.1:${port}`)) throw portTaken(port);
   } catch (error) {
     await close();
     signal.throwIfAborted();
@@ -112,6 +115,12 @@ function sshFailure(address: SshAddress, words: string): InfraError {
 /** As one word of a POSIX shell. */
 export function quote(word: string): string {
   return /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+function portTaken(port: number): InfraError {
+  return new InfraError("INFRA_FAILED", `Another user's process has taken port ${port}, which ssh was to forward.`, {
+    hint: "Repeat the command. If that happens again, see who it is: `ss -ltnp`.",
+  });
 }
 
 function sshMissing(): InfraError {

@@ -1,19 +1,20 @@
 /** The way to a Docker host over a real sshd: keys checked, words quoted, tunnels that end. */
 
 import { once } from "node:events";
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { delimiter, join } from "node:path";
 import process from "node:process";
 import fc from "fast-check";
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { createDockerDriver } from "../../../../../control/deploy/drivers/docker/driver.ts";
 import { openTunnel, runRemote } from "../../../../../control/deploy/drivers/docker/ssh.ts";
 import type { SshAddress } from "../../../../../infra/components/docker/address.ts";
 import { has } from "../../../../lanes/tools.ts";
 import { dockerPlan, nodePlan } from "../../../../support/docker-target.ts";
 import { createFakeTools, type FakeTools } from "../../../../support/fake-tools.ts";
+import { canBeAnotherUser, startForeignListener } from "../../../../support/foreign-listener.ts";
 import { closedPort } from "../../../../support/ports.ts";
 import { type SshServer, startSshd } from "../../../../support/ssh/sshd.ts";
 
@@ -101,6 +102,23 @@ test("a host with another key than before, a new one, and one that does not know
   });
   const nobody = { ...address, port: await closedPort() };
   await expect(runRemote(nobody, ["true"], signal)).rejects.toMatchObject({ code: "INFRA_HOST_UNREACHABLE" });
+});
+
+test.runIf(canBeAnotherUser)("a tunnel is refused whose port another user takes before ssh does", async () => {
+  const file = join(tools.directory, "arguments");
+  const own = await createFakeTools();
+  onTestFinished(() => own.remove());
+  // As long as a connection takes.
+  await own.add("ssh", `echo "$@" > ${file}; sleep 5; exit 255`);
+  vi.stubEnv("PATH", `${own.directory}${delimiter}${process.env.PATH}`);
+  const tunnel = openTunnel(address, { address: "127.0.0.1", port: 9 }, signal);
+  const refused = expect(tunnel).rejects.toMatchObject({
+    code: "INFRA_FAILED",
+    message: expect.stringContaining("Another user's process has taken port"),
+  });
+  const port = await vi.waitFor(async () => Number(/-L 127\.0\.0\.1:(\d+):/.exec(await readFile(file, "utf8"))?.[1]));
+  await startForeignListener(port);
+  await refused;
 });
 
 test("a tunnel leads to a node's port there, and ends when it is closed", async () => {
