@@ -16,10 +16,16 @@ export interface Started {
 
 const END_MS = 15_000;
 
-/** RUNTIME_ALREADY_RUNNING, naming who is there. */
+/**
+ * RUNTIME_ALREADY_RUNNING, naming who is there. Where the modes of the home let nothing be read, the node itself refuses to be the
+ * second one, after it has repaired them.
+ */
 export async function refuseSecondNode(home: string): Promise<void> {
-  const state = await inspectNode(home);
-  if (state.state === "stopped") return;
+  const state = await inspectNode(home).catch((error: unknown) => {
+    if (error instanceof Error && "code" in error && error.code === "EACCES") return null;
+    throw error;
+  });
+  if (state === null || state.state === "stopped") return;
   if (state.state === "running") {
     const { pid, url } = state.node;
     throw new RuntimeError("RUNTIME_ALREADY_RUNNING", `The node is already running: process ${pid}, ${url}.`, {

@@ -4,6 +4,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { chmod, chown, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { execa } from "execa";
 import { expect, it, onTestFinished } from "vitest";
 import { homePaths } from "../../../runtime/host/home.ts";
 import { repairModes } from "../../../runtime/host/modes.ts";
@@ -77,6 +78,32 @@ it("starts again after its home, key and workspace were locked, with a warning",
     .filter((line) => line.includes("is repaired"));
   for (const path of [join(base, "at"), home, key, workspace])
     expect(lines.some((line) => line.includes(`"${path}"`))).toBe(true);
+});
+
+it("is started by the command, too, where its run directory was locked", { timeout: START_TIMEOUT_MS }, async () => {
+  const base = await deployment();
+  const [home, run] = [join(base, "at", "home"), join(base, "at", "home", "run")];
+  const cairn = (...command: readonly string[]) =>
+    execa(
+      process.execPath,
+      ["--no-warnings", join(ROOT, "test/support/cairn.ts"), ...command, "--dir", base, "--json"],
+      {
+        cwd: base,
+        env: { PATH: process.env["PATH"], HOME: base, SERVICE_HOME: home, SERVICE_LISTEN: "127.0.0.1:0" },
+        extendEnv: false,
+        reject: false,
+        ...(process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}),
+      },
+    );
+  expect(await startNode(base)).toMatchObject({ type: "ready" });
+  onTestFinished(() => chmod(run, 0o700));
+  await chmod(run, 0o000);
+  const started = await cairn("start", "--detach");
+  onTestFinished(async () => void (await cairn("stop", "--force")));
+  expect(started).toMatchObject({ exitCode: 0 });
+  expect(await modeOf(run)).toBe("700");
+  // The node that runs, not the modes, refuses the second one.
+  expect((await cairn("start", "--detach")).stdout).toContain("RUNTIME_ALREADY_RUNNING");
 });
 
 it("makes a home and a key private that were opened to others, and leaves other modes alone", async () => {
