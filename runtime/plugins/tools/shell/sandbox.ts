@@ -47,6 +47,9 @@ export interface SandboxDeps {
 /** One merged output, and no descriptor but the usual three. */
 const START = 'exec "$0" -c "$1" 2>&1 3<&-';
 
+/** Where HOME points in a container. Never the service's own home: Node looks for modules there. */
+const CONTAINER_HOME = "/tmp";
+
 /** The highest: where memory runs out, the kernel ends commands first and the service last. */
 const OUT_OF_MEMORY_SCORE = "1000";
 
@@ -107,8 +110,10 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
       const [file = "/bin/sh", ...args] = choom === null ? walled : [choom, "-n", OUT_OF_MEMORY_SCORE, "--", ...walled];
       const { hostEnv } = deps;
       const { confined } = walls;
+      const inContainer = !confined && settings.sandbox === "auto";
       // In a container other users' commands share neither a home nor /tmp with the owner's.
-      const apart = !place.owner && !confined && settings.sandbox === "auto";
+      const apart = inContainer && !place.owner;
+      const ownHome = inContainer ? CONTAINER_HOME : hostEnv["HOME"];
       return {
         file,
         args,
@@ -117,7 +122,7 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
           ...commandEnvironment({
             host: hostEnv,
             configured: settings.env,
-            home: confined ? SANDBOX_HOME : ((apart ? undefined : hostEnv["HOME"]) ?? place.workspace.resolved),
+            home: confined ? SANDBOX_HOME : ((apart ? undefined : ownHome) ?? place.workspace.resolved),
             shell: found.shell,
             sandboxed: confined,
             ...(apart ? { temporary: place.workspace.resolved } : {}),

@@ -1,5 +1,6 @@
 /** The walls around agents' commands in a container, on a real kernel: as the image runs, without any capability. */
 
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, expect, it } from "vitest";
 import type { ShellSettings } from "../../../../runtime/plugins/tools/shell/settings.ts";
@@ -15,7 +16,7 @@ const PROGRAM = `
   const { mkdirSync, writeFileSync } = await import("node:fs");
   const home = "/var/lib/cairn";
   const { randomUUID } = await import("node:crypto");
-  const { commands, settings, owner } = JSON.parse(process.argv[1]);
+  const { commands, settings, owner, nextStart } = JSON.parse(process.argv[1]);
   mkdirSync("/srv/cairn/workspace");
   mkdirSync("/srv/cairn/agents");
   writeFileSync(home + "/node.key", "the node's key");
@@ -49,7 +50,10 @@ const PROGRAM = `
   const refused = [];
   const prompts = createPromptBuilder({ logger: { warn: ({ path }) => refused.push(path) } });
   const prompt = await prompts.build("main", "/srv/cairn/workspace", "2026-01-02", "owner");
-  console.log(JSON.stringify({ results, prompt, refused }));
+  const { spawnSync } = await import("node:child_process");
+  const start = ["--no-warnings", "--input-type=module", "--eval", nextStart];
+  const { stderr } = nextStart === "" ? { stderr: "" } : spawnSync(process.execPath, start, { encoding: "utf8" });
+  console.log(JSON.stringify({ results, prompt, refused, stderr }));
 `;
 
 let image: string;
@@ -62,17 +66,23 @@ interface Outcome {
   /** What the service itself then takes from the workspace for a prompt, and which files it refuses. */
   readonly prompt: string;
   readonly refused: readonly string[];
+  /** Of the module that ran as the next start of the service. */
+  readonly stderr: string;
 }
 
 interface Circumstances {
   readonly settings?: Partial<ShellSettings>;
   readonly owner?: boolean;
+  /** HOME of the service; default: that of the system's user. */
+  readonly home?: string;
+  /** A module that is run by the service's user after the commands. */
+  readonly nextStart?: string;
 }
 
 /** The service is a child of the container's first process, as in the image: the first one could not be killed anyway. */
 async function commandsInContainer(
   commands: readonly string[],
-  { settings = {}, owner = true }: Circumstances = {},
+  { settings = {}, owner = true, home, nextStart = "" }: Circumstances = {},
 ): Promise<Outcome> {
   const mount = (folder: string) => ["--volume", `${join(ROOT, folder)}:/opt/cairn/${folder}:ro`];
   const output = await docker(
@@ -82,9 +92,10 @@ async function commandsInContainer(
       "--tmpfs",
       `${path}:uid=1000,gid=0,mode=0770`,
     ]),
+    ...(home === undefined ? [] : ["--env", `HOME=${home}`]),
     ...[...mount("runtime"), ...mount("node_modules"), ...mount("package.json")],
     ...[image, "-c", 'node "$@"; exit $?', "service", "--no-warnings", "--input-type=module"],
-    ...["--eval", PROGRAM, JSON.stringify({ commands, settings, owner })],
+    ...["--eval", PROGRAM, JSON.stringify({ commands, settings, owner, nextStart })],
   );
   return JSON.parse(output.split("\n").at(-1) ?? "");
 }
@@ -127,6 +138,26 @@ it("keep the service from following links that a command has made", { timeout: 1
   const names = "CORE SOUL IDENTITY USER AGENTS TOOLS WORKSPACE MEMORY CAPABILITIES".split(" ");
   const paths = names.map((name) => `${workspace}/${name}.md`);
   expect(refused.filter((path) => !path.includes("/memory/")).sort()).toEqual(paths.sort());
+});
+
+it("keep the next start of the service from modules that a command has left", { timeout: 120_000 }, async () => {
+  const dockerfile = await readFile(join(ROOT, "templates/image/Dockerfile"), "utf8");
+  const home = /^ +HOME=(\S+)/m.exec(dockerfile)?.[1] ?? "";
+  // Of the packages that the service loads, pg asks for one that is not installed.
+  const plant = (at: string) =>
+    `mkdir -p ${at}/.node_modules/pg-native && echo 'console.error("planted")' > ${at}/.node_modules/pg-native/index.js`;
+  const places = ["$HOME", "/tmp", home, "/opt", "/"];
+  const { results, stderr } = await commandsInContainer(
+    [...places.map(plant), "echo $HOME > $HOME/kept; cat /tmp/kept"],
+    {
+      home,
+      nextStart: 'await import("/opt/cairn/runtime/plugins/memory/postgres/index.ts");',
+    },
+  );
+  expect(stderr).toBe("");
+  const codes = results.map(({ content }) => content.split("\n")[0]);
+  expect(codes).toEqual([0, 0, 1, 1, 1, 0].map((code) => `exit code: ${code}`));
+  expect(results.at(-1)?.content).toBe("exit code: 0\n/tmp");
 });
 
 it("keep another user's commands in that user's workspace", { timeout: 120_000 }, async () => {
