@@ -10,13 +10,14 @@ import {
   lchownSync,
   lstatSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { mirrorArguments } from "../debian.ts";
 
 /** Goes up with what is in the template. */
@@ -60,8 +61,10 @@ export function missingForCts(): string | undefined {
 export function proxmoxTemplate(): string {
   const folder = templateFolder();
   if (existsSync(folder)) return folder;
-  const draft = `${folder}.${process.pid}`;
-  mkdirSync(join(draft, ".."), { recursive: true });
+  mkdirSync(dirname(folder), { recursive: true });
+  const draft = mkdtempSync(`${folder}.`);
+  // Root of the system to be: mkdtemp makes folders for their owner alone.
+  chmodSync(draft, 0o755);
   try {
     execFileSync("debootstrap", ["--variant=minbase", `--include=${PACKAGES}`, "trixie", draft, ...mirrorArguments()], {
       stdio: ["ignore", "ignore", "inherit"],
@@ -70,11 +73,21 @@ export function proxmoxTemplate(): string {
     writeFileSync(join(draft, "sbin", "cairn-init"), INIT, { mode: 0o755 });
     rmSync(join(draft, "var", "cache", "apt"), { recursive: true, force: true });
     shift(draft);
-    renameSync(draft, folder);
+    moveInto(draft, folder);
   } finally {
     rmSync(draft, { recursive: true, force: true });
   }
   return folder;
+}
+
+/** A folder with files cannot be renamed over another one: then another suite was first, and its template is as good. */
+export function moveInto(draft: string, folder: string): void {
+  try {
+    renameSync(draft, folder);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code !== "EEXIST" && code !== "ENOTEMPTY") throw error;
+  }
 }
 
 function templateFolder(): string {
