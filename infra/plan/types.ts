@@ -37,7 +37,7 @@ export const POSTGRES = {
   configuration: "/etc/cairn-postgres",
   /** The variable that nodes find the connection string in. */
   variable: "SERVICE_PG_URL",
-  /** In a node's container: the certificate that the server must show. */
+  /** In a node's container: the certificate of the authority that signs the server's. */
   certificate: "/etc/cairn/postgres.pem",
 } as const;
 
@@ -206,7 +206,7 @@ export interface SecretValues {
 /** Made once a stack and kept in its encrypted configuration. */
 export interface PostgresSecrets {
   readonly password: string;
-  /** Private key and certificate of the server, PEM, in this order. */
+  /** Private key and certificate of the server, then the certificate that nodes pin; PEM, in this order. */
   readonly tls: string;
 }
 

@@ -14,7 +14,7 @@ export interface PostgresFile {
 }
 
 const POSTGRES_PASSWORD_FILE = "password";
-/** Private key and certificate of the server, PEM. */
+/** Private key and certificates of the server, PEM. */
 const POSTGRES_TLS_FILE = "server.pem";
 export const POSTGRES_SECRET_FILES = [POSTGRES_PASSWORD_FILE, POSTGRES_TLS_FILE] as const;
 type SecretFile = (typeof POSTGRES_SECRET_FILES)[number];
@@ -91,21 +91,22 @@ export interface DatabaseAccess {
 }
 
 /**
- * The server must show exactly this certificate (`verify-ca` with it as the only authority), whatever its address is. Without
- * `uselibpqcompat` the driver reads every sslmode as verify-full.
+ * The server must show a certificate of the stack's own authority (`verify-ca` with no other one), whatever its address is.
+ * Without `uselibpqcompat` the driver reads every sslmode as verify-full.
  */
 export function databaseAccess(host: string, port: number, { password, tls }: PostgresSecrets): DatabaseAccess {
   const name = host.includes(":") ? `[${host}]` : host;
   const verification = `sslmode=verify-ca&uselibpqcompat=true&sslrootcert=${encodeURIComponent(POSTGRES.certificate)}`;
   return {
     url: `postgres://${POSTGRES.role}:${encode(password)}@${name}:${port}/${POSTGRES.database}?${verification}`,
-    certificate: certificateOf(tls),
+    certificate: pinnedCertificate(tls),
   };
 }
 
-function certificateOf(pem: string): string {
-  const found = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/.exec(pem);
-  if (found) return `${found[0]}\n`;
+/** What nodes pin, of PostgresSecrets.tls: the authority's certificate, the last one. Stacks of before the authority have one certificate, which is the server's own. */
+export function pinnedCertificate(pem: string): string {
+  const found = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)?.at(-1);
+  if (found !== undefined) return `${found}\n`;
   throw new InfraError("INFRA_PLAN_INVALID", "cairn:postgresTls of the stack's configuration holds no certificate.", {
     hint: "Remove it from the stack's configuration: `cairn infra up` makes another one.",
   });

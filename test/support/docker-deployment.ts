@@ -3,7 +3,6 @@
 import { z } from "zod";
 import type { TargetDriver } from "../../control/deploy/driver.ts";
 import { createDockerDriver } from "../../control/deploy/drivers/docker/driver.ts";
-import { generatePostgresTls } from "../../control/deploy/state/postgres-tls.ts";
 import type { DockerNodePlan, DockerPlan } from "../../infra/plan/types.ts";
 import { EVENTUALLY_MS } from "../lanes/patience.ts";
 import { ensureTestImages } from "./docker/images.ts";
@@ -11,6 +10,7 @@ import { docker, removeStack, standInImage, uniqueName } from "./docker-lane.ts"
 import { createTestStack, type StackInput, type TestStack } from "./docker-stack.ts";
 import { dockerPlan, nodePlan } from "./docker-target.ts";
 import { freePort } from "./ports.ts";
+import { realTls } from "./postgres-server-tls.ts";
 
 /** What the stand-in tells of its container. */
 const viewShape = z.object({
@@ -50,7 +50,7 @@ export async function prepareDockerDeployment(): Promise<DockerDeployment> {
   const postgres = { image: images.postgres, publish: null };
   const plan = dockerPlan({ stack: name, network: name, pids: 200, sharedStorage: true, postgres, nodes: [node] });
   const stack = await createTestStack();
-  const { pem: tls } = await generatePostgresTls(new Date());
+  const tls = await realTls();
   const driver = createDockerDriver(plan, { registry: null });
   return {
     name,

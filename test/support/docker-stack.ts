@@ -12,7 +12,7 @@ export interface StackInput {
   readonly plan: DockerPlan;
   readonly variables: Readonly<Record<string, string>>;
   readonly password: string;
-  /** As generatePostgresTls makes it. */
+  /** As issueServerTls makes it. */
   readonly tls: string;
   readonly adopt?: readonly string[];
 }

@@ -31,15 +31,16 @@ export interface EngineLock {
   readonly file: string;
 }
 
-/** Methods reject with InfraError; a CairnError that the program threw comes through as it is. */
 /** A secret of the stack's configuration, made here once. */
 export interface StackSecret {
   readonly key: string;
   /** For one that ends: the key beside it that holds the date of its renewal, YYYY-MM-DD, and the date of today. */
   readonly renewal?: { readonly key: string; readonly today: string };
-  make(): Promise<{ readonly value: string; readonly renewAt?: string }>;
+  /** `read` gives the value of a secret that was made before this one. */
+  make(read: (key: string) => Promise<string>): Promise<{ readonly value: string; readonly renewAt?: string }>;
 }
 
+/** Methods reject with InfraError; a CairnError that the program threw comes through as it is. */
 export interface Engine {
   readonly stack: string;
   readonly backend: string;

@@ -231,7 +231,7 @@ export function createPulumiEngine(options: EngineOptions): Engine {
         const renewAt = renewal === undefined ? undefined : settings[renewal.key];
         const due = renewal !== undefined && !(typeof renewAt === "string" && renewal.today < renewAt);
         if (key in settings && !due) continue;
-        const made = await make();
+        const made = await make((other) => command(["config", "get", other], "up"));
         // By standard input: arguments of a process can be read by everybody on the machine.
         await command(["config", "set", key, "--secret"], "up", made.value);
         if (renewal && made.renewAt) await command(["config", "set", renewal.key, made.renewAt], "up");

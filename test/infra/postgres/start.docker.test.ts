@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { generatePostgresTls } from "../../../control/deploy/state/postgres-tls.ts";
+import { generateAuthority, issueServerTls } from "../../../control/deploy/state/postgres-tls.ts";
 import { POSTGRES } from "../../../infra/plan/types.ts";
 import {
   databaseAccess,
@@ -27,12 +27,14 @@ const AWKWARD = `it's "a" \\ $password; -- \`x\` $$`;
 let image = "";
 let name = "";
 let context = "";
+let authority = "";
 let tls = "";
 let containers: string[] = [];
 
 beforeAll(async () => {
   image = (await ensureTestImages()).postgres;
-  tls = (await generatePostgresTls(new Date())).pem;
+  authority = await generateAuthority(new Date());
+  tls = (await issueServerTls(authority, new Date())).pem;
 }, IMAGES_TIMEOUT_MS);
 
 beforeEach(async () => {
@@ -162,7 +164,7 @@ test("the network lets in the role over TLS alone, and the local socket the supe
   expect(await psql("user=postgres dbname=cairn")).toBe("1");
 });
 
-test("a node connects with the string that it is given, and refuses another certificate", async () => {
+test("a node connects with the string that it is given, also after a renewal, and refuses another authority", async () => {
   const id = await start(AWKWARD);
   await ready(id);
   const address = await docker("inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", id);
@@ -183,8 +185,10 @@ test("a node connects with the string that it is given, and refuses another cert
     }
   };
   expect(await connect(tls)).toEqual([{ ssl: true }]);
-  await expect(connect((await generatePostgresTls(new Date())).pem)).rejects.toMatchObject({
-    cause: expect.objectContaining({ code: "DEPTH_ZERO_SELF_SIGNED_CERT" }),
+  expect(await connect((await issueServerTls(authority, new Date())).pem)).toEqual([{ ssl: true }]);
+  const other = await issueServerTls(await generateAuthority(new Date()), new Date());
+  await expect(connect(other.pem)).rejects.toMatchObject({
+    cause: expect.objectContaining({ code: "SELF_SIGNED_CERT_IN_CHAIN" }),
   });
 });
 

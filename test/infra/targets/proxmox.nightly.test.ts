@@ -7,7 +7,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createProxmoxDriver } from "../../../control/deploy/drivers/proxmox/driver.ts";
-import type { ProxmoxPlan } from "../../../infra/plan/types.ts";
+import { POSTGRES, type ProxmoxPlan } from "../../../infra/plan/types.ts";
+import { pinnedCertificate } from "../../../infra/postgres/configuration.ts";
+import { POSTGRES_PASSWORD, POSTGRES_TLS } from "../../../infra/program.ts";
+import { realTls } from "../../support/postgres-server-tls.ts";
 import { type ProxmoxTestHost, startProxmox } from "../../support/proxmox/host.ts";
 import { makeImage, type TestImage } from "../../support/proxmox/image.ts";
 import { openStack } from "../../support/proxmox/stack.ts";
@@ -20,6 +23,15 @@ const DEADLINE_MS = 300_000;
 /** PostgreSQL 17 with pgvector, in this machine's engine, for the test that needs a real one. */
 const POSTGRES_IMAGE = process.env.CAIRN_TEST_POSTGRES_IMAGE ?? "cairn-postgres:17";
 const noPostgres = spawnSync("docker", ["image", "inspect", POSTGRES_IMAGE], { stdio: "ignore" }).status !== 0;
+
+/** Over TLS all the same: psql knows nothing of `uselibpqcompat`, and where it runs there is no file with the authority. */
+function forPsql(url: string): string {
+  const address = new URL(url);
+  address.searchParams.delete("uselibpqcompat");
+  address.searchParams.delete("sslrootcert");
+  address.searchParams.set("sslmode", "require");
+  return address.href;
+}
 
 describe.skipIf(missing !== undefined)(`Proxmox${missing === undefined ? "" : ` (${missing})`}`, () => {
   let host: ProxmoxTestHost;
@@ -113,7 +125,9 @@ describe.skipIf(missing !== undefined)(`Proxmox${missing === undefined ? "" : ` 
       process.env.PATH = path;
       await createProxmoxDriver(whole).deliverImage(POSTGRES_IMAGE, host.ssh.host, () => {}, signal);
       const stack = await openStack(folder, whole);
-      await stack.setConfig("cairn:postgresPassword", { value: "pass'word", secret: true });
+      await stack.setConfig(POSTGRES_PASSWORD, { value: "pass'word", secret: true });
+      const tls = await realTls();
+      await stack.setConfig(POSTGRES_TLS, { value: tls, secret: true });
       expect((await stack.up()).summary.result).toBe("succeeded");
       const seen = readFileSync(join(host.dataDir, "fleet", "one", "home", "seen.env"), "utf8");
       const url = /SERVICE_PG_URL=(\S+)/.exec(seen)?.[1] ?? "";
@@ -122,7 +136,7 @@ describe.skipIf(missing !== undefined)(`Proxmox${missing === undefined ? "" : ` 
         spawnSync(from[0] ?? "", [...from.slice(1), "psql", address, "-Atc", "SELECT 40 + 2"], { encoding: "utf8" })
           .stderr;
       // From this machine, which is on the bridge and is no node.
-      expect(ask(["docker", "run", "--rm", "--network", "host", POSTGRES_IMAGE], url)).toContain(
+      expect(ask(["docker", "run", "--rm", "--network", "host", POSTGRES_IMAGE], forPsql(url))).toContain(
         "no pg_hba.conf entry",
       );
       // From the node's own address.
@@ -132,7 +146,11 @@ describe.skipIf(missing !== undefined)(`Proxmox${missing === undefined ? "" : ` 
       }).trim();
       const query = `import pg from "pg"; const client = new pg.Client(process.argv[1]); await client.connect();
       console.log((await client.query("SELECT 40 + 2 AS sum")).rows[0].sum); await client.end();`;
-      const node24 = [process.execPath, "--input-type=module", "-e", query, url];
+      const pinned = join(folder, "pinned.pem");
+      writeFileSync(pinned, pinnedCertificate(tls));
+      const address = url.replace(encodeURIComponent(POSTGRES.certificate), encodeURIComponent(pinned));
+      expect(address).not.toBe(url);
+      const node24 = [process.execPath, "--input-type=module", "-e", query, address];
       expect(execFileSync("nsenter", [`--net=/proc/${pid}/ns/net`, ...node24], { encoding: "utf8" }).trim()).toBe("42");
       const inside = host.pct(
         "exec",
@@ -142,7 +160,7 @@ describe.skipIf(missing !== undefined)(`Proxmox${missing === undefined ? "" : ` 
         "exec",
         "fleet-postgres",
         "psql",
-        url.replace(`${network}.10`, "127.0.0.1"),
+        forPsql(url).replace(`${network}.10`, "127.0.0.1"),
         "-Atc",
         "SELECT 40 + 2",
       );

@@ -11,9 +11,9 @@ import { execa } from "execa";
 import type { TargetDriver } from "../../../control/deploy/driver.ts";
 import { createKubernetesDriver } from "../../../control/deploy/drivers/kubernetes/driver.ts";
 import { PACE, type Pace } from "../../../control/deploy/drivers/kubernetes/settle.ts";
-import { generatePostgresTls } from "../../../control/deploy/state/postgres-tls.ts";
 import type { KubernetesPlan } from "../../../infra/plan/types.ts";
 import { target } from "../../../infra/targets/kubernetes.ts";
+import { realTls } from "../postgres-server-tls.ts";
 import type { LiveCluster } from "./live-cluster.ts";
 import { kubernetesPlan, nodePlan, secretValues } from "./plans.ts";
 
@@ -49,7 +49,7 @@ export interface LiveStack {
 export async function makeLiveStack(cluster: LiveCluster, program: string, signal: AbortSignal): Promise<LiveStack> {
   const namespace = `cairn-test-${randomBytes(4).toString("hex")}`;
   const password = randomBytes(12).toString("hex");
-  const { pem: tls } = await generatePostgresTls(new Date());
+  const tls = await realTls();
   const directory = await mkdtemp(join(tmpdir(), "cairn-live-"));
   const configured = (configuration: string) => planOf(cluster, namespace, configuration);
   const stack = await LocalWorkspace.createStack(
