@@ -4,11 +4,18 @@
  */
 import type { Output, Resource } from "@pulumi/pulumi";
 import { InfraError } from "../runtime/contracts/errors.ts";
+import { stackNames } from "./plan/names.ts";
 import type { DeploymentPlan, PostgresSecrets, SecretValues, StackOutputs } from "./plan/types.ts";
+import { pinnedCertificate } from "./postgres/configuration.ts";
 import type { TargetInput } from "./targets/target.ts";
 
 /** Type of the component that everything hangs below. */
 const ROOT_TYPE = "cairn:index:Stack";
+/**
+ * Type of the component that records what nodes reach the stack's PostgreSQL with. It stands on no target: a run for one node
+ * compares it, and leaves alone what only all nodes can get together with the database.
+ */
+export const DATABASE_ACCESS_TYPE = "cairn:index:DatabaseAccess";
 /** The database's secrets in the stack's configuration, as the engine's own command calls them. */
 export const POSTGRES_PASSWORD = "cairn:postgresPassword";
 export const POSTGRES_TLS = "cairn:postgresTls";
@@ -35,10 +42,32 @@ export function createProgram(
     const { ComponentResource, output } = await import("@pulumi/pulumi");
     const parent = new ComponentResource(ROOT_TYPE, plan.stack);
     const postgresSecrets = plan.postgres === null ? null : await databaseSecrets(plan.stack);
+    if (postgresSecrets !== null) {
+      const access = { ...placeOf(plan), secrets: postgresSecrets.apply(sharedSecrets) };
+      new ComponentResource(DATABASE_ACCESS_TYPE, `${stackNames(plan.stack).postgres}-access`, access, { parent });
+    }
     const adopt = options.adopt ?? new Set<string>();
     const made = output(await declare(plan, { secrets, postgresSecrets, adopt, parent }));
     return { nodes: made.apply(({ nodes }) => nodes), data: made.apply(({ data }) => data) };
   };
+}
+
+/** Where the database is found from outside its own machine. */
+function placeOf(plan: DeploymentPlan) {
+  const publish = plan.postgres?.publish ?? null;
+  switch (plan.target) {
+    case "docker":
+      return { host: plan.host, publish };
+    case "proxmox":
+      return { host: plan.postgresAddress, publish };
+    case "kubernetes":
+      return { host: null, publish };
+  }
+}
+
+/** What the database and its nodes must have in common. A renewed certificate of the same authority is no other one. */
+function sharedSecrets({ password, tls }: PostgresSecrets) {
+  return { password, authority: pinnedCertificate(tls) };
 }
 
 async function databaseSecrets(stack: string): Promise<Output<PostgresSecrets>> {

@@ -1,5 +1,7 @@
 /** Names inside a Pulumi URN: `urn:pulumi:<stack>::<project>::<parent types>$<type>::<name>`. */
 
+import { DATABASE_ACCESS_TYPE } from "../../../infra/program.ts";
+
 export interface UrnParts {
   readonly type: string;
   readonly name: string;
@@ -24,13 +26,14 @@ export function isBookkeeping(type: string, custom: boolean): boolean {
   return !custom || type.startsWith("pulumi:");
 }
 
-/** Steps that make a provider another one than it was. */
+/** Steps that make a provider, or the access to the database, another one than it was. */
 const OTHER = new Set(["update", "replace", "create-replacement", "delete-replaced"]);
 
 /**
  * Whether a step of the engine is one for an operator. A provider that changes is: it holds how the target is reached, and
- * `destroy` and `refresh` know of no other way than the recorded one.
+ * `destroy` and `refresh` know of no other way than the recorded one. So is what nodes reach the database with.
  */
 export function isShown({ type, op }: { readonly type: string; readonly op: string }, custom: boolean): boolean {
-  return !isBookkeeping(type, custom) || (type.startsWith("pulumi:providers:") && OTHER.has(op));
+  const recorded = type.startsWith("pulumi:providers:") || type === DATABASE_ACCESS_TYPE;
+  return !isBookkeeping(type, custom) || (recorded && OTHER.has(op));
 }

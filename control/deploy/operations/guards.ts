@@ -1,11 +1,15 @@
 /** What `up` refuses to do, decided from the preview alone. */
 
 import type { DeploymentPlan } from "../../../infra/plan/types.ts";
+import { DATABASE_ACCESS_TYPE } from "../../../infra/program.ts";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import type { RecordedResource } from "../engine/checkpoint.ts";
 import { dataProtected } from "../engine/failure.ts";
 import { parseUrn } from "../engine/urn.ts";
 import type { Change, Diff } from "../schemas.ts";
+
+/** Where a change can neither be made for all nodes at once nor for one after the other. */
+const ALL_STOPPED = "`cairn infra destroy` and then `cairn infra up` apply it to all; the data stay.";
 
 interface Process {
   /** What comes after `<stack>-<node>` in its name. */
@@ -51,13 +55,57 @@ export function stoppedNodes(diff: Diff, plan: DeploymentPlan): string[] {
 
 /** INFRA_UP_REFUSED when more than one of the running nodes would be stopped at once. */
 export function refuseManyStops(diff: Diff, plan: DeploymentPlan, running: ReadonlySet<string>): void {
-  const stopped = stoppedNodes(diff, plan).filter((name) => running.has(name));
+  const stopped = stoppedRunning(diff, plan, running);
   if (stopped.length < 2) return;
+  const oneByOne = `Take one node after the other: ${stopped.map((name) => `\`cairn infra up --node ${name}\``).join(", ")}.`;
   throw new InfraError(
     "INFRA_UP_REFUSED",
     `This would stop ${stopped.length} running nodes at once: ${stopped.join(", ")}.`,
     {
-      hint: `Roll it out with \`cairn update --mesh\`, or take one node at a time: \`cairn infra up --node ${stopped[0]}\`.`,
+      hint: accessChange(diff.changes) === undefined ? oneByOne : `The database changes with its nodes. ${ALL_STOPPED}`,
+    },
+  );
+}
+
+function stoppedRunning(diff: Diff, plan: DeploymentPlan, running: ReadonlySet<string>): string[] {
+  return stoppedNodes(diff, plan).filter((name) => running.has(name));
+}
+
+/** A change of what nodes reach the database with: its password, its authority or its address. */
+function accessChange(changes: readonly Change[]): Change | undefined {
+  return changes.find(({ type }) => type === DATABASE_ACCESS_TYPE);
+}
+
+export interface OneNodeRun {
+  readonly node: string;
+  readonly plan: DeploymentPlan;
+  /** What a run for all nodes would change. */
+  readonly whole: Diff;
+  /** What the run for the node changes, and what it was allowed to. */
+  readonly diff: Diff;
+  readonly targets: readonly string[];
+  readonly running: ReadonlySet<string>;
+}
+
+/**
+ * A run for one node leaves what all share as it is. INFRA_UP_REFUSED where the node could not work without it: it would find
+ * nothing to change in what follows from that, or would not reach the database any more. Else the names of what is left.
+ */
+export function sharedLeft({ node, plan, whole, diff, targets, running }: OneNodeRun): string[] {
+  const done = new Set(diff.changes.map(({ urn }) => urn));
+  const undone = whole.changes.filter(({ urn }) => targets.includes(urn) && !done.has(urn));
+  const shared = whole.changes.filter((change) => nodeOf(change, plan) === null && !targets.includes(change.urn));
+  const access = accessChange(shared);
+  if (undone.length === 0 && access === undefined) return shared.map(({ name }) => name);
+  const needed = shared.length > 0 ? shared : undone;
+  const together = stoppedRunning(whole, plan, running).length < 2;
+  throw new InfraError(
+    "INFRA_UP_REFUSED",
+    `Node ${node} waits for changes of what it shares: ${needed.map(({ name }) => name).join(", ")}.`,
+    {
+      hint: together
+        ? "`cairn infra up` without --node applies them with the node, and stops no second one."
+        : `One node cannot have them alone. ${ALL_STOPPED}`,
     },
   );
 }

@@ -1,13 +1,12 @@
 /** `infra up`: brings the target to what the configuration says, after everything that speaks against it was looked at. */
 
-import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { needsTerminal, UsageError } from "../../output/failure.ts";
-import type { ObservedNode } from "../driver.ts";
-import { type ExportedState, outputsOf, resourcesOf } from "../engine/checkpoint.ts";
+import type { Finding, ObservedNode } from "../driver.ts";
+import { outputsOf, resourcesOf } from "../engine/checkpoint.ts";
 import { type Diff, stackOutputs, type UpResult } from "../schemas.ts";
 import { shownBackend } from "./backend.ts";
 import { dataToAdopt } from "./data.ts";
-import { nodeOf, refuseDataLoss, refuseManyStops, targetsOf } from "./guards.ts";
+import { refuseDataLoss, refuseManyStops, sharedLeft, targetsOf } from "./guards.ts";
 import { deliverImages, withImages } from "./images.ts";
 import { settleInterrupted } from "./pending.ts";
 import { preflight } from "./preflight.ts";
@@ -54,8 +53,13 @@ export async function up(run: Run, options: UpOptions): Promise<UpResult | null>
     const targets =
       options.node === undefined ? undefined : targetsOf(whole, resourcesOf(state), project.plan, options.node);
     const diff = targets === undefined ? whole : await engine.preview({ ...session.engineRun(), program, targets });
-    if (options.node !== undefined && targets !== undefined) refuseShared(options.node, whole, diff, targets, project);
-    await guard(session, project, diff, state);
+    refuseDataLoss(diff, resourcesOf(state));
+    const running = whole.changes.length === 0 ? new Set<string>() : await runningNodes(session);
+    refuseManyStops(diff, project.plan, running);
+    if (options.node !== undefined && targets !== undefined) {
+      const left = sharedLeft({ node: options.node, plan: project.plan, whole, diff, targets, running });
+      if (left.length > 0) warnings.push(notDone(session, left));
+    }
     if (!options.yes && !(await confirmed(session, diff))) return null;
 
     const standing = diff.changes.length === 0 && (await readRecord(run.dir)) !== null ? outputsOf(state) : null;
@@ -75,27 +79,15 @@ function chosenNodes({ plan }: ReadProject, node: string | undefined): string[] 
   return [node];
 }
 
-/**
- * A run for one node leaves what all share as it is, and then finds nothing to change in what follows from that: INFRA_UP_REFUSED
- * instead of a success that did not do what was asked.
- */
-function refuseShared(node: string, whole: Diff, diff: Diff, targets: readonly string[], { plan }: ReadProject): void {
-  const done = new Set(diff.changes.map(({ urn }) => urn));
-  const undone = whole.changes.filter(({ urn }) => targets.includes(urn) && !done.has(urn));
-  if (undone.length === 0) return;
-  const shared = whole.changes.filter((change) => nodeOf(change, plan) === null && !targets.includes(change.urn));
-  const names = (shared.length > 0 ? shared : undone).map(({ name }) => name).join(", ");
-  throw new InfraError("INFRA_UP_REFUSED", `Node ${node} waits for changes of what it shares: ${names}.`, {
-    hint: "One node cannot have them alone. `cairn infra destroy` and then `cairn infra up` apply them to all; the data stay.",
-  });
+async function runningNodes({ driver, run }: Session): Promise<ReadonlySet<string>> {
+  const observed = await driver.observe(run.signal);
+  return new Set(observed.filter((one) => one.state === "running").map(({ name }) => name));
 }
 
-async function guard(session: Session, project: ReadProject, diff: Diff, state: ExportedState | null): Promise<void> {
-  refuseDataLoss(diff, resourcesOf(state));
-  if (diff.changes.length === 0) return;
-  const observed = await session.driver.observe(session.run.signal);
-  const running = observed.filter((one) => one.state === "running").map(({ name }) => name);
-  refuseManyStops(diff, project.plan, new Set(running));
+function notDone(session: Session, names: readonly string[]): Finding {
+  const message = `Not done by --node: ${names.join(", ")}. The next \`cairn infra up\` does it.`;
+  session.warn(message);
+  return { severity: "warning", code: "INFRA_UP_REFUSED", message };
 }
 
 async function confirmed({ run }: Session, diff: Diff): Promise<boolean> {

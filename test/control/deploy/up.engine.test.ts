@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { parse, stringify } from "yaml";
 import { destroy } from "../../../control/deploy/operations/destroy.ts";
 import { preview } from "../../../control/deploy/operations/preview.ts";
 import { refresh } from "../../../control/deploy/operations/refresh.ts";
@@ -21,6 +22,9 @@ const SHAPE: ProjectShape = { stack: "lab", nodes: ["one", "two"] };
 const UP = { node: undefined, image: undefined, adopt: false, yes: true } as const;
 const DESTROY = { yes: true, deleteData: false, confirm: undefined, backupTaken: undefined } as const;
 const VOLUMES = ["lab-one-home", "lab-one-workspace", "lab-postgres-data", "lab-two-home", "lab-two-workspace"];
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+const SIX_YEARS_MS = 6 * 366 * 86_400_000;
 
 let base: string;
 let dir: string;
@@ -44,6 +48,19 @@ const remember = <T>(value: T): T => {
 };
 const passwordOfDatabase = () =>
   JSON.stringify(plugins.resources()).match(/postgres(?:ql)?:\/\/cairn:([^@]{32,})@/)?.[1] ?? "";
+
+/** What the server shows first, and what each node pins, which is one for all. */
+function certificates(): { readonly shown: string; readonly pinned: string } {
+  const files = (container: string): string => {
+    const found = Object.values(plugins.resources()).find(({ props }) => props["name"] === `${container}.files`);
+    return JSON.stringify(found?.props["uploads"]);
+  };
+  const [shown = ""] = files("lab-postgres").match(CERTIFICATE) ?? [];
+  const pins = ["lab-one", "lab-two"].flatMap((node) => files(node).match(CERTIFICATE) ?? []);
+  const [pinned = ""] = pins;
+  expect(pins).toEqual([pinned, pinned]);
+  return { shown, pinned };
+}
 
 describe("a stack", { concurrent: false }, () => {
   beforeAll(() => {
@@ -128,7 +145,7 @@ describe("a stack", { concurrent: false }, () => {
     await expect(up(run(), UP)).rejects.toMatchObject({
       code: "INFRA_UP_REFUSED",
       message: expect.stringMatching(/one, two/),
-      details: { hint: expect.stringContaining("cairn update --mesh") },
+      details: { hint: expect.stringContaining("`cairn infra up --node one`, `cairn infra up --node two`") },
     });
     expect(changes()).toEqual([]);
     const result = remember(await up(run(), { ...UP, node: "two" }));
@@ -149,6 +166,59 @@ describe("a stack", { concurrent: false }, () => {
     });
     expect(changes()).toEqual([]);
     writeProject(dir, now);
+  });
+
+  it("has the certificate of its database renewed without a change to any node", async () => {
+    const later = { services: { now: () => new Date(Date.now() + SIX_YEARS_MS) } };
+    const before = certificates();
+    expect(before.shown).not.toBe(before.pinned);
+    // Near its end, and somebody changes one node alone: that node goes on with what it has, and the rest is named.
+    const one = remember(await up(run(later), { ...UP, node: "two" }));
+    expect(one?.warnings).toContainEqual(
+      expect.objectContaining({ message: expect.stringMatching(/^Not done by --node: .*lab-postgres/) }),
+    );
+    expect(changes()).toEqual([]);
+    expect(certificates()).toEqual(before);
+    // Both nodes run, and none of them stops.
+    const result = remember(await up(run(later), UP));
+    expect(result?.healthy).toBe(true);
+    expect(result?.warnings).toEqual([]);
+    const touched = new Set(changes().map((line) => line.split(" ")[1]));
+    expect(touched).toEqual(new Set(["lab-postgres", "lab-postgres.files"]));
+    expect(certificates()).toMatchObject({ pinned: before.pinned });
+    expect(certificates().shown).not.toBe(before.shown);
+    expect(await up(run(later), UP)).toMatchObject({ changes: [] });
+  });
+
+  it.each([
+    ["another password", ["cairn:postgresPassword"]],
+    ["another authority", ["cairn:postgresAuthority", "cairn:postgresTls"]],
+  ])("gives %s of the database to no node alone, and says how all get it", async (_words, keys) => {
+    const settings = join(dir, "infra/Pulumi.lab.yaml");
+    const former = readFileSync(settings, "utf8");
+    const { config, ...rest } = parse(former);
+    const kept = Object.entries(config).filter(([key]) => !keys.includes(key));
+    writeFileSync(settings, stringify({ ...rest, config: Object.fromEntries(kept) }));
+    const refused = { code: "INFRA_UP_REFUSED", details: { hint: expect.stringContaining("`cairn infra destroy`") } };
+    await expect(up(run(), { ...UP, node: "two" })).rejects.toMatchObject({
+      ...refused,
+      message: expect.stringContaining("lab-postgres-access"),
+    });
+    await expect(up(run(), UP)).rejects.toMatchObject(refused);
+    expect(changes()).toEqual([]);
+    writeFileSync(settings, former);
+  });
+
+  it("gives all nodes another authority of the database the way that it says", async () => {
+    const settings = join(dir, "infra/Pulumi.lab.yaml");
+    const { config, ...rest } = parse(readFileSync(settings, "utf8"));
+    const { "cairn:postgresAuthority": _authority, "cairn:postgresTls": _tls, ...kept } = config;
+    writeFileSync(settings, stringify({ ...rest, config: kept }));
+    const { pinned } = certificates();
+    await destroy(run(), DESTROY);
+    expect(await up(run(), UP)).toMatchObject({ healthy: true });
+    expect(certificates().pinned).not.toBe(pinned);
+    expect(await up(run(), { ...UP, node: "two" })).toMatchObject({ changes: [], warnings: [] });
   });
 
   it("whose node was removed behind its back is not waited for, and what finds that is named", async () => {

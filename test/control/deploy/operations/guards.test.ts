@@ -4,11 +4,13 @@ import {
   nodeOf,
   refuseDataLoss,
   refuseManyStops,
+  sharedLeft,
   stoppedNodes,
   targetsOf,
 } from "../../../../control/deploy/operations/guards.ts";
 import type { Change, Diff } from "../../../../control/deploy/schemas.ts";
 import type { DeploymentPlan } from "../../../../infra/plan/types.ts";
+import { DATABASE_ACCESS_TYPE } from "../../../../infra/program.ts";
 
 const CONTAINER = "docker:index/container:Container";
 const VOLUME = "docker:index/volume:Volume";
@@ -94,5 +96,66 @@ describe("a run that is about one node", () => {
     const standing = { urn: "urn:x::y::t::lab-a-home", type: VOLUME, name: "lab-a-home", id: "1", protected: true };
     const other = { ...standing, urn: "urn:x::y::t::lab-b-home", name: "lab-b-home" };
     expect(targetsOf(diff, [standing, other], plan, "a")).toEqual([mine.urn, network.urn, standing.urn].sort());
+  });
+});
+
+describe("what a run for one node leaves to all", () => {
+  const plan = planOf("a", "b");
+  const both = new Set(["a", "b"]);
+  const mine = change("replace", "lab-a");
+  const other = change("replace", "lab-b");
+  const database = change("replace", "lab-postgres");
+  const access = change("update", "lab-postgres-access", DATABASE_ACCESS_TYPE);
+  const network = change("replace", "lab-net", "docker:index/network:Network");
+  const left = (changes: Change[], running = both, did: Change[] = [mine]) =>
+    sharedLeft({
+      node: "a",
+      plan,
+      whole: diffOf(...changes),
+      diff: diffOf(...did),
+      targets: targetsOf(diffOf(...changes), [], plan, "a"),
+      running,
+    });
+  const hintOf = (run: () => unknown): string => {
+    try {
+      run();
+    } catch (error) {
+      // Every refusal has one.
+      return String((error as { details: { hint: string } }).details.hint);
+    }
+    return "";
+  };
+
+  it("is nothing where nothing shared changes", () => {
+    expect(left([mine, other])).toEqual([]);
+  });
+
+  it("is named where the node does without, as with a renewed certificate", () => {
+    expect(left([mine, other, database])).toEqual(["lab-postgres"]);
+  });
+
+  it.each([
+    ["another password or authority of the database", [mine, other, database, access], [mine]],
+    ["another network, which the node follows", [mine, other, network], []],
+  ])("is refused for %s, and all are stopped for it where more than one runs", (_words, changes, did) => {
+    const run = (running?: Set<string>) => () => left(changes, running, did);
+    expect(run()).toThrow(expect.objectContaining({ code: "INFRA_UP_REFUSED" }));
+    expect(hintOf(run())).toContain("`cairn infra destroy`");
+    expect(hintOf(run(new Set(["a"])))).toMatch(/^`cairn infra up` without --node/);
+  });
+
+  it("never has a hint that leads back: what is named is not refused in its turn", () => {
+    const some = fc.subarray([mine, other, database, access, network]);
+    fc.assert(
+      fc.property(some, fc.subarray(["a", "b"]), fc.boolean(), (changes, names, follows) => {
+        const running = new Set(names);
+        const whole = () => refuseManyStops(diffOf(...changes), plan, running);
+        const one = () =>
+          left(changes, running, follows && changes.includes(network) ? [] : changes.filter((c) => c === mine));
+        // The way of last resort, which neither of them refuses.
+        if (hintOf(one).includes("without --node")) expect(whole).not.toThrow();
+        if (hintOf(whole).includes("--node") && !changes.includes(network)) expect(one).not.toThrow();
+      }),
+    );
   });
 });
