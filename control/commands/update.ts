@@ -45,7 +45,9 @@ export default class Update extends InfraCommand<UpdateResult> {
       description: "Checksum of the archive, where none stands beside it",
     }),
     restart: Flags.boolean({ default: true, allowNo: true, description: "Restart the node now" }),
-    mesh: Flags.boolean({ description: "Roll all nodes of the mesh" }),
+    mesh: Flags.boolean({
+      description: "Not in this version: take one node after the other, with `infra up --node NAME --image IMAGE`",
+    }),
     "json-events": eventsFlag,
   };
 

@@ -119,8 +119,9 @@ export function nameOf({ digest, id, reference }: ImageIdentity): string {
 export function onlyNode({ plan }: ReadProject): string {
   if (plan.target === "kubernetes") {
     throw new UsageError(
-      "On Kubernetes a new image waits for a rollout, and `infra up` alone does not begin one.",
-      "Roll it with `cairn update --mesh`.",
+      "On Kubernetes this version does not roll a new image.",
+      "Apply it with `cairn infra up --node NAME --image IMAGE`, one node after the other: it ends with the command of kubectl " +
+        "that lets the pods take it.",
     );
   }
   const [first, ...more] = plan.nodes;

@@ -12,8 +12,8 @@ export default class InfraUp extends InfraCommand<UpResult | null> {
     "Deploy what the configuration says\n\n" +
     "Shows the changes and asks, then applies them and waits until the nodes are healthy. Nodes without an image get the one that " +
     "was built last; where there is none, it is built or pulled. A change that would stop more than one running node is refused: " +
-    "`cairn update --mesh` rolls it out, --node takes one. Data that stand on the target already are taken over after a question " +
-    "and never overwritten. The exit code is 0 when every node is healthy, else 1.";
+    "--node takes one after the other. Data that stand on the target already are taken over after a question and never " +
+    "overwritten. The exit code is 0 when every node is healthy, else 1.";
 
   static override examples = [
     "<%= config.bin %> infra up",

@@ -33,10 +33,7 @@ export function checkDeployment({ config, dropped }: CheckInput): Findings {
     );
   }
   if (deployment.nodes.length > 1 && memory && memory.postgres === undefined) {
-    found.warn(
-      ["deployment", "nodes"],
-      "several nodes without memory.postgres: each has a memory of its own, and `update --mesh` is not possible",
-    );
+    found.warn(["deployment", "nodes"], "several nodes without memory.postgres: each has a memory of its own");
   }
   if (mesh?.enabled && mesh.advertise === undefined && runtime && /^(?:127\.|\[::1\]|localhost)/.test(runtime.listen)) {
     found.warn(["mesh", "advertise"], "the node listens on loopback only: no other node can reach it");

@@ -101,7 +101,7 @@ describe("update of a deployed node", () => {
 
   it.each([
     ["several nodes", { nodes: ["main", "worker"] }, "cairn infra up --node"],
-    ["Kubernetes", { target: "kubernetes" }, "--mesh"],
+    ["Kubernetes", { target: "kubernetes" }, "cairn infra up --node NAME --image IMAGE"],
   ])("is refused for %s, with the way out", async (_name, shape, hint) => {
     await expect(play(shape)).rejects.toMatchObject({ name: "UsageError", hint: expect.stringContaining(hint) });
   });

@@ -207,7 +207,7 @@ const warnings: [string, Record<string, string>, string, RegExp][] = [
     "several nodes without one database",
     { deployment: "deployment: { nodes: [{ name: a }, { name: b }] }" },
     "deployment.nodes",
-    /update --mesh/,
+    /a memory of its own/,
   ],
   [
     "a mesh that nobody can reach",

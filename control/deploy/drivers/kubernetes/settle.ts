@@ -14,6 +14,7 @@ import {
 import type { KubernetesPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import type { Report } from "../../driver.ts";
+import { releaseCommand } from "./held-image.ts";
 import type { Kubectl } from "./kubectl.ts";
 import { eventSchema, findObject, listObjects, podSchema, statefulSetSchema } from "./objects.ts";
 import { nextStep, type Step } from "./rollout.ts";
@@ -85,7 +86,10 @@ async function settleGroup(
       const step = await look(kubectl, plan, group, signal);
       if (step.do === "done") {
         if (step.held.length > 0) {
-          report(`${group.name}: ${step.held.join(", ")} keeps its image until \`cairn update\`.`);
+          const release = releaseCommand(plan, group.node);
+          report(
+            `${group.name}: ${step.held.join(", ")} keeps its image. To give it the new one, one pod after the other: \`${release}\`, then \`cairn infra up\`.`,
+          );
         }
         return;
       }

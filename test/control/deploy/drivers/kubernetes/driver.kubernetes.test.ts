@@ -3,6 +3,7 @@
  * applied, and that a StatefulSet that is stuck on a bad revision comes back.
  */
 
+import { execa } from "execa";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Finding } from "../../../../../control/deploy/driver.ts";
 import { createKubernetesDriver } from "../../../../../control/deploy/drivers/kubernetes/driver.ts";
@@ -201,6 +202,23 @@ describe("settle", () => {
     await settle(after);
     expect(await pods()).toEqual(old);
     expect(told.join("\n")).toMatch(/cairn-main-0 keeps its image/);
+  });
+
+  it("names the commands that bring a held image to the pods, and holds the next one again", async () => {
+    const before = withNodes({ replicas: 2, image: image("cairn:1") });
+    await apply(before);
+    await settle(before);
+    const after = withNodes({ replicas: 2, image: image("cairn:2") });
+    await apply(after);
+    await settle(after);
+    const line = /`(kubectl [^`]+)`/.exec(told.join("\n"))?.[1] ?? "";
+    // The very words, with the test's own kubectl under that name.
+    await execa("/bin/sh", ["-ec", `kubectl() { '${cluster.kubectlPath}' "$@"; }\n${line}`], { timeout: 60_000 });
+    expect((await pods()).map(({ image: of }) => of)).toEqual(["cairn:2", "cairn:2"]);
+    told = [];
+    await settle(after);
+    expect(told.join("\n")).not.toContain("keeps its image");
+    expect(await partition()).toBe(2);
   });
 
   it("comes back from a first image that never worked", async () => {
