@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parse } from "dotenv";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createProxmoxDriver } from "../../../control/deploy/drivers/proxmox/driver.ts";
 import { POSTGRES, type ProxmoxPlan } from "../../../infra/plan/types.ts";
@@ -130,7 +131,7 @@ describe.skipIf(missing !== undefined)(`Proxmox${missing === undefined ? "" : ` 
       await stack.setConfig(POSTGRES_TLS, { value: tls, secret: true });
       expect((await stack.up()).summary.result).toBe("succeeded");
       const seen = readFileSync(join(host.dataDir, "fleet", "one", "home", "seen.env"), "utf8");
-      const url = /SERVICE_PG_URL=(\S+)/.exec(seen)?.[1] ?? "";
+      const url = parse(seen)[POSTGRES.variable] ?? "";
       expect(url).toContain(`@${network}.10:5432/cairn`);
       const ask = (from: readonly string[], address: string): string =>
         spawnSync(from[0] ?? "", [...from.slice(1), "psql", address, "-Atc", "SELECT 40 + 2"], { encoding: "utf8" })

@@ -56,6 +56,7 @@ export async function startProxmox(): Promise<ProxmoxTestHost> {
   ip("link", "add", bridge, "type", "bridge");
   ip("addr", "add", `10.213.${third}.1/24`, "dev", bridge);
   ip("link", "set", bridge, "up");
+  const forgetBridge = letThrough(bridge);
   const environment = {
     CAIRN_PVE: state,
     PATH: `${FAKES}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`,
@@ -117,6 +118,7 @@ esac
         spawnSync(join(FAKES, "pct"), ["destroy", vmid, "--force", "1"], { env: { ...process.env, ...environment } });
       }
       await ssh.stop();
+      forgetBridge();
       ip("link", "del", bridge);
       const mounted = readFileSync("/proc/mounts", "utf8")
         .split("\n")
@@ -142,6 +144,21 @@ function testNode(): ProxmoxNodePlan {
     vmid: 700,
     pveNode: null,
     address: "dhcp",
+  };
+}
+
+const FILTERED = "/proc/sys/net/bridge/bridge-nf-call-iptables";
+
+/**
+ * Docker's engine on this machine makes the kernel filter what passes a bridge, and drops what is not its own: containers on
+ * `bridge` would not reach each other. Gives what takes the rule for this bridge away.
+ */
+function letThrough(bridge: string): () => void {
+  if (!existsSync(FILTERED) || readFileSync(FILTERED, "utf8").trim() !== "1") return () => {};
+  const rule = ["FORWARD", "-i", bridge, "-o", bridge, "-j", "ACCEPT"];
+  execFileSync("iptables", ["-w", "-I", ...rule]);
+  return () => {
+    execFileSync("iptables", ["-w", "-D", ...rule]);
   };
 }
 
