@@ -10,16 +10,22 @@ export function redactPrompt(
   prompt: { readonly messages: readonly Message[]; readonly options: ChatOptions },
   redact: Redact,
 ): { readonly messages: readonly Message[]; readonly options: ChatOptions } {
-  const { options } = prompt;
-  const system = options.system === undefined ? undefined : redact(options.system);
-  const context = options.context === undefined ? undefined : redact(options.context);
-  const unchanged = system === options.system && context === options.context;
   return {
     messages: mapped(prompt.messages, (message) => redactMessage(message, redact)),
-    options: unchanged
-      ? options
-      : { ...options, ...(system === undefined ? {} : { system }), ...(context === undefined ? {} : { context }) },
+    options: redactTexts(prompt.options, redact),
   };
+}
+
+/** Every text of the options that a model is shown. */
+const TEXTS = ["system", "context", "retrieved"] as const satisfies readonly (keyof ChatOptions)[];
+
+function redactTexts(options: ChatOptions, redact: Redact): ChatOptions {
+  const changed = TEXTS.flatMap((name): [string, string][] => {
+    const text = options[name];
+    const redacted = text === undefined ? undefined : redact(text);
+    return redacted === undefined || redacted === text ? [] : [[name, redacted]];
+  });
+  return changed.length === 0 ? options : { ...options, ...Object.fromEntries(changed) };
 }
 
 /** A provider's own state is left as it is: it holds what that provider has said, and is signed. */
@@ -47,8 +53,9 @@ function redactCall(call: ToolCall, redact: Redact): ToolCall {
 function redactRecord(record: Readonly<Record<string, unknown>>, redact: Redact): Readonly<Record<string, unknown>> {
   const entries = Object.entries(record);
   const changed = mapped(entries, (entry): [string, unknown] => {
+    const name = redact(entry[0]);
     const value = redactValue(entry[1], redact);
-    return value === entry[1] ? entry : [entry[0], value];
+    return name === entry[0] && value === entry[1] ? entry : [name, value];
   });
   return changed === entries ? record : Object.fromEntries(changed);
 }

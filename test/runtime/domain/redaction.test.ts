@@ -17,14 +17,23 @@ it("takes a secret out of every place of a prompt, and leaves the rest", () => {
         { type: "image", mediaType: "image/png", data: "AAAA" },
       ],
       toolCalls: [
-        { id: "1", name: "shell", arguments: { command: "x", deep: [{ env: `T=${TOKEN}` }, 1, null, true] } },
+        {
+          id: "1",
+          name: "shell",
+          arguments: { command: "x", [TOKEN]: 1, deep: [{ env: `T=${TOKEN}` }, 1, null, true] },
+        },
       ],
       providerState: state,
     },
     { role: "tool", content: JSON.stringify({ token: TOKEN }), toolCallId: "1" },
     { role: "user", content: "nothing here" },
   ];
-  const options = { system: `<file>${TOKEN}</file>`, context: `found: ${TOKEN}`, temperature: 1 };
+  const options = {
+    system: `<file>${TOKEN}</file>`,
+    context: `now: ${TOKEN}`,
+    retrieved: `found: ${TOKEN}`,
+    temperature: 1,
+  };
   const redacted = redactPrompt({ messages, options }, redactValues);
   expect(redacted).toEqual({
     messages: [
@@ -36,14 +45,23 @@ it("takes a secret out of every place of a prompt, and leaves the rest", () => {
           { type: "image", mediaType: "image/png", data: "AAAA" },
         ],
         toolCalls: [
-          { id: "1", name: "shell", arguments: { command: "x", deep: [{ env: "T=[redacted]" }, 1, null, true] } },
+          {
+            id: "1",
+            name: "shell",
+            arguments: { command: "x", "[redacted]": 1, deep: [{ env: "T=[redacted]" }, 1, null, true] },
+          },
         ],
         providerState: state,
       },
       { role: "tool", content: '{"token":"[redacted]"}', toolCallId: "1" },
       { role: "user", content: "nothing here" },
     ],
-    options: { system: "<file>[redacted]</file>", context: "found: [redacted]", temperature: 1 },
+    options: {
+      system: "<file>[redacted]</file>",
+      context: "now: [redacted]",
+      retrieved: "found: [redacted]",
+      temperature: 1,
+    },
   });
   expect(redacted.messages[3]).toBe(messages[3]);
 });
