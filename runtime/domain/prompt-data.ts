@@ -4,11 +4,24 @@
  */
 
 /**
- * Tokens by which chat templates tell roles and turns apart (ChatML, Llama, Gemma, Mistral, DeepSeek, Phi and those built on
- * them). A server that parses them in a message's text takes what follows for another speaker's.
+ * Tokens by which chat templates tell roles and turns apart (ChatML, Llama, Gemma, Mistral, DeepSeek, Phi, EXAONE, Nemotron,
+ * Seed, Baichuan, InternLM, MiniMax and those built on them). A server that parses them in a message's text takes what follows for another speaker's.
  */
-const CHAT_TOKEN =
-  /<[|｜][\p{L}\p{N}_▁.:/@#+-]{1,64}[|｜]>|<\/?(?:s|bos|eos|sop|eop|pad|unk|start_of_turn|end_of_turn|BOS_TOKEN|EOS_TOKEN|tools?|tool_calls?|tool_response|think)>|<<\/?SYS>>|\[\/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|gMASK|sMASK)\]/giu;
+const CHAT_TOKEN = new RegExp(
+  [
+    String.raw`<[|｜][\p{L}\p{N}_▁.:/@#+-]{1,64}[|｜]>`,
+    String.raw`<[|｜][\p{L}\p{N}_]{1,64}>`,
+    String.raw`<[\p{L}\p{N}_]{1,64}[|｜]>`,
+    String.raw`\[[|｜][\p{L}\p{N}_]{1,64}[|｜]\]`,
+    "</?(?:s|bos|eos|sop|eop|pad|unk|start_of_turn|end_of_turn|BOS_TOKEN|EOS_TOKEN|tools?|tool_calls?|tool_response|think)>",
+    String.raw`<(?:(?:extra_id|SPECIAL|reserved)_|unused)\d{1,4}>`,
+    "</?seed:[a-z_]{1,64}>",
+    "<</?SYS>>",
+    String.raw`\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|THINK|gMASK|sMASK|UNUSED_TOKEN_\d{1,4})\]`,
+    String.raw`\]~!b\[|\]~b\]|\[e~\[`,
+  ].join("|"),
+  "giu",
+);
 const TOKEN_BRACKET = /[<>[\]]/g;
 const PARENTHESES: Readonly<Record<string, string>> = { "<": "(", ">": ")", "[": "(", "]": ")" };
 
