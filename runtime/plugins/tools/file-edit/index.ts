@@ -36,6 +36,7 @@ export function createFileEditTool(deps: { readonly gate: WorkspaceGate; readonl
         oldText: stringArgument(args, "old_string"),
         newText: stringArgument(args, "new_string"),
         all: booleanArgument(args, "replace_all", false),
+        longest: MAX_FILE_BYTES,
       };
       const located = await deps.gate.locate(workspace, stringArgument(args, "path"));
       const report = await withParent(located, false, async (directory, name) => {

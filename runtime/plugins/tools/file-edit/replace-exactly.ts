@@ -7,6 +7,8 @@ export interface Edit {
   readonly oldText: string;
   readonly newText: string;
   readonly all: boolean;
+  /** UTF-16 code units that the text may have afterwards. */
+  readonly longest: number;
 }
 
 export type EditOutcome =
@@ -37,6 +39,10 @@ export function replaceExactly(text: string, edit: Edit): EditOutcome {
       `old_string occurs ${starts.length} times (lines ${lines.slice(0, 10).join(", ")}${lines.length > 10 ? ", ..." : ""}). ` +
         "Give more of the surrounding text, or set replace_all.",
     );
+  }
+  const length = text.length + starts.length * (newText.length - oldText.length);
+  if (length > edit.longest) {
+    return failed(`the file would have ${length} characters, at most ${edit.longest} can be written.`);
   }
   return { ok: true, text: text.split(oldText).join(newText), lines };
 }

@@ -140,6 +140,15 @@ describe("file_write", () => {
 });
 
 describe("file_edit", () => {
+  it("refuses a replacement that would make a file larger than one that can be written", async () => {
+    const { place, edit } = await setUp();
+    await writeFile(place.path("a.txt"), "a".repeat(1_000_000));
+    const grown = await edit({ path: "a.txt", old_string: "a", new_string: "b".repeat(20), replace_all: true });
+    expect(grown).toMatchObject({ isError: true });
+    expect(grown.content).toContain("20000000 characters, at most 16777216 can be written");
+    expect(await readFile(place.path("a.txt"), "utf8")).toHaveLength(1_000_000);
+  });
+
   it("replaces the one occurrence and says where", async () => {
     const { place, edit } = await setUp();
     await writeFile(place.path("a.ts"), "one\ntwo $& $1\nthree\n");
