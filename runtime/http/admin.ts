@@ -153,7 +153,7 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
     (type: string, name: string, bytes: (signal: AbortSignal) => AsyncIterable<Uint8Array>) =>
     async (reply: FastifyReply) => {
       reply.type(type).header("content-disposition", `attachment; filename="${name}"`);
-      return sendBytes(reply, bytes(clientGone(reply)));
+      return sendBytes(reply, bytes(clientGone(reply)), limits.stallMs);
     };
   const backup = download(ARCHIVE, "cairn-backup.archive", (signal) => archives.backup(signal));
   const lines = download(LINES, "cairn-export.jsonl", (signal) => archives.exportJsonl(signal));

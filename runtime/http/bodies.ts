@@ -26,7 +26,10 @@ declare module "fastify" {
 const RETRY_AFTER_S = 5;
 
 export function installBodyBudget(server: Server, limits: ServerLimits): void {
-  const budget = new ByteBudget({ total: limits.bytesInFlight, perHolder: limits.bytesInFlightPerToken });
+  const { bytesInFlight, bytesInFlightPerToken: perHolder } = limits;
+  const budget = new ByteBudget({ total: bytesInFlight, perHolder });
+  // Of its own: whatever others send, the owner finds room.
+  const ownersBudget = new ByteBudget({ total: perHolder, perHolder });
   server.decorateRequest("bodyShare", null);
   // After authentication, before the first byte is read.
   server.addHook("preParsing", async (request, reply, payload) => {
@@ -36,7 +39,8 @@ export function installBodyBudget(server: Server, limits: ServerLimits): void {
     const declared = chunked ? 0 : Number(headers["content-length"] ?? 0);
     // What is over the route's limit is refused by the parser, without being read.
     if (!chunked && !(declared > 0 && declared <= routeOptions.bodyLimit)) return payload;
-    const share = budget.shareOf(request.principal?.name ?? "");
+    const { principal } = request;
+    const share = (principal?.owner ? ownersBudget : budget).shareOf(principal?.id ?? "");
     request.bodyShare = share;
     reply.raw.once("close", share.release);
     if (reply.raw.destroyed) share.release();

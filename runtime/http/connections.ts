@@ -42,11 +42,13 @@ export function installGracefulClose(server: Server, closeMs: number): AbortSign
 
 /**
  * Above the limit the oldest connection without a valid token makes room for the new one, so that connections that say nothing
- * keep nobody out; where all have shown one, the new one is closed. The log says so once a minute.
+ * keep nobody out. Where all others have shown one, it is the oldest of the token that has most of them, so that no token keeps
+ * the owner out; the owner's own are never closed. The log says so once a minute.
  */
 export function limitConnections(server: Server, connections: number): void {
   const open = new Map<string, Socket>();
-  const trusted = new Set<string>();
+  /** Ids of the tokens that were shown; null for the owner's. */
+  const trusted = new Map<string, string | null>();
   let loggedAt = Number.NEGATIVE_INFINITY;
   server.server.on("connection", (socket: Socket) => {
     const key = connectionOf(socket);
@@ -57,19 +59,31 @@ export function limitConnections(server: Server, connections: number): void {
       trusted.delete(key);
     });
     if (open.size <= connections) return;
-    const oldest = [...open.keys()].find((other) => !trusted.has(other)) ?? key;
+    const others = [...open.keys()].filter((other) => other !== key);
+    const oldest = others.find((other) => !trusted.has(other)) ?? oldestOfMost(others, trusted) ?? key;
     open.get(oldest)?.destroy();
     if (performance.now() - loggedAt < REFUSED_LOG_MS) return;
     loggedAt = performance.now();
     server.log.warn(
       { connections },
-      "there are too many connections; the oldest ones without a valid token are closed",
+      "there are too many connections; the oldest ones without a valid token are closed, then those of the token with most of them",
     );
   });
   // After authentication, which runs in onRequest.
-  server.addHook("preParsing", async (request) => {
-    if (request.principal !== null) trusted.add(connectionOf(request.socket));
+  server.addHook("preParsing", async ({ principal, socket }) => {
+    if (principal !== null) trusted.set(connectionOf(socket), principal.owner ? null : principal.id);
   });
+}
+
+/** The first connection of the token that has most of them, the owner's apart. */
+function oldestOfMost(keys: readonly string[], trusted: ReadonlyMap<string, string | null>): string | undefined {
+  const counts = new Map<string, number>();
+  for (const key of keys) {
+    const id = trusted.get(key);
+    if (typeof id === "string") counts.set(id, (counts.get(id) ?? 0) + 1);
+  }
+  const most = Math.max(...counts.values());
+  return keys.find((key) => counts.get(trusted.get(key) ?? "") === most);
 }
 
 /** The same for a connection and for TLS over it. */

@@ -14,9 +14,9 @@ export interface ServerLimits {
   readonly bodyBytes: number;
   /** Bytes of every other body. */
   readonly smallBodyBytes: number;
-  /** Bytes of JSON bodies that are held at once, of all callers; a body above that is refused with 429. */
+  /** Bytes of JSON bodies that are held at once, of all callers but the owner; a body above that is refused with 429. */
   readonly bytesInFlight: number;
-  /** The same for each token. At least `bodyBytes`, or the largest body would never be taken. */
+  /** The same for each token, the owner's included. At least `bodyBytes`, or the largest body would never be taken. */
   readonly bytesInFlightPerToken: number;
   /** Values (objects, lists and their entries) of a JSON body; each costs memory, however few bytes it has. */
   readonly jsonValues: number;
@@ -24,8 +24,10 @@ export interface ServerLimits {
   readonly wrongPerMinute: number;
   /** Milliseconds of a lockout: only tokens that the address has used before are accepted. */
   readonly lockoutMs: number;
-  /** Open connections; above that the oldest one without a valid token is closed. */
+  /** Open connections; above that the oldest one without a valid token is closed, or of the token that has most of them. */
   readonly connections: number;
+  /** Requests of one token that are at work, waits and event streams included; the owner's are not counted. */
+  readonly requestsPerToken: number;
   /** Milliseconds that a JSON request waits for its turn before it is answered 202. */
   readonly waitMs: number;
   /** Milliseconds between the comments that keep an idle event stream alive. */
@@ -45,13 +47,14 @@ export interface ServerLimits {
 export const DEFAULT_LIMITS: ServerLimits = {
   bodyBytes: 32 * 1024 * 1024,
   smallBodyBytes: 1024 * 1024,
-  // Parsed JSON takes about ten times its bytes: half a gigabyte at worst, a third of one by one token.
+  // Parsed JSON takes about ten times its bytes: half a gigabyte at worst, a third of one by one token, and one for the owner.
   bytesInFlight: 48 * 1024 * 1024,
   bytesInFlightPerToken: 32 * 1024 * 1024,
   jsonValues: 250_000,
   wrongPerMinute: 10,
   lockoutMs: 5 * 60_000,
   connections: 1_000,
+  requestsPerToken: 256,
   waitMs: 20 * 60_000,
   heartbeatMs: 15_000,
   stallMs: 60_000,

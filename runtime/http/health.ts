@@ -37,6 +37,14 @@ const readySchema = success(z.object({ ready: z.literal(true) }));
 
 export function registerHealth(server: Server, deps: RouteDeps): void {
   const { app, limits } = deps;
+  let asking: ReturnType<typeof app.health.ready> | null = null;
+  /** One question to the store at a time: anybody may ask this route, without a token and as often as they like. */
+  const askOnce = () => {
+    asking ??= app.health.ready().finally(() => {
+      asking = null;
+    });
+    return asking;
+  };
 
   server.get(
     "/health/live",
@@ -59,7 +67,7 @@ export function registerHealth(server: Server, deps: RouteDeps): void {
     },
     async () => {
       if (app.lifecycle.draining) throw new RuntimeError("RUNTIME_DRAINING", "This node is draining.");
-      const { ready, reason } = await within(limits.healthMs, app.health.ready());
+      const { ready, reason } = await within(limits.healthMs, askOnce());
       if (!ready) throw new RuntimeError("RUNTIME_NOT_READY", `This node is not ready: ${reason ?? "still starting"}.`);
       return ok({ ready: true as const });
     },

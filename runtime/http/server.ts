@@ -20,6 +20,7 @@ import { installRequestMetrics, registerMetrics } from "./metrics.ts";
 import { registerOpenAi } from "./openai.ts";
 import { installOpenApi, registerOpenApi } from "./openapi.ts";
 import { installOriginCheck } from "./origin.ts";
+import { limitPipelining, limitRequests } from "./requests-at-work.ts";
 import { installSecurityEvents } from "./security-events.ts";
 
 const REQUEST_TIMEOUT_MS = 4 * 60 * 60_000;
@@ -50,6 +51,7 @@ export function createServer(deps: ServerDeps): Server {
   // Answers are typed by their schemas; checking them again for every request would only cost time.
   server.setSerializerCompiler(() => JSON.stringify);
 
+  limitPipelining(server);
   limitConnections(server, limits.connections);
   const closing = installGracefulClose(server, limits.closeMs);
   installLingeringClose(server, limits.lingerMs);
@@ -62,6 +64,7 @@ export function createServer(deps: ServerDeps): Server {
   installOriginCheck(server, deps.hostNames ?? []);
   installErrorHandling(server);
   installAuth(server, { tokens: deps.app.tokens, security: deps.security, clock: deps.clock, limits });
+  limitRequests(server, limits);
   installSecurityEvents(server, deps.security);
   installBodyBudget(server, limits);
   installJsonParser(server, limits);

@@ -6,9 +6,18 @@ import { RuntimeError } from "../contracts/errors.ts";
 
 /**
  * Answers with the bytes. A failure before the first of them is an error like any other; a later one cuts the
- * connection, which the client sees as an incomplete answer.
+ * connection, which the client sees as an incomplete answer. So does a client that takes nothing for `stallMs`: until the
+ * end a snapshot of the store is held for it.
  */
-export function sendBytes(reply: FastifyReply, bytes: AsyncIterable<Uint8Array>): FastifyReply {
+export function sendBytes(reply: FastifyReply, bytes: AsyncIterable<Uint8Array>, stallMs: number): FastifyReply {
+  const { raw } = reply;
+  let before = -1;
+  const timer = setInterval(() => {
+    const sent = raw.socket?.bytesWritten ?? 0;
+    if (raw.writableNeedDrain && sent === before) raw.destroy();
+    before = sent;
+  }, stallMs);
+  raw.once("close", () => clearInterval(timer));
   return reply.send(Readable.from(bytes, { objectMode: false }));
 }
 
