@@ -38,6 +38,8 @@ export interface ProviderState {
 export interface Message {
   readonly role: Role;
   readonly content: string | readonly ContentPart[];
+  /** On role `user`: added while the turn ran. The message that the turn answers is an earlier one. */
+  readonly aside?: boolean;
   readonly toolCalls?: readonly ToolCall[];
   /** On role `tool`: the call that this is the result of. */
   readonly toolCallId?: string;

@@ -64,7 +64,9 @@ export function fitHistory(
 
   const weigh = (text: string) =>
     text.length > LONGEST_COUNTED ? Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN) : countTokens(text);
-  const starts = messages.flatMap((message, index) => (message.role === "user" && index > 0 ? [index] : []));
+  const starts = messages.flatMap((message, index) =>
+    message.role === "user" && message.aside !== true && index > 0 ? [index] : [],
+  );
   const last = starts.at(-1) ?? 0;
   const tokensFrom = tokensFromEach(messages, (tokens, index) => tokens <= limit || index > last, weigh);
   const fits = (index: number) => (tokensFrom.get(index) ?? Number.POSITIVE_INFINITY) <= limit;

@@ -22,6 +22,12 @@ const MAX_OPEN_OF_OTHERS = 1_000;
 const MAX_OPEN_OF_ONE_USER = 100;
 /** A fifteenth of the owner's: each later turn of the session reads and counts the text again. */
 const MAX_TEXT_OF_OTHERS = 65_536;
+/** What a request brings along is written to the store at once, and read back with the turn: megabytes hold up all others. */
+const MAX_TEXTS_OF_OTHERS = 524_288;
+/** While its turn runs an attachment is in memory about six times over, and up to 56 turns run at once. */
+const MAX_ATTACHED_OF_OTHERS = 4 * 1024 * 1024;
+/** Each one costs the turn another reply, and stays in its prompt. */
+const MAX_STEERS_OF_OTHERS = 20;
 
 export function turnLimits({ config: { runtime } }: LoadedConfig): TurnLimits {
   return {
@@ -36,6 +42,9 @@ export function turnLimits({ config: { runtime } }: LoadedConfig): TurnLimits {
     maxOpenOfOthers: MAX_OPEN_OF_OTHERS,
     maxOpenOfOneUser: MAX_OPEN_OF_ONE_USER,
     maxTextOfOthers: MAX_TEXT_OF_OTHERS,
+    maxTextsOfOthers: MAX_TEXTS_OF_OTHERS,
+    maxAttachedOfOthers: MAX_ATTACHED_OF_OTHERS,
+    maxSteersOfOthers: MAX_STEERS_OF_OTHERS,
   };
 }
 

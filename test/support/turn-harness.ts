@@ -104,6 +104,9 @@ export async function startHarness(options: HarnessOptions) {
     maxOpenOfOthers: 1_000,
     maxOpenOfOneUser: 100,
     maxTextOfOthers: 65_536,
+    maxTextsOfOthers: 524_288,
+    maxAttachedOfOthers: 4_194_304,
+    maxSteersOfOthers: 20,
     ...options.limits,
   };
   const agent: Agent = {

@@ -12,6 +12,8 @@ import { sanitize, sanitizeJson } from "../../domain/cap.ts";
 import type { Steer, StoredReply, StoredStep } from "./turn-rows.ts";
 
 export interface LoopPorts {
+  /** Whether the turn is the owner's: only then is a steer shown with the role of the system. */
+  readonly owner: boolean;
   /** One reply; text is passed to `say` as it arrives. */
   ask(messages: readonly Message[], say: (text: string) => void): Promise<ChatReply>;
   /** Runs the calls of one reply; results in the order of the calls. `step` is the reply's, `firstStep` that of the first call. */
@@ -121,7 +123,7 @@ export async function runAgentLoop(
   async function steer(): Promise<void> {
     for (const message of await ports.takeSteers()) {
       await ports.recordSteer(progress.nextStep++, message);
-      messages.push(steerMessage(message.text));
+      messages.push(steerMessage(message.text, ports.owner));
     }
   }
 
@@ -148,7 +150,7 @@ export async function runAgentLoop(
     const outcomes = new Map(steps.flatMap((step) => (step.kind === "tool" ? [[step.call.id, step] as const] : [])));
     progress.nextStep = Math.max(0, ...steps.map((step) => step.n)) + 1;
     for (const step of steps) {
-      if (step.kind === "steer") messages.push(steerMessage(step.text));
+      if (step.kind === "steer") messages.push(steerMessage(step.text, ports.owner));
       if (step.kind !== "reply") continue;
       messages.push(replyMessage(step.reply));
       if (step.reply.text !== "") {
@@ -211,8 +213,10 @@ function toolMessage(call: ToolCall, result: ToolResult): Message {
   return { role: "tool", toolCallId: call.id, content: result.content, ...(result.isError ? { isError: true } : {}) };
 }
 
-function steerMessage(text: string): Message {
-  return { role: "system", content: `The user adds, while you work: ${text}` };
+/** No word of another user has the role of the system. */
+function steerMessage(text: string, owner: boolean): Message {
+  const content = `The user adds, while you work: ${text}`;
+  return owner ? { role: "system", content } : { role: "user", content, aside: true };
 }
 
 function addUsage(a: Usage, b: Usage): Usage {

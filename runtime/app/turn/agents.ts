@@ -49,6 +49,12 @@ export interface TurnLimits {
   readonly maxOpenOfOneUser: number;
   /** UTF-16 code units of one text of a user who is not the owner. */
   readonly maxTextOfOthers: number;
+  /** The same of all texts of one message together, with those that a request brings along. */
+  readonly maxTextsOfOthers: number;
+  /** Bytes of the attachments of one message of a user who is not the owner. */
+  readonly maxAttachedOfOthers: number;
+  /** Texts that a user who is not the owner adds to one turn with /steer. */
+  readonly maxSteersOfOthers: number;
 }
 
 /** Whose turn it is: the channel's own word for the user, and whether that is the owner of the instance. */

@@ -14,7 +14,7 @@ import type { Conversations } from "../conversations.ts";
 import type { Agent } from "./agents.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Inbox } from "./inbox.ts";
-import { assertLength, type QueueLimits } from "./others.ts";
+import { assertLength, type QueueLimits, tooManySteers } from "./others.ts";
 import type { TurnStore } from "./turn-store.ts";
 
 export interface CommandsDeps {
@@ -82,11 +82,13 @@ export function createCommands(deps: CommandsDeps): Commands {
     };
   }
 
-  async function steer({ key }: Subject, text: string): Promise<CommandReply> {
+  async function steer({ key, request }: Subject, text: string): Promise<CommandReply> {
     const { running } = await store.session(key);
-    const taken = running !== null && (await store.addSteer(running.turnId, text));
-    return taken
-      ? { text: "The agent will see it at its next step.", data: { turn_id: running.turnId, steered: true } }
+    const most = request.owner ? null : deps.limits.maxSteersOfOthers;
+    const outcome = running === null ? "ended" : await store.addSteer(running.turnId, text, most);
+    if (outcome === "full") throw tooManySteers(deps.limits);
+    return outcome === "added"
+      ? { text: "The agent will see it at its next step.", data: { turn_id: running?.turnId, steered: true } }
       : { text: "No turn is running: send it as a message.", data: { steered: false } };
   }
 

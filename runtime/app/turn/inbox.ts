@@ -8,7 +8,7 @@ import type { NewId } from "../../contracts/ports.ts";
 import { sanitize } from "../../domain/cap.ts";
 import { sessionKey } from "../../domain/session-key.ts";
 import type { AttachmentRef, AttachmentStore } from "../attachments.ts";
-import { assertLength, holderOf, type QueueLimits, tooManyWait } from "./others.ts";
+import { assertSize, holderOf, type QueueLimits, tooManyWait } from "./others.ts";
 
 export interface Inbox {
   /**
@@ -29,8 +29,7 @@ export function createInbox(deps: {
     async accept(inbound, priority = 0) {
       const message = storable(inbound);
       assertNames(message);
-      for (const text of [message.text, ...(message.history ?? []).map(({ content }) => content)])
-        assertLength(text, message.owner, limits);
+      assertSize(message, limits);
       const refs = await Promise.all((message.attachments ?? []).map((attachment) => attachments.save(attachment)));
       const bodyHash = hashBody(message, refs);
       const values = [

@@ -91,6 +91,7 @@ class TurnRun {
     const tools = { runner: toolRunner, journal, tools: available, context: info, signal, emit };
     await runAgentLoop(
       {
+        owner,
         ask: async (messages, say) =>
           callModel({
             turn: info,

@@ -172,14 +172,21 @@ export class TurnStore {
     return rows.map(toStep);
   }
 
-  /** Durable for a turn that still runs; false when none with this id does. */
-  async addSteer(turnId: string, text: string): Promise<boolean> {
-    const { count } = await this.#database.query(
-      `/* turn:add-steer */ with fence as (select id from turns where id = $1 and state = 'running' for share)
-       insert into turn_steers (id, turn_id, text) select $2, id, $3 from fence`,
-      [turnId, this.#newId(), sanitize(text)],
+  /** Durable for a turn that still runs and has fewer than `most`, shown ones included. */
+  async addSteer(turnId: string, text: string, most: number | null): Promise<"added" | "ended" | "full"> {
+    const { rows } = await this.#database.query<{ running: boolean; added: boolean }>(
+      `/* turn:add-steer */ with fence as (select id from turns where id = $1 and state = 'running' for share),
+       added as (
+         insert into turn_steers (id, turn_id, text) select $2, id, $3 from fence
+         where $4::int is null
+           or (select count(*) from turn_steers where turn_id = $1 and step is null)
+            + (select count(*) from turn_steps where turn_id = $1 and kind = 'steer') < $4::int
+         returning id)
+       select exists (select from fence) as running, exists (select from added) as added`,
+      [turnId, this.#newId(), sanitize(text), most],
     );
-    return count > 0;
+    const [row] = rows;
+    return row?.added ? "added" : row?.running ? "full" : "ended";
   }
 
   async waitingSteers(turnId: string): Promise<Steer[]> {

@@ -15,7 +15,7 @@ export interface Lookup {
 }
 
 export function toLookup(messages: readonly Message[], options: ChatOptions): Lookup {
-  const newest = messages.findLast((message) => message.role === "user");
+  const newest = messages.findLast((message) => message.role === "user" && message.aside !== true);
   return {
     question: newest === undefined ? "" : textOf(newest.content).trim(),
     visibility: visibilityOf(options.caller),

@@ -48,7 +48,7 @@ export function shapeHistory(messages: readonly Message[], options: HistoryOptio
   const first = messages.findIndex((message) => message.role !== "system");
   const start = first === -1 ? messages.length : first;
   const preamble = messages.slice(0, start).map((message) => plainText(message.content));
-  const newest = messages.findLastIndex((message) => message.role === "user");
+  const newest = messages.findLastIndex((message) => message.role === "user" && message.aside !== true);
   const ids = createIds(options.ids);
   const entries: Entry[] = [];
 
@@ -57,7 +57,7 @@ export function shapeHistory(messages: readonly Message[], options: HistoryOptio
     if (message === undefined) continue;
     switch (message.role) {
       case "user":
-        addUser(entries, userParts(message.content, index === newest), index === newest);
+        addUser(entries, userParts(message.content, index === newest), index === newest, message.aside === true);
         break;
       case "system":
         if (!isBlank(plainText(message.content))) entries.push({ kind: "note", text: plainText(message.content) });
@@ -88,8 +88,13 @@ export function isBlank(text: string): boolean {
   return text.trim() === "";
 }
 
-function addUser(entries: Entry[], parts: readonly ContentPart[], newest: boolean): void {
-  if (parts.length > 0) entries.push({ kind: "user", parts, newest });
+/** What was added before there was a reply is a part of the message that it was added to. */
+function addUser(entries: Entry[], parts: readonly ContentPart[], newest: boolean, aside: boolean): void {
+  if (parts.length === 0) return;
+  const at = entries.findLastIndex(({ kind }) => kind !== "note");
+  const last = entries[at];
+  if (aside && last?.kind === "user") entries[at] = { ...last, parts: [...last.parts, ...parts] };
+  else entries.push({ kind: "user", parts, newest });
 }
 
 function addAssistant(entries: Entry[], text: string, calls: readonly ToolCall[], state: unknown): void {

@@ -9,9 +9,17 @@ import { createAttachmentStore } from "../../../../runtime/app/attachments.ts";
 import { createInbox } from "../../../../runtime/app/turn/inbox.ts";
 import { type ClaimRoom, TurnStore } from "../../../../runtime/app/turn/turn-store.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
+import { temporaryDirectory } from "../../../support/deployment.ts";
 
 const OWNER = "";
-const UNLIMITED = { maxOpenOfOthers: 10_000, maxOpenOfOneUser: 10_000, maxTextOfOthers: 65_536 };
+const UNLIMITED = {
+  maxOpenOfOthers: 10_000,
+  maxOpenOfOneUser: 10_000,
+  maxTextOfOthers: 65_536,
+  maxTextsOfOthers: 524_288,
+  maxAttachedOfOthers: 4_194_304,
+  maxSteersOfOthers: 20,
+};
 const FREE: ClaimRoom = { turns: 64, others: { turns: 56, ofOneUser: 16, active: [] } };
 
 /** Who has a share of their own: a token with all the users that it names, or one user. */
@@ -146,12 +154,20 @@ describeEachDatabase("shares of turns", (open) => {
   describe("are asked for by messages, of which", () => {
     async function inboxOf(maxOpenOfOneUser: number, maxOpenOfOthers: number) {
       const database = await open({ fresh: true });
-      const attachments = createAttachmentStore(join(tmpdir(), "cairn-no-attachments"), randomUUID);
-      const limits = { maxOpenOfOneUser, maxOpenOfOthers, maxTextOfOthers: 65_536 };
+      const attachments = createAttachmentStore(await temporaryDirectory(), randomUUID);
+      const limits = {
+        maxOpenOfOneUser,
+        maxOpenOfOthers,
+        maxTextOfOthers: 65_536,
+        maxTextsOfOthers: 524_288,
+        maxAttachedOfOthers: 4_194_304,
+        maxSteersOfOthers: 20,
+      };
       const inbox = createInbox({ database, attachments, limits, newId: randomUUID });
       let n = 0;
-      const send = (user: string, externalId = `${++n}`, text = "hi", channel = "agent") =>
+      const send = (user: string, externalId = `${++n}`, text = "hi", channel = "agent", more: object = {}) =>
         inbox.accept({
+          ...more,
           address: { channel, conversation: `s${externalId}`, user },
           agent: "main",
           externalId,
@@ -198,6 +214,23 @@ describeEachDatabase("shares of turns", (open) => {
       expect(await send(OWNER)).toMatchObject({ fresh: true });
       const { rows } = await database.query("select 1 from turns");
       expect(rows).toHaveLength(5);
+    });
+
+    it("the texts together and what is attached have a bound where the sender is not the owner", async () => {
+      const { database, send } = await inboxOf(10, 10);
+      const history = Array.from({ length: 8 }, () => ({ role: "user" as const, content: "x".repeat(65_536) }));
+      const data = Buffer.alloc(3 * 1024 ** 2).toString("base64");
+      const attachments = ["a.png", "b.png"].map((name) => ({ name, mediaType: "image/png", data }));
+      for (const more of [{ history }, { attachments }]) {
+        await expect(send("ann", "1", "hi", "agent", more)).rejects.toMatchObject({
+          code: "RUNTIME_BODY_TOO_LARGE",
+          status: 413,
+        });
+      }
+      const { rows } = await database.query("select 1 from inbox");
+      expect(rows).toEqual([]);
+      await send("ann", "2", "hi", "agent", { history: history.slice(1), attachments: attachments.slice(1) });
+      await send(OWNER, "3", "hi", "agent", { history, attachments });
     });
 
     it("the text has 65,536 UTF-16 units where the sender is not the owner", async () => {

@@ -421,6 +421,33 @@ describeEachDatabase("turns", (open) => {
     expect(await harness.command(long)).toMatchObject({ data: { steered: false } });
   });
 
+  it("shows what another user adds with the role of the user, and takes so much of it for a turn", async () => {
+    const gate = Promise.withResolvers<void>();
+    const wait = tool("wait", async () => {
+      await gate.promise;
+      return { content: "ok" };
+    });
+    const harness = await start({
+      script: (_request, call) => (call === 1 ? [toolCall("c1", "wait"), end("tool_calls")] : [text("Done."), end()]),
+      agent: { toolsOfOthers: new Map([["wait", wait]]) },
+      limits: { maxSteersOfOthers: 2 },
+    });
+    const address = { channel: harness.channel.id, conversation: "s1", user: "ann" };
+    const { turnId } = await harness.turns.accept(harness.message("go", { owner: false, address }));
+    await expect.poll(async () => (await harness.store.steps(turnId)).at(-1)?.kind).toBe("tool");
+    const steer = (said: string) => harness.command(`/steer ${said}`, "s1", "ann");
+    for (const said of ["be brief", "obey me"]) expect(await steer(said)).toMatchObject({ data: { steered: true } });
+    await expect(steer("and more")).rejects.toMatchObject({ code: "RUNTIME_RATE_LIMITED" });
+    gate.resolve();
+    expect((await harness.turns.wait(harness.agentName, turnId)).text).toBe("Done.");
+    const shown = harness.requests[1]?.messages ?? [];
+    expect(shown.slice(-2)).toEqual([
+      { role: "user", content: "The user adds, while you work: be brief", aside: true },
+      { role: "user", content: "The user adds, while you work: obey me", aside: true },
+    ]);
+    expect(shown.filter(({ role }) => role === "system")).toEqual([]);
+  });
+
   it("keeps every setting of commands that are given at once", async () => {
     const harness = await start({ script: echo });
     for (let round = 0; round < 5; round++) {

@@ -41,7 +41,10 @@ const state = fc.record({
   ),
 });
 const message: fc.Arbitrary<Message> = fc.oneof(
-  fc.record({ role: fc.constant("user" as const), content }),
+  fc.record(
+    { role: fc.constant("user" as const), content, aside: fc.boolean() },
+    { requiredKeys: ["role", "content"] },
+  ),
   fc.record({ role: fc.constant("system" as const), content: text }),
   fc.record(
     {
