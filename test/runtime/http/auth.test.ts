@@ -187,6 +187,17 @@ describe("an address with too many wrong tokens is locked out", () => {
     expect(await ask("fresh-token", "10.0.0.2")).toBe(200);
   });
 
+  test("tokens that a node has made get in, wrong ones of their shape do not", async () => {
+    const { ask, lockOut } = start();
+    const made = `cairn_${"a".repeat(43)}`;
+    TOKENS.push(made);
+    await lockOut();
+    expect(await ask(`cairn_${"b".repeat(43)}`)).toBe(429);
+    expect(await ask(made)).toBe(200);
+    expect(await ask(`${made}a`)).toBe(429);
+    TOKENS.pop();
+  });
+
   test("tokens that it has used before go on, until they are revoked", async () => {
     const { ask, lockOut } = start();
     expect(await ask("hook-token")).toBe(200);
