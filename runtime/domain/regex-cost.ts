@@ -17,6 +17,8 @@ export function costlyRegex(regex: string, interruptible = false): string | null
   /** Sizes of the groups around this place, and of what was last closed or read: a bound repeats it. */
   const around: number[] = [];
   let last = 0;
+  /** A group under `*` or `+` is written out once more, so that groups within one another double each time. */
+  let isGroup = false;
   for (let at = 0; at < regex.length; at += 1) {
     const unit = regex[at];
     if (unit === "\\") {
@@ -32,6 +34,7 @@ export function costlyRegex(regex: string, interruptible = false): string | null
       continue;
     } else if (unit === ")") {
       last = size;
+      isGroup = true;
       size += around.pop() ?? 0;
       continue;
     } else if (unit === "{") {
@@ -42,13 +45,21 @@ export function costlyRegex(regex: string, interruptible = false): string | null
         size += last * (times - 1);
         last *= times;
         at += bound[0].length - 1;
-        if (repeated > MOST_REPEATED) return `more than ${MOST_REPEATED} bounded repetitions in all`;
+        if (repeated > MOST_REPEATED) return `more than ${MOST_REPEATED} repeated parts in all`;
         continue;
       }
-    } else if (unit === "*" || unit === "+" || unit === "?") {
+    } else if (unit === "*" || unit === "+") {
+      if (!isGroup) continue;
+      repeated += last;
+      size += last;
+      last *= 2;
+      if (repeated > MOST_REPEATED) return `more than ${MOST_REPEATED} repeated parts in all`;
+      continue;
+    } else if (unit === "?") {
       continue;
     }
     last = 1;
+    isGroup = false;
     size += 1;
   }
   return null;
