@@ -14,7 +14,7 @@ export type QueueLimits = Pick<
   | "maxSteersOfOthers"
 >;
 
-/** Who has a share of their own, as SQL: a token with all users that it names, since it may name as many as it likes, or a user. */
+/** Who has a share of their own (domain/holder.ts), as SQL. */
 export function holderOf(user: string): string {
   return `case when ${user} like 'token:%' then split_part(${user}, '/', 1) else ${user} end`;
 }

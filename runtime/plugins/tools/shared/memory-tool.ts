@@ -5,6 +5,7 @@ import { MEMORY_TOOL_DEFINITIONS } from "../../../app/memory-tools.ts";
 import { CairnError, ToolError } from "../../../contracts/errors.ts";
 import type { Visibility } from "../../../contracts/memory.ts";
 import type { Tool, ToolContext } from "../../../contracts/tool.ts";
+import { holderOf } from "../../../domain/holder.ts";
 import { withoutChatTokens, withoutUnseen } from "../../../domain/prompt-data.ts";
 import { requireContext } from "./arguments.ts";
 import { compactJson } from "./compact-json.ts";
@@ -25,7 +26,7 @@ export function createMemoryTool(memoryTools: MemoryTools, name: string, present
     parallel: true,
     async execute(args, signal, context) {
       const turn = requireContext(context);
-      const name = `turn ${JSON.stringify([turn.channel, turn.user])}`;
+      const name = `turn ${JSON.stringify([turn.channel, holderOf(turn.user)])}`;
       const caller = { visibility: visibilityOf(turn), forModel: true, name, ...(signal ? { signal } : {}) };
       try {
         const result = present(await memoryTools.call(definition.name, args, caller));

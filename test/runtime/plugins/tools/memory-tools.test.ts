@@ -52,6 +52,15 @@ it("offers the tools with the arguments that they have everywhere", () => {
   }
 });
 
+it("counts the users that a token names as one caller: they share what a caller may cost the store", async () => {
+  const memory = memoryTools({ results: [] });
+  const tool = createMemorySearchTool({ memoryTools: memory });
+  for (const user of ["token:1", "token:1/ann", "token:1/bob/x", "token:10/ann"])
+    await tool.execute({ query: "x" }, undefined, contextFor("/ws", { channel: "agent", user }));
+  const one = 'turn ["agent","token:1"]';
+  expect(memory.calls.map(({ caller }) => caller.name)).toEqual([one, one, one, 'turn ["agent","token:10"]']);
+});
+
 it("lets the owner see everything, and everyone else what the same user said on the same channel", async () => {
   const memory = memoryTools({ results: [] });
   const tool = createMemorySearchTool({ memoryTools: memory });
