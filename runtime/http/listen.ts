@@ -1,5 +1,6 @@
 /** Where the server listens, and the rule that it never does so with a token that could be guessed. */
 
+import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { Server as TlsServer } from "node:tls";
 import type { FastifyInstance } from "fastify";
@@ -45,13 +46,19 @@ export async function listenOn(
 ): Promise<{ readonly url: string; readonly host: string; readonly port: number }> {
   assertSafeListen(address.host, ownerToken);
   try {
-    await server.listen({ host: address.host, port: address.port });
+    // Under this name the framework would make a second server, for the other family, that has none of our limits.
+    await server.listen({ host: await oneAddress(address.host), port: address.port });
   } catch (error) {
     throw listenError(error, address);
   }
   const bound = server.server.address();
   const port = bound !== null && typeof bound === "object" ? bound.port : address.port;
   return { url: urlOf(address.host, port, server.server instanceof TlsServer), host: address.host, port };
+}
+
+async function oneAddress(host: string): Promise<string> {
+  if (host.toLowerCase() !== "localhost") return host;
+  return (await lookup(host, { order: "ipv4first" })).address;
 }
 
 /** The URL under which this machine reaches a server that listens there. */

@@ -1,9 +1,18 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { assertSafeListen, isLoopback, listenOn, urlOf } from "../../../runtime/http/index.ts";
 import { OWNER_TOKEN } from "../../support/fake-application.ts";
 import { listening, startServer } from "../../support/http-server.ts";
 
 describe("where the server listens", () => {
+  test("localhost is one address, so that no second server is made without our limits", async () => {
+    const { server } = startServer();
+    const listen = vi.spyOn(server, "listen");
+    const { url } = await listenOn(server, { host: "localhost", port: 0 }, OWNER_TOKEN);
+    expect(listen.mock.calls[0]?.[0]).toMatchObject({ host: expect.stringMatching(/^(127\.0\.0\.1|::1)$/) });
+    expect(server.addresses()).toHaveLength(1);
+    expect((await fetch(`${url}/health/live`)).status).toBe(200);
+  });
+
   test.each([
     ["127.0.0.1", true],
     ["127.8.9.1", true],
