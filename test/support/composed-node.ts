@@ -2,16 +2,12 @@
 
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import { stringify } from "yaml";
-import { loadConfig } from "../../runtime/config/index.ts";
 import type { Database } from "../../runtime/contracts/database.ts";
-import { startHost } from "../../runtime/host.ts";
 import { createPostgresCopy, placeEmbeddedCopy } from "./databases.ts";
-import { bareEnvironment, temporaryDirectory } from "./deployment.ts";
-
-const TOKEN = "cairn_test_0123456789abcdefghijklmnopqrstuvwxyz";
+import { temporaryDirectory } from "./deployment.ts";
+import { OWNER_ENV, startedHost } from "./started-host.ts";
 
 export interface ComposedNodeSpec {
   readonly store: Database["backend"];
@@ -44,28 +40,12 @@ export async function composedNode({ store, config, workspace = {} }: ComposedNo
   await mkdir(home, { mode: 0o700 });
   for (const [name, text] of Object.entries(workspace)) await writeFile(join(files, name), text);
   await writeFile(join(dir, "cairn.yaml"), stringify({ version: 1, ...config, memory: await memory(store, home) }));
-  await writeFile(join(dir, ".env"), `SERVICE_API_TOKEN='${TOKEN}'\n`);
+  await writeFile(join(dir, ".env"), OWNER_ENV);
   await chmod(join(dir, ".env"), 0o600);
-  const env = bareEnvironment({ SERVICE_LISTEN: "127.0.0.1:0", PATH: process.env["PATH"] ?? "" });
-  const host = await startHost({
-    loaded: await loadConfig({ dir, home, env }),
-    version: "0.0.0",
-    boot: "test",
-    log: { logger: pino({ level: "silent" }), close: async () => undefined },
-    redact: (text) => text,
-    redactValues: (text) => text,
-    hide: () => undefined,
-    maintenance: false,
-  });
-  onTestFinished(() => host.stop());
-  await host.ready;
+  const { request } = await startedHost({ dir });
 
-  const call = async (path: string, body?: object, token = TOKEN, method = body ? "POST" : "GET"): Promise<Answer> => {
-    const response = await fetch(`${host.url}${path}`, {
-      method,
-      headers: { authorization: `Bearer ${token}`, ...(body ? { "content-type": "application/json" } : {}) },
-      body: body ? JSON.stringify(body) : null,
-    });
+  const call = async (path: string, body?: object, token?: string, method?: string): Promise<Answer> => {
+    const response = await request(path, body, token, method);
     const text = await response.text();
     return { status: response.status, body: JSON.parse(text) };
   };

@@ -146,6 +146,7 @@ function health(): object {
     memory: { backend: "embedded", reachable: true },
     queues: [],
     mesh: { enabled: false },
+    audit: { failing: oddities.has("audit-fails") ? "ENOSPC" : null, lost: oddities.has("audit-lost") ? 3 : 0 },
     schema_version: 4,
   };
 }

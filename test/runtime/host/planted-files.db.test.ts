@@ -7,13 +7,11 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import pino from "pino";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createLearningRedactor, loadConfig } from "../../../runtime/config/index.ts";
-import { startHost } from "../../../runtime/host.ts";
 import { startOpenAiFake } from "../../fakes/openai/index.ts";
 import { placeEmbeddedCopy } from "../../support/databases.ts";
-import { bareEnvironment, deploymentDirectory } from "../../support/deployment.ts";
+import { deploymentDirectory } from "../../support/deployment.ts";
+import { OWNER_ENV, OWNER_TOKEN, startedHost } from "../../support/started-host.ts";
 
-const TOKEN = "cairn_planted_0123456789abcdefghijklmnop";
 const NAMES = "CORE SOUL IDENTITY USER AGENTS TOOLS WORKSPACE MEMORY CAPABILITIES"
   .split(" ")
   .map((name) => `${name}.md`);
@@ -36,34 +34,17 @@ agents: { main: { provider: model }, other: { provider: model, workspace: others
 providers: { model: { kind: openai-compatible, base_url: "${fake.baseUrl}", model: fake, api_key: none-of-yours-0123 } }
 tools: { shell: { sandbox: ${sandbox} } }
 `,
-    env: `SERVICE_API_TOKEN='${TOKEN}'\nREFERRED='value'\n`,
+    env: `${OWNER_ENV}REFERRED='value'\n`,
   });
   await placeEmbeddedCopy(join(dir, "home", "store"));
-  const env = bareEnvironment({ SERVICE_LISTEN: "127.0.0.1:0" });
-  const loaded = await loadConfig({ dir, home: join(dir, "home"), env });
   await mkdir(join(dir, "workspace"));
   await mkdir(join(dir, "others"));
   await writeFile(join(dir, "others", "notes.md"), "the other agent's notes");
   const lines: string[] = [];
-  const host = await startHost({
-    loaded,
-    version: "0.0.0",
-    boot: "test",
-    log: {
-      logger: pino({ level: "warn" }, { write: (line: string) => void lines.push(line) }),
-      close: async () => undefined,
-    },
-    ...createLearningRedactor(loaded.secrets),
-    maintenance: false,
-  });
-  onTestFinished(() => host.stop());
-  await host.ready;
+  const logger = pino({ level: "warn" }, { write: (line: string) => void lines.push(line) });
+  const { request } = await startedHost({ dir, logger });
   const say = async (text: string) => {
-    const response = await fetch(`${host.url}/api/agents/main/messages`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
-      body: JSON.stringify({ session: "attack", text }),
-    });
+    const response = await request("/api/agents/main/messages", { session: "attack", text });
     expect(response.status).toBe(200);
   };
   return { dir, requests, lines, say };
@@ -87,7 +68,7 @@ describe.each(["bubblewrap", "none"] as const)("with the sandbox %s", (sandbox) 
       expect(requests).toHaveLength(1);
       const [sent = ""] = requests;
       for (const secret of [
-        TOKEN,
+        OWNER_TOKEN,
         key.trim(),
         "none-of-yours",
         "the other agent's notes",
@@ -98,7 +79,7 @@ describe.each(["bubblewrap", "none"] as const)("with the sandbox %s", (sandbox) 
       for (const name of NAMES) expect(sent).not.toContain(`<file name=\\"${name}\\"`);
     }
     const warned = lines.filter((line) => line.includes("left out of the prompt"));
-    expect(lines.join("")).not.toContain(TOKEN);
+    expect(lines.join("")).not.toContain(OWNER_TOKEN);
     // Where a hard link cannot be made nothing stands there, and there is nothing to warn of.
     if (ln === "ln -s" || sandbox === "none") expect(warned.length).toBeGreaterThanOrEqual(NAMES.length);
   });
@@ -106,11 +87,11 @@ describe.each(["bubblewrap", "none"] as const)("with the sandbox %s", (sandbox) 
 
 it("a token that a command or a file shows is not sent on", async () => {
   const { dir, requests, say } = await nodeWith("none");
-  await writeFile(join(dir, "workspace", "CORE.md"), `remember: ${TOKEN}`);
+  await writeFile(join(dir, "workspace", "CORE.md"), `remember: ${OWNER_TOKEN}`);
   await say(`$ cat '${join(dir, ".env")}'`);
-  await say(`what does ${TOKEN} open?`);
+  await say(`what does ${OWNER_TOKEN} open?`);
   expect(requests).toHaveLength(3);
   expect(requests[1]).toContain("SERVICE_API_TOKEN='[redacted]'");
   expect(requests[2]).toContain("remember: [redacted]");
-  expect(requests.join("")).not.toContain(TOKEN);
+  expect(requests.join("")).not.toContain(OWNER_TOKEN);
 });
