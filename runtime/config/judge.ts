@@ -1,5 +1,6 @@
 /** What a configuration says and what is wrong with it: derive, resolve references, parse, check. Reads secrets, nothing else. */
 import { ConfigError } from "../contracts/errors.ts";
+import type { Findings } from "./checks/collector.ts";
 import { crossCheck } from "./cross-checks.ts";
 import { derive } from "./derive.ts";
 import type { ServiceEnvironment } from "./environment.ts";
@@ -15,7 +16,7 @@ import { type ConfigIssue, describe, type Finding, schemaFindings, toIssue, vali
 import { CONFIG_VERSION, configSchema, type ParsedConfig } from "./schema.ts";
 import { fillEmpty } from "./schema-walk.ts";
 import { isSecretPath, isSecretVariable, secretsIn } from "./secret-values.ts";
-import { formatPath, startsWith, type TreeMap, texts, withoutValue } from "./tree.ts";
+import { formatPath, startsWith, type TreeMap, type TreePath, texts, withoutValue } from "./tree.ts";
 import { type OptionalPart, optionalParts } from "./usage.ts";
 import { hardcodedSecretWarnings, rangeWarnings, unknownKeyWarnings } from "./warnings.ts";
 import type { YamlSource } from "./yaml-source.ts";
@@ -53,8 +54,10 @@ export async function judge(input: JudgeInput): Promise<Judgement> {
   const result = configSchema.safeParse(tree);
   const refused = result.success ? [] : result.error.issues.filter((issue) => !isReported(issue.path, unresolved));
   const sections = result.success ? result.data : soundSections(tree);
-  const checks = crossCheck({ config: sections, env, dropped });
-  const missing = notImplementedFindings(derived, sections);
+  const { checks, missing } = oncePerCause(
+    crossCheck({ config: sections, env, dropped }),
+    notImplementedFindings(derived, sections),
+  );
   const errors = inOrder(
     [...unresolved.map(unresolvedFinding), ...schemaFindings(refused, derived), ...checks.errors, ...missing.errors],
     source,
@@ -97,6 +100,19 @@ function leaveOut(resolution: Resolution, parts: readonly OptionalPart[]) {
   }
   const tree = [...dropped].reduce((current, { path }) => withoutValue(current, path), resolution.tree);
   return { tree, dropped: [...dropped], needed, left };
+}
+
+/** No advice about what is not there, and nothing more about a setting that is refused already. */
+function oncePerCause(checks: Findings, missing: Findings): { readonly checks: Findings; readonly missing: Findings } {
+  const absent = [...missing.errors, ...missing.warnings].map(({ path }) => path);
+  const isRefused = (path: TreePath) => checks.errors.some((one) => formatPath(one.path) === formatPath(path));
+  return {
+    checks: {
+      ...checks,
+      warnings: checks.warnings.filter(({ path }) => !absent.some((part) => startsWith(path, part))),
+    },
+    missing: { ...missing, warnings: missing.warnings.filter(({ path }) => !isRefused(path)) },
+  };
 }
 
 function isReported(path: readonly PropertyKey[], unresolved: readonly UnresolvedReference[]): boolean {

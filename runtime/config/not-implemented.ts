@@ -16,6 +16,8 @@ export interface NotImplemented {
   readonly why: string;
   /** Whether the parsed value asks for it. Default: it is written, and neither empty, off nor `enabled: false`. */
   readonly asks?: (value: unknown, key: string) => boolean;
+  /** The setting of this section that says the same: where that is found, this one says nothing new. */
+  readonly partOf?: string;
 }
 
 /** The code of these findings. */
@@ -49,8 +51,8 @@ export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
   error("agents.*.schedules.*", "this version starts no turns by the clock"),
   error("runtime.auto_actions.*", "this version runs nothing after a tool has changed files"),
   warning("mesh.enabled", "this version has no mesh: the node stays alone"),
-  warning("mesh.seeds", "this version has no mesh: no other node is asked"),
-  warning("mesh.mdns", "this version has no mesh: no other node is looked for"),
+  { ...warning("mesh.seeds", "this version has no mesh: no other node is asked"), partOf: "enabled" },
+  { ...warning("mesh.mdns", "this version has no mesh: no other node is looked for"), partOf: "enabled" },
   {
     ...warning(
       "channels.*",
@@ -77,12 +79,13 @@ export function notImplementedFindings(
   config: Partial<ParsedConfig>,
 ): { readonly errors: Finding[]; readonly warnings: Finding[] } {
   const found = new Map<string, { readonly severity: NotImplemented["severity"]; readonly finding: Finding }>();
-  for (const { path: pattern, severity, why, asks = isAskedFor } of NOT_IMPLEMENTED) {
+  for (const { path: pattern, severity, why, asks = isAskedFor, partOf } of NOT_IMPLEMENTED) {
     for (const { path, tree } of matches(written, pattern)) {
       const value = parsedAt(config, path);
       const isWritten = asks !== isAskedFor || !isEmpty(tree);
       if (value === undefined || !isWritten || !asks(value, String(path.at(-1)))) continue;
       // A part of what is not there already says nothing new.
+      if (partOf !== undefined && found.has(JSON.stringify([...path.slice(0, -1), partOf]))) continue;
       if (path.some((_, length) => found.has(JSON.stringify(path.slice(0, length))))) continue;
       found.set(JSON.stringify(path), { severity, finding: { path, message: why, code: NOT_IMPLEMENTED_CODE } });
     }

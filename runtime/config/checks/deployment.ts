@@ -3,7 +3,7 @@ import { type CheckInput, createCollector, type Findings } from "./collector.ts"
 
 export function checkDeployment({ config, dropped }: CheckInput): Findings {
   const found = createCollector();
-  const { deployment, memory, mesh, runtime } = config;
+  const { deployment, memory } = config;
   if (!deployment) return found;
   const isDropped = (part: string): boolean => dropped.some(({ path }) => path[0] === "deployment" && path[1] === part);
 
@@ -34,9 +34,6 @@ export function checkDeployment({ config, dropped }: CheckInput): Findings {
   }
   if (deployment.nodes.length > 1 && memory && memory.postgres === undefined) {
     found.warn(["deployment", "nodes"], "several nodes without memory.postgres: each has a memory of its own");
-  }
-  if (mesh?.enabled && mesh.advertise === undefined && runtime && /^(?:127\.|\[::1\]|localhost)/.test(runtime.listen)) {
-    found.warn(["mesh", "advertise"], "the node listens on loopback only: no other node can reach it");
   }
   return found;
 }

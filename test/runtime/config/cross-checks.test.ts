@@ -190,12 +190,6 @@ const errors: [string, Record<string, string>, string, RegExp][] = [
 ];
 
 const warnings: [string, Record<string, string>, string, RegExp][] = [
-  [
-    "a chat channel without an owner",
-    { channels: 'channels: { telegram: { token: "${TG}" } }' },
-    "channels.telegram.owner_id",
-    /nobody/,
-  ],
   ["SERVICE_PG_URL without memory.postgres", {}, "memory", /embedded store/],
   [
     "a drain longer than any turn",
@@ -208,12 +202,6 @@ const warnings: [string, Record<string, string>, string, RegExp][] = [
     { deployment: "deployment: { nodes: [{ name: a }, { name: b }] }" },
     "deployment.nodes",
     /a memory of its own/,
-  ],
-  [
-    "a mesh that nobody can reach",
-    { runtime: "runtime: { tls: { cert: c.pem, key: k.pem } }", mesh: "mesh: { enabled: true }" },
-    "mesh.advertise",
-    /loopback/,
   ],
   [
     "a certificate that nobody has made, on loopback",
@@ -301,6 +289,23 @@ describe("settings that do not fit together", () => {
     const inspection = await inspectText(file({}), { env });
     expect(inspection.errors).toEqual([]);
     expect(inspection.warnings.flatMap(({ path, code }) => (code === "plain-http" ? [path] : []))).toEqual(paths);
+  });
+
+  test.each([
+    ["a mesh without TLS", "mesh: { enabled: true, mdns: true, seeds: ['h:1'] }", ["mesh.enabled tls-missing"]],
+    [
+      "a mesh with a certificate, of a node on loopback",
+      "runtime: { tls: { cert: c.pem, key: k.pem } }\nmesh: { enabled: true, mdns: true, seeds: ['h:1'] }",
+      ["mesh.enabled not-implemented"],
+    ],
+    [
+      "a channel that is not built, without an owner",
+      'channels: { telegram: { token: "${TG}" } }',
+      ["channels.telegram not-implemented"],
+    ],
+  ])("one finding for one cause: %s", async (_what, parts, expected) => {
+    const { errors, warnings } = await inspectText(file({ more: parts }), { env: { TG: "t" } });
+    expect([...errors, ...warnings].map(({ path, code }) => `${path} ${code}`)).toEqual(expected);
   });
 
   test("with a certificate, what a mesh was promised is kept and its listener may be anywhere", async () => {
