@@ -54,6 +54,14 @@ function healthWord({ status, draining }: Health, mark: Mark): string {
   return draining ? `${word}, draining` : word;
 }
 
+/** Only where something is wrong: a log that is written needs no line. */
+function auditRows({ audit }: Health, mark: Mark): [string, string][] {
+  if (!audit || (audit.failing === null && audit.lost === 0)) return [];
+  const lost = `${audit.lost} lines lost since the start`;
+  if (audit.failing === null) return [["audit log", mark.warn(`${lost}; it is written again`)]];
+  return [["audit log", mark.error(`cannot be written (${audit.failing}), ${lost}`)]];
+}
+
 function healthRows(health: Health, mark: Mark): [string, string][] {
   const { agents, providers, channels, memory } = health;
   const backend = typeof memory["backend"] === "string" ? memory["backend"] : "unknown";
@@ -61,6 +69,7 @@ function healthRows(health: Health, mark: Mark): [string, string][] {
   return [
     ["up", duration(health.uptime_s * 1_000)],
     ["memory", `${backend}${reachable}, schema ${health.schema_version ?? "unknown"}`],
+    ...auditRows(health, mark),
     ...Object.entries(agents).map(([name, { provider, model, active_turns, queued }]): [string, string] => [
       "agent",
       `${mark.name(name)} on ${provider}${model ? ` (${model})` : ""}, ${active_turns} active, ${queued} queued`,

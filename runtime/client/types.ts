@@ -41,6 +41,8 @@ export interface Health {
   readonly memory: Readonly<Record<string, unknown>>;
   readonly queues: readonly Readonly<Record<string, unknown>>[];
   readonly mesh: { readonly enabled: boolean };
+  /** Why lines of the audit log are being lost, null where none are, and how many since the start. An older node tells none. */
+  readonly audit?: { readonly failing: string | null; readonly lost: number };
   readonly schema_version: number | null;
 }
 

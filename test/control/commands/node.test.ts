@@ -31,6 +31,19 @@ describe("a node in the background", () => {
     expect(JSON.parse(after.stdout)).toMatchObject({ running: false, state: "stopped" });
   });
 
+  it.each([
+    ["", undefined],
+    ["audit-lost,audit-fails", /audit log +cannot be written \(ENOSPC\), 3 lines lost since the start/],
+    ["audit-lost", /audit log +3 lines lost since the start; it is written again/],
+  ])("shows the audit log where lines of it are lost (%s)", async (standIn, expected) => {
+    const cli = await createCli();
+    await cli.node({ standIn });
+    const { code, stdout } = await cli.run(["status"]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(expected ?? /schema 4\n/);
+    if (!expected) expect(stdout).not.toContain("audit");
+  });
+
   it("sets up what is missing before the first start, and says where to talk to it", async () => {
     const cli = await createCli({ configured: false });
     const { code, stdout } = await cli.run(["start", "--detach"], { env: { SERVICE_LISTEN: "127.0.0.1:0" } });
