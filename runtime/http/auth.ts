@@ -86,19 +86,22 @@ export function installAuth(server: Server, { tokens, security, clock, limits }:
     throw unauthorized(reply, "The token is not valid.", 'error="invalid_token"');
   }
 
-  server.addHook("onRequest", async (request, reply) => {
-    const access = request.routeOptions.config.access ?? "admin";
-    if (access === "public") return;
+  async function admit(request: FastifyRequest, reply: FastifyReply, access: Exclude<Access, "public">): Promise<void> {
     const token = bearerToken(request);
     if (token === null) throw unauthorized(reply, "A token is needed: Authorization: Bearer <token>.");
     const principal = await authenticate(request, reply, token);
     request.principal = principal;
     const needed = access === "token" ? [] : [access].flat();
     const missing = needed.find((scope) => !principal.scopes.has(scope));
-    if (missing !== undefined) {
-      reply.header("www-authenticate", `${REALM}, error="insufficient_scope", scope="${needed.join(" ")}"`);
-      throw new RuntimeError("RUNTIME_FORBIDDEN", `This token lacks the scope "${missing}".`);
-    }
+    if (missing === undefined) return;
+    reply.header("www-authenticate", `${REALM}, error="insufficient_scope", scope="${needed.join(" ")}"`);
+    throw new RuntimeError("RUNTIME_FORBIDDEN", `This token lacks the scope "${missing}".`);
+  }
+
+  server.addHook("onRequest", (request, reply, done) => {
+    const access = request.routeOptions.config.access ?? "admin";
+    if (access === "public") done();
+    else admit(request, reply, access).then(() => done(), done);
   });
 }
 

@@ -32,24 +32,24 @@ export function installBodyBudget(server: Server, limits: ServerLimits): void {
   const ownersBudget = new ByteBudget({ total: perHolder, perHolder });
   server.decorateRequest("bodyShare", null);
   // After authentication, before the first byte is read.
-  server.addHook("preParsing", async (request, reply, payload) => {
+  server.addHook("preParsing", (request, reply, payload, done) => {
     const { headers, raw, routeOptions } = request;
-    if (routeOptions.config.streamedBody) return payload;
+    if (routeOptions.config.streamedBody) return done(null, payload);
     const chunked = headers["transfer-encoding"] !== undefined;
     const declared = chunked ? 0 : Number(headers["content-length"] ?? 0);
     // What is over the route's limit is refused by the parser, without being read.
-    if (!chunked && !(declared > 0 && declared <= routeOptions.bodyLimit)) return payload;
+    if (!chunked && !(declared > 0 && declared <= routeOptions.bodyLimit)) return done(null, payload);
     const { principal } = request;
     const share = (principal?.owner ? ownersBudget : budget).shareOf(principal?.id ?? "");
     request.bodyShare = share;
     reply.raw.once("close", share.release);
     if (reply.raw.destroyed) share.release();
-    if (!chunked && !share.take(declared)) throw overloaded();
-    if (!chunked && raw.complete !== false) return payload;
+    if (!chunked && !share.take(declared)) return done(overloaded());
+    if (!chunked && raw.complete !== false) return done(null, payload);
     const arriving = Readable.from(arrivingBody(payload, chunked ? share : null, limits), { objectMode: false });
     // The parser stops listening when it has refused a body; what fails after that concerns nothing any more.
     arriving.on("error", () => undefined);
-    return arriving;
+    done(null, arriving);
   });
 }
 

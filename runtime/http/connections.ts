@@ -28,14 +28,15 @@ export function installGracefulClose(server: Server, closeMs: number): AbortSign
     force = setTimeout(() => server.server.closeAllConnections(), closeMs);
   });
   server.addHook("onClose", async () => clearTimeout(force));
-  server.addHook("onRequest", async (_request, reply) => {
-    if (!closing.signal.aborted) return;
+  server.addHook("onRequest", (_request, reply, done) => {
+    if (!closing.signal.aborted) return done();
     reply.header("connection", "close");
-    throw new RuntimeError("RUNTIME_DRAINING", "This node is shutting down.");
+    done(new RuntimeError("RUNTIME_DRAINING", "This node is shutting down."));
   });
   // A kept-alive connection would hold up the close after its last answer.
-  server.addHook("onSend", async (_request, reply) => {
+  server.addHook("onSend", (_request, reply, payload, done) => {
     if (closing.signal.aborted) reply.header("connection", "close");
+    done(null, payload);
   });
   return closing.signal;
 }
@@ -70,8 +71,9 @@ export function limitConnections(server: Server, connections: number): void {
     );
   });
   // After authentication, which runs in onRequest.
-  server.addHook("preParsing", async ({ principal, socket }) => {
+  server.addHook("preParsing", ({ principal, socket }, _reply, payload, done) => {
     if (principal !== null) trusted.set(connectionOf(socket), principal.owner ? null : principal.id);
+    done(null, payload);
   });
 }
 
@@ -96,11 +98,13 @@ function connectionOf({ remoteAddress, remotePort }: Socket): string {
  * it under a sender makes that see a reset instead of the answer (RFC 9112, 9.6).
  */
 export function installLingeringClose(server: Server, lingerMs: number): void {
-  server.addHook("onSend", async (request, reply) => {
-    if (!isBodyPending(request)) return;
-    reply.header("connection", "close");
-    request.bodyShare?.release();
-    destroyAfterBody(request.raw, lingerMs);
+  server.addHook("onSend", (request, reply, payload, done) => {
+    if (isBodyPending(request)) {
+      reply.header("connection", "close");
+      request.bodyShare?.release();
+      destroyAfterBody(request.raw, lingerMs);
+    }
+    done(null, payload);
   });
 }
 

@@ -16,9 +16,7 @@ export function installErrorHandling(server: Server): void {
   server.setErrorHandler((error, request, reply) => sendError(request, reply, translate(error)));
   server.setNotFoundHandler((request, reply) => sendError(request, reply, notFound(request)));
   // Before anything is read: a body for nobody is not worth parsing.
-  server.addHook("onRequest", async (request) => {
-    if (request.is404) throw notFound(request);
-  });
+  server.addHook("onRequest", (request, _reply, done) => done(request.is404 ? notFound(request) : undefined));
 }
 
 /** Errors that arise before a route is found: a malformed URL. No hook runs for them, so the connection ends here. */

@@ -15,11 +15,12 @@ export function installRequestMetrics(server: Server, registry: Registry): void 
     buckets: [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 30, 120],
     registers: [registry],
   });
-  server.addHook("onResponse", async (request, reply) => {
+  server.addHook("onResponse", (request, reply, done) => {
     // The pattern, never the path: a path holds ids, and there is no end to them.
     const route = request.routeOptions.url ?? "unknown";
     const labels = { method: request.method, route, status: String(reply.statusCode) };
     requests.observe(labels, reply.elapsedTime / 1000);
+    done();
   });
   server.addHook("onClose", async () => registry.removeSingleMetric(REQUESTS));
 }

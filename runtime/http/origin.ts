@@ -4,6 +4,7 @@
  */
 
 import { isIP } from "node:net";
+import type { FastifyRequest } from "fastify";
 import { RuntimeError } from "../contracts/errors.ts";
 import type { Server } from "./deps.ts";
 import { isLoopback } from "./listen.ts";
@@ -13,24 +14,25 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 /** Also refuses what RFC 9112 does not allow and Node's parser lets pass: several Host headers, versions other than 1.0 and 1.1. */
 export function installOriginCheck(server: Server, hostNames: readonly string[]): void {
   const names = new Set(hostNames.map((name) => name.toLowerCase()));
-  server.addHook("onRequest", async (request) => {
-    const { raw, headers, method } = request;
-    if (raw.httpVersion !== "1.1" && raw.httpVersion !== "1.0")
-      throw malformed("The version of HTTP is not supported.");
-    if (countHosts(raw.rawHeaders) > 1) throw malformed("The request has several Host headers.");
-    const { origin } = headers;
-    // A name in the request line counts before the header (RFC 9112, 3.2.2).
-    const host = raw.url?.startsWith("/") === false ? (URL.parse(raw.url)?.host ?? headers.host) : headers.host;
-    // Beyond loopback the name says nothing: containers and clusters give their own. A client of HTTP/1.0 may have none.
-    if (host !== undefined && isLoopback(raw.socket.localAddress ?? "") && !isOurName(host, names)) {
-      throw new RuntimeError("RUNTIME_FORBIDDEN", "This node is not known under the host name of the request.", {
-        hint: "Reach it as localhost or by its IP address, or set mesh.advertise to the name.",
-      });
-    }
-    if (origin === undefined || SAFE_METHODS.has(method) || isOurs(origin, host, names)) return;
-    throw new RuntimeError("RUNTIME_FORBIDDEN", "Requests of other web pages are refused.", {
-      hint: "If this node is reached under another name, set mesh.advertise to that name.",
+  server.addHook("onRequest", (request, _reply, done) => done(refusalOf(request, names)));
+}
+
+function refusalOf(request: FastifyRequest, names: ReadonlySet<string>): RuntimeError | undefined {
+  const { raw, headers, method } = request;
+  if (raw.httpVersion !== "1.1" && raw.httpVersion !== "1.0") return malformed("The version of HTTP is not supported.");
+  if (countHosts(raw.rawHeaders) > 1) return malformed("The request has several Host headers.");
+  const { origin } = headers;
+  // A name in the request line counts before the header (RFC 9112, 3.2.2).
+  const host = raw.url?.startsWith("/") === false ? (URL.parse(raw.url)?.host ?? headers.host) : headers.host;
+  // Beyond loopback the name says nothing: containers and clusters give their own. A client of HTTP/1.0 may have none.
+  if (host !== undefined && isLoopback(raw.socket.localAddress ?? "") && !isOurName(host, names)) {
+    return new RuntimeError("RUNTIME_FORBIDDEN", "This node is not known under the host name of the request.", {
+      hint: "Reach it as localhost or by its IP address, or set mesh.advertise to the name.",
     });
+  }
+  if (origin === undefined || SAFE_METHODS.has(method) || isOurs(origin, host, names)) return undefined;
+  return new RuntimeError("RUNTIME_FORBIDDEN", "Requests of other web pages are refused.", {
+    hint: "If this node is reached under another name, set mesh.advertise to that name.",
   });
 }
 
