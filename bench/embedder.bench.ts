@@ -68,6 +68,7 @@ async function measure(context: BenchContext, { name, database, requestMs, messa
   const embedding = createEmbedding({
     database,
     service,
+    redact: (text) => text,
     batch: BATCH,
     clock: systemClock,
     sleep: (ms, signal) => sleep(ms, undefined, { signal }),

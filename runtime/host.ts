@@ -4,49 +4,33 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { fileURLToPath } from "node:url";
 import { v7 as newId } from "uuid";
 import type { Application } from "./app/api.ts";
 import { createArchives } from "./app/archive/archives.ts";
 import { createAttachmentStore } from "./app/attachments.ts";
 import { createHealth, type NodeState } from "./app/health.ts";
-import { createHookPipeline } from "./app/hooks.ts";
 import { createSecurityTrail } from "./app/security-trail.ts";
 import { createTokens } from "./app/tokens.ts";
-import { agentWorkspace, type LoadedConfig } from "./config/index.ts";
+import type { LoadedConfig } from "./config/index.ts";
 import type { Channel } from "./contracts/channel.ts";
 import type { Database } from "./contracts/database.ts";
 import type { Clock } from "./contracts/ports.ts";
 import { createTokenizer } from "./domain/tokens.ts";
-import { createAgents } from "./host/agents.ts";
+import { composeAgents } from "./host/agents.ts";
 import { bringUp } from "./host/bring-up.ts";
 import { recordConfigurationChange } from "./host/configuration-change.ts";
+import { MIGRATIONS, openDatabase } from "./host/database.ts";
 import { type HeldHome, holdHome } from "./host/home.ts";
 import { loadIdentity } from "./host/identity.ts";
 import type { ServiceLog } from "./host/logger.ts";
 import { composeMemory } from "./host/memory.ts";
 import { createMetrics, workIn } from "./host/metrics.ts";
-import { createProviders } from "./host/providers.ts";
-import { serviceFiles } from "./host/service-files.ts";
-import {
-  advertisedHost,
-  certificate,
-  channelRouting,
-  isDisabled,
-  listenAddress,
-  ownerId,
-  shellSettings,
-  turnLimits,
-  workspaceSeed,
-} from "./host/settings.ts";
+import { serve } from "./host/serve.ts";
+import { channelRouting, ownerId, turnLimits, workspaceSeed } from "./host/settings.ts";
 import { composeTurns } from "./host/turns.ts";
 import { seedWorkspaces } from "./host/workspace-seed.ts";
-import { createServer, listenOn } from "./http/index.ts";
 import { createAgentChannel } from "./plugins/channels/agent/index.ts";
-import { createAuditFile, createSafetyHooks, rotateAudit } from "./plugins/hooks/safety/index.ts";
-import { openEmbedded } from "./plugins/memory/embedded/index.ts";
-import { openPostgres } from "./plugins/memory/postgres/index.ts";
-import { createBuiltinTools, createWorkspaceGate } from "./plugins/tools/index.ts";
+import { createAuditFile, rotateAudit } from "./plugins/hooks/safety/index.ts";
 import { createHousekeeping } from "./workers/housekeeping.ts";
 
 export interface HostOptions {
@@ -74,9 +58,6 @@ export interface Host {
 }
 
 const systemClock: Clock = { now: () => new Date(), monotonic: () => performance.now() };
-const MIGRATIONS = fileURLToPath(
-  new URL(import.meta.url.endsWith(".ts") ? "../migrations" : "../../migrations", import.meta.url),
-);
 /** Jobs that run get this long to end when the node stops. */
 const JOBS_DEADLINE_MS = 5_000;
 
@@ -87,7 +68,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   try {
     const seeded = workspaceSeed(options.loaded);
     if (seeded && !options.maintenance) await seedWorkspaces({ ...seeded, logger: options.log.logger });
-    database = await openDatabase(options);
+    database = await openDatabase(options.loaded.config, options.log.logger);
     return await compose(options, home, database);
   } catch (error) {
     await database?.close();
@@ -121,6 +102,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     newId,
     newMark: () => randomBytes(12).toString("hex"),
     redact: options.redact,
+    redactValues: options.redactValues,
     logger,
   });
   const { jobs, writer, memory, queues, workers } = memoryParts;
@@ -137,36 +119,18 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   const auditFile = createAuditFile({ directory: paths.audit, clock, logger });
   const security = createSecurityTrail({ append: (entry) => auditFile.append(entry), clock });
 
-  // Agents: providers, tools, hooks.
-  const { home: homeDirectory } = loaded;
-  const providerDeps = { memory, timezone: config.runtime.timezone, logger, home: homeDirectory, clock };
-  const providers = createProviders(config, { ...providerDeps, hide: options.hide });
-  const protectedPaths = serviceFiles(loaded);
-  const workspaces = Object.keys(config.agents).map((name) => agentWorkspace(config, name));
-  const gate = createWorkspaceGate({ protectedPaths, workspaces });
-  const tools = createBuiltinTools({
+  const { providers, hooks, agents } = composeAgents({
+    loaded,
+    memory,
     memoryTools: memoryParts.tools,
-    gate,
-    shell: shellSettings(loaded),
-    container: env["SERVICE_CONTAINER"] === "1",
-    protectedPaths,
-    stateDirectory: loaded.home,
-    hostEnv: env,
+    workspacesOfOthers: paths.workspacesOfOthers,
+    auditFile,
+    redact: options.redact,
+    hide: options.hide,
+    clock,
     newId,
     logger,
-  }).filter((tool) => !isDisabled(loaded, tool.name));
-  const hooks = createHookPipeline(
-    createSafetyHooks({
-      settings: config.runtime.safety,
-      gate,
-      tools,
-      auditFile,
-      redact: options.redact,
-      logger,
-    }),
-    logger,
-  );
-  const agents = createAgents({ config, tools, workspacesOfOthers: paths.workspacesOfOthers, logger });
+  });
 
   // Turns: inbox to outbox.
   const agentChannel = createAgentChannel({ id: "agent", newId, ...ownerId(loaded) });
@@ -259,9 +223,9 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     },
   };
 
-  const tls = await certificate(loaded);
-  const hostNames = [listenAddress(loaded).host, advertisedHost(loaded)].filter((name) => name !== "");
-  const server = createServer({
+  const { server, url, host, port } = await serve({
+    loaded,
+    maintenance,
     app,
     agentChannel,
     logger,
@@ -269,11 +233,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     security,
     clock,
     newId,
-    hostNames,
-    ...(tls ? { tls } : {}),
   });
-  const listen = maintenance ? { host: "127.0.0.1", port: 0 } : listenAddress(loaded);
-  const { url, host, port } = await listenOn(server, listen, ownerToken);
   await home.announce({
     pid: process.pid,
     boot,
@@ -334,11 +294,4 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
       logger.info({}, "stopped");
     },
   };
-}
-
-function openDatabase({ loaded: { config }, log: { logger } }: HostOptions): Promise<Database> {
-  const { postgres, embedded } = config.memory;
-  if (!postgres) return openEmbedded({ path: embedded.path, logger });
-  const { connection_string: connectionString, direct_url: directUrl, pool } = postgres;
-  return openPostgres({ connectionString, pool, logger, ...(directUrl ? { directUrl } : {}) });
 }

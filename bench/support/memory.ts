@@ -39,6 +39,7 @@ const BATCH = 32;
 const QUERY_MS = 60_000;
 const POOL = 4;
 
+const redact = (text: string) => text;
 const clock: Clock = { now: () => new Date(), monotonic: () => performance.now() };
 const foundSchema = z.object({ results: z.array(z.object({ id: z.string() })) });
 
@@ -47,7 +48,7 @@ export async function openMemory(connectionString: string, service: EmbeddingSer
   const database = await openPostgres({ connectionString, pool: POOL, logger: silent });
   await migrate(database, { directory: MIGRATIONS, mode: "apply" });
   const writer = createWriter({ database, newId, clock });
-  const queries = createQueryEmbedding({ service, logger: silent, deadlineMs: QUERY_MS });
+  const queries = createQueryEmbedding({ service, redact, logger: silent, deadlineMs: QUERY_MS });
   const countTokens = createTokenizer();
   const memory = createMemory({
     database,
@@ -60,7 +61,16 @@ export async function openMemory(connectionString: string, service: EmbeddingSer
   });
   const tools = createMemoryTools({ database, memory, clock, timezone: "UTC" });
   const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, signal ? { signal } : {});
-  const embedding = createEmbedding({ database, service, batch: BATCH, clock, newId, logger: silent, sleep: pause });
+  const embedding = createEmbedding({
+    database,
+    service,
+    redact,
+    batch: BATCH,
+    clock,
+    newId,
+    logger: silent,
+    sleep: pause,
+  });
   let statements = 0;
   return {
     database,

@@ -1,24 +1,75 @@
-/** From `agents` in the configuration to what the turn code knows of them. */
+/** From `agents` in the configuration to what the turn code knows of them, with the providers, tools and hooks that they use. */
 
 import { join } from "node:path";
+import type { MemoryTools } from "../app/api.ts";
+import { createHookPipeline, type HookPipeline } from "../app/hooks.ts";
 import type { Agent } from "../app/turn/agents.ts";
-import { agentWorkspace, type Config } from "../config/index.ts";
-import type { Logger } from "../contracts/ports.ts";
+import { agentWorkspace, type Config, type LoadedConfig } from "../config/index.ts";
+import type { Memory } from "../contracts/memory.ts";
+import type { Clock, Logger, NewId } from "../contracts/ports.ts";
+import type { Provider } from "../contracts/provider.ts";
 import type { Tool } from "../contracts/tool.ts";
 import { selectAgentTools } from "../domain/tool-selection.ts";
+import { type AuditFile, createSafetyHooks } from "../plugins/hooks/safety/index.ts";
+import { createBuiltinTools, createWorkspaceGate } from "../plugins/tools/index.ts";
+import { createProviders } from "./providers.ts";
+import { serviceFiles } from "./service-files.ts";
+import { isDisabled, shellSettings } from "./settings.ts";
 
 /** Room for a reply where the provider's `max_tokens` says nothing. */
 const REPLY_TOKENS = 8_192;
 
-export interface AgentsInput {
-  readonly config: Config;
-  readonly tools: readonly Tool[];
+export interface AgentHostDeps {
+  readonly loaded: LoadedConfig;
+  readonly memory: Memory;
+  readonly memoryTools: MemoryTools;
   /** Directory for the workspaces of users who are not the owner. */
   readonly workspacesOfOthers: string;
+  readonly auditFile: AuditFile;
+  readonly redact: (text: string) => string;
+  readonly hide: (secrets: readonly string[]) => void;
+  readonly clock: Clock;
+  readonly newId: NewId;
   readonly logger: Logger;
 }
 
-export function createAgents({ config, tools, workspacesOfOthers, logger }: AgentsInput): Map<string, Agent> {
+export interface AgentParts {
+  readonly agents: ReadonlyMap<string, Agent>;
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly hooks: HookPipeline;
+}
+
+export function composeAgents(deps: AgentHostDeps): AgentParts {
+  const { loaded, memory, memoryTools, workspacesOfOthers, auditFile, redact, hide, clock, newId, logger } = deps;
+  const { config, env, home } = loaded;
+  const providers = createProviders(config, { memory, timezone: config.runtime.timezone, logger, home, clock, hide });
+  const protectedPaths = serviceFiles(loaded);
+  const workspaces = Object.keys(config.agents).map((name) => agentWorkspace(config, name));
+  const gate = createWorkspaceGate({ protectedPaths, workspaces });
+  const tools = createBuiltinTools({
+    memoryTools,
+    gate,
+    shell: shellSettings(loaded),
+    container: env["SERVICE_CONTAINER"] === "1",
+    protectedPaths,
+    stateDirectory: home,
+    hostEnv: env,
+    newId,
+    logger,
+  }).filter((tool) => !isDisabled(loaded, tool.name));
+  const hooks = createHookPipeline(
+    createSafetyHooks({ settings: config.runtime.safety, gate, tools, auditFile, redact, logger }),
+    logger,
+  );
+  return { agents: createAgents({ config, tools, workspacesOfOthers, logger }), providers, hooks };
+}
+
+interface AgentsInput extends Pick<AgentHostDeps, "workspacesOfOthers" | "logger"> {
+  readonly config: Config;
+  readonly tools: readonly Tool[];
+}
+
+function createAgents({ config, tools, workspacesOfOthers, logger }: AgentsInput): Map<string, Agent> {
   return new Map(
     Object.entries(config.agents).map(([name, agent]) => {
       const provider = config.providers[agent.provider];

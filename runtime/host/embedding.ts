@@ -32,6 +32,8 @@ export interface EmbeddingHostDeps {
   readonly boot: string;
   readonly clock: Clock;
   readonly newId: NewId;
+  /** Takes the service's own secrets out of what the encoder is sent. */
+  readonly redactValues: (text: string) => string;
   readonly logger: Logger;
 }
 
@@ -39,12 +41,13 @@ export function createEmbeddingParts(config: Config, deps: EmbeddingHostDeps): E
   const service = createService(config.memory.embedding, deps.home);
   if (service === null) return null;
   const { batch, interval } = config.memory.embedding;
-  const { database, jobs, clock, newId, boot } = deps;
+  const { database, jobs, clock, newId, boot, redactValues: redact } = deps;
   const logger = deps.logger.child({ part: "embedder" });
-  const queries = createQueryEmbedding({ service, logger });
+  const queries = createQueryEmbedding({ service, redact, logger });
   const embedding = createEmbedding({
     database,
     service,
+    redact,
     batch,
     clock,
     newId,

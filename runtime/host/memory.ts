@@ -35,7 +35,10 @@ export interface MemoryHostDeps {
   readonly newId: NewId;
   /** Random letters and digits, for fences around what memory finds. */
   readonly newMark: () => string;
+  /** For what models of the memory are sent, and for what they say. */
   readonly redact: (text: string) => string;
+  /** For what encoders are sent: secrets that are known by value, and nothing else. */
+  readonly redactValues: (text: string) => string;
   readonly logger: Logger;
 }
 
@@ -43,14 +46,14 @@ export type MemoryParts = ReturnType<typeof composeMemory>;
 
 /** Nothing runs before `start`. */
 export function composeMemory(deps: MemoryHostDeps) {
-  const { loaded, database, boot, node, countTokens, clock, newId, redact, logger } = deps;
+  const { loaded, database, boot, node, countTokens, clock, newId, redact, redactValues, logger } = deps;
   const { config } = loaded;
   const { timezone } = config.runtime;
 
   // What works in the background, and is woken by what is written.
   const jobs = createJobQueue({ database, logger, newId, migrate: deps.migrate });
   const work = { database, jobs, boot, clock, newId, logger };
-  const embedding = createEmbeddingParts(config, { ...work, home: loaded.home });
+  const embedding = createEmbeddingParts(config, { ...work, home: loaded.home, redactValues });
   const words = createTermCounting({ database, jobs, boot, logger });
   const wakeEmbedder = () => embedding?.embedder.wake();
   /** A row has text that it had not before. */

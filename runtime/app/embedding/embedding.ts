@@ -26,6 +26,8 @@ import {
 export interface EmbeddingDeps {
   readonly database: Database;
   readonly service: EmbeddingService;
+  /** Takes the service's own secrets out of what the encoder is sent. */
+  readonly redact: (text: string) => string;
   /** Texts of one request, rows of one claim. */
   readonly batch: number;
   readonly clock: Clock;

@@ -14,6 +14,8 @@ export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
 
 export interface EncodeDeps {
   readonly service: EmbeddingService;
+  /** Takes the service's own secrets out of a text, before it is cut into parts: half of a secret is not found. */
+  readonly redact: (text: string) => string;
   /** Texts of one request. */
   readonly batch: number;
   readonly sleep: Sleep;
@@ -103,7 +105,7 @@ interface Prepared {
 
 /** Outcomes of all rows, as they come. Rejects with EncoderAwayError, or with the signal's reason. */
 export async function* encode(rows: readonly Claimed[], deps: EncodeDeps): AsyncGenerator<readonly Outcome[]> {
-  const prepared = rows.map((row) => ({ row, chunks: chunksOf(row.content) }));
+  const prepared = rows.map((row) => ({ row, chunks: chunksOf(deps.redact(row.content)) }));
   const blank = prepared.filter(({ chunks }) => chunks.length === 0);
   if (blank.length > 0) yield blank.map(({ row }) => ({ row, error: NOTHING_TO_EMBED, final: true }));
   for (const group of groups(prepared, deps.batch)) yield* encodeGroup(group, deps);
@@ -209,7 +211,7 @@ async function vectorsOf(group: readonly Prepared[], deps: EncodeDeps): Promise<
   });
 }
 
-/** The vector of a query, made like those it is compared with; of a long one the head. */
+/** The vector of a query without secrets, made like those it is compared with; of a long one the head. */
 export async function encodeQuery(
   service: EmbeddingService,
   text: string,

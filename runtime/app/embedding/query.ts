@@ -13,6 +13,8 @@ import { encodeQuery } from "./encode.ts";
 
 export interface QueryEmbeddingDeps {
   readonly service: EmbeddingService;
+  /** Takes the service's own secrets out of what the encoder is sent. */
+  readonly redact: (text: string) => string;
   readonly logger: Logger;
   /** Longest wait of a query, in milliseconds. Default 1,500. */
   readonly deadlineMs?: number;
@@ -44,7 +46,7 @@ interface Way {
 class CallerGoneError extends Error {}
 
 export function createQueryEmbedding(deps: QueryEmbeddingDeps): QueryEmbedding {
-  const { service, logger, deadlineMs = DEADLINE_MS, restMs = REST_MS } = deps;
+  const { service, redact, logger, deadlineMs = DEADLINE_MS, restMs = REST_MS } = deps;
   const recent = new Recent<Vector>(REMEMBERED);
   const background = createBackground(logger);
   const ways = new Map<string, Way>();
@@ -91,8 +93,10 @@ export function createQueryEmbedding(deps: QueryEmbeddingDeps): QueryEmbedding {
   }
 
   return {
-    async embed(text, signal, model) {
+    async embed(query, signal, model) {
       signal?.throwIfAborted();
+      // Before the cache: a vector is kept under the text that it was made of.
+      const text = redact(query);
       const name = model?.name ?? service.model;
       const key = `${name}\0${text}`;
       const known = recent.get(key);

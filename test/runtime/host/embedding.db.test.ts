@@ -1,48 +1,27 @@
 /** A node whose configuration names an encoder finds by meaning what it was told, and says how far it is. */
 
 import { join } from "node:path";
-import { pino } from "pino";
-import { expect, it, onTestFinished } from "vitest";
-import { loadConfig } from "../../../runtime/config/index.ts";
-import { startHost } from "../../../runtime/host.ts";
+import { expect, it } from "vitest";
+import type { FakeEncoder } from "../../fakes/embeddings/index.ts";
 import { placeEmbeddedCopy } from "../../support/databases.ts";
-import { bareEnvironment, deploymentDirectory, MINIMAL } from "../../support/deployment.ts";
+import { deploymentDirectory, MINIMAL } from "../../support/deployment.ts";
+import { OWNER_ENV, OWNER_TOKEN, startedHost } from "../../support/started-host.ts";
 import { fakeEncoder } from "../app/embedding/support.ts";
 
-const TOKEN = "cairn_test_0123456789abcdefghijklmnopqrstuvwxyz";
+/** A node that embeds with the encoder, and what its routes answer as text. */
+async function nodeWith(fake: FakeEncoder, env = "") {
+  const embedding = `{ provider: ollama, base_url: "${fake.url}/v1", model: words, interval: 200ms }`;
+  const yaml = `${MINIMAL}memory: { embedding: ${embedding} }\n`;
+  const dir = await deploymentDirectory({ yaml, env: `${OWNER_ENV}${env}` });
+  await placeEmbeddedCopy(join(dir, "home", "store"));
+  const { request } = await startedHost({ dir });
+  const call = async (path: string, body?: object) => (await request(path, body)).text();
+  const tool = async (name: string, args: object) => JSON.parse(await call(`/api/memory/tool/${name}`, args)).result;
+  return { call, tool };
+}
 
 it("embeds what it is told, and finds it by other words", async () => {
-  const fake = await fakeEncoder();
-  const embedding = `{ provider: ollama, base_url: "${fake.url}/v1", model: words, interval: 200ms }`;
-  const dir = await deploymentDirectory({
-    yaml: `${MINIMAL}memory: { embedding: ${embedding} }\n`,
-    env: `SERVICE_API_TOKEN='${TOKEN}'\n`,
-  });
-  await placeEmbeddedCopy(join(dir, "home", "store"));
-  const env = bareEnvironment({ SERVICE_LISTEN: "127.0.0.1:0" });
-  const loaded = await loadConfig({ dir, home: join(dir, "home"), env });
-  const host = await startHost({
-    loaded,
-    version: "0.0.0",
-    boot: "test",
-    log: { logger: pino({ level: "silent" }), close: async () => undefined },
-    redact: (text) => text,
-    redactValues: (text) => text,
-    hide: () => undefined,
-    maintenance: false,
-  });
-  onTestFinished(() => host.stop());
-  await host.ready;
-  const call = async (path: string, body?: object) => {
-    const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
-    const response = await fetch(`${host.url}${path}`, {
-      method: body ? "POST" : "GET",
-      headers,
-      body: body ? JSON.stringify(body) : null,
-    });
-    return response.text();
-  };
-  const tool = async (name: string, args: object) => JSON.parse(await call(`/api/memory/tool/${name}`, args)).result;
+  const { call, tool } = await nodeWith(await fakeEncoder());
   await call("/api/agents/main/messages", { session: "s", text: "My physician purchased an automobile." });
   await expect.poll(async () => (await tool("memory_stats", {})).messages.total).toBeGreaterThan(0);
   await expect.poll(async () => (await tool("memory_stats", {})).embedding_queue_depth).toBe(0);
@@ -52,4 +31,23 @@ it("embeds what it is told, and finds it by other words", async () => {
     .poll(async () => (await tool("memory_search", { query: "doctor bought car", mode: "vector" })).results[0]?.content)
     .toContain("physician purchased");
   expect(await call("/metrics")).toContain('cairn_embedding_rows{model="words",state="given_up"} 0');
+});
+
+it("sends the encoder no secret of the node, neither in a row nor in a query, also where a text is cut into parts", async () => {
+  const fake = await fakeEncoder();
+  const password = "correct-horse-battery";
+  const { call, tool } = await nodeWith(fake, `SERVICE_DB_PASSWORD='${password}'\n`);
+  // Parts have a thousand bytes: the token begins in the first one and ends in the second.
+  const text = `${"x".repeat(980)}${OWNER_TOKEN} then ${password}`;
+  await call("/api/agents/main/messages", { session: "s", text });
+  await expect.poll(async () => (await tool("memory_stats", {})).messages.total).toBeGreaterThan(0);
+  await expect.poll(async () => (await tool("memory_stats", {})).messages.coverage).toBe(1);
+  await tool("memory_search", { query: `where is ${OWNER_TOKEN} used`, mode: "vector" });
+  const queries = () => fake.encoded.filter((sent) => sent.startsWith("where is"));
+  await expect.poll(() => queries().length).toBe(1);
+  expect(queries()).toEqual(["where is [redacted] used"]);
+  const sent = fake.requests.flatMap(({ texts }) => texts).join("");
+  expect(sent.replaceAll(/\s/g, "")).toContain("x[redacted]then[redacted]");
+  for (const secret of [OWNER_TOKEN, OWNER_TOKEN.slice(0, 18), OWNER_TOKEN.slice(-18), password])
+    expect(sent).not.toContain(secret);
 });

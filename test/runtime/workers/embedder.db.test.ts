@@ -42,7 +42,12 @@ describeEachDatabase("the embedder", (open, backend) => {
     const fake = await fakeEncoder();
     const { writer } = await startNode(database, fake, "one");
     const service = createOllamaEmbedding({ model: "words", baseUrl: fake.url });
-    const queries = createQueryEmbedding({ service, logger: silent, deadlineMs: EVENTUALLY_MS });
+    const queries = createQueryEmbedding({
+      service,
+      redact: (text) => text,
+      logger: silent,
+      deadlineMs: EVENTUALLY_MS,
+    });
     const memory = memoryOf(database, { writer, embed: queries.embed });
     await write(writer, "s", [
       said("My physician purchased an automobile."),

@@ -9,9 +9,18 @@ import { EVENTUALLY_MS } from "../../../lanes/patience.ts";
 import { silent } from "../../../support/silent.ts";
 import { fakeEncoder } from "./support.ts";
 
+const same = (text: string) => text;
+
 function queriesOf(fake: FakeEncoder, options: Partial<QueryEmbeddingDeps> = {}) {
   const service = createOllamaEmbedding({ model: "words", baseUrl: fake.url });
-  return createQueryEmbedding({ service, logger: silent, deadlineMs: EVENTUALLY_MS, restMs: 50, ...options });
+  return createQueryEmbedding({
+    service,
+    redact: same,
+    logger: silent,
+    deadlineMs: EVENTUALLY_MS,
+    restMs: 50,
+    ...options,
+  });
 }
 
 const model = { id: 1, name: "words", dimensions: 64 };
@@ -100,11 +109,17 @@ describe("the vector of a query", () => {
       close: async () => {},
     };
     const caller = new AbortController();
-    const patient = createQueryEmbedding({ service: deaf, logger: silent, deadlineMs: 2_000_000_000 });
+    const patient = createQueryEmbedding({ service: deaf, redact: same, logger: silent, deadlineMs: 2_000_000_000 });
     const answer = patient.embed("a car", caller.signal, model);
     caller.abort(new Error("gone"));
     await expect(answer).rejects.toThrow("gone");
-    const hasty = createQueryEmbedding({ service: deaf, logger: silent, deadlineMs: 10, restMs: 2_000_000_000 });
+    const hasty = createQueryEmbedding({
+      service: deaf,
+      redact: same,
+      logger: silent,
+      deadlineMs: 10,
+      restMs: 2_000_000_000,
+    });
     for (let n = 0; n < 2; n += 1) expect(await hasty.embed(`query ${n}`, undefined, model)).toBeNull();
     expect(asked).toBe(3);
     // By now it counts as away, and nobody waits for it.

@@ -41,6 +41,7 @@ export function embedderOf(
   const embedding = createEmbedding({
     database,
     service,
+    redact: (text) => text,
     batch: 8,
     clock,
     newId: v7,
