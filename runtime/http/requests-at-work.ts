@@ -24,18 +24,19 @@ export function limitPipelining(server: Server): void {
 /** A wait or an event stream costs the store a question every half a second: 429 above the limit, which the owner never meets. */
 export function limitRequests(server: Server, { requestsPerToken }: Pick<ServerLimits, "requestsPerToken">): void {
   const atWork = new Map<string, number>();
-  server.addHook("onRequest", async ({ principal }, reply) => {
-    if (principal === null || principal.owner) return;
+  server.addHook("onRequest", ({ principal }, reply, done) => {
+    if (principal === null || principal.owner) return done();
     const count = (atWork.get(principal.id) ?? 0) + 1;
-    if (count > requestsPerToken) throw tooMany(requestsPerToken);
+    if (count > requestsPerToken) return done(tooMany(requestsPerToken));
     // The connection may have gone away while the token was checked.
-    if (reply.raw.destroyed) return;
+    if (reply.raw.destroyed) return done();
     atWork.set(principal.id, count);
     reply.raw.once("close", () => {
       const left = (atWork.get(principal.id) ?? 1) - 1;
       if (left > 0) atWork.set(principal.id, left);
       else atWork.delete(principal.id);
     });
+    done();
   });
 }
 
