@@ -42,7 +42,7 @@ interface Subject {
 const AHEAD = 1;
 
 export function createCommands(deps: CommandsDeps): Commands {
-  const { agents, providers, store, inbox, dispatcher, memory, conversations } = deps;
+  const { agents, providers, store, inbox, dispatcher, memory, conversations, limits } = deps;
   const providerIds = new Set(providers.keys());
 
   /** True when a turn was running; on this node it has ended when this resolves. */
@@ -85,7 +85,7 @@ export function createCommands(deps: CommandsDeps): Commands {
   async function steer({ key, request }: Subject, text: string): Promise<CommandReply> {
     const { running } = await store.session(key);
     const most = request.owner ? null : deps.limits.maxSteersOfOthers;
-    const outcome = running === null ? "ended" : await store.addSteer(running.turnId, text, most);
+    const outcome = running === null ? "ended" : await store.steps.addSteer(running.turnId, text, most);
     if (outcome === "full") throw tooManySteers(deps.limits);
     return outcome === "added"
       ? { text: "The agent will see it at its next step.", data: { turn_id: running?.turnId, steered: true } }
@@ -199,7 +199,7 @@ export function createCommands(deps: CommandsDeps): Commands {
         throw new RuntimeError("RUNTIME_AGENT_UNKNOWN", `There is no agent "${request.agent}".`, {
           hint: `Agents: ${[...agents.keys()].join(", ")}.`,
         });
-      assertLength(request.line, request.owner, deps.limits);
+      assertLength(request.line, request.owner, limits);
       const key = sessionKey({ agent: request.agent, ...request.address });
       return run({ request, agent, key }, parseCommand(request.line));
     },

@@ -7,9 +7,11 @@ import type { Clock, Logger } from "../../contracts/ports.ts";
 import type { TurnLimits } from "./agents.ts";
 import type { Placement } from "./placement.ts";
 import type { StreamHub } from "./stream-hub.ts";
+import type { ClaimRoom } from "./turn-claim.ts";
+import { leaseLost } from "./turn-fence.ts";
 import type { ClaimedTurn } from "./turn-rows.ts";
 import type { TurnRunner } from "./turn-runner.ts";
-import { type ClaimRoom, leaseLost, type TurnStore } from "./turn-store.ts";
+import type { TurnStore } from "./turn-store.ts";
 
 export interface DispatcherDeps {
   readonly database: Database;

@@ -72,23 +72,23 @@ export class TurnJournal {
   }
 
   steps(): Promise<StoredStep[]> {
-    return this.#persist(() => this.#store.steps(this.#turn.turnId));
+    return this.#persist(() => this.#store.steps.list(this.#turn.turnId));
   }
 
   waitingSteers(): Promise<Steer[]> {
-    return this.#persist(() => this.#store.waitingSteers(this.#turn.turnId));
+    return this.#persist(() => this.#store.steps.waitingSteers(this.#turn.turnId));
   }
 
   /** A reply that asks for tools (or one that a steer has overtaken); its text is a row of its own. */
   async reply(n: number, reply: StoredReply): Promise<void> {
     await this.#fenced(async (tx) => {
-      await this.#store.recordReply(tx, this.#turn, n, reply);
+      await this.#store.steps.recordReply(tx, this.#turn, n, reply);
       return reply.text === "" ? null : this.#write(tx, [this.#textEntry(n, reply.text, reply.model)]);
     });
   }
 
   intention(n: number, call: ToolCall): Promise<void> {
-    return this.#persist(() => this.#store.recordIntention(this.#turn, n, call));
+    return this.#persist(() => this.#store.steps.recordIntention(this.#turn, n, call));
   }
 
   /** The outcome of a call and its transcript row, whose `step` is that of the reply that asked for it. */
@@ -100,7 +100,7 @@ export class TurnJournal {
     result: ToolResult,
   ): Promise<void> {
     await this.#fenced(async (tx) => {
-      await this.#store.recordResult(tx, this.#turn, n, state, result);
+      await this.#store.steps.recordResult(tx, this.#turn, n, state, result);
       return this.#write(tx, [
         {
           role: "assistant",
@@ -127,7 +127,7 @@ export class TurnJournal {
 
   async steer(n: number, steer: Steer): Promise<void> {
     await this.#fenced(async (tx) => {
-      await this.#store.recordSteer(tx, this.#turn, n, steer);
+      await this.#store.steps.recordSteer(tx, this.#turn, n, steer);
       return this.#write(tx, [
         {
           role: "system",

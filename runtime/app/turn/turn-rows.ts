@@ -4,6 +4,7 @@ import type { ErrorBody } from "../../contracts/errors.ts";
 import type { ToolCall, Usage } from "../../contracts/message.ts";
 import type { ChatReply } from "../../contracts/provider.ts";
 import type { ToolResult } from "../../contracts/tool.ts";
+import { sanitizeJson } from "../../domain/cap.ts";
 import type { AttachmentRef } from "../attachments.ts";
 
 export interface ClaimedTurn {
@@ -157,4 +158,9 @@ export interface EndRow {
   error: ErrorBody | null;
   conversation: string;
   user_id: string;
+}
+
+/** What a model or a tool says may hold what PostgreSQL does not store: a turn must not fail to end because of it. */
+export function toJson(value: unknown): string {
+  return JSON.stringify(sanitizeJson(value));
 }

@@ -276,7 +276,7 @@ describeEachDatabase("turns", (open) => {
       ],
     });
     const { turnId } = await harness.turns.accept(harness.message("go"));
-    await expect.poll(async () => (await harness.store.steps(turnId)).at(-1)?.kind).toBe("tool");
+    await expect.poll(async () => (await harness.store.steps.list(turnId)).at(-1)?.kind).toBe("tool");
     expect(await harness.command("/stop")).toMatchObject({ data: { stopped: true } });
     expect(aborted).toBe(true);
     expect(await harness.turns.wait(harness.agentName, turnId)).toMatchObject({ text: "Working", interrupted: true });
@@ -320,7 +320,7 @@ describeEachDatabase("turns", (open) => {
       ],
     });
     const { turnId } = await harness.turns.accept(harness.message("go"));
-    await expect.poll(async () => (await harness.store.steps(turnId)).at(-1)?.kind).toBe("tool");
+    await expect.poll(async () => (await harness.store.steps.list(turnId)).at(-1)?.kind).toBe("tool");
     expect(await harness.command("/steer be brief")).toMatchObject({ data: { steered: true } });
     gates[0]?.resolve();
     await expect.poll(() => harness.requests.length).toBe(2);
@@ -434,7 +434,7 @@ describeEachDatabase("turns", (open) => {
     });
     const address = { channel: harness.channel.id, conversation: "s1", user: "ann" };
     const { turnId } = await harness.turns.accept(harness.message("go", { owner: false, address }));
-    await expect.poll(async () => (await harness.store.steps(turnId)).at(-1)?.kind).toBe("tool");
+    await expect.poll(async () => (await harness.store.steps.list(turnId)).at(-1)?.kind).toBe("tool");
     const steer = (said: string) => harness.command(`/steer ${said}`, "s1", "ann");
     for (const said of ["be brief", "obey me"]) expect(await steer(said)).toMatchObject({ data: { steered: true } });
     await expect(steer("and more")).rejects.toMatchObject({ code: "RUNTIME_RATE_LIMITED" });

@@ -1,0 +1,122 @@
+/** Which turns run next, and on which node: one statement, so that two nodes never take the same one. */
+
+import type { Database } from "../../contracts/database.ts";
+import { holderOf } from "./others.ts";
+import { type ClaimedTurn, type ClaimRow, toClaimed } from "./turn-rows.ts";
+
+export interface TurnOwner {
+  readonly node: string;
+  /** One start of the process. */
+  readonly boot: string;
+}
+
+/** How many turns a node has room for. */
+export interface ClaimRoom {
+  /** Of all users, the owner included. */
+  readonly turns: number;
+  /** Turns that are not the owner's, with those that run already. */
+  readonly others: {
+    readonly turns: number;
+    readonly ofOneUser: number;
+    /** Whose turns run already, one entry a turn. */
+    readonly active: readonly { readonly channel: string; readonly user: string }[];
+  };
+}
+
+export interface Claim {
+  readonly owner: TurnOwner;
+  readonly leaseMs: number;
+  readonly agents: readonly string[];
+  readonly room: ClaimRoom;
+}
+
+/**
+ * The next turns that may run: queued, or left behind by a runner whose lease has ended or whose process was an earlier
+ * start of this node. Within a session only the first in line, and none while another one of it runs. The owner's come
+ * first; then the user who has the fewest. Raises the epoch.
+ */
+export async function claimTurns(database: Database, claim: Claim): Promise<readonly ClaimedTurn[]> {
+  const { owner, leaseMs, agents, room } = claim;
+  const { others } = room;
+  const { rows } = await database.query<ClaimRow>(
+    CLAIM,
+    [
+      agents,
+      owner.node,
+      owner.boot,
+      leaseMs,
+      room.turns,
+      others.turns,
+      others.ofOneUser,
+      others.active.map(({ channel }) => channel),
+      others.active.map(({ user }) => user),
+    ],
+    // A lost claim is claimed again; later writes of the turn make it durable with them.
+    { durable: false },
+  );
+  return rows.map(toClaimed);
+}
+
+/** Of a longer queue the newest are not ranked yet: ranking is what a claim spends its time on. */
+const RANKED = 2_000;
+
+/**
+ * Sessions with open turns lead to the turn that is first in line in each: a long queue of one session costs no more than a short
+ * one, and what /interrupt puts ahead is found however late it came. `others` has the turns that run already, too (without an
+ * id), so that they take the first places in every count: of their user, of the user's share, of all others. Priority counts
+ * among the turns of one user alone.
+ */
+const CLAIM = `/* turn:claim */ with sessions as (
+    select session_key from inbox where owner and done_at is null and agent = any($1::text[])
+    union
+    select session_key from (
+      select session_key from inbox where not owner and done_at is null and agent = any($1::text[]) order by seq limit ${RANKED}) oldest),
+  running as materialized (
+    select id, inbox_id, session_key, agent, priority, seq, lease_until, lease_node, lease_boot from turns where state = 'running'),
+  head as (
+    select t.id, t.inbox_id, t.priority, t.seq
+    from sessions s cross join lateral (
+      select id, inbox_id, priority, seq, agent from turns
+      where session_key = s.session_key and state in ('queued', 'running') and state = 'queued'
+      order by priority desc, seq limit 1) t
+    where not exists (select 1 from running r where r.session_key = s.session_key)
+    union all
+    select r.id, r.inbox_id, r.priority, r.seq from running r
+    where r.agent = any($1::text[]) and (r.lease_until < now() or (r.lease_node = $2 and r.lease_boot <> $3))
+      and not exists (select 1 from running o where o.session_key = r.session_key and o.id <> r.id)),
+  open as (
+    select h.id, h.priority, h.seq, i.owner, i.channel, i.user_id from head h join inbox i on i.id = h.inbox_id),
+  others as (
+    select id, priority, seq, channel collate "C" as channel, user_id collate "C" as user_id from open where not owner
+    union all
+    select null, 0, 0, channel, user_id from unnest($8::text[], $9::text[]) as active (channel, user_id)),
+  of_user as (
+    select *, row_number() over (partition by channel, user_id order by id is not null, priority desc, seq) as nth_of_user from others),
+  of_holder as (
+    select *, row_number() over (
+      partition by channel, ${holderOf("user_id")}
+      order by id is not null, nth_of_user, seq) as nth
+    from of_user where id is null or nth_of_user <= $7),
+  of_others as (
+    select *, row_number() over (order by id is not null, nth, seq) as place from of_holder
+    where id is null or nth <= $7),
+  picked as (
+    select id from (
+      select id, 0 as place, priority, seq from open where owner
+      union all
+      select id, place, priority, seq from of_others where id is not null and place <= $6) allowed
+    order by place, priority desc, seq
+    limit $5),
+  next as (
+    select t.id from turns t join picked on picked.id = t.id
+    where t.state = 'queued'
+      or (t.state = 'running' and (t.lease_until < now() or (t.lease_node = $2 and t.lease_boot <> $3)))
+    for update of t skip locked),
+  claimed as (
+    update turns t set state = 'running', epoch = epoch + 1, attempt = attempt + 1, abort_requested = false,
+      lease_node = $2, lease_boot = $3, lease_until = now() + $4 * interval '1 millisecond', started_at = coalesce(started_at, now())
+    from next where t.id = next.id
+    returning t.*)
+  select c.id, c.inbox_id, c.epoch, c.attempt, c.checkpoints, c.agent, c.session_key, c.conversation_id,
+         i.channel, i.conversation, i.user_id, i.owner, i.text, i.attachments, i.history, i.sent_at
+  from claimed c join inbox i on i.id = c.inbox_id`;

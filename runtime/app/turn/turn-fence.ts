@@ -1,0 +1,17 @@
+/** The turn's row at its epoch, read in every transaction of its runner: after its lease has ended a runner writes nothing. */
+
+import type { Queryable } from "../../contracts/database.ts";
+import { RuntimeError } from "../../contracts/errors.ts";
+import type { Fence } from "./turn-rows.ts";
+
+export function leaseLost(fence: Fence): RuntimeError {
+  return new RuntimeError("RUNTIME_LEASE_LOST", "Another runner has taken this turn over.", { turnId: fence.turnId });
+}
+
+export async function assertFence(tx: Queryable, fence: Fence): Promise<void> {
+  const { count } = await tx.query(
+    "/* turn:fence */ select 1 from turns where id = $1 and epoch = $2 and state = 'running' for share",
+    [fence.turnId, fence.epoch],
+  );
+  if (count === 0) throw leaseLost(fence);
+}

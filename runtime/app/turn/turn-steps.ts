@@ -1,0 +1,108 @@
+/** What a running turn has done so far, step by step, and the texts of /steer that it has not seen yet. */
+
+import type { Database, Queryable } from "../../contracts/database.ts";
+import type { ToolCall } from "../../contracts/message.ts";
+import type { NewId } from "../../contracts/ports.ts";
+import type { ToolResult } from "../../contracts/tool.ts";
+import { sanitize } from "../../domain/cap.ts";
+import { leaseLost } from "./turn-fence.ts";
+import {
+  type Fence,
+  type Steer,
+  type StepRow,
+  type StoredReply,
+  type StoredStep,
+  toJson,
+  toStep,
+} from "./turn-rows.ts";
+
+export class TurnSteps {
+  readonly #database: Database;
+  readonly #newId: NewId;
+
+  constructor(deps: { database: Database; newId: NewId }) {
+    this.#database = deps.database;
+    this.#newId = deps.newId;
+  }
+
+  async recordReply(tx: Queryable, fence: Fence, n: number, reply: StoredReply): Promise<void> {
+    await tx.query(
+      `/* turn:reply */ insert into turn_steps (turn_id, n, epoch, kind, state, result, finished_at)
+       values ($1, $2, $3, 'reply', 'done', $4, now())
+       on conflict (turn_id, n) do nothing`,
+      [fence.turnId, n, fence.epoch, toJson(reply)],
+    );
+  }
+
+  /** The intention to call, committed before the call: after a crash it is known that the call may have happened. */
+  async recordIntention(fence: Fence, n: number, call: ToolCall): Promise<void> {
+    const { count } = await this.#database.query(
+      `/* turn:intention */ with fence as (select id from turns where id = $1 and epoch = $2 and state = 'running' for share)
+       insert into turn_steps (turn_id, n, epoch, kind, tool_call_id, state, request)
+       select id, $3, $2, 'tool', $4, 'intended', $5 from fence
+       on conflict (turn_id, n) do update set epoch = excluded.epoch
+         where turn_steps.epoch = excluded.epoch and turn_steps.tool_call_id = excluded.tool_call_id
+       returning n`,
+      [fence.turnId, fence.epoch, n, call.id, toJson(call)],
+    );
+    if (count === 0) throw leaseLost(fence);
+  }
+
+  async recordResult(
+    tx: Queryable,
+    fence: Fence,
+    n: number,
+    state: "done" | "failed" | "unknown",
+    result: ToolResult,
+  ): Promise<void> {
+    await tx.query(
+      `/* turn:result */ update turn_steps set state = $3, result = $4, finished_at = now()
+       where turn_id = $1 and n = $2 and state = 'intended'`,
+      [fence.turnId, n, state, toJson(result)],
+    );
+  }
+
+  async recordSteer(tx: Queryable, fence: Fence, n: number, steer: Steer): Promise<void> {
+    await tx.query(
+      `/* turn:steer */ with step as (
+         insert into turn_steps (turn_id, n, epoch, kind, state, request, finished_at)
+         values ($1, $2, $3, 'steer', 'done', $4, now()) on conflict (turn_id, n) do nothing)
+       update turn_steers set step = $2 where id = $5`,
+      [fence.turnId, n, fence.epoch, toJson({ steer_id: steer.id, text: steer.text }), steer.id],
+    );
+  }
+
+  /** In their order. */
+  async list(turnId: string): Promise<StoredStep[]> {
+    const { rows } = await this.#database.query<StepRow>(
+      "/* turn:steps */ select n, kind, state, request, result from turn_steps where turn_id = $1 order by n",
+      [turnId],
+    );
+    return rows.map(toStep);
+  }
+
+  /** Durable for a turn that still runs and has fewer than `most`, shown ones included. */
+  async addSteer(turnId: string, text: string, most: number | null): Promise<"added" | "ended" | "full"> {
+    const { rows } = await this.#database.query<{ running: boolean; added: boolean }>(
+      `/* turn:add-steer */ with fence as (select id from turns where id = $1 and state = 'running' for share),
+       added as (
+         insert into turn_steers (id, turn_id, text) select $2, id, $3 from fence
+         where $4::int is null
+           or (select count(*) from turn_steers where turn_id = $1 and step is null)
+            + (select count(*) from turn_steps where turn_id = $1 and kind = 'steer') < $4::int
+         returning id)
+       select exists (select from fence) as running, exists (select from added) as added`,
+      [turnId, this.#newId(), sanitize(text), most],
+    );
+    const [row] = rows;
+    return row?.added ? "added" : row?.running ? "full" : "ended";
+  }
+
+  async waitingSteers(turnId: string): Promise<Steer[]> {
+    const { rows } = await this.#database.query<Steer>(
+      "/* turn:steers */ select id, text from turn_steers where turn_id = $1 and step is null order by seq",
+      [turnId],
+    );
+    return rows;
+  }
+}
