@@ -1,4 +1,4 @@
-/** Attachments as content-addressed files: written before the message is accepted, named by their SHA-256, never changed. */
+/** Attachments as content-addressed files: written before their message is stored, named by their SHA-256, never changed. */
 
 import { createHash } from "node:crypto";
 import { mkdir, open, readFile, rename, stat } from "node:fs/promises";
@@ -15,6 +15,8 @@ export interface AttachmentRef {
 }
 
 export interface AttachmentStore {
+  /** What `save` will answer; writes nothing. */
+  describe(attachment: Attachment): AttachmentRef;
   /** Durable when it resolves. */
   save(attachment: Attachment): Promise<AttachmentRef>;
   /** Null when the file is not on this node. */
@@ -24,9 +26,11 @@ export interface AttachmentStore {
 export function createAttachmentStore(directory: string, newId: NewId): AttachmentStore {
   const pathOf = (sha256: string) => join(directory, sha256.slice(0, 2), sha256);
   return {
+    describe: (attachment) => refOf(attachment, Buffer.from(attachment.data, "base64")),
     async save(attachment) {
       const data = Buffer.from(attachment.data, "base64");
-      const sha256 = createHash("sha256").update(data).digest("hex");
+      const ref = refOf(attachment, data);
+      const { sha256 } = ref;
       const path = pathOf(sha256);
       const folder = join(directory, sha256.slice(0, 2));
       const present = await stat(path).catch(() => null);
@@ -43,7 +47,7 @@ export function createAttachmentStore(directory: string, newId: NewId): Attachme
         await rename(temporary, path);
         await syncDirectory(folder);
       }
-      return { sha256, name: attachment.name, media_type: attachment.mediaType, size: data.length };
+      return ref;
     },
     async load(ref) {
       // The name is a hash by construction; anything else never becomes a path.
@@ -54,6 +58,11 @@ export function createAttachmentStore(directory: string, newId: NewId): Attachme
       });
     },
   };
+}
+
+function refOf({ name, mediaType }: Attachment, data: Buffer): AttachmentRef {
+  const sha256 = createHash("sha256").update(data).digest("hex");
+  return { sha256, name, media_type: mediaType, size: data.length };
 }
 
 async function syncDirectory(path: string): Promise<void> {

@@ -8,7 +8,7 @@ import type { NewId } from "../../contracts/ports.ts";
 import { sanitize } from "../../domain/cap.ts";
 import { sessionKey } from "../../domain/session-key.ts";
 import type { AttachmentRef, AttachmentStore } from "../attachments.ts";
-import { assertSize, holderOf, type QueueLimits, tooManyWait } from "./others.ts";
+import { assertSize, holderOf, type QueueLimits, type Refused, tooManyWait } from "./others.ts";
 
 export interface Inbox {
   /**
@@ -30,41 +30,41 @@ export function createInbox(deps: {
       const message = storable(inbound);
       assertNames(message);
       assertSize(message, limits);
-      const refs = await Promise.all((message.attachments ?? []).map((attachment) => attachments.save(attachment)));
+      const files = message.attachments ?? [];
+      const refs = files.map((file) => attachments.describe(file));
       const bodyHash = hashBody(message, refs);
-      const values = [
-        newId(),
-        newId(),
+      const asked = [
         message.address.channel,
         message.agent,
         message.address.conversation,
-        message.address.user,
         message.externalId,
+        message.address.user,
+        message.owner,
+        limits.maxOpenOfOthers,
+        limits.maxOpenOfOneUser,
+      ];
+      const stored = [
+        newId(),
+        newId(),
         bodyHash,
         sessionKey({ agent: message.agent, ...message.address }),
         message.text,
         JSON.stringify(refs),
         JSON.stringify(message.history ?? []),
-        message.owner,
         message.sentAt ?? null,
         priority,
-        limits.maxOpenOfOthers,
-        limits.maxOpenOfOneUser,
       ];
+      if (files.length > 0) {
+        // Before they are written: nothing would ever refer to the files of a message that is refused.
+        const { rows } = await database.query<AcceptRow>(FORESEE, asked);
+        acceptedOf(rows, bodyHash, limits);
+        await Promise.all(files.map((file) => attachments.save(file)));
+      }
       // Twice: a key that another transaction has just taken is not yet visible to the statement that met it.
       for (let attempt = 0; attempt < 2; attempt++) {
-        const { rows } = await database.query<AcceptRow>(ACCEPT, values);
-        // A message that was accepted before has its answer, however many wait.
-        const row = rows.find((candidate) => candidate.turn_id !== null) ?? rows[0];
-        if (!row) continue;
-        if (row.turn_id === null) throw tooManyWait(row.refused, limits);
-        if (row.body_hash !== bodyHash) {
-          throw new RuntimeError("RUNTIME_CONFLICT", "Another message was accepted under this idempotency key.", {
-            turnId: row.turn_id,
-            hint: "Use a new key for a new message.",
-          });
-        }
-        return { turnId: row.turn_id, fresh: row.fresh };
+        const { rows } = await database.query<AcceptRow>(ACCEPT, [...asked, ...stored]);
+        const accepted = acceptedOf(rows, bodyHash, limits);
+        if (accepted) return accepted;
       }
       throw new RuntimeError("RUNTIME_NOT_READY", "The message could not be accepted; send it again.");
     },
@@ -73,31 +73,53 @@ export function createInbox(deps: {
 
 type AcceptRow =
   | { readonly turn_id: string; readonly body_hash: string; readonly fresh: boolean }
-  | { readonly turn_id: null; readonly refused: "holder" | "all" };
+  | { readonly turn_id: null; readonly refused: Refused };
+
+/** Null where the database says neither that the message is accepted nor that it is refused. */
+function acceptedOf(rows: readonly AcceptRow[], bodyHash: string, limits: QueueLimits): AcceptedMessage | null {
+  // A message that was accepted before has its answer, however many wait.
+  const row = rows.find((candidate) => candidate.turn_id !== null) ?? rows[0];
+  if (!row) return null;
+  if (row.turn_id === null) throw tooManyWait(row.refused, limits);
+  if (row.body_hash !== bodyHash) {
+    throw new RuntimeError("RUNTIME_CONFLICT", "Another message was accepted under this idempotency key.", {
+      turnId: row.turn_id,
+      hint: "Use a new key for a new message.",
+    });
+  }
+  return { turnId: row.turn_id, fresh: row.fresh };
+}
 
 /**
  * At most so many rows are counted as may wait in all, and for the owner none. Messages that arrive in the same moment do not
  * see each other, so that a limit can be passed by as many as the database takes at once.
  */
-const ACCEPT = `/* inbox:accept */ with waiting as (
-    select case when count(*) filter (where channel = $3 and ${holderOf("user_id")} = ${holderOf("$6::text")}) >= $17 then 'holder'
-                when count(*) >= $16 then 'all' end as refused
-    from (select channel, user_id from inbox where not owner and done_at is null and not $13::boolean order by seq limit $16) open),
+const WAITING = `waiting as (
+    select case when count(*) filter (where channel = $1 and ${holderOf("user_id")} = ${holderOf("$5::text")}) >= $8 then 'holder'
+                when count(*) >= $7 then 'all' end as refused
+    from (select channel, user_id from inbox where not owner and done_at is null and not $6::boolean order by seq limit $7) open)`;
+
+const ANSWERED = `select t.id as turn_id, i.body_hash, false as fresh, null as refused from inbox i join turns t on t.inbox_id = i.id
+  where i.channel = $1 and i.agent = $2 and i.conversation = $3 and i.external_id = $4
+  union all
+  select null, null, false, refused from waiting where refused is not null`;
+
+/** What ACCEPT would say, without accepting. */
+const FORESEE = `/* inbox:foresee */ with ${WAITING} ${ANSWERED}`;
+
+const ACCEPT = `/* inbox:accept */ with ${WAITING},
   fresh as (
     insert into inbox (id, channel, agent, conversation, user_id, external_id, body_hash, session_key, text, attachments, history, owner, sent_at)
-    select $1, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14 from waiting where refused is null
+    select $9, $1, $2, $3, $5, $4, $11, $12, $13, $14, $15, $6, $16 from waiting where refused is null
     on conflict (channel, agent, conversation, external_id) do nothing
     returning id, seq, session_key, agent, body_hash),
   queued as (
     insert into turns (id, inbox_id, seq, priority, session_key, agent)
-    select $2, id, seq, $15, session_key, agent from fresh
+    select $10, id, seq, $17, session_key, agent from fresh
     returning id)
   select queued.id as turn_id, fresh.body_hash, true as fresh, null as refused from queued, fresh
   union all
-  select t.id, i.body_hash, false, null from inbox i join turns t on t.inbox_id = i.id
-  where i.channel = $3 and i.agent = $4 and i.conversation = $5 and i.external_id = $7
-  union all
-  select null, null, false, refused from waiting where refused is not null`;
+  ${ANSWERED}`;
 
 /** The names of a message stand in index entries, which hold 2,700 bytes; percent-encoding makes them longer. */
 const LONGEST_KEY = 2_000;

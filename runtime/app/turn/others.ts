@@ -47,7 +47,10 @@ function sumOf<Item>(items: readonly Item[], size: (item: Item) => number): numb
   return items.reduce((sum, item) => sum + size(item), 0);
 }
 
-export function tooManyWait(whose: "holder" | "all", { maxOpenOfOthers, maxOpenOfOneUser }: QueueLimits): RuntimeError {
+/** Whose limit is reached: that of the user, or of the token that names users, or that of all users together. */
+export type Refused = "holder" | "all";
+
+export function tooManyWait(whose: Refused, { maxOpenOfOthers, maxOpenOfOneUser }: QueueLimits): RuntimeError {
   const [message, hint] =
     whose === "holder"
       ? [`${maxOpenOfOneUser} of your messages wait for their answers already.`, "Wait for some of their turns to end"]

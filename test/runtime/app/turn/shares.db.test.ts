@@ -1,13 +1,15 @@
 /** Whose turns a node runs next: the owner's first, then those of the user who has the fewest, within each one's share. */
 
 import { randomUUID } from "node:crypto";
+import { readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createAttachmentStore } from "../../../../runtime/app/attachments.ts";
 import { createInbox } from "../../../../runtime/app/turn/inbox.ts";
-import { type ClaimRoom, TurnStore } from "../../../../runtime/app/turn/turn-store.ts";
+import type { ClaimRoom } from "../../../../runtime/app/turn/turn-claim.ts";
+import { TurnStore } from "../../../../runtime/app/turn/turn-store.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 import { temporaryDirectory } from "../../../support/deployment.ts";
 
@@ -30,6 +32,9 @@ function countBy<T>(items: readonly T[], key: (item: T) => string): Map<string, 
   for (const item of items) counts.set(key(item), (counts.get(key(item)) ?? 0) + 1);
   return counts;
 }
+
+/** Of an attachment: it is named by its SHA-256. */
+const isFile = (path: string) => /[0-9a-f]{64}$/.test(path);
 
 describeEachDatabase("shares of turns", (open) => {
   /** A queue of its own in the suite's store: one turn for each user that is named, each in a session of its own. */
@@ -154,7 +159,8 @@ describeEachDatabase("shares of turns", (open) => {
   describe("are asked for by messages, of which", () => {
     async function inboxOf(maxOpenOfOneUser: number, maxOpenOfOthers: number) {
       const database = await open({ fresh: true });
-      const attachments = createAttachmentStore(await temporaryDirectory(), randomUUID);
+      const directory = join(await temporaryDirectory(), "attachments");
+      const attachments = createAttachmentStore(directory, randomUUID);
       const limits = {
         maxOpenOfOneUser,
         maxOpenOfOthers,
@@ -174,7 +180,8 @@ describeEachDatabase("shares of turns", (open) => {
           text,
           owner: user === OWNER,
         });
-      return { database, send };
+      const files = async () => (await readdir(directory, { recursive: true }).catch(() => [])).filter(isFile);
+      return { database, send, files };
     }
     const refused = (message: string) => ({
       code: "RUNTIME_RATE_LIMITED",
@@ -197,6 +204,23 @@ describeEachDatabase("shares of turns", (open) => {
       // A message that was taken has its answer still, and one with another body its conflict.
       expect(await send("token:1/a", "of token:1/a")).toMatchObject({ fresh: false });
       await expect(send("token:1/a", "of token:1/a", "other")).rejects.toMatchObject({ code: "RUNTIME_CONFLICT" });
+    });
+
+    it("the attachments are written only when the message is accepted", async () => {
+      const { send, files } = await inboxOf(1, 1_000);
+      const attach = (user: string, id: string, content: string) =>
+        send(user, id, "hi", "agent", {
+          attachments: [{ name: "a", mediaType: "text/plain", data: Buffer.from(content).toString("base64") }],
+        });
+      await attach("ann", "1", "first");
+      expect(await files()).toHaveLength(1);
+      await expect(attach("ann", "2", "second")).rejects.toMatchObject({ code: "RUNTIME_RATE_LIMITED" });
+      await expect(attach("ann", "1", "third")).rejects.toMatchObject({ code: "RUNTIME_CONFLICT" });
+      expect(await files()).toHaveLength(1);
+      // The same message again, and the owner's, are not held up by it.
+      expect(await attach("ann", "1", "first")).toMatchObject({ fresh: false });
+      expect(await attach(OWNER, "3", "fourth")).toMatchObject({ fresh: true });
+      expect(await files()).toHaveLength(2);
     });
 
     it("there is room again when a turn has ended", async () => {
