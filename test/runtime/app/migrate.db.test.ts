@@ -1,4 +1,4 @@
-import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -76,6 +76,44 @@ describeEachDatabase("migrations", (open) => {
     expect(await tables()).not.toContain("later");
     expect(await migrate(database, { directory, mode: "apply" })).toEqual({ version: version + 1, applied: [next] });
     expect((await database.query("select n from later")).rows).toEqual([{ n: 1 }]);
+  });
+
+  it("says of older conversations how they began: turns, whose they are, and what programs stored", async () => {
+    await empty();
+    const before = await files();
+    for (const name of await readdir(before)) if (name >= "013") await rm(join(before, name));
+    await migrate(database, { directory: before, mode: "apply" });
+    /** One conversation; with a key it has one message. */
+    const conversation = async (name: string, channelId: string | null, user: string, messageKey?: string) => {
+      await database.query(
+        `with c as (insert into conversations (id, session_key, agent, channel, channel_id, user_id)
+           values (gen_random_uuid(), $1, 'main', 'agent', $2, $3) returning id),
+         m as (insert into messages (id, conversation_id, agent, channel, role, content)
+           select gen_random_uuid(), id, 'main', 'agent', 'user', 'hi' from c where $4::text is not null
+           returning id, conversation_id)
+         insert into message_keys (conversation_id, key, message_id) select conversation_id, $4::text, id from m`,
+        [name, channelId, user, messageKey ?? null],
+      );
+    };
+    await conversation("turns of the owner", "room", "", "turn:1:0");
+    await conversation("turns of ann", "room", "ann", "turn:2:0");
+    await conversation("a command of ann", "room", "ann");
+    await conversation("captured", null, "", "claude:1");
+    await conversation("captured under a key of turns", null, "", "turn:3:0");
+    await conversation("imported", "room", "", "import:1");
+    await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+    const { rows } = await database.query("select session_key, opened_by, by_owner from conversations");
+    const found = rows.map((row) => Object.values(row).join(", ")).sort();
+    expect(found).toEqual(
+      [
+        "turns of the owner, turn, true",
+        "turns of ann, turn, false",
+        "a command of ann, turn, false",
+        "captured, capture, false",
+        "captured under a key of turns, capture, false",
+        "imported, capture, false",
+      ].sort(),
+    );
   });
 
   it("refuses a database that is newer than it knows, unless that says that it is compatible", async () => {
