@@ -106,7 +106,10 @@ export function installAuth(server: Server, { tokens, security, clock, limits }:
 }
 
 function tooManyWrong(waitMs: number): RuntimeError {
-  const details = { retryAfterS: waitMs / 1000, hint: "Tokens that a node has made, and those that this address has used before, are still accepted." };
+  const details = {
+    retryAfterS: waitMs / 1000,
+    hint: "Tokens that a node has made, and those that this address has used before, are still accepted.",
+  };
   return new RuntimeError("RUNTIME_RATE_LIMITED", "Too many wrong tokens from this address.", details);
 }
 
