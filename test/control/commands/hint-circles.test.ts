@@ -1,5 +1,5 @@
 /**
- * Where hints lead: an error of one command that names another, whose error names the first, leads nobody anywhere. Read from the
+ * Where hints lead: an error of one command that names another, whose error names the first, leads in a circle. Read from the
  * source, so that a hint counts whether or not a test provokes it.
  */
 

@@ -20,7 +20,7 @@ async function nodeWith(fake: FakeEncoder, env = "") {
   return { call, tool };
 }
 
-it("embeds what it is told, and finds it by other words", async () => {
+it("embeds a message, and finds it by other words", async () => {
   const { call, tool } = await nodeWith(await fakeEncoder());
   await call("/api/agents/main/messages", { session: "s", text: "My physician purchased an automobile." });
   await expect.poll(async () => (await tool("memory_stats", {})).messages.total).toBeGreaterThan(0);
