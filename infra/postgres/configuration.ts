@@ -103,7 +103,10 @@ export function databaseAccess(host: string, port: number, { password, tls }: Po
   };
 }
 
-/** What nodes pin, of PostgresSecrets.tls: the authority's certificate, the last one. Stacks of before the authority have one certificate, which is the server's own. */
+/**
+ * What nodes pin, of PostgresSecrets.tls: the authority's certificate, the last one. Stacks from before the authority have one
+ * certificate, which is the server's own.
+ */
 export function pinnedCertificate(pem: string): string {
   const found = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)?.at(-1);
   if (found !== undefined) return `${found}\n`;

@@ -18,7 +18,7 @@ interface Expectation {
   readonly path: string;
   /** What the service's user must be allowed. */
   readonly needs: number;
-  /** What nobody else may have: then the mode becomes what is needed, and nothing more. */
+  /** What other users must not have: where they have it, the mode becomes `needs` and nothing more. */
   readonly forbids?: number;
 }
 

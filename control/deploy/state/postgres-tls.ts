@@ -22,7 +22,7 @@ import { InfraError } from "../../../runtime/contracts/errors.ts";
 
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 const DAY_MS = 86_400_000;
-/** A stack that nobody changes for years still has a certificate: it is renewed by the first `up` of its second half. */
+/** Renewed by the first `up` in the second half of its life, so that a stack that is seldom changed keeps a valid one. */
 const LIFETIME_DAYS = 3_650;
 const RENEWED_AFTER_DAYS = 1_825;
 /** Clocks of hosts differ. */

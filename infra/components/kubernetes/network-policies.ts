@@ -19,11 +19,11 @@ const DNS = {
 const NEVER = [
   "169.254.0.0/16",
   "fe80::/10",
-  // Outside of it: Alibaba, Azure's host, Oracle.
+  // Metadata services outside the link-local range: Alibaba, Azure's host, Oracle.
   "100.100.100.200/32",
   "168.63.129.16/32",
   "192.0.0.192/32",
-  // Over IPv6: AWS (metadata, credentials for pods), Google, Oracle, Scaleway, Akamai, Alibaba.
+  // Metadata services over IPv6: AWS (and its credentials for pods), Google, Oracle, Scaleway, Akamai, Alibaba.
   "fd00:ec2::/32",
   "fd20:ce::254/128",
   "fd00:c1::a9fe:a9fe/128",

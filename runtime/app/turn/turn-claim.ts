@@ -64,7 +64,8 @@ const RANKED = 2_000;
  * Sessions with open turns lead to the turn that is first in line in each: a long queue of one session costs no more than a short
  * one, and what /interrupt puts ahead is found however late it came. `others` has the turns that run already, too (without an
  * id), so that they take the first places in every count: of their user, of the user's share, of all others. Priority counts
- * among the turns of one user alone.
+ * among the turns of one user alone. The condition on both states is that of the index turns_open, which PostgreSQL uses only for
+ * queries that repeat it.
  */
 const CLAIM = `/* turn:claim */ with sessions as (
     select session_key from inbox where owner and done_at is null and agent = any($1::text[])

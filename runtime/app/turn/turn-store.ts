@@ -1,7 +1,7 @@
 /**
- * The rows of turns: claim, lease, end, and what others see of them. Every write of a running turn reads the turn's row at its epoch under a
- * share lock in its own transaction, so that a runner that was paused past its lease writes nothing. Every write may be
- * repeated after a lost connection: the second time it changes nothing.
+ * The rows of turns: claim, lease, end, and what others see of them. Every write of a running turn reads the turn's row at its
+ * epoch under a share lock in its own transaction, so that a runner that was paused past its lease writes nothing. Every write
+ * may be repeated after a lost connection: the second time it changes nothing.
  */
 
 import type { Database, Queryable, Transaction } from "../../contracts/database.ts";
