@@ -68,7 +68,7 @@ export interface TargetDriver {
    * After the graph was applied, where the target's resources do not wait for themselves: brings what runs to what was
    * applied, one node after the other, and returns when all of it is ready; INFRA_FAILED names what is not, and why.
    */
-  settle?(report: Report, signal: AbortSignal): Promise<void>;
+  reconcile?(report: Report, signal: AbortSignal): Promise<void>;
   /** Data under the plan's names, whoever made it. */
   existingData(signal: AbortSignal): Promise<readonly ExistingData[]>;
   observe(signal: AbortSignal): Promise<readonly ObservedNode[]>;

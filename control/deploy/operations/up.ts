@@ -67,7 +67,7 @@ export async function up(run: Run, options: UpOptions): Promise<UpResult | null>
     const applied =
       standing === null ? await engine.up({ ...session.engineRun(), program, targets }) : { diff, outputs: standing };
     session.phase("settle", "Waiting for the nodes");
-    await session.driver.settle?.(session.report, run.signal);
+    await session.driver.reconcile?.(session.report, run.signal);
     return finish(session, project, { nodes, warnings, adopted: [...adopt].sort(), applied });
   });
 }

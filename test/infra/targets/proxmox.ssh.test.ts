@@ -92,7 +92,7 @@ describe.skipIf(missing !== undefined)(`a stack on Proxmox${missing === undefine
   it("changes one setting of the CT and nothing else, without a restart", async () => {
     plan = { ...plan, nameserver: "10.0.0.53" };
     expect(await driver().drift(signal)).toEqual([]);
-    await driver().settle?.(() => {}, signal);
+    await driver().reconcile?.(() => {}, signal);
     expect(host.pct("config", "700")).not.toContain("nameserver");
     expect(changes(await (await openStack(folder, plan)).up())).toEqual({ update: 1 });
     expect(host.pct("config", "700")).toContain("nameserver: 10.0.0.53");
@@ -105,7 +105,7 @@ describe.skipIf(missing !== undefined)(`a stack on Proxmox${missing === undefine
       { resource: "fleet-one-ct", setting: "memory", expected: "512", observed: "4096" },
       { resource: "fleet-one-ct", setting: "cores", expected: "(unset)", observed: "7" },
     ]);
-    await driver().settle?.(() => {}, signal);
+    await driver().reconcile?.(() => {}, signal);
     expect(await driver().drift(signal)).toEqual([]);
   });
 

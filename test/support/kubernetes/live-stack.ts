@@ -10,7 +10,7 @@ import { LocalWorkspace, type OpMap, type Stack } from "@pulumi/pulumi/automatio
 import { execa } from "execa";
 import type { TargetDriver } from "../../../control/deploy/driver.ts";
 import { createKubernetesDriver } from "../../../control/deploy/drivers/kubernetes/driver.ts";
-import { PACE, type Pace } from "../../../control/deploy/drivers/kubernetes/settle.ts";
+import { PACE, type Pace } from "../../../control/deploy/drivers/kubernetes/reconcile.ts";
 import type { KubernetesPlan } from "../../../infra/plan/types.ts";
 import { target } from "../../../infra/targets/kubernetes.ts";
 import { realTls } from "../postgres-server-tls.ts";
@@ -32,7 +32,7 @@ export interface LiveStack {
   /** A plan of one node with this cairn.yaml, and PostgreSQL. */
   configured(configuration: string): KubernetesPlan;
   driver(pace?: Pace): TargetDriver;
-  /** Applies and settles; tells what changed. */
+  /** Applies and reconciles; tells what changed. */
   up(pace?: Pace): Promise<OpMap>;
   destroy(): Promise<void>;
   /** What the node sees: see stand-in-node.cjs. */
@@ -92,7 +92,7 @@ export async function makeLiveStack(cluster: LiveCluster, program: string, signa
     driver: (pace = PACE) => createKubernetesDriver(live.plan, secretValues(), { program, pace }),
     async up(pace) {
       const { summary } = await stack.up({ color: "never" });
-      await live.driver(pace).settle?.(() => {}, signal);
+      await live.driver(pace).reconcile?.(() => {}, signal);
       return summary.resourceChanges ?? {};
     },
     async destroy() {

@@ -17,9 +17,9 @@ import {
   findContainers,
   findNetworks,
   publishingContainers,
-} from "./inventory.ts";
-import { atPlace, containerNames, hostsOf, type PublishedPort, publishedPorts } from "./names.ts";
-import { runRemote } from "./ssh.ts";
+} from "./host/inventory.ts";
+import { atPlace, containerNames, hostsOf, type PublishedPort, publishedPorts } from "./host/names.ts";
+import { runRemote } from "./host/ssh.ts";
 
 /** Of Docker 25: health checks with an interval of their own for the start. */
 const LEAST_API = [1, 44] as const;

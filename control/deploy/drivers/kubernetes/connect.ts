@@ -1,15 +1,40 @@
 /** A way to a pod's port over `kubectl port-forward`, which listens on a free port of loopback. */
 
 import { createInterface } from "node:readline";
+import { INSTANCE_LABEL, NODE_LABEL } from "../../../../infra/components/kubernetes/names.ts";
+import { CONTAINER, type KubernetesPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import type { NodeConnection } from "../../driver.ts";
-import { failureOf, type Kubectl } from "./kubectl.ts";
+import { failureOf, type Kubectl } from "./cluster/kubectl.ts";
+import { listObjects, podSchema } from "./cluster/objects.ts";
+import { podHealth } from "./cluster/pod-health.ts";
 
 const READY_MS = 30_000;
 const FORWARDING = /^Forwarding from 127\.0\.0\.1:(\d{1,5}) -> \d+/;
 
+/** To a pod that is ready, else to one that runs. `node` is a group. */
+export async function connect(
+  kubectl: Kubectl,
+  plan: KubernetesPlan,
+  node: string,
+  signal: AbortSignal,
+): Promise<NodeConnection> {
+  const planned = plan.nodes.find(({ name }) => name === node);
+  if (planned === undefined) throw new InfraError("INFRA_PLAN_INVALID", `There is no node ${node} in the stack.`);
+  const selector = `--selector=${INSTANCE_LABEL}=${plan.stack},${NODE_LABEL}=${node}`;
+  const pods = await listObjects(kubectl, ["pods", selector], podSchema, { signal });
+  const health = pods.map((pod) => ({ name: pod.metadata.name, ...podHealth(pod) }));
+  const best = health.find(({ ready }) => ready) ?? health.find(({ running }) => running);
+  if (best === undefined) {
+    throw new InfraError("INFRA_HOST_UNREACHABLE", `No pod of the node ${node} is running.`, {
+      hint: "See `cairn infra status`.",
+    });
+  }
+  return forwardPort(kubectl, best.name, CONTAINER.port, planned.tls, plan.context, signal);
+}
+
 /** `context` is for the error alone. INFRA_HOST_UNREACHABLE when there is no way in time. */
-export async function forwardPort(
+async function forwardPort(
   kubectl: Kubectl,
   pod: string,
   port: number,

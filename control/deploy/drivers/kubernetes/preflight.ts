@@ -11,8 +11,8 @@ import { quantityBytes } from "../../../../infra/components/kubernetes/quantity.
 import type { KubernetesPlan, SecretValues } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import type { Finding } from "../../driver.ts";
-import { checkDeniedNetworks, checkUserNamespaces } from "./cluster-checks.ts";
-import { type CallOptions, type Kubectl, unknownIfForbidden } from "./kubectl.ts";
+import { checkDeniedNetworks, checkUserNamespaces } from "./cluster/cluster-checks.ts";
+import { type CallOptions, type Kubectl, unknownIfForbidden } from "./cluster/kubectl.ts";
 import {
   checked,
   claimSchema,
@@ -22,8 +22,8 @@ import {
   namespaceSchema,
   parse,
   storageClassSchema,
-} from "./objects.ts";
-import { missingRights, type Right } from "./rights.ts";
+} from "./cluster/objects.ts";
+import { missingRights, type Right } from "./cluster/rights.ts";
 
 const DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
 /** Kinds that `up` writes; listed one by one, because some clusters forbid `list` of the others. */

@@ -12,7 +12,7 @@ import { CONTAINER, type ProxmoxPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import type { NodeConnection } from "../../driver.ts";
 import { openSsh, type SshChild } from "../../ssh/ssh.ts";
-import { hostOver } from "./host.ts";
+import { hostOver } from "./host/host.ts";
 
 const CHECK_TIMEOUT_MS = 30_000;
 

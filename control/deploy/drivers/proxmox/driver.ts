@@ -3,11 +3,11 @@
 import type { ProxmoxPlan } from "../../../../infra/plan/types.ts";
 import type { TargetDriver } from "../../driver.ts";
 import { connect } from "./connect.ts";
-import { deleteData, existingData } from "./data.ts";
+import { deleteData, existingData } from "./host/data.ts";
 import { deliverImage, hasImage, imagePlaces } from "./images.ts";
 import { drift, observe } from "./observe.ts";
 import { preflight } from "./preflight.ts";
-import { settle } from "./settle.ts";
+import { findInterrupted, reconcile } from "./reconcile.ts";
 
 export function createProxmoxDriver(plan: ProxmoxPlan): TargetDriver {
   return {
@@ -15,12 +15,11 @@ export function createProxmoxDriver(plan: ProxmoxPlan): TargetDriver {
     imagePlaces: () => imagePlaces(plan),
     hasImage: (image, place, signal) => hasImage(plan, image, place, signal),
     deliverImage: (image, place, report, signal) => deliverImage(plan, image, place, report, signal),
-    settle: (report, signal) => settle(plan, report, signal),
+    reconcile: (report, signal) => reconcile(plan, report, signal),
     existingData: (signal) => existingData(plan, signal),
     observe: (signal) => observe(plan, signal),
     drift: (signal) => drift(plan, signal),
-    // A command has no id on the host, and each can be repeated: what was interrupted is simply done again.
-    findInterrupted: async () => null,
+    findInterrupted,
     deleteData: (names, signal) => deleteData(plan, names, signal),
     connect: (node, signal) => connect(plan, node, signal),
   };

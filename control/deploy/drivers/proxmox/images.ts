@@ -8,7 +8,7 @@ import { locked, PRELUDE, script } from "../../../../infra/components/proxmox/sh
 import type { ImageIdentity, ProxmoxPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import type { Report } from "../../driver.ts";
-import { ctsByMember, type ProxmoxHost, placeOf, withHost } from "./host.ts";
+import { ctsByMember, type ProxmoxHost, placeOf, withHost } from "./host/host.ts";
 
 /** Of one image: a slow line and some hundred MiB. */
 const SEND_TIMEOUT_MS = 3_600_000;

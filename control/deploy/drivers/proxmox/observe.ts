@@ -7,7 +7,7 @@ import { stackNames } from "../../../../infra/plan/names.ts";
 import type { ProxmoxPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import type { Drift, ObservedNode } from "../../driver.ts";
-import { placeOf, withHost } from "./host.ts";
+import { placeOf, withHost } from "./host/host.ts";
 
 /** One CT as it was found. */
 interface FoundCt {

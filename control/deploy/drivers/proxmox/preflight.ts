@@ -7,7 +7,7 @@ import { PRELUDE, script } from "../../../../infra/components/proxmox/shell.ts";
 import type { ProxmoxPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import type { Finding } from "../../driver.ts";
-import { ctsByMember, placeOf, withHost } from "./host.ts";
+import { ctsByMember, placeOf, withHost } from "./host/host.ts";
 
 /** Room for an image on its way and for what the nodes write at first, in KiB. */
 const DATA_ROOM_KIB = 2 * 1024 ** 2;

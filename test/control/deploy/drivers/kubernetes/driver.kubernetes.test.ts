@@ -37,7 +37,7 @@ beforeEach(async () => {
 
 const driverOf = (of: KubernetesPlan) =>
   createKubernetesDriver(of, secretValues(), { program: cluster.kubectlPath, pace: PACE });
-const settle = (of: KubernetesPlan) => driverOf(of).settle?.((text) => told.push(text), signal);
+const reconcile = (of: KubernetesPlan) => driverOf(of).reconcile?.((text) => told.push(text), signal);
 const errors = (findings: readonly Finding[]) => findings.filter(({ severity }) => severity === "error");
 
 /** What the provider does with the graph: server-side apply, forced, under one manager. */
@@ -163,15 +163,15 @@ describe("prepare", () => {
   });
 });
 
-describe("settle", () => {
+describe("reconcile", () => {
   it("waits until every pod is ready, and changes nothing then", async () => {
     const fleet = withNodes({ replicas: 2 });
     await apply(fleet);
-    await settle(fleet);
+    await reconcile(fleet);
     const before = await pods();
     expect(before.map(({ name }) => name)).toEqual(["cairn-main-0", "cairn-main-1"]);
     await apply(fleet);
-    await settle(fleet);
+    await reconcile(fleet);
     expect(await pods()).toEqual(before);
     expect(await partition()).toBe(2);
   });
@@ -179,12 +179,12 @@ describe("settle", () => {
   it("brings a changed configuration to every pod and keeps the image", async () => {
     const before = withNodes({ replicas: 2, files: configured("version: 1\n") });
     await apply(before);
-    await settle(before);
+    await reconcile(before);
     const old = await pods();
     const after = withNodes({ replicas: 2, files: configured("version: 1\nagents: {}\n") });
     await apply(after);
     expect((await pods()).map(({ uid }) => uid)).toEqual(old.map(({ uid }) => uid));
-    await settle(after);
+    await reconcile(after);
     const now = await pods();
     expect(new Set(now.map(({ configuration }) => configuration)).size).toBe(1);
     expect(now[0]?.configuration).not.toBe(old[0]?.configuration);
@@ -195,11 +195,11 @@ describe("settle", () => {
   it("leaves a new image to the update while the old one works", async () => {
     const before = withNodes({ image: image("cairn:1") });
     await apply(before);
-    await settle(before);
+    await reconcile(before);
     const old = await pods();
     const after = withNodes({ image: image("cairn:2") });
     await apply(after);
-    await settle(after);
+    await reconcile(after);
     expect(await pods()).toEqual(old);
     expect(told.join("\n")).toMatch(/cairn-main-0 keeps its image/);
   });
@@ -207,16 +207,16 @@ describe("settle", () => {
   it("names the commands that bring a held image to the pods, and holds the next one again", async () => {
     const before = withNodes({ replicas: 2, image: image("cairn:1") });
     await apply(before);
-    await settle(before);
+    await reconcile(before);
     const after = withNodes({ replicas: 2, image: image("cairn:2") });
     await apply(after);
-    await settle(after);
+    await reconcile(after);
     const line = /`(kubectl [^`]+)`/.exec(told.join("\n"))?.[1] ?? "";
     // The very words, with the test's own kubectl under that name.
     await execa("/bin/sh", ["-ec", `kubectl() { '${cluster.kubectlPath}' "$@"; }\n${line}`], { timeout: 60_000 });
     expect((await pods()).map(({ image: of }) => of)).toEqual(["cairn:2", "cairn:2"]);
     told = [];
-    await settle(after);
+    await reconcile(after);
     expect(told.join("\n")).not.toContain("keeps its image");
     expect(await partition()).toBe(2);
   });
@@ -225,13 +225,13 @@ describe("settle", () => {
     kubelet.decide(({ image: of }) => (of === "cairn:broken" ? "ImagePullBackOff" : "ready"));
     const bad = withNodes({ replicas: 2, image: image("cairn:broken") });
     await apply(bad);
-    await expect(settle(bad)).rejects.toMatchObject({
+    await expect(reconcile(bad)).rejects.toMatchObject({
       code: "INFRA_FAILED",
       message: expect.stringMatching(/cairn-main-\d does not become ready: its image cannot be pulled/),
     });
     const good = withNodes({ replicas: 2, image: image("cairn:good") });
     await apply(good);
-    await settle(good);
+    await reconcile(good);
     expect((await pods()).map(({ image: of }) => of)).toEqual(["cairn:good", "cairn:good"]);
     expect(await partition()).toBe(2);
   });
@@ -240,20 +240,20 @@ describe("settle", () => {
     const files = configured("version: 1\n");
     const first = withNodes({ replicas: 2, files });
     await apply(first);
-    await settle(first);
+    await reconcile(first);
     const old = await pods();
     kubelet.decide(({ annotations }) =>
       annotations["cairn.dev/configuration"] === old[0]?.configuration ? "ready" : "CrashLoopBackOff",
     );
     const bad = withNodes({ replicas: 2, files: configured("version: 1\nagents: {}\n") });
     await apply(bad);
-    await expect(settle(bad)).rejects.toMatchObject({ message: expect.stringContaining("exit code 3") });
+    await expect(reconcile(bad)).rejects.toMatchObject({ message: expect.stringContaining("exit code 3") });
     const during = await pods();
     expect(during.find(({ name }) => name === "cairn-main-0")).toEqual(old.find(({ name }) => name === "cairn-main-0"));
     expect(await partition()).toBe(2);
 
     await apply(first);
-    await settle(first);
+    await reconcile(first);
     expect((await pods()).map(({ configuration }) => configuration)).toEqual(
       old.map(({ configuration }) => configuration),
     );
@@ -264,18 +264,18 @@ describe("settle", () => {
     const quota = { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "none", namespace: plan.namespace } };
     await cluster.kubectl(["apply", "-f", "-"], JSON.stringify({ ...quota, spec: { hard: { pods: "0" } } }));
     await apply(plan);
-    await expect(settle(plan)).rejects.toMatchObject({ message: expect.stringContaining("exceeded quota") });
+    await expect(reconcile(plan)).rejects.toMatchObject({ message: expect.stringContaining("exceeded quota") });
   });
 
   it("sets the partition back when it is told to stop", async () => {
     const before = withNodes({ replicas: 2, files: configured("version: 1\n") });
     await apply(before);
-    await settle(before);
+    await reconcile(before);
     kubelet.decide(({ annotations: _ }) => "ready");
     const after = withNodes({ replicas: 2, files: configured("version: 1\nagents: {}\n") });
     await apply(after);
     const stop = new AbortController();
-    const running = driverOf(after).settle?.(
+    const running = driverOf(after).reconcile?.(
       (text) => text.includes("taking") && stop.abort(new Error("stop")),
       stop.signal,
     );
@@ -291,7 +291,7 @@ describe("what stands there", () => {
     expect((await driverOf(fleet).observe(signal)).map(({ state }) => state)).toEqual(["missing", "missing"]);
 
     await apply(plan);
-    await settle(plan);
+    await reconcile(plan);
     expect(await driverOf(fleet).observe(signal)).toEqual([
       expect.objectContaining({ name: "main", state: "running", health: "healthy", image: nodePlan().image?.digest }),
       expect.objectContaining({ name: "gone", state: "missing", health: "unknown", image: null }),

@@ -288,7 +288,7 @@ describe("before and after the graph", () => {
 
   it("does not wait for a node that was not deployed", async () => {
     const program = await played({ to: "get statefulset", out: "" });
-    await driver(program).settle?.(() => {}, signal);
+    await driver(program).reconcile?.(() => {}, signal);
     expect(calls().every(({ args }) => args.includes("get"))).toBe(true);
   });
 });

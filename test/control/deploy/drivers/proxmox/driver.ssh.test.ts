@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createProxmoxDriver } from "../../../../../control/deploy/drivers/proxmox/driver.ts";
-import { withHost } from "../../../../../control/deploy/drivers/proxmox/host.ts";
+import { withHost } from "../../../../../control/deploy/drivers/proxmox/host/host.ts";
 import { nodeCt } from "../../../../../infra/components/proxmox/ct.ts";
 import { deleteCt, ensureCt } from "../../../../../infra/components/proxmox/ct-scripts.ts";
 import { ensureDirectory } from "../../../../../infra/components/proxmox/data-scripts.ts";

@@ -2,9 +2,9 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Pod, StatefulSet } from "../../../../../control/deploy/drivers/kubernetes/objects.ts";
-import { podHealth } from "../../../../../control/deploy/drivers/kubernetes/pod-health.ts";
-import { nextStep } from "../../../../../control/deploy/drivers/kubernetes/rollout.ts";
+import type { Pod, StatefulSet } from "../../../../../../control/deploy/drivers/kubernetes/cluster/objects.ts";
+import { podHealth } from "../../../../../../control/deploy/drivers/kubernetes/cluster/pod-health.ts";
+import { nextStep } from "../../../../../../control/deploy/drivers/kubernetes/cluster/rollout.ts";
 
 type Condition = "ready" | "starting" | "stuck";
 interface Member {

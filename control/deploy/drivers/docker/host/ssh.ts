@@ -6,10 +6,10 @@
 import { connect, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { execa } from "execa";
-import { SSH_OPTIONS, type SshAddress, sshDestination } from "../../../../infra/components/docker/address.ts";
-import { isForeignListener } from "../../../../runtime/client/foreign-listener.ts";
-import { InfraError } from "../../../../runtime/contracts/errors.ts";
-import type { NodeConnection } from "../../driver.ts";
+import { SSH_OPTIONS, type SshAddress, sshDestination } from "../../../../../infra/components/docker/address.ts";
+import { isForeignListener } from "../../../../../runtime/client/foreign-listener.ts";
+import { InfraError } from "../../../../../runtime/contracts/errors.ts";
+import type { NodeConnection } from "../../../driver.ts";
 
 /** Milliseconds for a short command, the connection included. */
 const COMMAND_MS = 30_000;

@@ -1,6 +1,6 @@
 import { execaSync } from "execa";
 import { expect, it } from "vitest";
-import { releaseCommand } from "../../../../../control/deploy/drivers/kubernetes/held-image.ts";
+import { releaseCommand } from "../../../../../control/deploy/drivers/kubernetes/images.ts";
 
 it("the command names cluster and group, and a shell reads it as it was meant", () => {
   const place = { stack: "fleet", namespace: "agents", context: "the boss's", kubeconfig: "/etc/kube config" };

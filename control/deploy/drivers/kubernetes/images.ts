@@ -1,10 +1,15 @@
 /**
- * How pods take an image that was applied and is held back by the partition (docs/decisions/017-kubernetes-workloads.md), until
- * an update of this program rolls it: the controller does, one pod at a time, once the partition is gone.
+ * Images in a cluster. It pulls for itself, and which of its machines does is its own affair; nothing is delivered. A new image
+ * of a node is applied and held back by the partition (docs/decisions/017-kubernetes-workloads.md), until an update of this
+ * program rolls it: the controller does, one pod at a time, once the partition is gone.
  */
 
 import { workloadName } from "../../../../infra/components/kubernetes/names.ts";
 import type { KubernetesPlan } from "../../../../infra/plan/types.ts";
+
+export const imagePlaces = (): string[] => [];
+export const hasImage = async (): Promise<boolean> => true;
+export const deliverImage = async (): Promise<void> => {};
 
 type Place = Pick<KubernetesPlan, "stack" | "namespace" | "context" | "kubeconfig">;
 

@@ -1,9 +1,9 @@
 /** What stands on a Docker host, as its command line tells: one function for each of its answers. */
 
 import { z } from "zod";
-import { STACK_LABEL } from "../../../../infra/components/docker/labels.ts";
-import { InfraError } from "../../../../runtime/contracts/errors.ts";
-import { askDocker, type DockerHost, dockerFailure, tryDocker } from "../../images/docker-cli.ts";
+import { STACK_LABEL } from "../../../../../infra/components/docker/labels.ts";
+import { InfraError } from "../../../../../runtime/contracts/errors.ts";
+import { askDocker, type DockerHost, dockerFailure, tryDocker } from "../../../images/docker-cli.ts";
 
 /** Milliseconds: longer than any container here is given to end. */
 const STOP_MS = 10 * 60_000;

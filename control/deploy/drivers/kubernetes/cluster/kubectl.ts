@@ -4,7 +4,7 @@
  */
 
 import { ExecaError, execa, type ResultPromise } from "execa";
-import { InfraError } from "../../../../runtime/contracts/errors.ts";
+import { InfraError } from "../../../../../runtime/contracts/errors.ts";
 
 /** Longest that one call may take, in milliseconds; `--request-timeout` ends most of them earlier. */
 const CALL_MS = 30_000;

@@ -1,11 +1,11 @@
 /** Data directories on the Proxmox host: which of them hold something, and their removal for good. */
 
-import type { CtSpec, DataDirectory } from "../../../../infra/components/proxmox/ct.ts";
-import { STACK_MARK } from "../../../../infra/components/proxmox/data-scripts.ts";
-import { locked, PRELUDE, script } from "../../../../infra/components/proxmox/shell.ts";
-import type { ProxmoxPlan } from "../../../../infra/plan/types.ts";
-import { InfraError } from "../../../../runtime/contracts/errors.ts";
-import type { ExistingData } from "../../driver.ts";
+import type { CtSpec, DataDirectory } from "../../../../../infra/components/proxmox/ct.ts";
+import { STACK_MARK } from "../../../../../infra/components/proxmox/data-scripts.ts";
+import { locked, PRELUDE, script } from "../../../../../infra/components/proxmox/shell.ts";
+import type { ProxmoxPlan } from "../../../../../infra/plan/types.ts";
+import { InfraError } from "../../../../../runtime/contracts/errors.ts";
+import type { ExistingData } from "../../../driver.ts";
 import { ctsByMember, placeOf, withHost } from "./host.ts";
 
 interface PlannedData {

@@ -1,7 +1,7 @@
 /** The parts of Kubernetes objects that the driver reads, checked where they come in. */
 
 import { z } from "zod";
-import { InfraError } from "../../../../runtime/contracts/errors.ts";
+import { InfraError } from "../../../../../runtime/contracts/errors.ts";
 import type { CallOptions, Kubectl } from "./kubectl.ts";
 
 const metadata = z.object({

@@ -9,14 +9,14 @@ import { stackNames } from "../../../../infra/plan/names.ts";
 import type { ProxmoxPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import type { Report } from "../../driver.ts";
-import { withHost } from "./host.ts";
+import { withHost } from "./host/host.ts";
 import { drift } from "./observe.ts";
 
 /** Of one CT, a restart for settings that need one included. */
 const ENSURE_TIMEOUT_MS = 900_000;
 
 /** One CT after the other. Throws INFRA_FAILED for what differs still: another storage or kind of CT, a container that is gone. */
-export async function settle(plan: ProxmoxPlan, report: Report, signal: AbortSignal): Promise<void> {
+export async function reconcile(plan: ProxmoxPlan, report: Report, signal: AbortSignal): Promise<void> {
   const before = await drift(plan, signal);
   if (before.length === 0) return;
   const names = stackNames(plan.stack);
@@ -37,4 +37,9 @@ export async function settle(plan: ProxmoxPlan, report: Report, signal: AbortSig
   throw new InfraError("INFRA_FAILED", `Something on Proxmox differs from the plan: ${words.join("; ")}.`, {
     hint: "What runs in a container comes back with `cairn infra destroy` and `cairn infra up`: data stay.",
   });
+}
+
+/** A command has no id on the host, and each can be repeated: what was interrupted is simply done again. */
+export async function findInterrupted(): Promise<string | null> {
+  return null;
 }

@@ -2,9 +2,9 @@
 
 import { BlockList, isIP } from "node:net";
 import { z } from "zod";
-import type { KubernetesPlan } from "../../../../infra/plan/types.ts";
-import { InfraError } from "../../../../runtime/contracts/errors.ts";
-import type { Finding } from "../../driver.ts";
+import type { KubernetesPlan } from "../../../../../infra/plan/types.ts";
+import { InfraError } from "../../../../../runtime/contracts/errors.ts";
+import type { Finding } from "../../../driver.ts";
 import { type CallOptions, type Kubectl, unknownIfForbidden } from "./kubectl.ts";
 import { checked, parse } from "./objects.ts";
 

@@ -3,7 +3,7 @@
  * those of docs/decisions/017-kubernetes-workloads.md.
  */
 
-import { IMAGE_ANNOTATION } from "../../../../infra/components/kubernetes/names.ts";
+import { IMAGE_ANNOTATION } from "../../../../../infra/components/kubernetes/names.ts";
 import type { Pod, StatefulSet } from "./objects.ts";
 import { podHealth } from "./pod-health.ts";
 

@@ -1,8 +1,8 @@
 /** What a plan makes on its hosts, by name. */
 
-import { filesContainer } from "../../../../infra/components/docker/names.ts";
-import { stackNames } from "../../../../infra/plan/names.ts";
-import type { DockerPlan } from "../../../../infra/plan/types.ts";
+import { filesContainer } from "../../../../../infra/components/docker/names.ts";
+import { stackNames } from "../../../../../infra/plan/names.ts";
+import type { DockerPlan } from "../../../../../infra/plan/types.ts";
 
 export interface PlacedName {
   readonly name: string;

@@ -1,6 +1,6 @@
 /**
  * Brings what runs to what was applied: the database first, then one group after the other, one pod at a time. Ends when all
- * that is deployed is ready, or when a pod shows that it will not be.
+ * that is deployed is ready, or when a pod shows that it will not be. Also finds what an interrupted run has made.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,10 +14,10 @@ import {
 import type { KubernetesPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import type { Report } from "../../driver.ts";
-import { releaseCommand } from "./held-image.ts";
-import type { Kubectl } from "./kubectl.ts";
-import { eventSchema, findObject, listObjects, podSchema, statefulSetSchema } from "./objects.ts";
-import { nextStep, type Step } from "./rollout.ts";
+import type { Kubectl } from "./cluster/kubectl.ts";
+import { eventSchema, findObject, listObjects, namedSchema, podSchema, statefulSetSchema } from "./cluster/objects.ts";
+import { nextStep, type Step } from "./cluster/rollout.ts";
+import { releaseCommand } from "./images.ts";
 
 export interface Pace {
   /** Between two looks, in milliseconds. */
@@ -32,6 +32,18 @@ export const PACE: Pace = { pollMs: 1_000, patienceMs: 45_000, startMs: 330_000 
 
 const RESTORE_MS = 20_000;
 
+/** Pulumi type -> what kubectl calls it. */
+const KINDS: Readonly<Record<string, string>> = {
+  "kubernetes:apps/v1:StatefulSet": "statefulsets.apps",
+  "kubernetes:core/v1:ConfigMap": "configmaps",
+  "kubernetes:core/v1:PersistentVolumeClaim": "persistentvolumeclaims",
+  "kubernetes:core/v1:Secret": "secrets",
+  "kubernetes:core/v1:Service": "services",
+  "kubernetes:core/v1:ServiceAccount": "serviceaccounts",
+  "kubernetes:networking.k8s.io/v1:NetworkPolicy": "networkpolicies.networking.k8s.io",
+  "kubernetes:policy/v1:PodDisruptionBudget": "poddisruptionbudgets.policy",
+};
+
 interface Group {
   readonly node: string;
   readonly name: string;
@@ -40,7 +52,7 @@ interface Group {
   readonly stopTimeoutS: number;
 }
 
-export async function settleAll(
+export async function reconcile(
   kubectl: Kubectl,
   plan: KubernetesPlan,
   report: Report,
@@ -66,10 +78,10 @@ export async function settleAll(
     partition: node.replicas,
     stopTimeoutS: node.stopTimeoutS,
   }));
-  for (const group of [...database, ...nodes]) await settleGroup(kubectl, plan, group, report, signal, pace);
+  for (const group of [...database, ...nodes]) await reconcileGroup(kubectl, plan, group, report, signal, pace);
 }
 
-async function settleGroup(
+async function reconcileGroup(
   kubectl: Kubectl,
   plan: KubernetesPlan,
   group: Group,
@@ -121,6 +133,21 @@ async function settleGroup(
       });
     }
   }
+}
+
+export async function findInterrupted(
+  kubectl: Kubectl,
+  plan: KubernetesPlan,
+  type: string,
+  name: string,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const kind = KINDS[type];
+  if (kind === undefined) return null;
+  const found = await findObject(kubectl, kind, name, namedSchema, { signal });
+  // Somebody else's is not what was interrupted.
+  if (found?.metadata.labels?.[INSTANCE_LABEL] !== plan.stack) return null;
+  return `${plan.namespace}/${name}`;
 }
 
 async function look(kubectl: Kubectl, plan: KubernetesPlan, group: Group, signal: AbortSignal): Promise<Step> {

@@ -1,10 +1,10 @@
 /** The Proxmox host of a plan, for the driver: one SSH helper per piece of work, places named as the outputs name them. */
 
 import type { Readable } from "node:stream";
-import { allCts, type CtSpec } from "../../../../infra/components/proxmox/ct.ts";
-import { placeName, remoteLine } from "../../../../infra/components/proxmox/member.ts";
-import type { ProxmoxPlan } from "../../../../infra/plan/types.ts";
-import { openSsh, type Ssh } from "../../ssh/ssh.ts";
+import { allCts, type CtSpec } from "../../../../../infra/components/proxmox/ct.ts";
+import { placeName, remoteLine } from "../../../../../infra/components/proxmox/member.ts";
+import type { ProxmoxPlan } from "../../../../../infra/plan/types.ts";
+import { openSsh, type Ssh } from "../../../ssh/ssh.ts";
 
 export interface Command {
   /** Member of the cluster; null: the host itself. */

@@ -1,0 +1,41 @@
+/** Images on a Docker host: what it has, and how the others get there: from a registry, or from this machine's engine. */
+
+import type { DockerPlan, ImageIdentity, SecretValues } from "../../../../infra/plan/types.ts";
+import type { Report } from "../../driver.ts";
+import { identityOf, inspectImage } from "../../images/inspect.ts";
+import { hasImage as engineHasImage, pullImage, runnable, sendImage } from "../../images/transport.ts";
+import { hostsOf } from "./host/names.ts";
+
+const HERE = "local";
+
+/** Every host of the plan. */
+export function imagePlaces(plan: DockerPlan): string[] {
+  return hostsOf(plan);
+}
+
+/** A container that is made by digest needs that digest there; the same image without it would be pulled again. */
+export function hasImage(image: ImageIdentity | string, place: string, signal: AbortSignal): Promise<boolean> {
+  return engineHasImage(runnable(image), place, signal);
+}
+
+export interface Delivery {
+  readonly image: ImageIdentity | string;
+  readonly place: string;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+/** INFRA_IMAGE_MISSING when neither a registry nor this machine has it. */
+export async function deliverImage(registry: SecretValues["registry"], delivery: Delivery): Promise<void> {
+  const { image, place, report, signal } = delivery;
+  if (await hasImage(image, place, signal)) return;
+  if (typeof image !== "string") {
+    // Only a registry gives an image with its digest; only an engine gives one that has none.
+    if (image.digest !== null) await pullImage(image, place, registry, report, signal);
+    else await sendImage({ image, from: HERE, to: place, report, signal });
+    return;
+  }
+  const local = place === HERE ? null : await inspectImage(image, HERE, signal);
+  if (local === null) await pullImage(image, place, registry, report, signal);
+  else await sendImage({ image: identityOf(local, image), from: HERE, to: place, report, signal });
+}
