@@ -21,12 +21,17 @@ export interface InfraFiles {
   readonly record: string;
 }
 
+/** Of the local backend, for all stacks of the deployment directory. */
+export function stateFolder(dir: string): string {
+  return join(dir, "infra", "state");
+}
+
 /** `dir` is the deployment directory, absolute. */
 export function infraFiles(dir: string, stack: string): InfraFiles {
   const project = join(dir, "infra");
   return {
     project,
-    state: join(project, "state"),
+    state: stateFolder(dir),
     passphrase: join(project, ".passphrase"),
     stackFile: join(project, `Pulumi.${stack}.yaml`),
     lock: join(project, ".lock"),

@@ -24,6 +24,7 @@ export interface Applied {
 
 /** A lock of the engine's own, in a backend that is a folder. */
 export interface EngineLock {
+  readonly stack: string;
   readonly user: string;
   readonly host: string;
   readonly pid: number;

@@ -1,7 +1,7 @@
 /** The engine behind the interface: Pulumi's Automation API over the rendered project. */
 
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,13 +15,11 @@ import { type ExportedState, exportedState, readStored, toStored } from "./check
 import { diffBuilder } from "./diff.ts";
 import type { Applied, Engine, EngineLock, ProgramRun, RunInput } from "./engine.ts";
 import { describeEngineFailure, type EngineFailure } from "./failure.ts";
+import { locksFolder, PROJECT, readEngineLocks } from "./locks.ts";
 import { noteOf } from "./notes.ts";
 import type { PulumiCli } from "./pulumi-cli.ts";
 import { redactable, redactor, redactText } from "./redact.ts";
 import { parseUrn } from "./urn.ts";
-
-/** Name of the project in `Pulumi.yaml`; part of every URN, so it never changes. */
-export const PROJECT = "cairn";
 
 export interface EngineOptions {
   /** Found, or installed, when it is first needed: looking at a state in a folder does without. */
@@ -198,18 +196,14 @@ export function createPulumiEngine(options: EngineOptions): Engine {
     },
 
     async locks(): Promise<readonly EngineLock[]> {
-      if (folder === null) return [];
-      const place = join(folder, ".pulumi", "locks", "organization", PROJECT, name);
-      const names = await readdir(place).catch(() => []);
-      const found = names.filter((one) => one.endsWith(".json")).map((one) => readLock(join(place, one)));
-      return (await Promise.all(found)).filter((one) => one !== null);
+      return folder === null ? [] : readEngineLocks(folder, name);
     },
 
     async cancel() {
       await command(["cancel", "--yes"], "unlock").catch(async (error: unknown) => {
         // A state that cannot be read does not keep its lock for that.
         if (folder === null || !(error instanceof InfraError) || error.code !== "INFRA_STATE_UNREADABLE") throw error;
-        await rm(join(folder, ".pulumi", "locks", "organization", PROJECT, name), { recursive: true, force: true });
+        await rm(locksFolder(folder, name), { recursive: true, force: true });
       });
     },
 
@@ -260,18 +254,6 @@ export function localFolder(backend: string): string | null {
   if (!backend.startsWith("file://")) return null;
   const path = backend.slice("file://".length).split("?")[0] ?? "";
   return path.startsWith("/") ? fileURLToPath(`file://${path}`) : null;
-}
-
-async function readLock(file: string): Promise<EngineLock | null> {
-  try {
-    const content: unknown = JSON.parse(await readFile(file, "utf8"));
-    if (typeof content !== "object" || content === null) return null;
-    const { pid, username, hostname, timestamp } = content as Record<string, unknown>;
-    return { pid: Number(pid), user: String(username), host: String(hostname), started_at: String(timestamp), file };
-  } catch {
-    // It was given back meanwhile, or is half written: then it is nobody's yet.
-    return null;
-  }
 }
 
 /** The stack's configuration: texts in the clear, secrets as objects. Empty where there is none. */

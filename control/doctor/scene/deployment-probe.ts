@@ -2,6 +2,9 @@
 
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import type { EngineLock } from "../../deploy/engine/engine.ts";
+import { readEngineLocks } from "../../deploy/engine/locks.ts";
+import { stateFolder } from "../../deploy/files.ts";
 import { isAlive } from "../../service/node-state.ts";
 import { userUnits } from "../../service-manager/unit-folders.ts";
 import { readRegularFile } from "./regular-file.ts";
@@ -26,13 +29,8 @@ export interface ServiceUnit {
   readonly text: string;
 }
 
-export interface StackLock {
-  readonly path: string;
-  readonly stack: string;
-  readonly pid: number;
-  readonly host: string;
-  readonly since: string;
-  /** Null when it is a process of another machine. */
+export interface StackLock extends EngineLock {
+  /** Whether its process exists; null when that is another machine's. */
   readonly alive: boolean | null;
 }
 
@@ -68,10 +66,8 @@ export function localProbe({ hostname, userHome, configHome, unitFolders }: Prob
       return null;
     },
     async stackLocks(dir) {
-      const root = join(dir, "infra", "state", ".pulumi", "locks");
-      const names = await readdir(root, { recursive: true }).catch(() => []);
-      const locks = names.filter((name) => name.endsWith(".json")).map((name) => readLock(root, name, hostname));
-      return (await Promise.all(locks)).filter((lock) => lock !== null);
+      const locks = await readEngineLocks(stateFolder(dir));
+      return locks.map((lock) => ({ ...lock, alive: lock.host === hostname ? isAlive(lock.pid) : null }));
     },
   };
 }
@@ -80,20 +76,4 @@ function usualFolders(userHome: string | undefined, configHome: string | undefin
   const system = ["/etc/systemd/system", "/usr/lib/systemd/system", "/Library/LaunchDaemons"];
   if (userHome === undefined) return system;
   return [userUnits(userHome, configHome), join(userHome, "Library", "LaunchAgents"), ...system];
-}
-
-/** Null for what is no lock (any more). */
-async function readLock(root: string, name: string, hostname: string): Promise<StackLock | null> {
-  const path = join(root, name);
-  try {
-    const lock: unknown = JSON.parse((await readRegularFile(path)) ?? "null");
-    if (typeof lock !== "object" || lock === null || !("pid" in lock) || !("hostname" in lock)) return null;
-    const pid = Number(lock.pid);
-    const host = String(lock.hostname);
-    const since = "timestamp" in lock ? String(lock.timestamp) : "unknown";
-    const stack = name.split("/").at(-2) ?? name;
-    return { path, stack, pid, host, since, alive: host === hostname ? isAlive(pid) : null };
-  } catch {
-    return null;
-  }
 }

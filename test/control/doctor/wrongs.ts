@@ -883,7 +883,7 @@ export const WRONGS: readonly Wrong[] = [
 ];
 
 function lock(alive: boolean | null) {
-  return { path: "/l", stack: "prod", pid: 4_711, host: "box", since: "then", alive };
+  return { file: "/l", stack: "prod", user: "ada", pid: 4_711, host: "box", started_at: "then", alive };
 }
 
 const GIT = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"];

@@ -8,7 +8,9 @@ export const deploymentLock: Check = {
   async run(scene) {
     const locks = await scene.probe.stackLocks(scene.place.dir);
     if (locks.length === 0) return skip("No stack is locked.");
-    const lines = locks.map(({ stack, pid, host, since }) => `${stack}: process ${pid} on ${host}, since ${since}`);
+    const lines = locks.map(
+      ({ stack, pid, host, started_at }) => `${stack}: process ${pid} on ${host}, since ${started_at}`,
+    );
     const dead = locks.filter(({ alive }) => alive === false);
     if (dead.length > 0) {
       return fail(
