@@ -1,24 +1,12 @@
-/** `update.json` in the home directory: what an update is about to do, and what it has done. Written before and after each step. */
+/** `update.json` in the home directory: the journal of an update of the program that runs from a source tree. */
 
-import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import writeFileAtomic from "write-file-atomic";
 import { z } from "zod";
-import { InfraError } from "../../runtime/contracts/errors.ts";
+import { Journal, readJournalFile } from "../rollout/journal.ts";
+import { BACK, FORWARD } from "../rollout/steps.ts";
 
 /** In order; the last three only go back. */
-export const STEPS = [
-  "stage",
-  "packages",
-  "build",
-  "switch",
-  "restart",
-  "gate",
-  "tree",
-  "back",
-  "restart-former",
-  "gate-former",
-] as const;
+export const STEPS = ["stage", "packages", "build", ...FORWARD, "tree", ...BACK] as const;
 export type StepName = (typeof STEPS)[number];
 
 const build = z.strictObject({ version: z.string(), commit: z.string() });
@@ -48,84 +36,22 @@ const journal = z.strictObject({
 });
 
 export type JournalEntry = z.infer<typeof journal>;
+export type UpdateJournal = Journal<StepName, JournalEntry>;
 
-export function journalPath(home: string): string {
+function journalPath(home: string): string {
   return join(home, "update.json");
 }
 
 /** Null where no update is under way. INFRA_STATE_UNREADABLE when the file cannot be understood. */
-export async function readJournal(home: string): Promise<JournalEntry | null> {
-  const path = journalPath(home);
-  const text = await readFile(path, "utf8").catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
-    throw error;
-  });
-  if (text === null) return null;
-  try {
-    return journal.parse(JSON.parse(text));
-  } catch (cause) {
-    throw new InfraError("INFRA_STATE_UNREADABLE", `${path} cannot be used: it is no journal of an update.`, {
-      cause,
-      hint: "Look at what `cairn version` and `git status` say of the source tree, then remove the file.",
-    });
-  }
+export function readJournal(home: string): Promise<JournalEntry | null> {
+  const hint = "Look at what `cairn version` and `git status` say of the source tree, then remove the file.";
+  return readJournalFile(journalPath(home), journal, hint);
 }
 
-/** Writes each step down around its work. */
-export class Journal {
-  readonly #home: string;
-  readonly #now: () => Date;
-  #entry: JournalEntry;
-
-  private constructor(home: string, now: () => Date, entry: JournalEntry) {
-    this.#home = home;
-    this.#now = now;
-    this.#entry = entry;
-  }
-
-  static async begin(home: string, now: () => Date, entry: JournalEntry): Promise<Journal> {
-    const made = new Journal(home, now, entry);
-    await made.#write();
-    return made;
-  }
-
-  static resume(home: string, now: () => Date, entry: JournalEntry): Journal {
-    return new Journal(home, now, entry);
-  }
-
-  get entry(): JournalEntry {
-    return this.#entry;
-  }
-
-  async step<T>(name: StepName, work: () => Promise<T>): Promise<T> {
-    await this.#add(name, "begun");
-    try {
-      const result = await work();
-      await this.#add(name, "done");
-      return result;
-    } catch (error) {
-      await this.#add(name, "failed");
-      throw error;
-    }
-  }
-
-  /** The update is over, either way. */
-  async close(): Promise<void> {
-    await rm(journalPath(this.#home), { force: true });
-  }
-
-  async #add(name: StepName, state: JournalEntry["steps"][number]["state"]): Promise<void> {
-    const step = { name, state, at: this.#now().toISOString() };
-    this.#entry = { ...this.#entry, steps: [...this.#entry.steps, step] };
-    await this.#write();
-  }
-
-  #write(): Promise<void> {
-    return writeFileAtomic(journalPath(this.#home), `${JSON.stringify(this.#entry, null, 2)}\n`, { mode: 0o600 });
-  }
+export function beginJournal(home: string, now: () => Date, entry: JournalEntry): Promise<UpdateJournal> {
+  return Journal.begin<StepName, JournalEntry>(journalPath(home), now, entry);
 }
 
-/** How a step ended that was begun last; null: it never began. */
-export function stateOf({ steps }: JournalEntry, name: StepName): JournalEntry["steps"][number]["state"] | null {
-  return steps.findLast((step) => step.name === name)?.state ?? null;
+export function resumeJournal(home: string, now: () => Date, entry: JournalEntry): UpdateJournal {
+  return Journal.resume<StepName, JournalEntry>(journalPath(home), now, entry);
 }

@@ -1,10 +1,11 @@
 /** How an update goes on that was cut off: decided by what is there, and by the journal where that leaves a choice. Pure. */
 
-import { type JournalEntry, stateOf } from "./journal.ts";
+import { directionOf, type Serving } from "../rollout/steps.ts";
+import type { JournalEntry } from "./journal.ts";
 
 export interface Found {
   /** Which build `dist` leads to. `none`: it was cut off between its two renames. */
-  readonly serving: "former" | "new" | "none" | "other";
+  readonly serving: Serving;
   /** Commit of the source tree. */
   readonly head: string;
 }
@@ -25,18 +26,10 @@ export function decideResumption(journal: JournalEntry, found: Found): Resumptio
       message: `An update to ${journal.to.version} was cut off, and the source tree has been moved by hand since.`,
     };
   }
-  const goingBack = stateOf(journal, "back") !== null || stateOf(journal, "gate") === "failed";
-  switch (found.serving) {
-    case "none":
-      return goingBack ? { kind: "back" } : { kind: "anew" };
-    case "former":
-      return goingBack ? { kind: "back" } : { kind: "anew" };
-    case "new":
-      return goingBack || stateOf(journal, "restart") === "failed" ? { kind: "back" } : { kind: "forward" };
-    case "other":
-      return {
-        kind: "operator",
-        message: `An update to ${journal.to.version} was cut off, and the program that serves is neither the old nor the new one.`,
-      };
-  }
+  const direction = directionOf(journal.steps, found.serving);
+  if (direction !== "unknown") return { kind: direction };
+  return {
+    kind: "operator",
+    message: `An update to ${journal.to.version} was cut off, and the program that serves is neither the old nor the new one.`,
+  };
 }

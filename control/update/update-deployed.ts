@@ -11,6 +11,7 @@ import type { ReadProject, Run } from "../deploy/operations/services.ts";
 import { up } from "../deploy/operations/up.ts";
 import type { UpResult } from "../deploy/schemas.ts";
 import { UsageError } from "../output/failure.ts";
+import { changeNode, type Step } from "../rollout/change-node.ts";
 import type { UpdateResult } from "./result.ts";
 
 export interface DeployedUpdate {
@@ -52,35 +53,44 @@ export async function updateDeployed(update: DeployedUpdate): Promise<UpdateResu
     return { ...said, outcome: "operator", restarted: false, reason: `The node runs this image: ${wrong}`, next };
   }
 
-  const failure = await attempt(update, node, image);
-  if (failure === null) return { ...said, outcome: "updated", restarted: true };
+  const end = await changeNode<"restart" | "gate" | "back">({
+    forward: nodeSteps(update, node, image),
+    back:
+      former === null
+        ? null
+        : [
+            { name: "back", run: async () => report(`Going back to ${former.reference}`) },
+            ...nodeSteps(update, node, former),
+          ],
+    // The engine keeps the state, and an update that is run again tests the image that the node has.
+    record: (_name, work) => work(),
+    // A lock or an interruption is nothing that another image would mend.
+    isUnrelated: (error) => run.signal.aborted || isLock(error),
+  });
+  if (end.kind === "passed") return { ...said, outcome: "updated", restarted: true };
   const next = "See `cairn infra status` and `cairn logs`.";
-  if (former === null) {
-    const reason = `${failure} There is no former image to go back to.`;
-    return { ...said, outcome: "operator", restarted: true, reason, next };
-  }
-  report(`Going back to ${former.reference}`);
-  const again = await attempt(update, node, former);
-  if (again === null) return { ...said, outcome: "rolled_back", restarted: true, reason: failure, next };
-  return { ...said, outcome: "operator", restarted: true, reason: `${failure} Going back failed, too: ${again}`, next };
+  if (end.kind === "rolled_back") return { ...said, outcome: "rolled_back", restarted: true, reason: end.reason, next };
+  const back = end.back === null ? "There is no former image to go back to." : `Going back failed, too: ${end.back}`;
+  return { ...said, outcome: "operator", restarted: true, reason: `${end.reason} ${back}`, next };
 }
 
-/** Why it failed; null when the node runs the image and has passed. */
-async function attempt(
+/** `infra up` changes the image and restarts the node in one. */
+function nodeSteps(
   { run, deploy = deployAll, gate }: DeployedUpdate,
   node: string,
   image: ImageIdentity,
-): Promise<string | null> {
-  try {
-    const result = await deploy(run, nameOf(image));
-    if (result === null || !result.healthy) return `The node ${node} did not become healthy with ${image.reference}.`;
-    await gate(node, image);
-    return null;
-  } catch (error) {
-    // A lock or an interruption is nothing that another image would mend.
-    if (run.signal.aborted || isLock(error)) throw error;
-    return error instanceof Error ? error.message : String(error);
-  }
+): Step<"restart" | "gate">[] {
+  return [
+    {
+      name: "restart",
+      async run() {
+        const result = await deploy(run, nameOf(image));
+        if (result?.healthy) return;
+        throw new InfraError("INFRA_FAILED", `The node ${node} did not become healthy with ${image.reference}.`);
+      },
+    },
+    { name: "gate", run: () => gate(node, image) },
+  ];
 }
 
 function deployAll(run: Run, image: string): Promise<UpResult | null> {

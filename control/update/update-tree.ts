@@ -5,48 +5,21 @@
 
 import semver from "semver";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
-import { connect, defaultAgent } from "../service/connect.ts";
-import type { Deployment } from "../service/deployment.ts";
 import { inspectWithoutSecrets } from "../service/deployment.ts";
 import type { NodeFile } from "../service/node-file.ts";
 import { inspectNode } from "../service/node-state.ts";
 import { unknownHolder } from "../service/stop-node.ts";
 import { Builds, versionIn } from "./builds.ts";
 import type { Candidate } from "./candidate.ts";
-import { gate } from "./gate.ts";
 import { Git } from "./git.ts";
-import { Journal, type JournalEntry, readJournal, type StepName } from "./journal.ts";
-import { type PrebuiltRequest, withPrebuilt } from "./prebuilt.ts";
-import { keeperOf, restartNode } from "./restart.ts";
+import { beginJournal, type JournalEntry, readJournal, resumeJournal } from "./journal.ts";
+import { withPrebuilt } from "./prebuilt.ts";
+import { keeperOf } from "./restart.ts";
 import type { UpdateResult } from "./result.ts";
 import { decideResumption, type Found } from "./resume.ts";
+import { back, calm, forward, recordStep, type TreeUpdate, type Work } from "./tree-change.ts";
 import { planTree } from "./tree-plan.ts";
 import { chooseRelease, isOlder } from "./versions.ts";
-
-export interface TreeUpdate {
-  readonly deployment: Deployment;
-  /** Source tree. */
-  readonly root: string;
-  readonly version: string | undefined;
-  /** Instead of a release of the tree. */
-  readonly prebuilt?: PrebuiltRequest | undefined;
-  readonly restart: boolean;
-  /** Milliseconds that the node gets to be ready. */
-  readonly readyMs: number;
-  readonly signal: AbortSignal;
-  readonly report: (text: string) => void;
-  /** Keeps this process from being given up, until what it returns is called; see Interruption. */
-  readonly hold?: () => () => void;
-  readonly now: () => Date;
-  /** Told after each step is written down as begun; tests cut an update off here. */
-  readonly onStep?: (step: StepName) => void;
-}
-
-interface Work extends TreeUpdate {
-  readonly builds: Builds;
-  readonly git: Git;
-  readonly journal: Journal;
-}
 
 /**
  * RUNTIME_CONFLICT with the way out when the tree does not allow it, INFRA_BUILD_FAILED, errors of Git and of the archive;
@@ -123,7 +96,7 @@ async function change(update: TreeUpdate, builds: Builds, git: Git, candidate: C
   const from = await versionIn(serving);
   if (source === "prebuilt" && serving === stage) return remains(update, from);
   const running = await runningNode(deployment.home);
-  const journal = await Journal.begin(deployment.home, now, {
+  const journal = await beginJournal(deployment.home, now, {
     schema: 1,
     root,
     source,
@@ -153,84 +126,20 @@ async function prepare(work: Work, candidate: Candidate, serving: string): Promi
   const { deployment } = work;
   // Built already, and what the next start runs: only the tree stands elsewhere.
   if (serving !== candidate.stage) {
-    await step(work, "stage", () => candidate.stageIt());
-    await step(work, "packages", () => candidate.packages());
-    await step(work, "build", () => candidate.build());
+    await recordStep(work, "stage", () => candidate.stageIt());
+    await recordStep(work, "packages", () => candidate.packages());
+    await recordStep(work, "build", () => candidate.build());
   }
   // A configuration that cannot be read would let the node stop and not start.
   const inspection = await inspectWithoutSecrets(deployment, work.signal).catch(() => null);
   if (inspection?.error) throw inspection.error;
 }
 
-/** From a complete build to the end, or back. Nobody interrupts it: a node that was stopped is to be started, too. */
-async function forward(interruptible: Work): Promise<UpdateResult> {
-  const letGo = interruptible.hold?.();
-  try {
-    return await goForward(calm(interruptible));
-  } finally {
-    letGo?.();
-  }
-}
-
-async function goForward(work: Work): Promise<UpdateResult> {
-  const { builds, journal, report } = work;
-  const { stage, to, from, restart, keeper } = journal.entry;
-  const base = { schema: 1, target: "manual", from: from.version, to: to.version, reason: null, next: null } as const;
-  try {
-    await step(work, "switch", () => builds.switchTo(stage));
-    if (restart) {
-      report("Restarting the node");
-      await step(work, "restart", () => restartNode({ ...work, program: stage, keeper }));
-      report("Testing the node");
-      await step(work, "gate", () => passGate(work, to.version));
-    }
-  } catch (error) {
-    return goBack(work, error instanceof Error ? error.message : String(error));
-  }
-  await finishTree(work);
-  return { ...base, outcome: restart ? "updated" : "pending", restarted: restart };
-}
-
-async function finishTree(work: Work): Promise<void> {
-  const { git, journal, builds } = work;
-  const { stage, move, to, former, source } = journal.entry;
-  await step(work, "tree", () => git.move(move, to));
-  await journal.close();
-  // The tree of a program that came as an archive stays, and what was built in it with it.
-  if (source === "git") await builds.forgetFormer();
-  for (const path of await builds.others([stage, former])) await git.removeWorktree(path);
-}
-
-async function goBack(work: Work, reason: string): Promise<UpdateResult> {
-  const { builds, journal, report, git } = work;
-  const { from, to, restart, stage, former, keeper } = journal.entry;
-  const base = { schema: 1, target: "manual", from: from.version, to: to.version, reason, restarted: restart } as const;
-  report(`Going back to ${from.version}`);
-  try {
-    await step(work, "back", () => builds.switchBack(former));
-    if (restart) {
-      await step(work, "restart-former", () => restartNode({ ...work, program: former, keeper }));
-      await step(work, "gate-former", () => passGate(work, from.version));
-    }
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return {
-      ...base,
-      outcome: "operator",
-      reason: `${reason} Going back failed, too: ${why}`,
-      next: "Look at `cairn logs` and `cairn doctor`; `cairn update` tries to go back again.",
-    };
-  }
-  await journal.close();
-  await git.removeWorktree(stage);
-  return { ...base, outcome: "rolled_back", next: `The node runs ${from.version} as before. See \`cairn logs\`.` };
-}
-
 /** Null: begin anew. */
 async function resume(update: TreeUpdate, builds: Builds, git: Git, entry: JournalEntry): Promise<UpdateResult | null> {
   const found = await look(builds, git, entry);
   const decision = decideResumption(entry, found);
-  const journal = Journal.resume(update.deployment.home, update.now, entry);
+  const journal = resumeJournal(update.deployment.home, update.now, entry);
   if (decision.kind === "anew") {
     await builds.heal();
     await git.removeWorktree(entry.stage);
@@ -245,13 +154,7 @@ async function resume(update: TreeUpdate, builds: Builds, git: Git, entry: Journ
   }
   update.report("Going on with the update that was cut off");
   const work: Work = { ...update, builds, git, journal };
-  if (decision.kind === "forward") return forward(work);
-  const letGo = update.hold?.();
-  try {
-    return await goBack(calm(work), "An update that was cut off had failed.");
-  } finally {
-    letGo?.();
-  }
+  return decision.kind === "forward" ? forward(work) : back(work, "An update that was cut off had failed.");
 }
 
 async function look(builds: Builds, git: Git, entry: JournalEntry): Promise<Found> {
@@ -261,23 +164,6 @@ async function look(builds: Builds, git: Git, entry: JournalEntry): Promise<Foun
   if (serving === null) return { serving: "none", head };
   if (serving === entry.stage) return { serving: "new", head };
   return { serving: serving === entry.former ? "former" : "other", head };
-}
-
-function calm(work: Work): Work {
-  const { signal } = new AbortController();
-  return { ...work, signal, git: new Git(work.root, signal) };
-}
-
-async function step<T>(work: Work, name: StepName, run: () => Promise<T>): Promise<T> {
-  return work.journal.step(name, () => {
-    work.onStep?.(name);
-    return run();
-  });
-}
-
-async function passGate({ deployment, signal }: Work, version: string): Promise<void> {
-  const client = await connect(deployment);
-  await gate(client, await defaultAgent(deployment, client), version, signal);
 }
 
 /** The node of this home; null when none runs. RUNTIME_CONFLICT when somebody else holds the home. */

@@ -1,0 +1,95 @@
+/** A file that says what a change of nodes is about to do, and what it has done: written before and after each step. */
+
+import { readFile, rm } from "node:fs/promises";
+import writeFileAtomic from "write-file-atomic";
+import type { z } from "zod";
+import { InfraError } from "../../runtime/contracts/errors.ts";
+import type { StepRecord, StepState } from "./steps.ts";
+
+/** What every journal has, beside what its change needs to go on. */
+export interface JournalContent<Name extends string> {
+  readonly steps: readonly StepRecord<Name>[];
+}
+
+/** Null where no change is under way. INFRA_STATE_UNREADABLE, with `hint`, when the file cannot be understood. */
+export async function readJournalFile<Content>(
+  path: string,
+  schema: z.ZodType<Content>,
+  hint: string,
+): Promise<Content | null> {
+  const text = await readFile(path, "utf8").catch((error: unknown) => {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    throw error;
+  });
+  if (text === null) return null;
+  try {
+    return schema.parse(JSON.parse(text));
+  } catch (cause) {
+    throw new InfraError("INFRA_STATE_UNREADABLE", `${path} cannot be used: it is no journal of an update.`, {
+      cause,
+      hint,
+    });
+  }
+}
+
+/** Writes each step down around its work. */
+export class Journal<Name extends string, Content extends JournalContent<Name>> {
+  readonly #path: string;
+  readonly #now: () => Date;
+  #entry: Content;
+
+  private constructor(path: string, now: () => Date, entry: Content) {
+    this.#path = path;
+    this.#now = now;
+    this.#entry = entry;
+  }
+
+  static async begin<Name extends string, Content extends JournalContent<Name>>(
+    path: string,
+    now: () => Date,
+    entry: Content,
+  ): Promise<Journal<Name, Content>> {
+    const made = new Journal<Name, Content>(path, now, entry);
+    await made.#write();
+    return made;
+  }
+
+  static resume<Name extends string, Content extends JournalContent<Name>>(
+    path: string,
+    now: () => Date,
+    entry: Content,
+  ): Journal<Name, Content> {
+    return new Journal<Name, Content>(path, now, entry);
+  }
+
+  get entry(): Content {
+    return this.#entry;
+  }
+
+  async step<T>(name: Name, work: () => Promise<T>): Promise<T> {
+    await this.#add(name, "begun");
+    try {
+      const result = await work();
+      await this.#add(name, "done");
+      return result;
+    } catch (error) {
+      await this.#add(name, "failed");
+      throw error;
+    }
+  }
+
+  /** The change is over, either way. */
+  async close(): Promise<void> {
+    await rm(this.#path, { force: true });
+  }
+
+  async #add(name: Name, state: StepState): Promise<void> {
+    const step = { name, state, at: this.#now().toISOString() };
+    this.#entry = { ...this.#entry, steps: [...this.#entry.steps, step] };
+    await this.#write();
+  }
+
+  #write(): Promise<void> {
+    return writeFileAtomic(this.#path, `${JSON.stringify(this.#entry, null, 2)}\n`, { mode: 0o600 });
+  }
+}
