@@ -139,6 +139,8 @@ export interface ErrorDetails {
   readonly retryAfterS?: number;
   /** The turn that the error belongs to, where there is one. */
   readonly turnId?: string;
+  /** Where the table says that a retry may help, and it cannot: the same request gets this same answer. */
+  readonly retryable?: false;
   /** What the reader can do about it, as one sentence. */
   readonly hint?: string;
 }
@@ -170,7 +172,7 @@ export class CairnError extends Error {
   }
 
   get retryable(): boolean {
-    return ERROR_CODES[this.code].retryable;
+    return this.details.retryable ?? ERROR_CODES[this.code].retryable;
   }
 
   get status(): number {
@@ -267,6 +269,7 @@ export function fromErrorBody(body: ErrorBody, extra: Pick<ErrorDetails, "cause"
     ...(body.issues ? { issues: body.issues } : {}),
     ...(body.turn_id ? { turnId: body.turn_id } : {}),
     ...(body.hint ? { hint: body.hint } : {}),
+    ...(body.retryable ? {} : { retryable: false }),
   };
   if (!Object.hasOwn(ERROR_CODES, body.code)) {
     return new RuntimeError("RUNTIME_INTERNAL", `${body.message} (${body.code})`, details);

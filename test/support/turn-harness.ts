@@ -247,6 +247,7 @@ export async function startHarness(options: HarnessOptions) {
     requests,
     store,
     hub,
+    inbox,
     turns,
     dispatcher,
     memory,

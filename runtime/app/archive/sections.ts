@@ -109,7 +109,7 @@ const AFTER_EMBEDDINGS: readonly Section[] = [
       interrupted: `coalesce(interrupted, false) or ${OPEN}`,
       notice: `case when ${OPEN} then ${NOTICE} else notice end`,
       error: `case when ${OPEN} then jsonb_build_object('code', 'RUNTIME_TURN_INTERRUPTED', 'message', ${NOTICE},
-        'severity', 'error', 'retryable', true) else error end`,
+        'severity', 'error', 'retryable', false) else error end`,
       finished_at: `case when ${OPEN} then now() else finished_at end`,
       state: `case when ${OPEN} then 'failed' else state end`,
     },

@@ -45,10 +45,10 @@ export function createCommands(deps: CommandsDeps): Commands {
   const { agents, providers, store, inbox, dispatcher, memory, conversations, limits } = deps;
   const providerIds = new Set(providers.keys());
 
-  /** True when a turn was running; on this node it has ended when this resolves. */
-  async function abort(key: string): Promise<boolean> {
-    if (await dispatcher.abortSession(key)) return true;
-    const turnId = await store.requestAbort(key);
+  /** True when a turn other than `except` was running; on this node it has ended when this resolves. */
+  async function abort(key: string, except?: string): Promise<boolean> {
+    if (await dispatcher.abortSession(key, except)) return true;
+    const turnId = await store.requestAbort(key, except);
     if (turnId === null) return false;
     await deps.announceAbort(turnId);
     return true;
@@ -74,7 +74,8 @@ export function createCommands(deps: CommandsDeps): Commands {
       { address, agent, owner, externalId: `interrupt:${deps.newId()}`, text },
       AHEAD,
     );
-    const wasRunning = await abort(key);
+    // The turn that ran may have ended meanwhile, and this one begun.
+    const wasRunning = await abort(key, accepted.turnId);
     dispatcher.kick();
     return {
       text: wasRunning ? "Interrupted; running your message now." : "Running your message now.",

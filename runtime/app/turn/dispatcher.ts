@@ -8,6 +8,7 @@ import type { TurnLimits } from "./agents.ts";
 import type { Placement } from "./placement.ts";
 import type { StreamHub } from "./stream-hub.ts";
 import type { ClaimRoom } from "./turn-claim.ts";
+import { stopped } from "./turn-end.ts";
 import { leaseLost } from "./turn-fence.ts";
 import type { ClaimedTurn } from "./turn-rows.ts";
 import type { TurnRunner } from "./turn-runner.ts";
@@ -56,7 +57,7 @@ export class Dispatcher {
 
   async start(): Promise<void> {
     this.#unlisten = await this.#deps.database.listen(TURN_CHANNEL, (payload) => {
-      if (payload.startsWith("abort:")) this.#abortTurn(payload.slice("abort:".length), stopped());
+      if (payload.startsWith("abort:")) void this.#abortTurn(payload.slice("abort:".length), stopped());
       else this.kick();
     });
     this.#started = true;
@@ -92,11 +93,20 @@ export class Dispatcher {
     return [...this.#active.values()].filter((active) => active.turn.agent === agent).length;
   }
 
-  /** Aborts the session's turn on this node; resolves when it has ended, false when none runs here. */
-  async abortSession(sessionKey: string, reason: RuntimeError = stopped()): Promise<boolean> {
-    const active = [...this.#active.values()].find((candidate) => candidate.turn.sessionKey === sessionKey);
+  /**
+   * Aborts the session's turn on this node, other than `except`; resolves when it has ended, false when none runs here. Where
+   * none does yet, a claim on its way is waited for: it may bring the very turn that is meant.
+   */
+  async abortSession(sessionKey: string, except?: string): Promise<boolean> {
+    const find = () =>
+      [...this.#active.values()].find(({ turn }) => turn.sessionKey === sessionKey && turn.turnId !== except);
+    let active = find();
+    if (!active) {
+      await this.#pumping;
+      active = find();
+    }
     if (!active) return false;
-    active.abort.abort(reason);
+    active.abort.abort(stopped());
     await active.done;
     return true;
   }
@@ -227,11 +237,8 @@ export class Dispatcher {
     }
   }
 
-  #abortTurn(turnId: string, reason: RuntimeError): void {
+  async #abortTurn(turnId: string, reason: RuntimeError): Promise<void> {
+    await this.#pumping;
     this.#active.get(turnId)?.abort.abort(reason);
   }
-}
-
-export function stopped(): RuntimeError {
-  return new RuntimeError("RUNTIME_TURN_ABORTED", "Stopped.");
 }

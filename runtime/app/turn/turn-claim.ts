@@ -114,10 +114,10 @@ const CLAIM = `/* turn:claim */ with sessions as (
       or (t.state = 'running' and (t.lease_until < now() or (t.lease_node = $2 and t.lease_boot <> $3)))
     for update of t skip locked),
   claimed as (
-    update turns t set state = 'running', epoch = epoch + 1, attempt = attempt + 1, abort_requested = false,
+    update turns t set state = 'running', epoch = epoch + 1, attempt = attempt + 1,
       lease_node = $2, lease_boot = $3, lease_until = now() + $4 * interval '1 millisecond', started_at = coalesce(started_at, now())
     from next where t.id = next.id
     returning t.*)
-  select c.id, c.inbox_id, c.epoch, c.attempt, c.checkpoints, c.agent, c.session_key, c.conversation_id,
+  select c.id, c.inbox_id, c.epoch, c.attempt, c.checkpoints, c.abort_requested, c.agent, c.session_key, c.conversation_id,
          i.channel, i.conversation, i.user_id, i.owner, i.text, i.attachments, i.history, i.sent_at
   from claimed c join inbox i on i.id = c.inbox_id`;

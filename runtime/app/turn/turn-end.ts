@@ -35,7 +35,8 @@ export function broken(turnId: string, reason: CairnError, progress: LoopProgres
     usage: progress.usage,
     interrupted: true,
     notice: stopped ? reason.message : null,
-    error: stopped ? null : { ...tellable(reason).toBody(), turn_id: turnId },
+    // The same message under the same key gets this end again, so that no retry of it can help.
+    error: stopped ? null : { ...tellable(reason).toBody(), turn_id: turnId, retryable: false },
   };
 }
 
@@ -45,14 +46,30 @@ function tellable(reason: CairnError): CairnError {
   return new RuntimeError("RUNTIME_INTERNAL", "An internal error occurred; the log has the details.");
 }
 
-/** A turn whose runner has crashed twice is not tried a third time; its replies so far stay readable. */
-export function givenUp(steps: readonly StoredStep[], progress: LoopProgress): RuntimeError {
+/** The reason of a turn that /stop, /new or /interrupt ended. */
+export function stopped(): RuntimeError {
+  return new RuntimeError("RUNTIME_TURN_ABORTED", "Stopped.");
+}
+
+/** Crashes after which a turn is still resumed. */
+const MAX_CRASHES = 5;
+/** The same where a call may or may not have taken effect: such a call may be what ends the process. */
+const MAX_CRASHES_WITH_UNKNOWN_OUTCOME = 1;
+
+/** Why an attempt that follows so many crashes must not go on; null when it may. */
+export function givenUp(steps: readonly StoredStep[], crashes: number): RuntimeError | null {
+  const unknown = steps.some((step) => step.kind === "tool" && (step.state === "unknown" || step.state === "intended"));
+  if (crashes <= (unknown ? MAX_CRASHES_WITH_UNKNOWN_OUTCOME : MAX_CRASHES)) return null;
+  return new RuntimeError("RUNTIME_TURN_INTERRUPTED", `The turn was interrupted ${crashes} times and was given up.`, {
+    hint: "Send the message again.",
+  });
+}
+
+/** What earlier attempts have said, for a turn that ends before its loop begins. */
+export function recoverProgress(steps: readonly StoredStep[], progress: LoopProgress): void {
   const replies = steps.flatMap((step) => (step.kind === "reply" && step.reply.text !== "" ? [step.reply.text] : []));
   progress.text = replies.join("\n\n");
   progress.nextStep = Math.max(0, ...steps.map((step) => step.n)) + 1;
-  return new RuntimeError("RUNTIME_TURN_INTERRUPTED", "The turn was interrupted twice and was given up.", {
-    hint: "Send the message again.",
-  });
 }
 
 export function finalEvent(turn: Pick<ClaimedTurn, "turnId" | "conversation">, end: TurnEnd): FinalEvent {

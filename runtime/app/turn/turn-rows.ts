@@ -13,6 +13,8 @@ export interface ClaimedTurn {
   readonly epoch: number;
   readonly attempt: number;
   readonly checkpoints: number;
+  /** /stop was asked for while no process ran it: it ends as it is. */
+  readonly abortRequested: boolean;
   readonly agent: string;
   readonly sessionKey: string;
   readonly channel: string;
@@ -86,6 +88,7 @@ export interface ClaimRow {
   epoch: number;
   attempt: number;
   checkpoints: number;
+  abort_requested: boolean;
   agent: string;
   session_key: string;
   conversation_id: string | null;
@@ -106,6 +109,7 @@ export function toClaimed(row: ClaimRow): ClaimedTurn {
     epoch: Number(row.epoch),
     attempt: row.attempt,
     checkpoints: row.checkpoints,
+    abortRequested: row.abort_requested,
     agent: row.agent,
     sessionKey: row.session_key,
     channel: row.channel,

@@ -10,7 +10,7 @@ import { type Agent, toolsOf, workspaceOf } from "./agents.ts";
 import type { ModelCaller } from "./model-caller.ts";
 import { runToolCalls } from "./tool-calls.ts";
 import type { ToolRunner } from "./tool-runner.ts";
-import { broken, finalEvent, givenUp, replied, shutdownEvent } from "./turn-end.ts";
+import { broken, finalEvent, givenUp, recoverProgress, replied, shutdownEvent, stopped } from "./turn-end.ts";
 import { TurnJournal } from "./turn-journal.ts";
 import { assemblePrompt, type TurnPromptDeps } from "./turn-prompt.ts";
 import type { ClaimedTurn, TurnEnd } from "./turn-rows.ts";
@@ -34,9 +34,6 @@ export interface TurnSignals {
 }
 
 export type TurnRunner = (turn: ClaimedTurn, signals: TurnSignals, emit: (event: StreamEvent) => void) => Promise<void>;
-
-/** A turn is resumed once after a crash; orderly shutdowns do not count. */
-const MAX_CRASHES = 1;
 
 export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
   return async (turn, signals, emit) => {
@@ -84,7 +81,12 @@ class TurnRun {
     const info: TurnInfo = { turnId, agent: agent.name, sessionKey, conversationId, channel, user, owner, workspace };
     if (created) await hooks.run("session:start", { agent: agent.name, sessionKey, conversationId });
     const steps = attempt > 1 ? await journal.steps() : [];
-    if (attempt - 1 - checkpoints > MAX_CRASHES) throw givenUp(steps, this.#progress);
+    // Orderly shutdowns are no crashes.
+    const refused = this.#turn.abortRequested ? stopped() : givenUp(steps, attempt - 1 - checkpoints);
+    if (refused) {
+      recoverProgress(steps, this.#progress);
+      throw refused;
+    }
 
     const { text } = await hooks.run("turn:before", { ...info, text: this.#turn.text }, signal);
     const prompt = await assemblePrompt(this.#deps, this.#turn, agent, info, text, signal);

@@ -41,18 +41,23 @@ export class TurnStore {
     return claimTurns(this.#database, { owner: this.#owner, leaseMs: this.#leaseMs, agents, room });
   }
 
-  /** Extends the leases of running turns; those not returned are lost. `abort` tells that /stop was asked for elsewhere. */
+  /**
+   * Extends the leases of running turns; those not returned are lost. `abort` tells that /stop was asked for elsewhere, or that
+   * /interrupt has put a turn ahead of one that was being claimed just then.
+   */
   async renew(
     turnIds: readonly string[],
   ): Promise<ReadonlyMap<string, { readonly epoch: number; readonly abort: boolean }>> {
-    const { rows } = await this.#database.query<{ id: string; epoch: number; abort_requested: boolean }>(
-      `/* turn:renew */ update turns set lease_until = now() + $4 * interval '1 millisecond'
+    const { rows } = await this.#database.query<{ id: string; epoch: number; abort: boolean }>(
+      `/* turn:renew */ update turns t set lease_until = now() + $4 * interval '1 millisecond'
        where id = any($1::uuid[]) and state = 'running' and lease_node = $2 and lease_boot = $3
-       returning id, epoch, abort_requested`,
+       returning id, epoch, abort_requested or exists (
+         select 1 from turns ahead where ahead.session_key = t.session_key and ahead.priority > t.priority
+           and ahead.state in ('queued', 'running') and ahead.state = 'queued') as abort`,
       [turnIds, this.#owner.node, this.#owner.boot, this.#leaseMs],
       { durable: false },
     );
-    return new Map(rows.map((row) => [row.id, { epoch: Number(row.epoch), abort: row.abort_requested }]));
+    return new Map(rows.map((row) => [row.id, { epoch: Number(row.epoch), abort: row.abort }]));
   }
 
   /**
@@ -132,11 +137,12 @@ export class TurnStore {
     );
   }
 
-  /** Asks the runner of the session's turn, wherever it is, to stop; the id of that turn, or null. */
-  async requestAbort(sessionKey: string): Promise<string | null> {
+  /** Asks the runner of the session's turn other than `except`, wherever it is, to stop; the id of that turn, or null. */
+  async requestAbort(sessionKey: string, except?: string): Promise<string | null> {
     const { rows } = await this.#database.query<{ id: string }>(
-      "/* turn:abort */ update turns set abort_requested = true where session_key = $1 and state = 'running' returning id",
-      [sessionKey],
+      `/* turn:abort */ update turns set abort_requested = true
+       where session_key = $1 and state = 'running' and id is distinct from $2::uuid returning id`,
+      [sessionKey, except ?? null],
     );
     return rows[0]?.id ?? null;
   }

@@ -1,7 +1,7 @@
 /** Turns as channels and routes see them: accept a message, wait for its reply, follow its events. */
 
 import type { Database } from "../../contracts/database.ts";
-import { CairnError, RuntimeError } from "../../contracts/errors.ts";
+import { CairnError, fromErrorBody, RuntimeError } from "../../contracts/errors.ts";
 import { isFinal } from "../../contracts/stream.ts";
 import { type ChannelRouting, routeToAgent } from "../../domain/routing.ts";
 import type { NumberedEvent, TurnState, Turns } from "../api.ts";
@@ -132,11 +132,7 @@ export function createTurns(deps: TurnsDeps): Turns {
           const { type: _type, ...result } = event;
           return result;
         }
-        if (event.type === "turn.failed")
-          throw new CairnError(event.error.code, event.error.message, {
-            turnId,
-            ...(event.error.hint ? { hint: event.error.hint } : {}),
-          });
+        if (event.type === "turn.failed") throw fromErrorBody({ ...event.error, turn_id: turnId });
       }
       throw new RuntimeError("RUNTIME_TURN_INTERRUPTED", "The turn has not ended; ask for it again.", { turnId });
     },

@@ -1,4 +1,4 @@
-/** A runner dies, is paused, or is shut down: the turn goes on once, nothing recorded runs again, and the user is told. */
+/** A runner dies, is paused, or is shut down: the turn goes on, nothing recorded runs again, and the user is told. */
 
 import { afterEach, expect, it } from "vitest";
 import type { Tool } from "../../../../runtime/contracts/tool.ts";
@@ -93,22 +93,66 @@ describeEachDatabase("takeover of turns", (open) => {
     expect(rows[3]?.metadata).toMatchObject({ outcome: "unknown" });
   });
 
-  it("gives a turn up visibly when its second runner has died too", async () => {
+  /** Runs a turn on one node after the other, each of which dies while the model is asked. */
+  async function crash(times: number, options: Omit<HarnessOptions, "database">) {
+    let harness = await startDoomed(options);
+    const { turnId } = await harness.turns.accept(harness.message("go"));
+    for (let crashes = 1; ; crashes++) {
+      const asked = harness.requests.length + 1;
+      await expect.poll(() => harness.requests.length).toBeGreaterThanOrEqual(asked);
+      await harness.die();
+      if (crashes === times) return { turnId, last: harness };
+      harness = await startDoomed({ ...options, ...harness.next });
+    }
+  }
+
+  it("resumes a turn after five crashes, and gives it up visibly after the sixth", async () => {
     const script: HarnessOptions["script"] = async () => hang();
-    const first = await startDoomed({ script });
+    const { turnId, last } = await crash(5, { script });
+    const resumed = await start({ script: () => [text("at last"), end()], ...last.next });
+    expect(await resumed.turns.wait(resumed.agentName, turnId)).toMatchObject({ text: "at last", interrupted: true });
+
+    const again = await crash(6, { script });
+    const refusing = await start({ script, ...again.last.next });
+    await expect(refusing.turns.wait(refusing.agentName, again.turnId)).rejects.toMatchObject({
+      code: "RUNTIME_TURN_INTERRUPTED",
+      retryable: false,
+      details: { turnId: again.turnId },
+    });
+    expect(refusing.requests).toHaveLength(0);
+    await expect.poll(() => refusing.sent.at(-1)?.notice).toContain("given up");
+  });
+
+  it("gives a turn with a call of unknown outcome up after the second crash", async () => {
+    const { counts, tool } = effects();
+    const tools = [tool("first"), tool("second", () => hang()), tool("third")];
+    const first = await startDoomed({ script: twoCalls, tools });
     const { turnId } = await first.turns.accept(first.message("go"));
-    await expect.poll(() => first.requests.length).toBe(1);
+    await expect.poll(() => counts).toEqual({ first: 1, second: 1 });
     await first.die();
-    const second = await startDoomed({ script, ...first.next });
+    const second = await startDoomed({ script: async () => hang(), tools: [tool("third")], ...first.next });
     await expect.poll(() => second.requests.length).toBe(1);
     await second.die();
-    const third = await start({ script, ...first.next });
-    await expect(third.turns.wait(third.agentName, turnId)).rejects.toMatchObject({
-      code: "RUNTIME_TURN_INTERRUPTED",
-      details: { turnId },
-    });
+    const third = await start({ script: twoCalls, ...first.next });
+    await expect(third.turns.wait(third.agentName, turnId)).rejects.toMatchObject({ code: "RUNTIME_TURN_INTERRUPTED" });
     expect(third.requests).toHaveLength(0);
-    await expect.poll(() => third.sent.at(-1)?.notice).toContain("given up");
+    expect(counts).toEqual({ first: 1, second: 1, third: 1 });
+  });
+
+  it("ends a turn that was to be stopped while no process ran it, with what it had said", async () => {
+    const { counts, tool } = effects();
+    const doomed = await startDoomed({ script: twoCalls, tools: [tool("first", () => hang())] });
+    const { turnId } = await doomed.turns.accept(doomed.message("go"));
+    await expect.poll(() => counts).toEqual({ first: 1 });
+    await doomed.die();
+    const database = await open();
+    // As another node does at /stop: the process that ran the turn cannot hear it any more.
+    await database.query("update turns set abort_requested = true where id = $1", [turnId]);
+    const next = await start({ script: twoCalls, tools: [tool("second")], ...doomed.next });
+    const stopped = await next.turns.wait(next.agentName, turnId);
+    expect(stopped).toMatchObject({ text: "On it.", interrupted: true, notice: "Stopped." });
+    expect(next.requests).toHaveLength(0);
+    expect(counts).toEqual({ first: 1 });
   });
 
   it("lets a runner that was paused past its lease write nothing", async () => {

@@ -481,7 +481,7 @@ describeEachDatabase("turns", (open) => {
     const { turnId } = await harness.turns.accept(harness.message("hi"));
     await expect(harness.turns.wait(harness.agentName, turnId)).rejects.toMatchObject({
       code: "PROVIDER_STREAM_TRUNCATED",
-      retryable: true,
+      retryable: false,
       details: { turnId },
     });
     const rows = await harness.transcript();
