@@ -1,5 +1,6 @@
 /** Transcript rows as the provider's message array, and the fitting of that array into a model's window. */
 
+import { createHash } from "node:crypto";
 import type { HistoryEntry } from "../contracts/memory.ts";
 import { type Message, type ToolCall, textOf } from "../contracts/message.ts";
 
@@ -33,8 +34,8 @@ export interface FittedHistory {
   readonly tokens: number;
 }
 
-/** Whole exchanges are dropped in steps of this size, so that the kept head stays the same for many turns and prompt caches hold. */
-const DROP_STEP = 16;
+/** Of the limit, what is kept at least where exchanges are dropped; a lower share keeps the head the same for longer. */
+const LEAST_KEPT = 0.5;
 /** What a message costs beside its text. */
 const MESSAGE_TOKENS = 8;
 
@@ -50,8 +51,9 @@ const BYTES_PER_TOKEN = 2;
 
 /**
  * The newest messages that fit into `limit` tokens. Cuts only before a user message, never between a tool call and its
- * result; the newest exchange is always kept, with its oldest tool results shortened when it alone is too long. Counts from the
- * newest message to the first that does not fit, so that what is dropped costs nothing.
+ * result; the newest exchange is always kept, with its oldest tool results shortened when it alone is too long. Drops more than it
+ * must, so that the head stays the same for many turns and prompt caches hold. Counts from the newest message to the first
+ * that does not fit, so that what is dropped costs nothing.
  */
 export function fitHistory(
   messages: readonly Message[],
@@ -74,14 +76,29 @@ export function fitHistory(
   if (all !== undefined && all <= limit) return { messages, dropped: 0, tokens: all };
 
   const from =
-    starts.find((start, position) => {
-      const wholeStep = position % DROP_STEP === DROP_STEP - 1;
-      return fits(start) && (wholeStep || (tokensFrom.get(start) ?? 0) > limit * 0.75);
-    }) ?? last;
+    steadiest(starts.filter(fits), messages, (start) => (tokensFrom.get(start) ?? 0) >= limit * LEAST_KEPT) ?? last;
   const kept = messages.slice(from);
   const tokens = tokensFrom.get(from) ?? 0;
   if (tokens <= limit) return { messages: kept, dropped: from, tokens };
   return { ...shortenResults(kept, tokens - limit, weigh), dropped: from };
+}
+
+/**
+ * Where to cut: of the places that keep enough the one whose message has the least hash. It stays that one until it no longer fits
+ * or a lesser one comes in, whichever rows were read: their positions change with every turn, the texts do not.
+ */
+function steadiest(
+  starts: readonly number[],
+  messages: readonly Message[],
+  keepsEnough: (start: number) => boolean,
+): number | undefined {
+  const hashOf = (start: number) => {
+    const { content } = messages[start] ?? { content: "" };
+    return createHash("sha256").update(textOf(content)).digest("hex");
+  };
+  const [first, ...others] = starts.filter(keepsEnough).map((start) => ({ start, hash: hashOf(start) }));
+  if (!first) return starts[0];
+  return others.reduce((least, one) => (one.hash < least.hash ? one : least), first).start;
 }
 
 /** For each index the tokens of the messages from there on; from the newest to the first of which `goesOn` says no. */
