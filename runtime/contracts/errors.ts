@@ -20,10 +20,7 @@ const traits = (severity: Severity, retryable: boolean, status: number): ErrorTr
 });
 
 export const ERROR_CODES = {
-  CHANNEL_UNKNOWN: traits("error", false, 404),
-  CHANNEL_SEND_FAILED: traits("transient", true, 502),
   CHANNEL_CONNECTION_LOST: traits("transient", true, 503),
-  CHANNEL_SENDER_REFUSED: traits("warning", false, 403),
 
   MEMORY_INVALID_ARGUMENT: traits("error", false, 400),
   MEMORY_NOT_FOUND: traits("error", false, 404),
@@ -55,13 +52,9 @@ export const ERROR_CODES = {
   TOOL_REFUSED: traits("warning", false, 403),
   TOOL_OUTSIDE_WORKSPACE: traits("warning", false, 403),
   TOOL_SANDBOX_MISSING: traits("error", false, 503),
-  TOOL_TIMEOUT: traits("error", true, 504),
   TOOL_ABORTED: traits("warning", false, 499),
   TOOL_FAILED: traits("error", false, 500),
   TOOL_OUTCOME_UNKNOWN: traits("warning", false, 500),
-
-  DELEGATION_NO_TARGET: traits("error", false, 404),
-  DELEGATION_FAILED: traits("error", true, 502),
 
   RUNTIME_INVALID_REQUEST: traits("error", false, 400),
   RUNTIME_UNAUTHORIZED: traits("warning", false, 401),
@@ -80,6 +73,7 @@ export const ERROR_CODES = {
   RUNTIME_TURN_ABORTED: traits("warning", false, 499),
   RUNTIME_TURN_TIMEOUT: traits("error", true, 504),
   RUNTIME_TURN_INTERRUPTED: traits("error", true, 500),
+  RUNTIME_HOOK_TIMEOUT: traits("error", false, 500),
   RUNTIME_LEASE_LOST: traits("transient", true, 503),
   RUNTIME_ALREADY_RUNNING: traits("error", false, 409),
   RUNTIME_NOT_RUNNING: traits("error", false, 503),
@@ -228,13 +222,6 @@ export class ToolError extends CairnError {
   }
 }
 
-export class DelegationError extends CairnError {
-  declare readonly code: CodeOf<"DELEGATION">;
-  constructor(code: CodeOf<"DELEGATION">, message: string, details?: ErrorDetails) {
-    super(code, message, details);
-  }
-}
-
 export class RuntimeError extends CairnError {
   declare readonly code: CodeOf<"RUNTIME">;
   constructor(code: CodeOf<"RUNTIME">, message: string, details?: ErrorDetails) {
@@ -286,7 +273,6 @@ const CLASSES: { readonly [prefix: string]: new (code: never, message: string, d
     MEMORY: MemoryError,
     CONFIG: ConfigError,
     TOOL: ToolError,
-    DELEGATION: DelegationError,
     RUNTIME: RuntimeError,
     PROVIDER: ProviderError,
     INFRA: InfraError,
