@@ -30,9 +30,9 @@ export function createConversations(deps: ConversationsDeps): Conversations {
       const parts = parseSessionKey(sessionKey);
       if (parts === null) throw new MemoryError("MEMORY_NOT_FOUND", "There is no such session.");
       const { agent, channel, conversation, user } = parts;
-      return deps.database.transaction(async (tx) => {
+      const opened = await deps.database.transaction(async (tx) => {
         // Opens the conversation where there is none, and holds the session's lock from here on.
-        const { conversationId } = await deps.writer.writeIn(tx, {
+        const { conversationId, created } = await deps.writer.writeIn(tx, {
           sessionKey,
           agent,
           channel,
@@ -51,8 +51,11 @@ export function createConversations(deps: ConversationsDeps): Conversations {
           conversationId,
           JSON.stringify(sanitizeJson(settings)),
         ]);
-        return settings;
+        return { settings, conversationId, created };
       });
+      const { settings, conversationId, created } = opened;
+      if (created) await deps.hooks.run("session:start", { agent, sessionKey, conversationId });
+      return settings;
     },
     async close(sessionKey, agent) {
       const id = await deps.database.transaction(async (tx) => {

@@ -1,22 +1,28 @@
 /** Runs the hooks of an event in order of priority; what one returns is what the next one gets. */
 
-import type { AnyHook, Hook, HookContexts, HookEvent } from "../contracts/hooks.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { RuntimeError } from "../contracts/errors.ts";
+import {
+  type AnyHook,
+  HOOK_DEADLINE_MS,
+  HOOK_EVENTS,
+  type Hook,
+  type HookContexts,
+  type HookEvent,
+} from "../contracts/hooks.ts";
 import type { Logger } from "../contracts/ports.ts";
 
 export interface HookPipeline {
   /**
-   * The context as the hooks leave it. A hook of a `before` event refuses by throwing; what any other hook throws is
-   * logged and skipped: it cannot undo what has happened.
+   * The context as the hooks leave it. Rejects with what a closed hook has thrown, or with RUNTIME_HOOK_TIMEOUT when it missed its
+   * deadline; the same of an open one is logged, and the next hook gets the context as it was.
    */
   run<E extends HookEvent>(event: E, context: HookContexts[E], signal?: AbortSignal): Promise<HookContexts[E]>;
 }
 
+/** RangeError for a hook whose priority, deadline or policy its event does not allow. */
 export function createHookPipeline(hooks: readonly AnyHook[], logger: Logger): HookPipeline {
-  for (const hook of hooks) {
-    if (!Number.isInteger(hook.priority) || hook.priority < 0 || hook.priority > 99) {
-      throw new RangeError(`hook ${hook.name}: priority ${hook.priority} is not an integer from 0 to 99`);
-    }
-  }
+  for (const hook of hooks) assertHook(hook);
   const byEvent = new Map<HookEvent, AnyHook[]>();
   for (const hook of [...hooks].sort((a, b) => a.priority - b.priority)) {
     byEvent.set(hook.event, [...(byEvent.get(hook.event) ?? []), hook]);
@@ -29,13 +35,51 @@ export function createHookPipeline(hooks: readonly AnyHook[], logger: Logger): H
         // The map's key is the hook's own event.
         const hook = candidate as unknown as Hook<typeof event>;
         try {
-          current = (await hook.run(current, signal)) ?? current;
+          current = (await endedInTime(hook, current, signal)) ?? current;
         } catch (error) {
-          if (event.endsWith(":before")) throw error;
+          if ((hook.policy ?? HOOK_EVENTS[event].policy) === "closed") throw error;
           logger.warn({ err: error, hook: hook.name, event }, "a hook failed and was skipped");
         }
       }
       return current;
     },
   };
+}
+
+/** A hook that ignores its signal is not waited for: what it returns or throws later is dropped. */
+async function endedInTime<E extends HookEvent>(
+  hook: Hook<E>,
+  context: HookContexts[E],
+  signal?: AbortSignal,
+): Promise<HookContexts[E] | void> {
+  const { deadlineMs = HOOK_DEADLINE_MS } = hook;
+  const deadline = new AbortController();
+  const ended = new AbortController();
+  const overdue = sleep(deadlineMs, undefined, { signal: ended.signal }).then(() => {
+    const error = new RuntimeError(
+      "RUNTIME_HOOK_TIMEOUT",
+      `The hook "${hook.name}" took longer than ${deadlineMs / 1000} s.`,
+    );
+    deadline.abort(error);
+    throw error;
+  });
+  try {
+    const signals = signal ? AbortSignal.any([signal, deadline.signal]) : deadline.signal;
+    return await Promise.race([hook.run(context, signals), overdue]);
+  } finally {
+    overdue.catch(() => undefined);
+    ended.abort();
+  }
+}
+
+function assertHook({ name, event, priority, policy, deadlineMs = HOOK_DEADLINE_MS }: AnyHook): void {
+  if (!Number.isInteger(priority) || priority < 0 || priority > 99) {
+    throw new RangeError(`hook ${name}: priority ${priority} is not an integer from 0 to 99`);
+  }
+  if (!(deadlineMs > 0 && deadlineMs <= 2 ** 31 - 1)) {
+    throw new RangeError(`hook ${name}: a deadline of ${deadlineMs} ms is not one that a timer can keep`);
+  }
+  if (policy === "closed" && HOOK_EVENTS[event].stops === null) {
+    throw new RangeError(`hook ${name}: ${event} comes too late to stop anything, so that its hooks cannot be closed`);
+  }
 }

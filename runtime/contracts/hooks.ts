@@ -3,9 +3,9 @@ import type { ChatOptions, ChatReply } from "./provider.ts";
 import type { ToolContext, ToolResult } from "./tool.ts";
 
 /**
- * The hook pipeline: composable async hooks, ordered by priority 0 to 99 (low first), run before or after a stage.
- * A hook gets the event's context and may return a changed one. `before` hooks refuse by throwing a CairnError;
- * an `after` hook that throws is logged and skipped, it cannot undo what has happened.
+ * The hook pipeline: composable async hooks, ordered by priority 0 to 99 (low first), run before or after a stage
+ * (specification, "Hooks"). A hook gets the event's context and may return a changed one. Every hook has a policy, which says what its
+ * failure means for the stage, and a deadline.
  */
 
 export interface TurnInfo {
@@ -49,30 +49,92 @@ export interface HookContexts {
 
 export type HookEvent = keyof HookContexts;
 
-export const HOOK_EVENTS: Readonly<Record<HookEvent, string>> = {
-  "provider:before": "Before a provider is called; messages and options may be changed.",
-  "provider:after": "After a complete reply of a provider.",
-  "provider:error": "After a failed call of a provider, before fallback or retry.",
-  "tool:before": "Before a tool runs; the arguments may be changed, or the call refused.",
-  "tool:after": "After a tool has run; the result that the model sees may be changed.",
-  "turn:before": "Before the prompt of a turn is built; the text that the model sees may be changed.",
-  "turn:after": "After the reply is known, before it is stored; the reply may be changed.",
-  "turn:reflect": "After a turn is stored and answered, off its path.",
-  "skill:before": "Before a skill is loaded into the prompt.",
-  "skill:after": "After a skill has been used.",
-  "session:start": "When a session opens a conversation.",
-  "session:end": "When a session's conversation is closed by /new.",
-  "compact:before": "Before older messages are left out of the prompt.",
-  "compact:after": "After older messages were left out of the prompt.",
-  "delegation:before": "Before a task is handed to another agent.",
-  "delegation:after": "After another agent has answered a task.",
+/**
+ * What becomes of the stage when a hook throws or misses its deadline. `closed`: the stage does not happen, and the error is what
+ * it ends with; a hook that must be able to refuse is closed. `open`: the failure is logged, and the stage goes on as if the
+ * hook were not there.
+ */
+export type HookPolicy = "closed" | "open";
+
+export interface HookEventTraits {
+  readonly description: string;
+  /** Of hooks that name none. */
+  readonly policy: HookPolicy;
+  /** What the failure of a closed hook ends; null where it is too late, and no hook may be closed. */
+  readonly stops: string | null;
+}
+
+export const HOOK_EVENTS: Readonly<Record<HookEvent, HookEventTraits>> = {
+  "provider:before": {
+    description: "Before a provider is called; messages and options may be changed.",
+    policy: "closed",
+    stops: "The turn fails; no provider is asked.",
+  },
+  "provider:after": {
+    description: "After a complete reply of a provider; the reply may be changed.",
+    policy: "open",
+    stops: "The reply counts as a failed call of the provider.",
+  },
+  "provider:error": {
+    description: "After a failed call of a provider, before fallback or retry.",
+    policy: "open",
+    stops: null,
+  },
+  "tool:before": {
+    description: "Before a tool runs; the arguments may be changed, or the call refused.",
+    policy: "closed",
+    stops: "The call does not happen; the model reads the error as its result.",
+  },
+  "tool:after": {
+    description: "After a tool has run; the result that the model sees may be changed.",
+    policy: "open",
+    stops: "The model reads the error in place of the result; what the call did stays done.",
+  },
+  "turn:before": {
+    description: "Before the prompt of a turn is built; the text that the model sees may be changed.",
+    policy: "closed",
+    stops: "The turn fails.",
+  },
+  "turn:after": {
+    description: "After the reply is known, before it is stored; the reply may be changed.",
+    policy: "open",
+    stops: "The turn fails; what was streamed cannot be taken back.",
+  },
+  "turn:reflect": { description: "After a turn is stored and answered, off its path.", policy: "open", stops: null },
+  "skill:before": {
+    description: "Before a skill is loaded into the prompt.",
+    policy: "closed",
+    stops: "The skill is not loaded.",
+  },
+  "skill:after": { description: "After a skill has been used.", policy: "open", stops: null },
+  "session:start": { description: "When a session opens a conversation.", policy: "open", stops: null },
+  "session:end": { description: "When a session's conversation is closed by /new.", policy: "open", stops: null },
+  "compact:before": {
+    description: "Before older messages are left out of the prompt.",
+    policy: "open",
+    stops: "The turn fails; nothing is left out.",
+  },
+  "compact:after": { description: "After older messages were left out of the prompt.", policy: "open", stops: null },
+  "delegation:before": {
+    description: "Before a task is handed to another agent.",
+    policy: "closed",
+    stops: "The task is not handed over.",
+  },
+  "delegation:after": { description: "After another agent has answered a task.", policy: "open", stops: null },
 };
+
+/** Of hooks that name none. */
+export const HOOK_DEADLINE_MS = 10_000;
 
 export interface Hook<E extends HookEvent = HookEvent> {
   readonly name: string;
   readonly event: E;
   /** 0 to 99; lower runs first. */
   readonly priority: number;
+  /** Default: that of its event in HOOK_EVENTS. */
+  readonly policy?: HookPolicy;
+  /** Milliseconds after which it counts as failed; its signal aborts then. Default HOOK_DEADLINE_MS. */
+  readonly deadlineMs?: number;
   run(context: HookContexts[E], signal?: AbortSignal): Promise<HookContexts[E] | void>;
 }
 

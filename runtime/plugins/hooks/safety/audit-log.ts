@@ -56,6 +56,7 @@ export function createAuditHooks(log: AuditLog): AnyHook[] {
       name: "audit",
       event: "tool:before",
       priority: 90,
+      policy: "open",
       run: (context) => log.record("call", context),
     },
     {

@@ -14,6 +14,7 @@ export function createCustomRulesHook(deps: {
   return {
     name: "custom_rules",
     event: "tool:before",
+    policy: "closed",
     priority: 20,
     async run(context, signal) {
       for (const { name, action, message } of matchingRules(rules, context.call)) {

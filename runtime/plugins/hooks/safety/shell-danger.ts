@@ -9,6 +9,7 @@ export function createShellDangerHook(deps: { readonly approve?: Approve | undef
   return {
     name: "shell_danger",
     event: "tool:before",
+    policy: "closed",
     priority: 10,
     async run(context, signal) {
       const { call, workspace } = context;

@@ -16,6 +16,7 @@ export function createWorkspaceFenceHook(deps: {
   return {
     name: "workspace_fence",
     event: "tool:before",
+    policy: "closed",
     priority: 15,
     async run({ call, workspace }) {
       for (const name of pathArguments.get(call.name) ?? []) {

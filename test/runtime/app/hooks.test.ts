@@ -1,0 +1,115 @@
+/** The hook pipeline: order, what a hook may change, and what its failure means under its policy. */
+
+import { describe, expect, it } from "vitest";
+import { createHookPipeline } from "../../../runtime/app/hooks.ts";
+import { ToolError } from "../../../runtime/contracts/errors.ts";
+import { type AnyHook, HOOK_EVENTS, type HookContexts, type HookEvent } from "../../../runtime/contracts/hooks.ts";
+import type { Logger } from "../../../runtime/contracts/ports.ts";
+import { silent } from "../../support/silent.ts";
+
+/** A hook of any event; what it gets is passed on as it is. */
+const hook = (event: HookEvent, run: (context: never, signal?: AbortSignal) => Promise<unknown>, more = {}): AnyHook =>
+  ({ name: "probe", event, priority: 50, run, ...more }) as AnyHook;
+const context = { text: "hi" } as HookContexts["turn:before"];
+const never = () => new Promise<never>(() => undefined);
+
+function logged() {
+  const warnings: object[] = [];
+  const logger: Logger = { ...silent, warn: (fields) => void warnings.push(fields) };
+  return { warnings, logger };
+}
+
+describe("the hooks of an event", () => {
+  it("run by priority, each with what the one before it has returned", async () => {
+    const add = (word: string, priority: number) =>
+      hook("turn:before", async (given: { text: string }) => ({ text: `${given.text} ${word}` }), { priority });
+    const silentOne = hook("turn:before", async () => undefined, { priority: 20 });
+    const pipeline = createHookPipeline([add("last", 99), add("first", 0), silentOne, add("second", 30)], silent);
+    expect(await pipeline.run("turn:before", context)).toEqual({ text: "hi first second last" });
+  });
+
+  it("leave another event alone, and an event without hooks as it is", async () => {
+    const pipeline = createHookPipeline([hook("turn:after", async () => ({ text: "other" }))], silent);
+    expect(await pipeline.run("turn:before", context)).toBe(context);
+  });
+
+  it.each([-1, 100, 1.5])("have a priority from 0 to 99, not %d", (priority) => {
+    expect(() => createHookPipeline([hook("turn:before", never, { priority })], silent)).toThrow(RangeError);
+  });
+
+  it.each([0, -5, Number.NaN, Number.POSITIVE_INFINITY])(
+    "have a deadline that a timer can keep, not %d",
+    (deadlineMs) => {
+      expect(() => createHookPipeline([hook("turn:before", never, { deadlineMs })], silent)).toThrow(RangeError);
+    },
+  );
+
+  it("get the caller's signal", async () => {
+    const abort = new AbortController();
+    const seen = Promise.withResolvers<unknown>();
+    const pipeline = createHookPipeline(
+      [
+        hook("turn:before", async (_given, signal) => {
+          signal?.addEventListener("abort", () => seen.resolve(signal.reason));
+          await seen.promise;
+        }),
+      ],
+      silent,
+    );
+    const ran = pipeline.run("turn:before", context, abort.signal);
+    abort.abort("stop");
+    expect(await seen.promise).toBe("stop");
+    await ran;
+  });
+});
+
+describe.each(Object.entries(HOOK_EVENTS))("a failing hook of %s", (name, { policy, stops }) => {
+  const event = name as HookEvent;
+  const run = (hooks: AnyHook[], logger: Logger = silent) =>
+    createHookPipeline(hooks, logger).run(event, context as never);
+  const refusal = new ToolError("TOOL_REFUSED", "no");
+  const failing = (more: object) => hook(event, () => Promise.reject(refusal), more);
+  const hanging = (more: object) => hook(event, never, { deadlineMs: 20, ...more });
+  const after = hook(event, async () => ({ text: "changed" }), { priority: 60 });
+
+  it(`is ${policy} unless it says otherwise`, async () => {
+    if (policy === "closed") await expect(run([failing({})])).rejects.toBe(refusal);
+    else expect(await run([failing({})])).toBe(context);
+  });
+
+  it("is skipped and logged where it is open, whether it throws or hangs", async () => {
+    const { warnings, logger } = logged();
+    expect(await run([failing({ policy: "open" }), after], logger)).toEqual({ text: "changed" });
+    expect(await run([hanging({ policy: "open" }), after], logger)).toEqual({ text: "changed" });
+    expect(warnings).toMatchObject([
+      { hook: "probe", event, err: refusal },
+      { hook: "probe", event, err: { code: "RUNTIME_HOOK_TIMEOUT" } },
+    ]);
+  });
+
+  it.runIf(stops !== null)("ends its stage where it is closed, whether it throws or hangs", async () => {
+    await expect(run([failing({ policy: "closed" }), after])).rejects.toBe(refusal);
+    await expect(run([hanging({ policy: "closed" }), after])).rejects.toMatchObject({ code: "RUNTIME_HOOK_TIMEOUT" });
+  });
+
+  it.runIf(stops === null)("cannot be closed: it comes too late to stop anything", () => {
+    expect(() => createHookPipeline([failing({ policy: "closed" })], silent)).toThrow(RangeError);
+  });
+
+  it("aborts its signal at its deadline, and what it does afterwards changes nothing", async () => {
+    const late = Promise.withResolvers<unknown>();
+    const aborted = Promise.withResolvers<void>();
+    const slow = hook(
+      event,
+      (_given, signal) => {
+        signal?.addEventListener("abort", () => aborted.resolve());
+        return late.promise;
+      },
+      { policy: "open", deadlineMs: 20 },
+    );
+    const result = await run([slow]);
+    await aborted.promise;
+    late.reject(new Error("too late"));
+    expect(result).toBe(context);
+  });
+});
