@@ -5,31 +5,29 @@
 
 import { randomBytes } from "node:crypto";
 import { v7 as newId } from "uuid";
-import type { Application } from "./app/api.ts";
-import { createArchives } from "./app/archive/archives.ts";
 import { createAttachmentStore } from "./app/attachments.ts";
-import { createHealth, type NodeState } from "./app/health.ts";
 import { createSecurityTrail } from "./app/security-trail.ts";
-import { createTokens } from "./app/tokens.ts";
 import type { LoadedConfig } from "./config/index.ts";
-import type { Channel } from "./contracts/channel.ts";
 import type { Database } from "./contracts/database.ts";
 import type { Clock } from "./contracts/ports.ts";
 import { createTokenizer } from "./domain/tokens.ts";
 import { composeAgents } from "./host/agents.ts";
+import { composeApplication } from "./host/application.ts";
 import { bringUp } from "./host/bring-up.ts";
+import { createChannels } from "./host/channels.ts";
 import { recordConfigurationChange } from "./host/configuration-change.ts";
 import { MIGRATIONS, openDatabase } from "./host/database.ts";
 import { type HeldHome, holdHome } from "./host/home.ts";
 import { loadIdentity } from "./host/identity.ts";
+import { createLifecycle } from "./host/lifecycle.ts";
 import type { ServiceLog } from "./host/logger.ts";
 import { composeMemory } from "./host/memory.ts";
 import { createMetrics, workIn } from "./host/metrics.ts";
-import { serve } from "./host/serve.ts";
-import { channelRouting, ownerId, turnLimits, workspaceSeed } from "./host/settings.ts";
+import { createHttpService } from "./host/serve.ts";
+import { type Service, Services } from "./host/services.ts";
+import { channelRouting, turnLimits, workspaceSeed } from "./host/settings.ts";
 import { composeTurns } from "./host/turns.ts";
 import { seedWorkspaces } from "./host/workspace-seed.ts";
-import { createAgentChannel } from "./plugins/channels/agent/index.ts";
 import { createAuditFile, rotateAudit } from "./plugins/hooks/safety/index.ts";
 import { createHousekeeping } from "./workers/housekeeping.ts";
 
@@ -58,35 +56,57 @@ export interface Host {
 }
 
 const systemClock: Clock = { now: () => new Date(), monotonic: () => performance.now() };
-/** Jobs that run get this long to end when the node stops. */
-const JOBS_DEADLINE_MS = 5_000;
 
 /** Holds the home directory, opens the store and listens; the rest comes up behind `ready`. */
 export async function startHost(options: HostOptions): Promise<Host> {
-  const home = await holdHome(options.loaded.home);
-  let database: Database | null = null;
+  const { loaded, log, maintenance } = options;
+  const services = new Services(log.logger);
   try {
-    const seeded = workspaceSeed(options.loaded);
-    if (seeded && !options.maintenance) await seedWorkspaces({ ...seeded, logger: options.log.logger });
-    database = await openDatabase(options.loaded.config, options.log.logger);
-    return await compose(options, home, database);
+    const home = await holdHome(loaded.home);
+    services.add({ name: "home", stop: () => home.release() });
+    const seeded = workspaceSeed(loaded);
+    if (seeded && !maintenance) await seedWorkspaces({ ...seeded, logger: log.logger });
+    const database = await openDatabase(loaded.config, log.logger);
+    services.add({ name: "database", stop: () => database.close() });
+    const { listening, working, url } = await compose(options, home, database, services.stopping);
+    await services.start(listening);
+    return {
+      url: url(),
+      ready: services.start(working),
+      async stop() {
+        await services.stop();
+        log.logger.info({}, "stopped");
+      },
+    };
   } catch (error) {
-    await database?.close();
-    await home.release();
+    await services.stop().catch(() => undefined);
     throw error;
   }
 }
 
-async function compose(options: HostOptions, home: HeldHome, database: Database): Promise<Host> {
+interface ComposedNode {
+  /** What a node needs to answer requests, be its database there or not. */
+  readonly listening: readonly Service[];
+  /** What follows when it is there. */
+  readonly working: readonly Service[];
+  /** Once it listens. */
+  url(): string;
+}
+
+async function compose(
+  options: HostOptions,
+  home: HeldHome,
+  database: Database,
+  stopping: AbortSignal,
+): Promise<ComposedNode> {
   const { loaded, version, boot, log, maintenance } = options;
-  const { config, dir, env } = loaded;
+  const { config, dir } = loaded;
   const { logger } = log;
   const { paths } = home;
   const clock = systemClock;
   const startedAt = clock.now();
   const identity = await loadIdentity(paths.nodeKey, config.mesh.name);
   const node = { id: identity.id, name: identity.name };
-  let state: NodeState = "starting";
   let schemaVersion: number | null = null;
 
   const singleNode = config.deployment.nodes.length <= 1;
@@ -96,6 +116,7 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     database,
     boot,
     node,
+    working: !maintenance,
     migrate: singleNode,
     countTokens,
     clock,
@@ -105,21 +126,11 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     redactValues: options.redactValues,
     logger,
   });
-  const { jobs, writer, memory, queues, workers } = memoryParts;
+  const { jobs, writer, memory, workers } = memoryParts;
   const attachments = createAttachmentStore(paths.attachments, newId);
-  const archives = createArchives({
-    database,
-    writer,
-    agents: new Set(Object.keys(config.agents)),
-    attachments: paths.attachments,
-    clock,
-    version,
-  });
-
   const auditFile = createAuditFile({ directory: paths.audit, clock, logger });
   const security = createSecurityTrail({ append: (entry) => auditFile.append(entry), clock });
-
-  const { providers, hooks, agents } = composeAgents({
+  const agentParts = composeAgents({
     loaded,
     memory,
     memoryTools: memoryParts.tools,
@@ -133,24 +144,23 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
   });
 
   // Turns: inbox to outbox.
-  const agentChannel = createAgentChannel({ id: "agent", newId, ...ownerId(loaded) });
-  const channels = new Map<string, Channel>([[agentChannel.id, agentChannel]]);
+  const channels = createChannels(config, { newId });
+  const drainDeadlineMs = config.runtime.drain_deadline;
+  const lifecycle = createLifecycle({ dispatcher: () => turnWork.dispatcher, drainDeadlineMs, stopping, logger });
   const metrics = createMetrics({
-    openTurns: () => store.open(),
+    openTurns: () => turnWork.store.open(),
     jobs,
     workers,
     audit: auditFile.status,
     ...workIn(database),
   });
-  const { store, turns, commands, dispatcher, ...turnWork } = composeTurns({
+  const turnWork = composeTurns({
     database,
     writer,
     memory,
     attachments,
-    agents,
-    providers,
-    channels,
-    hooks,
+    ...agentParts,
+    channels: channels.byId,
     limits: turnLimits(loaded),
     node,
     boot,
@@ -162,11 +172,14 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     logger,
     newId,
     routing: channelRouting(loaded),
-    isDraining: () => state === "draining" || state === "stopped",
+    drainDeadlineMs,
+    isDraining: lifecycle.refusesMessages,
     onEnded: (agent, turnState, durationS) => metrics.turnEnded(agent, turnState, durationS),
   });
-  agentChannel.onMessage((message) => turns.accept(message));
-  agentChannel.onCommand((command) => commands.run(command));
+  channels.connect(
+    (message) => turnWork.turns.accept(message),
+    (command) => turnWork.commands.run(command),
+  );
   const housekeeping = createHousekeeping({
     database,
     jobs,
@@ -175,123 +188,77 @@ async function compose(options: HostOptions, home: HeldHome, database: Database)
     local: () => rotateAudit(paths.audit, clock.now(), config.runtime.safety, logger),
   });
 
-  const ownerToken = env["SERVICE_API_TOKEN"];
-  const app: Application = {
+  const app = composeApplication({
+    loaded,
     version,
     node,
-    agents: () =>
-      [...agents.values()].map(({ name, provider, model }) => ({
-        name,
-        model: model ?? providers.get(provider)?.getModel() ?? "",
-      })),
-    turns,
-    commands,
-    memoryTools: memoryParts.tools,
-    capture: memoryParts.capture,
-    health: createHealth({
-      version,
-      node,
-      database,
-      store,
-      dispatcher,
-      jobs: queues,
-      agents,
-      providers,
-      channels,
-      meshEnabled: config.mesh.enabled,
-      audit: auditFile.status,
-      clock,
-      startedAt,
-      state: () => state,
-      schemaVersion: () => schemaVersion,
-      workers,
-    }),
-    tokens: createTokens({ database, newId, clock, randomBytes, ...(ownerToken ? { ownerToken } : {}) }),
-    archives,
-    queues,
-    lifecycle: {
-      get draining() {
-        return state === "draining";
-      },
-      drain,
-      async resume() {
-        // Once the process is on its way out there is no way back.
-        if (state !== "draining" || stopping.signal.aborted) return;
-        state = "running";
-        dispatcher.resume();
-      },
-    },
-  };
-
-  const { server, url, host, port } = await serve({
+    startedAt,
+    database,
+    paths,
+    memory: memoryParts,
+    agents: agentParts,
+    turns: turnWork,
+    channels: channels.byId,
+    lifecycle,
+    audit: auditFile.status,
+    schemaVersion: () => schemaVersion,
+    clock,
+    newId,
+  });
+  const http = createHttpService({
     loaded,
     maintenance,
     app,
-    agentChannel,
+    agentChannel: channels.agent,
     logger,
     metrics: metrics.registry,
     security,
     clock,
     newId,
-  });
-  await home.announce({
-    pid: process.pid,
-    boot,
-    listen: `${host}:${port}`,
-    url,
-    started_at: startedAt.toISOString(),
-    dir,
-    version,
-    maintenance,
-  });
-
-  if (!maintenance) await recordConfigurationChange(loaded.file, paths.configuration, identity.privateKey, security);
-
-  const stopping = new AbortController();
-  const ready = bringUp({
-    database,
-    migrations: MIGRATIONS,
-    migrate: singleNode,
-    logger,
-    signal: stopping.signal,
-  }).then(async (found) => {
-    schemaVersion = found;
-    if (!maintenance) {
-      await memoryParts.start();
-      await housekeeping.start();
-      await turnWork.start(stopping.signal);
-      await agentChannel.start();
-    }
-    state = "running";
-    logger.info({ url, node: node.id, backend: database.backend, agents: [...agents.keys()] }, "the node is ready");
+    announce: ({ url, host, port }) =>
+      home.announce({
+        pid: process.pid,
+        boot,
+        listen: `${host}:${port}`,
+        url,
+        started_at: startedAt.toISOString(),
+        dir,
+        version,
+        maintenance,
+      }),
   });
 
-  async function drain(deadlineMs = config.runtime.drain_deadline): Promise<void> {
-    if (state === "stopped") return;
-    state = "draining";
-    logger.info({ active: dispatcher.activeTurns, deadline_ms: deadlineMs }, "draining");
-    await dispatcher.drain(deadlineMs);
-  }
-
-  return {
-    url,
-    ready,
-    async stop() {
-      stopping.abort();
-      await ready.catch(() => undefined);
-      await drain();
-      state = "stopped";
-      memoryParts.hush();
-      await agentChannel.stop();
-      await server.close();
-      await security.close();
-      housekeeping.stop();
-      memoryParts.rest();
-      await turnWork.stop();
-      await memoryParts.close(JOBS_DEADLINE_MS);
-      await database.close();
-      await home.release();
-      logger.info({}, "stopped");
+  const schema: Service = {
+    name: "schema",
+    async start(signal) {
+      schemaVersion = await bringUp({ database, migrations: MIGRATIONS, migrate: singleNode, logger, signal });
     },
+  };
+  return {
+    url: http.url,
+    listening: [
+      memoryParts.encoder,
+      { name: "security log", stop: () => security.close() },
+      http,
+      {
+        name: "configuration change",
+        async start() {
+          if (maintenance) return;
+          await recordConfigurationChange(loaded.file, paths.configuration, identity.privateKey, security);
+        },
+      },
+    ],
+    working: [
+      schema,
+      ...memoryParts.services,
+      ...(maintenance
+        ? []
+        : [
+            { name: "housekeeping", start: () => housekeeping.start(), stop: () => housekeeping.stop() },
+            ...turnWork.services,
+            ...channels.services,
+          ]),
+      lifecycle.service({ node: node.id, backend: database.backend, agents: [...agentParts.agents.keys()] }),
+    ],
   };
 }

@@ -18,6 +18,7 @@ import { createTermCounting } from "../workers/term-counter.ts";
 import { createAnswerParts } from "./answers.ts";
 import { createCompactionParts } from "./compaction.ts";
 import { createEmbeddingParts } from "./embedding.ts";
+import type { Service } from "./services.ts";
 import { searchWeights, sessionRoots, writeTags } from "./settings.ts";
 import { createSynthesisParts } from "./synthesis.ts";
 import { createWikiParts } from "./wiki.ts";
@@ -28,6 +29,8 @@ export interface MemoryHostDeps {
   /** Of this start of the process. */
   readonly boot: string;
   readonly node: { readonly id: string; readonly name: string };
+  /** False: nothing works in the background. */
+  readonly working: boolean;
   /** Whether this node installs the queue's tables: no other one shares the store. */
   readonly migrate: boolean;
   readonly countTokens: CountTokens;
@@ -44,7 +47,10 @@ export interface MemoryHostDeps {
 
 export type MemoryParts = ReturnType<typeof composeMemory>;
 
-/** Nothing runs before `start`. */
+/** Jobs that run get this long to end when the node stops. */
+const JOBS_DEADLINE_MS = 5_000;
+
+/** Nothing runs before its services do. */
 export function composeMemory(deps: MemoryHostDeps) {
   const { loaded, database, boot, node, countTokens, clock, newId, redact, redactValues, logger } = deps;
   const { config } = loaded;
@@ -106,6 +112,29 @@ export function composeMemory(deps: MemoryHostDeps) {
     wakeCompactor: () => compaction.wake(),
   });
 
+  const services: Service[] = [
+    ...(deps.working ? [{ name: "jobs", start: () => jobs.start(), stop: () => jobs.stop(JOBS_DEADLINE_MS) }] : []),
+    {
+      name: "synthesis queue",
+      async stop() {
+        synthesis.stop();
+        await synthesis.settled();
+      },
+    },
+    { name: "accesses", stop: () => memory.settled() },
+    // A silent model holds up no request that waits for an answer.
+    { name: "answers", drain: () => answers?.stop() },
+  ];
+  const workers: Service[] = [
+    ...(embedding
+      ? [{ name: "embedder", start: () => embedding.embedder.start(), stop: () => embedding.embedder.stop() }]
+      : []),
+    { name: "words", start: () => words.start(), stop: () => words.stop() },
+    { name: "synthesizer", start: () => synthesizer.start() },
+    { name: "compactor", start: () => compaction.start(), stop: () => compaction.stop() },
+    ...(wiki ? [{ name: "wiki", start: () => wiki.start(), stop: () => wiki.stop() }] : []),
+  ];
+
   return {
     jobs,
     queues,
@@ -133,29 +162,8 @@ export function composeMemory(deps: MemoryHostDeps) {
       compaction: compaction.state(),
       ...(wiki ? { wiki: wiki.state() } : {}),
     }),
-    async start() {
-      await jobs.start();
-      await embedding?.embedder.start();
-      await words.start();
-      await synthesizer.start();
-      await compaction.start();
-      await wiki?.start();
-    },
-    /** Ends the answers that somebody waits for: a silent model holds up no stop. */
-    hush: () => answers?.stop(),
-    /** Begins nothing more; what runs goes on until `close`. */
-    rest() {
-      embedding?.embedder.stop();
-      words.stop();
-      compaction.stop();
-      wiki?.stop();
-      synthesis.stop();
-    },
-    /** After everything that writes has ended. Jobs that run get until the deadline. */
-    async close(jobsDeadlineMs: number) {
-      await Promise.all([memory.settled(), synthesis.settled()]);
-      await jobs.stop(jobsDeadlineMs);
-      await embedding?.close();
-    },
+    /** Outlives all that may ask it: stands before what takes requests. */
+    encoder: { name: "encoder", stop: () => embedding?.close() } satisfies Service,
+    services: [...services, ...(deps.working ? workers : [])],
   };
 }

@@ -78,11 +78,6 @@ async function readPem(value: string): Promise<Buffer> {
   return isPem(value) ? Buffer.from(value) : readFile(value);
 }
 
-export function ownerId({ config }: LoadedConfig): { readonly ownerId?: string } {
-  const owner = config.channels["agent"]?.owner_id;
-  return owner === undefined ? {} : { ownerId: owner };
-}
-
 export function shellSettings({ config, env }: LoadedConfig): Partial<ShellSettings> {
   const { sandbox, timeout, max_output, network, network_for_others, env: names, ...bounds } = config.tools.shell;
   const given = names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]] as const]));

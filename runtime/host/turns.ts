@@ -24,6 +24,7 @@ import type { Memory } from "../contracts/memory.ts";
 import type { Clock, Logger, NewId } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
 import type { ChannelRouting } from "../domain/routing.ts";
+import type { Service } from "./services.ts";
 
 export interface TurnParts {
   readonly database: Database;
@@ -47,10 +48,14 @@ export interface TurnParts {
   readonly logger: Logger;
   readonly newId: NewId;
   readonly routing: (channel: string) => ChannelRouting;
+  /** How long turns that run may take to end when the node stops. */
+  readonly drainDeadlineMs: number;
   isDraining(): boolean;
   /** For metrics. */
   onEnded: TurnRunnerDeps["onEnded"];
 }
+
+export type TurnWork = ReturnType<typeof composeTurns>;
 
 export function composeTurns(parts: TurnParts) {
   const { database, memory, agents, providers, channels, hooks, limits, node, clock, logger, newId, isDraining } =
@@ -114,16 +119,15 @@ export function composeTurns(parts: TurnParts) {
     turns,
     commands,
     dispatcher,
-    async start(signal: AbortSignal) {
-      await placement.start(signal);
-      await dispatcher.start();
-      outbox.start();
-    },
-    /** After the dispatcher has drained. */
-    async stop() {
-      await outbox.stop();
-      await dispatcher.stop();
-      await placement.stop();
-    },
+    services: [
+      { name: "placement", start: (signal) => placement.start(signal), stop: () => placement.stop() },
+      {
+        name: "dispatcher",
+        start: () => dispatcher.start(),
+        drain: () => dispatcher.drain(parts.drainDeadlineMs),
+        stop: () => dispatcher.stop(),
+      },
+      { name: "outbox", start: () => outbox.start(), stop: () => outbox.stop() },
+    ] satisfies Service[],
   };
 }

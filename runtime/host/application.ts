@@ -1,0 +1,84 @@
+/** What routes and commands may ask a node for: its use cases, put together. */
+
+import { randomBytes } from "node:crypto";
+import type { Application } from "../app/api.ts";
+import { createArchives } from "../app/archive/archives.ts";
+import { createHealth } from "../app/health.ts";
+import { createTokens } from "../app/tokens.ts";
+import type { LoadedConfig } from "../config/index.ts";
+import type { Channel } from "../contracts/channel.ts";
+import type { Database } from "../contracts/database.ts";
+import type { Clock, NewId } from "../contracts/ports.ts";
+import type { AuditStatus } from "../plugins/hooks/safety/index.ts";
+import type { AgentParts } from "./agents.ts";
+import type { HomePaths } from "./home.ts";
+import type { NodeLifecycle } from "./lifecycle.ts";
+import type { MemoryParts } from "./memory.ts";
+import type { TurnWork } from "./turns.ts";
+
+export interface ApplicationParts {
+  readonly loaded: LoadedConfig;
+  readonly version: string;
+  readonly node: { readonly id: string; readonly name: string };
+  readonly startedAt: Date;
+  readonly database: Database;
+  readonly paths: HomePaths;
+  readonly memory: MemoryParts;
+  readonly agents: AgentParts;
+  readonly turns: TurnWork;
+  readonly channels: ReadonlyMap<string, Channel>;
+  readonly lifecycle: NodeLifecycle;
+  readonly audit: () => AuditStatus;
+  /** Null until the schema is known. */
+  readonly schemaVersion: () => number | null;
+  readonly clock: Clock;
+  readonly newId: NewId;
+}
+
+export function composeApplication(parts: ApplicationParts): Application {
+  const { loaded, version, node, startedAt, database, paths, memory, turns, lifecycle, clock, newId } = parts;
+  const { agents, providers } = parts.agents;
+  const ownerToken = loaded.env["SERVICE_API_TOKEN"];
+  return {
+    version,
+    node,
+    agents: () =>
+      [...agents.values()].map(({ name, provider, model }) => ({
+        name,
+        model: model ?? providers.get(provider)?.getModel() ?? "",
+      })),
+    turns: turns.turns,
+    commands: turns.commands,
+    memoryTools: memory.tools,
+    capture: memory.capture,
+    health: createHealth({
+      version,
+      node,
+      database,
+      store: turns.store,
+      dispatcher: turns.dispatcher,
+      jobs: memory.queues,
+      agents,
+      providers,
+      channels: parts.channels,
+      meshEnabled: loaded.config.mesh.enabled,
+      audit: parts.audit,
+      clock,
+      startedAt,
+      state: lifecycle.state,
+      schemaVersion: parts.schemaVersion,
+      workers: memory.workers,
+    }),
+    tokens: createTokens({ database, newId, clock, randomBytes, ...(ownerToken ? { ownerToken } : {}) }),
+    archives: createArchives({
+      database,
+      writer: memory.writer,
+      agents: new Set(agents.keys()),
+      attachments: paths.attachments,
+      clock,
+      version,
+    }),
+    queues: memory.queues,
+    lifecycle,
+  };
+}

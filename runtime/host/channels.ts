@@ -1,0 +1,39 @@
+/** From `channels` in the configuration to the channels of a node. */
+
+import type { Config } from "../config/index.ts";
+import type { AgentChannel } from "../contracts/agent-channel.ts";
+import type { Channel, CommandHandler, MessageHandler } from "../contracts/channel.ts";
+import type { NewId } from "../contracts/ports.ts";
+import { createAgentChannel } from "../plugins/channels/agent/index.ts";
+import type { Service } from "./services.ts";
+
+export interface ChannelParts {
+  /** The one that HTTP posts to. */
+  readonly agent: AgentChannel;
+  /** All of them, by their instance ids. */
+  readonly byId: ReadonlyMap<string, Channel>;
+  /** To be called before they start. */
+  connect(onMessage: MessageHandler, onCommand: CommandHandler): void;
+  readonly services: readonly Service[];
+}
+
+export function createChannels(config: Config, { newId }: { readonly newId: NewId }): ChannelParts {
+  const owner = config.channels["agent"]?.owner_id;
+  const agent = createAgentChannel({ id: "agent", newId, ...(owner === undefined ? {} : { ownerId: owner }) });
+  const channels: readonly Channel[] = [agent];
+  return {
+    agent,
+    byId: new Map(channels.map((channel) => [channel.id, channel])),
+    connect(onMessage, onCommand) {
+      for (const channel of channels) {
+        channel.onMessage(onMessage);
+        channel.onCommand(onCommand);
+      }
+    },
+    services: channels.map((channel) => ({
+      name: `channel ${channel.id}`,
+      start: () => channel.start(),
+      stop: () => channel.stop(),
+    })),
+  };
+}

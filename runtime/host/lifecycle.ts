@@ -1,0 +1,62 @@
+/** Where a node is between its start and its end, and the way of an operator to let it rest in between. */
+
+import type { Lifecycle } from "../app/api.ts";
+import type { NodeState } from "../app/health.ts";
+import type { Dispatcher } from "../app/turn/dispatcher.ts";
+import type { Logger } from "../contracts/ports.ts";
+import type { Service } from "./services.ts";
+
+export interface NodeLifecycle extends Lifecycle {
+  state(): NodeState;
+  /** True from the beginning of a drain on, until the node goes on. */
+  refusesMessages(): boolean;
+  /** The last service of a node: it is running when all others run. `ready` goes into the log with it. */
+  service(ready: object): Service;
+}
+
+export interface LifecycleDeps {
+  readonly dispatcher: () => Dispatcher;
+  readonly drainDeadlineMs: number;
+  /** Aborts when the node is asked to end: there is no way back from that. */
+  readonly stopping: AbortSignal;
+  readonly logger: Logger;
+}
+
+export function createLifecycle({ dispatcher, drainDeadlineMs, stopping, logger }: LifecycleDeps): NodeLifecycle {
+  let state: NodeState = "starting";
+
+  function enterDrain(deadlineMs: number): void {
+    state = "draining";
+    logger.info({ active: dispatcher().activeTurns, deadline_ms: deadlineMs }, "draining");
+  }
+
+  return {
+    state: () => state,
+    refusesMessages: () => state === "draining" || state === "stopped",
+    get draining() {
+      return state === "draining";
+    },
+    async drain(deadlineMs = drainDeadlineMs) {
+      if (state === "stopped") return;
+      enterDrain(deadlineMs);
+      await dispatcher().drain(deadlineMs);
+    },
+    async resume() {
+      if (state !== "draining" || stopping.aborted) return;
+      state = "running";
+      dispatcher().resume();
+    },
+    service: (ready) => ({
+      name: "node",
+      start() {
+        state = "running";
+        logger.info(ready, "the node is ready");
+      },
+      // The dispatcher drains itself, after this.
+      drain: () => enterDrain(drainDeadlineMs),
+      stop() {
+        state = "stopped";
+      },
+    }),
+  };
+}
