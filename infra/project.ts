@@ -21,6 +21,7 @@ import { configSchema } from "../runtime/config/schema.ts";
 import { fillEmpty } from "../runtime/config/schema-walk.ts";
 import { type TreeMap, valueAt } from "../runtime/config/tree.ts";
 import { parseYaml } from "../runtime/config/yaml-source.ts";
+import { certificatePin } from "../runtime/contracts/certificates.ts";
 import { CairnError, InfraError, type Issue } from "../runtime/contracts/errors.ts";
 import { TLS_KEY_VARIABLE } from "./plan/node-configuration.ts";
 import { planDeployment } from "./plan/plan.ts";
@@ -50,6 +51,8 @@ export interface Project {
   readonly dir: string;
   readonly plan: DeploymentPlan;
   readonly secrets: SecretValues;
+  /** SHA-256 fingerprint of the certificate that nodes show (contracts/certificates.ts); null without TLS. */
+  readonly certificate: string | null;
   readonly warnings: readonly Issue[];
   /** Everything that must not be printed. */
   readonly redactValues: readonly string[];
@@ -100,6 +103,7 @@ export async function readProject(options: ProjectOptions): Promise<Project> {
     dir,
     plan,
     secrets: { variables, registry: registryLogin(config.deployment.image) },
+    certificate: pinOf(config, tls.certificate),
     warnings: [...loaded.warnings, ...seeds.warnings, ...warnings],
     redactValues: [...new Set([...secretTexts, ...redactable(variables, loaded)])].filter((text) => text !== ""),
   };
@@ -133,6 +137,12 @@ async function readTls(
     }
   };
   return { certificate: await read("cert"), key: await read("key") };
+}
+
+/** Of the file's text, else of the text that the configuration holds or refers to. */
+function pinOf({ runtime: { tls } }: Config, file: string | null): string | null {
+  if (typeof tls === "string") return null;
+  return certificatePin(file ?? tls.cert);
 }
 
 /** Every value that a node's `.env` holds, apart from the database's address, which the program makes. */

@@ -215,12 +215,13 @@ async function compose(
     security,
     clock,
     newId,
-    announce: ({ url, host, port }) =>
+    announce: ({ url, host, port, pin }) =>
       home.announce({
         pid: process.pid,
         boot,
         listen: `${host}:${port}`,
         url,
+        certificate_sha256: pin,
         started_at: startedAt.toISOString(),
         dir,
         version,

@@ -4,13 +4,13 @@ import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import {
   capturePaths,
-  nodeUrl,
+  nodeAddress,
   readCaptureSettings,
   writeCaptureSettings,
 } from "../../runtime/client/hook/settings.ts";
 import { type CaptureClient, createCaptureClient, type SpoolProblem } from "../../runtime/client/index.ts";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
-import { configuredUrl, withNode } from "../service/connect.ts";
+import { endpointOf, withNode } from "../service/connect.ts";
 import type { Deployment } from "../service/deployment.ts";
 import { inspectNode } from "../service/node-state.ts";
 
@@ -82,7 +82,7 @@ export async function hookClient(home: string, onProblem: (problem: SpoolProblem
     });
   }
   return createCaptureClient({
-    baseUrl: await nodeUrl(home, settings),
+    ...(await nodeAddress(home, settings)),
     token: settings.token,
     spoolDirectory: capturePaths(home).spool,
     timeoutMs: TIMEOUT_MS,
@@ -93,5 +93,5 @@ export async function hookClient(home: string, onProblem: (problem: SpoolProblem
 /** Where this home's node listens when it runs. */
 async function localUrl(deployment: Deployment): Promise<string> {
   const state = await inspectNode(deployment.home);
-  return state.state === "running" ? state.node.url : ((await configuredUrl(deployment)) ?? DEFAULT_URL);
+  return state.state === "running" ? state.node.url : ((await endpointOf(deployment))?.url ?? DEFAULT_URL);
 }

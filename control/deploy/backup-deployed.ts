@@ -1,9 +1,10 @@
 /** A backup of the memory of a deployed stack, through one of its nodes. */
 
-import { createClient } from "../../runtime/client/index.ts";
 import { writeWhole } from "../service/byte-files.ts";
 import { type Deployment, readToken } from "../service/deployment.ts";
+import { clientOf } from "../service/node-client.ts";
 import type { TargetDriver } from "./driver.ts";
+import { readRecord } from "./operations/record.ts";
 
 export interface DeployedBackup {
   /** Where to; must not be there yet. */
@@ -18,8 +19,9 @@ export interface DeployedBackup {
 export async function backupDeployed({ file, node, deployment, driver, signal }: DeployedBackup): Promise<string> {
   const connection = await driver.connect(node, signal);
   try {
-    const token = await readToken(deployment);
-    const client = createClient({ baseUrl: connection.url, ...(token === undefined ? {} : { token }) });
+    const [token, record] = await Promise.all([readToken(deployment), readRecord(deployment.dir)]);
+    const certificate = record?.nodes.find(({ name }) => name === node)?.certificate_sha256 ?? null;
+    const client = clientOf({ url: connection.url, certificate }, { token });
     await writeWhole(file, client.backup({ signal }), { force: false });
     return file;
   } finally {

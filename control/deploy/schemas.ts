@@ -58,6 +58,10 @@ const deployedNode = z.strictObject({
   place: z.string(),
   image: z.string(),
   url: z.string().nullable().describe("On the node's own host; null where nothing is published"),
+  certificate_sha256: z
+    .string()
+    .nullable()
+    .describe("Fingerprint of the certificate that the node shows, which our own clients pin; null without TLS"),
 });
 
 const nodeState = z.enum(["running", "stopped", "missing", "unknown"]);
@@ -179,7 +183,8 @@ export const stackRecord = z.strictObject({
   backend: z.string(),
   deployed_at: z.string(),
   version: z.string(),
-  nodes: z.array(deployedNode),
+  // Records of earlier versions have no fingerprint.
+  nodes: z.array(deployedNode.extend({ certificate_sha256: deployedNode.shape.certificate_sha256.default(null) })),
   data: z.array(data),
 });
 

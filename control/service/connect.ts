@@ -1,12 +1,13 @@
 /** The way from a command to the node: a deployed one, the one that runs here, or a short-lived one for the store alone. */
 
 import { isForeignListener } from "../../runtime/client/foreign-listener.ts";
-import { type Client, createClient } from "../../runtime/client/index.ts";
-import { parseListen } from "../../runtime/config/listen.ts";
+import type { Client } from "../../runtime/client/index.ts";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { UsageError } from "../output/failure.ts";
 import { connectDeployed, refuseRemovedStack } from "./deployed-node.ts";
 import { type Deployment, inspectWithoutSecrets, readToken, tokenFor } from "./deployment.ts";
+import { announcedEndpoint, clientOf, configuredEndpoint, type Endpoint } from "./node-client.ts";
+import { readNodeFile } from "./node-file.ts";
 import { endChild, spawnNode, untilReady } from "./node-process.ts";
 import { inspectNode } from "./node-state.ts";
 import { unknownHolder } from "./stop-node.ts";
@@ -21,7 +22,7 @@ export interface Connection {
 
 /** A node to talk to: of the stack that this directory has deployed, else of this machine. The caller closes it. */
 export async function openConnection(deployment: Deployment, signal: AbortSignal, agent?: string): Promise<Connection> {
-  const deployed = await connectDeployed(deployment, signal, agent);
+  const deployed = await connectDeployed(deployment, signal, { agent });
   if (deployed !== null) return deployed;
   if ((await inspectNode(deployment.home)).state === "stopped") await refuseRemovedStack(deployment);
   return { client: await connect(deployment), close: async () => undefined };
@@ -30,10 +31,10 @@ export async function openConnection(deployment: Deployment, signal: AbortSignal
 /** A client of the node of this home directory, or of the address that the configuration names: it may run elsewhere. */
 export async function connect(deployment: Deployment): Promise<Client> {
   const [state, token] = await Promise.all([inspectNode(deployment.home), readToken(deployment)]);
-  const baseUrl = state.state === "running" ? state.node.url : await configuredUrl(deployment);
-  if (baseUrl === null) throw notRunning();
-  if (state.state !== "running" && (await isForeignListener(baseUrl))) throw foreign(baseUrl);
-  return createClient({ baseUrl, ...(token === undefined ? {} : { token }) });
+  const endpoint = state.state === "running" ? announcedEndpoint(state.node) : await endpointOf(deployment);
+  if (endpoint === null) throw notRunning();
+  if (state.state !== "running" && (await isForeignListener(endpoint.url))) throw foreign(endpoint.url);
+  return clientOf(endpoint, { token });
 }
 
 /**
@@ -62,8 +63,10 @@ export async function withNode<T>(
   const token = await tokenFor(deployment);
   const node = await spawnNode({ dir: deployment.dir, home: deployment.home, maintenance: true });
   try {
-    const baseUrl = await untilReady(node, { deadlineMs: READY_MS, signal });
-    return await work(createClient({ baseUrl, token }), { shortLived: true });
+    const url = await untilReady(node, { deadlineMs: READY_MS, signal });
+    const said = await readNodeFile(deployment.home);
+    const endpoint = said?.url === url ? announcedEndpoint(said) : { url, certificate: null };
+    return await work(clientOf(endpoint, { token }), { shortLived: true });
   } finally {
     await endChild(node.child, END_MS);
   }
@@ -79,17 +82,11 @@ export async function defaultAgent(deployment: Deployment, client: Client): Prom
   throw new UsageError("There is no default agent.", `Name one: ${agents.join(", ")}.`);
 }
 
-/** Where the node of this configuration listens when it runs; null where only the node itself can know. */
-export async function configuredUrl(deployment: Deployment): Promise<string | null> {
+/** Where the node of this deployment listens when it runs; null where only the node itself can know. */
+export async function endpointOf(deployment: Deployment): Promise<Endpoint | null> {
   if (!deployment.exists) return null;
   const inspection = await inspectWithoutSecrets(deployment).catch(() => null);
-  const text =
-    inspection?.loaded && (inspection.loaded.env["SERVICE_LISTEN"] ?? inspection.loaded.config.runtime.listen);
-  const address = text ? parseListen(text) : null;
-  // A free port is known to the node alone.
-  if (address === null || address.port === 0) return null;
-  const host = address.host === "0.0.0.0" ? "127.0.0.1" : address.host === "::" ? "::1" : address.host;
-  return `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`;
+  return inspection?.loaded ? configuredEndpoint(inspection.loaded.config) : null;
 }
 
 /** The token of the owner is for no other user's program. */

@@ -2,9 +2,11 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type Client, createClient } from "../../runtime/client/index.ts";
+import type { Client } from "../../runtime/client/index.ts";
+import type { SecretReader } from "../../runtime/config/references.ts";
 import { InfraError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import { type Deployment, inspectWithoutSecrets, readToken } from "./deployment.ts";
+import { clientOf } from "./node-client.ts";
 
 export interface DeployedNode {
   readonly client: Client;
@@ -19,14 +21,25 @@ export interface DeployedNode {
   close(): Promise<void>;
 }
 
+export interface ConnectOptions {
+  /** Default: the first node. */
+  readonly agent?: string | undefined;
+  /** Default: the owner's, as the deployment has it. */
+  readonly token?: string | undefined;
+  /** Reads `op://` references; default: the `op` command. */
+  readonly readSecret?: SecretReader;
+  /** As in ClientOptions. */
+  readonly timeoutMs?: number;
+}
+
 /**
  * Null where `infra up` has deployed nothing from this directory. The node is the one with `agent`, else the first. Errors of
  * `readProject` and of the driver; what is only here to look is loaded when there is something to look at.
  */
 export async function connectDeployed(
-  deployment: Deployment,
+  deployment: Pick<Deployment, "dir" | "home">,
   signal: AbortSignal,
-  agent?: string,
+  { agent, readSecret, timeoutMs, ...given }: ConnectOptions = {},
 ): Promise<DeployedNode | null> {
   const { dir, home } = deployment;
   if (!existsSync(join(dir, "infra", "stack.json"))) return null;
@@ -38,7 +51,7 @@ export async function connectDeployed(
     import("../../infra/project.ts"),
     import("../deploy/drivers/index.ts"),
   ]);
-  const { plan, secrets } = await readProject({ dir, home, signal });
+  const { plan, secrets } = await readProject({ dir, home, signal, ...(readSecret ? { readSecret } : {}) });
   const standing = plan.nodes.filter(({ name }) => record.nodes.some((one) => one.name === name));
   const chosen = standing.find(({ agents }) => agent !== undefined && agents.includes(agent)) ?? standing[0];
   if (chosen === undefined) {
@@ -47,14 +60,18 @@ export async function connectDeployed(
     });
   }
   const driver = await createDriver(plan, secrets);
-  const [connection, token] = await Promise.all([driver.connect(chosen.name, signal), readToken(deployment)]);
+  const [connection, token] = await Promise.all([
+    driver.connect(chosen.name, signal),
+    given.token ?? readToken({ dir }),
+  ]);
+  const recorded = record.nodes.find(({ name }) => name === chosen.name);
   return {
-    client: createClient({ baseUrl: connection.url, ...(token === undefined ? {} : { token }) }),
+    client: clientOf({ url: connection.url, certificate: recorded?.certificate_sha256 ?? null }, { token, timeoutMs }),
     url: connection.url,
     stack: record.stack,
     target: record.target,
     node: chosen.name,
-    place: record.nodes.find((one) => one.name === chosen.name)?.place ?? "unknown",
+    place: recorded?.place ?? "unknown",
     deployedAt: record.deployed_at,
     nodes: standing.map(({ name }) => name),
     close: () => connection.close(),

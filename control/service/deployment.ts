@@ -22,7 +22,7 @@ export function findDeployment(flags: { readonly dir?: string | undefined }): De
  * The owner's token: from the environment, else from the deployment's `.env`; undefined when there is none yet.
  * CONFIG_SECRET_UNRESOLVED when the password manager does not give it.
  */
-export async function readToken(deployment: Deployment): Promise<string | undefined> {
+export async function readToken(deployment: Pick<Deployment, "dir">): Promise<string | undefined> {
   const token = await writtenToken(deployment);
   return token?.startsWith("op://") ? tokenFor(deployment) : token;
 }

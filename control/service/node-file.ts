@@ -2,10 +2,13 @@
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { isRecord } from "../../runtime/contracts/values.ts";
 
 export interface NodeFile {
   readonly pid: number;
   readonly url: string;
+  /** SHA-256 fingerprint of the node's certificate; null without TLS, and of a node of an earlier version. */
+  readonly certificate_sha256: string | null;
   /** ISO 8601. */
   readonly started_at: string;
   /** The deployment directory that it was started with. */
@@ -43,14 +46,23 @@ export function parseNodeFile(text: string): NodeFile | null {
   } catch {
     return null;
   }
-  if (typeof value !== "object" || value === null) return null;
-  const { pid, url, started_at, dir, version, maintenance } = value as Partial<Record<keyof NodeFile, unknown>>;
+  if (!isRecord(value)) return null;
+  const {
+    pid,
+    url,
+    certificate_sha256,
+    started_at,
+    dir,
+    version,
+    maintenance,
+  }: Partial<Record<keyof NodeFile, unknown>> = value;
   if (typeof pid !== "number" || !Number.isSafeInteger(pid) || pid <= 1) return null;
   if (typeof url !== "string" || !URL.canParse(url)) return null;
   if (typeof started_at !== "string" || Number.isNaN(Date.parse(started_at))) return null;
   return {
     pid,
     url,
+    certificate_sha256: typeof certificate_sha256 === "string" ? certificate_sha256 : null,
     started_at,
     dir: typeof dir === "string" ? dir : "",
     version: typeof version === "string" ? version : "",

@@ -1,9 +1,10 @@
 /** What can be known of a node from outside: whether it runs, whether it answers, and what it says. */
 
-import { createClient, type Health } from "../../runtime/client/index.ts";
+import type { Health } from "../../runtime/client/index.ts";
 import { CairnError, type ErrorBody } from "../../runtime/contracts/errors.ts";
 import { connectDeployed, type DeployedNode } from "./deployed-node.ts";
 import { type Deployment, readToken } from "./deployment.ts";
+import { announcedEndpoint, clientOf } from "./node-client.ts";
 import { inspectNode } from "./node-state.ts";
 
 export interface NodeStatus {
@@ -61,7 +62,7 @@ export async function readNodeStatus(deployment: Deployment, signal: AbortSignal
   };
   try {
     const token = await readToken(deployment);
-    const client = createClient({ baseUrl: url, ...(token === undefined ? {} : { token }) });
+    const client = clientOf(announcedEndpoint(state.node), { token });
     return { ...known, health: await client.health({ signal, timeoutMs: ANSWER_MS }) };
   } catch (error) {
     signal.throwIfAborted();

@@ -5,9 +5,9 @@ import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import process from "node:process";
 import { execa } from "execa";
-import { createClient } from "../../runtime/client/index.ts";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { type Deployment, drainDeadlineMs, tokenFor } from "../service/deployment.ts";
+import { announcedEndpoint, clientOf } from "../service/node-client.ts";
 import { until } from "../service/node-process.ts";
 import { inspectNode } from "../service/node-state.ts";
 import { startDetached } from "../service/start-node.ts";
@@ -83,14 +83,19 @@ export async function restartNode(options: RestartOptions): Promise<void> {
     throw new RuntimeError("RUNTIME_START_FAILED", `\`${words.join(" ")}\` failed: ${(result.all ?? "").trim()}`);
   }
   const token = await tokenFor(deployment);
+  let refused: RuntimeError | null = null;
   const ready = async (): Promise<boolean> => {
     const state = await inspectNode(deployment.home);
     if (state.state !== "running") return false;
-    return createClient({ baseUrl: state.node.url, token })
-      .ready({ signal })
-      .catch(() => false);
+    try {
+      return await clientOf(announcedEndpoint(state.node), { token }).ready({ signal });
+    } catch (error) {
+      if (error instanceof RuntimeError && error.code === "RUNTIME_CERTIFICATE_REFUSED") refused = error;
+      return false;
+    }
   };
   if (await until(ready, { deadlineMs: readyMs, signal })) return;
+  if (refused !== null) throw refused;
   throw new RuntimeError("RUNTIME_START_FAILED", `The node was not ready after ${Math.round(readyMs / 1_000)} s.`, {
     hint: "See `cairn logs`.",
   });

@@ -7,6 +7,7 @@ import type { StreamEvent, TurnResult } from "../contracts/stream.ts";
 import { asConnectionError, type Connection, call, type RequestOptions, request } from "./http.ts";
 import { jobCalls } from "./jobs.ts";
 import { postMcp } from "./mcp.ts";
+import { fetchFor } from "./pinned-fetch.ts";
 import { EVENT_STREAM, followTurn, turnPath } from "./turn-stream.ts";
 import type {
   BackfillResult,
@@ -24,12 +25,20 @@ export interface ClientOptions {
   /** For example `http://127.0.0.1:7433`. */
   readonly baseUrl: string;
   readonly token?: string;
+  /**
+   * The only certificate that the node may show: its SHA-256 fingerprint, "AB:CD:..." (contracts/certificates.ts). Without it
+   * the authorities of this machine decide.
+   */
+  readonly certificate?: string | undefined;
   /** Milliseconds until a node must have begun to answer; default 30,000. */
   readonly timeoutMs?: number;
   readonly fetch?: typeof fetch;
 }
 
-/** Failures are CairnErrors, as the node raised them, or RUNTIME_NOT_RUNNING, CHANNEL_CONNECTION_LOST, RUNTIME_NOT_READY of the way there. */
+/**
+ * Failures are CairnErrors, as the node raised them, or RUNTIME_NOT_RUNNING, CHANNEL_CONNECTION_LOST, RUNTIME_NOT_READY,
+ * RUNTIME_CERTIFICATE_REFUSED of the way there.
+ */
 export interface Client {
   live(options?: CallOptions): Promise<void>;
   /** False while the node is starting, draining, without database, or not there at all. */
@@ -104,7 +113,7 @@ export function createClient(options: ClientOptions): Client {
     baseUrl: options.baseUrl.replace(/\/+$/, ""),
     token: options.token,
     timeoutMs: options.timeoutMs ?? 30_000,
-    fetch: options.fetch ?? fetch,
+    fetch: options.fetch ?? fetchFor(options.certificate),
   };
   return {
     ...healthCalls(connection),

@@ -1,5 +1,6 @@
 /** One request to a node: deadline, abort, and its failures as the errors that they were on the other side. */
 
+import { isCertificateCode, refuseUntrusted } from "../contracts/certificates.ts";
 import { CairnError, ChannelError, type ErrorBody, fromErrorBody, RuntimeError } from "../contracts/errors.ts";
 
 export interface Connection {
@@ -24,8 +25,9 @@ export interface RequestOptions {
 
 /**
  * The answer, its body unread; the signal ends that too. Throws the error that the node answered with,
- * RUNTIME_NOT_RUNNING when nobody listens, CHANNEL_CONNECTION_LOST when the connection breaks, RUNTIME_NOT_READY when
- * the deadline passes, the signal's reason when it aborts.
+ * RUNTIME_NOT_RUNNING when nobody listens, RUNTIME_CERTIFICATE_REFUSED when the certificate is not accepted,
+ * CHANNEL_CONNECTION_LOST when the connection breaks, RUNTIME_NOT_READY when the deadline passes, the signal's reason when
+ * it aborts.
  */
 export async function request(connection: Connection, path: string, options: RequestOptions = {}): Promise<Response> {
   const { method = "GET", json, body, headers, signal, timeoutMs = connection.timeoutMs } = options;
@@ -73,7 +75,10 @@ export async function call<Result>(
 /** A broken connection as an error of ours; everything else as it is. */
 export function asConnectionError(error: unknown, { baseUrl }: Connection): unknown {
   if (error instanceof CairnError) return error;
+  // The certificate check raises it below fetch, which wraps it.
+  if (error instanceof Error && error.cause instanceof CairnError) return error.cause;
   const code = causeCode(error);
+  if (code !== undefined && isCertificateCode(code)) return refuseUntrusted(baseUrl, code, error);
   if (code === "ECONNREFUSED" || code === "ENOTFOUND" || code === "EHOSTUNREACH" || code === "ENETUNREACH") {
     return new RuntimeError("RUNTIME_NOT_RUNNING", `No node answers at ${baseUrl} (${code}).`, { cause: error });
   }

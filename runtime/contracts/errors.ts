@@ -77,6 +77,8 @@ export const ERROR_CODES = {
   RUNTIME_LEASE_LOST: traits("transient", true, 503),
   RUNTIME_ALREADY_RUNNING: traits("error", false, 409),
   RUNTIME_NOT_RUNNING: traits("error", false, 503),
+  /** Of clients: the node's certificate is not the recorded one, or its time is over (contracts/certificates.ts). */
+  RUNTIME_CERTIFICATE_REFUSED: traits("error", false, 502),
   RUNTIME_START_FAILED: traits("fatal", false, 500),
   RUNTIME_STOP_TIMEOUT: traits("error", true, 504),
   RUNTIME_UNSAFE_LISTEN: traits("fatal", false, 500),

@@ -35,6 +35,8 @@ export interface NodeFile {
   readonly boot: string;
   readonly listen: string;
   readonly url: string;
+  /** SHA-256 fingerprint of the certificate that it shows, which clients pin (contracts/certificates.ts); null without TLS. */
+  readonly certificate_sha256: string | null;
   readonly started_at: string;
   /** Deployment directory. */
   readonly dir: string;

@@ -1,6 +1,7 @@
 /** The HTTP server of a node: where it listens, under which names and with which certificate. */
 
 import type { LoadedConfig } from "../config/index.ts";
+import { certificatePin } from "../contracts/certificates.ts";
 import { createServer, listenOn, type Server, type ServerDeps } from "../http/index.ts";
 import type { Service } from "./services.ts";
 import { advertisedHost, certificate, listenAddress } from "./settings.ts";
@@ -9,8 +10,13 @@ export interface ServeDeps extends Omit<ServerDeps, "hostNames" | "tls" | "limit
   readonly loaded: LoadedConfig;
   /** On loopback and a free port, whatever is configured. */
   readonly maintenance: boolean;
-  /** Tells other processes where the node listens. */
-  announce(at: { readonly url: string; readonly host: string; readonly port: number }): Promise<void>;
+  /** Tells other processes where the node listens; `pin` is the fingerprint of its certificate, null without TLS. */
+  announce(at: {
+    readonly url: string;
+    readonly host: string;
+    readonly port: number;
+    readonly pin: string | null;
+  }): Promise<void>;
 }
 
 export interface HttpService extends Service {
@@ -33,7 +39,7 @@ export function createHttpService({ loaded, maintenance, announce, ...deps }: Se
       const at = await listenOn(created, listen, loaded.env["SERVICE_API_TOKEN"]);
       server = created;
       url = at.url;
-      await announce(at).catch(async (error: unknown) => {
+      await announce({ ...at, pin: tls === null ? null : certificatePin(tls.cert) }).catch(async (error: unknown) => {
         await created.close();
         throw error;
       });

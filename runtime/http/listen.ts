@@ -5,6 +5,7 @@ import { isIP } from "node:net";
 import { Server as TlsServer } from "node:tls";
 import type { FastifyInstance } from "fastify";
 import { ConfigError, RuntimeError } from "../contracts/errors.ts";
+import { urlOf } from "../contracts/urls.ts";
 
 export interface ListenAddress {
   readonly host: string;
@@ -59,12 +60,6 @@ export async function listenOn(
 async function oneAddress(host: string): Promise<string> {
   if (host.toLowerCase() !== "localhost") return host;
   return (await lookup(host, { order: "ipv4first" })).address;
-}
-
-/** The URL under which this machine reaches a server that listens there. */
-export function urlOf(host: string, port: number, tls = false): string {
-  const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  return `${tls ? "https" : "http"}://${isIP(reachable) === 6 ? `[${reachable}]` : reachable}:${port}`;
 }
 
 function listenError(error: unknown, { host, port }: ListenAddress): unknown {

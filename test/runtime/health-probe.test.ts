@@ -4,13 +4,14 @@ import { createServer as createTlsServer } from "node:https";
 import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { certificatePin } from "../../runtime/contracts/certificates.ts";
 import { temporaryDirectory } from "../support/deployment.ts";
 
 const PROBE = new URL("../../runtime/health-probe.ts", import.meta.url).pathname;
 const TLS = new URL("../fixtures/tls/", import.meta.url);
 
 /** A home whose node answers so; ends with the test. */
-async function homeOf(answer: RequestListener, tls = false): Promise<string> {
+async function homeOf(answer: RequestListener, tls = false, pin?: string): Promise<string> {
   const [cert, key] = await Promise.all(["cert", "key"].map((name) => readFile(new URL(`localhost-${name}.pem`, TLS))));
   const server = tls && cert && key ? createTlsServer({ cert, key }, answer) : createServer(answer);
   await new Promise<void>((resolve) => {
@@ -22,7 +23,8 @@ async function homeOf(answer: RequestListener, tls = false): Promise<string> {
   });
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("the server has no port");
-  return homeWith(JSON.stringify({ url: `${tls ? "https" : "http"}://127.0.0.1:${address.port}` }));
+  const url = `${tls ? "https" : "http"}://127.0.0.1:${address.port}`;
+  return homeWith(JSON.stringify({ url, certificate_sha256: pin ?? (tls && cert ? certificatePin(cert) : null) }));
 }
 
 async function homeWith(node: string | null): Promise<string> {
@@ -45,6 +47,11 @@ async function probe(
 }
 
 describe("the health probe", () => {
+  test("is not content with another certificate than the node's", async () => {
+    const home = await homeOf((_, response) => response.end(), true, "00:11");
+    expect(await probe(home)).toEqual({ code: 1, words: expect.stringContaining("another certificate") });
+  });
+
   test.each([false, true])("is content with a node that is ready (TLS: %s)", async (tls) => {
     const paths: (string | undefined)[] = [];
     const home = await homeOf((request, response) => {

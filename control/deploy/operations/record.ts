@@ -3,6 +3,7 @@
 import { readFile, rm } from "node:fs/promises";
 import writeFileAtomic from "write-file-atomic";
 import type { DeploymentPlan, NodePlan } from "../../../infra/plan/types.ts";
+import { urlOf } from "../../../runtime/contracts/urls.ts";
 import { type InfraFiles, infraFiles } from "../files.ts";
 import { type DeployedNode, type StackRecord, stackRecord } from "../schemas.ts";
 
@@ -25,17 +26,20 @@ export async function removeRecord(files: InfraFiles): Promise<void> {
   await rm(files.record, { force: true });
 }
 
-/** The stack's outputs with the addresses that the plan publishes. */
-export function deployedNodes(nodes: readonly Omit<DeployedNode, "url">[], plan: DeploymentPlan): DeployedNode[] {
+/** The stack's outputs with the addresses that the plan publishes and the certificates that the nodes show. */
+export function deployedNodes(
+  nodes: readonly Omit<DeployedNode, "url" | "certificate_sha256">[],
+  plan: DeploymentPlan,
+  certificateOf: (name: string) => string | null,
+): DeployedNode[] {
   return nodes.map(({ name, workload, place, image }) => {
     const planned = plan.nodes.find((one) => one.name === name);
-    return { name, workload, place, image, url: planned ? urlOf(planned) : null };
+    const url = planned ? publishedUrl(planned) : null;
+    return { name, workload, place, image, url, certificate_sha256: certificateOf(name) };
   });
 }
 
 /** As it is reached on the node's own host. */
-function urlOf({ publish, tls }: NodePlan): string | null {
-  if (publish === null) return null;
-  const address = publish.address === "0.0.0.0" ? "127.0.0.1" : publish.address === "::" ? "::1" : publish.address;
-  return `${tls ? "https" : "http"}://${address.includes(":") ? `[${address}]` : address}:${publish.port}`;
+function publishedUrl({ publish, tls }: NodePlan): string | null {
+  return publish === null ? null : urlOf(publish.address, publish.port, tls);
 }

@@ -14,6 +14,8 @@ export interface ReadProject {
   readonly dir: string;
   readonly plan: DeploymentPlan;
   readonly secrets: SecretValues;
+  /** SHA-256 fingerprint of the certificate that nodes show; null without TLS. */
+  readonly certificate: string | null;
   readonly warnings: readonly Issue[];
   readonly redactValues: readonly string[];
 }

@@ -46,6 +46,7 @@ export async function status(run: Run): Promise<StatusResult> {
         place: known?.place ?? seen?.place ?? "unknown",
         image: seen?.image ?? known?.image ?? "",
         url: known?.url ?? null,
+        certificate_sha256: known?.certificate_sha256 ?? null,
         state: seen?.state ?? (deployed ? "unknown" : "missing"),
         health: seen?.health ?? "unknown",
         reason: seen?.reason ?? null,

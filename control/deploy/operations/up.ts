@@ -110,7 +110,13 @@ async function finish(session: Session, project: ReadProject, outcome: Outcome):
   // What runs is written down before anything is waited for: it is true whether or not it becomes healthy.
   await recordImages(project, outcome.nodes, run);
   const outputs = stackOutputs.parse(outcome.applied.outputs);
-  const nodes = deployedNodes(outputs.nodes, plan);
+  const before = await readRecord(run.dir);
+  // What was not part of this run shows the certificate that it had.
+  const certificateOf = (name: string): string | null => {
+    const known = outcome.nodes.includes(name) ? undefined : before?.nodes.find((one) => one.name === name);
+    return known === undefined ? project.certificate : known.certificate_sha256;
+  };
+  const nodes = deployedNodes(outputs.nodes, plan, certificateOf);
   const data = outputs.data.map(({ name, place }) => ({ name, place }));
   await writeRecord(files, {
     schema: 1,

@@ -6,6 +6,8 @@ import { type Asking, askPostgres, explainConnection } from "./postgres.ts";
 import { lookAtStore, type StoreLook } from "./store.ts";
 
 export type DatabaseLook =
+  /** It is reached in the stack's own network, or lies in a node's volume: its nodes alone can tell of it. */
+  | { readonly backend: "stack" }
   | { readonly backend: "embedded"; readonly store: StoreLook }
   | { readonly backend: "postgres"; readonly server: ServerFacts }
   | { readonly backend: "postgres"; readonly server: null; readonly reason: string; readonly fix: string };
@@ -40,6 +42,8 @@ const FACTS = `select current_setting('server_version_num') as number, current_s
 /** Never rejects for a database that is not there. */
 export async function lookAtDatabase(config: Config, asking: Asking): Promise<DatabaseLook> {
   const { backend, embedded, postgres } = config.memory;
+  const { target, datahub } = config.deployment;
+  if (target !== "manual" && (datahub.postgres || backend === "embedded")) return { backend: "stack" };
   if (backend === "embedded" || postgres === undefined) {
     return { backend: "embedded", store: await lookAtStore(embedded.path) };
   }
@@ -60,6 +64,8 @@ export async function lookAtDatabase(config: Config, asking: Asking): Promise<Da
 /** Unavailable when the database is no server, or is away. */
 export function serverOf(look: DatabaseLook): ServerFacts {
   if (look.backend === "embedded") throw new Unavailable("The store is embedded: there is no server.");
+  if (look.backend === "stack")
+    throw new Unavailable("The database is the stack's own: this machine does not reach it.");
   if (look.server === null) throw new Unavailable("The database cannot be reached (see database.reachable).");
   return look.server;
 }

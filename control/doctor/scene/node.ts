@@ -1,10 +1,14 @@
-/** Looks for the node: the one that runs from this home directory, else the one that answers at the configured address. */
+/**
+ * Looks for the node: one of the stack that this directory has deployed, else the one that runs from this home directory, else
+ * the one that answers at the configured address.
+ */
 
-import { type Client, createClient, type Health } from "../../../runtime/client/index.ts";
-import { isLoopback, parseListen } from "../../../runtime/config/listen.ts";
-import { type Environment, isSecretReference } from "../../../runtime/config/references.ts";
+import type { Client, Health } from "../../../runtime/client/index.ts";
+import { isLoopback } from "../../../runtime/config/listen.ts";
+import { type Environment, isSecretReference, type SecretReader } from "../../../runtime/config/references.ts";
 import { API_TOKEN_VARIABLE } from "../../../runtime/config/secrets-file.ts";
-import { CairnError, type ErrorCode } from "../../../runtime/contracts/errors.ts";
+import { CairnError, ConfigError, type ErrorCode } from "../../../runtime/contracts/errors.ts";
+import { announcedEndpoint, clientOf, configuredEndpoint, type Endpoint } from "../../service/node-client.ts";
 import { inspectNode } from "../../service/node-state.ts";
 import { Unavailable } from "../unavailable.ts";
 import type { ConfigurationLook } from "./configuration.ts";
@@ -17,6 +21,8 @@ export interface NodeLook {
    * some process holds the home and cannot be talked to.
    */
   readonly state: "running" | "elsewhere" | "stopped" | "busy";
+  /** The target whose stack the node belongs to; null for one of this machine. */
+  readonly target: string | null;
   readonly pid: number | null;
   readonly url: string | null;
   /** Null when it does not answer, or not to us. */
@@ -24,12 +30,19 @@ export interface NodeLook {
   /** Why there is no health, as a sentence without its full stop. */
   readonly reason: string;
   readonly code: ErrorCode | null;
+  /** What the error itself advises. */
+  readonly fix: string | null;
   readonly client: Client | null;
 }
 
 interface Look {
   readonly lookMs: number;
   readonly signal: AbortSignal;
+}
+
+/** The same, where something stays open for later looks: until `ended`. */
+interface OpeningLook extends Look {
+  readonly ended: AbortSignal;
 }
 
 /** What of the tool `memory_stats` the checks need. */
@@ -54,85 +67,139 @@ export async function lookAtNode(
   place: Place,
   configuration: ConfigurationLook,
   env: Environment,
-  look: Look,
+  look: OpeningLook,
 ): Promise<NodeLook> {
-  const ask = (baseUrl: string): Promise<Answer> => askHealth(baseUrl, env, look);
+  const target = targetOf(configuration);
+  const stack = target === null ? null : await lookAtStack(place, target, env, look);
+  if (stack !== null) return stack;
+  const ask = (endpoint: Endpoint): Promise<Answer> => askHealth(endpoint, env, look);
   const here = place.home === null ? { state: "stopped" as const } : await inspectNode(place.home);
   if (here.state === "running") {
     const { pid, url } = here.node;
-    return { state: "running", pid, url, ...(await ask(url)) };
+    return { state: "running", target: null, pid, url, ...(await ask(announcedEndpoint(here.node))) };
   }
   const nobody = {
+    ...NOTHING,
     state: here.state,
-    pid: null,
-    url: null,
-    health: null,
-    code: null,
-    client: null,
-    reason: here.state === "busy" ? "Another process holds the home directory" : "No node is running",
+    target: here.state === "stopped" ? target : null,
+    reason: here.state === "busy" ? "Another process holds the home directory" : notRunning(target),
   };
-  const url = configuredUrl(configuration);
-  if (url === null || !(await isNode(url, look))) return nobody;
-  return { state: "elsewhere", pid: null, url, ...(await ask(url)) };
+  const endpoint = await localEndpoint(configuration);
+  if (endpoint === null || !(await isNode(endpoint, look))) return nobody;
+  return { ...NOTHING, state: "elsewhere", url: endpoint.url, ...(await ask(endpoint)) };
+}
+
+const NOTHING = { pid: null, target: null, url: null, health: null, code: null, fix: null, client: null };
+
+function notRunning(target: string | null): string {
+  return target === null ? "No node is running" : `Nothing is deployed on ${target}`;
+}
+
+/** The target that is to have the nodes; null where they run on this machine, or where there is no telling. */
+function targetOf(configuration: ConfigurationLook): string | null {
+  if (configuration.state !== "valid") return null;
+  const { target } = configuration.config.deployment;
+  return target === "manual" ? null : target;
+}
+
+/** The first node of the stack, by the same way as all commands go; null where nothing is deployed. */
+async function lookAtStack(
+  { dir, home }: Place,
+  target: string,
+  env: Environment,
+  look: OpeningLook,
+): Promise<NodeLook | null> {
+  if (home === null) return null;
+  const known = { ...NOTHING, state: "elsewhere", target } as const;
+  try {
+    const [{ connectDeployed }, readSecret] = await Promise.all([
+      import("../../service/deployed-node.ts"),
+      secretReader(env, look.signal),
+    ]);
+    const token = await tokenOf(env, readSecret);
+    const node = await connectDeployed({ dir, home }, look.signal, { token, readSecret, timeoutMs: look.lookMs });
+    if (node === null) return null;
+    if (look.ended.aborted) await node.close();
+    else look.ended.addEventListener("abort", () => void node.close(), { once: true });
+    return { ...known, url: node.url, ...(await healthOf(node.client, look.signal)) };
+  } catch (error) {
+    return { ...known, ...unanswered(error, look.signal) };
+  }
+}
+
+/** What listens on another machine's address is not this deployment's business. */
+async function localEndpoint(configuration: ConfigurationLook): Promise<Endpoint | null> {
+  if (configuration.state !== "valid") return null;
+  const endpoint = await configuredEndpoint(configuration.config);
+  return endpoint !== null && isLoopback(new URL(endpoint.url).hostname) ? endpoint : null;
 }
 
 /** Unavailable without a node that answers. */
 export async function readStats(node: NodeLook, { signal }: Look): Promise<MemoryStats> {
-  return clientOf(node).memoryTool<MemoryStats>("memory_stats", {}, { signal });
+  return answering(node).memoryTool<MemoryStats>("memory_stats", {}, { signal });
 }
 
 export async function readLastMessage(node: NodeLook, { signal }: Look): Promise<Date | null> {
-  const { messages } = await clientOf(node).memoryTool<{
+  const { messages } = await answering(node).memoryTool<{
     readonly messages: readonly { readonly created_at: string }[];
   }>("memory_browse", { limit: 1, order: "desc" }, { signal });
   const [newest] = messages;
   return newest === undefined ? null : new Date(newest.created_at);
 }
 
-function clientOf({ client, health, reason }: NodeLook): Client {
+function answering({ client, health, reason }: NodeLook): Client {
   if (client === null || health === null) throw new Unavailable(`${reason} (see deployment.node).`);
   return client;
 }
 
-type Answer = Pick<NodeLook, "health" | "reason" | "code" | "client">;
+type Answer = Pick<NodeLook, "health" | "reason" | "code" | "fix" | "client">;
 
-async function askHealth(baseUrl: string, env: Environment, { lookMs, signal }: Look): Promise<Answer> {
-  const nothing = { health: null, client: null };
-  let token = env[API_TOKEN_VARIABLE] ?? "";
+async function askHealth(endpoint: Endpoint, env: Environment, { lookMs, signal }: Look): Promise<Answer> {
   try {
-    if (isSecretReference(token)) {
-      // With an account of its own the password manager answers; otherwise it may ask back, and wait for a finger.
-      if (!env["OP_SERVICE_ACCOUNT_TOKEN"]) {
-        return { ...nothing, reason: "Its token is in the password manager", code: "CONFIG_SECRET_UNRESOLVED" };
-      }
-      const { createOnePasswordReader } = await import("../../../runtime/config/one-password.ts");
-      token = await createOnePasswordReader({ env, signal })(token);
-    }
-    const client = createClient({ baseUrl, timeoutMs: lookMs, ...(token === "" ? {} : { token }) });
-    return { client, health: await client.health({ signal }), reason: "", code: null };
+    const token = await tokenOf(env, await secretReader(env, signal));
+    return await healthOf(clientOf(endpoint, { token, timeoutMs: lookMs }), signal);
   } catch (error) {
-    const reason = signal.aborted ? "The node does not answer in time" : reasonOf(error).replace(/[.]$/, "");
-    return { ...nothing, reason, code: error instanceof CairnError ? error.code : null };
+    return unanswered(error, signal);
   }
 }
 
-/** The token goes only to what says, unasked for it, that it is a node. */
-async function isNode(baseUrl: string, { lookMs, signal }: Look): Promise<boolean> {
+async function healthOf(client: Client, signal: AbortSignal): Promise<Answer> {
   try {
-    const { node_id: id } = await createClient({ baseUrl, timeoutMs: lookMs }).ping({ signal });
+    return { client, health: await client.health({ signal }), reason: "", code: null, fix: null };
+  } catch (error) {
+    return unanswered(error, signal);
+  }
+}
+
+function unanswered(error: unknown, signal: AbortSignal): Answer {
+  const reason = signal.aborted ? "The node does not answer in time" : reasonOf(error).replace(/[.]$/, "");
+  const known = error instanceof CairnError && !signal.aborted ? error : null;
+  return { health: null, client: null, reason, code: known?.code ?? null, fix: known?.details.hint ?? null };
+}
+
+/** The owner's token; undefined where there is none. */
+async function tokenOf(env: Environment, readSecret: SecretReader): Promise<string | undefined> {
+  const token = env[API_TOKEN_VARIABLE] ?? "";
+  return (isSecretReference(token) ? await readSecret(token) : token) || undefined;
+}
+
+/** With an account of its own the password manager answers; otherwise it may ask back, and wait for a finger. */
+async function secretReader(env: Environment, signal: AbortSignal): Promise<SecretReader> {
+  if (env["OP_SERVICE_ACCOUNT_TOKEN"]) {
+    const { createOnePasswordReader } = await import("../../../runtime/config/one-password.ts");
+    return createOnePasswordReader({ env, signal });
+  }
+  return async () => {
+    throw new ConfigError("CONFIG_SECRET_UNRESOLVED", "Its token is in the password manager.");
+  };
+}
+
+/** The token goes only to what says, unasked for it, that it is a node. */
+async function isNode(endpoint: Endpoint, { lookMs, signal }: Look): Promise<boolean> {
+  try {
+    const { node_id: id } = await clientOf(endpoint, { timeoutMs: lookMs }).ping({ signal });
     return typeof id === "string";
   } catch {
     return false;
   }
-}
-
-/** Null where it cannot be known, or is another machine's business. */
-function configuredUrl(configuration: ConfigurationLook): string | null {
-  if (configuration.state !== "valid") return null;
-  const { listen, tls } = configuration.config.runtime;
-  const address = parseListen(listen);
-  if (address === null || address.port === 0) return null;
-  const host = address.host === "0.0.0.0" ? "127.0.0.1" : address.host === "::" ? "::1" : address.host;
-  if (!isLoopback(host)) return null;
-  return `${tls === "off" ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${address.port}`;
 }

@@ -61,7 +61,7 @@ export function createScene({ signal, ...input }: SceneInput): Scene {
   const environment = once(async () => environmentOf(await secretsFile(), processEnv));
   const configuration = once(async () => lookAtConfiguration(place, await environment()));
   const node = once(async () =>
-    lookAtNode(place, await configuration(), await environment(), { lookMs, signal: until() }),
+    lookAtNode(place, await configuration(), await environment(), { lookMs, signal: until(), ended: signal }),
   );
   const stats = once(async () => readStats(await node(), { lookMs, signal: until() }));
   const lastMessage = once(async () => readLastMessage(await node(), { lookMs, signal: until() }));

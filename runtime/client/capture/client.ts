@@ -1,9 +1,10 @@
 /**
  * Delivers captured sessions to a node, or keeps them until one is there (specification, "HTTP routes", capture, and
- * "Errors", rule 5). Only Node's own modules: hooks load it at every turn of a coding assistant.
+ * "Errors", rule 5). Only Node's own modules (but for a pinned certificate): hooks load it at every turn of a coding assistant.
  */
 
 import type { CaptureBatch } from "../../contracts/capture.ts";
+import { fetchFor } from "../pinned-fetch.ts";
 import { partsOf } from "./parts.ts";
 import { type Answer, type CaptureNode, postBatch } from "./post.ts";
 import { Spool } from "./spool.ts";
@@ -20,7 +21,7 @@ export function createCaptureClient(options: CaptureClientOptions): CaptureClien
     baseUrl: options.baseUrl.replace(/\/+$/, ""),
     token: options.token,
     timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
-    fetch: options.fetch ?? fetch,
+    fetch: options.fetch ?? fetchFor(options.certificate),
   };
   const now = options.now ?? Date.now;
   const onProblem = options.onProblem ?? (() => undefined);

@@ -8,6 +8,8 @@ export interface CaptureClientOptions {
   readonly baseUrl: string;
   /** A token of the scope `capture`. */
   readonly token: string;
+  /** The only certificate that the node may show, as in ClientOptions. */
+  readonly certificate?: string | undefined;
   /** A directory of its own, made 0700; several processes may share it. */
   readonly spoolDirectory: string;
   /** Milliseconds that one request may take; default 10,000. */

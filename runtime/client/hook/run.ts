@@ -10,7 +10,7 @@ import { captureFile } from "./capture-file.ts";
 import { Cursors } from "./cursors.ts";
 import { codexSessionFile, type Machine, openCodeDatabases } from "./find-sessions.ts";
 import { createHookLog, type HookLog } from "./log.ts";
-import { capturePaths, nodeUrl, readCaptureSettings } from "./settings.ts";
+import { capturePaths, nodeAddress, readCaptureSettings } from "./settings.ts";
 
 export interface HookCall {
   readonly harness: string;
@@ -38,7 +38,7 @@ export async function runHook(call: HookCall): Promise<void> {
     const { harness } = call;
     if (!isHarness(harness)) return await log.write(`unknown harness ${harness.slice(0, 50)}`);
     const client = createCaptureClient({
-      baseUrl: await nodeUrl(call.home, settings),
+      ...(await nodeAddress(call.home, settings)),
       token: settings.token,
       spoolDirectory: paths.spool,
       timeoutMs: TIMEOUT_MS,

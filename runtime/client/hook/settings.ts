@@ -3,6 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { RuntimeError } from "../../contracts/errors.ts";
+import { isRecord } from "../../contracts/values.ts";
 import { preparePrivateDirectory, writePrivateFile } from "../capture/private-files.ts";
 import { isForeignListener } from "../foreign-listener.ts";
 
@@ -65,36 +66,41 @@ export async function writeCaptureSettings(home: string, settings: CaptureSettin
   await writePrivateFile(paths.settings, `${JSON.stringify(settings, null, 2)}\n`);
 }
 
-/** Where the node is now. RUNTIME_NOT_RUNNING when another user has taken its port: the token and the sessions are not for them. */
-export async function nodeUrl(home: string, settings: CaptureSettings): Promise<string> {
-  if (!settings.local) return settings.base_url;
-  const url = await localUrl(home, settings);
-  if (await isForeignListener(url)) {
-    throw new RuntimeError("RUNTIME_NOT_RUNNING", `Another user's process listens at ${url}: nothing is sent there.`);
-  }
-  return url;
+/** Where a node is, and the certificate that it shows there; undefined where authorities decide, or there is no TLS. */
+export interface NodeAddress {
+  readonly baseUrl: string;
+  readonly certificate: string | undefined;
 }
 
-async function localUrl(home: string, settings: CaptureSettings): Promise<string> {
+/** Where the node is now. RUNTIME_NOT_RUNNING when another user has taken its port: the token and the sessions are not for them. */
+export async function nodeAddress(home: string, settings: CaptureSettings): Promise<NodeAddress> {
+  const installed = { baseUrl: settings.base_url, certificate: undefined };
+  if (!settings.local) return installed;
+  const address = (await runningNode(home)) ?? installed;
+  const { baseUrl } = address;
+  if (await isForeignListener(baseUrl)) {
+    throw new RuntimeError(
+      "RUNTIME_NOT_RUNNING",
+      `Another user's process listens at ${baseUrl}: nothing is sent there.`,
+    );
+  }
+  return address;
+}
+
+async function runningNode(home: string): Promise<NodeAddress | null> {
   try {
     const node: unknown = JSON.parse(await readFile(capturePaths(home).nodeFile, "utf8"));
-    if (typeof node === "object" && node !== null && "url" in node && typeof node.url === "string") {
-      // A short-lived node serves one command, and is gone.
-      if (!("maintenance" in node) || node.maintenance !== true) return node.url;
-    }
+    if (!isRecord(node) || typeof node["url"] !== "string") return null;
+    // A short-lived node serves one command, and is gone.
+    if (node["maintenance"] === true) return null;
+    const pin = node["certificate_sha256"];
+    return { baseUrl: node["url"], certificate: typeof pin === "string" ? pin : undefined };
   } catch {
     // None runs: what is sent will wait in the spool.
+    return null;
   }
-  return settings.base_url;
 }
 
 function isSettings(value: unknown): value is CaptureSettings {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    "version" in value &&
-    value.version === 1 &&
-    "base_url" in value &&
-    typeof value.base_url === "string"
-  );
+  return isRecord(value) && value["version"] === 1 && typeof value["base_url"] === "string";
 }

@@ -51,7 +51,15 @@ describe("what drift leads to", () => {
 
 describe("the state of a stack", () => {
   it("says why a node is not healthy, where the target knows", () => {
-    const node = { name: "a", workload: "lab-a", place: "lab", image: "cairn:9", url: null, planned_image: null };
+    const node = {
+      name: "a",
+      workload: "lab-a",
+      place: "lab",
+      image: "cairn:9",
+      url: null,
+      certificate_sha256: null,
+      planned_image: null,
+    };
     const status: StatusResult = {
       schema: 1,
       stack: "lab",

@@ -50,11 +50,13 @@ const store = (parts: object): Pick<Scene, "database"> => {
 const node = (parts: Partial<NodeLook>): Pick<Scene, "node"> => ({
   node: async () => ({
     state: "running",
+    target: null,
     pid: 1,
     url: "http://n",
     health: null,
     reason: "",
     code: null,
+    fix: null,
     client: null,
     ...parts,
   }),

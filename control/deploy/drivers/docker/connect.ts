@@ -3,6 +3,7 @@
 import { parseDockerHost } from "../../../../infra/components/docker/address.ts";
 import type { DockerPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
+import { isWildcard, urlOf } from "../../../../runtime/contracts/urls.ts";
 import type { NodeConnection } from "../../driver.ts";
 import { openTunnel } from "./host/ssh.ts";
 
@@ -16,15 +17,11 @@ export async function connect(plan: DockerPlan, name: string, signal: AbortSigna
       { hint: `It has ${plan.nodes.map((known) => known.name).join(", ")}.` },
     );
   }
-  const scheme = node.tls ? "https" : "http";
   const { address, port } = node.publish;
-  // An address that means every interface is reached by loopback.
-  const target = { address: address === "0.0.0.0" || address === "::" ? "127.0.0.1" : address, port };
   const ssh = parseDockerHost(node.host);
-  if (ssh === null) {
-    const host = target.address.includes(":") ? `[${target.address}]` : target.address;
-    return { url: `${scheme}://${host}:${port}`, close: async () => undefined };
-  }
-  const tunnel = await openTunnel(ssh, target, signal);
-  return { url: `${scheme}://127.0.0.1:${tunnel.port}`, close: tunnel.close };
+  // Docker's proxy of the IPv6 wildcard listens on IPv4, too.
+  const host = isWildcard(address) ? "127.0.0.1" : address;
+  if (ssh === null) return { url: urlOf(host, port, node.tls), close: async () => undefined };
+  const tunnel = await openTunnel(ssh, { address: host, port }, signal);
+  return { url: urlOf("127.0.0.1", tunnel.port, node.tls), close: tunnel.close };
 }

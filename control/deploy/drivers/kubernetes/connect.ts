@@ -4,6 +4,7 @@ import { createInterface } from "node:readline";
 import { INSTANCE_LABEL, NODE_LABEL } from "../../../../infra/components/kubernetes/names.ts";
 import { CONTAINER, type KubernetesPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
+import { urlOf } from "../../../../runtime/contracts/urls.ts";
 import type { NodeConnection } from "../../driver.ts";
 import { failureOf, type Kubectl } from "./cluster/kubectl.ts";
 import { listObjects, podSchema } from "./cluster/objects.ts";
@@ -78,7 +79,7 @@ async function forwardPort(
   );
   try {
     const local = await promise;
-    return { url: `${tls ? "https" : "http"}://127.0.0.1:${local}`, close };
+    return { url: urlOf("127.0.0.1", local, tls), close };
   } catch (error) {
     await close();
     throw error;

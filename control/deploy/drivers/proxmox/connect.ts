@@ -10,6 +10,7 @@ import { inCt } from "../../../../infra/components/proxmox/docker-scripts.ts";
 import { stackNames } from "../../../../infra/plan/names.ts";
 import { CONTAINER, type ProxmoxPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
+import { urlOf } from "../../../../runtime/contracts/urls.ts";
 import type { NodeConnection } from "../../driver.ts";
 import { openSsh, type SshChild } from "../../ssh/ssh.ts";
 import { hostOver } from "./host/host.ts";
@@ -41,7 +42,7 @@ export async function connect(plan: ProxmoxPlan, name: string, signal: AbortSign
     const address = server.address();
     if (address === null || typeof address === "string") throw new Error("a listener on TCP has a port");
     return {
-      url: `${node.tls ? "https" : "http"}://127.0.0.1:${address.port}`,
+      url: urlOf("127.0.0.1", address.port, node.tls),
       close: async () => {
         server.close();
         for (const child of children) child.kill();

@@ -8,6 +8,7 @@ export const databaseLock: Check = {
   async run(scene) {
     const look = await scene.database();
     if (look.backend === "postgres") return skip("The store is a server: it may have many openers.");
+    if (look.backend === "stack") return skip("The database is the stack's own.");
     const { locked, holder, path } = look.store;
     const { state } = await scene.node();
     if (!locked) return pass("Nobody has the embedded store open.");

@@ -18,14 +18,14 @@ export const databaseMigrations: Check = {
   async run(scene, signal) {
     const newest = await newestMigration(join(scene.root, "migrations"));
     const look = await scene.database();
-    if (look.backend === "embedded") return throughNode(scene, newest);
+    if (look.backend !== "postgres") return throughNode(scene, newest);
     const url = await connectionOf(await scene.config(), look);
     const applied = await readApplied(url, { lookMs: scene.lookMs, signal });
     return judge(newest, applied);
   },
 };
 
-/** The embedded store's schema is known to its node alone. */
+/** The schema of the embedded store, or of the stack's database, is known to its node alone. */
 async function throughNode(scene: Scene, newest: number): Promise<Outcome> {
   const { schema_version: version } = await scene.health();
   if (version === null) return skip("The node does not say which schema its store has.");

@@ -10,6 +10,7 @@ export const databaseReachable: Check = {
   subject: "whether the database answers",
   async run(scene) {
     const look = await scene.database();
+    if (look.backend === "stack") return ofStack(scene);
     if (look.backend === "embedded") return ofStore(scene, look.store);
     if (look.server === null) return fail(`The PostgreSQL server cannot be used: ${look.reason}.`, look.fix);
     const { health } = await scene.node();
@@ -22,6 +23,12 @@ export const databaseReachable: Check = {
     return pass(`PostgreSQL ${look.server.version} answers.`);
   },
 };
+
+async function ofStack(scene: Scene): Promise<Outcome> {
+  const { memory } = await scene.health();
+  if (memory["reachable"] !== false) return pass("The stack's database answers, through the node.");
+  return fail("The node cannot reach the stack's database.", "See `cairn infra status`, then `cairn infra up`.");
+}
 
 async function ofStore(scene: Scene, store: StoreLook): Promise<Outcome> {
   const { health } = await scene.node();

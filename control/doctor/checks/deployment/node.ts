@@ -7,7 +7,8 @@ export const deploymentNode: Check = {
   id: "deployment.node",
   subject: "whether the node runs and is healthy",
   async run(scene) {
-    const { state, health, reason, url, code } = await scene.node();
+    const { state, target, health, reason, url, code, fix } = await scene.node();
+    if (state === "stopped" && target !== null) return warn(`${reason}.`, "Deploy it with `cairn infra up`.");
     if (state === "stopped") return warn("No node is running.", "Start it with `cairn start --detach`.");
     if (state === "busy") {
       return warn(
@@ -17,19 +18,22 @@ export const deploymentNode: Check = {
     }
     if (code === "CONFIG_SECRET_UNRESOLVED") {
       return warn(
-        `A node runs at ${url}, and cannot be asked: ${reason}.`,
+        `${url === null ? "The node" : `A node runs at ${url}, and`} cannot be asked: ${reason}.`,
         "Set OP_SERVICE_ACCOUNT_TOKEN, or SERVICE_API_TOKEN itself, for this command.",
       );
     }
     if (health === null) {
+      const see =
+        target === null ? "See `cairn logs --level warn`, then `cairn restart`." : "See `cairn infra status`.";
       return fail(
-        `The node at ${url} does not answer as it should: ${reason}.`,
-        code === "RUNTIME_UNAUTHORIZED" ? "See secrets.token." : "See `cairn logs --level warn`, then `cairn restart`.",
+        `The node${url === null ? "" : ` at ${url}`} does not answer as it should: ${reason}.`,
+        code === "RUNTIME_UNAUTHORIZED" ? "See secrets.token." : (fix ?? see),
       );
     }
     const words = `The node at ${url} is ${health.status}${health.draining ? " and draining" : ""}, up for ${duration(health.uptime_s * 1_000)}.`;
-    if (health.status === "unhealthy") return fail(words, "See the other checks, and `cairn logs --level warn`.");
-    if (health.status === "degraded") return warn(words, "See the other checks, and `cairn logs --level warn`.");
+    const see = `See the other checks, and \`${target === null ? "cairn logs --level warn" : "cairn infra status"}\`.`;
+    if (health.status === "unhealthy") return fail(words, see);
+    if (health.status === "degraded") return warn(words, see);
     return pass(words);
   },
 };
