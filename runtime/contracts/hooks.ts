@@ -28,7 +28,11 @@ export interface HookContexts {
   };
   "provider:after": TurnInfo & { readonly provider: string; readonly reply: ChatReply };
   "provider:error": TurnInfo & { readonly provider: string; readonly error: unknown };
-  "tool:before": ToolContext & { readonly call: ToolCall };
+  "tool:before": ToolContext & {
+    readonly call: ToolCall;
+    /** Names of the arguments that are paths, as the tool that will run says. */
+    readonly pathArguments: readonly string[];
+  };
   "tool:after": ToolContext & { readonly call: ToolCall; readonly result: ToolResult; readonly durationMs: number };
   "turn:before": TurnInfo & { readonly text: string };
   "turn:after": TurnInfo & { readonly text: string; readonly reply: string; readonly interrupted: boolean };

@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import type { MemoryTools } from "../app/api.ts";
 import { createHookPipeline, type HookPipeline } from "../app/hooks.ts";
+import { ToolRegistry } from "../app/tool-registry.ts";
 import type { Agent } from "../app/turn/agents.ts";
 import { agentWorkspace, type Config, type LoadedConfig } from "../config/index.ts";
 import type { Memory } from "../contracts/memory.ts";
@@ -35,6 +36,7 @@ export interface AgentHostDeps {
 
 export interface AgentParts {
   readonly agents: ReadonlyMap<string, Agent>;
+  readonly tools: ToolRegistry;
   readonly providers: ReadonlyMap<string, Provider>;
   readonly hooks: HookPipeline;
 }
@@ -46,7 +48,7 @@ export function composeAgents(deps: AgentHostDeps): AgentParts {
   const protectedPaths = serviceFiles(loaded);
   const workspaces = Object.keys(config.agents).map((name) => agentWorkspace(config, name));
   const gate = createWorkspaceGate({ protectedPaths, workspaces });
-  const tools = createBuiltinTools({
+  const builtIn = createBuiltinTools({
     memoryTools,
     gate,
     shell: shellSettings(loaded),
@@ -58,28 +60,18 @@ export function composeAgents(deps: AgentHostDeps): AgentParts {
     logger,
   }).filter((tool) => !isDisabled(loaded, tool.name));
   const hooks = createHookPipeline(
-    createSafetyHooks({ settings: config.runtime.safety, gate, tools, auditFile, redact, logger }),
+    createSafetyHooks({ settings: config.runtime.safety, gate, auditFile, redact, logger }),
     logger,
   );
-  return { agents: createAgents({ config, tools, workspacesOfOthers, logger }), providers, hooks };
+  warnOfUnknownTools(config, builtIn, logger);
+  const tools = new ToolRegistry(builtIn);
+  return { agents: createAgents(config, workspacesOfOthers), tools, providers, hooks };
 }
 
-interface AgentsInput extends Pick<AgentHostDeps, "workspacesOfOthers" | "logger"> {
-  readonly config: Config;
-  readonly tools: readonly Tool[];
-}
-
-function createAgents({ config, tools, workspacesOfOthers, logger }: AgentsInput): Map<string, Agent> {
+function createAgents(config: Config, workspacesOfOthers: string): Map<string, Agent> {
   return new Map(
     Object.entries(config.agents).map(([name, agent]) => {
       const provider = config.providers[agent.provider];
-      const { owner, others } = selectAgentTools(tools, agent.tools);
-      if (owner.unknown.length > 0) {
-        logger.warn({ agent: name, unknown: owner.unknown }, "an agent names tools that do not exist");
-      }
-      if (others.unknown.length > 0) {
-        logger.warn({ agent: name, unknown: others.unknown }, "tools.others names tools that the agent does not have");
-      }
       return [
         name,
         {
@@ -90,8 +82,7 @@ function createAgents({ config, tools, workspacesOfOthers, logger }: AgentsInput
           thinking: agent.default_thinking,
           workspace: agentWorkspace(config, name),
           workspacesOfOthers: join(workspacesOfOthers, name),
-          tools: byName(owner.tools),
-          toolsOfOthers: byName(others.tools),
+          tools: agent.tools,
           contextWindow: provider?.context_window ?? 128_000,
           replyTokens: provider?.max_tokens ?? REPLY_TOKENS,
           ...(agent.node === undefined ? {} : { node: agent.node }),
@@ -101,6 +92,14 @@ function createAgents({ config, tools, workspacesOfOthers, logger }: AgentsInput
   );
 }
 
-function byName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
-  return new Map(tools.map((tool) => [tool.name, tool]));
+function warnOfUnknownTools(config: Config, tools: readonly Tool[], logger: Logger): void {
+  for (const [agent, { tools: selection }] of Object.entries(config.agents)) {
+    const { owner, others } = selectAgentTools(tools, selection);
+    if (owner.unknown.length > 0) {
+      logger.warn({ agent, unknown: owner.unknown }, "an agent names tools that do not exist");
+    }
+    if (others.unknown.length > 0) {
+      logger.warn({ agent, unknown: others.unknown }, "tools.others names tools that the agent does not have");
+    }
+  }
 }

@@ -4,6 +4,7 @@ import type { AttachmentStore } from "../app/attachments.ts";
 import { createConversations } from "../app/conversations.ts";
 import type { HookPipeline } from "../app/hooks.ts";
 import { createLeaseTable } from "../app/leases.ts";
+import type { ToolRegistry } from "../app/tool-registry.ts";
 import type { Writer } from "../app/transcript/writer.ts";
 import type { Agent, TurnLimits } from "../app/turn/agents.ts";
 import { createCommands } from "../app/turn/commands.ts";
@@ -32,6 +33,7 @@ export interface TurnParts {
   readonly memory: Required<Memory>;
   readonly attachments: AttachmentStore;
   readonly agents: ReadonlyMap<string, Agent>;
+  readonly tools: ToolRegistry;
   readonly providers: ReadonlyMap<string, Provider>;
   readonly channels: ReadonlyMap<string, Channel>;
   readonly hooks: HookPipeline;

@@ -13,6 +13,7 @@ import { createConversations } from "../../runtime/app/conversations.ts";
 import { createHookPipeline } from "../../runtime/app/hooks.ts";
 import { createLeaseTable } from "../../runtime/app/leases.ts";
 import { createMemory } from "../../runtime/app/recall/memory.ts";
+import { ToolRegistry } from "../../runtime/app/tool-registry.ts";
 import { createWriter } from "../../runtime/app/transcript/writer.ts";
 import type { Agent, TurnLimits } from "../../runtime/app/turn/agents.ts";
 import { createCommands } from "../../runtime/app/turn/commands.ts";
@@ -116,8 +117,6 @@ export async function startHarness(options: HarnessOptions) {
     thinking: "off",
     workspace: tmpdir(),
     workspacesOfOthers: join(tmpdir(), `cairn-workspaces-${agentName}`),
-    tools: new Map((options.tools ?? []).map((tool) => [tool.name, tool])),
-    toolsOfOthers: new Map(),
     contextWindow: 128_000,
     replyTokens: 1_000,
     ...options.agent,
@@ -178,8 +177,10 @@ export async function startHarness(options: HarnessOptions) {
     logger: silent,
     onGained: () => dispatcher.kick(),
   });
+  const tools = new ToolRegistry(options.tools);
   const run = createTurnRunner({
     agents,
+    tools,
     providerIds: new Set(providers.keys()),
     store,
     writer,
@@ -245,6 +246,7 @@ export async function startHarness(options: HarnessOptions) {
     channel,
     sent,
     requests,
+    tools,
     store,
     hub,
     inbox,

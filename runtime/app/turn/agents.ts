@@ -4,6 +4,8 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { ThinkingLevel } from "../../contracts/provider.ts";
 import type { Tool } from "../../contracts/tool.ts";
+import { type AgentToolSelection, selectAgentTools } from "../../domain/tool-selection.ts";
+import type { ToolSnapshot } from "../tool-registry.ts";
 
 export interface Agent {
   readonly name: string;
@@ -16,9 +18,8 @@ export interface Agent {
   readonly workspace: string;
   /** Absolute path of the directory with a workspace for each other user. */
   readonly workspacesOfOthers: string;
-  readonly tools: ReadonlyMap<string, Tool>;
-  /** In turns that are not the owner's; a part of `tools`. */
-  readonly toolsOfOthers: ReadonlyMap<string, Tool>;
+  /** Which of the node's tools its turns get; all of them when absent. */
+  readonly tools?: AgentToolSelection | undefined;
   /** Tokens that the model's window holds. */
   readonly contextWindow: number;
   /** Tokens of the window that are kept free for the reply; thinking has its own room on top. */
@@ -64,9 +65,14 @@ export interface Speaker {
   readonly owner: boolean;
 }
 
-/** The tools that the model is offered; a call of any other one is a call of an unknown tool. */
-export function toolsOf(agent: Agent, speaker: Pick<Speaker, "owner">): ReadonlyMap<string, Tool> {
-  return speaker.owner ? agent.tools : agent.toolsOfOthers;
+/** The tools that the model is offered, by name; a call of any other one is a call of an unknown tool. */
+export function toolsOf(
+  { tools }: ToolSnapshot,
+  agent: Pick<Agent, "tools">,
+  { owner }: Pick<Speaker, "owner">,
+): ReadonlyMap<string, Tool> {
+  const selected = selectAgentTools(tools, agent.tools);
+  return new Map((owner ? selected.owner : selected.others).tools.map((tool) => [tool.name, tool]));
 }
 
 /**

@@ -62,7 +62,9 @@ export function createToolRunner(deps: { hooks: HookPipeline; clock: Clock; logg
       }
       let prepared: ToolCall;
       try {
-        prepared = (await hooks.run("tool:before", { ...context, call: { ...call, arguments: args } }, signal)).call;
+        const { pathArguments = [] } = tool;
+        const before = { ...context, call: { ...call, arguments: args }, pathArguments };
+        prepared = (await hooks.run("tool:before", before, signal)).call;
       } catch (error) {
         return { refused: describe(error, logger) };
       }

@@ -7,13 +7,13 @@ import type { TurnInfo } from "../../contracts/hooks.ts";
 import type { Memory } from "../../contracts/memory.ts";
 import type { ContentPart, Message } from "../../contracts/message.ts";
 import type { Clock, Logger } from "../../contracts/ports.ts";
-import type { ChatOptions, ThinkingLevel } from "../../contracts/provider.ts";
+import type { ChatOptions, ThinkingLevel, ToolDefinition } from "../../contracts/provider.ts";
 import type { SessionSettings } from "../../contracts/records.ts";
 import { bytesOf, fitHistory, toMessages } from "../../domain/history.ts";
 import { type ModelRef, modelChain } from "../../domain/model-ref.ts";
 import type { AttachmentStore } from "../attachments.ts";
 import type { HookPipeline } from "../hooks.ts";
-import { type Agent, type TurnLimits, toolsOf } from "./agents.ts";
+import type { Agent, TurnLimits } from "./agents.ts";
 import type { PromptBuilder } from "./prompt.ts";
 import type { ClaimedTurn } from "./turn-rows.ts";
 
@@ -59,6 +59,7 @@ export async function assemblePrompt(
   deps: TurnPromptDeps,
   turn: ClaimedTurn,
   agent: Agent,
+  tools: ReadonlyMap<string, ToolDefinition>,
   info: TurnInfo,
   text: string,
   signal: AbortSignal,
@@ -93,7 +94,7 @@ export async function assemblePrompt(
 
   return {
     messages: [...toMessages(turn.owner ? earlier : earlier.map(withoutSystemRole)), { role: "user", content }],
-    options: chatOptions(turn, agent, thinking, { system, context, retrieved }),
+    options: chatOptions(turn, agent, tools, thinking, { system, context, retrieved }),
     chain: modelChain(agent, settings.model, deps.providerIds),
     showReasoning: settings.reasoning === true,
     async fit(messages) {
@@ -171,13 +172,14 @@ async function retrieve(
 function chatOptions(
   turn: ClaimedTurn,
   agent: Agent,
+  tools: ReadonlyMap<string, ToolDefinition>,
   thinking: ThinkingLevel,
   texts: { readonly system: string; readonly context: string; readonly retrieved: string },
 ): ChatOptions {
   const { sessionKey, user, channel, owner } = turn;
   return {
     ...texts,
-    tools: [...toolsOf(agent, turn).values()].map(({ name, description, parameters }) => ({
+    tools: [...tools.values()].map(({ name, description, parameters }) => ({
       name,
       description,
       parameters,

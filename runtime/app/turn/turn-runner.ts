@@ -4,6 +4,7 @@ import { mkdir } from "node:fs/promises";
 import { CairnError, RuntimeError, toCairnError } from "../../contracts/errors.ts";
 import type { TurnInfo } from "../../contracts/hooks.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
+import type { ToolRegistry } from "../tool-registry.ts";
 import type { Writer } from "../transcript/writer.ts";
 import { LoopProgress, runAgentLoop } from "./agent-loop.ts";
 import { type Agent, toolsOf, workspaceOf } from "./agents.ts";
@@ -18,6 +19,7 @@ import type { TurnStore } from "./turn-store.ts";
 
 export interface TurnRunnerDeps extends TurnPromptDeps {
   readonly agents: ReadonlyMap<string, Agent>;
+  readonly tools: Pick<ToolRegistry, "snapshot">;
   readonly store: TurnStore;
   readonly writer: Writer;
   readonly callModel: ModelCaller;
@@ -76,7 +78,7 @@ class TurnRun {
     if (!agent) throw new RuntimeError("RUNTIME_AGENT_UNKNOWN", `There is no agent "${this.#turn.agent}".`);
     const { conversationId, created } = await journal.open();
     const workspace = workspaceOf(agent, this.#turn);
-    const available = toolsOf(agent, this.#turn);
+    const available = toolsOf(this.#deps.tools.snapshot(), agent, this.#turn);
     const channel = this.#turn.channel;
     const info: TurnInfo = { turnId, agent: agent.name, sessionKey, conversationId, channel, user, owner, workspace };
     if (created) await hooks.run("session:start", { agent: agent.name, sessionKey, conversationId });
@@ -89,7 +91,7 @@ class TurnRun {
     }
 
     const { text } = await hooks.run("turn:before", { ...info, text: this.#turn.text }, signal);
-    const prompt = await assemblePrompt(this.#deps, this.#turn, agent, info, text, signal);
+    const prompt = await assemblePrompt(this.#deps, this.#turn, agent, available, info, text, signal);
     const tools = { runner: toolRunner, journal, tools: available, context: info, signal, emit };
     await runAgentLoop(
       {

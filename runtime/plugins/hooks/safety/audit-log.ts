@@ -2,16 +2,20 @@
 
 import { CairnError } from "../../../contracts/errors.ts";
 import type { AnyHook, Hook } from "../../../contracts/hooks.ts";
-import type { ToolCallContext } from "./approval.ts";
+import type { ToolCall } from "../../../contracts/message.ts";
+import type { ToolContext } from "../../../contracts/tool.ts";
 import type { AuditFile } from "./audit-file.ts";
 import { auditable } from "./auditable.ts";
 
 /** What is known beside the call itself; `result` is shortened. */
 export type AuditDetails = Readonly<Record<string, unknown>> & { readonly result?: string };
 
+/** A call before it runs, or after. */
+export type AuditedCall = ToolContext & { readonly call: ToolCall };
+
 export interface AuditLog {
   /** Never rejects: a log that cannot be written stops nothing. */
-  record(event: "call" | "result" | "refused", context: ToolCallContext, more?: AuditDetails): Promise<void>;
+  record(event: "call" | "result" | "refused", context: AuditedCall, more?: AuditDetails): Promise<void>;
 }
 
 export interface AuditDeps {

@@ -2,7 +2,6 @@
 
 import type { AnyHook, Hook } from "../../../contracts/hooks.ts";
 import type { Logger } from "../../../contracts/ports.ts";
-import type { Tool } from "../../../contracts/tool.ts";
 import type { SafetyRule } from "../../../domain/safety-rules.ts";
 import type { Approve } from "./approval.ts";
 import type { AuditFile } from "./audit-file.ts";
@@ -28,8 +27,6 @@ export interface SafetyDeps {
   readonly settings: SafetySettings;
   /** The gate that the file tools use. */
   readonly gate: PathGate;
-  /** Every tool that may be called: their path arguments are what the fence checks. */
-  readonly tools: readonly Pick<Tool, "name" | "pathArguments">[];
   readonly auditFile: AuditFile;
   /** Takes secrets out of a text. */
   readonly redact: (text: string) => string;
@@ -40,10 +37,10 @@ export interface SafetyDeps {
 
 /** What is switched off in the settings is not there. Nothing is opened or started before the first call. */
 export function createSafetyHooks(deps: SafetyDeps): AnyHook[] {
-  const { settings, gate, tools, approve, logger } = deps;
+  const { settings, gate, approve, logger } = deps;
   const guards: Hook<"tool:before">[] = [];
   if (settings.shell_danger) guards.push(createShellDangerHook({ approve }));
-  if (settings.workspace_fence) guards.push(createWorkspaceFenceHook({ gate, tools }));
+  if (settings.workspace_fence) guards.push(createWorkspaceFenceHook({ gate }));
   if (settings.rules.length > 0) guards.push(createCustomRulesHook({ rules: settings.rules, approve, logger }));
   if (!settings.audit) return guards;
   const log = createAuditLog({ file: deps.auditFile, redact: deps.redact });

@@ -429,7 +429,8 @@ describeEachDatabase("turns", (open) => {
     });
     const harness = await start({
       script: (_request, call) => (call === 1 ? [toolCall("c1", "wait"), end("tool_calls")] : [text("Done."), end()]),
-      agent: { toolsOfOthers: new Map([["wait", wait]]) },
+      tools: [wait],
+      agent: { tools: { others: { include: ["wait"] } } },
       limits: { maxSteersOfOthers: 2 },
     });
     const address = { channel: harness.channel.id, conversation: "s1", user: "ann" };

@@ -14,6 +14,11 @@ import {
 import { createWorkspaceGate } from "../../../../../runtime/plugins/tools/index.ts";
 
 const SECRET = "sk-live-0123456789";
+const PATH_ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
+  shell: ["cwd"],
+  file_read: ["path"],
+  archive: ["paths"],
+};
 const clock: Clock = { now: () => new Date("2026-03-01T23:59:59.500Z"), monotonic: () => 0 };
 const logger: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => logger };
 
@@ -24,11 +29,6 @@ async function setUp(settings: Partial<SafetyDeps["settings"]> = {}, more: Parti
   const hooks = createSafetyHooks({
     settings: { shell_danger: true, workspace_fence: true, audit: true, rules: [], ...settings },
     gate: createWorkspaceGate({ protectedPaths: [] }),
-    tools: [
-      { name: "shell", pathArguments: ["cwd"] },
-      { name: "file_read", pathArguments: ["path"] },
-      { name: "archive", pathArguments: ["paths"] },
-    ],
     auditFile: createAuditFile({ directory: auditDirectory, clock, logger: more.logger ?? logger }),
     redact: (text) => text.replaceAll(SECRET, "[redacted]"),
     logger,
@@ -53,7 +53,8 @@ async function setUp(settings: Partial<SafetyDeps["settings"]> = {}, more: Parti
     /** The code of the refusal, or null when the call may run. */
     async callBefore(name: string, args: Record<string, unknown>): Promise<string | null> {
       try {
-        await pipeline.run("tool:before", { ...context, call: { id: "call_1", name, arguments: args } });
+        const pathArguments = PATH_ARGUMENTS[name] ?? [];
+        await pipeline.run("tool:before", { ...context, call: { id: "call_1", name, arguments: args }, pathArguments });
         return null;
       } catch (error) {
         if (!(error instanceof CairnError)) throw error;

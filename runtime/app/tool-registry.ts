@@ -1,0 +1,48 @@
+/**
+ * The tools of a node. They may change while it runs; a turn takes one snapshot at its start and keeps it, so that what the
+ * model was offered stays callable to the turn's end: a tool that is unregistered meanwhile has to say itself that it cannot
+ * be used any more. The next turn, and a turn that is taken up again, sees it no longer.
+ */
+
+import type { Tool } from "../contracts/tool.ts";
+
+export interface ToolSnapshot {
+  /** Rises with every change. */
+  readonly version: number;
+  /** In the order in which agents see them. */
+  readonly tools: readonly Tool[];
+}
+
+export class ToolRegistry {
+  #snapshot: ToolSnapshot;
+
+  constructor(tools: readonly Tool[] = []) {
+    this.#snapshot = { version: 0, tools: [] };
+    for (const tool of tools) this.register(tool);
+  }
+
+  /** Never changes; a later one may be another. */
+  snapshot(): ToolSnapshot {
+    return this.#snapshot;
+  }
+
+  /** Behind the tools that are there. Throws RangeError when one of them has its name: none is ever put in another's place. */
+  register(tool: Tool): void {
+    const { tools } = this.#snapshot;
+    if (tools.some(({ name }) => name === tool.name)) throw new RangeError(`there is a tool ${tool.name} already`);
+    this.#replace([...tools, tool]);
+  }
+
+  /** False where there is none of that name. */
+  unregister(name: string): boolean {
+    const { tools } = this.#snapshot;
+    const rest = tools.filter((tool) => tool.name !== name);
+    if (rest.length === tools.length) return false;
+    this.#replace(rest);
+    return true;
+  }
+
+  #replace(tools: readonly Tool[]): void {
+    this.#snapshot = Object.freeze({ version: this.#snapshot.version + 1, tools: Object.freeze([...tools]) });
+  }
+}
