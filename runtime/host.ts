@@ -176,10 +176,7 @@ async function compose(
     isDraining: lifecycle.refusesMessages,
     onEnded: (agent, turnState, durationS) => metrics.turnEnded(agent, turnState, durationS),
   });
-  channels.connect(
-    (message) => turnWork.turns.accept(message),
-    (command) => turnWork.commands.run(command),
-  );
+  channels.connect(turnWork);
   const housekeeping = createHousekeeping({
     database,
     jobs,

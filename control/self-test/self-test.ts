@@ -101,7 +101,10 @@ export async function selfTest(request: SelfTestRequest): Promise<SelfTest> {
     needNode();
     const channels = Object.entries(health?.channels ?? {});
     const down = channels.filter(([, { state }]) => state !== "up");
-    if (down.length > 0) throw new Error(down.map(([id, { state }]) => `${id} is ${state}`).join("; "));
+    if (down.length > 0)
+      throw new Error(
+        down.map(([id, { state, reason }]) => `${id} is ${state}${reason ? `: ${reason}` : ""}`).join("; "),
+      );
     return `${channels.map(([id]) => id).join(", ") || "none"} up`;
   });
 

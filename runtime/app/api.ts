@@ -1,6 +1,12 @@
 /** The use cases as their callers (HTTP routes, channels, commands) see them. The composition root builds them. */
 
-import type { AcceptedMessage, CommandReply, CommandRequest, InboundMessage } from "../contracts/channel.ts";
+import type {
+  AcceptedMessage,
+  ChannelState,
+  CommandReply,
+  CommandRequest,
+  InboundMessage,
+} from "../contracts/channel.ts";
 import type { Visibility } from "../contracts/memory.ts";
 import type { StreamEvent, TurnResult } from "../contracts/stream.ts";
 import type { Capture } from "./capture/capture.ts";
@@ -80,7 +86,7 @@ export interface HealthReport {
     >
   >;
   readonly providers: Readonly<Record<string, { readonly available: boolean; readonly model: string }>>;
-  readonly channels: Readonly<Record<string, { readonly platform: string; readonly state: string }>>;
+  readonly channels: Readonly<Record<string, ChannelState & { readonly platform: string }>>;
   readonly memory: Readonly<Record<string, unknown>>;
   readonly queues: readonly object[];
   readonly mesh: { readonly enabled: boolean };

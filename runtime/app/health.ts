@@ -84,7 +84,8 @@ export function createHealth(deps: HealthDeps): Health {
     if (!reachable || state === "stopped") return "unhealthy";
     const inUse = [...deps.agents.values()].map((agent) => agent.provider);
     const down = inUse.some((id) => available[id]?.available === false);
-    return state === "running" && !down && deps.audit().failing === null ? "healthy" : "degraded";
+    const connected = [...deps.channels.values()].every((channel) => channel.state().state === "up");
+    return state === "running" && !down && connected && deps.audit().failing === null ? "healthy" : "degraded";
   }
 
   return {
@@ -106,10 +107,7 @@ export function createHealth(deps: HealthDeps): Health {
         agents: agentStates,
         providers: available,
         channels: Object.fromEntries(
-          [...deps.channels].map(([id, { platform }]) => [
-            id,
-            { platform, state: state === "running" ? "up" : "down" },
-          ]),
+          [...deps.channels].map(([id, channel]) => [id, { platform: channel.platform, ...channel.state() }]),
         ),
         memory: { ...memory, workers: deps.workers() },
         queues,

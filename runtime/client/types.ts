@@ -37,7 +37,9 @@ export interface Health {
     >
   >;
   readonly providers: Readonly<Record<string, { readonly available: boolean; readonly model: string }>>;
-  readonly channels: Readonly<Record<string, { readonly platform: string; readonly state: string }>>;
+  readonly channels: Readonly<
+    Record<string, { readonly platform: string; readonly state: string; readonly reason?: string | null }>
+  >;
   readonly memory: Readonly<Record<string, unknown>>;
   readonly queues: readonly Readonly<Record<string, unknown>>[];
   readonly mesh: { readonly enabled: boolean };

@@ -1,3 +1,5 @@
+import type { StreamEvent } from "./stream.ts";
+
 /** A chat platform, or the HTTP agent channel. The channel splits long messages itself and knows its platform's limits. */
 
 export interface Attachment {
@@ -53,12 +55,22 @@ export interface OutboundMessage {
   /** Said to the user beside the text: that the turn was interrupted, for instance. */
   readonly notice?: string;
   readonly replyTo?: string;
+  /** Files that go with the text. */
+  readonly attachments?: readonly Attachment[];
 }
 
+/** The platform's ids of one text: the channel splits what is too long for a single message. */
 export interface EditResult {
   readonly primary: string;
+  /** Of the further messages, in their order. */
   readonly overflow: readonly string[];
 }
+
+/** How a channel is, as /health, `cairn test` and doctor show it; the reason is for operators and holds no secret. */
+export type ChannelState =
+  | { readonly state: "up"; readonly reason: null }
+  /** `connecting`: not yet, or not at present, and it goes on trying. `degraded`: a part of it works. `down`: it has given up. */
+  | { readonly state: "connecting" | "degraded" | "down"; readonly reason: string };
 
 export interface CommandRequest {
   readonly address: Address;
@@ -77,8 +89,16 @@ export interface CommandReply {
 export type MessageHandler = (message: InboundMessage) => Promise<AcceptedMessage>;
 export type CommandHandler = (command: CommandRequest) => Promise<CommandReply>;
 
+/**
+ * The events of a turn from its start on, ending with the final one; those of a turn that another node runs begin and end with
+ * that. Leaving the loop, or the signal, ends the following and nothing else. RUNTIME_TURN_UNKNOWN.
+ */
+export type FollowTurn = (agent: string, turnId: string, signal?: AbortSignal) => AsyncIterable<StreamEvent>;
+
 export interface AcceptedMessage {
   readonly turnId: string;
+  /** Who answers: the one that was named, else the one that the router chose. */
+  readonly agent: string;
   /** False when the same message had been accepted before. */
   readonly fresh: boolean;
 }
@@ -86,19 +106,25 @@ export interface AcceptedMessage {
 export interface Channel {
   readonly id: string;
   readonly platform: string;
+  /** Does not wait for a platform that cannot be reached: `state` tells of that. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** The platform's message id, or null where it gives none. */
-  send(message: OutboundMessage): Promise<string | null>;
+  /** Of this moment; asks nobody. */
+  state(): ChannelState;
+  /** The platform's ids of what was sent, or null where it gives none. */
+  send(message: OutboundMessage): Promise<EditResult | null>;
+  // The conversation (an Address's) comes first everywhere, then the message.
   edit?(
-    channelId: string,
+    conversation: string,
     messageId: string,
     text: string,
     overflowIds?: readonly string[],
   ): Promise<EditResult | null>;
-  react?(messageId: string, emoji: string, channelId: string): Promise<void>;
-  startTyping?(channelId: string): Promise<void>;
-  stopTyping?(channelId: string): Promise<void>;
+  react?(conversation: string, messageId: string, emoji: string): Promise<void>;
+  startTyping?(conversation: string): Promise<void>;
+  stopTyping?(conversation: string): Promise<void>;
+  /** Before the start: how it follows the turns of its messages, where it shows them while they run. */
+  onFollow?(follow: FollowTurn): void;
   onMessage(handler: MessageHandler): void;
   onCommand(handler: CommandHandler): void;
 }

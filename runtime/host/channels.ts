@@ -1,8 +1,9 @@
 /** From `channels` in the configuration to the channels of a node. */
 
+import type { Commands, Turns } from "../app/api.ts";
 import type { Config } from "../config/index.ts";
 import type { AgentChannel } from "../contracts/agent-channel.ts";
-import type { Channel, CommandHandler, MessageHandler } from "../contracts/channel.ts";
+import type { Channel, FollowTurn } from "../contracts/channel.ts";
 import type { NewId } from "../contracts/ports.ts";
 import { createAgentChannel } from "../plugins/channels/agent/index.ts";
 import type { Service } from "./services.ts";
@@ -13,7 +14,7 @@ export interface ChannelParts {
   /** All of them, by their instance ids. */
   readonly byId: ReadonlyMap<string, Channel>;
   /** To be called before they start. */
-  connect(onMessage: MessageHandler, onCommand: CommandHandler): void;
+  connect(node: { readonly turns: Turns; readonly commands: Commands }): void;
   readonly services: readonly Service[];
 }
 
@@ -24,10 +25,11 @@ export function createChannels(config: Config, { newId }: { readonly newId: NewI
   return {
     agent,
     byId: new Map(channels.map((channel) => [channel.id, channel])),
-    connect(onMessage, onCommand) {
+    connect({ turns, commands }) {
       for (const channel of channels) {
-        channel.onMessage(onMessage);
-        channel.onCommand(onCommand);
+        channel.onMessage((message) => turns.accept(message));
+        channel.onCommand((command) => commands.run(command));
+        channel.onFollow?.(followWith(turns));
       }
     },
     services: channels.map((channel) => ({
@@ -35,5 +37,12 @@ export function createChannels(config: Config, { newId }: { readonly newId: NewI
       start: () => channel.start(),
       stop: () => channel.stop(),
     })),
+  };
+}
+
+/** What HTTP clients read as numbered events, for channels. */
+export function followWith(turns: Pick<Turns, "events">): FollowTurn {
+  return async function* follow(agent, turnId, signal) {
+    for await (const { event } of turns.events(agent, turnId, 0, signal)) yield event;
   };
 }

@@ -65,7 +65,7 @@ export function composeTurns(parts: TurnParts) {
   const store = new TurnStore({ database, owner: { node: node.id, boot: parts.boot }, leaseMs: limits.leaseMs, newId });
   const hub = new StreamHub(clock.monotonic);
   const inbox = createInbox({ database, attachments: parts.attachments, limits, newId });
-  const outbox = createOutbox({ database, channels, logger });
+  const outbox = createOutbox({ database, channels, attachments: parts.attachments, logger });
   const placement = createPlacement({
     agents,
     leases: createLeaseTable(database),

@@ -18,7 +18,14 @@ const reportSchema = z.object({
     z.object({ provider: z.string(), model: z.string(), active_turns: z.number(), queued: z.number() }),
   ),
   providers: z.record(z.string(), z.object({ available: z.boolean(), model: z.string() })),
-  channels: z.record(z.string(), z.object({ platform: z.string(), state: z.string() })),
+  channels: z.record(
+    z.string(),
+    z.object({
+      platform: z.string(),
+      state: z.enum(["connecting", "up", "degraded", "down"]),
+      reason: z.string().nullable().describe("Why it is not up."),
+    }),
+  ),
   memory: z.record(z.string(), z.unknown()),
   queues: z.array(z.record(z.string(), z.unknown())),
   mesh: z.object({ enabled: z.boolean() }),

@@ -152,13 +152,13 @@ export function createFakeApplication(): FakeApplication {
         if (earlier && earlier.message.text !== message.text) {
           throw new RuntimeError("RUNTIME_CONFLICT", "Another message was accepted under this key.");
         }
-        if (earlier) return { turnId: earlier.turnId, fresh: false };
+        if (earlier) return { turnId: earlier.turnId, agent: message.agent, fresh: false };
         const turn: FakeTurn = { turnId: `turn-${++counter}`, message, events: [], waiting: new Set(), final: null };
         turns.set(turn.turnId, turn);
         byKey.set(key, turn);
         app.accepted.push(message);
         void run(turn);
-        return { turnId: turn.turnId, fresh: true };
+        return { turnId: turn.turnId, agent: message.agent, fresh: true };
       },
       async look(agent, turnId) {
         const turn = find(agent, turnId);
@@ -291,7 +291,7 @@ export function healthy(): HealthReport {
     draining: false,
     agents: { main: { provider: "offline", model: "offline", active_turns: 0, queued: 0 } },
     providers: { offline: { available: true, model: "offline" } },
-    channels: { agent: { platform: "agent", state: "started" } },
+    channels: { agent: { platform: "agent", state: "up", reason: null } },
     memory: { backend: "embedded", reachable: true },
     queues: [],
     mesh: { enabled: false },

@@ -36,6 +36,7 @@ import type { Clock, Logger } from "../../runtime/contracts/ports.ts";
 import type { ChatChunk, ChatOptions, Provider } from "../../runtime/contracts/provider.ts";
 import type { StreamEvent } from "../../runtime/contracts/stream.ts";
 import type { Tool } from "../../runtime/contracts/tool.ts";
+import { followWith } from "../../runtime/host/channels.ts";
 import { silent } from "./databases.ts";
 import { newMark } from "./memory.ts";
 
@@ -62,7 +63,9 @@ export interface HarnessOptions {
   readonly redact?: (text: string) => string;
   /** Of the prompts' files. */
   readonly logger?: Logger;
-  readonly send?: (message: OutboundMessage) => Promise<string | null>;
+  readonly send?: Channel["send"];
+  /** In place of one that notes what it sends. */
+  readonly channel?: Channel;
 }
 
 export const text = (value: string): ChatChunk => ({ type: "text", text: value });
@@ -151,19 +154,20 @@ export async function startHarness(options: HarnessOptions) {
   const attachments = createAttachmentStore(attached, newId);
   const inbox = createInbox({ database, attachments, limits, newId });
   const sent: OutboundMessage[] = [];
-  const channel: Channel = {
+  const channel: Channel = options.channel ?? {
     id: `channel-${agentName}`,
     platform: "test",
     start: async () => {},
     stop: async () => {},
+    state: () => ({ state: "up", reason: null }),
     send: async (message) => {
       sent.push(message);
-      return (await options.send?.(message)) ?? `platform-${sent.length}`;
+      return (await options.send?.(message)) ?? { primary: `platform-${sent.length}`, overflow: [] };
     },
     onMessage: () => {},
     onCommand: () => {},
   };
-  const outbox = createOutbox({ database, channels: new Map([[channel.id, channel]]), logger: silent });
+  const outbox = createOutbox({ database, channels: new Map([[channel.id, channel]]), attachments, logger: silent });
   let dead = false;
   const leases = createLeaseTable(database);
   const placement = createPlacement({
@@ -225,6 +229,8 @@ export async function startHarness(options: HarnessOptions) {
     },
     isDraining,
   });
+  channel.onMessage((message) => turns.accept(message));
+  channel.onFollow?.(followWith(turns));
   await placement.start();
   await dispatcher.start();
   outbox.start();
@@ -247,6 +253,7 @@ export async function startHarness(options: HarnessOptions) {
     sent,
     requests,
     tools,
+    attachments,
     store,
     hub,
     inbox,

@@ -10,12 +10,15 @@ import { sessionKey } from "../../domain/session-key.ts";
 import type { AttachmentRef, AttachmentStore } from "../attachments.ts";
 import { assertSize, holderOf, type QueueLimits, type Refused, tooManyWait } from "./others.ts";
 
+/** What became of a message, whose agent is known. */
+export type InboxEntry = Omit<AcceptedMessage, "agent">;
+
 export interface Inbox {
   /**
    * RUNTIME_CONFLICT when the same key comes with another body; RUNTIME_RATE_LIMITED when too many turns of the user or of all
    * users wait, which the owner never meets. `priority` above 0 goes ahead of the session's queue.
    */
-  accept(message: InboundMessage, priority?: number): Promise<AcceptedMessage>;
+  accept(message: InboundMessage, priority?: number): Promise<InboxEntry>;
 }
 
 export function createInbox(deps: {
@@ -76,7 +79,7 @@ type AcceptRow =
   | { readonly turn_id: null; readonly refused: Refused };
 
 /** Null where the database says neither that the message is accepted nor that it is refused. */
-function acceptedOf(rows: readonly AcceptRow[], bodyHash: string, limits: QueueLimits): AcceptedMessage | null {
+function acceptedOf(rows: readonly AcceptRow[], bodyHash: string, limits: QueueLimits): InboxEntry | null {
   // A message that was accepted before has its answer, however many wait.
   const row = rows.find((candidate) => candidate.turn_id !== null) ?? rows[0];
   if (!row) return null;

@@ -1,8 +1,9 @@
 /** Sends the replies of ended turns through their channels: at least once, with growing pauses when a channel is away. */
 
-import type { Channel } from "../../contracts/channel.ts";
+import type { Attachment, Channel } from "../../contracts/channel.ts";
 import type { Database } from "../../contracts/database.ts";
 import type { Logger } from "../../contracts/ports.ts";
+import type { AttachmentRef, AttachmentStore } from "../attachments.ts";
 import type { OutboxPayload } from "./turn-rows.ts";
 
 export interface Outbox {
@@ -15,6 +16,7 @@ export interface Outbox {
 export interface OutboxDeps {
   readonly database: Database;
   readonly channels: ReadonlyMap<string, Channel>;
+  readonly attachments: Pick<AttachmentStore, "load">;
   readonly logger: Logger;
 }
 
@@ -35,7 +37,7 @@ const MAX_PAUSE_S = 300;
 /** After about a day of pauses of five minutes a reply is marked as failed; it stays readable by its turn id. */
 const MAX_ATTEMPTS = 300;
 
-export function createOutbox({ database, channels, logger }: OutboxDeps): Outbox {
+export function createOutbox({ database, channels, attachments, logger }: OutboxDeps): Outbox {
   let timer: NodeJS.Timeout | null = null;
   let sending: Promise<void> | null = null;
   let again = false;
@@ -54,19 +56,34 @@ export function createOutbox({ database, channels, logger }: OutboxDeps): Outbox
     return rows;
   }
 
+  /** A file that is not on this node holds up no reply: the user is told its name. */
+  async function load(refs: readonly AttachmentRef[]) {
+    const found: Attachment[] = [];
+    const missing: string[] = [];
+    for (const ref of refs) {
+      const data = await attachments.load(ref);
+      if (data) found.push({ name: ref.name, mediaType: ref.media_type, data: data.toString("base64") });
+      else missing.push(`The file ${ref.name} is not there any more.`);
+    }
+    return { found, missing };
+  }
+
   async function send(row: OutboxRow): Promise<void> {
-    const { conversation, user, text, notice } = row.payload;
+    const { conversation, user, text } = row.payload;
     try {
-      const platformId = await channels.get(row.channel)?.send({
+      const files = await load(row.payload.attachments ?? []);
+      const notice = [row.payload.notice, ...files.missing].filter((line) => line !== null).join(" ");
+      const sent = await channels.get(row.channel)?.send({
         address: { channel: row.channel, conversation, user },
         agent: row.agent,
         turnId: row.turn_id,
         text,
-        ...(notice === null ? {} : { notice }),
+        ...(notice === "" ? {} : { notice }),
+        ...(files.found.length === 0 ? {} : { attachments: files.found }),
       });
       await database.query(
         "/* outbox:sent */ update outbox set state = 'sent', sent_at = now(), platform_id = $2 where id = $1",
-        [row.id, platformId ?? null],
+        [row.id, sent?.primary ?? null],
         { durable: false },
       );
     } catch (error) {

@@ -75,6 +75,7 @@ export interface OutboxPayload {
   readonly user: string;
   readonly text: string;
   readonly notice: string | null;
+  readonly attachments?: readonly AttachmentRef[];
 }
 
 export function outboxPayload(turn: ClaimedTurn, end: TurnEnd): OutboxPayload {

@@ -120,7 +120,7 @@ export function createTurns(deps: TurnsDeps): Turns {
         if (deps.placement.hosted().includes(message.agent)) deps.dispatcher.kick();
         else await deps.database.query("select pg_notify($1, 'queued')", [TURN_CHANNEL]).catch(() => undefined);
       }
-      return accepted;
+      return { ...accepted, agent };
     },
     async look(agent, turnId) {
       const { attempt: _attempt, ...state } = await look(agent, turnId);

@@ -726,8 +726,15 @@ export const WRONGS: readonly Wrong[] = [
     id: "channels.connected",
     when: "one is down",
     status: "fail",
-    says: /agent is down/,
-    seen: health({ channels: { agent: { platform: "agent", state: "down" } } }),
+    says: /agent is down \(the token was revoked\)/,
+    seen: health({ channels: { agent: { platform: "agent", state: "down", reason: "the token was revoked" } } }),
+  },
+  {
+    id: "channels.connected",
+    when: "one goes on trying",
+    status: "warn",
+    says: /agent is connecting \(no answer\)/,
+    seen: health({ channels: { agent: { platform: "agent", state: "connecting", reason: "no answer" } } }),
   },
   {
     id: "channels.connected",

@@ -3,8 +3,6 @@
 import { isBuiltChannel } from "../../../../runtime/config/not-implemented.ts";
 import { type Check, fail, pass, warn } from "../check.ts";
 
-const CONNECTED = new Set(["up", "connected"]);
-
 export const channelsConnected: Check = {
   id: "channels.connected",
   subject: "the channels as the node sees them",
@@ -15,16 +13,21 @@ export const channelsConnected: Check = {
     const wanted = Object.entries(channels).flatMap(([id, { enabled, kind }]) =>
       enabled && isBuiltChannel(id, kind) ? [id] : [],
     );
-    const down = Object.entries(seen).filter(([, { state }]) => !CONNECTED.has(state));
+    const not = Object.entries(seen).filter(([, { state }]) => state !== "up");
     const missing = wanted.filter((id) => !Object.hasOwn(seen, id));
-    if (down.length === 0 && missing.length === 0) {
+    if (not.length === 0 && missing.length === 0) {
       return pass(`The node is connected to ${Object.keys(seen).join(", ") || "no channel"}.`);
     }
-    const lines = [...down.map(([id, { state }]) => `${id} is ${state}`), ...missing.map((id) => `${id} is not there`)];
+    const lines = [
+      ...not.map(([id, { state, reason }]) => `${id} is ${state}${reason ? ` (${reason})` : ""}`),
+      ...missing.map((id) => `${id} is not there`),
+    ];
     const message = `The node is not connected to all of its channels: ${lines.join(", ")}.`;
     // It lets go of them on purpose: an update is no alarm.
     if (draining) return warn(message, "The node is draining: wait for its end, or call it back.");
-    return fail(
+    // It goes on by itself, or a part of it does.
+    const lasting = missing.length > 0 || not.some(([, { state }]) => state === "down");
+    return (lasting ? fail : warn)(
       message,
       missing.length > 0
         ? "Let the node read its configuration again: `cairn restart`. Then see `cairn logs --level warn`."

@@ -4,7 +4,7 @@
  */
 
 import type { AgentCaller, AgentChannel } from "../../../contracts/agent-channel.ts";
-import type { Address, CommandHandler, MessageHandler } from "../../../contracts/channel.ts";
+import type { Address, ChannelState, CommandHandler, MessageHandler } from "../../../contracts/channel.ts";
 import { RuntimeError } from "../../../contracts/errors.ts";
 import type { NewId } from "../../../contracts/ports.ts";
 
@@ -17,6 +17,12 @@ export interface AgentChannelSettings {
 }
 
 type State = "new" | "started" | "stopped";
+
+const STATES: Readonly<Record<State, ChannelState>> = {
+  new: { state: "connecting", reason: "the node is starting" },
+  started: { state: "up", reason: null },
+  stopped: { state: "down", reason: "the node is stopping" },
+};
 
 /** Users of tokens begin with it, and no others. */
 const TOKEN_USER = "token:";
@@ -42,6 +48,7 @@ export function createAgentChannel(settings: AgentChannelSettings): AgentChannel
     async stop() {
       state = "stopped";
     },
+    state: () => STATES[state],
     async send() {
       return null;
     },

@@ -504,7 +504,7 @@ describeEachDatabase("turns", (open) => {
       script: echo,
       send: async () => {
         if (++tries < 2) throw new Error("away");
-        return "id-1";
+        return { primary: "id-1", overflow: [] };
       },
     });
     await harness.say("hi");

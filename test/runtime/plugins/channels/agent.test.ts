@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { AgentPost } from "../../../../runtime/contracts/agent-channel.ts";
 import type { CommandRequest, InboundMessage } from "../../../../runtime/contracts/channel.ts";
 import { createAgentChannel } from "../../../../runtime/plugins/channels/agent/index.ts";
+import { channelContract } from "../../../support/channel-contract.ts";
 
 const owner = { id: "owner", owner: true };
 const post: AgentPost = { agent: "main", session: "s", text: "hi", caller: owner };
@@ -13,7 +14,7 @@ function channel() {
   const commands: CommandRequest[] = [];
   made.onMessage(async (message) => {
     messages.push(message);
-    return { turnId: "t", fresh: true };
+    return { turnId: "t", agent: message.agent, fresh: true };
   });
   made.onCommand(async (command) => {
     commands.push(command);
@@ -23,6 +24,8 @@ function channel() {
 }
 
 describe("the agent channel", () => {
+  channelContract(() => ({ channel: channel().made, conversation: "s" }));
+
   test("refuses messages before it has started and after it has stopped", async () => {
     const { made, messages } = channel();
     await expect(made.post(post)).rejects.toMatchObject({ code: "RUNTIME_NOT_READY" });

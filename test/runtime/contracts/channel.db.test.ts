@@ -1,0 +1,95 @@
+/** A channel that does all that the contract has, over the real inbox, turns and outbox. */
+
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { Database } from "../../../runtime/contracts/database.ts";
+import { channelContract } from "../../support/channel-contract.ts";
+import { chatPlatform, createChatChannel } from "../../support/chat-channel.ts";
+import { describeEachDatabase } from "../../support/databases.ts";
+import { end, startHarness, text } from "../../support/turn-harness.ts";
+
+describe("the contract, by a channel with a platform of its own", () => {
+  channelContract(() => ({ channel: createChatChannel("chat", chatPlatform()), conversation: "c" }));
+
+  it("edits a text that grows beyond the platform's limit into further messages", async () => {
+    const platform = chatPlatform();
+    const channel = createChatChannel("chat", platform);
+    const sent = await channel.edit?.("c", "", "short");
+    const edited = await channel.edit?.("c", sent?.primary ?? "", "a text of more than twenty characters");
+    expect(edited).toEqual({ primary: sent?.primary, overflow: ["m2"] });
+    expect(platform.messages.map((message) => message.text).join("")).toBe("a text of more than twenty characters");
+    await channel.react?.("c", "m2", "+1");
+    expect(platform.messages.map(({ reactions }) => reactions)).toEqual([[], ["+1"]]);
+  });
+});
+
+describeEachDatabase("a chat channel", (open) => {
+  async function start(database: Database, reply: string) {
+    const platform = chatPlatform();
+    const channel = createChatChannel("chat", platform);
+    const gate = Promise.withResolvers<void>();
+    const harness = await startHarness({
+      database,
+      channel,
+      script: async function* () {
+        yield text(reply.slice(0, 5));
+        await gate.promise;
+        yield text(reply.slice(5));
+        yield end();
+      },
+    });
+    await channel.start();
+    onTestFinished(async () => {
+      await harness.stop();
+      await channel.stop();
+    });
+    return { platform, channel, harness, gate };
+  }
+
+  it("shows a turn while it runs, and then sends its whole reply in messages that the platform takes", async () => {
+    const { platform, channel, harness, gate } = await start(await open(), "Hello, and a good morning to you.");
+    await channel.hear(harness.message("hi"));
+    await expect.poll(() => channel.shown).toEqual(["Hello"]);
+    expect([...platform.typing]).toEqual(["s1"]);
+    expect(platform.messages).toEqual([]);
+    gate.resolve();
+    await expect
+      .poll(() => platform.messages.map((message) => message.text).join(""))
+      .toBe("Hello, and a good morning to you.");
+    expect(channel.shown.join("")).toBe("Hello, and a good morning to you.");
+    await expect.poll(() => [...platform.typing]).toEqual([]);
+  });
+
+  it("stops while a turn runs that it follows", async () => {
+    const { platform, channel, harness, gate } = await start(await open(), "Hello again.");
+    await channel.hear(harness.message("hi"));
+    await expect.poll(() => channel.shown).toEqual(["Hello"]);
+    await channel.stop();
+    expect([...platform.typing]).toEqual([]);
+    gate.resolve();
+  });
+
+  it("is given the files of a reply, and the names of those that are gone", async () => {
+    const database = await open();
+    const { platform, channel, harness, gate } = await start(database, "Here");
+    // What a turn will hand over: its payload names files by their content.
+    const file = { name: "a.txt", mediaType: "text/plain", data: Buffer.from("content").toString("base64") };
+    const kept = await harness.attachments.save(file);
+    const gone = { ...kept, sha256: "0".repeat(64), name: "b.txt" };
+    let tries = 0;
+    platform.check = () => {
+      if (++tries === 1) throw new Error("busy");
+    };
+    gate.resolve();
+    const turnId = await channel.hear(harness.message("hi"));
+    await expect.poll(() => tries).toBe(1);
+    await database.query(
+      "update outbox set payload = payload || $2::jsonb, next_attempt_at = now() where turn_id = $1",
+      [turnId, JSON.stringify({ attachments: [kept, gone] })],
+    );
+    await expect.poll(() => platform.messages.length).toBeGreaterThan(0);
+    expect(platform.messages[0]?.files).toEqual([file]);
+    expect(platform.messages.map((message) => message.text).join("")).toBe(
+      "Here The file b.txt is not there any more.",
+    );
+  });
+});

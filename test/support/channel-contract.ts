@@ -1,0 +1,59 @@
+/** What every channel promises, whatever its platform. */
+
+import { expect, it } from "vitest";
+import type { Channel, OutboundMessage } from "../../runtime/contracts/channel.ts";
+
+export interface ChannelFixture {
+  readonly channel: Channel;
+  /** A conversation of its platform. */
+  readonly conversation: string;
+}
+
+/** `create` makes a new one for each test, connected to handlers and not started. */
+export function channelContract(create: () => ChannelFixture): void {
+  const reply = ({ channel, conversation }: ChannelFixture): OutboundMessage => ({
+    address: { channel: channel.id, conversation, user: "ada" },
+    agent: "main",
+    turnId: "t",
+    text: "hello",
+  });
+
+  it("says how it is: connecting before its start, up after it, down when it has stopped, with reasons", async () => {
+    const { channel } = create();
+    expect(channel.state()).toEqual({ state: "connecting", reason: expect.stringMatching(/./) });
+    await channel.start();
+    expect(channel.state()).toEqual({ state: "up", reason: null });
+    await channel.stop();
+    expect(channel.state()).toEqual({ state: "down", reason: expect.stringMatching(/./) });
+  });
+
+  it("stops without ever having started, and twice", async () => {
+    const { channel } = create();
+    await channel.stop();
+    await channel.stop();
+  });
+
+  it("gives back the platform's ids, or null where there are none, with and without files", async () => {
+    const fixture = create();
+    const { channel } = fixture;
+    await channel.start();
+    const file = { name: "a.txt", mediaType: "text/plain", data: Buffer.from("a").toString("base64") };
+    for (const message of [reply(fixture), { ...reply(fixture), attachments: [file] }]) {
+      const sent = await channel.send(message);
+      if (sent !== null) expect(sent).toEqual({ primary: expect.any(String), overflow: expect.any(Array) });
+    }
+    await channel.stop();
+  });
+
+  it("edits what it has sent, by the ids that it gave", async () => {
+    const fixture = create();
+    const { channel, conversation } = fixture;
+    await channel.start();
+    const sent = await channel.send(reply(fixture));
+    if (sent !== null && channel.edit) {
+      const edited = await channel.edit(conversation, sent.primary, "other", sent.overflow);
+      expect(edited?.primary).toBe(sent.primary);
+    }
+    await channel.stop();
+  });
+}
