@@ -2,6 +2,7 @@
  * A deployment directory as the infrastructure sees it: cairn.yaml, .env, workspace files and infra/release.json in, a plan and
  * the secrets that meet it in the Pulumi program out. Reads, and changes nothing.
  */
+
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,6 +24,7 @@ import { type TreeMap, valueAt } from "../runtime/config/tree.ts";
 import { parseYaml } from "../runtime/config/yaml-source.ts";
 import { certificatePin } from "../runtime/contracts/certificates.ts";
 import { CairnError, InfraError, type Issue } from "../runtime/contracts/errors.ts";
+import { codeOf } from "../runtime/contracts/system-errors.ts";
 import { TLS_KEY_VARIABLE } from "./plan/node-configuration.ts";
 import { planDeployment } from "./plan/plan.ts";
 import { liftSecrets } from "./plan/secret-references.ts";
@@ -128,7 +130,7 @@ async function readTls(
     try {
       return await readFile(tls[name], "utf8");
     } catch (cause) {
-      const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown error";
+      const code = codeOf(cause) ?? "unknown error";
       throw new InfraError("INFRA_PLAN_INVALID", `runtime.tls.${name}: ${tls[name]} cannot be read (${code}).`, {
         cause,
         issues: [{ path: `runtime.tls.${name}`, message: `cannot be read (${code})` }],

@@ -1,9 +1,11 @@
 /** `infra/release.json`: which image each node runs, and the newest one that was built. */
+
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import writeFileAtomic from "write-file-atomic";
 import { z } from "zod";
 import { InfraError } from "../runtime/contracts/errors.ts";
+import { codeOf } from "../runtime/contracts/system-errors.ts";
 import type { Release } from "./plan/types.ts";
 
 export const RELEASE_FILE = join("infra", "release.json");
@@ -37,8 +39,8 @@ const EMPTY: Release = { schema: 1, built: null, nodes: {} };
 export async function readRelease(dir: string): Promise<Release> {
   const path = join(dir, RELEASE_FILE);
   const text = await readFile(path, "utf8").catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
-    throw unreadable(path, error instanceof Error && "code" in error ? String(error.code) : "unknown error", error);
+    if (codeOf(error) === "ENOENT") return null;
+    throw unreadable(path, codeOf(error) ?? "unknown error", error);
   });
   if (text === null) return EMPTY;
   let value: unknown;
@@ -66,7 +68,7 @@ export async function writeRelease(dir: string, value: Release): Promise<void> {
     await mkdir(dirname(path), { recursive: true });
     await writeFileAtomic(path, text, { mode: 0o644 });
   } catch (cause) {
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown error";
+    const code = codeOf(cause) ?? "unknown error";
     throw new InfraError(
       code === "ENOSPC" ? "INFRA_DISK_FULL" : "INFRA_FAILED",
       `${path} cannot be written (${code}).`,

@@ -2,6 +2,7 @@
  * Writes the Pulumi project of a deployment into its folder `infra`: from templates, the same bytes each time. What somebody
  * has changed there is left alone and told; state, passphrase, release and the stack's settings are never touched.
  */
+
 import { createHash } from "node:crypto";
 import { copyFile, lstat, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,6 +11,7 @@ import { stringify } from "yaml";
 import { z } from "zod";
 import { urlPassword } from "../runtime/config/secret-values.ts";
 import { InfraError } from "../runtime/contracts/errors.ts";
+import { codeOf } from "../runtime/contracts/system-errors.ts";
 import { linkPackages } from "./links.ts";
 import { templateDirectory } from "./templates.ts";
 
@@ -58,7 +60,7 @@ export async function renderProject(options: RenderOptions): Promise<RenderOutco
   try {
     return await place(directory, files, options);
   } catch (cause) {
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : null;
+    const code = codeOf(cause) ?? null;
     if (code === null) throw cause;
     throw new InfraError(
       code === "ENOSPC" ? "INFRA_DISK_FULL" : "INFRA_FAILED",

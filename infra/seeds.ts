@@ -2,12 +2,14 @@
  * Reads the workspace files that travel into containers: regular text files of a bounded size. What is left out is said, and
  * whatever holds a secret is left out: plans are printed and compared.
  */
+
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { Issue } from "../runtime/contracts/errors.ts";
+import { codeOf } from "../runtime/contracts/system-errors.ts";
 import { listEntries, type OpenDirectory, openBelow, openRoot } from "../runtime/files/directory.ts";
 import { type FileContent, readFileIn } from "../runtime/files/read-file.ts";
-import { errnoOf, FileRefused, refusalOf } from "../runtime/files/refusal.ts";
+import { FileRefused, refusalOf } from "../runtime/files/refusal.ts";
 import { type SeedFile, type WorkspaceRoot, within } from "./plan/workspaces.ts";
 
 /** Bytes of one file, and of all together: what a ConfigMap holds, with room for the configuration. */
@@ -120,7 +122,7 @@ async function readText(directory: OpenDirectory, name: string): Promise<Content
     content = await readFileIn(directory, name, { maxBytes: LARGEST_FILE });
   } catch (error) {
     if (error instanceof FileRefused && error.reason === "too_large") return refused("it is larger than 256 KiB");
-    return refused(errnoOf(error) === "ENOENT" ? "it was removed meanwhile" : refusalOf(error));
+    return refused(codeOf(error) === "ENOENT" ? "it was removed meanwhile" : refusalOf(error));
   }
   const text = content.bytes.toString("utf8");
   // Text that is read and written again must be what it was.

@@ -7,6 +7,7 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { WATCHDOG_MS } from "./config/deadlines.ts";
 import { agentWorkspace, createLearningRedactor, type LoadedConfig, loadConfig, REDACT_PATHS } from "./config/index.ts";
 import { toCairnError } from "./contracts/errors.ts";
 import { homePaths, prepareHome } from "./host/home.ts";
@@ -15,9 +16,6 @@ import { repairModes } from "./host/modes.ts";
 import { SignalQueue } from "./host/signal-queue.ts";
 import { watchTerminal } from "./host/terminal.ts";
 import { type Host, startHost } from "./host.ts";
-
-/** Between the drain deadline and the supervisor's kill. */
-const WATCHDOG_MS = 10_000;
 
 await main();
 

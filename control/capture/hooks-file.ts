@@ -5,6 +5,7 @@
 
 import jsonc from "jsonc-parser";
 import { ConfigError } from "../../runtime/contracts/errors.ts";
+import { isRecord } from "../../runtime/contracts/values.ts";
 
 export interface WantedHook {
   readonly event: string;
@@ -144,8 +145,4 @@ function unreadable(what: string): ConfigError {
   return new ConfigError("CONFIG_INVALID", `The hooks of the file cannot be read: ${what}.`, {
     hint: "Mend the file; it was left as it is.",
   });
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

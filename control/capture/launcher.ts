@@ -2,6 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { shellQuote } from "../../runtime/contracts/shell-quote.ts";
 import { templateDirectory } from "../wizard/templates.ts";
 
 export interface LauncherPlaces {
@@ -29,8 +30,4 @@ export async function pluginText(launcher: string): Promise<string> {
 /** The command in a harness's settings. Settings hold no secret: the launcher finds the token by its place. */
 export function hookCommand(launcher: string, harness: string): string {
   return `${shellQuote(launcher)} ${harness}`;
-}
-
-function shellQuote(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,10 +1,10 @@
 /** Completion for bash 3.2 and newer: no arrays by name, which macOS's own bash does not have. */
 
-import { quote } from "./quote.ts";
+import { shellQuote } from "../../runtime/contracts/shell-quote.ts";
 import type { FlagWord, Place } from "./words.ts";
 
 export function bashCompletion(places: readonly Place[]): string {
-  const known = places.filter(({ path }) => path.length > 0).map(({ path }) => quote(keyOf(path)));
+  const known = places.filter(({ path }) => path.length > 0).map(({ path }) => shellQuote(keyOf(path)));
   return `# Completion of cairn for bash: eval "$(cairn completion bash)" in ~/.bashrc
 _cairn() {
   local cur prev place word index words=""
@@ -28,7 +28,7 @@ _cairn() {
 ${places.flatMap(valueCases).join("\n")}
   esac
   case "$place" in
-${places.map((place) => `    ${quote(keyOf(place.path))}) words=${quote(wordsOf(place).join(" "))} ;;`).join("\n")}
+${places.map((place) => `    ${shellQuote(keyOf(place.path))}) words=${shellQuote(wordsOf(place).join(" "))} ;;`).join("\n")}
   esac
   # shellcheck disable=SC2207 # words have no spaces in them
   COMPREPLY=($(compgen -W "$words" -- "$cur"))
@@ -41,7 +41,7 @@ function valueCases({ path, flags }: Place): string[] {
   return flags
     .filter(({ value }) => value !== "none")
     .map((flag) => {
-      const forms = formsOf(flag).map((form) => quote(`${keyOf(path)} ${form}`));
+      const forms = formsOf(flag).map((form) => shellQuote(`${keyOf(path)} ${form}`));
       return `    ${forms.join("|")}) COMPREPLY=(${generator(flag.value)}); return ;;`;
     });
 }
@@ -50,7 +50,7 @@ function generator(value: FlagWord["value"]): string {
   if (value === "file") return '$(compgen -f -- "$cur")';
   if (value === "directory") return '$(compgen -d -- "$cur")';
   if (value === "any" || value === "none") return "";
-  return `$(compgen -W ${quote(value.join(" "))} -- "$cur")`;
+  return `$(compgen -W ${shellQuote(value.join(" "))} -- "$cur")`;
 }
 
 function formsOf({ name, char }: FlagWord): string[] {

@@ -1,10 +1,10 @@
 /** Completion for zsh. */
 
-import { quote } from "./quote.ts";
+import { shellQuote } from "../../runtime/contracts/shell-quote.ts";
 import type { FlagWord, Place } from "./words.ts";
 
 export function zshCompletion(places: readonly Place[]): string {
-  const known = places.filter(({ path }) => path.length > 0).map(({ path }) => quote(keyOf(path)));
+  const known = places.filter(({ path }) => path.length > 0).map(({ path }) => shellQuote(keyOf(path)));
   return `#compdef cairn
 # Completion of cairn for zsh: eval "$(cairn completion zsh)" in ~/.zshrc, after compinit
 _cairn() {
@@ -36,7 +36,7 @@ function placeCase({ path, next, flags }: Place): string {
     ...next.map(({ word, about }) => described(word, about)),
     ...flags.map(({ name, about }) => described(`--${name}`, about)),
   ];
-  return `    (${quote(keyOf(path))}) choices=(${choices.map(quote).join(" ")}) ;;`;
+  return `    (${shellQuote(keyOf(path))}) choices=(${choices.map(shellQuote).join(" ")}) ;;`;
 }
 
 function valueCases({ path, flags }: Place): string[] {
@@ -44,7 +44,7 @@ function valueCases({ path, flags }: Place): string[] {
     .filter(({ value }) => value !== "none")
     .map(({ name, char, value }) => {
       const forms = [`--${name}`, ...(char === null ? [] : [`-${char}`])];
-      const patterns = forms.map((form) => quote(`${keyOf(path)} ${form}`));
+      const patterns = forms.map((form) => shellQuote(`${keyOf(path)} ${form}`));
       return `    (${patterns.join("|")}) ${generator(value)}; return ;;`;
     });
 }
@@ -53,7 +53,7 @@ function generator(value: FlagWord["value"]): string {
   if (value === "file") return "_files";
   if (value === "directory") return "_files -/";
   if (value === "any" || value === "none") return "return";
-  return `compadd -- ${value.map(quote).join(" ")}`;
+  return `compadd -- ${value.map(shellQuote).join(" ")}`;
 }
 
 /** A colon separates the word from what it is for. */

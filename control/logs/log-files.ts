@@ -2,6 +2,7 @@
 
 import { type FileHandle, open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { codeOf } from "../../runtime/contracts/system-errors.ts";
 
 export interface LogFile {
   readonly path: string;
@@ -21,7 +22,7 @@ const HEAD = 512;
 /** Oldest first; empty when there is no log yet. */
 export async function listLogFiles(directory: string): Promise<LogFile[]> {
   const names = await readdir(directory).catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    if (codeOf(error) === "ENOENT") return [];
     throw error;
   });
   const files = new Map<string, LogFile>();
@@ -117,7 +118,7 @@ export async function headOf({ path, id }: LogFile): Promise<string> {
 
 async function openIfThere(path: string, id?: string): Promise<FileHandle | null> {
   const handle = await open(path, "r").catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    if (codeOf(error) === "ENOENT") return null;
     throw error;
   });
   if (handle === null || id === undefined || idOf(await handle.stat()) === id) return handle;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import type { Config } from "../../runtime/config/index.ts";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
+import { codeOf } from "../../runtime/contracts/system-errors.ts";
 import { BUILT_IN, PLUGIN_KINDS, type PluginKind } from "./built-in.ts";
 
 export interface PluginEntry {
@@ -68,7 +69,7 @@ async function pluginsIn(dir: string, config: Config): Promise<PluginEntry[]> {
     const entries = await readdir(dir, { withFileTypes: true });
     names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith(".")).map(({ name }) => name);
   } catch (error) {
-    return [broken(dir, `the directory cannot be read (${codeOf(error)})`)];
+    return [broken(dir, `the directory cannot be read (${codeOf(error) ?? "unknown error"})`)];
   }
   return Promise.all(names.sort().map((name) => readPlugin(join(dir, name), config)));
 }
@@ -78,7 +79,7 @@ async function readPlugin(path: string, config: Config): Promise<PluginEntry> {
   try {
     text = await readFile(join(path, "package.json"), "utf8");
   } catch (error) {
-    return broken(path, `its package.json cannot be read (${codeOf(error)})`);
+    return broken(path, `its package.json cannot be read (${codeOf(error) ?? "unknown error"})`);
   }
   let json: unknown;
   try {
@@ -145,8 +146,4 @@ async function hasManifest(dir: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
 }

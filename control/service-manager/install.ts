@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { execa } from "execa";
 import writeFileAtomic from "write-file-atomic";
 import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
+import { codeOf } from "../../runtime/contracts/system-errors.ts";
 import { templateDirectory } from "../wizard/templates.ts";
 import { launchdPlist } from "./launchd.ts";
 import type { ServiceDescription } from "./service.ts";
@@ -179,7 +180,7 @@ async function makeWritable({ dir, writable }: ServiceDescription): Promise<void
 /** What stands there, if it is ours; null where nothing is. */
 async function readOwn(file: string): Promise<string | null> {
   const text = await readFile(file, "utf8").catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    if (codeOf(error) === "ENOENT") return null;
     throw error;
   });
   if (text === null || text.includes(SIGNATURE)) return text;
@@ -207,7 +208,7 @@ async function write(file: string, content: string, scope: ServiceDescription["s
     await mkdir(dirname(file), { recursive: true });
     await writeFileAtomic(file, content, { mode: 0o644 });
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+    const code = codeOf(error) ?? "unknown error";
     throw new ConfigError("CONFIG_UNWRITABLE", `${file} cannot be written (${code}).`, {
       cause: error,
       hint:

@@ -4,6 +4,7 @@ import { createReadStream } from "node:fs";
 import { type FileHandle, link, open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import process from "node:process";
+import { codeOf } from "../../runtime/contracts/system-errors.ts";
 import { UsageError } from "../output/failure.ts";
 
 /** The name that stands for standard input and output. */
@@ -94,7 +95,7 @@ async function linkNew(temporary: string, path: string): Promise<void> {
   try {
     await link(temporary, path);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EEXIST") throw alreadyThere(path);
+    if (codeOf(error) === "EEXIST") throw alreadyThere(path);
     // A file system without hard links.
     await rename(temporary, path);
   }

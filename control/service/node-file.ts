@@ -2,6 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { codeOf } from "../../runtime/contracts/system-errors.ts";
 import { isRecord } from "../../runtime/contracts/values.ts";
 
 export interface NodeFile {
@@ -33,7 +34,7 @@ export async function readNodeFile(home: string): Promise<NodeFile | null> {
   try {
     text = await readFile(nodeFilePath(home), "utf8");
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    if (codeOf(error) === "ENOENT") return null;
     throw error;
   }
   return parseNodeFile(text);

@@ -8,7 +8,9 @@ import { open, readdir, stat } from "node:fs/promises";
 import process from "node:process";
 import { promisify } from "node:util";
 import { tryLock } from "fs-native-extensions";
+import { codeOf } from "../../runtime/contracts/system-errors.ts";
 import { type NodeFile, nodeLockPath, readNodeFile } from "./node-file.ts";
+import { isAlive } from "./processes.ts";
 
 export type NodeState =
   | { readonly state: "running"; readonly node: NodeFile }
@@ -28,20 +30,10 @@ export async function inspectNode(home: string): Promise<NodeState> {
   return { state: "busy" };
 }
 
-/** True while the process exists, whoever owns it. */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
-  }
-}
-
 /** Asks for the lock as a reader would, and gives it back at once. */
 async function isLocked(path: string): Promise<boolean> {
   const file = await open(path, "r").catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    if (codeOf(error) === "ENOENT") return null;
     throw error;
   });
   if (file === null) return false;
@@ -65,7 +57,7 @@ async function hasOpen(pid: number, path: string): Promise<boolean> {
   try {
     names = await readdir(folder);
   } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EACCES";
+    return codeOf(error) === "EACCES";
   }
   for (const name of names) {
     const found = await stat(`${folder}/${name}`).catch(() => null);

@@ -3,6 +3,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
+import { codeOf } from "../../runtime/contracts/system-errors.ts";
 import { readPast } from "../logs/log-reader.ts";
 import { visible } from "../output/visible.ts";
 import type { Deployment } from "./deployment.ts";
@@ -22,7 +23,7 @@ const END_MS = 15_000;
  */
 export async function refuseSecondNode(home: string): Promise<void> {
   const state = await inspectNode(home).catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "EACCES") return null;
+    if (codeOf(error) === "EACCES") return null;
     throw error;
   });
   if (state === null || state.state === "stopped") return;

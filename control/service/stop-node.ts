@@ -2,9 +2,11 @@
 
 import process from "node:process";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
+import { codeOf } from "../../runtime/contracts/system-errors.ts";
 import type { NodeFile } from "./node-file.ts";
 import { until } from "./node-process.ts";
-import { inspectNode, isAlive, type NodeState } from "./node-state.ts";
+import { inspectNode, type NodeState } from "./node-state.ts";
+import { isAlive } from "./processes.ts";
 
 export interface StopOptions {
   /** Milliseconds until it must be gone. */
@@ -78,7 +80,7 @@ function send(node: NodeFile, signal: "SIGTERM" | "SIGKILL"): void {
   try {
     process.kill(node.pid, signal);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    const code = codeOf(error);
     if (code === "ESRCH") return;
     if (code !== "EPERM") throw error;
     throw new RuntimeError("RUNTIME_FORBIDDEN", `The node (process ${node.pid}) belongs to another user.`, {

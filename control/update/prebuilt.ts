@@ -7,6 +7,7 @@ import process from "node:process";
 import semver from "semver";
 import { z } from "zod";
 import { InfraError, RuntimeError } from "../../runtime/contracts/errors.ts";
+import { codeOf } from "../../runtime/contracts/system-errors.ts";
 import { type Archive, bringArchive, placeOf, unpack } from "./archive.ts";
 import type { Builds } from "./builds.ts";
 import type { Candidate } from "./candidate.ts";
@@ -106,7 +107,7 @@ async function temporaryFolder(builds: string): Promise<string> {
     await mkdir(builds, { recursive: true });
     return await mkdtemp(join(builds, "brought-"));
   } catch (cause) {
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown error";
+    const code = codeOf(cause) ?? "unknown error";
     throw new RuntimeError("RUNTIME_FORBIDDEN", `${builds} cannot be written (${code}).`, {
       cause,
       hint: "Update as the user who owns the program, or the way it was installed.",

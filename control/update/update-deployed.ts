@@ -7,6 +7,7 @@ import { existsSync } from "node:fs";
 import { execa } from "execa";
 import type { ImageIdentity } from "../../infra/plan/types.ts";
 import { InfraError } from "../../runtime/contracts/errors.ts";
+import { codeOf } from "../../runtime/contracts/system-errors.ts";
 import type { ReadProject, Run } from "../deploy/operations/services.ts";
 import { up } from "../deploy/operations/up.ts";
 import type { UpResult } from "../deploy/schemas.ts";
@@ -147,7 +148,5 @@ export function onlyNode({ plan }: ReadProject): string {
 }
 
 function isLock(error: unknown): boolean {
-  return (
-    error instanceof Error && "code" in error && (error.code === "INFRA_LOCKED" || error.code === "INFRA_INTERRUPTED")
-  );
+  return ["INFRA_LOCKED", "INFRA_INTERRUPTED"].includes(codeOf(error) ?? "");
 }

@@ -4,11 +4,12 @@
  */
 
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
+import { isOlder } from "../../runtime/contracts/versions.ts";
 import { Builds, versionIn } from "./builds.ts";
 import { Git } from "./git.ts";
 import type { UpdateResult } from "./result.ts";
 import { planTree } from "./tree-plan.ts";
-import { chooseRelease, isOlder } from "./versions.ts";
+import { chooseRelease } from "./versions.ts";
 
 export interface ReleaseUpdate {
   /** Source tree. */

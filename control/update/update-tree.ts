@@ -5,6 +5,7 @@
 
 import semver from "semver";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
+import { isOlder } from "../../runtime/contracts/versions.ts";
 import { inspectWithoutSecrets } from "../service/deployment.ts";
 import type { NodeFile } from "../service/node-file.ts";
 import { inspectNode } from "../service/node-state.ts";
@@ -19,7 +20,7 @@ import type { UpdateResult } from "./result.ts";
 import { decideResumption, type Found } from "./resume.ts";
 import { back, calm, forward, recordStep, type TreeUpdate, type Work } from "./tree-change.ts";
 import { planTree } from "./tree-plan.ts";
-import { chooseRelease, isOlder } from "./versions.ts";
+import { chooseRelease } from "./versions.ts";
 
 /**
  * RUNTIME_CONFLICT with the way out when the tree does not allow it, INFRA_BUILD_FAILED, errors of Git and of the archive;

@@ -48,8 +48,3 @@ export function chooseRelease({ tags, asked, branch }: VersionChoice): Release {
     "Pass --version to name a pre-release.",
   );
 }
-
-/** Nobody means to go back who only asked for the newest. */
-export function isOlder(version: string, than: string): boolean {
-  return semver.valid(than) !== null && semver.lt(version, than);
-}

@@ -1,5 +1,7 @@
 /** Small helpers around the file system. */
+
 import { lstat, open } from "node:fs/promises";
+import { codeOf } from "../../runtime/contracts/system-errors.ts";
 
 /** True also for a link that leads nowhere: the name is taken. */
 export async function exists(path: string): Promise<boolean> {
@@ -22,8 +24,4 @@ export async function syncDirectory(path: string): Promise<void> {
   } finally {
     await handle.close();
   }
-}
-
-export function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
 }

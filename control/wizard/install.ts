@@ -4,6 +4,7 @@
  * in between. Existing files are never overwritten; cairn.yaml comes last, so that it is there only when all is. Of two
  * setups at the same moment each places what the other has not; whoever places cairn.yaml is the one that counts.
  */
+
 import { createHash, randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import {
@@ -25,9 +26,10 @@ import { dirname, join } from "node:path";
 import writeFileAtomic from "write-file-atomic";
 import { addSecrets, SECRETS_FILE } from "../../runtime/config/index.ts";
 import { CairnError, ConfigError } from "../../runtime/contracts/errors.ts";
-import { systemWords } from "../../runtime/contracts/system-errors.ts";
+import { codeOf, systemWords } from "../../runtime/contracts/system-errors.ts";
+import { isAlive } from "../service/processes.ts";
 import { type DecidedPlan, decidedPlan } from "./decided-plan.ts";
-import { codeOf, exists, syncDirectory } from "./files.ts";
+import { exists, syncDirectory } from "./files.ts";
 import type { SetupPlan } from "./generate.ts";
 
 export interface FileOutcome {
@@ -81,7 +83,7 @@ export async function recoverInstall(dir: string): Promise<boolean> {
     let finished = false;
     for (const name of await readdir(dir)) {
       const [, pid, started, state] = WORK_DIRECTORY.exec(name) ?? [];
-      if (state === undefined || isAlive(Number(pid), Number(started))) continue;
+      if (state === undefined || isWriting(Number(pid), Number(started))) continue;
       if (state === "staged") await rm(join(dir, name), { recursive: true, force: true });
       else finished = (await takeOver(dir, join(dir, name))) || finished;
     }
@@ -244,14 +246,8 @@ async function writeDurably(path: string, content: string, mode: number): Promis
 }
 
 /** A process with our own number that started at another time is a former one: numbers come again, in containers at once. */
-function isAlive(pid: number, started: number): boolean {
-  if (pid === process.pid) return started === processStart();
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) === "EPERM";
-  }
+function isWriting(pid: number, started: number): boolean {
+  return pid === process.pid ? started === processStart() : isAlive(pid);
 }
 
 /** Milliseconds since the epoch. */

@@ -1,4 +1,5 @@
 /** What is looked at before a target's own part: names, memory, deadlines, and addresses that mean something else in a container. */
+import { WATCHDOG_MS } from "../../runtime/config/deadlines.ts";
 import { type Config, isLoopback } from "../../runtime/config/index.ts";
 import { formatDuration } from "../../runtime/config/schema/scalars.ts";
 import { type TreeMap, valueAt } from "../../runtime/config/tree.ts";
@@ -8,8 +9,7 @@ import type { Problems } from "./problems.ts";
 import { POSTGRES } from "./types.ts";
 
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
-/** The watchdog ends a process that long after the drain deadline; the supervisor's kill must come later. */
-const WATCHDOG_MS = 10_000;
+
 /** Between the drain deadline and the kill, where deployment.stop_timeout says nothing. */
 const KILL_AFTER_DRAIN_MS = 30_000;
 

@@ -1,5 +1,7 @@
 /** The docker target's part of a plan: hosts, ports and limits. */
+
 import { isLoopback } from "../../runtime/config/index.ts";
+import { isWildcard } from "../../runtime/contracts/urls.ts";
 import { limitsOf, type NodeBase, type NodeSettings, nodePath, publishAddress } from "./node.ts";
 import type { Problems } from "./problems.ts";
 import type { TargetContext } from "./target-context.ts";
@@ -10,8 +12,6 @@ interface Port {
   readonly address: string;
   readonly port: number;
 }
-
-const WILDCARDS = new Set(["0.0.0.0", "::"]);
 
 export function planDocker(context: TargetContext, problems: Problems): DockerPlan {
   const { config, common, nodes } = context;
@@ -65,7 +65,7 @@ function checkPorts(context: TargetContext, planned: readonly DockerNodePlan[], 
 
 function collide(a: Port, b: Port): boolean {
   if (a.port !== b.port) return false;
-  return a.address === b.address || WILDCARDS.has(a.address) || WILDCARDS.has(b.address);
+  return a.address === b.address || isWildcard(a.address) || isWildcard(b.address);
 }
 
 /** What nodes on several hosts cannot have, as a docker network and a docker volume are one host's. */
@@ -92,7 +92,7 @@ function checkHosts(
         path,
         `${node.name} cannot reach the PostgreSQL on ${host}: set deployment.datahub.publish to an address of that host that this one reaches (\`10.0.0.5:5432\`), or switch deployment.datahub.postgres off and give memory.postgres the address of a server of your own`,
       );
-    } else if (isLoopback(postgres.publish.address) || (WILDCARDS.has(postgres.publish.address) && host === "local")) {
+    } else if (isLoopback(postgres.publish.address) || (isWildcard(postgres.publish.address) && host === "local")) {
       problems.refuse(
         "deployment.datahub.publish",
         `${node.name} on ${node.host} has to connect to it: give the address of ${host} that other hosts reach`,

@@ -2,6 +2,7 @@
 
 import { type Output, secret } from "@pulumi/pulumi";
 import { InfraError } from "../../runtime/contracts/errors.ts";
+import { isWildcard } from "../../runtime/contracts/urls.ts";
 import { parseDockerHost } from "../components/docker/address.ts";
 import { type DockerHost, dockerHost } from "../components/docker/host.ts";
 import { DockerNode } from "../components/docker/node.ts";
@@ -93,17 +94,13 @@ function databaseAddress(plan: DockerPlan, node: DockerNodePlan): readonly [host
   if (node.host === plan.host) return [stackNames(plan.stack).postgres, POSTGRES.port];
   const publish = plan.postgres?.publish;
   // An address that means every interface is none to connect to.
-  const host = publish && isAnyAddress(publish.address) ? parseDockerHost(plan.host)?.host : publish?.address;
+  const host = publish && isWildcard(publish.address) ? parseDockerHost(plan.host)?.host : publish?.address;
   if (publish && host) return [host, publish.port];
   throw new InfraError(
     "INFRA_PLAN_INVALID",
     `Node ${node.name} runs on ${node.host} and cannot reach PostgreSQL on ${plan.host}.`,
     { hint: "Give deployment.datahub.publish an address of that host, or the node a memory.postgres of its own." },
   );
-}
-
-function isAnyAddress(address: string): boolean {
-  return address === "0.0.0.0" || address === "::";
 }
 
 function needed(secrets: Output<PostgresSecrets> | null): Output<PostgresSecrets> {

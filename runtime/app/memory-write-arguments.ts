@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isRecord } from "../contracts/values.ts";
 
 /** The arguments of the memory tools that write. */
 
@@ -80,8 +81,4 @@ export function withoutNullsInMessages(args: unknown): unknown {
     isRecord(message) ? Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null)) : message,
   );
   return { ...args, messages };
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -2,6 +2,8 @@
 
 import { isCertificateCode, refuseUntrusted } from "../contracts/certificates.ts";
 import { CairnError, ChannelError, type ErrorBody, fromErrorBody, RuntimeError } from "../contracts/errors.ts";
+import { causeCodeOf } from "../contracts/system-errors.ts";
+import { isRecord } from "../contracts/values.ts";
 
 export interface Connection {
   readonly baseUrl: string;
@@ -77,7 +79,7 @@ export function asConnectionError(error: unknown, { baseUrl }: Connection): unkn
   if (error instanceof CairnError) return error;
   // The certificate check raises it below fetch, which wraps it.
   if (error instanceof Error && error.cause instanceof CairnError) return error.cause;
-  const code = causeCode(error);
+  const code = causeCodeOf(error);
   if (code !== undefined && isCertificateCode(code)) return refuseUntrusted(baseUrl, code, error);
   if (code === "ECONNREFUSED" || code === "ENOTFOUND" || code === "EHOSTUNREACH" || code === "ENETUNREACH") {
     return new RuntimeError("RUNTIME_NOT_RUNNING", `No node answers at ${baseUrl} (${code}).`, { cause: error });
@@ -124,17 +126,6 @@ function tooLate({ baseUrl }: Connection, timeoutMs: number): RuntimeError {
   return new RuntimeError("RUNTIME_NOT_READY", `The node at ${baseUrl} did not answer within ${timeoutMs / 1000} s.`);
 }
 
-function causeCode(error: unknown): string | undefined {
-  for (let at: unknown = error; at instanceof Error; at = at.cause) {
-    if ("code" in at && typeof at.code === "string") return at.code;
-  }
-  return undefined;
-}
-
 function isErrorBody(value: unknown): value is ErrorBody {
   return isRecord(value) && typeof value.code === "string" && typeof value.message === "string";
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
 }

@@ -1,6 +1,7 @@
 /** The token endpoint of a provider's login: a code or a refresh token goes in, tokens come out. OAuth 2.0 (RFC 6749, RFC 7636). */
 
 import type { AuthorizationServer, Client, HttpRequestOptions } from "oauth4webapi";
+import { networkReason } from "../contracts/system-errors.ts";
 
 export interface TokenEndpoint {
   readonly authorizeUrl: string;
@@ -188,13 +189,6 @@ async function failureOf(error: unknown, deadline: AbortSignal): Promise<TokenFa
     return new TokenFailure(status >= 400 ? { kind: "failed", status } : { kind: "garbage" });
   }
   return new TokenFailure({ kind: "unreachable", reason: networkReason(error) });
-}
-
-function networkReason(error: unknown): string {
-  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth += 1) {
-    if ("code" in at && typeof at.code === "string") return at.code;
-  }
-  return "connection failed";
 }
 
 function wordsFor(reason: TokenFailureReason): string {

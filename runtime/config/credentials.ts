@@ -10,6 +10,7 @@ import { tryLock } from "fs-native-extensions";
 import writeFileAtomic from "write-file-atomic";
 import { z } from "zod";
 import { ConfigError, RuntimeError } from "../contracts/errors.ts";
+import { codeOf } from "../contracts/system-errors.ts";
 
 const schema = z.strictObject({
   schema: z.literal(1),
@@ -129,8 +130,4 @@ function unwritable(path: string, cause: unknown): ConfigError {
 
 function reasonOf(error: unknown): string {
   return codeOf(error) ?? (error instanceof Error ? error.message : "unknown error");
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error ? String(error.code) : undefined;
 }

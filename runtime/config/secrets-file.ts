@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { parse } from "dotenv";
 import writeFileAtomic from "write-file-atomic";
 import { ConfigError, type Issue } from "../contracts/errors.ts";
-import { systemWords } from "../contracts/system-errors.ts";
+import { codeOf, systemWords } from "../contracts/system-errors.ts";
 
 export const SECRETS_FILE = ".env";
 export const API_TOKEN_VARIABLE = "SERVICE_API_TOKEN";
@@ -96,7 +96,7 @@ async function createFile(path: string, text: string): Promise<boolean> {
     return true;
   } catch (error) {
     if (codeOf(error) === "EEXIST") return false;
-    if (!NO_LINKS.has(codeOf(error))) throw error;
+    if (!NO_LINKS.has(codeOf(error) ?? "")) throw error;
     await rename(temporary, path);
     return true;
   } finally {
@@ -163,10 +163,6 @@ function unsafe(path: string, reason: string, hint?: string, cause?: unknown): C
 function unreadable(path: string, cause: unknown): ConfigError {
   const { reason, hint = "Check its permissions and those of its directory." } = systemWords(cause);
   return new ConfigError("CONFIG_UNREADABLE", `The secrets file ${path} cannot be read (${reason}).`, { cause, hint });
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
 }
 
 function octal(mode: number): string {

@@ -189,59 +189,40 @@ export class CairnError extends Error {
   }
 }
 
-export class ChannelError extends CairnError {
-  declare readonly code: CodeOf<"CHANNEL">;
-  constructor(code: CodeOf<"CHANNEL">, message: string, details?: ErrorDetails) {
-    super(code, message, details);
-  }
+/** A class for the codes of one prefix, which are all that it takes. */
+function errorsOf<Prefix extends string>(prefix: Prefix) {
+  return class extends CairnError {
+    static readonly prefix: string = prefix;
+    declare readonly code: CodeOf<Prefix>;
+
+    constructor(code: CodeOf<Prefix>, message: string, details?: ErrorDetails) {
+      super(code, message, details);
+    }
+  };
 }
 
-export class MemoryError extends CairnError {
-  declare readonly code: CodeOf<"MEMORY">;
-  constructor(code: CodeOf<"MEMORY">, message: string, details?: ErrorDetails) {
-    super(code, message, details);
-  }
-}
+export class ChannelError extends errorsOf("CHANNEL") {}
+export class MemoryError extends errorsOf("MEMORY") {}
+export class ConfigError extends errorsOf("CONFIG") {}
+export class ToolError extends errorsOf("TOOL") {}
+export class RuntimeError extends errorsOf("RUNTIME") {}
+export class ProviderError extends errorsOf("PROVIDER") {}
+export class InfraError extends errorsOf("INFRA") {}
 
-export class ConfigError extends CairnError {
-  declare readonly code: CodeOf<"CONFIG">;
-  constructor(code: CodeOf<"CONFIG">, message: string, details?: ErrorDetails) {
-    super(code, message, details);
-  }
-}
+const CLASSES = [
+  ChannelError,
+  MemoryError,
+  ConfigError,
+  ToolError,
+  RuntimeError,
+  ProviderError,
+  InfraError,
+];
 
 /** The configuration is structurally invalid; `message` is the formatted report (specification, Errors, rule 8). */
 export class ConfigValidationError extends ConfigError {
   constructor(report: string, issues: readonly Issue[], details: Omit<ErrorDetails, "issues"> = {}) {
     super("CONFIG_INVALID", report, { ...details, issues });
-  }
-}
-
-export class ToolError extends CairnError {
-  declare readonly code: CodeOf<"TOOL">;
-  constructor(code: CodeOf<"TOOL">, message: string, details?: ErrorDetails) {
-    super(code, message, details);
-  }
-}
-
-export class RuntimeError extends CairnError {
-  declare readonly code: CodeOf<"RUNTIME">;
-  constructor(code: CodeOf<"RUNTIME">, message: string, details?: ErrorDetails) {
-    super(code, message, details);
-  }
-}
-
-export class ProviderError extends CairnError {
-  declare readonly code: CodeOf<"PROVIDER">;
-  constructor(code: CodeOf<"PROVIDER">, message: string, details?: ErrorDetails) {
-    super(code, message, details);
-  }
-}
-
-export class InfraError extends CairnError {
-  declare readonly code: CodeOf<"INFRA">;
-  constructor(code: CodeOf<"INFRA">, message: string, details?: ErrorDetails) {
-    super(code, message, details);
   }
 }
 
@@ -263,19 +244,7 @@ export function fromErrorBody(body: ErrorBody, extra: Pick<ErrorDetails, "cause"
   if (!Object.hasOwn(ERROR_CODES, body.code)) {
     return new RuntimeError("RUNTIME_INTERNAL", `${body.message} (${body.code})`, details);
   }
-  const prefix = body.code.split("_", 1)[0] ?? "";
-  const Class = CLASSES[prefix] ?? CairnError;
+  const Class = CLASSES.find(({ prefix }) => body.code.startsWith(`${prefix}_`)) ?? CairnError;
   // The class was chosen by the code's own prefix, which the compiler cannot follow.
   return new Class(body.code as never, body.message, details);
 }
-
-const CLASSES: { readonly [prefix: string]: new (code: never, message: string, details?: ErrorDetails) => CairnError } =
-  {
-    CHANNEL: ChannelError,
-    MEMORY: MemoryError,
-    CONFIG: ConfigError,
-    TOOL: ToolError,
-    RUNTIME: RuntimeError,
-    PROVIDER: ProviderError,
-    INFRA: InfraError,
-  };

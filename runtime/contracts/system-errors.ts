@@ -1,4 +1,4 @@
-/** What the operating system says no with, in words, and what helps. Pure. */
+/** What the operating system and the network say no with: their codes, in words, and what helps. Pure. */
 
 interface SystemWords {
   readonly reason: string;
@@ -31,7 +31,36 @@ const WORDS: Readonly<Record<string, SystemWords>> = {
 
 /** `reason` begins with the system's own code; `hint` is undefined where nothing is known to help. */
 export function systemWords(error: unknown): { readonly reason: string; readonly hint: string | undefined } {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+  const code = codeOf(error) ?? "unknown error";
   const known = Object.hasOwn(WORDS, code) ? WORDS[code] : undefined;
   return { reason: known === undefined ? code : `${code}: ${known.reason}`, hint: known?.hint };
+}
+
+/** The `code` of an error of the system or of a library ("ENOENT", "28P01"); undefined where it has none. */
+export function codeOf(error: unknown): string | undefined {
+  if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
+  return typeof error.code === "string" ? error.code : undefined;
+}
+
+/** The first `code` of an error and its causes: fetch says no more than that it failed. */
+export function causeCodeOf(error: unknown): string | undefined {
+  for (let at: unknown = error; at instanceof Error; at = innerOf(at)) {
+    const code = codeOf(at);
+    if (code !== undefined) return code;
+  }
+  return undefined;
+}
+
+/** Why a request came to nothing: the system's code (`ECONNREFUSED`, `ENOTFOUND`), else the innermost message. */
+export function networkReason(error: unknown): string {
+  const code = causeCodeOf(error);
+  if (code !== undefined) return code;
+  let reason = "connection failed";
+  for (let at: unknown = error; at instanceof Error; at = innerOf(at)) reason = at.message || reason;
+  return reason;
+}
+
+/** A host with several addresses fails once for each of them. */
+function innerOf(error: Error): unknown {
+  return error instanceof AggregateError ? error.errors[0] : error.cause;
 }

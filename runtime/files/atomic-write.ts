@@ -5,8 +5,8 @@
 
 import { constants } from "node:fs";
 import { type FileHandle, link, open, rename, unlink } from "node:fs/promises";
+import { codeOf } from "../contracts/system-errors.ts";
 import { assertRegular, type OpenDirectory, statEntry } from "./directory.ts";
-import { errnoOf } from "./refusal.ts";
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
 /** What file systems without hard links say. */
@@ -102,8 +102,8 @@ async function giveName(directory: OpenDirectory, temporary: string, name: strin
     await link(temporary, directory.at(name));
     return true;
   } catch (error) {
-    if (errnoOf(error) === "EEXIST") return false;
-    if (!NO_LINKS.has(errnoOf(error))) throw error;
+    if (codeOf(error) === "EEXIST") return false;
+    if (!NO_LINKS.has(codeOf(error))) throw error;
     if ((await statEntry(directory, name)) !== null) return false;
     await rename(temporary, directory.at(name));
     return true;

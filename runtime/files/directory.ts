@@ -6,7 +6,8 @@
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, readdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
-import { errnoOf, FileRefused } from "./refusal.ts";
+import { codeOf } from "../contracts/system-errors.ts";
+import { FileRefused } from "./refusal.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
@@ -83,7 +84,7 @@ export async function statEntry(directory: OpenDirectory, name: string): Promise
   try {
     return await lstat(directory.at(name));
   } catch (error) {
-    if (errnoOf(error) === "ENOENT") return null;
+    if (codeOf(error) === "ENOENT") return null;
     throw error;
   }
 }
@@ -113,6 +114,6 @@ async function makeDirectory(address: string): Promise<void> {
   try {
     await mkdir(address);
   } catch (error) {
-    if (errnoOf(error) !== "EEXIST") throw error;
+    if (codeOf(error) !== "EEXIST") throw error;
   }
 }

@@ -2,8 +2,9 @@
 
 import type { Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
+import { codeOf } from "../contracts/system-errors.ts";
 import { type OpenDirectory, openBelow, openRegularFile, openRoot } from "./directory.ts";
-import { errnoOf, FileRefused } from "./refusal.ts";
+import { FileRefused } from "./refusal.ts";
 
 export interface ReadLimits {
   /** Never more is read, however large the file is or grows. */
@@ -56,7 +57,7 @@ export async function readBelow(root: string, components: readonly string[], lim
 /** As `readFileIn`, as UTF-8; null when nothing is there. FileRefused also for bytes that are no text. */
 export async function readTextIn(directory: OpenDirectory, name: string, limits: ReadLimits): Promise<string | null> {
   const content = await readFileIn(directory, name, limits).catch((error: unknown) => {
-    if (errnoOf(error) === "ENOENT") return null;
+    if (codeOf(error) === "ENOENT") return null;
     throw error;
   });
   return content === null ? null : textOf(content);

@@ -1,5 +1,7 @@
 /** Why a file below a directory that others may write to is not used. */
 
+import { codeOf } from "../contracts/system-errors.ts";
+
 /** In words that fit after the file's name and a colon. */
 const WORDS = {
   symlink: "it is a symbolic link, or is reached through one",
@@ -23,16 +25,10 @@ export class FileRefused extends Error {
   }
 }
 
-/** The errno name (`ENOENT`) of a system error; undefined for any other value. */
-export function errnoOf(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !("code" in error)) return undefined;
-  return typeof error.code === "string" ? error.code : undefined;
-}
-
 /** Words for the log: the reason of a refusal, or the system's code. Rethrows what is neither. */
 export function refusalOf(error: unknown): string {
   if (error instanceof FileRefused) return error.message;
-  const code = errnoOf(error);
+  const code = codeOf(error);
   if (code === undefined) throw error;
   // A directory that is opened without following links is met with one of these where a link took its place.
   if (code === "ELOOP" || code === "ENOTDIR") return "a part of its path is a symbolic link or no directory";

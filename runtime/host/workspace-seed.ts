@@ -10,11 +10,12 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import type { Logger } from "../contracts/ports.ts";
+import { codeOf } from "../contracts/system-errors.ts";
 import { decideSeed, type SeedRecord, type SeedTarget } from "../domain/workspace-seed.ts";
 import { writeAtomically } from "../files/atomic-write.ts";
 import { type OpenDirectory, openBelow, openRoot } from "../files/directory.ts";
 import { readBelow } from "../files/read-file.ts";
-import { errnoOf, FileRefused, refusalOf } from "../files/refusal.ts";
+import { FileRefused, refusalOf } from "../files/refusal.ts";
 
 export interface SeedOptions {
   /** Folder with the operator's versions (SERVICE_WORKSPACE_SEED). */
@@ -140,8 +141,8 @@ async function readRecords(root: string, logger: SeedOptions["logger"]): Promise
     const { bytes } = await readBelow(root, [RECORD], { maxBytes: MOST_BYTES });
     return recordFile.parse(JSON.parse(bytes.toString("utf8"))).files;
   } catch (error) {
-    if (errnoOf(error) !== "ENOENT") {
-      const reason = error instanceof FileRefused ? error.message : (errnoOf(error) ?? "no valid record");
+    if (codeOf(error) !== "ENOENT") {
+      const reason = error instanceof FileRefused ? error.message : (codeOf(error) ?? "no valid record");
       logger.warn({ path: join(root, RECORD), reason }, "the record of workspace files is unreadable");
     }
     return {};
@@ -154,7 +155,7 @@ async function look(root: string, path: string): Promise<SeedTarget> {
     const { bytes, cut } = await readBelow(root, path.split("/"), { maxBytes: MOST_BYTES, larger: "cut" });
     return { kind: "file", hash: cut ? "" : hashOf(bytes) };
   } catch (error) {
-    const code = errnoOf(error);
+    const code = codeOf(error);
     if (code === "ENOENT") return { kind: "missing" };
     if (error instanceof FileRefused || code === "ENOTDIR" || code === "ELOOP") return { kind: "other" };
     throw error;
@@ -168,7 +169,7 @@ async function look(root: string, path: string): Promise<SeedTarget> {
 async function filesBelow(directory: string, prefix = "", depth = 0): Promise<string[]> {
   if (depth > DEEPEST) return [];
   const names = await readdir(join(directory, prefix)).catch((error: unknown) => {
-    if (errnoOf(error) === "ENOENT") return [];
+    if (codeOf(error) === "ENOENT") return [];
     throw error;
   });
   const found: string[] = [];

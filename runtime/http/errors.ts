@@ -5,6 +5,7 @@ import type { Socket } from "node:net";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { CairnError, type ErrorBody, type Issue, RuntimeError, toCairnError } from "../contracts/errors.ts";
+import { codeOf } from "../contracts/system-errors.ts";
 import type { Server } from "./deps.ts";
 
 export interface ErrorEnvelope {
@@ -177,5 +178,5 @@ function isOpenAi(request: FastifyRequest): boolean {
 }
 
 function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
+  return codeOf(error) === code;
 }

@@ -5,6 +5,7 @@ import { isIP } from "node:net";
 import { Server as TlsServer } from "node:tls";
 import type { FastifyInstance } from "fastify";
 import { ConfigError, RuntimeError } from "../contracts/errors.ts";
+import { codeOf } from "../contracts/system-errors.ts";
 import { urlOf } from "../contracts/urls.ts";
 
 export interface ListenAddress {
@@ -63,7 +64,7 @@ async function oneAddress(host: string): Promise<string> {
 }
 
 function listenError(error: unknown, { host, port }: ListenAddress): unknown {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const code = codeOf(error);
   if (code === "EADDRINUSE") {
     return new RuntimeError("RUNTIME_ALREADY_RUNNING", `${host}:${port} is taken by another process.`, {
       cause: error,

@@ -1,6 +1,7 @@
 import type { Database } from "../contracts/database.ts";
 import { MemoryError } from "../contracts/errors.ts";
 import type { QueueName, QueueState, RetryFailedOptions, RetryFailedReport } from "../contracts/jobs.ts";
+import { codeOf } from "../contracts/system-errors.ts";
 import { COMPLETED_KEPT_S, QUEUE_NAMES, settingsOf } from "./queue-policy.ts";
 
 /** Our own statements over pg-boss's table: what it has no call for, or does otherwise than an operator expects. */
@@ -318,5 +319,5 @@ function translated(error: unknown): unknown {
 
 function sqlState(error: unknown): unknown {
   const cause = error instanceof MemoryError ? error.details.cause : undefined;
-  return cause instanceof Error && "code" in cause ? cause.code : undefined;
+  return codeOf(cause);
 }

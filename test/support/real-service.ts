@@ -5,7 +5,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished } from "vitest";
-import { isAlive } from "../../control/service/node-state.ts";
+import { isAlive } from "../../control/service/processes.ts";
 import type { Cli } from "./cli.ts";
 
 /** The real service; no stand-in. No key and no local model server, so that it is the offline provider which answers. */

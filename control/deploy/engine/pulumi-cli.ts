@@ -10,6 +10,7 @@ import type { PulumiCommand } from "@pulumi/pulumi/automation/index.js";
 import { execa } from "execa";
 import type { Environment } from "../../../runtime/config/index.ts";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
+import { isOlder } from "../../../runtime/contracts/versions.ts";
 
 /** The oldest engine that knows everything we ask of it: inline programs for `destroy`, events over gRPC. */
 export const OLDEST_ENGINE = "3.206.0";
@@ -122,15 +123,6 @@ async function installPulumi(root: string): Promise<void> {
 function onPath(name: string, env: Environment): string | null {
   const folders = (env["PATH"] ?? "").split(delimiter).filter(isAbsolute);
   return folders.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? null;
-}
-
-export function isOlder(version: string, than: string): boolean {
-  const [a, b] = [version, than].map((text) => text.split(".").map(Number));
-  for (const [index, part] of (b ?? []).entries()) {
-    const own = a?.[index] ?? 0;
-    if (own !== part) return own < part;
-  }
-  return false;
 }
 
 function pulumiCli(

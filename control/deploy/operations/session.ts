@@ -1,6 +1,7 @@
 /** What most operations begin with: the project read, its driver and engine made, and, to change something, the lock taken. */
 
 import { InfraError } from "../../../runtime/contracts/errors.ts";
+import { codeOf } from "../../../runtime/contracts/system-errors.ts";
 import type { TargetDriver } from "../driver.ts";
 import { type ExportedState, pendingOf } from "../engine/checkpoint.ts";
 import type { Engine, RunInput } from "../engine/engine.ts";
@@ -166,7 +167,7 @@ async function finish({ run, files, engine }: Session, lock: OperatorLock, comma
 }
 
 function isFull(error: unknown): boolean {
-  return error instanceof Error && "code" in error && ["ENOSPC", "EFBIG", "EDQUOT"].includes(String(error.code));
+  return ["ENOSPC", "EFBIG", "EDQUOT"].includes(codeOf(error) ?? "");
 }
 
 function diskFull(cause: unknown): InfraError {

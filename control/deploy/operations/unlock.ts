@@ -1,8 +1,8 @@
 /** `infra unlock`: takes away the locks of a run that was killed, and settles what it left behind. */
 
-import process from "node:process";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { UsageError } from "../../output/failure.ts";
+import { isAlive } from "../../service/processes.ts";
 import type { EngineLock } from "../engine/engine.ts";
 import type { Holder, PendingOutcome, UnlockResult } from "../schemas.ts";
 import { readCopy } from "../state/copies.ts";
@@ -97,14 +97,4 @@ async function untilGone({ run, report }: Session, lock: EngineLock): Promise<vo
 
 function named({ user, host, pid, started_at }: EngineLock): string {
   return `${user}@${host} (process ${pid}, since ${started_at})`;
-}
-
-function isAlive(pid: number): boolean {
-  if (!Number.isSafeInteger(pid) || pid <= 1) return false;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
-  }
 }

@@ -10,6 +10,7 @@ import process from "node:process";
 import { tryLock } from "fs-native-extensions";
 import { z } from "zod";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
+import { codeOf } from "../../../runtime/contracts/system-errors.ts";
 import type { Holder } from "../schemas.ts";
 
 const record = z.strictObject({
@@ -151,6 +152,6 @@ async function readWhole(file: FileHandle): Promise<string> {
 }
 
 function noFile(error: unknown): null {
-  if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+  if (codeOf(error) === "ENOENT") return null;
   throw error;
 }

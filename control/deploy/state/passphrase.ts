@@ -3,6 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, open, readFile } from "node:fs/promises";
+import { codeOf } from "../../../runtime/contracts/system-errors.ts";
 import { passphraseLost } from "../engine/failure.ts";
 import type { InfraFiles } from "../files.ts";
 
@@ -28,7 +29,7 @@ export async function ensurePassphrase(files: InfraFiles, stack: string): Promis
   if (await hasSecrets(files)) throw passphraseLost(stack);
   // `wx`: two commands at once must not give the stack two.
   const file = await open(files.passphrase, "wx", 0o600).catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "EEXIST") return null;
+    if (codeOf(error) === "EEXIST") return null;
     throw error;
   });
   if (file === null) return;

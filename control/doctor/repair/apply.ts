@@ -8,10 +8,11 @@ import { constants } from "node:fs";
 import { copyFile, link, mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import writeFileAtomic from "write-file-atomic";
+import { codeOf } from "../../../runtime/contracts/system-errors.ts";
 import { createAtomically, temporaryName, writeAtomically } from "../../../runtime/files/atomic-write.ts";
 import { openRoot } from "../../../runtime/files/directory.ts";
 import type { RepairReport } from "../report.ts";
-import { codeOf, readOwnFile, readRegularFile, reasonOf } from "../scene/regular-file.ts";
+import { readOwnFile, readRegularFile, reasonOf } from "../scene/regular-file.ts";
 import type { Planned, Repair } from "./repair.ts";
 
 /** What file systems without hard links say. */
@@ -88,7 +89,7 @@ async function createFile(path: string, text: string, mode: number): Promise<voi
     await link(temporary, path);
   } catch (error) {
     if (codeOf(error) === "EEXIST") throw new Error("it is there by now; look again");
-    if (!NO_LINKS.has(codeOf(error))) throw error;
+    if (!NO_LINKS.has(codeOf(error) ?? "")) throw error;
     await rename(temporary, path);
   } finally {
     await rm(temporary, { force: true });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { EngineLock } from "../../deploy/engine/engine.ts";
 import { readEngineLocks } from "../../deploy/engine/locks.ts";
 import { stateFolder } from "../../deploy/files.ts";
-import { isAlive } from "../../service/node-state.ts";
+import { isAlive } from "../../service/processes.ts";
 import { userUnits } from "../../service-manager/unit-folders.ts";
 import { readRegularFile } from "./regular-file.ts";
 import { sandboxProblem } from "./sandbox.ts";

@@ -4,6 +4,7 @@
  */
 
 import type { Client } from "pg";
+import { codeOf } from "../../../runtime/contracts/system-errors.ts";
 
 export interface Asking {
   readonly lookMs: number;
@@ -66,5 +67,5 @@ const FIXES: Readonly<Record<string, string>> = {
 
 function codeIn(error: unknown): string | undefined {
   if (error instanceof AggregateError) return codeIn(error.errors[0]);
-  return error instanceof Error && "code" in error ? String(error.code) : undefined;
+  return codeOf(error);
 }

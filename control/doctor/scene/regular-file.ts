@@ -3,6 +3,7 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
+import { codeOf } from "../../../runtime/contracts/system-errors.ts";
 import { openRoot } from "../../../runtime/files/directory.ts";
 import { readTextIn } from "../../../runtime/files/read-file.ts";
 import { FileRefused } from "../../../runtime/files/refusal.ts";
@@ -37,11 +38,6 @@ export async function readOwnFile(root: string, name: string): Promise<string | 
     if (error instanceof FileRefused) throw new Error(`${join(root, name)}: ${error.message}`, { cause: error });
     throw error;
   }
-}
-
-/** What the system calls an error: `EACCES`. */
-export function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
 }
 
 /** Words for what the system said, code first where there is one. */

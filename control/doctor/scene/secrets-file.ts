@@ -9,7 +9,8 @@ import { parse } from "dotenv";
 import { mergeEnvironments } from "../../../runtime/config/environment.ts";
 import type { Environment } from "../../../runtime/config/references.ts";
 import { SECRETS_FILE } from "../../../runtime/config/secrets-file.ts";
-import { codeOf, readRegularFile, reasonOf } from "./regular-file.ts";
+import { codeOf } from "../../../runtime/contracts/system-errors.ts";
+import { readRegularFile, reasonOf } from "./regular-file.ts";
 
 export interface SecretsLook {
   readonly path: string;

@@ -3,7 +3,8 @@
 import { open, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { tryLock } from "fs-native-extensions";
-import { codeOf, reasonOf } from "./regular-file.ts";
+import { codeOf } from "../../../runtime/contracts/system-errors.ts";
+import { reasonOf } from "./regular-file.ts";
 
 export interface StoreLook {
   readonly path: string;

@@ -4,6 +4,7 @@
  */
 
 import { InfraError } from "../../../runtime/contracts/errors.ts";
+import { shellQuote } from "../../../runtime/contracts/shell-quote.ts";
 
 /** Longest command that is sent in one piece; Linux takes 128 KiB as one argument of a process. */
 const MAX_COMMAND_BYTES = 120 * 1024;
@@ -15,7 +16,7 @@ export function quote(text: string): string {
       hint: "Remove it from cairn.yaml.",
     });
   }
-  return `'${text.replaceAll("'", `'\\''`)}'`;
+  return shellQuote(text);
 }
 
 /** One line that a shell splits into exactly `argv`. Throws INFRA_PLAN_INVALID if it is longer than a host takes. */

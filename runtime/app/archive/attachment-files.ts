@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { codeOf } from "../../contracts/system-errors.ts";
 import { invalid } from "./format.ts";
 
 /** Attachments in an archive: content-addressed files, each named by the SHA-256 of its bytes. */
@@ -38,7 +39,7 @@ async function list(directory: string): Promise<string[]> {
   try {
     return (await readdir(directory)).sort();
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    if (codeOf(error) === "ENOENT") return [];
     throw error;
   }
 }
@@ -117,8 +118,7 @@ async function create(path: string): Promise<FileHandle> {
   try {
     return await open(path, "wx", 0o600);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EEXIST")
-      throw invalid("an attachment is there twice");
+    if (codeOf(error) === "EEXIST") throw invalid("an attachment is there twice");
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 import { createHash, type Hash } from "node:crypto";
 import { MemoryError } from "../../contracts/errors.ts";
+import { codeOf } from "../../contracts/system-errors.ts";
 
 /**
  * The archive: gzipped JSON lines. A header, then sections of rows, each closed by its count and hash, then the manifest
@@ -149,7 +150,7 @@ export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
 export function isBadData(error: unknown): boolean {
   if (!(error instanceof MemoryError) || error.code !== "MEMORY_QUERY_FAILED") return false;
   const { cause } = error;
-  const state = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  const state = codeOf(cause) ?? "";
   // Data exceptions, broken constraints, limits of the server.
   return ["22", "23", "54"].includes(state.slice(0, 2));
 }

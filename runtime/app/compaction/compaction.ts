@@ -1,6 +1,7 @@
 import type { Database } from "../../contracts/database.ts";
 import { CairnError } from "../../contracts/errors.ts";
 import type { Clock, Logger, NewId } from "../../contracts/ports.ts";
+import { codeOf } from "../../contracts/system-errors.ts";
 import type { TextModel } from "../../contracts/text-model.ts";
 import { LEAST_WINDOW, type SummaryKind } from "../../domain/summaries/budgets.ts";
 import { isDue, nextStep, retryAfterMs } from "../../domain/summaries/steps.ts";
@@ -292,5 +293,5 @@ function isOfTheStore(error: unknown): boolean {
 const REFUSED_DATA = /^(?:22|54)/;
 
 function sqlStateOf({ details: { cause } }: CairnError): string {
-  return cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "";
+  return codeOf(cause) ?? "";
 }

@@ -1,6 +1,7 @@
 import type { Database, Queryable } from "../../contracts/database.ts";
 import { MemoryError } from "../../contracts/errors.ts";
 import type { SearchScope } from "../../contracts/memory.ts";
+import { codeOf } from "../../contracts/system-errors.ts";
 import { costlyRegex } from "../../domain/regex-cost.ts";
 import type { Candidate } from "./candidates.ts";
 import { type Filters, messageConditions, summaryConditions } from "./filters.ts";
@@ -176,7 +177,7 @@ limit ${values.add(top)}`;
 
 function invalidRegex(error: unknown): MemoryError | undefined {
   const cause = error instanceof MemoryError ? error.details.cause : undefined;
-  if (!(cause instanceof Error) || !("code" in cause) || cause.code !== INVALID_REGEX) return undefined;
+  if (!(cause instanceof Error) || codeOf(cause) !== INVALID_REGEX) return undefined;
   return new MemoryError("MEMORY_INVALID_ARGUMENT", `The regular expression is not valid: ${cause.message}.`, {
     cause: error,
     issues: [{ path: "query", message: cause.message }],

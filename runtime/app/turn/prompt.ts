@@ -8,9 +8,10 @@ import type { Stats } from "node:fs";
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../contracts/ports.ts";
+import { codeOf } from "../../contracts/system-errors.ts";
 import { assertRegular } from "../../files/directory.ts";
 import { assertOneName, readBelow, textOf } from "../../files/read-file.ts";
-import { errnoOf, refusalOf } from "../../files/refusal.ts";
+import { refusalOf } from "../../files/refusal.ts";
 
 /** Every file that exists is taken, in this order; today's notes come last because they change most often. */
 export const PROMPT_FILES = [
@@ -60,7 +61,7 @@ export function createPromptBuilder({ logger }: { readonly logger: Pick<Logger, 
 
   function leaveOut(path: string, error: unknown): null {
     cache.delete(path);
-    if (errnoOf(error) === "ENOENT") return null;
+    if (codeOf(error) === "ENOENT") return null;
     const reason = refusalOf(error);
     const key = `${path}: ${reason}`;
     if (!logged.has(key)) logger.warn({ path, reason }, "a workspace file is left out of the prompt");

@@ -9,12 +9,13 @@ import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
 import { tryLock } from "fs-native-extensions";
 import { ToolError } from "../../contracts/errors.ts";
+import { codeOf } from "../../contracts/system-errors.ts";
 import { mergeIndex, mergePage, type PageFacts, type PageUpdate, pageFacts } from "../../domain/wiki/page.ts";
 import { slugOf } from "../../domain/wiki/slug.ts";
 import { temporaryName, writeAtomically } from "../../files/atomic-write.ts";
 import { listEntries, type OpenDirectory, openBelow, openRoot } from "../../files/directory.ts";
 import { readTextIn } from "../../files/read-file.ts";
-import { errnoOf, FileRefused, refusalOf } from "../../files/refusal.ts";
+import { FileRefused, refusalOf } from "../../files/refusal.ts";
 
 export interface WikiPages {
   /** Titles of the pages that there are, the ones changed last first. */
@@ -107,7 +108,7 @@ async function openFolder(workspace: string, create: boolean): Promise<OpenDirec
     await using root = await openRoot(workspace);
     return await explained(join(workspace, WIKI_FOLDER), () => openBelow(root, [WIKI_FOLDER], create));
   } catch (error) {
-    if (errnoOf(error) === "ENOENT") return null;
+    if (codeOf(error) === "ENOENT") return null;
     throw error;
   }
 }
@@ -117,7 +118,7 @@ async function explained<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    const code = errnoOf(error);
+    const code = codeOf(error);
     if (error instanceof FileRefused || code === "ELOOP" || code === "ENOTDIR") throw refused(path, refusalOf(error));
     throw error;
   }

@@ -2,6 +2,8 @@
 
 import type { CaptureBatch, CaptureResult } from "../../contracts/capture.ts";
 import { ERROR_CODES, type ErrorBody } from "../../contracts/errors.ts";
+import { networkReason } from "../../contracts/system-errors.ts";
+import { isRecord } from "../../contracts/values.ts";
 
 export interface CaptureNode {
   readonly baseUrl: string;
@@ -40,7 +42,7 @@ export async function postBatch(node: CaptureNode, batch: CaptureBatch, signal?:
     if (signal?.aborted) return { kind: "later", away: true, reason: STOPPED };
     if (deadline.aborted)
       return { kind: "later", away: "unanswered", reason: `no answer within ${node.timeoutMs / 1_000} s` };
-    const reason = reasonOf(error);
+    const reason = networkReason(error);
     return { kind: "later", away: BROKEN.has(reason) ? "unanswered" : true, reason };
   }
 }
@@ -85,16 +87,4 @@ function parse(text: string): Readonly<Record<string, unknown>> | null {
   } catch {
     return null;
   }
-}
-
-/** fetch says "fetch failed" and hides the rest in the cause. */
-function reasonOf(error: unknown): string {
-  for (let at: unknown = error; at instanceof Error; at = at.cause) {
-    if ("code" in at && typeof at.code === "string") return at.code;
-  }
-  return error instanceof Error ? error.message : String(error);
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -51,7 +51,3 @@ export async function syncDirectory(path: string): Promise<void> {
     // See above.
   }
 }
-
-export function errorCode(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
-}

@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import type { CaptureBatch } from "../../contracts/capture.ts";
 import type { ErrorBody } from "../../contracts/errors.ts";
+import { isRecord } from "../../contracts/values.ts";
 
 export interface SpoolFile {
   readonly version: 1;
@@ -50,8 +51,4 @@ export function parseSpoolFile(text: string): SpoolFile | string {
   }
   // Written by this client; the node validates the batch itself.
   return value as unknown as SpoolFile;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

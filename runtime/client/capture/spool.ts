@@ -9,13 +9,8 @@ import { lstat, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { CaptureBatch } from "../../contracts/capture.ts";
 import { MemoryError } from "../../contracts/errors.ts";
-import {
-  errorCode,
-  preparePrivateDirectory,
-  syncDirectory,
-  TEMPORARY_PREFIX,
-  writePrivateFile,
-} from "./private-files.ts";
+import { codeOf } from "../../contracts/system-errors.ts";
+import { preparePrivateDirectory, syncDirectory, TEMPORARY_PREFIX, writePrivateFile } from "./private-files.ts";
 import { parseSpoolFile, parseSpoolName, type SpoolFile, type SpoolName, spoolName } from "./spool-file.ts";
 import type { SpoolProblem, SpoolStatus } from "./types.ts";
 
@@ -51,7 +46,7 @@ export class Spool {
   async waiting(): Promise<SpoolName[]> {
     const { directory } = this.#options;
     const names = await readdir(directory).catch((error: unknown) => {
-      if (errorCode(error) === "ENOENT") return [];
+      if (codeOf(error) === "ENOENT") return [];
       throw unwritable(directory, error);
     });
     await this.#removeStale(names.filter((name) => name.startsWith(TEMPORARY_PREFIX)));
@@ -71,7 +66,7 @@ export class Spool {
       if (typeof file !== "string") return file;
       await this.#setAside(name, file);
     } catch (error) {
-      if (errorCode(error) !== "ENOENT") await this.#setAside(name, `cannot be read: ${messageOf(error)}`);
+      if (codeOf(error) !== "ENOENT") await this.#setAside(name, `cannot be read: ${messageOf(error)}`);
     }
     return null;
   }
@@ -210,12 +205,12 @@ function isVisible(name: string): boolean {
 }
 
 function ignoreMissing(error: unknown): void {
-  if (errorCode(error) !== "ENOENT") throw error;
+  if (codeOf(error) !== "ENOENT") throw error;
 }
 
 function unwritable(directory: string, error: unknown): MemoryError {
   if (error instanceof MemoryError) return error;
-  const code = errorCode(error);
+  const code = codeOf(error);
   if (code === "ENOSPC" || code === "EDQUOT") {
     return new MemoryError("MEMORY_SPOOL_FULL", `There is no room on the disk of ${directory}.`, {
       cause: error,

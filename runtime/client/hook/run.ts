@@ -2,6 +2,7 @@
 
 import { stat } from "node:fs/promises";
 import { isAbsolute } from "node:path";
+import { codeOf } from "../../contracts/system-errors.ts";
 import { HARNESSES, type Harness } from "../../domain/sessions/event.ts";
 import { createCaptureClient } from "../capture/client.ts";
 import type { CaptureClient, SpoolProblem } from "../capture/types.ts";
@@ -99,7 +100,7 @@ async function captureIfThere(work: Parameters<typeof captureFile>[0], log: Hook
   try {
     await captureFile(work);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return;
+    if (codeOf(error) === "ENOENT") return;
     await log.write(`${work.harness}: ${work.path}: ${describe(error)}`);
   }
 }

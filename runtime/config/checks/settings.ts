@@ -1,4 +1,5 @@
 /** Settings of providers, memory, limits and tools that only make sense together. */
+import { WATCHDOG_MS } from "../deadlines.ts";
 import { keyVariable, knownProvider } from "../known-ids.ts";
 import { isConfidential, LOGIN_KINDS } from "../logins.ts";
 import { formatDuration } from "../schema/scalars.ts";
@@ -7,8 +8,6 @@ import type { TreeMap } from "../tree.ts";
 import { usedProviders } from "../usage.ts";
 import { type CheckInput, createCollector, type Findings } from "./collector.ts";
 
-/** The watchdog ends a process that long after the drain deadline; the supervisor's kill must come later. */
-export const WATCHDOG_MS = 10_000;
 const EMBEDDERS_WITH_ADDRESS = ["openai-compatible"];
 
 export function checkProviders({ config }: CheckInput): Findings {

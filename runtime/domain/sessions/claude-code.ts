@@ -3,7 +3,8 @@
  * written as one line a block, a tool's result as a line of the user; every line has a uuid, which the event ids rest on.
  */
 
-import { isRecord, NOTHING, plainText, type SessionEvent, type SessionPiece, text, timeOf } from "./event.ts";
+import { isRecord } from "../../contracts/values.ts";
+import { NOTHING, plainText, type SessionEvent, type SessionPiece, text, timeOf } from "./event.ts";
 
 /** Lines of other types are bookkeeping of the program itself. */
 export function claudeCodeLine(line: unknown): SessionPiece {

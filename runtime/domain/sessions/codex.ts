@@ -4,7 +4,8 @@
  * everything once. Lines have no ids, and the file only grows: a line's number is its id.
  */
 
-import { isRecord, NOTHING, plainText, type SessionEvent, type SessionPiece, text, timeOf } from "./event.ts";
+import { isRecord } from "../../contracts/values.ts";
+import { NOTHING, plainText, type SessionEvent, type SessionPiece, text, timeOf } from "./event.ts";
 
 /** `number` is the line's, from 1. */
 export function codexLine(line: unknown, number: number): SessionPiece {

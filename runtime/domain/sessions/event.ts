@@ -2,6 +2,7 @@
 
 import type { CaptureEvent } from "../../contracts/capture.ts";
 import type { Metadata } from "../../contracts/records.ts";
+import { isRecord } from "../../contracts/values.ts";
 
 export const HARNESSES = ["claude-code", "codex", "opencode"] as const;
 export type Harness = (typeof HARNESSES)[number];
@@ -56,10 +57,6 @@ function lengthOf(value: unknown): number {
   } catch {
     return 1;
   }
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 export function text(value: unknown): string {

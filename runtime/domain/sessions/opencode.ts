@@ -3,7 +3,8 @@
  * part holds the call and its result, so that it is one event, once the tool has ended.
  */
 
-import { isRecord, NOTHING, type SessionEvent, type SessionPiece, text, timeOf } from "./event.ts";
+import { isRecord } from "../../contracts/values.ts";
+import { NOTHING, type SessionEvent, type SessionPiece, text, timeOf } from "./event.ts";
 
 export interface OpenCodePart {
   readonly id: string;

@@ -6,7 +6,8 @@ import { unitOf } from "../../../control/update/restart.ts";
 import { exitCodeOfUpdate } from "../../../control/update/result.ts";
 import { decideResumption } from "../../../control/update/resume.ts";
 import { planTree, type TreeFacts } from "../../../control/update/tree-plan.ts";
-import { chooseRelease, isOlder, releasesOf } from "../../../control/update/versions.ts";
+import { chooseRelease, releasesOf } from "../../../control/update/versions.ts";
+import { isOlder } from "../../../runtime/contracts/versions.ts";
 
 describe("the release that is chosen", () => {
   const tags = ["v1.2.0", "v1.10.0", "1.9.0", "v2.0.0-rc.2", "v2.0.0-rc.10", "nightly", "v1", "lts-1.2"];

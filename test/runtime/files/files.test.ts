@@ -3,10 +3,11 @@
 import { appendFile, chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { codeOf } from "../../../runtime/contracts/system-errors.ts";
 import { createAtomically, writeAtomically } from "../../../runtime/files/atomic-write.ts";
 import { listEntries, type OpenDirectory, openBelow, openRoot } from "../../../runtime/files/directory.ts";
 import { readBelow, readFileIn, readTextIn, textOf } from "../../../runtime/files/read-file.ts";
-import { errnoOf, FileRefused, refusalOf } from "../../../runtime/files/refusal.ts";
+import { FileRefused, refusalOf } from "../../../runtime/files/refusal.ts";
 import { PLANTED_SECRET, PLANTS, type PlantedPlace, plantedPlace } from "../../support/planted-files.ts";
 
 async function opened(): Promise<PlantedPlace & { readonly root: OpenDirectory }> {
@@ -40,7 +41,7 @@ describe("a directory that others may write to", () => {
     await symlink(workspace, join(base, "named"));
     for (const create of [false, true]) {
       const error = await openBelow(root, ["folder"], create).catch((reason: unknown) => reason);
-      expect(["ELOOP", "ENOTDIR"]).toContain(errnoOf(error));
+      expect(["ELOOP", "ENOTDIR"]).toContain(codeOf(error));
     }
     await expect(readBelow(workspace, ["folder", "secret.md"], LIMITS)).rejects.toThrow();
     await writeFile(join(workspace, "a.md"), "text");

@@ -6,6 +6,8 @@ import process from "node:process";
 import { LOCAL, parseDockerHost, type SshAddress } from "../../../../infra/components/docker/address.ts";
 import type { DockerPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
+import { isWildcard } from "../../../../runtime/contracts/urls.ts";
+import { isOlder } from "../../../../runtime/contracts/versions.ts";
 import { bytes } from "../../../output/words.ts";
 import type { Finding } from "../../driver.ts";
 import { placeOf } from "../../images/docker-cli.ts";
@@ -22,7 +24,7 @@ import { atPlace, containerNames, hostsOf, type PublishedPort, publishedPorts } 
 import { runRemote } from "./host/ssh.ts";
 
 /** Of Docker 25: health checks with an interval of their own for the start. */
-const LEAST_API = [1, 44] as const;
+const LEAST_API = "1.44";
 const GIB = 1024 ** 3;
 /** Bytes: less is an error, or a warning. An image and a young database fit. */
 const DISK_ERROR = GIB;
@@ -43,7 +45,7 @@ async function examineHost(plan: DockerPlan, place: string, signal: AbortSignal)
     // First: Docker's own words about a host that ssh refuses say little.
     if (ssh) await runRemote(ssh, ["true"], signal);
     const { api, os } = await engineVersion(place, signal);
-    if (isOlder(api)) findings.push(tooOld(place, api));
+    if (isOlder(api, LEAST_API)) findings.push(tooOld(place, api));
     if (os !== "linux") {
       findings.push(
         error("INFRA_PLAN_INVALID", `The Docker engine ${placeOf(place)} runs ${os} containers, not Linux.`),
@@ -132,7 +134,7 @@ function collides(one: Listener, other: Listener): boolean {
 }
 
 function isAny(address: string): boolean {
-  return address === "0.0.0.0" || address === "::" || address === "*";
+  return isWildcard(address) || address === "*";
 }
 
 /** True also when it cannot be told: an address that this machine does not have is Docker's to complain about. */
@@ -191,15 +193,10 @@ export function parseFree(text: string): number | null {
   return available && /^[0-9]+$/.test(available) ? Number(available) * 1024 : null;
 }
 
-function isOlder(api: string): boolean {
-  const [major = 0, minor = 0] = api.split(".").map(Number);
-  return major < LEAST_API[0] || (major === LEAST_API[0] && minor < LEAST_API[1]);
-}
-
 function tooOld(place: string, api: string): Finding {
   return error(
     "INFRA_TOOL_MISSING",
-    `The Docker engine ${placeOf(place)} is too old: it has API ${api}, and ${LEAST_API.join(".")} is needed.`,
+    `The Docker engine ${placeOf(place)} is too old: it has API ${api}, and ${LEAST_API} is needed.`,
     "Install Docker 25 or newer.",
   );
 }

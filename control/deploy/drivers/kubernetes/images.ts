@@ -6,6 +6,7 @@
 
 import { workloadName } from "../../../../infra/components/kubernetes/names.ts";
 import type { KubernetesPlan } from "../../../../infra/plan/types.ts";
+import { shellWord } from "../../../../runtime/contracts/shell-quote.ts";
 
 export const imagePlaces = (): string[] => [];
 export const hasImage = async (): Promise<boolean> => true;
@@ -20,8 +21,8 @@ type Place = Pick<KubernetesPlan, "stack" | "namespace" | "context" | "kubeconfi
 export function releaseCommand({ stack, namespace, context, kubeconfig }: Place, node: string): string {
   const kubectl = [
     "kubectl",
-    ...(kubeconfig === null ? [] : [`--kubeconfig=${word(kubeconfig)}`]),
-    ...(context === null ? [] : [`--context=${word(context)}`]),
+    ...(kubeconfig === null ? [] : [`--kubeconfig=${shellWord(kubeconfig)}`]),
+    ...(context === null ? [] : [`--context=${shellWord(context)}`]),
     `--namespace=${namespace}`,
   ];
   const patch = JSON.stringify({ spec: { updateStrategy: { rollingUpdate: { partition: 0 } } } });
@@ -31,9 +32,4 @@ export function releaseCommand({ stack, namespace, context, kubeconfig }: Place,
     ["rollout", "status", `statefulset/${name}`],
   ];
   return commands.map((command) => [...kubectl, ...command].join(" ")).join(" && ");
-}
-
-/** As a shell reads it. */
-function word(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,9 +1,10 @@
 /** The extensions that the schema needs: pgvector for vectors, pg_trgm for similar spelling. */
 
+import { isOlder } from "../../../../runtime/contracts/versions.ts";
 import { serverOf } from "../../scene/database.ts";
 import { type Check, fail, pass } from "../check.ts";
 
-const OLDEST_VECTOR = [0, 8] as const;
+const OLDEST_VECTOR = "0.8";
 
 export const databaseExtensions: Check = {
   id: "database.extensions",
@@ -32,13 +33,3 @@ export const databaseExtensions: Check = {
     return pass(`pgvector ${vector} and pg_trgm ${trgm} are there.`);
   },
 };
-
-/** `0.10.1` against [0, 8]: compares number by number. */
-function isOlder(version: string, least: readonly number[]): boolean {
-  const parts = version.split(".").map(Number);
-  for (const [index, minimum] of least.entries()) {
-    const part = parts[index] ?? 0;
-    if (part !== minimum) return part < minimum;
-  }
-  return false;
-}

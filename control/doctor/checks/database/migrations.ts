@@ -2,6 +2,7 @@
 
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { codeOf } from "../../../../runtime/contracts/system-errors.ts";
 import { connectionOf } from "../../scene/database.ts";
 import { askPostgres } from "../../scene/postgres.ts";
 import type { Scene } from "../../scene/scene.ts";
@@ -62,7 +63,7 @@ async function readApplied(url: string, asking: { readonly lookMs: number; reado
       asking,
     );
   } catch (error) {
-    const undefinedTable = error instanceof Error && "code" in error && error.code === "42P01";
+    const undefinedTable = codeOf(error) === "42P01";
     if (undefinedTable) return null;
     throw error;
   }

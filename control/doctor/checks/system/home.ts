@@ -2,7 +2,7 @@
 
 import { access, constants, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { codeOf } from "../../scene/regular-file.ts";
+import { codeOf } from "../../../../runtime/contracts/system-errors.ts";
 import { type Check, fail, pass, warn } from "../check.ts";
 
 const OTHERS = 0o077;
@@ -17,7 +17,7 @@ export const systemHome: Check = {
         "Set SERVICE_HOME to a directory that this user may write.",
       );
     }
-    const found = await stat(home).catch((error: unknown) => codeOf(error));
+    const found = await stat(home).catch((error: unknown) => codeOf(error) ?? "unknown error");
     if (found === "ENOENT") return missing(home);
     if (typeof found === "string") {
       return fail(`The home directory ${home} cannot be looked at (${found}).`, `Give this user access to ${home}.`);
@@ -60,5 +60,8 @@ async function missing(home: string) {
 
 /** Null when the directory can be written. */
 async function refusal(path: string): Promise<string | null> {
-  return access(path, constants.W_OK | constants.X_OK).then(() => null, codeOf);
+  return access(path, constants.W_OK | constants.X_OK).then(
+    () => null,
+    (error) => codeOf(error) ?? "unknown error",
+  );
 }

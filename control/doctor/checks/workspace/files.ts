@@ -2,10 +2,10 @@
 
 import { lstat, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { codeOf } from "../../../../runtime/contracts/system-errors.ts";
 import { assertRegular } from "../../../../runtime/files/directory.ts";
 import { assertOneName } from "../../../../runtime/files/read-file.ts";
 import { refusalOf } from "../../../../runtime/files/refusal.ts";
-import { codeOf } from "../../scene/regular-file.ts";
 import { type Check, pass, Unavailable, warn } from "../check.ts";
 import { CORE_FILES, fromTemplate, PROMPT_FILES, workspacesOf } from "./places.ts";
 

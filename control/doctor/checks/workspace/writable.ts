@@ -1,7 +1,7 @@
 /** Whether agents can keep notes in their workspaces. */
 
 import { access, constants } from "node:fs/promises";
-import { codeOf } from "../../scene/regular-file.ts";
+import { codeOf } from "../../../../runtime/contracts/system-errors.ts";
 import { type Check, fail, pass, Unavailable } from "../check.ts";
 import { workspacesOf } from "./places.ts";
 
@@ -12,7 +12,10 @@ export const workspaceWritable: Check = {
     const looks = await Promise.all(
       (await workspacesOf(scene)).map(async ({ path }) => ({
         path,
-        refused: await access(path, constants.R_OK | constants.W_OK | constants.X_OK).then(() => null, codeOf),
+        refused: await access(path, constants.R_OK | constants.W_OK | constants.X_OK).then(
+          () => null,
+          (error) => codeOf(error) ?? "unknown error",
+        ),
       })),
     );
     const there = looks.filter(({ refused }) => refused !== "ENOENT");

@@ -6,6 +6,7 @@
 import { appendFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock, Logger } from "../../../contracts/ports.ts";
+import { codeOf } from "../../../contracts/system-errors.ts";
 
 export interface AuditFile {
   /** Adds a line with the time of now. Never rejects; resolves when the line is written, or lost. */
@@ -49,7 +50,7 @@ export function createAuditFile({ directory, clock, logger }: AuditFileDeps): Au
       failing = null;
       untold = 0;
     } catch (error) {
-      lose(error instanceof Error && "code" in error ? String(error.code) : "UNKNOWN", error);
+      lose(codeOf(error) ?? "UNKNOWN", error);
     }
   }
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import type { Logger } from "../../../contracts/ports.ts";
+import { codeOf } from "../../../contracts/system-errors.ts";
 
 export interface AuditAges {
   /** Milliseconds after the end of its day at which a file is removed. */
@@ -96,7 +97,7 @@ async function listNames(directory: string): Promise<string[]> {
   try {
     return (await readdir(directory)).sort();
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    if (codeOf(error) === "ENOENT") return [];
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 import { fstatSync, fsyncSync } from "node:fs";
 import { NodeFS } from "@electric-sql/pglite/nodefs";
+import { codeOf } from "../../../contracts/system-errors.ts";
 
 /**
  * PGlite's files on disk, with the one operation that its file system leaves out: fsync. Without it a commit is safe
@@ -151,5 +152,5 @@ function hasClose(value: unknown): value is FileOperations {
 }
 
 function isFull(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");
+  return ["ENOSPC", "EDQUOT"].includes(codeOf(error) ?? "");
 }

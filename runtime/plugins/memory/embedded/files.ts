@@ -6,6 +6,7 @@ import { extname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { MemoryError } from "../../../contracts/errors.ts";
+import { codeOf } from "../../../contracts/system-errors.ts";
 
 /** The directory of the database's files: made whole or not at all, and never mistaken for a new one. */
 
@@ -123,5 +124,5 @@ async function sync(path: string): Promise<void> {
 }
 
 function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
+  return ["ENOENT", "ENOTDIR"].includes(codeOf(error) ?? "");
 }

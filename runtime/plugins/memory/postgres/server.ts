@@ -1,10 +1,11 @@
 import type { ClientBase } from "pg";
 import { MemoryError } from "../../../contracts/errors.ts";
+import { isOlder } from "../../../contracts/versions.ts";
 
 /** What the server must be: PostgreSQL 16 or newer, with pgvector 0.8 or newer installed or to be had. */
 
 const MIN_SERVER = 160_000;
-const MIN_VECTOR = [0, 8] as const;
+const MIN_VECTOR = "0.8";
 
 export interface ServerFacts {
   /** For example `170010`. */
@@ -42,14 +43,4 @@ export function serverProblem(server: ServerFacts | undefined): string | undefin
     return "The extension pg_trgm (part of PostgreSQL's contrib) is not installed on the PostgreSQL server.";
   }
   return undefined;
-}
-
-/** `0.10.1` against [0, 8]: compares number by number. */
-function isOlder(version: string, least: readonly number[]): boolean {
-  const parts = version.split(".").map(Number);
-  for (const [index, minimum] of least.entries()) {
-    const part = parts[index] ?? 0;
-    if (part !== minimum) return part < minimum;
-  }
-  return false;
 }

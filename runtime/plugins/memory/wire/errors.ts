@@ -1,4 +1,5 @@
 import { type ErrorDetails, MemoryError } from "../../../contracts/errors.ts";
+import { codeOf } from "../../../contracts/system-errors.ts";
 
 /** The one place where a driver's failure becomes a MemoryError; the driver's own error stays its cause. */
 
@@ -77,11 +78,6 @@ function hintFor(code: string | undefined): ErrorDetails {
   if (code === "3D000") return { hint: "Create the database that the connection string names." };
   if (code === "53300") return { hint: "Raise max_connections of the server, or lower the pools of the nodes." };
   return {};
-}
-
-function codeOf(error: unknown): string | undefined {
-  if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
-  return typeof error.code === "string" ? error.code : undefined;
 }
 
 function firstLine(text: string): string {

@@ -9,8 +9,8 @@ import type {
 } from "@anthropic-ai/sdk/resources/messages";
 import type { ContentPart, ImagePart, Message } from "../../../contracts/message.ts";
 import type { ChatOptions } from "../../../contracts/provider.ts";
+import { isRecord } from "../../../contracts/values.ts";
 import { type Entry, type History, type IdRules, isBlank, shapeHistory } from "../shared/history.ts";
-import { isRecord } from "../shared/tool-arguments.ts";
 import { generationOf } from "./models.ts";
 import { isThinking, type Quirk, type RequestParams } from "./quirks.ts";
 import { planThinking } from "./thinking.ts";

@@ -6,8 +6,9 @@ import type {
 } from "@anthropic-ai/sdk/resources/messages";
 import type { ProviderState, Usage } from "../../../contracts/message.ts";
 import type { ChatChunk, StopReason } from "../../../contracts/provider.ts";
+import { isRecord } from "../../../contracts/values.ts";
 import { endedEarly } from "../shared/stream-fault.ts";
-import { isRecord, parseArguments } from "../shared/tool-arguments.ts";
+import { parseArguments } from "../shared/tool-arguments.ts";
 import type { Watch } from "../shared/watch.ts";
 import { isThinking } from "./quirks.ts";
 

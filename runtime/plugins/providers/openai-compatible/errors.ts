@@ -1,8 +1,8 @@
 import type OpenAI from "openai";
+import { isRecord } from "../../../contracts/values.ts";
 import type { Complaint, Failure } from "../shared/failure.ts";
 import { networkReason } from "../shared/failure.ts";
 import { isConnectionLost, readFailure } from "../shared/stream-fault.ts";
-import { isRecord } from "../shared/tool-arguments.ts";
 import { retryAfterS, type Watch } from "../shared/watch.ts";
 
 /** What went wrong, from whatever the openai SDK throws and what was seen on the wire. */

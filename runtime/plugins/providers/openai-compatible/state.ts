@@ -1,4 +1,4 @@
-import { isRecord } from "../shared/tool-arguments.ts";
+import { isRecord } from "../../../contracts/values.ts";
 
 /** What a server gets back with its own reply, inside a tool loop: beyond the API, but some models need it. */
 export interface ReplyState {

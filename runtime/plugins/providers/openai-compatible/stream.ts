@@ -1,8 +1,9 @@
 import type { ChatCompletionChunk } from "openai/resources/chat/completions";
 import { NO_USAGE, type ProviderState, type Usage } from "../../../contracts/message.ts";
 import type { ChatChunk, StopReason } from "../../../contracts/provider.ts";
+import { isRecord } from "../../../contracts/values.ts";
 import { endedEarly } from "../shared/stream-fault.ts";
-import { isRecord, parseArguments } from "../shared/tool-arguments.ts";
+import { parseArguments } from "../shared/tool-arguments.ts";
 import type { Watch } from "../shared/watch.ts";
 import { REASONING_FIELDS, type ReasoningField, type ReplyState } from "./state.ts";
 

@@ -1,4 +1,5 @@
 import type { ToolCall } from "../../../contracts/message.ts";
+import { isRecord } from "../../../contracts/values.ts";
 
 /** The key under which malformed arguments reach the agent loop, whole. */
 export const INVALID_JSON = "__invalid_json";
@@ -14,8 +15,4 @@ export function parseArguments(text: string): ToolCall["arguments"] {
     // Told to the model below: it can only repair what it sees.
   }
   return { [INVALID_JSON]: text };
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

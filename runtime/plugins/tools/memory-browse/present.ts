@@ -1,6 +1,7 @@
 /** A page of messages without what only programs need: disk pointers and other metadata, empty fields. */
 
-import { isRecord, without } from "../shared/records.ts";
+import { isRecord } from "../../../contracts/values.ts";
+import { without } from "../shared/records.ts";
 
 const NOISE = new Set(["metadata"]);
 

@@ -1,6 +1,7 @@
 /** A search result without what only programs need: score parts, counters, empty fields. */
 
-import { isRecord, without } from "../shared/records.ts";
+import { isRecord } from "../../../contracts/values.ts";
+import { without } from "../shared/records.ts";
 
 const NOISE = new Set(["scores", "access_count", "took_ms", "mode"]);
 

@@ -1,7 +1,8 @@
 /** The file system's errors in words that a model can act on. */
 
 import { CairnError, ToolError } from "../../../contracts/errors.ts";
-import { errnoOf, FileRefused } from "../../../files/refusal.ts";
+import { codeOf } from "../../../contracts/system-errors.ts";
+import { FileRefused } from "../../../files/refusal.ts";
 
 const WORDS: Readonly<
   Record<string, readonly [code: "TOOL_INVALID_ARGUMENTS" | "TOOL_FAILED" | "TOOL_REFUSED", text: string]>
@@ -23,7 +24,7 @@ const WORDS: Readonly<
 export function fileError(shown: string, error: unknown): CairnError {
   if (error instanceof CairnError) return error;
   if (error instanceof FileRefused) return refused(shown, error);
-  const [code, text] = WORDS[errnoOf(error) ?? ""] ?? ["TOOL_FAILED", "the file system reported an error"];
+  const [code, text] = WORDS[codeOf(error) ?? ""] ?? ["TOOL_FAILED", "the file system reported an error"];
   return new ToolError(code, `${shown}: ${text}.`, { cause: error });
 }
 

@@ -7,8 +7,8 @@ import type { Stats } from "node:fs";
 import { lstat, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { ToolError } from "../../../contracts/errors.ts";
+import { codeOf } from "../../../contracts/system-errors.ts";
 import { componentsBelow, isWithin, resolveInWorkspace } from "../../../domain/workspace-path.ts";
-import { errnoOf } from "../../../files/refusal.ts";
 import { fileError } from "./file-errors.ts";
 import { createProtectedFiles } from "./protected-files.ts";
 
@@ -110,7 +110,7 @@ async function resolveExisting(absolute: string, shown: string): Promise<{ real:
     try {
       return { real: join(await realpath(current), ...missing), exists: missing.length === 0 };
     } catch (error) {
-      if (errnoOf(error) !== "ENOENT") throw fileError(shown, error);
+      if (codeOf(error) !== "ENOENT") throw fileError(shown, error);
     }
     if (await isSymbolicLink(current)) {
       throw outside(shown, "a symbolic link on the way points to nothing that exists");

@@ -3,9 +3,10 @@
 import type { Stats } from "node:fs";
 import { distance } from "fastest-levenshtein";
 import { ToolError } from "../../../contracts/errors.ts";
+import { codeOf } from "../../../contracts/system-errors.ts";
 import { listEntries, type OpenDirectory, openDirectory } from "../../../files/directory.ts";
 import { readFileIn } from "../../../files/read-file.ts";
-import { errnoOf, FileRefused } from "../../../files/refusal.ts";
+import { FileRefused } from "../../../files/refusal.ts";
 import { fileError } from "./file-errors.ts";
 import type { Located, WorkspaceGate } from "./locate.ts";
 import { type DecodedText, decodeText } from "./text-format.ts";
@@ -31,7 +32,7 @@ export async function withParent<T>(
     await using directory = await openDirectory(located.root, located.components.slice(0, -1), create);
     return await use(directory, name);
   } catch (error) {
-    if (errnoOf(error) === "ENOENT") throw await missingFile(located, error);
+    if (codeOf(error) === "ENOENT") throw await missingFile(located, error);
     throw fileError(located.display, error);
   }
 }

@@ -2,7 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { findPulumi, isOlder, OLDEST_ENGINE } from "../../../../control/deploy/engine/pulumi-cli.ts";
+import { findPulumi, OLDEST_ENGINE } from "../../../../control/deploy/engine/pulumi-cli.ts";
+import { isOlder } from "../../../../runtime/contracts/versions.ts";
 
 let folder: string;
 const said: string[] = [];

@@ -9,6 +9,7 @@ import { execa } from "execa";
 import { SSH_OPTIONS, type SshAddress, sshDestination } from "../../../../../infra/components/docker/address.ts";
 import { isForeignListener } from "../../../../../runtime/client/foreign-listener.ts";
 import { InfraError } from "../../../../../runtime/contracts/errors.ts";
+import { shellWord } from "../../../../../runtime/contracts/shell-quote.ts";
 import type { NodeConnection } from "../../../driver.ts";
 
 /** Milliseconds for a short command, the connection included. */
@@ -34,7 +35,7 @@ export async function runRemote(
   words: readonly string[],
   signal: AbortSignal,
 ): Promise<RemoteOutcome> {
-  const command = words.map(quote).join(" ");
+  const command = words.map(shellWord).join(" ");
   const result = await execa("ssh", [...SSH_OPTIONS, ...NOT_SHARED, "-T", ...sshDestination(address), command], {
     reject: false,
     stdin: "ignore",
@@ -110,11 +111,6 @@ function sshFailure(address: SshAddress, words: string): InfraError {
     ? `Nothing is asked for here: see that \`ssh -o BatchMode=yes ${target} true\` works, with a key of an agent or one without a passphrase.`
     : `See that \`ssh ${target}\` works.`;
   return new InfraError("INFRA_HOST_UNREACHABLE", `${address.host} cannot be reached over SSH: ${line}`, { hint });
-}
-
-/** As one word of a POSIX shell. */
-export function quote(word: string): string {
-  return /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 function portTaken(port: number): InfraError {

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createKubernetesDriver } from "../../../../../control/deploy/drivers/kubernetes/driver.ts";
+import { isAlive } from "../../../../../control/service/processes.ts";
 import { kubernetesPlan, nodePlan, SECRET_VALUES, secretValues } from "../../../../support/kubernetes/plans.ts";
 
 const signal = new AbortController().signal;
@@ -312,12 +313,3 @@ describe("deleting data", () => {
     await driver(join(directory, "nothing")).deleteData([], signal);
   });
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
