@@ -62,7 +62,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   const { loaded, log, maintenance } = options;
   const services = new Services(log.logger);
   try {
-    const home = await holdHome(loaded.home);
+    const home = await holdHome(loaded.home, loaded.dir);
     services.add({ name: "home", stop: () => home.release() });
     const seeded = workspaceSeed(loaded);
     if (seeded && !maintenance) await seedWorkspaces({ ...seeded, logger: log.logger });

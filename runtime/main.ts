@@ -50,7 +50,7 @@ async function serve(
 ): Promise<LoadedConfig | null> {
   const workspaces = Object.keys(loaded.config.agents).map((name) => agentWorkspace(loaded.config, name));
   const repaired = await repairModes(homePaths(loaded.home), workspaces);
-  const { logs } = await prepareHome(loaded.home);
+  const { logs } = await prepareHome(loaded.home, loaded.dir);
   const { redact, redactValues, hide } = createLearningRedactor(loaded.secrets);
   const level = loaded.env["SERVICE_LOG_LEVEL"] ?? "info";
   const log = await openLog({ directory: logs, level, version: version(), redact, redactPaths: REDACT_PATHS });

@@ -10,6 +10,7 @@ import { announcedEndpoint, clientOf, configuredEndpoint, type Endpoint } from "
 import { readNodeFile } from "./node-file.ts";
 import { endChild, spawnNode, untilReady } from "./node-process.ts";
 import { inspectNode } from "./node-state.ts";
+import { type OtherNode, otherNodeAt } from "./other-node.ts";
 import { unknownHolder } from "./stop-node.ts";
 
 const READY_MS = 60_000;
@@ -33,7 +34,11 @@ export async function connect(deployment: Deployment): Promise<Client> {
   const [state, token] = await Promise.all([inspectNode(deployment.home), readToken(deployment)]);
   const endpoint = state.state === "running" ? announcedEndpoint(state.node) : await endpointOf(deployment);
   if (endpoint === null) throw notRunning();
-  if (state.state !== "running" && (await isForeignListener(endpoint.url))) throw foreign(endpoint.url);
+  if (state.state !== "running") {
+    if (await isForeignListener(endpoint.url)) throw foreign(endpoint.url);
+    const other = await otherNodeAt(endpoint.url, deployment);
+    if (other !== null) throw ofAnother(deployment, other);
+  }
   return clientOf(endpoint, { token });
 }
 
@@ -94,6 +99,14 @@ function foreign(url: string): RuntimeError {
   return new RuntimeError("RUNTIME_NOT_RUNNING", `No node is running, and another user's process listens at ${url}.`, {
     hint: "Start the node with another runtime.listen, or end that process.",
   });
+}
+
+function ofAnother({ dir }: Deployment, other: OtherNode): RuntimeError {
+  return new RuntimeError(
+    "RUNTIME_NOT_RUNNING",
+    `No node of ${dir} is running; its address belongs to the node of ${other.dir} (process ${other.pid}).`,
+    { hint: "Give one of them another runtime.listen, and start this one with `cairn start --detach`." },
+  );
 }
 
 function notRunning(): RuntimeError {

@@ -4,6 +4,7 @@
  */
 
 import { homedir } from "node:os";
+import { join } from "node:path";
 import process from "node:process";
 import { type Directories, resolveDirectories } from "../../runtime/config/directories.ts";
 import { mergeEnvironments } from "../../runtime/config/environment.ts";
@@ -16,6 +17,11 @@ const DEFAULT_DRAIN_MS = 60_000;
 
 export function findDeployment(flags: { readonly dir?: string | undefined }): Deployment {
   return resolveDirectories({ flags, env: process.env, cwd: process.cwd(), homedir: homedir() });
+}
+
+/** `~/.cairn`: home of the default deployment directory. */
+export function sharedHome(): string {
+  return join(process.env["HOME"] || homedir(), ".cairn");
 }
 
 /**

@@ -1,10 +1,21 @@
 /** Everything that `start` does before there is a node: a first configuration, the owner's token, and a look at both. */
 
+import { existsSync } from "node:fs";
 import process from "node:process";
+import { mayHaveShared } from "../../runtime/config/home.ts";
 import type { ConfigIssue, LoadedConfig } from "../../runtime/config/index.ts";
+import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import type { InitResult } from "../wizard/init.ts";
 import { refuseDeployed } from "./deployed-node.ts";
-import { type Deployment, findDeployment, inspectWithoutSecrets, tokenFor, writtenToken } from "./deployment.ts";
+import {
+  type Deployment,
+  findDeployment,
+  inspectWithoutSecrets,
+  sharedHome,
+  tokenFor,
+  writtenToken,
+} from "./deployment.ts";
+import { otherNodeAt } from "./other-node.ts";
 import { startDetached } from "./start-node.ts";
 
 export interface Prepared {
@@ -35,8 +46,15 @@ export async function prepare(deployment: Deployment, signal: AbortSignal): Prom
   // Reads .env first: the first read repairs its mode, and only it has the warning.
   const { loaded, error, warnings } = await inspectWithoutSecrets(deployment, signal);
   if (loaded === null) throw error ?? new Error(`${file} could not be read`);
+  await refuseTakenPort(loaded, deployment);
+  const moved = sharedBefore(deployment);
   if ((await writtenToken(deployment)) === undefined) await tokenFor(deployment);
-  return { deployment: init ? findDeployment({ dir }) : deployment, config: loaded, init, warnings };
+  return {
+    deployment: init ? findDeployment({ dir }) : deployment,
+    config: loaded,
+    init,
+    warnings: moved === null || init !== null ? warnings : [...warnings, moved],
+  };
 }
 
 export async function launch(
@@ -51,6 +69,32 @@ export async function launch(
 async function setUp({ dir, home, file }: Deployment, signal: AbortSignal): Promise<InitResult> {
   const { initYes } = await import("../wizard/init.ts");
   return initYes({ directories: { dir, home, file }, env: process.env, signal });
+}
+
+/** RUNTIME_ALREADY_RUNNING, naming the other deployment. What else may have the port is the node's to report. */
+async function refuseTakenPort({ config, env }: LoadedConfig, deployment: Deployment): Promise<void> {
+  const { parseListen } = await import("../../runtime/config/listen.ts");
+  const listen = env["SERVICE_LISTEN"] || config.runtime.listen;
+  const address = parseListen(listen);
+  if (address === null || address.port === 0) return;
+  const other = await otherNodeAt(`http://127.0.0.1:${address.port}`, deployment);
+  if (other === null) return;
+  const { pid, dir } = other;
+  throw new RuntimeError("RUNTIME_ALREADY_RUNNING", `${listen} is taken by the node of ${dir} (process ${pid}).`, {
+    hint: "Set runtime.listen in cairn.yaml (or SERVICE_LISTEN) to another port, or stop the other node.",
+  });
+}
+
+/** Before a directory's first start with a home of its own: what an earlier version kept for all of them stays where it is. */
+function sharedBefore({ dir, home }: Deployment): ConfigIssue | null {
+  const shared = sharedHome();
+  if (existsSync(home) || home === shared || !mayHaveShared(shared, dir)) return null;
+  return {
+    path: "home",
+    message:
+      `this deployment has a home of its own now, ${home}. What an earlier version remembered for all directories ` +
+      `is in ${shared} as before; \`cairn memory backup\` there and \`cairn memory restore\` here bring a copy over`,
+  };
 }
 
 /** The process environment wins over the file. */

@@ -1,6 +1,6 @@
 /** The end of a setup: works out what is to be written, checks it, and writes it in one step. */
 import { join } from "node:path";
-import { CONFIG_FILE, type Environment, mergeEnvironments } from "../../runtime/config/index.ts";
+import { CONFIG_FILE, type Environment, makeOwnHome, mergeEnvironments } from "../../runtime/config/index.ts";
 import { standIn } from "../configuration/current.ts";
 import type { PlannedEdit } from "../configuration/edit.ts";
 import { requireUnchanged, requireWritableFile } from "../configuration/replace.ts";
@@ -124,6 +124,7 @@ export async function writeSetup(
     ...(options.onStep ? { onStep: options.onStep } : {}),
   });
   if (files.some(({ path, action }) => path === CONFIG_FILE && action === "kept")) throw alreadyThere(file);
+  makeOwnHome(options.directories.home, dir);
   if (result.target !== "manual") await linkProject(dir, prepared.stack);
   return { ...result, files };
 }

@@ -2,14 +2,15 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ConfigError } from "../contracts/errors.ts";
+import { CONFIG_FILE, homeOf, refuseHomeOfAnother } from "./home.ts";
 import type { Environment } from "./references.ts";
-
-export const CONFIG_FILE = "cairn.yaml";
 
 export interface DirectoryOptions {
   readonly flags?: { readonly dir?: string | undefined };
   readonly env: Environment;
   readonly cwd: string;
+  /** The home that the caller has found already. */
+  readonly home?: string | undefined;
   /** Home directory of the user, where the machine knows one; `HOME` in the environment comes first. */
   readonly homedir?: string | undefined;
 }
@@ -25,12 +26,16 @@ export interface Directories {
 }
 
 /**
- * Home: SERVICE_HOME, else `.cairn` in the user's home. Deployment directory: `--dir`, else the current directory if
- * it has a cairn.yaml, else home. ConfigError when neither SERVICE_HOME nor a user's home is known.
+ * Deployment directory: `--dir`, else the current directory if it has a cairn.yaml, else `SERVICE_HOME` or `~/.cairn`. Home:
+ * `SERVICE_HOME`; else `~/.cairn` for that default directory, and `.cairn` in any other one. ConfigError when neither
+ * SERVICE_HOME nor a user's home is known, or when another deployment has the home.
  */
-export function resolveDirectories({ flags, env, cwd, homedir }: DirectoryOptions): Directories {
-  const home = homeDirectory(env, cwd, homedir);
-  const dir = deploymentDirectory(flags?.dir, home, env, cwd, homedir);
+export function resolveDirectories({ flags, env, cwd, homedir, home: given }: DirectoryOptions): Directories {
+  const explicit = given ?? (env["SERVICE_HOME"] || undefined);
+  const base = baseDirectory(explicit, env, cwd, homedir);
+  const dir = deploymentDirectory(flags?.dir, base, env, cwd, homedir);
+  const home = explicit === undefined ? homeOf(dir, base) : base;
+  if (given === undefined) refuseHomeOfAnother(home, dir);
   const file = join(dir, CONFIG_FILE);
   return { dir, home, file, exists: existsSync(file) };
 }
@@ -45,10 +50,15 @@ export function userHome(env: Environment, homedir?: string): string | undefined
   return env["HOME"] || homedir || undefined;
 }
 
-function homeDirectory(env: Environment, cwd: string, homedir: string | undefined): string {
+/** The default deployment directory, and the home where one is named. */
+function baseDirectory(
+  explicit: string | undefined,
+  env: Environment,
+  cwd: string,
+  homedir: string | undefined,
+): string {
   const user = userHome(env, homedir);
-  const explicit = env["SERVICE_HOME"];
-  if (explicit) return resolve(cwd, expandTilde(explicit, user));
+  if (explicit !== undefined) return resolve(cwd, expandTilde(explicit, user));
   if (user === undefined) {
     throw new ConfigError("CONFIG_INVALID", "There is no home directory: neither SERVICE_HOME nor HOME is set.", {
       hint: "Set SERVICE_HOME to a directory that this user may write.",
@@ -59,11 +69,11 @@ function homeDirectory(env: Environment, cwd: string, homedir: string | undefine
 
 function deploymentDirectory(
   flag: string | undefined,
-  home: string,
+  base: string,
   env: Environment,
   cwd: string,
   homedir: string | undefined,
 ): string {
   if (flag) return resolve(cwd, expandTilde(flag, userHome(env, homedir)));
-  return existsSync(join(cwd, CONFIG_FILE)) ? cwd : home;
+  return existsSync(join(cwd, CONFIG_FILE)) ? cwd : base;
 }

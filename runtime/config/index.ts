@@ -16,8 +16,9 @@ export {
   removeCredentials,
   writeCredentials,
 } from "./credentials.ts";
-export { CONFIG_FILE, type Directories, type DirectoryOptions, resolveDirectories } from "./directories.ts";
+export { type Directories, type DirectoryOptions, resolveDirectories } from "./directories.ts";
 export { mergeEnvironments } from "./environment.ts";
+export { CONFIG_FILE, claimHome, makeOwnHome } from "./home.ts";
 export { formatListen, isLoopback, type ListenAddress, parseListen } from "./listen.ts";
 export {
   type Inspection,

@@ -95,7 +95,8 @@ export async function inspectConfig(options: LoadOptions = {}): Promise<Inspecti
 function directoriesOf(options: LoadOptions, processEnv: Environment, user: string | undefined): Directories {
   return resolveDirectories({
     flags: { dir: options.dir },
-    env: options.home === undefined ? processEnv : { ...processEnv, SERVICE_HOME: options.home },
+    home: options.home,
+    env: processEnv,
     cwd: options.cwd ?? process.cwd(),
     homedir: user,
   });

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { tryLock } from "fs-native-extensions";
 import writeFileAtomic from "write-file-atomic";
+import { claimHome, makeOwnHome } from "../config/index.ts";
 import { RuntimeError } from "../contracts/errors.ts";
 
 const LOCK_TRIES = 3;
@@ -67,24 +68,34 @@ export function homePaths(home: string): HomePaths {
   };
 }
 
-/** Makes the directories of a home that are missing, readable by their owner alone. */
-export async function prepareHome(home: string): Promise<HomePaths> {
+/** Makes the directories of the home of a deployment directory that are missing, readable by their owner alone. */
+export async function prepareHome(home: string, dir: string): Promise<HomePaths> {
   const paths = homePaths(home);
+  makeOwnHome(home, dir);
   for (const directory of [home, join(home, "run"), paths.logs, paths.attachments]) {
     await mkdir(directory, { recursive: true, mode: 0o700 });
   }
   return paths;
 }
 
-/** Prepares the home and takes its lock; RUNTIME_ALREADY_RUNNING names the process that has it. */
-export async function holdHome(home: string): Promise<HeldHome> {
-  const paths = await prepareHome(home);
+/**
+ * Prepares the home and takes its lock; RUNTIME_ALREADY_RUNNING names the process that has it, CONFIG_INVALID the deployment
+ * that it belongs to.
+ */
+export async function holdHome(home: string, dir: string): Promise<HeldHome> {
+  const paths = await prepareHome(home, dir);
   const lock = await open(paths.lockFile, "a+", 0o600);
   if (!(await takeLock(lock.fd))) {
     await lock.close();
     throw new RuntimeError("RUNTIME_ALREADY_RUNNING", `A node is running already: ${await describeHolder(paths)}.`, {
       hint: "Use it, or stop it with `cairn stop`.",
     });
+  }
+  try {
+    claimHome(home, dir);
+  } catch (error) {
+    await lock.close();
+    throw error;
   }
   // Whoever wrote it has ended.
   await rm(paths.nodeFile, { force: true });

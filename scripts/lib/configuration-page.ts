@@ -8,8 +8,9 @@ const INTRODUCTION = `# Configuration
 
 A deployment directory holds \`cairn.yaml\`, \`.env\` and \`workspace/\`, and is made to be kept in git: \`.env\` and the state of the
 node are ignored. \`cairn init --yes\` writes all of it. It is the directory that \`--dir\` names, else the current one if it has a
-\`cairn.yaml\`, else the home directory: \`SERVICE_HOME\`, or \`~/.cairn\`. The embedded store, logs and the node's key live in the home
-directory. \`cairn config validate\` checks a configuration without starting anything.
+\`cairn.yaml\`, else \`SERVICE_HOME\`, or \`~/.cairn\`. The embedded store, logs and the node's key live in the home directory: \`SERVICE_HOME\`,
+else \`~/.cairn\` for the default directory and \`.cairn\` in any other one. \`cairn config validate\` checks a configuration without
+starting anything.
 
 Structural errors end the start with a report: where, what was found, what is allowed. Unknown keys, numbers out of the usual range
 and secrets in the file are warnings. What is marked as not in this version is read and does nothing: that is a warning, and an error
@@ -35,7 +36,7 @@ written with a unit (\`900s\`, \`5m\`, \`1h30m\`), sizes as \`512Mi\` or \`2G\`,
 
 | variable | |
 |---|---|
-| \`SERVICE_HOME\` | home directory, \`~/.cairn\` when absent |
+| \`SERVICE_HOME\` | home directory; when absent \`~/.cairn\` for the default deployment directory, \`.cairn\` in any other one |
 | \`SERVICE_LISTEN\` | overrides \`runtime.listen\` |
 | \`SERVICE_API_TOKEN\` | the owner's token; made by \`init\` and by the first start, in \`.env\` |
 | \`SERVICE_PG_URL\`, \`SERVICE_PG_DIRECT_URL\` | defaults of \`memory.postgres.connection_string\` and \`direct_url\`; nodes of a deployment with \`datahub.postgres\` get their own |

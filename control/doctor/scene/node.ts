@@ -10,6 +10,7 @@ import { API_TOKEN_VARIABLE } from "../../../runtime/config/secrets-file.ts";
 import { CairnError, ConfigError, type ErrorCode } from "../../../runtime/contracts/errors.ts";
 import { announcedEndpoint, clientOf, configuredEndpoint, type Endpoint } from "../../service/node-client.ts";
 import { inspectNode } from "../../service/node-state.ts";
+import { otherNodeAt } from "../../service/other-node.ts";
 import { Unavailable } from "../unavailable.ts";
 import type { ConfigurationLook } from "./configuration.ts";
 import type { Place } from "./place.ts";
@@ -86,6 +87,8 @@ export async function lookAtNode(
   };
   const endpoint = await localEndpoint(configuration);
   if (endpoint === null || !(await isNode(endpoint, look))) return nobody;
+  const other = place.home === null ? null : await otherNodeAt(endpoint.url, { home: place.home });
+  if (other !== null) return { ...nobody, reason: `No node is running; the node of ${other.dir} listens at ${endpoint.url}` };
   return { ...NOTHING, state: "elsewhere", url: endpoint.url, ...(await ask(endpoint)) };
 }
 

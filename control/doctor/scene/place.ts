@@ -1,6 +1,7 @@
 /** Where the deployment and the home directory are, also where there is no home directory at all. */
 
 import { homedir } from "node:os";
+import { join } from "node:path";
 import { resolveDirectories } from "../../../runtime/config/directories.ts";
 import type { Environment } from "../../../runtime/config/references.ts";
 import { CairnError } from "../../../runtime/contracts/errors.ts";
@@ -10,8 +11,10 @@ export interface Place {
   readonly dir: string;
   /** Path of cairn.yaml, whether or not it is there. */
   readonly file: string;
-  /** Null when neither SERVICE_HOME nor a user's home is known. */
+  /** Null when neither SERVICE_HOME nor a user's home is known, or when the home is another deployment's. */
   readonly home: string | null;
+  /** Why there is no home. */
+  readonly homeError: CairnError | null;
   /** Home of the user, for `~/`. */
   readonly userHome: string | undefined;
 }
@@ -26,12 +29,13 @@ export function findPlace(
   const user = env["HOME"] || known();
   try {
     const { dir, file, home } = resolveDirectories({ flags, env, cwd, homedir: user });
-    return { dir, file, home, userHome: user };
+    return { dir, file, home, homeError: null, userHome: user };
   } catch (error) {
     if (!(error instanceof CairnError)) throw error;
-    // Only the home is missing: with one in its place the rest is found as always.
-    const { dir, file } = resolveDirectories({ flags, env: { ...env, SERVICE_HOME: cwd }, cwd });
-    return { dir, file, home: null, userHome: user };
+    // Only the home is refused: with one in its place the rest is found as always.
+    const home = env["SERVICE_HOME"] || (user === undefined ? cwd : join(user, ".cairn"));
+    const { dir, file } = resolveDirectories({ flags, env, home, cwd, homedir: user });
+    return { dir, file, home: null, homeError: error, userHome: user };
   }
 }
 

@@ -1,7 +1,9 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import process from "node:process";
 import { describe, expect, test } from "vitest";
 import { resolveDirectories } from "../../../runtime/config/directories.ts";
+import { claimHome } from "../../../runtime/config/index.ts";
 import { temporaryDirectory } from "../../support/deployment.ts";
 
 describe("the deployment directory", () => {
@@ -16,12 +18,12 @@ describe("the deployment directory", () => {
     });
   });
 
-  test("is the current directory when it has a cairn.yaml; home stays home", async () => {
+  test("is the current directory when it has a cairn.yaml, with a home of its own", async () => {
     const cwd = await temporaryDirectory();
     await writeFile(join(cwd, "cairn.yaml"), "");
     expect(resolveDirectories({ env: { HOME: "/home/me" }, cwd })).toMatchObject({
       dir: cwd,
-      home: "/home/me/.cairn",
+      home: join(cwd, ".cairn"),
       exists: true,
     });
   });
@@ -54,5 +56,95 @@ describe("the home directory", () => {
     const resolve = () => resolveDirectories({ env: {}, cwd: "/work" });
     expect(resolve).toThrow(/SERVICE_HOME/);
     expect(resolveDirectories({ env: { SERVICE_HOME: "/data" }, cwd: "/work" }).dir).toBe("/data");
+  });
+});
+
+describe("a home for each deployment directory", () => {
+  const CONFIG = "version: 1\n";
+
+  /** A user's home with `~/.cairn`, as the files say, and a deployment directory beside it that was used before. */
+  async function machine(shared: Readonly<Record<string, string>>) {
+    const user = await temporaryDirectory();
+    const home = join(user, ".cairn");
+    for (const [name, text] of Object.entries(shared)) {
+      await mkdir(dirname(join(home, name)), { recursive: true });
+      await writeFile(join(home, name), text);
+    }
+    const deployment = async (name: string, files: readonly string[] = ["cairn.yaml", ".env"]) => {
+      await mkdir(join(user, name), { recursive: true });
+      for (const file of files) await writeFile(join(user, name, file), file === ".env" ? "" : CONFIG);
+      return join(user, name);
+    };
+    const find = (dir?: string, env = {}) =>
+      resolveDirectories({ flags: { dir }, env: { HOME: user, ...env }, cwd: "/" }).home;
+    return { home, deployment, find };
+  }
+
+  test("is in the directory, and ~/.cairn for the default one", async () => {
+    const { home, deployment, find } = await machine({});
+    const [one, two] = [await deployment("one"), await deployment("two")];
+    expect([find(), find(one), find(two)]).toEqual([home, join(one, ".cairn"), join(two, ".cairn")]);
+  });
+
+  test("stays what an earlier version made of ~/.cairn, for the directory that used it", async () => {
+    const { home, deployment, find } = await machine({ "node.key": "" });
+    const [used, fresh] = [await deployment("used"), await deployment("fresh", ["cairn.yaml"])];
+    expect(find(used)).toBe(home);
+    // A clone, without a .env, was not used here.
+    expect(find(fresh)).toBe(join(fresh, ".cairn"));
+  });
+
+  test("belongs to the first that claims it, the default directory included", async () => {
+    const { home, deployment, find } = await machine({ "store/PG_VERSION": "17" });
+    const [first, second] = [await deployment("first"), await deployment("second")];
+    claimHome(home, first);
+    expect([find(first), find(second)]).toEqual([home, join(second, ".cairn")]);
+    await writeFile(join(home, "cairn.yaml"), CONFIG);
+    expect([find(), find(first)]).toEqual([join(home, ".cairn"), home]);
+  });
+
+  test("is found again when the directory that claimed ~/.cairn was renamed", async () => {
+    const { home, deployment, find } = await machine({ "node.key": "" });
+    const before = await deployment("before");
+    claimHome(home, before);
+    await rename(before, join(dirname(before), "after"));
+    expect(find(join(dirname(before), "after"))).toBe(home);
+  });
+
+  test("is the default directory's own where that has a configuration", async () => {
+    const { home, deployment, find } = await machine({ "node.key": "", "cairn.yaml": CONFIG });
+    const other = await deployment("other");
+    expect([find(), find(other)]).toEqual([home, join(other, ".cairn")]);
+  });
+
+  test("is not what a running node of an earlier version has from another directory", async () => {
+    const { home, deployment, find } = await machine({ "node.key": "" });
+    const [one, two] = [await deployment("one"), await deployment("two")];
+    await mkdir(join(home, "run"));
+    await writeFile(join(home, "run", "node.json"), JSON.stringify({ pid: process.pid, dir: one }));
+    expect([find(one), find(two)]).toEqual([home, join(two, ".cairn")]);
+    expect(() => find()).toThrow(`belongs to the deployment in ${one}`);
+  });
+
+  test("of another deployment is refused, also where SERVICE_HOME names it", async () => {
+    const { home, deployment, find } = await machine({});
+    const [one, two] = [await deployment("one"), await deployment("two")];
+    await mkdir(home);
+    claimHome(home, one);
+    expect(find(one, { SERVICE_HOME: home })).toBe(home);
+    expect(() => find(two, { SERVICE_HOME: home })).toThrow(`belongs to the deployment in ${one}`);
+    expect(() => claimHome(home, two)).toThrow(`belongs to the deployment in ${one}`);
+    await rm(one, { recursive: true });
+    claimHome(home, two);
+    expect(find(two, { SERVICE_HOME: home })).toBe(home);
+  });
+
+  test("is of a directory around ~/.cairn only where nobody else has it", async () => {
+    const { home, deployment, find } = await machine({});
+    const [around, other] = [await deployment("."), await deployment("other")];
+    expect(find(around)).toBe(home);
+    await mkdir(home);
+    claimHome(home, other);
+    expect(() => find(around)).toThrow(`belongs to the deployment in ${other}`);
   });
 });

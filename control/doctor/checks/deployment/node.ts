@@ -9,7 +9,7 @@ export const deploymentNode: Check = {
   async run(scene) {
     const { state, target, health, reason, url, code, fix } = await scene.node();
     if (state === "stopped" && target !== null) return warn(`${reason}.`, "Deploy it with `cairn infra up`.");
-    if (state === "stopped") return warn("No node is running.", "Start it with `cairn start --detach`.");
+    if (state === "stopped") return warn(`${reason}.`, "Start it with `cairn start --detach`.");
     if (state === "busy") {
       return warn(
         "Another process holds the home directory, and cannot be talked to.",

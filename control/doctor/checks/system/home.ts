@@ -10,11 +10,11 @@ const OTHERS = 0o077;
 export const systemHome: Check = {
   id: "system.home",
   subject: "the home directory of the service",
-  async run({ place: { home }, machine }) {
+  async run({ place: { home, homeError }, machine }) {
     if (home === null) {
       return fail(
-        "There is no home directory: neither SERVICE_HOME nor HOME is set.",
-        "Set SERVICE_HOME to a directory that this user may write.",
+        homeError?.message ?? "There is no home directory.",
+        homeError?.details.hint ?? "Set SERVICE_HOME to a directory that this user may write.",
       );
     }
     const found = await stat(home).catch((error: unknown) => codeOf(error) ?? "unknown error");

@@ -1,0 +1,121 @@
+/**
+ * Which home belongs to which deployment directory, so that no command reaches the node or the store of another one.
+ * docs/decisions/028-a-home-per-deployment.md
+ */
+import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import process from "node:process";
+import { ConfigError } from "../contracts/errors.ts";
+
+export const CONFIG_FILE = "cairn.yaml";
+/** In a home: the deployment directory that it belongs to, where its place does not say so. */
+const OWNER_FILE = "home.json";
+
+/** The home in the deployment directory itself. */
+export function ownHome(dir: string): string {
+  return join(dir, ".cairn");
+}
+
+/**
+ * `shared` is `~/.cairn`: home of the default directory, and, of an earlier version, of every other one as well. What such a
+ * version left there stays the home of the directory that used it. Reads, and writes nothing.
+ */
+export function homeOf(dir: string, shared: string): string {
+  const own = ownHome(dir);
+  if (isSame(dir, shared)) {
+    const owner = readOwner(shared);
+    return owner === null || isSame(owner, dir) ? shared : own;
+  }
+  return !existsSync(own) && isEarlierHome(shared, dir) ? shared : own;
+}
+
+/** CONFIG_INVALID when another deployment directory, one that is still there, has the home. */
+export function refuseHomeOfAnother(home: string, dir: string): void {
+  // A copy of a deployment directory has the file of the original's node in its own home.
+  const owner = readOwner(home) ?? (isOwnHome(home, dir) ? null : runningOwner(home));
+  if (owner === null || isSame(owner, dir)) return;
+  throw new ConfigError("CONFIG_INVALID", `The home directory ${home} belongs to the deployment in ${owner}.`, {
+    hint: `Set SERVICE_HOME to another directory for ${dir}. If ${dir} is to have this home from now on, remove ${join(home, OWNER_FILE)}.`,
+  });
+}
+
+/** Writes down whose home this is; for the process that holds its lock. Errors as `refuseHomeOfAnother`. */
+export function claimHome(home: string, dir: string): void {
+  if (isOwnHome(home, dir)) return;
+  const owner = readOwner(home);
+  if (owner !== null && isSame(owner, dir)) return;
+  if (owner !== null) refuseHomeOfAnother(home, dir);
+  writeFileSync(join(home, OWNER_FILE), `${JSON.stringify({ dir }, null, 2)}\n`, { mode: 0o600 });
+}
+
+/** Makes a directory's own home, of which git takes nothing. Another home is left to the first start. */
+export function makeOwnHome(home: string, dir: string): void {
+  if (!isOwnHome(home, dir)) return;
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  const ignore = join(home, ".gitignore");
+  if (!existsSync(ignore) && !existsSync(join(home, CONFIG_FILE))) writeFileSync(ignore, "*\n", { mode: 0o600 });
+}
+
+/** Whether an earlier version, for which all directories had one home, may have kept this directory's memory in `shared`. */
+export function mayHaveShared(shared: string, dir: string): boolean {
+  return (
+    !isSame(shared, dir) &&
+    ["store", "node.key"].some((name) => existsSync(join(shared, name))) &&
+    [CONFIG_FILE, ".env"].every((name) => existsSync(join(dir, name)))
+  );
+}
+
+/** A `.env` is in no repository: a directory that has one was used on this machine. */
+function isEarlierHome(shared: string, dir: string): boolean {
+  const owner = readOwner(shared) ?? runningOwner(shared);
+  if (owner !== null) return isSame(owner, dir);
+  return !existsSync(join(shared, CONFIG_FILE)) && mayHaveShared(shared, dir);
+}
+
+/** A home inside its directory moves with it, and needs no record. `~/.cairn` may be inside one by chance. */
+function isOwnHome(home: string, dir: string): boolean {
+  return resolve(home) === resolve(ownHome(dir)) && !existsSync(join(home, CONFIG_FILE));
+}
+
+/** Null where nothing is written down, or where that directory is no deployment any more. */
+function readOwner(home: string): string | null {
+  const owner = readJson(join(home, OWNER_FILE))["dir"];
+  return typeof owner === "string" && existsSync(join(owner, CONFIG_FILE)) ? owner : null;
+}
+
+/** A node of an earlier version writes no owner, and says what it runs with as long as it runs. */
+function runningOwner(home: string): string | null {
+  const { dir, pid } = readJson(join(home, "run", "node.json"));
+  return typeof dir === "string" && typeof pid === "number" && isAlive(pid) ? dir : null;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}
+
+/** Empty where there is no such file, or none that can be read as an object. */
+function readJson(path: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(readFileSync(path, "utf8"));
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+function isSame(one: string, other: string): boolean {
+  return real(one) === real(other);
+}
+
+function real(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return resolve(path);
+  }
+}
