@@ -1,40 +1,78 @@
-/** Whether git would take `.env` along. */
+/** Whether git would take secrets or the node's state along: `.env`, keys, tokens, the store. */
 
-import { join } from "node:path";
+import { realpath } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { readTemplates } from "../../../wizard/templates.ts";
 import type { Repair } from "../../repair/repair.ts";
 import { git, repositoryOf } from "../../scene/git.ts";
 import { readOwnFile } from "../../scene/regular-file.ts";
 import { type Check, fail, pass, skip, warn } from "../check.ts";
 
+/** In the deployment directory: what holds secrets, and a copy that may. */
+const SECRETS = ".env";
+const COPY = "cairn.yaml.bak";
+/** In the home: a file each that is there at some time, with a token, a key or what was said. */
+const STATE = [
+  "node.key",
+  "capture/token",
+  "credentials/anthropic.json",
+  "store/PG_VERSION",
+  "logs/cairn.1.log",
+  "run/node.json",
+  "spool/1.json",
+  "attachments/1",
+  "workspaces/main",
+];
+
 export const secretsIgnored: Check = {
   id: "secrets.ignored",
-  subject: "whether git ignores .env",
+  subject: "whether git ignores secrets",
   async run(scene, signal) {
-    const { dir } = scene.place;
+    const { dir, home } = scene.place;
     if ((await repositoryOf(dir)) === null) return skip("The deployment directory is not in a git repository.");
     if (!(await scene.probe.hasTool("git"))) return skip("The git command is not installed.");
-    const tracked = await git(dir, ["ls-files", "--error-unmatch", "--", ".env"], signal);
-    if (tracked.code === 0) {
+    const inside = home === null ? null : await placeInside(dir, home);
+    const state = inside === null ? [] : STATE.map((path) => join(inside, path));
+    const entries = [SECRETS, ...state.map((path) => (path.endsWith(".key") ? path : dirname(path)))];
+    const tracked = await git(dir, ["ls-files", "-z", "--", ...entries], signal);
+    const files = tracked.code === 0 ? tracked.stdout.split("\0").filter((path) => path !== "") : [];
+    const kept = entries.filter((entry) => files.some((file) => file === entry || file.startsWith(`${entry}/`)));
+    if (kept.length > 0) {
       return fail(
-        "git keeps .env: whoever gets the repository gets the secrets.",
-        "Run `git rm --cached .env`, commit that, and change the secrets: the history still has them.",
+        `git keeps ${kept.join(", ")}: whoever gets the repository gets the secrets.`,
+        `Run \`git rm -r --cached ${kept.join(" ")}\`, commit that, and change the secrets: the history still has them.`,
       );
     }
-    const ignored = await git(dir, ["check-ignore", "-q", "--", ".env"], signal);
-    if (ignored.code === 0) return pass("git ignores .env.");
-    if (ignored.code !== 1)
+    const paths = [SECRETS, COPY, ...state];
+    const ignored = await git(dir, ["check-ignore", "--", ...paths], signal);
+    if (ignored.code !== 0 && ignored.code !== 1)
       return skip(`git does not tell: ${ignored.stderr.trim().split("\n")[0] || "no reason given"}.`);
-    return warn("git does not ignore .env: the next commit may take it along.", "Add the line `.env` to .gitignore.", {
-      repairs: [await ignore(dir)],
-    });
+    const known = new Set(ignored.stdout.split("\n"));
+    const open = paths.filter((path) => !known.has(path));
+    if (open.length === 0) return pass("git ignores .env and the node's state.");
+    return warn(
+      `git does not ignore ${open.join(", ")}: the next commit may take it along.`,
+      "Add the lines of the template to .gitignore: `cairn doctor --fix` does it.",
+      { repairs: [await ignore(dir, inside)] },
+    );
   },
 };
 
+/** The home's path from the deployment directory, empty where it is the same; null for one that is elsewhere. */
+async function placeInside(dir: string, home: string): Promise<string | null> {
+  const [from = dir, to = home] = await Promise.all([dir, home].map((path) => realpath(path).catch(() => path)));
+  const path = relative(from, to);
+  return path === ".." || path.startsWith("../") ? null : path;
+}
+
 /** The directory may be one that agents write to: a link in the file's place is not followed. */
-async function ignore(root: string): Promise<Repair> {
+async function ignore(root: string, home: string | null): Promise<Repair> {
   const path = join(root, ".gitignore");
-  const before = await readOwnFile(root, ".gitignore");
-  if (before === null) return { kind: "create", path, root, after: ".env\n", mode: 0o644 };
+  const [{ gitignore }, before] = await Promise.all([readTemplates(), readOwnFile(root, ".gitignore")]);
+  const wanted = home ? `${gitignore}/${home}/\n` : gitignore;
+  if (before === null) return { kind: "create", path, root, after: wanted, mode: 0o644 };
+  const present = new Set(before.split(/\r?\n/).map((line) => line.trim()));
+  const missing = wanted.split("\n").filter((line) => line !== "" && !line.startsWith("#") && !present.has(line));
   const head = before === "" || before.endsWith("\n") ? before : `${before}\n`;
-  return { kind: "change", path, root, before, after: `${head}.env\n` };
+  return { kind: "change", path, root, before, after: `${head}${missing.join("\n")}\n` };
 }

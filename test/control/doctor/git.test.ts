@@ -1,0 +1,98 @@
+/** What git takes of a deployment directory with `git add -A`, asked of the real git. */
+
+import { execFileSync } from "node:child_process";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { secretsIgnored } from "../../../control/doctor/checks/secrets/ignored.ts";
+import { applyRepairs } from "../../../control/doctor/repair/apply.ts";
+import { readTemplates } from "../../../control/wizard/templates.ts";
+import { makeOwnHome } from "../../../runtime/config/index.ts";
+import { sceneWith } from "./scene.ts";
+
+const SECRET = [
+  ".env",
+  "cairn.yaml.bak",
+  "cairn.yaml.bak-2",
+  "node.key",
+  "capture/token",
+  "capture/settings.json",
+  "credentials/anthropic.json",
+  "store/PG_VERSION",
+  "logs/audit/2026-11-01.jsonl",
+  "run/node.json",
+  "spool/1.json",
+  "attachments/1",
+  "workspaces/main/user/a.md",
+  "models/m/model.onnx",
+  "mesh.json",
+  "update.json",
+  "home.json",
+];
+const KEPT = ["cairn.yaml", "workspace/CORE.md", "infra/Pulumi.yaml", ".gitignore"];
+const signal = AbortSignal.timeout(60_000);
+const GIT = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"];
+
+/** A repository with a home that has been used; `home` is its place in the directory. */
+async function repository(home: string, gitignore: string | null) {
+  const scene = await sceneWith({ probe: { hasTool: async () => true } });
+  const { dir } = scene.place;
+  const place = { ...scene.place, home: join(dir, home) };
+  const state = SECRET.map((path) => (path.startsWith(".env") || path.includes(".bak") ? path : join(home, path)));
+  for (const path of [...state, ...KEPT.filter((name) => name !== ".gitignore" && name !== "cairn.yaml")]) {
+    await mkdir(dirname(join(dir, path)), { recursive: true });
+    await writeFile(join(dir, path), "secret");
+  }
+  if (gitignore !== null) await writeFile(join(dir, ".gitignore"), gitignore);
+  const git = (...args: string[]) => execFileSync("git", ["-C", dir, ...GIT, ...args], { encoding: "utf8" });
+  git("init", "-q");
+  const staged = (): string[] => {
+    git("add", "-A");
+    return git("diff", "--cached", "--name-only", "-z")
+      .split("\0")
+      .filter((name) => name !== "")
+      .sort();
+  };
+  return { dir, git, staged, check: () => secretsIgnored.run({ ...scene, place }, signal) };
+}
+
+describe.each([
+  ["", "the home that is the directory"],
+  [".cairn", "the directory's own home"],
+])("with '%s', %s", (home) => {
+  test("the template keeps every secret from git, and nothing else", async () => {
+    const { staged, check } = await repository(home, (await readTemplates()).gitignore);
+    expect(await check()).toMatchObject({ status: "pass" });
+    expect(staged()).toEqual([...KEPT].sort());
+  });
+
+  test("doctor names what an older .gitignore lets through, and repairs it", async () => {
+    const { dir, staged, check } = await repository(home, "node_modules/\n.env\n*.key\n/store/");
+    const outcome = await check();
+    expect(outcome).toMatchObject({ status: "warn", message: expect.stringContaining(join(home, "capture/token")) });
+    expect(JSON.stringify(outcome)).not.toMatch(/does not ignore [^"]*\.env/);
+    const repairs = outcome.status === "warn" ? (outcome.repairs ?? []) : [];
+    await applyRepairs(
+      repairs.map((repair) => ({ check: secretsIgnored.id, repair })),
+      { signal },
+    );
+    expect(await check()).toMatchObject({ status: "pass" });
+    expect(staged()).toEqual([...KEPT].sort());
+    expect(await readFile(join(dir, ".gitignore"), "utf8")).toMatch(/^node_modules\/\n\.env\n/);
+  });
+
+  test("doctor fails for a token that git has already", async () => {
+    const { git, check } = await repository(home, (await readTemplates()).gitignore);
+    git("add", "-f", join(home, "capture/token"));
+    expect(await check()).toMatchObject({
+      status: "fail",
+      fix: expect.stringContaining(`git rm -r --cached ${join(home, "capture")}`),
+    });
+  });
+});
+
+test("a directory's own home is ignored without any .gitignore above it", async () => {
+  const { dir, staged } = await repository(".cairn", ".env\n*.bak*\n");
+  makeOwnHome(join(dir, ".cairn"), dir);
+  expect(staged()).toEqual([...KEPT].sort());
+});
