@@ -5,6 +5,7 @@ import process from "node:process";
 import { Command, Flags } from "@oclif/core";
 import { describeFailure, EXIT, failureText, Interrupted, OutputClosed } from "./output/failure.ts";
 import { type Interruption, untilInterrupted, watchInterruption } from "./output/interruption.ts";
+import { invocationOf, typedCommands } from "./output/invocation.ts";
 import { type Mark, processTerminal, type Terminal } from "./output/terminal.ts";
 import { visibleBesideMarks } from "./output/visible.ts";
 
@@ -25,6 +26,9 @@ export abstract class BaseCommand<Result> extends Command {
   /** Set by a command that prints JSON lines until it is interrupted: an error is one more line then. */
   protected jsonLines = false;
 
+  /** False where the result is what others have written: a reply, a search's hits. */
+  protected readonly ownWords: boolean = true;
+
   /** Parses the flags, calls a service and returns what is to be shown. The interruption ends whatever waits. */
   protected abstract work(interruption: Interruption): Promise<Result>;
 
@@ -38,7 +42,12 @@ export abstract class BaseCommand<Result> extends Command {
 
   /** Says something beside the result, on standard error. */
   protected async note(text: string): Promise<void> {
-    await this.terminal.err(`${visibleBesideMarks(text)}\n`);
+    await this.terminal.err(`${visibleBesideMarks(this.typed(text))}\n`);
+  }
+
+  /** The text with its commands as they have to be typed here. */
+  protected typed(text: string): string {
+    return typedHere(text, this.argv);
   }
 
   override async run(): Promise<Result> {
@@ -46,7 +55,8 @@ export abstract class BaseCommand<Result> extends Command {
     try {
       const result = await untilInterrupted(this.work(interruption), interruption);
       if (!this.jsonEnabled()) {
-        const text = this.render(result, this.terminal.mark);
+        const words = this.render(result, this.terminal.mark);
+        const text = this.ownWords ? this.typed(words) : words;
         if (text !== "") await this.terminal.out(`${visibleBesideMarks(text)}\n`);
       }
       const code = this.exitCodeOf(result);
@@ -60,7 +70,7 @@ export abstract class BaseCommand<Result> extends Command {
   /** Never rethrows: a second report of the same error would be a second document. */
   protected override async catch(error: Error): Promise<void> {
     const json = this.jsonEnabled() && (this.jsonLines ? "line" : "document");
-    await reportFailure(error, { json, terminal: this.terminal, command: this.id });
+    await reportFailure(error, { json, terminal: this.terminal, command: this.id, argv: this.argv });
   }
 
   protected override logJson(json: unknown): void {
@@ -74,7 +84,12 @@ export type JsonForm = false | "document" | "line";
 /** Shows an error where it belongs and sets the exit code of the process. */
 export async function reportFailure(
   error: unknown,
-  where: { readonly json: JsonForm; readonly terminal: Terminal; readonly command?: string | undefined },
+  where: {
+    readonly json: JsonForm;
+    readonly terminal: Terminal;
+    readonly command?: string | undefined;
+    readonly argv: readonly string[];
+  },
 ): Promise<void> {
   if (error instanceof OutputClosed) return;
   const failure = describeFailure(error, where.command?.replaceAll(":", " "));
@@ -88,9 +103,14 @@ export async function reportFailure(
     // The terminal shows ^C: the prompt should not continue that line.
     if (where.terminal.errIsTerminal) await where.terminal.err("\n");
   } else {
-    await where.terminal.err(failureText(failure, where.terminal.errMark));
+    await where.terminal.err(typedHere(failureText(failure, where.terminal.errMark), where.argv));
   }
   if (process.env.CAIRN_DEBUG && error instanceof Error) await where.terminal.err(`${stackOf(error)}\n`);
+}
+
+function typedHere(text: string, argv: readonly string[]): string {
+  const { env } = process;
+  return typedCommands(text, invocationOf({ argv, script: process.argv[1], env, cwd: process.cwd() }));
 }
 
 function stackOf(error: Error): string {

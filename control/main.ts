@@ -29,7 +29,7 @@ export async function main(argv: readonly string[], root: string): Promise<void>
     await run(line, config);
   } catch (error) {
     if (!(error instanceof OutputClosed)) {
-      await reportFailure(error, { json: options.includes("--json") && "document", terminal });
+      await reportFailure(error, { json: options.includes("--json") && "document", terminal, argv });
     }
   }
   if (process.exitCode === EXIT.interrupted || process.exitCode === EXIT.terminated) process.exit();

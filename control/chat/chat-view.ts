@@ -15,7 +15,8 @@ export interface ChatView {
 
 const LONGEST_DETAIL = 96;
 
-export function createChatView(mark: Mark): ChatView {
+/** `typed` gives the words of an error with their commands as they have to be typed. */
+export function createChatView(mark: Mark, typed: (words: string) => string = (words) => words): ChatView {
   /** Text of the reply that this attempt has shown so far. */
   let shown = "";
   let inLine = false;
@@ -69,7 +70,7 @@ export function createChatView(mark: Mark): ChatView {
   }
 
   function showError(error: unknown): string {
-    return `${freshLine()}${text(failureText(describeFailure(error), mark))}`;
+    return `${freshLine()}${text(typed(failureText(describeFailure(error), mark)))}`;
   }
 
   return { show, showError };

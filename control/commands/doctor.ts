@@ -89,7 +89,12 @@ export default class Doctor extends BaseCommand<Report> {
   }
 
   protected render(report: Report, mark: Mark): string {
-    return renderReport(report, mark, process.stdout.columns);
+    const checks = report.checks.map((check) => ({
+      ...check,
+      message: this.typed(check.message),
+      ...(check.fix === undefined ? {} : { fix: this.typed(check.fix) }),
+    }));
+    return renderReport({ ...report, checks }, mark, process.stdout.columns);
   }
 
   /** A failure of a check is in the report: what is thrown means that doctor itself could not run. */

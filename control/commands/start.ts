@@ -1,4 +1,3 @@
-import process from "node:process";
 import { Flags } from "@oclif/core";
 import { BaseCommand } from "../base-command.ts";
 import { UsageError } from "../output/failure.ts";
@@ -69,13 +68,8 @@ export default class Start extends BaseCommand<StartResult> {
       // A port that is yet to be found is in the log.
       const at = address.endsWith(":0") ? "" : ` at ${mark.name(`http://${address}`)}`;
       await this.note(`Starting${at}, token: ${tokenPlace(config)}`);
-      await this.note(`Talk to ${mark.name(agent)} from another terminal: ${mark.title(chatCommand(process.env))}\n`);
+      await this.note(`Talk to ${mark.name(agent)} from another terminal: ${mark.title("`cairn chat`")}\n`);
     }
     return becomeNode(deployment);
   }
-}
-
-/** Whoever started by npm has no `cairn` on the path, and perhaps no Node that could run it. */
-function chatCommand(env: NodeJS.ProcessEnv): string {
-  return env.npm_lifecycle_event === "start" ? "npm run -s cairn -- chat" : "cairn chat";
 }

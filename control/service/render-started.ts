@@ -10,9 +10,9 @@ export function renderStarted({ pid, url, token, agent, home }: StartResult, mar
   const rows = [
     ["url", mark.name(url)],
     ["token", token],
-    ["log", `${home}/logs (cairn logs --follow)`],
-    ["talk", `cairn chat ${agent}`],
-    ["stop", "cairn stop"],
+    ["log", `${home}/logs (\`cairn logs --follow\`)`],
+    ["talk", `\`cairn chat --agent ${agent}\``],
+    ["stop", "`cairn stop`"],
   ].map(([name = "", text = ""]) => [mark.dim(name), text]);
   return `${mark.good("The node is ready")} (process ${pid}).\n${columns(rows)}`;
 }

@@ -37,7 +37,7 @@ export function renderInit(result: InitResult, mark: Mark): string {
     ...rows.map(([label = "", value = ""]) => `  ${mark.dim(label.padEnd(9))} ${value}`),
     ...(result.notes.length > 0 ? ["", ...result.notes.map((note) => `${mark.warn("Note:")} ${note}`)] : []),
     "",
-    `Next: ${next.map((command) => mark.name(command)).join(", then ")}`,
+    `Next: ${next.map((command) => mark.name(`\`${command}\``)).join(", then ")}`,
   ].join("\n");
 }
 

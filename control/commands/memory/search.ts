@@ -53,6 +53,8 @@ export default class MemorySearch extends BaseCommand<SearchResult> {
     synthesize: Flags.boolean({ description: "Also have the language model answer from the hits" }),
   };
 
+  protected override readonly ownWords = false;
+
   protected async work({ signal }: Interruption): Promise<SearchResult> {
     const { args, flags } = await this.parse(MemorySearch);
     const { mode, scope, limit, agent, since, before, window } = flags;
