@@ -20,7 +20,7 @@ export interface ReplOptions {
 /** How the user left: by saying so, or by Ctrl-C. */
 export type Farewell = "done" | "interrupted";
 
-const LOCAL_HELP = `/exit leaves, and so does Ctrl-D; a backslash at the end of a line continues it.
+const LOCAL_HELP = `/exit leaves, and so does Ctrl-D; a backslash at the end of a line continues it. Pasted lines are one message; Enter sends it.
 Ctrl-C stops the turn; a second one leaves. The agent's own commands:
 /stop  /interrupt TEXT  /steer TEXT  /new  /status  /model [NAME]  /think [LEVEL]  /reasoning [on|off]`;
 

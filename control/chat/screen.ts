@@ -3,6 +3,7 @@
  * something on the input line, and the prompt makes room when the agent speaks.
  */
 
+import process from "node:process";
 import { createInterface, type Interface } from "node:readline";
 
 export interface Screen {
@@ -15,6 +16,7 @@ export interface Screen {
 }
 
 export interface ScreenHandlers {
+  /** What was entered: a line, or several where they were pasted. */
   onLine(line: string): void;
   /** Ctrl-C; the text that was on the input line has been dropped. */
   onInterrupt(lineWasEmpty: boolean): void;
@@ -23,6 +25,9 @@ export interface ScreenHandlers {
 }
 
 const CLEAR_LINE = "\r\u001b[2K";
+/** Bracketed paste: the terminal says where pasted text begins and ends. One that does not know it ignores this. */
+const PASTE_ON = "\u001b[?2004h";
+const PASTE_OFF = "\u001b[?2004l";
 
 export function openScreen(
   input: NodeJS.ReadStream,
@@ -34,6 +39,10 @@ export function openScreen(
   let held = "";
   let prompting = false;
   let atLineStart = true;
+  let pasting = false;
+  /** Lines of pasted text that wait for Enter. */
+  let pasted: string[] = [];
+  const isEmpty = (): boolean => reader.line === "" && pasted.length === 0;
 
   const put = (text: string): void => {
     if (text === "") return;
@@ -58,20 +67,30 @@ export function openScreen(
   };
   /** Somebody begins to type while the agent speaks: the line gets its prompt before the first letter appears. */
   const onKey = (_text: string | undefined, key: { readonly name?: string; readonly ctrl?: boolean }): void => {
+    if (key.name === "paste-start") pasting = true;
+    if (key.name === "paste-end") pasting = false;
     if (key.ctrl || key.name === "return" || key.name === "enter" || prompting) return;
-    if (reader.line === "") prompt();
+    if (isEmpty()) prompt();
   };
 
   input.prependListener("keypress", onKey);
   reader.on("line", (line) => {
     prompting = false;
     atLineStart = true;
+    if (pasting) {
+      pasted.push(line);
+      return;
+    }
+    const entered = [...pasted, line].join("\n");
+    pasted = [];
     release();
-    handlers.onLine(line);
+    handlers.onLine(entered);
   });
   reader.on("SIGINT", () => {
-    const wasEmpty = reader.line === "";
+    const wasEmpty = isEmpty();
     if (!wasEmpty) {
+      pasted = [];
+      pasting = false;
       dropLine(reader);
       output.write("\n");
       prompting = false;
@@ -81,11 +100,15 @@ export function openScreen(
     handlers.onInterrupt(wasEmpty);
   });
   reader.on("close", () => handlers.onEnd());
+  // Also where the process ends at once: the shell after it would see the marks as text.
+  const endPaste = (): void => void output.write(PASTE_OFF);
+  output.write(PASTE_ON);
+  process.once("exit", endPaste);
 
   return {
     write(text) {
       held += text;
-      if (reader.line === "") release();
+      if (isEmpty()) release();
     },
     line(text) {
       // Unless a prompt stands there, which is cleared away.
@@ -95,6 +118,8 @@ export function openScreen(
     prompt,
     close() {
       input.off("keypress", onKey);
+      process.off("exit", endPaste);
+      endPaste();
       reader.removeAllListeners("close");
       release();
       if (prompting || !atLineStart) output.write("\n");
