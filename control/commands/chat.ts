@@ -13,7 +13,7 @@ import { Interrupted, needsTerminal, UsageError } from "../output/failure.ts";
 import type { Interruption } from "../output/interruption.ts";
 import { visible } from "../output/visible.ts";
 import { defaultAgent, openConnection } from "../service/connect.ts";
-import { findDeployment } from "../service/deployment.ts";
+import { type Deployment, findDeployment, inspectWithoutSecrets } from "../service/deployment.ts";
 
 /** A turn's result, a command's reply, or nothing: a conversation on the terminal has shown everything already. */
 export type ChatResult = (TurnResult & { readonly agent: string }) | CommandReply | null;
@@ -22,17 +22,18 @@ export default class Chat extends BaseCommand<ChatResult> {
   static override description =
     "Talk to an agent\n\n" +
     "On a terminal this is a conversation; lines that begin with a slash are commands, such as /stop, also while the agent " +
-    "is at work. With --message, or with text on standard input, it sends that one message and prints the reply.";
+    "is at work; text that is pasted is one message. With a message, or with text on standard input, it sends that one message " +
+    "and prints the reply; the exit code is 0 when the turn has ended well.";
 
   static override examples = [
     "<%= config.bin %> chat",
-    "<%= config.bin %> chat researcher --session paper",
-    "<%= config.bin %> chat --message 'What did we decide yesterday?' --json",
+    "<%= config.bin %> chat --agent researcher --session paper",
+    "<%= config.bin %> chat 'What did we decide yesterday?' --json",
     "git diff | <%= config.bin %> chat --session review",
   ];
 
   static override args = {
-    agent: Args.string({ ignoreStdin: true, description: "Name of the agent (default: the configured default agent)" }),
+    message: Args.string({ ignoreStdin: true, description: "Send this, print the reply and end" }),
   };
 
   static override flags = {
@@ -41,17 +42,24 @@ export default class Chat extends BaseCommand<ChatResult> {
       default: "terminal",
       description: "Name of the conversation; the same name takes it up again",
     }),
-    message: Flags.string({ char: "m", helpValue: "TEXT", description: "Send this, print the reply and end" }),
+    agent: Flags.string({
+      char: "a",
+      helpValue: "NAME",
+      description: "Name of the agent (default: the configured default agent)",
+    }),
   };
+
+  protected override readonly ownWords = false;
 
   protected async work({ signal }: Interruption): Promise<ChatResult> {
     const { args, flags } = await this.parse(Chat);
-    const message = flags.message ?? (this.terminal.inIsTerminal ? undefined : await this.#piped());
+    const message = args.message ?? (this.terminal.inIsTerminal ? undefined : await this.#piped());
     if (message === undefined) this.#requireTerminal();
     const deployment = findDeployment(flags);
-    const { client: node, close } = await openConnection(deployment, signal, args.agent);
+    const { client: node, close } = await openConnection(deployment, signal, flags.agent);
     try {
-      const conversation = { agent: args.agent ?? (await defaultAgent(deployment, node)), session: flags.session };
+      if (args.message !== undefined) await refuseAgentAsMessage(deployment, args.message);
+      const conversation = { agent: flags.agent ?? (await defaultAgent(deployment, node)), session: flags.session };
       return await (message === undefined
         ? this.#converse(node, conversation, signal)
         : this.#once(node, conversation, message, signal));
@@ -73,7 +81,7 @@ export default class Chat extends BaseCommand<ChatResult> {
       if (live) await this.terminal.out(`${visible(reply.text)}\n`);
       return reply;
     }
-    const view = createChatView(this.terminal.mark);
+    const view = createChatView(this.terminal.mark, (words) => this.typed(words));
     const result = await sendOnce(node, conversation, { text, key: randomUUID() }, signal, (event) => {
       if (live) void this.terminal.out(view.show(event));
     });
@@ -88,7 +96,7 @@ export default class Chat extends BaseCommand<ChatResult> {
       input: process.stdin,
       output: process.stdout,
       mark,
-      view: createChatView(mark),
+      view: createChatView(mark, (words) => this.typed(words)),
       newId: randomUUID,
       signal,
     });
@@ -101,14 +109,25 @@ export default class Chat extends BaseCommand<ChatResult> {
     if (text.trim() === "") {
       throw new UsageError(
         "There is no message: standard input is empty.",
-        "Pass --message TEXT, or run it on a terminal.",
+        "Pass a message: `cairn chat 'TEXT'`, or run it on a terminal.",
       );
     }
     return text;
   }
 
   #requireTerminal(): void {
-    if (this.jsonEnabled()) throw new UsageError("--json needs one message.", "Pass --message TEXT.");
-    if (!this.terminal.outIsTerminal) throw needsTerminal("What to say", "--message TEXT");
+    if (this.jsonEnabled()) throw new UsageError("--json needs one message.", "Pass it: `cairn chat 'TEXT' --json`.");
+    if (!this.terminal.outIsTerminal) throw needsTerminal("What to say", "a message: `cairn chat 'TEXT'`");
   }
+}
+
+/** The agent is named by a flag: its name alone is no message, but a command that would be sent to somebody else. */
+async function refuseAgentAsMessage(deployment: Deployment, message: string): Promise<void> {
+  if (/\s/.test(message)) return;
+  const inspection = await inspectWithoutSecrets(deployment).catch(() => null);
+  if (!Object.hasOwn(inspection?.loaded?.config.agents ?? {}, message)) return;
+  throw new UsageError(
+    `${message} is an agent, and what follows \`chat\` is a message.`,
+    `Talk to it with \`cairn chat --agent ${message}\`.`,
+  );
 }

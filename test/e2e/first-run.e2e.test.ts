@@ -110,7 +110,7 @@ async function say(node: NodeFile, home: string, session: string, text: string):
 }
 
 async function chat(home: string, message: string): Promise<string> {
-  const args = ["run", "-s", "cairn", "--", "chat", "--message", message];
+  const args = ["run", "-s", "cairn", "--", "chat", message];
   const { stdout } = await promisify(execFile)("npm", args, { cwd: ROOT, env: environment(home) });
   return stdout;
 }

@@ -107,7 +107,7 @@ export async function untilPrinted(child: ChildProcess, wanted: string | RegExp)
 }
 
 /** A node that was started by a command outlives it. */
-async function endNodeOf(home: string): Promise<void> {
+export async function endNodeOf(home: string): Promise<void> {
   try {
     const { pid }: { pid: number } = JSON.parse(await readFile(join(home, "run", "node.json"), "utf8"));
     if ((await readFile(`/proc/${pid}/cmdline`, "utf8")).includes("stand-in-node")) process.kill(pid, "SIGKILL");

@@ -78,7 +78,7 @@ export async function operator(token: string, environment: Readonly<Record<strin
       onTestFinished(() => void child.kill("SIGKILL"));
       await kill(child, words);
     },
-    say: async (text) => (await cairn<{ text: string }>("chat", "--session", "s", "--message", text)).text,
+    say: async (text) => (await cairn<{ text: string }>("chat", "--session", "s", text)).text,
     printed: () => outputs.join("\n"),
     async kept() {
       const entries = await readdir(join(dir, "infra"), { recursive: true, withFileTypes: true });

@@ -40,7 +40,7 @@ export async function untilGone(pid: number): Promise<void> {
 }
 
 export async function say(cli: Cli, text: string): Promise<string> {
-  return String((await run(cli, ["chat", "--message", text]))["text"]);
+  return String((await run(cli, ["chat", text]))["text"]);
 }
 
 /** The one JSON document of a command, which has to end with this code. */

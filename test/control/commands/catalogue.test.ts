@@ -71,7 +71,7 @@ describe("an output that cannot be written", () => {
 describe("results as JSON", () => {
   it("are not coloured, and errors are one document too", async () => {
     const cli = await createCli();
-    const { code, stdout } = await cli.run(["chat", "--message", "hello", "--json"], { env: { FORCE_COLOR: "1" } });
+    const { code, stdout } = await cli.run(["chat", "hello", "--json"], { env: { FORCE_COLOR: "1" } });
     expect(code).toBe(1);
     expect(JSON.parse(stdout).error.code).toBe("RUNTIME_NOT_RUNNING");
   });

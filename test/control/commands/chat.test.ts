@@ -16,7 +16,7 @@ describe("one message", () => {
   it("prints the reply and nothing else", async () => {
     const cli = await createCli();
     await cli.node();
-    expect(await cli.run(["chat", "--message", "hello"])).toEqual({ code: 0, stdout: "you said: hello\n", stderr: "" });
+    expect(await cli.run(["chat", "hello"])).toEqual({ code: 0, stdout: "you said: hello\n", stderr: "" });
   });
 
   it("comes from standard input, whole", async () => {
@@ -30,14 +30,26 @@ describe("one message", () => {
     const cli = await createCli();
     const { code, stderr } = await cli.run(["chat"]);
     expect(code).toBe(2);
-    expect(stderr).toContain("--message");
+    expect(stderr).toContain("cairn chat 'TEXT'");
+  });
+
+  it("is no agent's name, which the flag takes: nobody is asked by mistake", async () => {
+    const cli = await createCli();
+    await cli.node();
+    const refused = await cli.run(["chat", "main"]);
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toContain("`cairn chat --agent main`");
+    expect(await cli.run(["chat", "--agent", "main", "hello there"])).toMatchObject({
+      code: 0,
+      stdout: "you said: hello there\n",
+    });
   });
 
   it("may be a command", async () => {
     const cli = await createCli();
     await cli.node();
-    expect(await cli.run(["chat", "--message", "/status"])).toMatchObject({ code: 0, stdout: "Idle.\n" });
-    expect(await cli.run(["chat", "--message", "/nonsense"])).toMatchObject({
+    expect(await cli.run(["chat", "/status"])).toMatchObject({ code: 0, stdout: "Idle.\n" });
+    expect(await cli.run(["chat", "/nonsense"])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("RUNTIME_COMMAND_UNKNOWN"),
     });
@@ -46,7 +58,7 @@ describe("one message", () => {
   it("whose turn fails ends with the turn's error, naming the turn", async () => {
     const cli = await createCli();
     await cli.node();
-    const { code, stdout } = await cli.run(["chat", "--message", "fail", "--json"]);
+    const { code, stdout } = await cli.run(["chat", "fail", "--json"]);
     expect(code).toBe(1);
     expect(JSON.parse(stdout).error).toMatchObject({ code: "PROVIDER_OVERLOADED", retryable: true, turn_id: "t1" });
   });
@@ -54,13 +66,13 @@ describe("one message", () => {
   it("gets the rest of its reply when the connection breaks in the middle", async () => {
     const cli = await createCli();
     await cli.node();
-    const { code, stdout } = await cli.run(["chat", "--message", "cut"]);
+    const { code, stdout } = await cli.run(["chat", "cut"]);
     expect({ code, stdout }).toEqual({ code: 0, stdout: "first half, second half\n" });
   });
 
   it("says that no node runs", async () => {
     const cli = await createCli();
-    const { code, stderr } = await cli.run(["chat", "--message", "hello"]);
+    const { code, stderr } = await cli.run(["chat", "hello"]);
     expect(code).toBe(1);
     expect(stderr).toContain("cairn start");
   });
@@ -69,7 +81,7 @@ describe("one message", () => {
     const cli = await createCli();
     const listener = await startForeignListener();
     const env = { SERVICE_LISTEN: `127.0.0.1:${listener.port}` };
-    for (const argv of [["chat", "--message", "hello"], ["test"]]) {
+    for (const argv of [["chat", "hello"], ["test"]]) {
       const { code, stderr } = await cli.run(argv, { env });
       expect(code).toBe(1);
       expect(stderr).toContain(`another user's process listens at http://127.0.0.1:${listener.port}`);
@@ -80,7 +92,7 @@ describe("one message", () => {
   it("says that the token is wrong", async () => {
     const cli = await createCli();
     await cli.node();
-    const { code, stderr } = await cli.run(["chat", "-m", "hello"], { env: { SERVICE_API_TOKEN: "another" } });
+    const { code, stderr } = await cli.run(["chat", "hello"], { env: { SERVICE_API_TOKEN: "another" } });
     expect(code).toBe(1);
     expect(stderr).toContain("RUNTIME_UNAUTHORIZED");
   });
@@ -120,6 +132,31 @@ describe.skipIf(!HAS_SCRIPT)("a conversation on a terminal", () => {
     expect(await chat.code()).toBe(0);
   });
 
+  it("takes a paste of several lines as one message, sent with Enter", async () => {
+    const chat = await openChat();
+    await chat.until("\u001b[?2004h");
+    await chat.type("see: \u001b[200~line one\r\tline two\rline three\r\u001b[201~");
+    await chat.until("line three");
+    await chat.type(" the end\r");
+    await chat.until("you said: see: line one\r\n\tline two\r\nline three\r\n the end");
+    await chat.type("/exit\r");
+    expect(await chat.code()).toBe(0);
+    expect(chat.screen().match(/you said/g)).toHaveLength(1);
+    expect(chat.screen()).toContain("\u001b[?2004l");
+  });
+
+  it("drops what was pasted with Ctrl-C", async () => {
+    const chat = await openChat();
+    await chat.type("\u001b[200~line one\rline two\r\u001b[201~");
+    await chat.until("line two");
+    await chat.type("\u0003");
+    await chat.type("another\r");
+    await chat.until("you said: another");
+    await chat.type("/exit\r");
+    expect(await chat.code()).toBe(0);
+    expect(chat.screen()).not.toContain("you said: line");
+  });
+
   it("is left with a second Ctrl-C, exit 130", async () => {
     const chat = await openChat();
     await chat.type("\u0003");
@@ -147,7 +184,7 @@ describe.skipIf(!HAS_SCRIPT)("a conversation on a terminal", () => {
     await chat.type("half");
     await chat.until("main > \u001b[8Gh");
     // Somebody else stops the turn: its notice comes while the line is unfinished.
-    expect((await chat.cli.run(["chat", "--message", "/stop"])).stdout).toContain("Stopped.");
+    expect((await chat.cli.run(["chat", "/stop"])).stdout).toContain("Stopped.");
     await chat.type(" a line\r");
     await chat.until("you said: half a line");
     const screen = chat.screen();

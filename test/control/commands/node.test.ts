@@ -50,7 +50,7 @@ describe("a node in the background", () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/http:\/\/127\.0\.0\.1:\d+/);
     expect(stdout).toContain("SERVICE_API_TOKEN");
-    expect(stdout).toContain("cairn chat main");
+    expect(stdout).toContain("`cairn chat --agent main`");
     expect(await readFile(join(cli.home, "cairn.yaml"), "utf8")).toContain("version: 1");
   });
 
@@ -68,7 +68,7 @@ describe("a node in the background", () => {
     for (const [argv, configured] of [
       [["start", "--detach"], true],
       [["start", "--detach"], false],
-      [["chat", "--message", "hello"], true],
+      [["chat", "hello"], true],
       [["token", "list"], true],
     ] as const) {
       const cli = await createCli({ configured });

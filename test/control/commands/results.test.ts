@@ -75,8 +75,8 @@ const withNode: readonly Case[] = [
   { argv: ["status"], schema: "status" },
   // The stand-in does not know the whole self-test: its failure is a result, too.
   { argv: ["test", "--quick"], schema: "test", code: 1 },
-  { argv: ["chat", "--message", "hello"], schema: "chat" },
-  { argv: ["chat", "--message", "/status"], schema: "chat" },
+  { argv: ["chat", "hello"], schema: "chat" },
+  { argv: ["chat", "/status"], schema: "chat" },
   { argv: ["token", "create", "laptop", "--scope", "capture"], schema: "token-create" },
   { argv: ["token", "list"], schema: "token-list" },
   { argv: ["token", "revoke", "id-1"], schema: "token-revoke" },
@@ -136,7 +136,7 @@ describe("the result of", () => {
   it("a command that fails is one document of the error's schema", async () => {
     const cli = await createCli();
     for (const argv of [
-      ["chat", "--message", "x"],
+      ["chat", "x"],
       ["agent", "remove", "nobody"],
       ["update", "--mesh"],
     ]) {

@@ -23,11 +23,7 @@ async function inDirectory(target: string, nodes: readonly object[] = []) {
   return cli;
 }
 
-it.each([
-  [["chat", "--message", "hello", "--json"]],
-  [["test", "--quick", "--json"]],
-  [["memory", "backup", "a.backup", "--json"]],
-])(
+it.each([[["chat", "hello", "--json"]], [["test", "--quick", "--json"]], [["memory", "backup", "a.backup", "--json"]]])(
   "%j says that the stack was removed, and starts nothing here",
   async (argv) => {
     const cli = await inDirectory("docker");

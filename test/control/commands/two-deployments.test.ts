@@ -1,0 +1,104 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { createCli, endNodeOf } from "../../support/cli.ts";
+import { MINIMAL } from "../../support/deployment.ts";
+
+/** Two deployment directories of one user, who has set nothing else. */
+async function twoDeployments() {
+  const cli = await createCli({ configured: false });
+  const [one, two] = [join(cli.home, "one"), join(cli.home, "two")];
+  for (const dir of [one, two]) {
+    await mkdir(dir);
+    onTestFinished(() => endNodeOf(join(dir, ".cairn")));
+    await writeFile(join(dir, "cairn.yaml"), MINIMAL);
+  }
+  const run = (dir: string, ...argv: string[]) => cli.run([...argv, "--dir", dir], { env: { SERVICE_HOME: "" } });
+  const json = async (dir: string, ...argv: string[]) => JSON.parse((await run(dir, ...argv, "--json")).stdout);
+  return { cli, one, two, run, json };
+}
+
+describe("two deployments of one machine", () => {
+  it("run side by side, and no command reaches the other's node", async () => {
+    const { one, two, run, json } = await twoDeployments();
+    const first = await json(one, "start", "--detach");
+    expect(first).toMatchObject({ dir: one, home: join(one, ".cairn") });
+    expect(await json(two, "status")).toMatchObject({ running: false, home: join(two, ".cairn") });
+    expect(await json(two, "stop")).toMatchObject({ was_running: false });
+    expect(await run(two, "chat", "hello")).toMatchObject({ code: 1, stdout: "" });
+
+    const second = await json(two, "start", "--detach");
+    expect(second.pid).not.toBe(first.pid);
+    expect((await run(two, "chat", "hello")).stdout).toBe("you said: hello\n");
+    expect(await json(two, "stop")).toMatchObject({ was_running: true, pid: second.pid });
+    expect(await json(one, "status")).toMatchObject({ running: true, pid: first.pid });
+    expect(await json(one, "stop")).toMatchObject({ pid: first.pid });
+  });
+
+  it("do not share a home that SERVICE_HOME names: the refusal names the other one", async () => {
+    const { cli, one, two } = await twoDeployments();
+    const home = join(cli.home, "shared");
+    await mkdir(home);
+    await writeFile(join(home, "home.json"), JSON.stringify({ dir: one }));
+    for (const argv of [["stop"], ["start", "--detach"], ["chat", "hello"], ["memory", "stats"], ["logs"]]) {
+      const { code, stderr } = await cli.run([...argv, "--dir", two], { env: { SERVICE_HOME: home } });
+      expect(code, argv.join(" ")).toBe(1);
+      expect(stderr, argv.join(" ")).toContain(`belongs to the deployment in ${one}`);
+    }
+    const { stdout } = await cli.run(["doctor", "--only", "system.home", "--dir", two], {
+      env: { SERVICE_HOME: home },
+    });
+    expect(stdout).toContain(`belongs to the deployment in ${one}`);
+  });
+
+  it("are told from each other where they name the same address", async () => {
+    const { one, two, run, json } = await twoDeployments();
+    const { url } = await json(one, "start", "--detach");
+    const listen = new URL(url).host;
+    await writeFile(join(two, "cairn.yaml"), `${MINIMAL}runtime:\n  listen: ${listen}\n`);
+    for (const argv of [
+      ["start", "--detach"],
+      ["chat", "hello"],
+    ]) {
+      const { code, stderr } = await run(two, ...argv);
+      expect(code, argv.join(" ")).toBe(1);
+      expect(stderr, argv.join(" ")).toContain(`the node of ${one}`);
+    }
+    await run(one, "stop");
+  });
+
+  it("print commands that lead back to the directory they were started with", async () => {
+    const { one, run } = await twoDeployments();
+    const { stdout } = await run(one, "start", "--detach");
+    expect(stdout).toContain(`\`cairn stop --dir ${one}\``);
+    expect(stdout).toContain(`\`cairn chat --agent main --dir ${one}\``);
+    await run(one, "stop");
+    expect((await run(one, "chat", "hello")).stderr).toContain(`\`cairn start --detach --dir ${one}\``);
+  });
+});
+
+describe("what an earlier version left in ~/.cairn", () => {
+  async function earlier(files: Readonly<Record<string, string>>) {
+    const place = await twoDeployments();
+    const shared = join(place.cli.home, ".cairn");
+    await mkdir(join(shared, "store"), { recursive: true });
+    onTestFinished(() => endNodeOf(shared));
+    for (const [name, text] of Object.entries(files)) await writeFile(join(shared, name), text);
+    for (const dir of [place.one, place.two]) await writeFile(join(dir, ".env"), "", { mode: 0o600 });
+    return { ...place, shared };
+  }
+
+  it("stays the home of the directory that used it", async () => {
+    const { one, json, shared } = await earlier({});
+    expect(await json(one, "start", "--detach")).toMatchObject({ home: shared });
+    expect(await json(one, "stop")).toMatchObject({ was_running: true });
+  });
+
+  it("stays the default directory's where that has a configuration, and the other one is told of it", async () => {
+    const { one, run, json, shared } = await earlier({ "cairn.yaml": MINIMAL });
+    const { stderr } = await run(one, "start", "--detach");
+    expect(stderr).toContain(`a home of its own now, ${join(one, ".cairn")}`);
+    expect(stderr).toContain(shared);
+    expect(await json(one, "stop")).toMatchObject({ was_running: true });
+  });
+});
