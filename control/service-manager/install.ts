@@ -101,7 +101,7 @@ function launchd(service: ServiceDescription, machine: Machine): Manager {
   };
 }
 
-/** RUNTIME_CONFLICT for a file of somebody else; CONFIG_UNWRITABLE; RUNTIME_START_FAILED with the manager's own words. */
+/** RUNTIME_CONFLICT for a file of somebody else or a service of another deployment directory; CONFIG_UNWRITABLE; RUNTIME_START_FAILED with the manager's own words. */
 export async function installService(
   service: ServiceDescription,
   machine: Machine,
@@ -111,6 +111,7 @@ export async function installService(
   const run = options.run ?? runManager;
   const content = await manager.content(templateDirectory());
   const existing = await readOwn(manager.file);
+  refuseOfAnother(existing, content, service.name);
   const changed = existing !== content;
   if (changed) {
     if (existing !== null && manager.kind === "launchd")
@@ -187,6 +188,21 @@ async function readOwn(file: string): Promise<string | null> {
   throw new RuntimeError("RUNTIME_CONFLICT", `${file} was written by somebody else; it was left as it is.`, {
     hint: "Choose another name with --name, or remove the file.",
   });
+}
+
+/** A name is one deployment's: installing another one under it would end the first one's node. */
+function refuseOfAnother(existing: string | null, content: string, name: string): void {
+  const dir = directoryOf(existing);
+  if (dir === null || dir === directoryOf(content)) return;
+  throw new RuntimeError("RUNTIME_CONFLICT", `The service ${name} runs the deployment in ${dir}.`, {
+    hint: "Choose another name with --name, or remove that one with `cairn service uninstall`.",
+  });
+}
+
+/** The deployment directory, as the file has it. */
+function directoryOf(content: string | null): string | null {
+  const found = /^WorkingDirectory=(.*)$|<key>WorkingDirectory<\/key>\s*<string>(.*)<\/string>/m.exec(content ?? "");
+  return found?.[1] ?? found?.[2] ?? null;
 }
 
 /** How long the manager may take over a command: it waits until the node has drained. Pure. */

@@ -207,6 +207,24 @@ describe("installing", () => {
     expect(await readFile(file, "utf8")).toMatch(/^User=cairn$/m);
   });
 
+  it("leaves the service of another deployment alone, and names its directory", async () => {
+    const { dir, ...another } = service;
+    for (const platform of ["linux", "darwin"] as const) {
+      const machine = { ...(await machineOf()), platform };
+      const { calls, run } = recorder();
+      const options = { start: true, signal: ignore, run };
+      // launchd's folder of the machine is not below a test's root.
+      const own = { ...service, scope: "user" } as const;
+      const { file } = await installService(own, machine, options);
+      const before = await readFile(file, "utf8");
+      const done = calls.length;
+      await expect(
+        installService({ ...another, scope: "user", dir: "/srv/other" }, machine, options),
+      ).rejects.toMatchObject({ code: "RUNTIME_CONFLICT", message: expect.stringContaining(dir) });
+      expect([await readFile(file, "utf8"), calls.length]).toEqual([before, done]);
+    }
+  });
+
   it("leaves a file of somebody else alone", async () => {
     const machine = await machineOf();
     const file = join(machine.root, "etc/systemd/system/cairn.service");
