@@ -19,6 +19,8 @@ export default defineConfig({
         name: lane.name,
         include: [...lane.include],
         exclude: ["**/node_modules/**", "**/dist/**", ...lane.exclude],
+        ...(lane.name === "pure" ? { setupFiles: ["test/lanes/pure-guard.ts"] } : {}),
+        ...(lane.shared ? { pool: "threads" as const, isolate: false } : {}),
         testTimeout: lane.timeoutMs,
         hookTimeout: lane.timeoutMs,
         // docs/decisions/025-seeds-and-repetitions.md

@@ -1,152 +1,143 @@
 /**
- * The test command: formatting and lint, types, imports, licences, the build, then the lanes of the test suite. Ends with the
- * line `N passed, N failed[, N skipped]` over all of it; a check counts as one. Arguments go to Vitest.
+ * The test command. Without arguments: formatting and lint, types, imports, licences, the build, then every lane whose tools
+ * are here. Paths run the tests there, and options of Vitest go to it: then only what these tests need comes before them.
+ * `--lane NAME` makes what the lane needs where it can, and runs that lane alone. Ends with what was left out and how to ask
+ * for it, and the line `N passed, N failed[, N skipped]` over all of it; a check counts as one.
  */
 
-import { spawn } from "node:child_process";
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import type { Counts, Outcome } from "../test/lanes/count-reporter.ts";
-import { chooseLanes, LANES, requiredLanes } from "../test/lanes/lanes.ts";
-import { probe } from "../test/lanes/tools.ts";
+import { chooseLanes, LANES, type Lane, laneOf, requiredLanes } from "../test/lanes/lanes.ts";
+import { type Request, readArguments } from "../test/lanes/request.ts";
+import { lackOf, requiredSuites, TOOLS } from "../test/lanes/tools.ts";
+import { isBuilt } from "./lib/build-stamp.js";
 import { ROOT } from "./lib/paths.js";
+import { check, runStep, say, untilEnded } from "./lib/processes.ts";
 import { TASKS } from "./lib/tasks.js";
 
-/** No step may hang for ever. In milliseconds: four times what the whole takes on a quiet machine of two processors. */
-const STEP_DEADLINE_MS = 48 * 60_000;
-
 const NOTHING: Counts = { passed: 0, failed: 0, skipped: 0 };
+const FAILURE: Counts = { ...NOTHING, failed: 1 };
 
-const stop = new AbortController();
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stop.abort());
+const signal = untilEnded();
 
-process.exitCode = await main(process.argv.slice(2));
+process.exitCode = await main(readArguments(process.argv.slice(2)));
 
-async function main(vitestArgs: readonly string[]): Promise<number> {
-  // The type check takes as long as the quick checks together, so they share the two cores.
-  const [quick, types] = await Promise.all([
-    inOrder([() => check("lint"), () => check("imports"), () => check("licences")]),
-    inOrder([() => check("typecheck"), () => check("build")]),
-  ]);
-  const lanes = await runLanes(vitestArgs);
-  const total = [...quick, ...types, lanes].reduce(add, NOTHING);
-  const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : "";
-  process.stdout.write(`\n${total.passed} passed, ${total.failed} failed${skipped}\n`);
-  if (stop.signal.aborted) return 130;
-  return total.failed > 0 ? 1 : 0;
-}
-
-async function check(name: keyof typeof TASKS): Promise<Counts> {
-  const command = TASKS[name]?.command ?? [];
-  const started = performance.now();
-  const { code, output } = await run(command, { capture: true });
-  const seconds = ((performance.now() - started) / 1000).toFixed(1);
-  if (code !== 0) process.stdout.write(output);
-  say(`${name}: ${code === 0 ? "passed" : "FAILED"} (${seconds} s)`);
-  return code === 0 ? { ...NOTHING, passed: 1 } : { ...NOTHING, failed: 1 };
-}
-
-async function runLanes(vitestArgs: readonly string[]): Promise<Counts> {
-  const required = requiredLanes(process.env);
-  const { run: found, skipped } = chooseLanes(
-    LANES.filter((lane) => lane.always || required.has(lane.name)),
-    required,
-  );
-  let failed = 0;
-  for (const { lane, reason, required: isRequired } of skipped) {
-    say(`lane ${lane.name}: ${isRequired ? "REQUIRED, but" : "skipped,"} ${reason}`);
-    if (isRequired) failed += 1;
-  }
-  const sandbox = probe("bwrap");
-  if (sandbox !== undefined) say(`tests of the shell sandbox: skipped, ${sandbox}`);
-  const filled = found.filter(
-    (lane) => globSync([...lane.include], { cwd: ROOT, exclude: [...lane.exclude] }).length > 0,
-  );
-  for (const lane of found.filter((one) => required.has(one.name) && !filled.includes(one))) {
-    say(`lane ${lane.name}: REQUIRED, but it has no tests`);
-    failed += 1;
-  }
-  if (filled.length === 0 || stop.signal.aborted) return { ...NOTHING, failed };
-  return add(
-    await vitest(
-      filled.map((lane) => lane.name),
-      vitestArgs,
-    ),
-    { ...NOTHING, failed },
-  );
-}
-
-async function vitest(projects: readonly string[], args: readonly string[]): Promise<Counts> {
+async function main(request: Request): Promise<number> {
+  const required = new Set([...requiredLanes(process.env), ...request.lanes]);
+  const suites = requiredSuites(process.env);
+  const before = request.complete ? await checks() : [];
+  if (required.size > 0) await prepare([...required]);
+  const { lanes, left, failed } = choose(request, required);
+  const after = [{ ...NOTHING, failed }];
+  if (!request.complete && lanes.some(({ built }) => built) && !isBuilt()) after.push(await task("build"));
   const folder = mkdtempSync(join(tmpdir(), "cairn-test-"));
-  const file = join(folder, "counts.json");
   try {
-    const { code } = await run(
-      [
-        "node_modules/vitest/vitest.mjs",
-        "run",
-        ...projects.flatMap((name) => ["--project", name]),
-        "--reporter=default",
-        "--reporter=./test/lanes/count-reporter.ts",
-        ...args,
-      ],
-      { env: { ...process.env, CAIRN_TEST_COUNTS: file } },
+    const lacking = join(folder, "lacks");
+    if (lanes.length > 0 && !signal.aborted) after.push(await vitest(folder, lacking, lanes, request.vitest));
+    const named = existsSync(lacking) ? readFileSync(lacking, "utf8").split("\n") : [];
+    const missing = TOOLS.filter((tool) => named.includes(tool) || (suites.has(tool) && lackOf(tool) !== undefined));
+    for (const tool of missing.filter((one) => suites.has(one))) {
+      left.push(`suites that need ${tool}: REQUIRED, but ${lackOf(tool)}`);
+      after.push(FAILURE);
+    }
+    left.push(
+      ...missing.filter((one) => !suites.has(one)).map((tool) => `suites that need ${tool}: skipped, ${lackOf(tool)}`),
     );
-    // A run that broke down leaves no counts, or only good ones.
-    const counts: Outcome = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : { ...NOTHING, repeated: [] };
-    for (const name of counts.repeated) say(`passed only when repeated: ${name}`);
-    return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
+    return end([...before, ...after].reduce(add, NOTHING), left);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** Runs Node with `args`. The child leads a process group of its own, which ends with it: tests start processes, too. */
-function run(
-  args: readonly string[],
-  { capture = false, env = process.env }: { capture?: boolean; env?: NodeJS.ProcessEnv } = {},
-): Promise<{ code: number; output: string }> {
-  return new Promise((resolve, reject) => {
-    const stdio = capture ? "pipe" : "inherit";
-    const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: ["ignore", stdio, stdio], detached: true });
-    let output = "";
-    child.stdout?.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    child.stderr?.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    const end = (): void => signalGroup(child.pid, "SIGTERM");
-    const late = setTimeout(() => {
-      say(`${args[0]}: ended after ${STEP_DEADLINE_MS / 60_000} minutes`);
-      signalGroup(child.pid, "SIGKILL");
-    }, STEP_DEADLINE_MS);
-    stop.signal.addEventListener("abort", end, { once: true });
-    child.once("error", reject);
-    child.once("close", (code) => {
-      clearTimeout(late);
-      stop.signal.removeEventListener("abort", end);
-      signalGroup(child.pid, "SIGTERM");
-      resolve({ code: code ?? 1, output });
-    });
-  });
+/** The type check takes as long as the quick checks together, so they share the two cores. */
+async function checks(): Promise<Counts[]> {
+  const results = await Promise.all([
+    inOrder([() => task("lint"), () => task("imports"), () => task("licences")]),
+    inOrder([() => task("typecheck"), () => task("build")]),
+  ]);
+  return results.flat();
 }
 
-function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, signal);
-  } catch {
-    // Nobody is left in it.
+/** What takes minutes once is made before the tests, which have deadlines. A lane that lacks it says so itself. */
+async function prepare(lanes: readonly string[]): Promise<void> {
+  await runStep([...(TASKS["prepare-lanes"]?.command ?? []), ...lanes], { signal });
+}
+
+/** The lanes to run, the words about those that cannot run here, and how many of them are required. */
+function choose(request: Request, required: ReadonlySet<string>): { lanes: Lane[]; left: string[]; failed: number } {
+  const wanted = LANES.filter((lane) => {
+    if (request.lanes.length > 0) return request.lanes.includes(lane.name);
+    const named =
+      lane.always || required.has(lane.name) || request.paths.some((path) => path.includes(`.${lane.name}.`));
+    return named && (request.paths.length === 0 || filesOf(lane).some((file) => matches(file, request.paths)));
+  });
+  if (wanted.length === 0)
+    return { lanes: [], left: [`no test file is called ${request.paths.join(" or ")}`], failed: 1 };
+  const { run, skipped } = chooseLanes(wanted, required);
+  const left = skipped.map(
+    ({ lane, reason, required: must }) => `lane ${lane.name}: ${must ? "REQUIRED, but" : "skipped,"} ${reason}`,
+  );
+  return { lanes: [...run], left, failed: skipped.filter((one) => one.required).length };
+}
+
+function matches(file: string, paths: readonly string[]): boolean {
+  return paths.some((path) => file.includes(path));
+}
+
+function filesOf(lane: Lane): string[] {
+  return globSync([...lane.include], { cwd: ROOT }).filter((file) => laneOf(file) === lane);
+}
+
+async function vitest(
+  folder: string,
+  lacking: string,
+  lanes: readonly Lane[],
+  args: readonly string[],
+): Promise<Counts> {
+  const file = join(folder, "counts.json");
+  const { code } = await runStep(
+    [
+      "node_modules/vitest/vitest.mjs",
+      "run",
+      ...lanes.flatMap(({ name }) => ["--project", name]),
+      "--reporter=default",
+      "--reporter=./test/lanes/count-reporter.ts",
+      ...args,
+    ],
+    { env: { ...process.env, CAIRN_TEST_COUNTS: file, CAIRN_TEST_LACKS: lacking }, signal },
+  );
+  // A run that broke down leaves no counts, or only good ones.
+  const counts: Outcome = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : { ...NOTHING, repeated: [] };
+  for (const name of counts.repeated) say(`passed only when repeated: ${name}`);
+  return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
+}
+
+function end(total: Counts, left: readonly string[]): number {
+  if (left.length > 0) {
+    say("\nNot run here:");
+    for (const line of left) say(`  ${line}`);
+    say("`npm test -- --lane NAME` makes what a lane needs, where it can, and runs it; REQUIRE_LANES=a,b and");
+    say("REQUIRE_SUITES=a,b fail where one cannot run (CONTRIBUTING.md).");
   }
+  const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : "";
+  say(`\n${total.passed} passed, ${total.failed} failed${skipped}`);
+  if (signal.aborted) return 130;
+  return total.failed > 0 ? 1 : 0;
+}
+
+async function task(name: keyof typeof TASKS): Promise<Counts> {
+  return (await check(name, TASKS[name]?.command ?? [], signal)) ? { ...NOTHING, passed: 1 } : FAILURE;
 }
 
 async function inOrder(steps: readonly (() => Promise<Counts>)[]): Promise<Counts[]> {
   const results: Counts[] = [];
-  for (const step of steps) if (!stop.signal.aborted) results.push(await step());
+  for (const step of steps) if (!signal.aborted) results.push(await step());
   return results;
 }
 
 function add(a: Counts, b: Counts): Counts {
   return { passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped };
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

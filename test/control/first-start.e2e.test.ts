@@ -1,16 +1,16 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { lacks } from "../lanes/tools.ts";
 import { type Cli, createCli } from "../support/cli.ts";
 import { placeEmbeddedCopy } from "../support/databases.ts";
 import { REAL, run, say, start, untilAnnounced, untilGone } from "../support/real-service.ts";
 
 const PROGRAM = fileURLToPath(new URL("../support/cairn.ts", import.meta.url));
 /** util-linux's `script` gives a program a terminal. */
-const HAS_SCRIPT = spawnSync("script", ["--version"]).status === 0;
 
 /** A machine whose store is made already, where it is not the making of it that is tested. */
 async function prepared(): Promise<Cli> {
@@ -52,7 +52,7 @@ describe("a fresh machine", () => {
     expect(await say(other, "What is my cat called?")).toContain("Mitzi");
   });
 
-  it.skipIf(!HAS_SCRIPT)("ends a node in the foreground, in order, when its terminal is closed", async () => {
+  it.skipIf(lacks("script"))("ends a node in the foreground, in order, when its terminal is closed", async () => {
     const cli = await prepared();
     const command = `${process.execPath} ${PROGRAM} start`;
     const terminal = spawn("script", ["-qfec", command, "/dev/null"], {

@@ -4,21 +4,20 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { lacks } from "../lanes/tools.ts";
 import { docker, uniqueName } from "../support/docker/containers.ts";
 import { ensureTestImages, IMAGES_TIMEOUT_MS } from "../support/docker/images.ts";
 import { operator } from "../support/operator.ts";
 import { freePort } from "../support/ports.ts";
-import { missingPlugins } from "../support/pulumi-plugins.ts";
 
 const TOKEN = "cairn_test-token-of-a-deployed-stack";
-const missing = missingPlugins("docker", "command");
 
 interface Changes {
   readonly summary: Readonly<Record<string, number>>;
   readonly changes: readonly { readonly op: string; readonly name: string; readonly type: string }[];
 }
 
-describe.skipIf(missing)(`a stack on docker${missing ? ` (${missing})` : ""}`, () => {
+describe.skipIf(lacks("pulumi-docker", "pulumi-command"))("a stack on docker", () => {
   it("is built, deployed, changed, removed and deployed again, and its agent still knows", {
     timeout: IMAGES_TIMEOUT_MS,
   }, async () => {

@@ -8,8 +8,9 @@ import { delimiter, dirname, join } from "node:path";
 import process from "node:process";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { lacks } from "../lanes/tools.ts";
 import { uniqueName } from "../support/docker/containers.ts";
-import { kubernetesBinaries } from "../support/kubernetes/binaries.ts";
+import { kubectlProgram } from "../support/kubernetes/binaries.ts";
 import { findLiveCluster, type LiveCluster } from "../support/kubernetes/live-cluster.ts";
 import { type Operator, operator } from "../support/operator.ts";
 
@@ -21,18 +22,10 @@ interface Diff {
   readonly changes: readonly { readonly op: string; readonly name: string; readonly type: string }[];
 }
 
-const { kubectl: program } = await kubernetesBinaries();
-const found = findLiveCluster(program);
-const missing = whyNot();
+const program = kubectlProgram();
+const found = findLiveCluster();
 
-function whyNot(): string | undefined {
-  if ("missing" in found) return found.missing;
-  return found.cluster.load === undefined
-    ? "CAIRN_TEST_LOAD_IMAGE does not say how a node's image gets there"
-    : undefined;
-}
-
-describe.skipIf(missing)(`a stack on kubernetes${missing ? ` (${missing})` : ""}`, () => {
+describe.skipIf(lacks("live-cluster", "live-cluster-images"))("a stack on kubernetes", () => {
   it("is built, deployed, changed, removed and deployed again, and its agent still knows", async () => {
     const { stack, kubectl, write } = await newStack();
     await write({ max_tool_iterations: 50 });

@@ -1,27 +1,29 @@
-import { matchesGlob } from "node:path";
 import { describe, expect, it } from "vitest";
-import { chooseLanes, LANES, requiredLanes } from "./lanes.ts";
+import { chooseLanes, LANES, laneOf, requiredLanes } from "./lanes.ts";
+import { nearestFirst } from "./nearest.ts";
 import { EVENTUALLY_MS } from "./patience.ts";
+import { readArguments } from "./request.ts";
 import { inOrderOfLanes } from "./sequencer.ts";
+import { requiredSuites } from "./tools.ts";
 
 const byName = (name: string) => LANES.filter((lane) => lane.name === name);
 
 describe("lanes", () => {
   it.each([
-    ["test/runtime/domain/scoring.test.ts", ["unit"]],
-    ["test/a.test.ts", ["unit"]],
-    ["test/runtime/app/turn.db.test.ts", ["database"]],
-    ["test/first-run.e2e.test.ts", ["blackbox"]],
-    ["test/infra/up.docker.test.ts", ["docker"]],
-    ["test/infra/up.kubernetes.test.ts", ["kubernetes"]],
-    ["test/infra/upgrade.nightly.test.ts", ["nightly"]],
-    ["test/fakes/openai/server.ts", []],
-  ])("puts %s into %j", (file, expected) => {
-    const lanes = LANES.filter(
-      ({ include, exclude }) =>
-        include.some((glob) => matchesGlob(file, glob)) && !exclude.some((glob) => matchesGlob(file, glob)),
-    );
-    expect(lanes.map((lane) => lane.name)).toEqual(expected);
+    ["test/runtime/domain/scoring.test.ts", "pure"],
+    ["test/runtime/domain/shell/expand.local.test.ts", "local"],
+    ["test/a.test.ts", "local"],
+    ["test/runtime/http/agents.test.ts", "local"],
+    ["test/control/commands/chat.test.ts", "cli"],
+    ["test/runtime/app/turn.db.test.ts", "store"],
+    ["test/first-run.e2e.test.ts", "blackbox"],
+    ["test/infra/up.docker.test.ts", "docker"],
+    ["test/infra/up.kubernetes.test.ts", "kubernetes"],
+    ["test/infra/upgrade.nightly.test.ts", "nightly"],
+    ["test/fakes/openai/server.ts", undefined],
+    ["test/a.no-lane.test.ts", undefined],
+  ])("puts %s into %s", (file, expected) => {
+    expect(laneOf(file)?.name).toBe(expected);
   });
 
   it.each(LANES)("gives a test of $name time to wait for something and to tell that it did not come", (lane) => {
@@ -33,32 +35,72 @@ describe("lanes", () => {
   });
 
   it("starts what takes long before what fills the gaps", () => {
-    const files = ["unit 1", "docker 1", "database 1", "docker 2", "blackbox 1"];
+    const files = ["pure 1", "docker 1", "store 1", "docker 2", "blackbox 1"];
     expect(inOrderOfLanes(files, (file) => file.split(" ")[0] ?? "")).toEqual([
       "docker 1",
       "docker 2",
       "blackbox 1",
-      "database 1",
-      "unit 1",
+      "store 1",
+      "pure 1",
     ]);
   });
 
   it("skips a lane whose tool is missing and says why", () => {
-    const choice = chooseLanes([...byName("unit"), ...byName("docker")], new Set(), (tool) => `no ${tool}`);
-    expect(choice.run.map((lane) => lane.name)).toEqual(["unit"]);
+    const choice = chooseLanes([...byName("pure"), ...byName("docker")], new Set(), (tool) => `no ${tool}`);
+    expect(choice.run.map((lane) => lane.name)).toEqual(["pure"]);
     expect(choice.skipped).toMatchObject([{ lane: { name: "docker" }, reason: "no docker", required: false }]);
   });
 
   it("marks a skipped lane that REQUIRE_LANES names", () => {
-    const required = requiredLanes({ REQUIRE_LANES: "unit, docker" });
+    const required = requiredLanes({ REQUIRE_LANES: "pure, docker" });
     expect(chooseLanes(LANES, required, (tool) => `no ${tool}`).skipped.find((s) => s.required)?.lane.name).toBe(
       "docker",
     );
     expect(chooseLanes(LANES, required, () => undefined).skipped).toEqual([]);
   });
 
-  it("refuses a required lane that does not exist", () => {
-    expect(() => requiredLanes({ REQUIRE_LANES: "unit,databse" })).toThrow(/databse/);
+  it("refuses a required lane or suite that does not exist", () => {
+    expect(() => requiredLanes({ REQUIRE_LANES: "pure,stroe" })).toThrow(/stroe/);
     expect(requiredLanes({})).toEqual(new Set());
+    expect(() => requiredSuites({ REQUIRE_SUITES: "bubblewarp" })).toThrow(/bubblewarp/);
+    expect(requiredSuites({ REQUIRE_SUITES: "bubblewrap, docker" })).toEqual(new Set(["bubblewrap", "docker"]));
+  });
+});
+
+describe("arguments of the test command", () => {
+  it("are none for the complete run", () => {
+    expect(readArguments([])).toEqual({ complete: true, lanes: [], paths: [], vitest: [] });
+  });
+
+  it("are paths, lanes, and options of Vitest", () => {
+    expect(readArguments(["./test/runtime/domain", "--lane", "pure", "--bail=1", "-t", "some words"])).toEqual({
+      complete: false,
+      lanes: ["pure"],
+      paths: ["test/runtime/domain"],
+      vitest: ["./test/runtime/domain", "--bail=1", "-t", "some words"],
+    });
+    expect(readArguments(["test/a.test.ts:12", "--lane=store"])).toMatchObject({
+      lanes: ["store"],
+      paths: ["test/a.test.ts"],
+    });
+  });
+
+  it("may name no lane that does not exist", () => {
+    expect(() => readArguments(["--lane", "unit"])).toThrow(/unit/);
+    expect(() => readArguments(["--lane"])).toThrow(/name of a lane/);
+  });
+});
+
+describe("the tests that the quick check takes first", () => {
+  const tests = ["test/control/b.test.ts", "test/runtime/app/turn/run.test.ts", "test/runtime/app/recall/rank.test.ts"];
+  const order = (changed: readonly string[]) => nearestFirst(tests, changed, (file) => file);
+
+  it("stand beside the change", () => {
+    expect(order(["runtime/app/turn/run.ts"])[0]).toBe("test/runtime/app/turn/run.test.ts");
+    expect(order(["runtime/app/recall/other.ts"])[0]).toBe("test/runtime/app/recall/rank.test.ts");
+  });
+
+  it("are the changed ones before all", () => {
+    expect(order(["runtime/app/turn/run.ts", "test/control/b.test.ts"])[0]).toBe("test/control/b.test.ts");
   });
 });

@@ -1,9 +1,10 @@
 /**
- * The lanes of the test suite: which files belong to each, which tool each needs, and whether that tool is here.
- * A lane without its tool is skipped with one line; REQUIRE_LANES=a,b turns that into a failure.
+ * The lanes of the test suite, named for what they cost: which files belong to each, which tool each needs, and whether that
+ * tool is here. A lane without its tool is skipped and named at the end; REQUIRE_LANES=a,b turns that into a failure.
  */
 
-import { probe, type Tool } from "./tools.ts";
+import { matchesGlob } from "node:path";
+import { lackOf, listed, type Tool } from "./tools.ts";
 
 export interface Lane {
   readonly name: string;
@@ -12,10 +13,16 @@ export interface Lane {
   readonly exclude: readonly string[];
   /** What the lane cannot do without. */
   readonly needs: readonly Tool[];
-  /** Whether its tests get the private PostgreSQL server. */
+  /** Whether its tests get the private PostgreSQL server, where there is one. */
   readonly postgres: boolean;
+  /** Whether its tests start what is built: `dist` has to be up to date before them. */
+  readonly built: boolean;
   /** Longest time of one test or hook, in milliseconds: a multiple of what it takes, at least twice EVENTUALLY_MS. */
   readonly timeoutMs: number;
+  /** Whether `npm run check` runs those of its files that a change reaches. */
+  readonly quick: boolean;
+  /** Whether its files run in one thread after the other and share its modules, which saves loading them for each. */
+  readonly shared: boolean;
   /** False for what takes too long for every run: `npm run nightly`. */
   readonly always: boolean;
 }
@@ -25,58 +32,85 @@ export interface LaneChoice {
   readonly skipped: readonly { readonly lane: Lane; readonly reason: string; readonly required: boolean }[];
 }
 
-/** A test file named `x.<suffix>.test.ts` belongs to the lane of that suffix; `x.test.ts` is a unit test. */
-export const LANES: readonly Lane[] = [
-  lane("unit", "test/**/*.test.ts", { exclude: ["**/*.*.test.ts"], timeoutMs: 180_000 }),
-  lane("database", "test/**/*.db.test.ts", { needs: ["postgres"], postgres: true, timeoutMs: 180_000 }),
-  lane("blackbox", "test/**/*.e2e.test.ts", { needs: ["postgres"], postgres: true, timeoutMs: 300_000 }),
-  lane("engine", "test/**/*.engine.test.ts", { needs: ["pulumi"], timeoutMs: 300_000 }),
-  lane("docker", "test/**/*.docker.test.ts", { needs: ["docker"], timeoutMs: 300_000 }),
-  lane("ssh", "test/**/*.ssh.test.ts", { needs: ["sshd"], timeoutMs: 180_000 }),
-  lane("kubernetes", "test/**/*.kubernetes.test.ts", { needs: ["kubernetes"], timeoutMs: 300_000 }),
-  lane("browser", "test/**/*.browser.test.ts", { needs: ["chromium"], timeoutMs: 180_000 }),
-  lane("nightly", "test/**/*.nightly.test.ts", { postgres: true, timeoutMs: 900_000, always: false }),
+/** A name without a suffix, as glob. */
+const PLAIN = "+([^.]).test.ts";
+
+/** Rooms whose plain tests decide and compute: no process, no database, no port. test/lanes/pure.test.ts holds them to it. */
+const PURE = [
+  `test/runtime/{app,config,contracts,domain,workers}/**/${PLAIN}`,
+  `test/runtime/plugins/{channels,hooks,memory}/**/${PLAIN}`,
+  `test/infra/{components,plan}/**/${PLAIN}`,
+  `test/control/{configuration,mcp,memory,output,plugins,self-test}/**/${PLAIN}`,
 ];
+
+/** Rooms whose plain tests run commands. */
+const CLI = [`test/control/{commands,completion,login}/**/${PLAIN}`];
+
+/** `x.<suffix>.test.ts` belongs to the lane of that suffix, `x.test.ts` to the lane of its room. */
+export const LANES: readonly Lane[] = [
+  lane("pure", PURE, { shared: true, quick: true }),
+  lane("local", [`test/**/${PLAIN}`, "test/**/*.local.test.ts"], { exclude: [...PURE, ...CLI], quick: true }),
+  lane("cli", [...CLI, "test/**/*.cli.test.ts"], { quick: true }),
+  lane("store", ["test/**/*.db.test.ts"], { postgres: true, quick: true }),
+  lane("blackbox", ["test/**/*.e2e.test.ts"], {
+    needs: ["postgresql"],
+    postgres: true,
+    built: true,
+    timeoutMs: 300_000,
+  }),
+  lane("engine", ["test/**/*.engine.test.ts"], { needs: ["pulumi"], built: true, timeoutMs: 300_000 }),
+  lane("docker", ["test/**/*.docker.test.ts"], {
+    needs: ["docker", "docker-images"],
+    built: true,
+    timeoutMs: 300_000,
+  }),
+  lane("ssh", ["test/**/*.ssh.test.ts"], { needs: ["sshd"], built: true }),
+  lane("kubernetes", ["test/**/*.kubernetes.test.ts"], { needs: ["kubernetes"], built: true, timeoutMs: 300_000 }),
+  lane("nightly", ["test/**/*.nightly.test.ts"], { postgres: true, built: true, timeoutMs: 900_000, always: false }),
+];
+
+/** The lane of a test file (path from the root of the repository); undefined for another file. */
+export function laneOf(file: string): Lane | undefined {
+  const matches = (globs: readonly string[]): boolean => globs.some((glob) => matchesGlob(file, glob));
+  return LANES.find((one) => matches(one.include) && !matches(one.exclude));
+}
 
 /** Names in REQUIRE_LANES. Throws for a name that is no lane, so that a typing error cannot skip silently. */
 export function requiredLanes(env: Readonly<Record<string, string | undefined>>): ReadonlySet<string> {
-  const names = (env.REQUIRE_LANES ?? "")
-    .split(",")
-    .map((name) => name.trim())
-    .filter((name) => name !== "");
-  const unknown = names.filter((name) => !LANES.some((known) => known.name === name));
-  if (unknown.length > 0) {
-    throw new Error(
-      `REQUIRE_LANES names no such lane: ${unknown.join(", ")} (known: ${LANES.map((l) => l.name).join(", ")})`,
-    );
-  }
-  return new Set(names);
+  return listed(
+    "REQUIRE_LANES",
+    env.REQUIRE_LANES,
+    LANES.map(({ name }) => name),
+  );
 }
 
 /** Splits `lanes` into those that can run here and those whose tool is missing. */
 export function chooseLanes(
   lanes: readonly Lane[],
   required: ReadonlySet<string>,
-  missing: (tool: Tool) => string | undefined = probe,
+  missing: (tool: Tool) => string | undefined = lackOf,
 ): LaneChoice {
   const run: Lane[] = [];
   const skipped: { lane: Lane; reason: string; required: boolean }[] = [];
   for (const lane of lanes) {
-    const reasons = lane.needs.map(missing).filter((reason) => reason !== undefined);
-    if (reasons.length === 0) run.push(lane);
-    else skipped.push({ lane, reason: reasons.join("; "), required: required.has(lane.name) });
+    const reason = lane.needs.map(missing).find((found) => found !== undefined);
+    if (reason === undefined) run.push(lane);
+    else skipped.push({ lane, reason, required: required.has(lane.name) });
   }
   return { run, skipped };
 }
 
-function lane(name: string, include: string, rest: Partial<Omit<Lane, "name" | "include">>): Lane {
+function lane(name: string, include: readonly string[], rest: Partial<Omit<Lane, "name" | "include">>): Lane {
   return {
     name,
-    include: [include],
+    include,
     exclude: [],
     needs: [],
     postgres: false,
+    built: false,
     timeoutMs: 180_000,
+    quick: false,
+    shared: false,
     always: true,
     ...rest,
   };

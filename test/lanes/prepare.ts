@@ -5,7 +5,7 @@ import { buildEngine } from "./pulumi/engine.ts";
 
 const PREPARATIONS: Readonly<Record<string, () => Promise<unknown>>> = {
   engine: buildEngine,
-  kubernetes: async () => (await import("../support/kubernetes/binaries.ts")).kubernetesBinaries(),
+  kubernetes: async () => (await import("../support/kubernetes/binaries.ts")).buildKubernetes(),
   docker: async () => (await import("../support/docker/images.ts")).ensureTestImages(),
 };
 

@@ -1,47 +1,134 @@
-/** Which outside tools are here, found by using each once: a binary that cannot do its work does not count. */
+/**
+ * The tools of other people that lanes and suites need, and whether each works here, found by using it once: a binary that
+ * cannot do its work does not count. A suite that cannot run without one says `describe.skipIf(lacks("bubblewrap"))`; what was
+ * left out is named at the end of a run, and REQUIRE_SUITES=bubblewrap,docker turns it into a failure.
+ */
 
 import { spawnSync } from "node:child_process";
-import { accessSync, constants, existsSync, readdirSync } from "node:fs";
+import { accessSync, appendFileSync, constants } from "node:fs";
+import { networkInterfaces } from "node:os";
 import { delimiter, join } from "node:path";
+import process from "node:process";
+import { testImages } from "../support/docker/names.ts";
 import { clusterMissing } from "../support/kubernetes/binaries.ts";
+import { findLiveCluster } from "../support/kubernetes/live-cluster.ts";
+import { missingForCts } from "../support/proxmox/template.ts";
+import { missingPlugins } from "../support/pulumi-plugins.ts";
 import { findPostgres } from "./postgres-binaries.ts";
 import { engineFolder } from "./pulumi/engine.ts";
-
-export type Tool = "postgres" | "bwrap" | "pulumi" | "docker" | "sshd" | "kubernetes" | "chromium";
 
 /** Longest time that a probe may take, in milliseconds. */
 const PROBE_TIMEOUT_MS = 60_000;
 
-const PROBES: Readonly<Record<Tool, () => string | undefined>> = {
-  postgres: () => {
+/** Name -> why it cannot be used here, or undefined when it can. */
+const PROBES = {
+  postgresql: () => {
     if (process.env.CAIRN_TEST_PG_URL) return undefined;
     const found = findPostgres();
-    return found.ok ? undefined : found.reason;
+    return found.ok ? undefined : `${found.reason} (Debian: postgresql-17 and postgresql-17-pgvector)`;
   },
   // A container may forbid user namespaces, and then the binary is there and useless.
-  bwrap: () => works("bwrap", ["--ro-bind", "/", "/", "--unshare-pid", "true"]),
+  bubblewrap: () =>
+    works("bwrap", ["--unshare-user", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "true"]),
+  docker: () => works("docker", ["info", "--format", "{{.ServerVersion}}"]),
+  "docker-images": () => {
+    const { status } = spawnSync("docker", ["image", "inspect", ...Object.values(testImages())], { stdio: "ignore" });
+    return status === 0 ? undefined : "its images have not been made (npm run prepare-lanes docker)";
+  },
+  /** Root can start one in a network namespace of its own. */
+  "docker-twice": () => root() ?? works("unshare", ["--net", "--", "dockerd", "--version"]),
+  sshd: () => works("sshd", ["-V"], ["/usr/sbin", "/usr/local/sbin"]),
+  /** Containers as on a Proxmox host. */
+  lxc: missingForCts,
   pulumi: () => {
     const folder = engineFolder();
-    return folder === undefined ? "pulumi is not installed" : works("pulumi", ["version"], [folder]);
+    return folder === undefined
+      ? "the engine is neither installed nor built (npm run prepare-lanes engine)"
+      : works("pulumi", ["version"], [folder]);
   },
-  docker: () => works("docker", ["info", "--format", "{{.ServerVersion}}"]),
-  sshd: () => works("sshd", ["-V"], ["/usr/sbin", "/usr/local/sbin"]),
-  // The lane starts a cluster of its own, which takes what it is made of.
+  // Providers and language hosts come from Pulumi's own server and from no package registry.
+  "pulumi-command": () => missingPlugins("command"),
+  "pulumi-docker": () => missingPlugins("docker"),
+  "pulumi-kubernetes": () => missingPlugins("kubernetes"),
+  "pulumi-nodejs": () =>
+    onPath("pulumi-language-nodejs", [engineFolder() ?? ""]) ? undefined : "its host for Node.js is not installed",
+  /** What a cluster of the test's own is made of. */
   kubernetes: clusterMissing,
-  chromium: () => {
-    const found = [...["chromium", "chromium-browser", "google-chrome"].map((name) => onPath(name)), bundledChromium()];
-    return found.some((path) => path !== undefined) ? undefined : "no Chromium";
+  "live-cluster": () => {
+    const found = findLiveCluster();
+    return "missing" in found ? found.missing : undefined;
   },
-};
+  "live-cluster-images": () =>
+    process.env.CAIRN_TEST_LOAD_IMAGE?.trim()
+      ? undefined
+      : "CAIRN_TEST_LOAD_IMAGE does not say how a node's image gets to the cluster",
+  "network-policies": () =>
+    process.env.CAIRN_TEST_NETWORK_POLICIES === "1" ? undefined : "CAIRN_TEST_NETWORK_POLICIES is not 1",
+  /** A terminal that a test can read and type on. */
+  "pseudo-terminal": () => works("python3", ["-c", "import pty, termios"]),
+  /** A terminal around one command. */
+  script: () => works("script", ["--version"]),
+  bash: () => works("bash", ["--version"]),
+  zsh: () => works("zsh", ["--version"]),
+  fish: () => works("fish", ["--version"]),
+  systemd: () => works("systemd-analyze", ["--version"]),
+  /** Only root can act as another user. */
+  root,
+  x64: () => (process.arch === "x64" ? undefined : `this processor is ${process.arch}`),
+  "network-address": () => {
+    const all = Object.values(networkInterfaces()).flatMap((some) => some ?? []);
+    return all.some(({ family, internal }) => family === "IPv4" && !internal)
+      ? undefined
+      : "this machine has no address but loopback";
+  },
+} satisfies Readonly<Record<string, () => string | undefined>>;
 
-/** Why a tool cannot be used here, or undefined when it can. */
-export function probe(tool: Tool): string | undefined {
-  return PROBES[tool]();
+export type Tool = keyof typeof PROBES;
+
+export const TOOLS = Object.keys(PROBES).filter((name): name is Tool => name in PROBES);
+
+const known = new Map<Tool, string | undefined>();
+
+/** Why a tool cannot be used here, or undefined when it can. Probed once in a process. */
+export function lackOf(tool: Tool): string | undefined {
+  if (!known.has(tool)) known.set(tool, PROBES[tool]());
+  return known.get(tool);
 }
 
-/** For a part of a test file that needs a tool: `describe.skipIf(!has("bwrap"))`. */
-export function has(tool: Tool): boolean {
-  return probe(tool) === undefined;
+/**
+ * Why a suite that needs these tools cannot run here, or undefined when it can, for `skipIf`. Every tool that is lacking is
+ * written to the file of CAIRN_TEST_LACKS, for the end of the run.
+ */
+export function lacks(...tools: readonly Tool[]): string | undefined {
+  const missing = tools.filter((tool) => lackOf(tool) !== undefined);
+  const file = process.env.CAIRN_TEST_LACKS;
+  if (file) for (const tool of missing) appendFileSync(file, `${tool}\n`);
+  return missing.length === 0 ? undefined : missing.map((tool) => `${tool}: ${lackOf(tool)}`).join("; ");
+}
+
+/** Names in REQUIRE_SUITES. Throws for one that is no tool's. */
+export function requiredSuites(env: Readonly<Record<string, string | undefined>>): ReadonlySet<Tool> {
+  return listed("REQUIRE_SUITES", env.REQUIRE_SUITES, TOOLS);
+}
+
+/** Names between commas. Throws for an unknown one, so that a typing error cannot skip silently. */
+export function listed<Name extends string>(
+  variable: string,
+  value: string | undefined,
+  allowed: readonly Name[],
+): ReadonlySet<Name> {
+  const names = (value ?? "").split(",").map((name) => name.trim());
+  const found = new Set<Name>();
+  for (const name of names.filter((one) => one !== "")) {
+    const match = allowed.find((one) => one === name);
+    if (match === undefined) throw new Error(`${variable} names "${name}"; known: ${allowed.join(", ")}`);
+    found.add(match);
+  }
+  return found;
+}
+
+function root(): string | undefined {
+  return process.getuid?.() === 0 ? undefined : "needs root";
 }
 
 function works(name: string, args: readonly string[], moreFolders: readonly string[] = []): string | undefined {
@@ -65,11 +152,4 @@ function isExecutable(path: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** A Chromium that a browser-automation package downloaded. */
-function bundledChromium(): string | undefined {
-  const folder = process.env.PLAYWRIGHT_BROWSERS_PATH ?? join(process.env.HOME ?? "/", ".cache", "ms-playwright");
-  if (!existsSync(folder)) return undefined;
-  return readdirSync(folder).find((name) => name.startsWith("chromium"));
 }

@@ -12,6 +12,7 @@ import { openEmbedded } from "../../runtime/plugins/memory/embedded/index.ts";
 import { CREATE_PARAMETERS } from "../../runtime/plugins/memory/embedded/settings.ts";
 import { openPostgres } from "../../runtime/plugins/memory/postgres/index.ts";
 import { EVENTUALLY_MS } from "../lanes/patience.ts";
+import { lacks } from "../lanes/tools.ts";
 import { eventually } from "./eventually.ts";
 import { silent } from "./silent.ts";
 import { through } from "./through.ts";
@@ -19,7 +20,7 @@ import { through } from "./through.ts";
 export { silent } from "./silent.ts";
 
 /**
- * Suites of the database lane run once on each backend. PostgreSQL is the cluster of CAIRN_TEST_PG_URL (each database
+ * Suites of the lane `store` run once on each backend. PostgreSQL is the cluster of CAIRN_TEST_PG_URL (each database
  * is copied from a migrated template), PGlite a copy of a migrated directory.
  */
 
@@ -41,11 +42,8 @@ export function describeEachDatabase(
   suite: (open: OpenDatabase, backend: Database["backend"]) => void,
 ): void {
   const url = process.env.CAIRN_TEST_PG_URL;
-  const required = (process.env.REQUIRE_LANES ?? "").split(",").includes("database");
-  if (url === undefined && required)
-    throw new Error("CAIRN_TEST_PG_URL is not set, and the lane `database` is required.");
   describe(`${name} (embedded)`, () => suite(opener(openEmbeddedCopy), "embedded"));
-  describe.skipIf(url === undefined)(`${name} (postgres)`, () =>
+  describe.skipIf(lacks("postgresql"))(`${name} (postgres)`, () =>
     suite(
       opener(() => openPostgresCopy(url ?? "")),
       "postgres",

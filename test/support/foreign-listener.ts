@@ -15,8 +15,6 @@ const PROGRAM = `
   server.listen(Number(process.argv[1]), "127.0.0.1", () => process.send(server.address().port));
 `;
 
-export const canBeAnotherUser = process.getuid?.() === 0;
-
 export interface ForeignListener {
   readonly port: number;
   /** The headers of what was sent, as text. */

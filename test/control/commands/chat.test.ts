@@ -1,16 +1,16 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { lacks } from "../../lanes/tools.ts";
 import { type Cli, createCli, untilPrinted } from "../../support/cli.ts";
-import { canBeAnotherUser, startForeignListener } from "../../support/foreign-listener.ts";
+import { startForeignListener } from "../../support/foreign-listener.ts";
 
 // Each test runs several processes, which take their time on a busy machine.
 
 const PROGRAM = fileURLToPath(new URL("../../support/cairn.ts", import.meta.url));
 /** util-linux's `script` gives a program a terminal. */
-const HAS_SCRIPT = spawnSync("script", ["--version"]).status === 0;
 
 describe("one message", () => {
   it("prints the reply and nothing else", async () => {
@@ -77,7 +77,7 @@ describe("one message", () => {
     expect(stderr).toContain("cairn start");
   });
 
-  it.runIf(canBeAnotherUser)("sends the owner's token to no other user who has the node's port", async () => {
+  it.skipIf(lacks("root"))("sends the owner's token to no other user who has the node's port", async () => {
     const cli = await createCli();
     const listener = await startForeignListener();
     const env = { SERVICE_LISTEN: `127.0.0.1:${listener.port}` };
@@ -98,7 +98,7 @@ describe("one message", () => {
   });
 });
 
-describe.skipIf(!HAS_SCRIPT)("a conversation on a terminal", () => {
+describe.skipIf(lacks("script"))("a conversation on a terminal", () => {
   it("streams the reply, shows tools, and ends with /exit", async () => {
     const chat = await openChat();
     await chat.type("hello\r");

@@ -1,4 +1,4 @@
-import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
@@ -9,13 +9,13 @@ import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type Report, reportSchema } from "../../../control/doctor/report.ts";
+import { lacks } from "../../lanes/tools.ts";
 import { type Cli, createCli, outcomeOf, type RunOptions, TOKEN } from "../../support/cli.ts";
 import { MINIMAL } from "../../support/deployment.ts";
 
 // Each test runs several processes, which take their time on a busy machine; so do the checks.
 const PATIENT = ["--timeout", "20"];
 const PROGRAM = fileURLToPath(new URL("../../support/cairn.ts", import.meta.url));
-const HAS_SCRIPT = spawnSync("script", ["--version"]).status === 0;
 
 describe("the exit code and the one document", () => {
   it("are 0 and a report while nothing fails, with warnings and without a node", async () => {
@@ -104,7 +104,7 @@ memory: { postgres: { connection_string: "postgresql://u:hidden-password@127.0.0
     expect(statusOf(report, "system.home").status).toBe("pass");
   });
 
-  it.skipIf(process.getuid?.() !== 0)("runs as a user who may write nothing", async () => {
+  it.skipIf(lacks("root"))("runs as a user who may write nothing", async () => {
     const { cli } = await healthy();
     await chmod(join(cli.home, ".env"), 0o600);
     await chmod(join(cli.home, ".."), 0o755);
@@ -193,7 +193,7 @@ describe("--fix", () => {
     }
   });
 
-  it.skipIf(!HAS_SCRIPT)("asks on a terminal, and changes nothing when the answer is no", async () => {
+  it.skipIf(lacks("script"))("asks on a terminal, and changes nothing when the answer is no", async () => {
     const { cli } = await healthy();
     await chmod(join(cli.home, ".env"), 0o644);
     const no = await onTerminal(cli, "doctor --fix --only secrets.file", "n\r");
@@ -225,7 +225,7 @@ describe("the text", () => {
     expect(await readFile(join(cli.home, "err"), "utf8")).toBe("");
   });
 
-  it.skipIf(!HAS_SCRIPT)("fits a terminal of 40 columns", async () => {
+  it.skipIf(lacks("script"))("fits a terminal of 40 columns", async () => {
     const { cli } = await healthy();
     const said = await onTerminal(cli, "doctor --only deployment,database,mesh", "", "stty cols 40; ");
     const lines = stripVTControlCharacters(said).split(/\r?\n/);

@@ -6,6 +6,7 @@ import { bashCompletion } from "../../../control/completion/bash.ts";
 import { fishCompletion } from "../../../control/completion/fish.ts";
 import { type CommandDescription, completionPlaces } from "../../../control/completion/words.ts";
 import { zshCompletion } from "../../../control/completion/zsh.ts";
+import { lacks } from "../../lanes/tools.ts";
 import { createCli } from "../../support/cli.ts";
 import { temporaryDirectory } from "../../support/deployment.ts";
 
@@ -90,8 +91,6 @@ describe("completion in bash", () => {
 const shells = { zsh: zshCompletion(places), fish: fishCompletion(places) };
 
 describe.each(["zsh", "fish"] as const)("completion in %s", (shell) => {
-  const missing = spawnSync(shell, ["--version"]).error !== undefined;
-
   it("knows every command and flag that is shown", () => {
     for (const word of ["memory", "search", "stats", "start", "scope", "out", "no-wait"]) {
       expect(shells[shell]).toContain(word);
@@ -100,7 +99,7 @@ describe.each(["zsh", "fish"] as const)("completion in %s", (shell) => {
     expect(shells[shell]).not.toContain("secret");
   });
 
-  it.skipIf(missing)("is a script that the shell reads", async () => {
+  it.skipIf(lacks(shell))("is a script that the shell reads", async () => {
     const file = join(await temporaryDirectory(), "completion");
     await writeFile(file, shells[shell]);
     expect(spawnSync(shell, ["-n", file], { encoding: "utf8" })).toMatchObject({ status: 0, stderr: "" });
@@ -130,9 +129,7 @@ function fish(script: string, words: readonly string[]): string[] {
 const askers = { zsh, fish };
 
 describe.each(["zsh", "fish"] as const)("%s itself", (shell) => {
-  const missing = spawnSync(shell, ["--version"]).error !== undefined;
-
-  it.skipIf(missing).each<[readonly string[], readonly string[]]>([
+  it.skipIf(lacks(shell)).each<[readonly string[], readonly string[]]>([
     [
       ["cairn", ""],
       ["memory", "shell", "start"],

@@ -22,7 +22,8 @@ import {
   runContainer,
   uniqueName,
 } from "../../support/docker/containers.ts";
-import { ensureTestImages, IMAGES_TIMEOUT_MS, type TestImages } from "../../support/docker/images.ts";
+import { ensureTestImages, IMAGES_TIMEOUT_MS } from "../../support/docker/images.ts";
+import type { TestImages } from "../../support/docker/names.ts";
 import { startRegistry } from "../../support/docker/registry.ts";
 
 const TOKEN = "cairn_test-token-of-a-container";

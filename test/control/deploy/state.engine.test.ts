@@ -22,6 +22,7 @@ import { unlock } from "../../../control/deploy/operations/unlock.ts";
 import { up } from "../../../control/deploy/operations/up.ts";
 import { KEPT_COPIES } from "../../../control/deploy/state/copies.ts";
 import { makeStubPlugins, type StubPlugins } from "../../fakes/pulumi/stub-plugins.ts";
+import { lacks } from "../../lanes/tools.ts";
 import { infraRun, writeProject } from "../../support/infra-project.ts";
 
 const UP = { node: undefined, image: undefined, adopt: false, yes: true } as const;
@@ -185,7 +186,7 @@ describe("a deployed stack", { concurrent: false }, () => {
   });
 
   // Only root may make a small disk.
-  it.skipIf(process.getuid?.() !== 0).each([
+  it.skipIf(lacks("root")).each([
     ["has no room at all", 0],
     ["has no room for the state", 40_000],
   ])("on a disk that %s says so, and goes on once there is some", async (_words, room) => {

@@ -5,13 +5,14 @@ import type { Check, Outcome } from "../../../control/doctor/checks/check.ts";
 import { CHECKS } from "../../../control/doctor/checks/index.ts";
 import { runChecks } from "../../../control/doctor/run.ts";
 import { EVENTUALLY_MS } from "../../lanes/patience.ts";
+import { lacks } from "../../lanes/tools.ts";
 import { createPostgresCopy } from "../../support/databases.ts";
 import { MINIMAL } from "../../support/deployment.ts";
 import { ROOT, sceneWith } from "./scene.ts";
 
 const cluster = process.env.CAIRN_TEST_PG_URL;
 
-describe.skipIf(cluster === undefined)("doctor on a PostgreSQL server", () => {
+describe.skipIf(lacks("postgresql"))("doctor on a PostgreSQL server", () => {
   let database: Awaited<ReturnType<typeof createPostgresCopy>>;
   beforeAll(async () => {
     database = await createPostgresCopy(cluster ?? "");

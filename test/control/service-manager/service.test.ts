@@ -11,6 +11,7 @@ import { serviceName } from "../../../control/service-manager/service-name.ts";
 import { systemdUnit } from "../../../control/service-manager/systemd.ts";
 import { userUnits } from "../../../control/service-manager/unit-folders.ts";
 import { RuntimeError } from "../../../runtime/contracts/errors.ts";
+import { lacks } from "../../lanes/tools.ts";
 import { createCli } from "../../support/cli.ts";
 import { temporaryDirectory } from "../../support/deployment.ts";
 
@@ -38,9 +39,7 @@ function recorder() {
 }
 
 describe("the unit for systemd", () => {
-  const analyse = spawnSync("systemd-analyze", ["--version"]);
-
-  it.skipIf(analyse.error !== undefined)("is one that systemd accepts", async () => {
+  it.skipIf(lacks("systemd"))("is one that systemd accepts", async () => {
     const template = await readFile(new URL("cairn.service", TEMPLATES), "utf8");
     const file = join(await temporaryDirectory(), "cairn.service");
     await writeFile(file, systemdUnit(template, service));
@@ -54,7 +53,7 @@ describe("the unit for systemd", () => {
     return systemdUnit(template, { ...service, user: "ada", writable: ["/home/ada/agents", "/home/ada/.cairn"] });
   }
 
-  it.skipIf(analyse.error !== undefined)("is exposed less than 4.0 by systemd's own count", async () => {
+  it.skipIf(lacks("systemd"))("is exposed less than 4.0 by systemd's own count", async () => {
     const file = join(await temporaryDirectory(), "cairn.service");
     await writeFile(file, await machineUnit());
     const judged = spawnSync("systemd-analyze", ["security", "--offline=true", "--no-pager", "--threshold=39", file], {

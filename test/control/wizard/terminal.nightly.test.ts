@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { DRAFT_FILE } from "../../../control/wizard/draft.ts";
 import { inspectConfig } from "../../../runtime/config/index.ts";
+import { lacks } from "../../lanes/tools.ts";
 import {
   createMachine,
   ENTER,
@@ -12,7 +13,7 @@ import {
   writtenFiles,
 } from "../../support/terminal/setup-session.ts";
 import { TARGETS, WRITE } from "../../support/terminal/targets.ts";
-import { KEYS, noTerminal, type TerminalSession } from "../../support/terminal/terminal.ts";
+import { KEYS, type TerminalSession } from "../../support/terminal/terminal.ts";
 
 const { deployment, agents, channels } = TARGETS.docker;
 const WHOLE: Script = [...deployment, ...agents, ...channels, ...WRITE];
@@ -66,9 +67,7 @@ async function expectResumed(machine: Machine, answered: number): Promise<void> 
   expect(Object.keys(files).filter((name) => name.startsWith(".cairn-init"))).toEqual([]);
 }
 
-const reason = noTerminal();
-
-describe.skipIf(reason !== null)(`a setup on a terminal${reason === null ? "" : ` (skipped: ${reason})`}`, () => {
+describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
   test.each(PLACES)(
     "that is interrupted by Ctrl-C in the phase %s leaves nothing half-written, and goes on",
     async (_phase, answered) => {

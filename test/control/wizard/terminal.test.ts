@@ -7,13 +7,13 @@ import { DRAFT_FILE } from "../../../control/wizard/draft.ts";
 import { initialize } from "../../../control/wizard/init.ts";
 import { readProject } from "../../../infra/project.ts";
 import { inspectConfig } from "../../../runtime/config/index.ts";
+import { lacks } from "../../lanes/tools.ts";
 import { createMachine, follow, type Machine, writtenFiles } from "../../support/terminal/setup-session.ts";
 import { TARGETS, WRITE } from "../../support/terminal/targets.ts";
-import { KEYS, noTerminal } from "../../support/terminal/terminal.ts";
+import { KEYS } from "../../support/terminal/terminal.ts";
 
 // Each test runs whole processes, which take their time on a busy machine.
 
-const reason = noTerminal();
 const SECRETS = { ANTHROPIC_API_KEY: "k", TELEGRAM_TOKEN: "t" };
 
 /** The same setup, by flags. */
@@ -28,7 +28,7 @@ async function byFlags(machine: Machine, argv: readonly string[]): Promise<Recor
   return writtenFiles(dir);
 }
 
-describe.skipIf(reason !== null)(`a setup on a terminal${reason === null ? "" : ` (skipped: ${reason})`}`, () => {
+describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
   test.each(Object.entries(TARGETS))(
     "for %s is what the same flags make, byte for byte, and can be deployed",
     async (name, setup) => {

@@ -3,15 +3,14 @@
 import { parse } from "dotenv";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createDockerDriver } from "../../../control/deploy/drivers/docker/driver.ts";
+import { lacks } from "../../lanes/tools.ts";
 import { IMAGES_TIMEOUT_MS } from "../../support/docker/images.ts";
 import { type DockerDeployment, prepareDockerDeployment, SECRETS } from "../../support/docker-deployment.ts";
 import { docker } from "../../support/docker-lane.ts";
-import { missingPlugins } from "../../support/pulumi-plugins.ts";
 
-const missing = missingPlugins("docker", "command");
 const signal = new AbortController().signal;
 
-describe.skipIf(missing)(`the Docker target on real engines${missing ? ` (${missing})` : ""}`, () => {
+describe.skipIf(lacks("docker", "pulumi-docker", "pulumi-command"))("the Docker target on real engines", () => {
   let deployment: DockerDeployment;
 
   beforeAll(async () => {

@@ -5,17 +5,15 @@ import { join } from "node:path";
 import process from "node:process";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { has } from "../../lanes/tools.ts";
+import { lacks } from "../../lanes/tools.ts";
 import { IMAGES_TIMEOUT_MS } from "../../support/docker/images.ts";
 import { type DockerDeployment, prepareDockerDeployment } from "../../support/docker-deployment.ts";
 import { docker } from "../../support/docker-lane.ts";
 import { createTestStack } from "../../support/docker-stack.ts";
-import { missingPlugins } from "../../support/pulumi-plugins.ts";
 
-const missing = has("docker") ? missingPlugins("docker", "command") : "no Docker";
 const signal = new AbortController().signal;
 
-describe.skipIf(missing)(`the Docker target after an accident${missing ? ` (${missing})` : ""}`, () => {
+describe.skipIf(lacks("docker", "pulumi-docker", "pulumi-command"))("the Docker target after an accident", () => {
   let deployment: DockerDeployment;
 
   beforeAll(async () => {

@@ -8,17 +8,16 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { generateAuthority, issueServerTls } from "../../../control/deploy/state/postgres-tls.ts";
 import { POSTGRES } from "../../../infra/plan/types.ts";
 import { openPostgres } from "../../../runtime/plugins/memory/postgres/index.ts";
+import { lacks } from "../../lanes/tools.ts";
 import { silent } from "../../support/databases.ts";
 import { IMAGES_TIMEOUT_MS } from "../../support/docker/images.ts";
 import { type DockerDeployment, prepareDockerDeployment } from "../../support/docker-deployment.ts";
 import { docker } from "../../support/docker-lane.ts";
 import { freePort } from "../../support/ports.ts";
-import { missingPlugins } from "../../support/pulumi-plugins.ts";
 
-const missing = missingPlugins("docker", "command");
 const YEAR_MS = 365 * 86_400_000;
 
-describe.skipIf(missing)(`a renewal on real engines${missing ? ` (${missing})` : ""}`, () => {
+describe.skipIf(lacks("pulumi-docker", "pulumi-command"))("a renewal on real engines", () => {
   let deployment: DockerDeployment;
   let folder: string;
 

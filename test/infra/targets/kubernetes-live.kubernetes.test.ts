@@ -4,20 +4,20 @@
  */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { kubernetesBinaries } from "../../support/kubernetes/binaries.ts";
+import { lacks } from "../../lanes/tools.ts";
+import { kubectlProgram } from "../../support/kubernetes/binaries.ts";
 import { findLiveCluster } from "../../support/kubernetes/live-cluster.ts";
 import { type LiveStack, makeLiveStack } from "../../support/kubernetes/live-stack.ts";
 import { secretValues } from "../../support/kubernetes/plans.ts";
 
-const { kubectl: program } = await kubernetesBinaries();
-const found = findLiveCluster(program);
+const found = findLiveCluster();
 const signal = new AbortController().signal;
 
-describe.skipIf("missing" in found)(`on a live cluster${"missing" in found ? ` (${found.missing})` : ""}`, () => {
+describe.skipIf(lacks("live-cluster"))("on a live cluster", () => {
   if ("missing" in found) return;
   let live: LiveStack;
   beforeAll(async () => {
-    live = await makeLiveStack(found.cluster, program, signal);
+    live = await makeLiveStack(found.cluster, kubectlProgram(), signal);
   });
   afterAll(() => live?.remove());
 
@@ -59,14 +59,11 @@ describe.skipIf("missing" in found)(`on a live cluster${"missing" in found ? ` (
     await expect.poll(() => live.nodeReaches("cairn-postgres", 5432)).toBe(true);
   });
 
-  it.skipIf(!found.cluster.enforcesPolicies)(
-    "lets the database reach nobody, not even itself by its Service",
-    async () => {
-      expect(await live.databaseReaches("cairn-main", 7433)).toBe(false);
-      expect(await live.databaseReaches("cairn-postgres", 5432)).toBe(false);
-      expect(await live.databaseReaches("127.0.0.1", 5432)).toBe(true);
-    },
-  );
+  it.skipIf(lacks("network-policies"))("lets the database reach nobody, not even itself by its Service", async () => {
+    expect(await live.databaseReaches("cairn-main", 7433)).toBe(false);
+    expect(await live.databaseReaches("cairn-postgres", 5432)).toBe(false);
+    expect(await live.databaseReaches("127.0.0.1", 5432)).toBe(true);
+  });
 
   it("changes nothing when it is applied again, and refresh finds nothing either", async () => {
     expect(Object.keys((await live.stack.preview({ color: "never" })).changeSummary)).toEqual(["same"]);

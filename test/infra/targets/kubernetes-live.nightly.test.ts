@@ -1,19 +1,19 @@
 /** Faults on a cluster that runs pods, with the real engine and provider: an image that is nowhere, a state that is lost. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { kubernetesBinaries } from "../../support/kubernetes/binaries.ts";
+import { lacks } from "../../lanes/tools.ts";
+import { kubectlProgram } from "../../support/kubernetes/binaries.ts";
 import { findLiveCluster } from "../../support/kubernetes/live-cluster.ts";
 import { type LiveStack, makeLiveStack } from "../../support/kubernetes/live-stack.ts";
 
-const { kubectl: program } = await kubernetesBinaries();
-const found = findLiveCluster(program);
+const found = findLiveCluster();
 const signal = new AbortController().signal;
 
-describe.skipIf("missing" in found)(`on a live cluster${"missing" in found ? ` (${found.missing})` : ""}`, () => {
+describe.skipIf(lacks("live-cluster"))("on a live cluster", () => {
   if ("missing" in found) return;
   let live: LiveStack;
   beforeAll(async () => {
-    live = await makeLiveStack(found.cluster, program, signal);
+    live = await makeLiveStack(found.cluster, kubectlProgram(), signal);
     await live.driver().prepare?.(() => {}, signal);
   });
   afterAll(() => live?.remove());

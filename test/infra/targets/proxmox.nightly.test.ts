@@ -11,19 +11,17 @@ import { createProxmoxDriver } from "../../../control/deploy/drivers/proxmox/dri
 import { POSTGRES, type ProxmoxPlan } from "../../../infra/plan/types.ts";
 import { pinnedCertificate } from "../../../infra/postgres/configuration.ts";
 import { POSTGRES_PASSWORD, POSTGRES_TLS } from "../../../infra/program.ts";
+import { lacks } from "../../lanes/tools.ts";
+import { testImages } from "../../support/docker/names.ts";
 import { realTls } from "../../support/postgres-server-tls.ts";
 import { type ProxmoxTestHost, startProxmox } from "../../support/proxmox/host.ts";
 import { makeImage, type TestImage } from "../../support/proxmox/image.ts";
 import { openStack } from "../../support/proxmox/stack.ts";
-import { missingForCts } from "../../support/proxmox/template.ts";
-import { missingPlugins } from "../../support/pulumi-plugins.ts";
 
-const missing = missingForCts() ?? missingPlugins("command");
 const signal = new AbortController().signal;
 const DEADLINE_MS = 300_000;
 /** PostgreSQL 17 with pgvector, in this machine's engine, for the test that needs a real one. */
-const POSTGRES_IMAGE = process.env.CAIRN_TEST_POSTGRES_IMAGE ?? "cairn-postgres:17";
-const noPostgres = spawnSync("docker", ["image", "inspect", POSTGRES_IMAGE], { stdio: "ignore" }).status !== 0;
+const POSTGRES_IMAGE = testImages().postgres;
 
 /** Over TLS all the same: psql knows nothing of `uselibpqcompat`, and where it runs there is no file with the authority. */
 function forPsql(url: string): string {
@@ -34,7 +32,7 @@ function forPsql(url: string): string {
   return address.href;
 }
 
-describe.skipIf(missing !== undefined)(`Proxmox${missing === undefined ? "" : ` (${missing})`}`, () => {
+describe.skipIf(lacks("lxc", "pulumi-command"))("Proxmox", () => {
   let host: ProxmoxTestHost;
   let image: TestImage;
   let folder: string;
@@ -111,7 +109,7 @@ describe.skipIf(missing !== undefined)(`Proxmox${missing === undefined ? "" : ` 
     DEADLINE_MS,
   );
 
-  it.skipIf(noPostgres)(
+  it.skipIf(lacks("docker-images"))(
     "lets nodes into PostgreSQL in its own CT with the password, and nobody else",
     async () => {
       const [node] = plan.nodes;

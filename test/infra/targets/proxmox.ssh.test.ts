@@ -10,16 +10,14 @@ import type { UpResult } from "@pulumi/pulumi/automation/index.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createProxmoxDriver } from "../../../control/deploy/drivers/proxmox/driver.ts";
 import type { ProxmoxPlan } from "../../../infra/plan/types.ts";
+import { lacks } from "../../lanes/tools.ts";
 import { type ProxmoxTestHost, startProxmox } from "../../support/proxmox/host.ts";
 import { makeImage, type TestImage } from "../../support/proxmox/image.ts";
 import { openStack } from "../../support/proxmox/stack.ts";
-import { missingForCts } from "../../support/proxmox/template.ts";
-import { missingPlugins } from "../../support/pulumi-plugins.ts";
 
-const missing = missingForCts() ?? missingPlugins("command");
 const signal = new AbortController().signal;
 
-describe.skipIf(missing !== undefined)(`a stack on Proxmox${missing === undefined ? "" : ` (${missing})`}`, () => {
+describe.skipIf(lacks("lxc", "pulumi-command"))("a stack on Proxmox", () => {
   let host: ProxmoxTestHost;
   let image: TestImage;
   let folder: string;

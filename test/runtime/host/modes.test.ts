@@ -9,6 +9,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { homePaths } from "../../../runtime/host/home.ts";
 import { repairModes } from "../../../runtime/host/modes.ts";
 import { ROOT } from "../../../scripts/lib/paths.js";
+import { lacks } from "../../lanes/tools.ts";
 import { temporaryDirectory } from "../../support/deployment.ts";
 
 const NOBODY = 65_534;
@@ -126,7 +127,7 @@ it("makes a home and a key private that were opened to others, and leaves other 
   expect(await repairModes(paths, [workspace])).toEqual([]);
 });
 
-it.runIf(process.getuid?.() === 0)("changes nothing that belongs to another user", async () => {
+it.skipIf(lacks("root"))("changes nothing that belongs to another user", async () => {
   const paths = homePaths(join(await temporaryDirectory(), "home"));
   await mkdir(paths.home);
   await chmod(paths.home, 0o777);

@@ -17,7 +17,7 @@ import { createJobQueue } from "../../../runtime/workers/queue.ts";
 import { startSynthesizer } from "../../../runtime/workers/synthesizer.ts";
 import { createTermCounting } from "../../../runtime/workers/term-counter.ts";
 import { type PostgresServer, startPostgres } from "../../lanes/postgres.ts";
-import { findPostgres } from "../../lanes/postgres-binaries.ts";
+import { lacks } from "../../lanes/tools.ts";
 import { MIGRATIONS, silent } from "../../support/databases.ts";
 import { memoryOf, said, systemClock, writerOf } from "../../support/memory.ts";
 import { compactorOf, fakeModel } from "../app/compaction/support.ts";
@@ -28,7 +28,7 @@ const TIMEOUT = 300_000;
 /** It has to happen, and soon; how soon depends on the machine. */
 const EVENTUALLY = { timeout: 120_000, interval: 100 };
 
-describe.skipIf(!findPostgres().ok)("background work and a PostgreSQL that crashes", { timeout: TIMEOUT }, () => {
+describe.skipIf(lacks("postgresql"))("background work and a PostgreSQL that crashes", { timeout: TIMEOUT }, () => {
   let server: PostgresServer;
   let database: Database;
   const cleanups: (() => Promise<unknown>)[] = [];

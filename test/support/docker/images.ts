@@ -11,13 +11,7 @@ import process from "node:process";
 import { execa } from "execa";
 import { alone } from "../../../scripts/lib/lock.js";
 import { mirrorArguments } from "../debian.ts";
-
-export interface TestImages {
-  /** Debian with Node 24, npm and a user `node` (1000:1000), as node:24-slim. */
-  readonly node: string;
-  /** PostgreSQL 17 with pgvector, as pgvector/pgvector:pg17. */
-  readonly postgres: string;
-}
+import { type TestImages, testImages } from "./names.ts";
 
 /** Longest time of the first run, in milliseconds; for `beforeAll(ensureTestImages, IMAGES_TIMEOUT_MS)`. */
 export const IMAGES_TIMEOUT_MS = 15 * 60_000;
@@ -26,14 +20,10 @@ const BASE = "cairn-test/base:trixie";
 const LABEL = "dev.cairn.recipe";
 const LOCAL_CERTIFICATES = "/usr/local/share/ca-certificates";
 
-/**
- * Names of images that are there when this resolves. CAIRN_TEST_NODE_IMAGE and CAIRN_TEST_POSTGRES_IMAGE name others, where
- * the official ones can be had.
- */
+/** Names of images that are there when this resolves. */
 export async function ensureTestImages(): Promise<TestImages> {
   const { CAIRN_TEST_NODE_IMAGE, CAIRN_TEST_POSTGRES_IMAGE } = process.env;
-  const node = CAIRN_TEST_NODE_IMAGE ?? "cairn-test/node:24";
-  const postgres = CAIRN_TEST_POSTGRES_IMAGE ?? "cairn-test/postgres:17";
+  const { node, postgres } = testImages();
   const wanted = [
     ...(CAIRN_TEST_NODE_IMAGE ? [] : [{ name: node, recipe: "node", prepare: prepareNode }]),
     ...(CAIRN_TEST_POSTGRES_IMAGE ? [] : [{ name: postgres, recipe: "postgres", prepare: async () => undefined }]),

@@ -4,7 +4,6 @@ import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { execa } from "execa";
 import { EVENTUALLY_MS } from "../../lanes/patience.ts";
@@ -15,13 +14,7 @@ export interface SecondEngine {
   stop(): Promise<void>;
 }
 
-/** Why it cannot run here, or undefined when it can. */
-export async function secondEngineProblem(): Promise<string | undefined> {
-  if (process.getuid?.() !== 0) return "a second engine needs root";
-  const found = await execa("unshare", ["--net", "--", "dockerd", "--version"], { reject: false });
-  return found.failed ? "there is no dockerd, or no network namespace for it" : undefined;
-}
-
+/** `lacks("docker-twice")` tells whether it can. */
 export async function startSecondEngine(): Promise<SecondEngine> {
   const directory = await mkdtemp(join(tmpdir(), "cairn-engine-"));
   const host = `unix://${join(directory, "docker.sock")}`;

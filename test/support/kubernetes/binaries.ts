@@ -30,19 +30,28 @@ export interface KubernetesBinaries {
   readonly etcd: string;
 }
 
-/** Why no cluster can be started here, or undefined. Looks, and builds nothing. */
+/** Why no cluster can be started here, or undefined. */
 export function clusterMissing(): string | undefined {
   if (onPath("etcd") === undefined) return "etcd is not installed (Debian: etcd-server)";
-  if (isBuilt(folder()) || onPath("go", ["/usr/local/go/bin"]) !== undefined) return undefined;
-  return "go is not installed, and Kubernetes has not been built";
+  return isBuilt(folder()) ? undefined : "Kubernetes has not been built (npm run prepare-lanes kubernetes)";
 }
 
-/** The programs, built when they are not there yet: about five minutes with an empty cache of Go, seconds with a full one. */
-export async function kubernetesBinaries(): Promise<KubernetesBinaries> {
+/** Builds the programs that are not there yet: about five minutes with an empty cache of Go, seconds with a full one. */
+export async function buildKubernetes(): Promise<void> {
+  const bin = folder();
+  if (!isBuilt(bin)) await locked(bin, () => (isBuilt(bin) ? undefined : build(bin)));
+}
+
+/** The kubectl of the build, or else the one on PATH. */
+export function kubectlProgram(): string {
+  return isBuilt(folder()) ? join(folder(), "kubectl") : "kubectl";
+}
+
+/** Throws when they have not been built. */
+export function kubernetesBinaries(): KubernetesBinaries {
   const missing = clusterMissing();
   if (missing !== undefined) throw new Error(missing);
   const bin = folder();
-  if (!isBuilt(bin)) await locked(bin, () => (isBuilt(bin) ? undefined : build(bin)));
   return {
     apiServer: join(bin, "kube-apiserver"),
     controllerManager: join(bin, "kube-controller-manager"),
@@ -77,7 +86,8 @@ function build(bin: string): void {
     `-X ${at}.gitMajor=${major}`,
     `-X ${at}.gitMinor=${minor}`,
   ]);
-  const go = onPath("go", ["/usr/local/go/bin"]) ?? "go";
+  const go = onPath("go", ["/usr/local/go/bin"]);
+  if (go === undefined) throw new Error("go is not installed (Debian: golang-go)");
   const packages = PROGRAMS.map((name) => `k8s.io/kubernetes/cmd/${name}`);
   const result = spawnSync(
     go,

@@ -31,7 +31,7 @@ export interface Cluster {
 
 /** Starts one; builds Kubernetes first where that was never done. */
 export async function startCluster(): Promise<Cluster> {
-  const binaries = await kubernetesBinaries();
+  const binaries = kubernetesBinaries();
   const directory = await mkdtemp(join(tmpdir(), "cairn-kube-"));
   const children: ChildProcess[] = [];
   const stop = async () => {

@@ -8,6 +8,7 @@
 
 import { spawnSync } from "node:child_process";
 import { missingPlugins } from "../pulumi-plugins.ts";
+import { kubectlProgram } from "./binaries.ts";
 
 export interface LiveCluster {
   readonly kubeconfig: string;
@@ -25,7 +26,8 @@ export type LiveChoice = { readonly cluster: LiveCluster } | { readonly missing:
 const DEADLINE_MS = 60_000;
 
 /** Looks once; says what is missing for the tests to be skipped with. */
-export function findLiveCluster(kubectl: string): LiveChoice {
+export function findLiveCluster(): LiveChoice {
+  const kubectl = kubectlProgram();
   const kubeconfig = process.env.CAIRN_TEST_KUBECONFIG;
   if (kubeconfig === undefined || kubeconfig === "") return { missing: "CAIRN_TEST_KUBECONFIG names no cluster" };
   const context = output(kubectl, [`--kubeconfig=${kubeconfig}`, "config", "current-context"])?.trim();

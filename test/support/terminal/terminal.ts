@@ -33,11 +33,6 @@ function findPython(): string | null {
   }
 }
 
-/** Why there can be no pseudo-terminal here; null where there can. */
-export function noTerminal(): string | null {
-  return findPython() === null ? "python3 with its module pty is not here" : null;
-}
-
 export interface TerminalOptions {
   readonly columns?: number;
   readonly cwd?: string;

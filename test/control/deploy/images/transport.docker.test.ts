@@ -10,12 +10,12 @@ import { identityOf, inspectImage } from "../../../../control/deploy/images/insp
 import { withRegistryLogin } from "../../../../control/deploy/images/registry-login.ts";
 import { hasImage, pullImage, sendImage } from "../../../../control/deploy/images/transport.ts";
 import type { ImageIdentity } from "../../../../infra/plan/types.ts";
+import { lacks } from "../../../lanes/tools.ts";
 import { docker, dockerOutcome, uniqueName } from "../../../support/docker/containers.ts";
 import { startRegistry, type TestRegistry } from "../../../support/docker/registry.ts";
-import { type SecondEngine, secondEngineProblem, startSecondEngine } from "../../../support/docker/second-engine.ts";
+import { type SecondEngine, startSecondEngine } from "../../../support/docker/second-engine.ts";
 
 const CONTENT_BYTES = 3_000_000;
-const problem = await secondEngineProblem();
 
 /** An image of one file that no engine has seen; it ends with the test. */
 async function freshImage(repository = uniqueName("image")): Promise<ImageIdentity> {
@@ -39,7 +39,7 @@ async function freshImage(repository = uniqueName("image")): Promise<ImageIdenti
   return identityOf(image, reference);
 }
 
-describe.skipIf(problem !== undefined)(`another engine${problem === undefined ? "" : ` (${problem})`}`, () => {
+describe.skipIf(lacks("docker-twice"))("another engine", () => {
   let second: SecondEngine;
   const said: string[] = [];
   const report = (text: string): void => void said.push(text);

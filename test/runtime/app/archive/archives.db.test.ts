@@ -11,6 +11,7 @@ import { createEmbeddingTable } from "../../../../runtime/app/recall/embedding-t
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { openEmbedded } from "../../../../runtime/plugins/memory/embedded/index.ts";
 import { openPostgres } from "../../../../runtime/plugins/memory/postgres/index.ts";
+import { lacks } from "../../../lanes/tools.ts";
 import { createEmbeddedCopy, createPostgresCopy, describeEachDatabase, silent } from "../../../support/databases.ts";
 import { said, systemClock, write, writerOf } from "../../../support/memory.ts";
 
@@ -164,7 +165,7 @@ function without(content: Content, tables: readonly string[]): Content {
 
 const clusterUrl = process.env.CAIRN_TEST_PG_URL;
 
-describe.skipIf(clusterUrl === undefined)("an archive", () => {
+describe.skipIf(lacks("postgresql"))("an archive", () => {
   it("goes from PostgreSQL to the embedded store and back, row for row", async () => {
     const stores: Database[] = [];
     for (const backend of ["postgres", "embedded", "postgres"] as const) {

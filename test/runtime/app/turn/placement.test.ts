@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished, vi } from "vitest";
 import type { Agent } from "../../../../runtime/app/turn/agents.ts";
 import { createPlacement } from "../../../../runtime/app/turn/placement.ts";
-import { silent } from "../../../support/databases.ts";
+import { silent } from "../../../support/silent.ts";
 
 it("stops waiting for the lease of its identity when the node is told to stop meanwhile", async () => {
   const placement = createPlacement({

@@ -4,8 +4,9 @@ import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { writeCaptureSettings } from "../../../../runtime/client/hook/settings.ts";
+import { lacks } from "../../../lanes/tools.ts";
 import { captureHome, saying } from "../../../support/capture-home.ts";
-import { canBeAnotherUser, startForeignListener } from "../../../support/foreign-listener.ts";
+import { startForeignListener } from "../../../support/foreign-listener.ts";
 import { OPENCODE_SESSION, sessionText, writeOpenCodeDatabase } from "../../../support/session-files.ts";
 
 const CLAUDE = "7d4c9a52-1c0e-4f6a-9f55-0a6f3c1d2e10";
@@ -400,21 +401,18 @@ describe("the hook", () => {
     expect(node.requests).toHaveLength(1);
   });
 
-  test.runIf(canBeAnotherUser)(
-    "sends nothing to another user who has the port of a node that has stopped",
-    async () => {
-      const { hook, node, home, log, place } = await captureHome();
-      const path = await place(".claude", "projects", "p", "s.jsonl");
-      await writeFile(path, await sessionText("claude-code"));
-      const listener = await startForeignListener();
-      const taken = `http://127.0.0.1:${listener.port}`;
-      await writeCaptureSettings(home, { version: 1, base_url: taken, local: true, token_id: null }, "token");
-      await hook("claude-code", { transcript_path: path, hook_event_name: "Stop" });
-      expect(await log()).toContain(`Another user's process listens at ${taken}`);
-      expect(listener.received()).toBe("");
-      await writeCaptureSettings(home, { version: 1, base_url: node.url, local: true, token_id: null }, "token");
-      await hook("claude-code", { transcript_path: path, hook_event_name: "Stop" });
-      expect(node.batches[0]?.events.length).toBeGreaterThan(0);
-    },
-  );
+  test.skipIf(lacks("root"))("sends nothing to another user who has the port of a node that has stopped", async () => {
+    const { hook, node, home, log, place } = await captureHome();
+    const path = await place(".claude", "projects", "p", "s.jsonl");
+    await writeFile(path, await sessionText("claude-code"));
+    const listener = await startForeignListener();
+    const taken = `http://127.0.0.1:${listener.port}`;
+    await writeCaptureSettings(home, { version: 1, base_url: taken, local: true, token_id: null }, "token");
+    await hook("claude-code", { transcript_path: path, hook_event_name: "Stop" });
+    expect(await log()).toContain(`Another user's process listens at ${taken}`);
+    expect(listener.received()).toBe("");
+    await writeCaptureSettings(home, { version: 1, base_url: node.url, local: true, token_id: null }, "token");
+    await hook("claude-code", { transcript_path: path, hook_event_name: "Stop" });
+    expect(node.batches[0]?.events.length).toBeGreaterThan(0);
+  });
 });

@@ -10,7 +10,7 @@ import type { Logger } from "../../../../runtime/contracts/ports.ts";
 import { openPostgres } from "../../../../runtime/plugins/memory/postgres/index.ts";
 import { createJobQueue } from "../../../../runtime/workers/queue.ts";
 import { type PostgresServer, startPostgres } from "../../../lanes/postgres.ts";
-import { findPostgres } from "../../../lanes/postgres-binaries.ts";
+import { lacks } from "../../../lanes/tools.ts";
 import { MIGRATIONS, silent } from "../../../support/databases.ts";
 import { eventually } from "../../../support/eventually.ts";
 
@@ -18,7 +18,7 @@ const TIMEOUT = 300_000;
 /** Nothing listens there. */
 const NOWHERE = "postgresql://somebody:the-secret-word@127.0.0.1:9/cairn";
 
-describe.skipIf(!findPostgres().ok)("PostgreSQL that goes away", { timeout: TIMEOUT }, () => {
+describe.skipIf(lacks("postgresql"))("PostgreSQL that goes away", { timeout: TIMEOUT }, () => {
   let server: PostgresServer;
   const cleanups: (() => Promise<unknown>)[] = [];
 

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { beforeAll, expect, it } from "vitest";
 import type { ShellSettings } from "../../../../runtime/plugins/tools/shell/settings.ts";
 import { ROOT } from "../../../../scripts/lib/paths.js";
+import { lacks } from "../../../lanes/tools.ts";
 import { docker } from "../../../support/docker/containers.ts";
 import { ensureTestImages, IMAGES_TIMEOUT_MS } from "../../../support/docker/images.ts";
 
@@ -198,7 +199,7 @@ const GUARDS: [string, Partial<ShellSettings>][] = [
   ["the filter alone", { perlPaths: [] }],
 ];
 
-it.skipIf(process.arch !== "x64").each(GUARDS)(
+it.skipIf(lacks("x64")).each(GUARDS)(
   "keep signals from the service with %s",
   { timeout: 120_000 },
   async (_, settings) => {
@@ -295,7 +296,7 @@ const SHARED_BY_NUMBER = `
   print "tried\n"
 `;
 
-it.skipIf(process.arch !== "x64")(
+it.skipIf(lacks("x64"))(
   "keep another user's command from modes, times and attributes of the service's files, and from where commands meet",
   { timeout: 120_000 },
   async () => {

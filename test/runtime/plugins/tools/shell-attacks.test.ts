@@ -11,21 +11,12 @@ import {
   type SandboxLayout,
 } from "../../../../runtime/plugins/tools/shell/bubblewrap.ts";
 import type { ShellSettings } from "../../../../runtime/plugins/tools/shell/settings.ts";
+import { lacks } from "../../../lanes/tools.ts";
 import { commandsOfService } from "./command-process.ts";
 
 const MIB = 1024 ** 2;
 
-const bubblewrapWorks = (() => {
-  try {
-    execFileSync("bwrap", ["--unshare-user", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "true"], {
-      stdio: "ignore",
-    });
-    return true;
-  } catch {
-    console.info("bubblewrap does not work here: its attacks are skipped");
-    return false;
-  }
-})();
+const bubblewrapWorks = lacks("bubblewrap") === undefined;
 
 const modes: [string, Partial<ShellSettings>][] = [["without a sandbox", { sandbox: "none" }]];
 if (bubblewrapWorks) modes.unshift(["in bubblewrap", { sandbox: "bubblewrap" }]);
@@ -83,7 +74,7 @@ describe.each(modes)("a command %s", (_, settings) => {
   });
 });
 
-describe.runIf(bubblewrapWorks)("a command in bubblewrap", () => {
+describe.skipIf(lacks("bubblewrap"))("a command in bubblewrap", () => {
   const settings: Partial<ShellSettings> = { sandbox: "bubblewrap" };
 
   it("fills neither memory through / and /dev nor more of /tmp and /dev/shm than their bounds", async () => {

@@ -9,6 +9,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { createWorkspaceGate } from "../../../../runtime/plugins/tools/shared/locate.ts";
 import { createShellTool } from "../../../../runtime/plugins/tools/shell/index.ts";
 import { SHELL_DEFAULTS, type ShellSettings } from "../../../../runtime/plugins/tools/shell/settings.ts";
+import { lacks } from "../../../lanes/tools.ts";
 import { call, createPlace, newId, SECRET, silentLogger } from "./support.ts";
 
 async function setUp(settings: Partial<ShellSettings> = {}, container = false) {
@@ -44,17 +45,7 @@ async function setUp(settings: Partial<ShellSettings> = {}, container = false) {
   };
 }
 
-const bubblewrapWorks = (() => {
-  try {
-    execFileSync("bwrap", ["--unshare-user", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "true"], {
-      stdio: "ignore",
-    });
-    return true;
-  } catch {
-    console.info("bubblewrap does not work here: the tests of the sandbox are skipped");
-    return false;
-  }
-})();
+const bubblewrapWorks = lacks("bubblewrap") === undefined;
 
 /** Landlock's scopes came with Linux 6.12. */
 const SCOPES = release().localeCompare("6.12", "en", { numeric: true }) >= 0;
@@ -203,7 +194,7 @@ describe.each(modes)("shell %s", (_, settings) => {
   });
 });
 
-describe.runIf(bubblewrapWorks)("the walls of the sandbox", () => {
+describe.skipIf(lacks("bubblewrap"))("the walls of the sandbox", () => {
   it("do not show the service's home, its .env, other directories or its processes", async () => {
     const { place, run } = await setUp();
     for (const command of [

@@ -11,16 +11,15 @@ import { deleteCt, ensureCt } from "../../../../../infra/components/proxmox/ct-s
 import { ensureDirectory } from "../../../../../infra/components/proxmox/data-scripts.ts";
 import { ctImage, ensureImage } from "../../../../../infra/components/proxmox/docker-scripts.ts";
 import type { ProxmoxPlan } from "../../../../../infra/plan/types.ts";
+import { lacks } from "../../../../lanes/tools.ts";
 import { type ProxmoxTestHost, startProxmox } from "../../../../support/proxmox/host.ts";
 import { makeImage, type TestImage } from "../../../../support/proxmox/image.ts";
-import { missingForCts } from "../../../../support/proxmox/template.ts";
 import { startSshd } from "../../../../support/ssh/sshd.ts";
 
-const missing = missingForCts();
 const signal = new AbortController().signal;
 const silent = (): void => {};
 
-describe.skipIf(missing !== undefined)(`the Proxmox driver${missing === undefined ? "" : ` (${missing})`}`, () => {
+describe.skipIf(lacks("lxc"))("the Proxmox driver", () => {
   let host: ProxmoxTestHost;
   let image: TestImage;
   let folder: string;

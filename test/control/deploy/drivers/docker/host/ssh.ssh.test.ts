@@ -11,10 +11,10 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } fro
 import { createDockerDriver } from "../../../../../../control/deploy/drivers/docker/driver.ts";
 import { openTunnel, runRemote } from "../../../../../../control/deploy/drivers/docker/host/ssh.ts";
 import type { SshAddress } from "../../../../../../infra/components/docker/address.ts";
-import { has } from "../../../../../lanes/tools.ts";
+import { lacks } from "../../../../../lanes/tools.ts";
 import { dockerPlan, nodePlan } from "../../../../../support/docker-target.ts";
 import { createFakeTools, type FakeTools } from "../../../../../support/fake-tools.ts";
-import { canBeAnotherUser, startForeignListener } from "../../../../../support/foreign-listener.ts";
+import { startForeignListener } from "../../../../../support/foreign-listener.ts";
 import { closedPort } from "../../../../../support/ports.ts";
 import { type SshServer, startSshd } from "../../../../../support/ssh/sshd.ts";
 
@@ -104,7 +104,7 @@ test("a host with another key than before, a new one, and one that does not know
   await expect(runRemote(nobody, ["true"], signal)).rejects.toMatchObject({ code: "INFRA_HOST_UNREACHABLE" });
 });
 
-test.runIf(canBeAnotherUser)("a tunnel is refused whose port another user takes before ssh does", async () => {
+test.skipIf(lacks("root"))("a tunnel is refused whose port another user takes before ssh does", async () => {
   const file = join(tools.directory, "arguments");
   const own = await createFakeTools();
   onTestFinished(() => own.remove());
@@ -149,7 +149,7 @@ test("an abort ends a command", async () => {
   await expect(running).rejects.toThrow("enough");
 });
 
-test.skipIf(!has("docker"))("Docker's own questions go the same way", async () => {
+test.skipIf(lacks("docker"))("Docker's own questions go the same way", async () => {
   const plan = dockerPlan({ postgres: null, nodes: [nodePlan("alpha", { host: address.url, publish: null })] });
   const driver = createDockerDriver(plan, { registry: null });
   expect((await driver.preflight(signal)).filter(({ severity }) => severity === "error")).toEqual([]);

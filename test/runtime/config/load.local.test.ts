@@ -2,6 +2,7 @@ import { chmod, chown, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createRedactor, loadConfig } from "../../../runtime/config/index.ts";
+import { lacks } from "../../lanes/tools.ts";
 import {
   bareEnvironment,
   deploymentDirectory,
@@ -229,7 +230,7 @@ describe("the secrets file", () => {
     expect(warnings).toMatchObject([{ path: ".env", message: expect.stringContaining("0644") }]);
   });
 
-  test.runIf(process.getuid?.() === 0)("of another user ends the start", async () => {
+  test.skipIf(lacks("root"))("of another user ends the start", async () => {
     const dir = await deploymentDirectory({ yaml: MINIMAL, env: "A=1\n" });
     await chown(join(dir, ".env"), 12_345, 12_345);
     await expect(loadConfig({ dir, env: bareEnvironment() })).rejects.toMatchObject({

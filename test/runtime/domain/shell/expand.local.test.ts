@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { readScript } from "../../../../runtime/domain/shell/reader.ts";
 import { HOME, initialState, UNKNOWN } from "../../../../runtime/domain/shell/state.ts";
+import { lacks } from "../../../lanes/tools.ts";
 
 const VARIABLES: Readonly<Record<string, string>> = {
   a: "alpha",
@@ -67,7 +67,7 @@ const word = fc.oneof(
   { weight: 1, arbitrary: tilde },
 );
 
-it.skipIf(!existsSync("/bin/bash"))("makes of a word exactly what bash makes of it", () => {
+it.skipIf(lacks("bash"))("makes of a word exactly what bash makes of it", () => {
   const words = fc.sample(word, { numRuns: 300, seed: 7 });
   const assignments = Object.entries(VARIABLES).map(([name, value]) => `${name}='${value}'`);
   const script = [...assignments, ...words.map((text) => `printf '<%s>' ${text}; echo "|"`)].join("\n");

@@ -4,6 +4,7 @@ import { execa } from "execa";
 import { describe, expect, test } from "vitest";
 import { ensureApiToken } from "../../../runtime/config/api-token.ts";
 import { addSecrets, readSecretsFile } from "../../../runtime/config/secrets-file.ts";
+import { lacks } from "../../lanes/tools.ts";
 import { temporaryDirectory } from "../../support/deployment.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -59,7 +60,7 @@ describe("reading .env", () => {
     await expect(reading).rejects.toThrow(/another user/);
   });
 
-  test.runIf(isRoot)(
+  test.skipIf(lacks("root"))(
     "accepts a mounted secret of root that others cannot read, and refuses one that they can",
     async () => {
       const dir = await directoryWith("A=1\n", 0o440);
@@ -80,7 +81,7 @@ describe("reading .env", () => {
     expect(await modeOf(join(dir, "data", "secrets"))).toBe(0o600);
   });
 
-  test.runIf(isRoot)("refuses a link to a file of another user", async () => {
+  test.skipIf(lacks("root"))("refuses a link to a file of another user", async () => {
     const dir = await temporaryDirectory();
     await writeFile(join(dir, "theirs"), "A=1\n", { mode: 0o600 });
     await chown(join(dir, "theirs"), STRANGER, STRANGER);
