@@ -1,27 +1,24 @@
 /**
  * The quick check of a change: formatting and lint of the changed files, types, and the tests of the quick lanes that reach
- * them. Changed is what differs from main's last common commit, is not committed, or is new; an
- * argument names another commit than that one. `npm test` stays the proof.
+ * them. Changed is what differs from the last commit that is also main's (an argument names another one), committed or not.
+ * `npm test` stays the proof.
  */
 
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import process from "node:process";
-import { createVitest, type TestSpecification } from "vitest/node";
-import { LANES } from "../test/lanes/lanes.ts";
-import { nearestFirst } from "../test/lanes/nearest.ts";
+import { laneOf } from "../test/lanes/lanes.ts";
+import { relatedTests } from "../test/lanes/related.ts";
 import { ROOT } from "./lib/paths.js";
-import { check, say, untilEnded } from "./lib/processes.ts";
+import { check, runStep, say, untilEnded } from "./lib/processes.ts";
 import { TASKS } from "./lib/tasks.js";
 
-/** Files outside the lane `pure`, which cost a second or more each: the nearest ones. */
-const MOST_OTHERS = 10;
+/** Seconds of a processor for tests. Two processors have the rest of the time for the types. */
+const BUDGET_S = 24;
 
 const signal = untilEnded();
 process.exitCode = (await main()) ? 0 : 1;
-// A store's thread or a server of a test that was given up would keep the process.
-process.exit();
 
 async function main(): Promise<boolean> {
   const changed = changedFiles();
@@ -34,9 +31,8 @@ async function main(): Promise<boolean> {
     check("lint", [...biome, "--no-errors-on-unmatched", ...changed], signal),
     check("typecheck", TASKS["typecheck"]?.command ?? [], signal),
   ];
-  const tests = await runRelated(changed);
-  const passed = await Promise.all(checks);
-  return tests && passed.every((one) => one);
+  const passed = await Promise.all([...checks, runRelated(changed)]);
+  return passed.every((one) => one);
 }
 
 /** Paths from the root of the repository of files that are there. */
@@ -67,27 +63,16 @@ function mergeBase(): string | undefined {
 }
 
 async function runRelated(changed: readonly string[]): Promise<boolean> {
-  const vitest = await createVitest("test", {
-    root: ROOT,
-    watch: false,
-    related: changed.map((file) => join(ROOT, file)),
-    project: LANES.filter((lane) => lane.quick).map(({ name }) => name),
-  });
-  try {
-    const found = await vitest.getRelevantTestSpecifications();
-    const pure = found.filter(({ project }) => project.name === "pure");
-    const others = nearestFirst(
-      found.filter((one) => !pure.includes(one)),
-      changed,
-      ({ moduleId }: TestSpecification) => relative(ROOT, moduleId),
-    );
-    const run = [...pure, ...others.slice(0, MOST_OTHERS)];
-    if (run.length > 0) await vitest.runTestSpecifications(run);
-    const left = others.length - MOST_OTHERS;
-    if (left > 0) say(`${left} more test files reach the change; npm test runs them.`);
-    if (run.length === 0) say("No test of the quick lanes reaches the change.");
-    return !vitest.state.getTestModules().some((module) => !module.ok()) && process.exitCode !== 1;
-  } finally {
-    await vitest.close();
+  const costOf = (test: string): number | null => laneOf(test)?.quickS ?? null;
+  const related = relatedTests(changed, (test) => costOf(test) !== null);
+  let rest = BUDGET_S;
+  const files = related.filter((test) => (rest -= costOf(test) ?? 0) >= 0);
+  const left = related.length - files.length;
+  if (left > 0) say(`${left} more test files reach the change; \`npm test\` runs them.`);
+  if (files.length === 0) {
+    say("No test of the quick lanes reaches the change.");
+    return true;
   }
+  const { code } = await runStep(["node_modules/vitest/vitest.mjs", "run", ...files], { signal });
+  return code === 0;
 }

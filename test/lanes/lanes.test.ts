@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { chooseLanes, LANES, laneOf, requiredLanes } from "./lanes.ts";
-import { nearestFirst } from "./nearest.ts";
 import { EVENTUALLY_MS } from "./patience.ts";
+import { nearestFirst, relatedTests } from "./related.ts";
 import { readArguments } from "./request.ts";
 import { inOrderOfLanes } from "./sequencer.ts";
 import { requiredSuites } from "./tools.ts";
@@ -91,9 +91,23 @@ describe("arguments of the test command", () => {
   });
 });
 
+describe("the tests that a change reaches", () => {
+  const related = (file: string) => relatedTests([file], () => true);
+
+  it("import it, or what imports it", () => {
+    expect(related("runtime/domain/scoring.ts")).toContain("test/runtime/domain/scoring.test.ts");
+    expect(related("test/support/planted-files.ts")).toContain("test/runtime/files/files.test.ts");
+    expect(related("runtime/domain/scoring.ts")).not.toContain("test/control/memory/render-hits.test.ts");
+  });
+
+  it("are those of its folder where only a program finds it", () => {
+    expect(related("control/commands/chat.ts")).toContain("test/control/commands/chat.test.ts");
+  });
+});
+
 describe("the tests that the quick check takes first", () => {
   const tests = ["test/control/b.test.ts", "test/runtime/app/turn/run.test.ts", "test/runtime/app/recall/rank.test.ts"];
-  const order = (changed: readonly string[]) => nearestFirst(tests, changed, (file) => file);
+  const order = (changed: readonly string[]) => nearestFirst(tests, changed);
 
   it("stand beside the change", () => {
     expect(order(["runtime/app/turn/run.ts"])[0]).toBe("test/runtime/app/turn/run.test.ts");

@@ -19,8 +19,8 @@ export interface Lane {
   readonly built: boolean;
   /** Longest time of one test or hook, in milliseconds: a multiple of what it takes, at least twice EVENTUALLY_MS. */
   readonly timeoutMs: number;
-  /** Whether `npm run check` runs those of its files that a change reaches. */
-  readonly quick: boolean;
+  /** Seconds of a processor that a file takes, roughly; null for lanes that `npm run check` leaves to the complete run. */
+  readonly quickS: number | null;
   /** Whether its files run in one thread after the other and share its modules, which saves loading them for each. */
   readonly shared: boolean;
   /** False for what takes too long for every run: `npm run nightly`. */
@@ -48,10 +48,10 @@ const CLI = [`test/control/{commands,completion,login}/**/${PLAIN}`];
 
 /** `x.<suffix>.test.ts` belongs to the lane of that suffix, `x.test.ts` to the lane of its room. */
 export const LANES: readonly Lane[] = [
-  lane("pure", PURE, { shared: true, quick: true }),
-  lane("local", [`test/**/${PLAIN}`, "test/**/*.local.test.ts"], { exclude: [...PURE, ...CLI], quick: true }),
-  lane("cli", [...CLI, "test/**/*.cli.test.ts"], { quick: true }),
-  lane("store", ["test/**/*.db.test.ts"], { postgres: true, quick: true }),
+  lane("pure", PURE, { shared: true, quickS: 0.3 }),
+  lane("local", [`test/**/${PLAIN}`, "test/**/*.local.test.ts"], { exclude: [...PURE, ...CLI], quickS: 2 }),
+  lane("cli", [...CLI, "test/**/*.cli.test.ts"], { quickS: 6 }),
+  lane("store", ["test/**/*.db.test.ts"], { postgres: true, quickS: 4 }),
   lane("blackbox", ["test/**/*.e2e.test.ts"], {
     needs: ["postgresql"],
     postgres: true,
@@ -109,7 +109,7 @@ function lane(name: string, include: readonly string[], rest: Partial<Omit<Lane,
     postgres: false,
     built: false,
     timeoutMs: 180_000,
-    quick: false,
+    quickS: null,
     shared: false,
     always: true,
     ...rest,

@@ -1,13 +1,14 @@
 /** What the files of the suite must keep to, read from their sources. */
 
-import { existsSync, globSync, readFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ROOT } from "../../scripts/lib/paths.js";
+import { importReader, reachOf } from "./imports.ts";
 import { laneOf } from "./lanes.ts";
 
 const FILES = globSync("test/**/*.test.ts", { cwd: ROOT }).sort();
-const IMPORT = /^\s*(?:import|export)\s+(?!type\b)(?:[^;"]*?\sfrom\s+)?"([^"]+)"|\bimport\(\s*"([^"]+)"\s*\)/gm;
+const read = importReader();
 
 /** What starts processes, stores or servers. */
 const FORBIDDEN =
@@ -43,25 +44,15 @@ function allowed(line: string): boolean {
 }
 
 /** Everything forbidden that a test imports, itself or through the support of tests. */
-function forbiddenIn(start: string): string[] {
-  const found: string[] = [];
-  const seen = new Set([start]);
-  for (const file of seen) {
-    for (const target of importsOf(file)) {
-      if (!target.startsWith(".")) {
-        if (FORBIDDEN.test(target)) found.push(`${file} imports ${target}`);
-        continue;
-      }
-      const path = relative(ROOT, resolve(ROOT, dirname(file), target));
-      if (FORBIDDEN_FILES.test(path)) found.push(`${file} imports ${path}`);
-      else if (/^test\/(?!lanes\/).*\.ts$/.test(path) && existsSync(join(ROOT, path))) seen.add(path);
-    }
-  }
-  return found;
-}
-
-function importsOf(file: string): string[] {
-  return [...sourceOf(file).matchAll(IMPORT)].map(([, named, late]) => named ?? late ?? "");
+function forbiddenIn(test: string): string[] {
+  const isSupport = (file: string): boolean => /^test\/(?!lanes\/)/.test(file) && !FORBIDDEN_FILES.test(file);
+  return [...reachOf(test, read, isSupport)].flatMap((file) => {
+    if (FORBIDDEN_FILES.test(file)) return [file];
+    if (file !== test && !isSupport(file)) return [];
+    return read(file)
+      .packages.filter((name) => FORBIDDEN.test(name))
+      .map((name) => `${file} imports ${name}`);
+  });
 }
 
 function sourceOf(file: string): string {
