@@ -65,8 +65,11 @@ function mergeBase(): string | undefined {
 async function runRelated(changed: readonly string[]): Promise<boolean> {
   const costOf = (test: string): number | null => laneOf(test)?.quickS ?? null;
   const related = relatedTests(changed, (test) => costOf(test) !== null);
-  let rest = BUDGET_S;
-  const files = related.filter((test) => (rest -= costOf(test) ?? 0) >= 0);
+  let spent = 0;
+  const files = related.filter((test) => {
+    spent += costOf(test) ?? 0;
+    return spent <= BUDGET_S;
+  });
   const left = related.length - files.length;
   if (left > 0) say(`${left} more test files reach the change; \`npm test\` runs them.`);
   if (files.length === 0) {

@@ -1,4 +1,4 @@
-/** Plans as they are, in files under test/fixtures/infra. `npx vitest run --project unit test/infra/plan/golden.test.ts -u` writes them anew. */
+/** Plans as they are, in files under test/fixtures/infra. `npx vitest run --project pure test/infra/plan/golden.test.ts -u` writes them anew. */
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { AGENTS, imageOf, type ProjectFiles, planOf } from "../../support/infra/project.ts";
