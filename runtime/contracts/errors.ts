@@ -209,15 +209,7 @@ export class RuntimeError extends errorsOf("RUNTIME") {}
 export class ProviderError extends errorsOf("PROVIDER") {}
 export class InfraError extends errorsOf("INFRA") {}
 
-const CLASSES = [
-  ChannelError,
-  MemoryError,
-  ConfigError,
-  ToolError,
-  RuntimeError,
-  ProviderError,
-  InfraError,
-];
+const CLASSES = [ChannelError, MemoryError, ConfigError, ToolError, RuntimeError, ProviderError, InfraError];
 
 /** The configuration is structurally invalid; `message` is the formatted report (specification, Errors, rule 8). */
 export class ConfigValidationError extends ConfigError {

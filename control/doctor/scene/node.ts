@@ -88,7 +88,8 @@ export async function lookAtNode(
   const endpoint = await localEndpoint(configuration);
   if (endpoint === null || !(await isNode(endpoint, look))) return nobody;
   const other = place.home === null ? null : await otherNodeAt(endpoint.url, { home: place.home });
-  if (other !== null) return { ...nobody, reason: `No node is running; the node of ${other.dir} listens at ${endpoint.url}` };
+  if (other !== null)
+    return { ...nobody, reason: `No node is running; the node of ${other.dir} listens at ${endpoint.url}` };
   return { ...NOTHING, state: "elsewhere", url: endpoint.url, ...(await ask(endpoint)) };
 }
 
