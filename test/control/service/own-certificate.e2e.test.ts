@@ -39,7 +39,7 @@ test("a node whose certificate has expired, or is another one, is refused with t
   await start(cli);
   const refused = { code: "RUNTIME_CERTIFICATE_REFUSED", hint: expect.stringContaining("`cairn restart`") };
   expect(await run(cli, ["status"], 1)).toMatchObject({ running: true, health: null, error: refused });
-  const expired = await run(cli, ["chat", "--message", "hello"], 1);
+  const expired = await run(cli, ["chat", "hello"], 1);
   expect(expired).toMatchObject({ error: { ...refused, message: expect.stringContaining("expired") } });
 
   const file = join(cli.home, "run", "node.json");
