@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FakeServer, startAnthropicFake } from "../fakes/anthropic/index.ts";
 import { startOpenAiFake } from "../fakes/openai/index.ts";
 import type { FakeScript } from "../fakes/shared/script.ts";
+import { lacks } from "../lanes/tools.ts";
 import { createDeployment, type Deployment, type NodeProcess, startNode, TOKEN } from "../support/node-process.ts";
 
 /** Answers from what it is shown: the user's words, and whatever of its prompt speaks of a cat. */
@@ -100,13 +101,16 @@ describe.each(["openai", "anthropic"] as const)("a node over the %s SDK", (wire)
     expect(await say("What is my cat called?", "elsewhere")).toBe("Your cat is Ada.");
   });
 
-  it("works in its workspace with real tools, and sees none of the service's secrets there", async () => {
-    const result = await node.call<{ text: string }>("/api/agents/main/messages", { session: "w", text: "write it" });
-    expect(result.text).toContain("from the agent");
-    expect(await readFile(join(deployment.workspace, "notes", "a.md"), "utf8")).toBe("from the agent\n");
-    expect(result.text).not.toContain(TOKEN);
-    expect(result.text).not.toContain("none-of-yours");
-  });
+  it.skipIf(lacks("bubblewrap"))(
+    "works in its workspace with real tools, and sees none of the service's secrets there",
+    async () => {
+      const result = await node.call<{ text: string }>("/api/agents/main/messages", { session: "w", text: "write it" });
+      expect(result.text).toContain("from the agent");
+      expect(await readFile(join(deployment.workspace, "notes", "a.md"), "utf8")).toBe("from the agent\n");
+      expect(result.text).not.toContain(TOKEN);
+      expect(result.text).not.toContain("none-of-yours");
+    },
+  );
 
   it("lets a client that went away fetch the reply, and the rest of the stream, by the turn's id", async () => {
     fake.enqueue({ text: ["one ", "two ", "three"], hold: { gate: "g", after: 2 } });

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import pino from "pino";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startOpenAiFake } from "../../fakes/openai/index.ts";
+import { lacks } from "../../lanes/tools.ts";
 import { placeEmbeddedCopy } from "../../support/databases.ts";
 import { deploymentDirectory } from "../../support/deployment.ts";
 import { OWNER_ENV, OWNER_TOKEN, startedHost } from "../../support/started-host.ts";
@@ -50,7 +51,9 @@ tools: { shell: { sandbox: ${sandbox} } }
   return { dir, requests, lines, say };
 }
 
-describe.each(["bubblewrap", "none"] as const)("with the sandbox %s", (sandbox) => {
+const SANDBOXES = lacks("bubblewrap") === undefined ? (["bubblewrap", "none"] as const) : (["none"] as const);
+
+describe.each(SANDBOXES)("with the sandbox %s", (sandbox) => {
   it.each([
     ["symbolic links", "ln -s"],
     ["hard links", "ln"],

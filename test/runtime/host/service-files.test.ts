@@ -11,6 +11,7 @@ import { createFileWriteTool } from "../../../runtime/plugins/tools/file-write/i
 import { createWorkspaceGate } from "../../../runtime/plugins/tools/shared/locate.ts";
 import { createShellTool } from "../../../runtime/plugins/tools/shell/index.ts";
 import { SHELL_DEFAULTS } from "../../../runtime/plugins/tools/shell/settings.ts";
+import { lacks } from "../../lanes/tools.ts";
 import { bareEnvironment, temporaryDirectory } from "../../support/deployment.ts";
 import { call, newId, silentLogger } from "../plugins/tools/support.ts";
 
@@ -77,7 +78,7 @@ describe.each([
       expect((await write(join(dir, made))).content).toMatch(/^TOOL_REFUSED/);
   });
 
-  it("commands see none of them in the sandbox", async () => {
+  it.skipIf(lacks("bubblewrap"))("commands see none of them in the sandbox", async () => {
     const { dir, names, run } = await deployment(workspace, home);
     for (const name of names) {
       const path = join(dir, name);
@@ -90,29 +91,32 @@ describe.each([
     expect((await run(`grep -r ${SECRET} . 2>/dev/null | head`)).content).not.toMatch(/:.*kept-by/);
   });
 
-  it("commands run in the sandbox", async () => {
+  it.skipIf(lacks("bubblewrap"))("commands run in the sandbox", async () => {
     const { run } = await deployment(workspace, home);
     expect((await run("echo kept > notes.md && cat notes.md")).content).toBe("exit code: 0\nkept");
   });
 });
 
-it("a directory between the workspace and the deployment stays where the next command's covers look for it", async () => {
-  const { dir, run } = await deployment("../../..", "home", "deep/deeper");
-  const moved = await run(
-    "mv deep moved; mv deep/deeper deep/moved; mv deep/deeper moved; rmdir deep/deeper; ls -d deep/deeper",
-  );
-  expect(moved.content.match(/busy/g)?.length, moved.content).toBe(4);
-  const all = await run(
-    `cat moved/deeper/deployment/.env deep/moved/deployment/.env moved/deployment/.env; grep -r ${SECRET} .`,
-  );
-  expect(all.content).not.toContain(`TOKEN=${SECRET}`);
-  expect(await readFile(join(dir, ".env"), "utf8")).toContain(SECRET);
-  expect((await run("echo kept > deep/deeper/notes.md && mkdir deep/other && cat deep/deeper/notes.md")).content).toBe(
-    "exit code: 0\nkept",
-  );
-});
+it.skipIf(lacks("bubblewrap"))(
+  "a directory between the workspace and the deployment stays where the next command's covers look for it",
+  async () => {
+    const { dir, run } = await deployment("../../..", "home", "deep/deeper");
+    const moved = await run(
+      "mv deep moved; mv deep/deeper deep/moved; mv deep/deeper moved; rmdir deep/deeper; ls -d deep/deeper",
+    );
+    expect(moved.content.match(/busy/g)?.length, moved.content).toBe(4);
+    const all = await run(
+      `cat moved/deeper/deployment/.env deep/moved/deployment/.env moved/deployment/.env; grep -r ${SECRET} .`,
+    );
+    expect(all.content).not.toContain(`TOKEN=${SECRET}`);
+    expect(await readFile(join(dir, ".env"), "utf8")).toContain(SECRET);
+    expect(
+      (await run("echo kept > deep/deeper/notes.md && mkdir deep/other && cat deep/deeper/notes.md")).content,
+    ).toBe("exit code: 0\nkept");
+  },
+);
 
-it("a workspace in its usual place is worked in as ever", async () => {
+it.skipIf(lacks("bubblewrap"))("a workspace in its usual place is worked in as ever", async () => {
   const { dir, read, run } = await deployment("workspace");
   await mkdir(join(dir, "workspace", "infra"), { recursive: true });
   await writeFile(join(dir, "workspace", "infra", "cairn.yaml"), "an own file");
