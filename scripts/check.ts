@@ -15,7 +15,7 @@ import { check, runStep, say, untilEnded } from "./lib/processes.ts";
 import { TASKS } from "./lib/tasks.js";
 
 /** Seconds of a processor for tests. Two processors have the rest of the time for the types. */
-const BUDGET_S = 24;
+const BUDGET_S = 20;
 
 const signal = untilEnded();
 process.exitCode = (await main()) ? 0 : 1;

@@ -51,7 +51,7 @@ export const LANES: readonly Lane[] = [
   lane("pure", PURE, { shared: true, quickS: 0.3 }),
   lane("local", [`test/**/${PLAIN}`, "test/**/*.local.test.ts"], { exclude: [...PURE, ...CLI], quickS: 2 }),
   lane("cli", [...CLI, "test/**/*.cli.test.ts"], { quickS: 6 }),
-  lane("store", ["test/**/*.db.test.ts"], { postgres: true, quickS: 4 }),
+  lane("store", ["test/**/*.db.test.ts"], { postgres: true, quickS: 6 }),
   lane("blackbox", ["test/**/*.e2e.test.ts"], {
     needs: ["postgresql"],
     postgres: true,
