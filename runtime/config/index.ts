@@ -28,7 +28,7 @@ export {
   loadConfig,
 } from "./load.ts";
 export { LOGIN_KINDS, type LoginEndpoints, loginOf } from "./logins.ts";
-export { NOT_IMPLEMENTED, NOT_IMPLEMENTED_CODE } from "./not-implemented.ts";
+export { NOT_IMPLEMENTED } from "./not-implemented.ts";
 export { createLearningRedactor, createRedactor, REDACT_PATHS, REDACTED, type Redactor } from "./redact.ts";
 export type { Environment, SecretReader } from "./references.ts";
 export { type ConfigIssue, formatIssue, formatReport } from "./report.ts";

@@ -4,6 +4,7 @@ import type { Findings } from "./checks/collector.ts";
 import { crossCheck } from "./cross-checks.ts";
 import { derive } from "./derive.ts";
 import type { ServiceEnvironment } from "./environment.ts";
+import type { FindingCode } from "./finding-codes.ts";
 import { notImplementedFindings } from "./not-implemented.ts";
 import {
   type Environment,
@@ -96,7 +97,7 @@ function leaveOut(resolution: Resolution, parts: readonly OptionalPart[]) {
     }
     dropped.add(part);
     const message = `${cannotResolve(reference)}; ${formatPath(part.path)} is left out: ${part.reason}`;
-    left.push({ path: reference.path, message });
+    left.push({ path: reference.path, code: "left-out", message });
   }
   const tree = [...dropped].reduce((current, { path }) => withoutValue(current, path), resolution.tree);
   return { tree, dropped: [...dropped], needed, left };
@@ -121,9 +122,19 @@ function isReported(path: readonly PropertyKey[], unresolved: readonly Unresolve
 
 function unresolvedFinding(reference: UnresolvedReference): Finding {
   const { path, reason, source } = reference;
-  if (source === "syntax") return { path, found: describe(reference.reference, path), allowed: reason };
+  if (source === "syntax") {
+    return { path, code: "invalid-value", found: describe(reference.reference, path), allowed: reason };
+  }
   const hint = source === "variable" ? { hint: "set it in the environment or in .env" } : {};
-  return { path, message: cannotResolve(reference), ...hint };
+  return { path, code: codeOfUnresolved(path), message: cannotResolve(reference), ...hint };
+}
+
+/** What is missing, where the setting alone tells it. */
+function codeOfUnresolved([section, , key, ...more]: TreePath): FindingCode {
+  if (more.length > 0) return "unresolved-reference";
+  if (section === "providers" && key === "api_key") return "provider-key-missing";
+  if (section === "channels" && key === "token") return "channel-token-missing";
+  return "unresolved-reference";
 }
 
 function cannotResolve({ reference, reason, source }: UnresolvedReference): string {
@@ -149,7 +160,13 @@ function toError(
 
 function versionWarning(tree: TreeMap): Finding[] {
   if (tree["version"] !== undefined) return [];
-  return [{ path: ["version"], message: `the file should begin with \`version: ${CONFIG_VERSION}\`` }];
+  return [
+    {
+      path: ["version"],
+      code: "version-missing",
+      message: `the file should begin with \`version: ${CONFIG_VERSION}\``,
+    },
+  ];
 }
 
 /** The sections that are right in themselves, so that one mistake does not hide the next. */

@@ -1,7 +1,7 @@
 /** From a deployment directory to a configuration: read .env and cairn.yaml, derive, resolve references, parse, check. */
 import { readFile } from "node:fs/promises";
 import { homedir, hostname } from "node:os";
-import { ConfigError, type Issue } from "../contracts/errors.ts";
+import { ConfigError } from "../contracts/errors.ts";
 import { systemWords } from "../contracts/system-errors.ts";
 import { checkWorkspacePlaces } from "./checks/places.ts";
 import { type Config, finishConfig } from "./config.ts";
@@ -109,7 +109,7 @@ async function readEnvironment(
 ): Promise<{
   environment: ServiceEnvironment;
   read: SecretReader;
-  warnings: readonly Issue[];
+  warnings: readonly ConfigIssue[];
   ownSecrets: readonly string[];
 }> {
   const secretsFile = await readSecretsFile(dir);

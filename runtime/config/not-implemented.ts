@@ -20,9 +20,6 @@ export interface NotImplemented {
   readonly partOf?: string;
 }
 
-/** The code of these findings. */
-export const NOT_IMPLEMENTED_CODE = "not-implemented";
-
 /** The one channel, with its kind and its id. */
 export const BUILT_CHANNEL = "agent";
 
@@ -87,7 +84,7 @@ export function notImplementedFindings(
       // A part of what is not there already says nothing new.
       if (partOf !== undefined && found.has(JSON.stringify([...path.slice(0, -1), partOf]))) continue;
       if (path.some((_, length) => found.has(JSON.stringify(path.slice(0, length))))) continue;
-      found.set(JSON.stringify(path), { severity, finding: { path, message: why, code: NOT_IMPLEMENTED_CODE } });
+      found.set(JSON.stringify(path), { severity, finding: { path, message: why, code: "not-implemented" } });
     }
   }
   const of = (wanted: NotImplemented["severity"]) =>

@@ -1,6 +1,7 @@
 /** What is wrong with a configuration, in words: path, what was found, what is allowed. */
 import type { z } from "zod";
 import { ConfigValidationError, type Issue } from "../contracts/errors.ts";
+import type { FindingCode } from "./finding-codes.ts";
 import { nearest } from "./nearest.ts";
 import { isSecretPath, looksLikeSecret } from "./secret-values.ts";
 import { formatPath, type Tree, type TreeMap, type TreePath, valueAt } from "./tree.ts";
@@ -14,15 +15,14 @@ export interface Finding {
   readonly found?: string;
   readonly allowed?: string;
   readonly hint?: string;
-  /** Names the kind of finding for programs: it stays when the words change. */
-  readonly code?: string;
+  readonly code: FindingCode;
 }
 
 export interface ConfigIssue extends Issue {
   readonly found?: string;
   readonly allowed?: string;
   readonly hint?: string;
-  readonly code?: string;
+  readonly code: FindingCode;
   /** Counted from 1; absent where the issue is not about a place in the file. */
   readonly line?: number;
   readonly column?: number;
@@ -40,22 +40,24 @@ export function toIssue(finding: Finding, locate: Locate): ConfigIssue {
     ...(found === undefined ? {} : { found }),
     ...(allowed === undefined ? {} : { allowed }),
     ...(hint === undefined ? {} : { hint }),
-    ...(code === undefined ? {} : { code }),
+    code,
     ...(position ?? {}),
   };
 }
 
 /** Findings of the schema. `written` is the tree as the file has it: resolved values are never repeated in a report. */
 export function schemaFindings(issues: readonly z.core.$ZodIssue[], written: TreeMap): Finding[] {
-  return issues.map((issue) => {
+  return issues.map((issue): Finding => {
     const path = issue.path.map((key) => (typeof key === "symbol" ? String(key) : key));
     if (issue.code === "invalid_key") {
       const allowed = issue.issues[0]?.message ?? issue.message;
-      return { path, found: JSON.stringify(path.at(-1)), allowed };
+      return { path, code: "invalid-value", found: JSON.stringify(path.at(-1)), allowed };
     }
     const value = valueAt(written, path);
     const hint = issue.code === "invalid_value" ? suggestion(value, issue.values.map(String)) : undefined;
-    return { path, found: describe(value, path), allowed: issue.message, ...(hint === undefined ? {} : { hint }) };
+    const code = value === undefined || value === null ? "missing-value" : "invalid-value";
+    const found = describe(value, path);
+    return { path, code, found, allowed: issue.message, ...(hint === undefined ? {} : { hint }) };
   });
 }
 

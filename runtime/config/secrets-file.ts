@@ -9,8 +9,9 @@ import { type FileHandle, link, lstat, open, rename, rm } from "node:fs/promises
 import { join } from "node:path";
 import { parse } from "dotenv";
 import writeFileAtomic from "write-file-atomic";
-import { ConfigError, type Issue } from "../contracts/errors.ts";
+import { ConfigError } from "../contracts/errors.ts";
 import { codeOf, systemWords } from "../contracts/system-errors.ts";
+import type { ConfigIssue } from "./report.ts";
 
 export const SECRETS_FILE = ".env";
 export const API_TOKEN_VARIABLE = "SERVICE_API_TOKEN";
@@ -28,7 +29,7 @@ export interface SecretsFile {
   readonly values: Readonly<Record<string, string>>;
   /** The file as it stands, for those who add to it. */
   readonly text: string;
-  readonly warnings: readonly Issue[];
+  readonly warnings: readonly ConfigIssue[];
 }
 
 /**
@@ -110,7 +111,7 @@ function withSecret(text: string, { name, value, comment }: Secret): string {
   return `${head}${head === "" ? "" : "\n"}# ${comment}\n${name}=${value}\n`;
 }
 
-async function checkHandle(handle: FileHandle, path: string, uid: number | undefined): Promise<Issue[]> {
+async function checkHandle(handle: FileHandle, path: string, uid: number | undefined): Promise<ConfigIssue[]> {
   const stats = await handle.stat();
   if (!stats.isFile())
     throw unsafe(path, "it is not a regular file", "Put a plain file with lines NAME=value in its place.");
@@ -139,6 +140,7 @@ async function checkHandle(handle: FileHandle, path: string, uid: number | undef
   return [
     {
       path: SECRETS_FILE,
+      code: "exposed-files",
       message: `others could read it: its mode was ${octal(mode)} and is now ${octal(repaired)}; change secrets that others may have seen`,
     },
   ];

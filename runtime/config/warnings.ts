@@ -32,7 +32,12 @@ export function unknownKeyWarnings(written: TreeMap): Finding[] {
   return [...unknownKeys(configSchema, written)].map(({ path, known }) => {
     const key = String(path.at(-1));
     const hint = suggestion(key, known);
-    return { path, message: `unknown key, kept but not used`, ...(hint === undefined ? {} : { hint }) };
+    return {
+      path,
+      code: "unknown-key",
+      message: `unknown key, kept but not used`,
+      ...(hint === undefined ? {} : { hint }),
+    };
   });
 }
 
@@ -45,7 +50,13 @@ export function rangeWarnings(config: Partial<ParsedConfig>): Finding[] {
         config.providers?.[String(path[1])]?.kind === "anthropic";
       const { min, max, why } = anthropic ? ANTHROPIC_TEMPERATURE : range;
       if (value >= min && value <= max) return [];
-      return [{ path, message: `${value} is out of the usual range, ${min} to ${max}: ${why}` }];
+      return [
+        {
+          path,
+          code: "out-of-range" as const,
+          message: `${value} is out of the usual range, ${min} to ${max}: ${why}`,
+        },
+      ];
     }),
   );
 }
@@ -55,7 +66,14 @@ export function hardcodedSecretWarnings(written: TreeMap): Finding[] {
   return [...texts(written)].flatMap(({ path, text }) => {
     if (!isHardcoded(path, text)) return [];
     const message = "a secret stands in the file itself";
-    return [{ path, message, hint: `put it into .env and refer to it as \${${variableFor(path)}}` }];
+    return [
+      {
+        path,
+        code: "hardcoded-secret" as const,
+        message,
+        hint: `put it into .env and refer to it as \${${variableFor(path)}}`,
+      },
+    ];
   });
 }
 

@@ -1,6 +1,7 @@
 /** Parts that the results of several commands share. */
 
 import { z } from "zod";
+import { FINDING_CODES } from "../../../runtime/config/finding-codes.ts";
 
 export const count = z.number().int().nonnegative();
 export const time = z.iso.datetime({ offset: true });
@@ -20,7 +21,7 @@ export const issue = z.strictObject({
   found: z.string().optional(),
   allowed: z.string().optional(),
   hint: z.string().optional(),
-  code: z.string().optional().describe("Kind of the finding; it stays when the words change"),
+  code: z.enum(FINDING_CODES).describe("Kind of the finding; it stays when the words change"),
   line: count.optional().describe("Counted from 1; absent where the issue is not about a place in the file"),
   column: count.optional(),
 });

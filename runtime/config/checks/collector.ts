@@ -1,10 +1,14 @@
 /** What a check is given, and how it gathers what it finds. */
+import type { FindingCode } from "../finding-codes.ts";
 import type { Environment } from "../references.ts";
 import type { Finding } from "../report.ts";
 import { suggestion } from "../report.ts";
 import type { ParsedConfig } from "../schema.ts";
 import type { TreePath } from "../tree.ts";
 import type { OptionalPart } from "../usage.ts";
+
+/** Found where something is needed and not written. */
+const NOTHING = "nothing";
 
 export interface CheckInput {
   /** Sections that the schema refused are absent; what depends on them is not checked. */
@@ -22,10 +26,11 @@ export interface Findings {
 export interface Collector {
   readonly errors: Finding[];
   readonly warnings: Finding[];
-  error(path: TreePath, found: string, allowed: string, hint?: string): void;
+  /** Without a code: `missing-value` where `found` is `nothing`, else `invalid-value`. */
+  error(path: TreePath, found: string, allowed: string, hint?: string, code?: FindingCode): void;
   /** An error that a sentence says better. */
-  refuse(path: TreePath, message: string, hint?: string, code?: string): void;
-  warn(path: TreePath, message: string, hint?: string, code?: string): void;
+  refuse(path: TreePath, code: FindingCode, message: string, hint?: string): void;
+  warn(path: TreePath, code: FindingCode, message: string, hint?: string): void;
   /** An error unless the name is one of those known. */
   expectName(path: TreePath, name: string, known: readonly string[], what: string): void;
 }
@@ -33,27 +38,24 @@ export interface Collector {
 export function createCollector(): Collector {
   const errors: Finding[] = [];
   const warnings: Finding[] = [];
-  const hinted = (hint: string | undefined, code?: string) => ({
-    ...(hint === undefined ? {} : { hint }),
-    ...(code === undefined ? {} : { code }),
-  });
-  const error: Collector["error"] = (path, found, allowed, hint) => {
-    errors.push({ path, found, allowed, ...hinted(hint) });
-  };
+  const hinted = (hint: string | undefined) => (hint === undefined ? {} : { hint });
   return {
     errors,
     warnings,
-    error,
-    refuse: (path, message, hint, code) => {
-      errors.push({ path, message, ...hinted(hint, code) });
+    error: (path, found, allowed, hint, code = found === NOTHING ? "missing-value" : "invalid-value") => {
+      errors.push({ path, code, found, allowed, ...hinted(hint) });
     },
-    warn: (path, message, hint, code) => {
-      warnings.push({ path, message, ...hinted(hint, code) });
+    refuse: (path, code, message, hint) => {
+      errors.push({ path, code, message, ...hinted(hint) });
+    },
+    warn: (path, code, message, hint) => {
+      warnings.push({ path, code, message, ...hinted(hint) });
     },
     expectName: (path, name, known, what) => {
       if (known.includes(name)) return;
       const allowed = known.length === 0 ? `${what}, and there is none` : `${what}: ${known.join(", ")}`;
-      error(path, JSON.stringify(name), allowed, suggestion(name, known));
+      const found = JSON.stringify(name);
+      errors.push({ path, code: "unknown-name", found, allowed, ...hinted(suggestion(name, known)) });
     },
   };
 }

@@ -33,7 +33,11 @@ export function checkDeployment({ config, dropped }: CheckInput): Findings {
     );
   }
   if (deployment.nodes.length > 1 && memory && memory.postgres === undefined) {
-    found.warn(["deployment", "nodes"], "several nodes without memory.postgres: each has a memory of its own");
+    found.warn(
+      ["deployment", "nodes"],
+      "database-missing",
+      "several nodes without memory.postgres: each has a memory of its own",
+    );
   }
   return found;
 }

@@ -2,11 +2,6 @@
 import { isLoopback, parseListen } from "../listen.ts";
 import { type CheckInput, createCollector, type Findings } from "./collector.ts";
 
-/** No TLS where TLS was promised. */
-export const TLS_MISSING = "tls-missing";
-/** Nothing was promised, and tokens and conversations cross a network readable. */
-export const PLAIN_HTTP = "plain-http";
-
 const CERTIFICATE = "give runtime.tls a cert and a key";
 
 export function checkListening({ config, env }: CheckInput): Findings {
@@ -18,9 +13,9 @@ export function checkListening({ config, env }: CheckInput): Findings {
   if (mesh?.enabled) {
     found.refuse(
       ["mesh", "enabled"],
+      "tls-missing",
       "nodes of a mesh speak TLS, and there is no certificate; this version has no mesh",
       "write off",
-      TLS_MISSING,
     );
   }
   const host = parseListen(listen)?.host ?? "";
@@ -30,26 +25,26 @@ export function checkListening({ config, env }: CheckInput): Findings {
   if (tls === "auto") {
     const what = "self-signed certificates are not in this version";
     if (beyond || deployed)
-      found.refuse(["runtime", "tls"], `${what}: this would be plain HTTP`, CERTIFICATE, TLS_MISSING);
-    else found.warn(["runtime", "tls"], `${what}: this is plain HTTP, on loopback only`, "write off", PLAIN_HTTP);
+      found.refuse(["runtime", "tls"], "tls-missing", `${what}: this would be plain HTTP`, CERTIFICATE);
+    else found.warn(["runtime", "tls"], "plain-http", `${what}: this is plain HTTP, on loopback only`, "write off");
     return found;
   }
   const readable = "without TLS: tokens and conversations can be read on the way";
   if (deployment?.target === "kubernetes" && deployment.kubernetes.service_type !== "ClusterIP") {
     found.warn(
       ["deployment", "kubernetes", "service_type"],
+      "plain-http",
       `reachable from outside ${readable}`,
       CERTIFICATE,
-      PLAIN_HTTP,
     );
   }
   // `infra up` publishes a container's port on loopback unless there is a certificate.
   if (beyond && env["SERVICE_CONTAINER"] !== "1") {
     found.warn(
       ["runtime", "listen"],
+      "plain-http",
       `${listen} is reachable from other machines ${readable}`,
       CERTIFICATE,
-      PLAIN_HTTP,
     );
   }
   return found;

@@ -56,6 +56,7 @@ export function checkAgents({ config, dropped }: CheckInput): Findings {
     } else if (agent.node !== undefined && mesh && !mesh.enabled && agent.node !== mesh.name) {
       found.warn(
         [...path, "node"],
+        "no-effect",
         `no other node is known, and this one is called ${mesh.name}: the agent will not run here`,
       );
     }
@@ -81,19 +82,25 @@ export function checkChannels({ config }: CheckInput): Findings {
       }
     }
     if (channel.reconnect.initial_delay > channel.reconnect.max_delay) {
-      found.refuse([...path, "reconnect", "initial_delay"], "the first delay is longer than reconnect.max_delay");
+      found.refuse(
+        [...path, "reconnect", "initial_delay"],
+        "conflict",
+        "the first delay is longer than reconnect.max_delay",
+      );
     }
     if (!channel.enabled) continue;
     const chat = channel.kind === "telegram" || channel.kind === "discord";
     if (chat && channel.token === undefined) {
-      found.error(
-        [...path, "token"],
-        "nothing",
-        `the bot's token, as a reference such as \${${id.toUpperCase().replaceAll("-", "_")}_TOKEN}`,
-      );
+      const variable = `${id.toUpperCase().replaceAll("-", "_")}_TOKEN`;
+      const allowed = `the bot's token, as a reference such as \${${variable}}`;
+      found.error([...path, "token"], "nothing", allowed, undefined, "channel-token-missing");
     }
     if (chat && channel.owner_id === undefined && !channel.pairing) {
-      found.warn([...path, "owner_id"], "nobody is the owner and pairing is off: nobody will get an answer");
+      found.warn(
+        [...path, "owner_id"],
+        "no-effect",
+        "nobody is the owner and pairing is off: nobody will get an answer",
+      );
     }
     if (channel.kind === "voice" && !(channel.transcription && channel.speech)) {
       found.error(path, "no complete audio routes", "transcription and speech, each with base_url and model");
@@ -101,10 +108,15 @@ export function checkChannels({ config }: CheckInput): Findings {
     if (channel.token === undefined) continue;
     const other = tokens.get(channel.token);
     if (other !== undefined)
-      found.refuse([...path, "token"], `channels.${other} has the same token: a bot has one poller`);
+      found.refuse([...path, "token"], "conflict", `channels.${other} has the same token: a bot has one poller`);
     tokens.set(channel.token, id);
     if (deployment && deployment.nodes.length > 1 && memory && memory.postgres === undefined) {
-      found.refuse(path, "a channel with a token on several nodes needs one database for all", "add memory.postgres");
+      found.refuse(
+        path,
+        "database-missing",
+        "a channel with a token on several nodes needs one database for all",
+        "add memory.postgres",
+      );
     }
   }
   return found;

@@ -34,13 +34,20 @@ export async function checkWorkspacePlaces(config: Config, places: ServicePlaces
         : [
             {
               path,
+              code: "exposed-files" as const,
               message: `the workspace ${workspace} holds ${held.join(" and ")}: agents work beside the service's own files`,
               hint: "use a directory of its own, such as `workspace`",
             },
           ]),
       ...(around === undefined
         ? []
-        : [{ path, message: `it lies inside ${around.path.join(".")}, whose agents can change and replace it` }]),
+        : [
+            {
+              path,
+              code: "exposed-files" as const,
+              message: `it lies inside ${around.path.join(".")}, whose agents can change and replace it`,
+            },
+          ]),
     ];
   });
 }

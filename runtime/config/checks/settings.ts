@@ -22,6 +22,7 @@ export function checkProviders({ config }: CheckInput): Findings {
     if (provider.login !== undefined && !LOGIN_KINDS.includes(provider.kind)) {
       found.refuse(
         [...path, "login"],
+        "conflict",
         `providers of kind ${provider.kind} have no subscription login`,
         "remove the key",
       );
@@ -35,8 +36,8 @@ export function checkProviders({ config }: CheckInput): Findings {
     const variable = own === undefined ? keyVariable(provider.kind, provider.base_url) : null;
     if (variable === null || provider.api_key !== undefined || provider.login !== undefined) continue;
     const message = `there is no api_key; write it as \${${variable}}`;
-    if (used.has(id)) found.refuse([...path, "api_key"], message);
-    else found.warn([...path, "api_key"], message);
+    if (used.has(id)) found.refuse([...path, "api_key"], "provider-key-missing", message);
+    else found.warn([...path, "api_key"], "provider-key-missing", message);
   }
   return found;
 }
@@ -46,14 +47,24 @@ export function checkMemory({ config, env }: CheckInput): Findings {
   const { memory, deployment } = config;
   if (!memory) return found;
   if (memory.postgres && memory.embedded) {
-    found.refuse(["memory", "embedded"], "memory.postgres and memory.embedded exclude each other", "keep one of them");
+    found.refuse(
+      ["memory", "embedded"],
+      "conflict",
+      "memory.postgres and memory.embedded exclude each other",
+      "keep one of them",
+    );
   }
   if (!memory.postgres && env["SERVICE_PG_URL"]) {
-    found.warn(["memory"], "SERVICE_PG_URL is set but there is no memory.postgres: the embedded store is used");
+    found.warn(
+      ["memory"],
+      "no-effect",
+      "SERVICE_PG_URL is set but there is no memory.postgres: the embedded store is used",
+    );
   }
   if (!memory.postgres && deployment?.datahub.postgres) {
     found.warn(
       ["deployment", "datahub", "postgres"],
+      "no-effect",
       "a PostgreSQL is deployed but there is no memory.postgres: nothing uses it",
     );
   }
@@ -69,17 +80,21 @@ export function checkMemory({ config, env }: CheckInput): Findings {
     );
   }
   if (embedding.provider === "off" && embedding.model !== undefined) {
-    found.warn(["memory", "embedding", "provider"], "a model is named but the provider is off: nothing is embedded");
+    found.warn(
+      ["memory", "embedding", "provider"],
+      "no-effect",
+      "a model is named but the provider is off: nothing is embedded",
+    );
   }
   if (summarizer.base_url !== undefined && summarizer.model === undefined) {
     found.error(["memory", "summarizer", "model"], "nothing", "the name of the model that summarizes");
   }
   if (memory.wiki.enabled && summarizer.base_url === undefined) {
-    found.warn(["memory", "wiki", "enabled"], "there is no memory.summarizer: nobody writes the pages");
+    found.warn(["memory", "wiki", "enabled"], "no-effect", "there is no memory.summarizer: nobody writes the pages");
   }
   const synth = toolSynth(summarizer, env);
   if (synth.endpoint === null && synth.wrong)
-    found.warn(["memory", "summarizer"], `${synth.reason} Tool calls stay without a sentence.`);
+    found.warn(["memory", "summarizer"], "no-effect", `${synth.reason} Tool calls stay without a sentence.`);
   return found;
 }
 
@@ -91,6 +106,7 @@ export function checkLimits({ config }: CheckInput): Findings {
     const longest = formatDuration(runtime.turn_timeout);
     found.warn(
       ["runtime", "drain_deadline"],
+      "no-effect",
       `no turn runs longer than runtime.turn_timeout (${longest}): the rest is never waited for`,
     );
   }
@@ -127,21 +143,30 @@ export function checkTools({ config }: CheckInput): Findings {
       for (const tool of (names ?? []).filter((one) => known.length > 0 && !known.includes(one))) {
         found.warn(
           ["agents", name, "tools", ...list.split(".")],
+          "unknown-name",
           `there is no tool ${tool}: known are ${known.join(", ")}`,
         );
       }
     }
   }
   if (shell?.enabled && !shell.network && shell.network_for_others) {
-    found.warn(["tools", "shell", "network_for_others"], "it has no effect while tools.shell.network is false");
+    found.warn(
+      ["tools", "shell", "network_for_others"],
+      "no-effect",
+      "it has no effect while tools.shell.network is false",
+    );
   }
   for (const [name, agent] of Object.entries(config.agents ?? {})) {
     const path = ["agents", name, "tools", "others", "include"];
     for (const tool of agent.tools.others.include ?? []) {
       if (agent.tools.exclude.includes(tool) || agent.tools.include?.includes(tool) === false) {
-        found.warn(path, `the agent does not have ${tool} itself: others do not get it either`);
+        found.warn(path, "no-effect", `the agent does not have ${tool} itself: others do not get it either`);
       } else if (tool === "shell" && shell?.enabled && shell.sandbox === "none") {
-        found.warn(path, "tools.shell.sandbox is none: commands of others can read and change the owner's files");
+        found.warn(
+          path,
+          "exposed-files",
+          "tools.shell.sandbox is none: commands of others can read and change the owner's files",
+        );
       }
     }
   }

@@ -81,12 +81,14 @@ describe("the journal of a change", () => {
     const path = await file();
     const journal = await Journal.begin<Name, z.infer<typeof schema>>(path, now, { node: "one", steps: [] });
     const seen: (readonly [Name, string])[] = [];
+    const last: unknown[] = [];
     const change = changeWith(["gate"], [], {
       record: (name, work) =>
         journal.step(name, async () => {
           // What a kill at this moment would leave.
           const left = schema.parse(JSON.parse(await readFile(path, "utf8")));
           seen.push([name, directionOf(left.steps, "new")]);
+          last.push(left.steps.at(-1));
           await work();
         }),
     });
@@ -99,6 +101,7 @@ describe("the journal of a change", () => {
       ["restart-former", "back"],
       ["gate-former", "back"],
     ]);
+    expect(last).toEqual(seen.map(([name]) => ({ name, state: "begun", at: now().toISOString() })));
     const left = await readJournalFile(path, schema, "");
     expect(left?.steps.filter(({ state }) => state === "failed").map(({ name }) => name)).toEqual(["gate"]);
     await journal.close();

@@ -4,7 +4,6 @@ import { isBuiltChannel } from "../../../../runtime/config/not-implemented.ts";
 import { type Check, fail, pass, skip, Unavailable } from "../check.ts";
 
 const NEEDS_TOKEN = new Set(["telegram", "discord"]);
-const ISSUE = /^channels\.([A-Za-z0-9_-]+)\.token$/;
 
 export const channelsTokens: Check = {
   id: "channels.tokens",
@@ -12,7 +11,9 @@ export const channelsTokens: Check = {
   async run(scene) {
     const look = await scene.configuration();
     if (look.state === "invalid") {
-      const lines = look.errors.flatMap(({ path, message }) => (ISSUE.test(path) ? [`${path}: ${message}`] : []));
+      const lines = look.errors.flatMap(({ code, path, message }) =>
+        code === "channel-token-missing" ? [`${path}: ${message}`] : [],
+      );
       if (lines.length === 0) throw new Unavailable("The configuration is not valid (see config.valid).");
       return fail(
         `Tokens of channels are missing: ${lines.join("; ")}.`,

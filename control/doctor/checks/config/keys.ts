@@ -11,7 +11,7 @@ export const configKeys: Check = {
     const look = await scene.configuration();
     if (!("warnings" in look))
       throw new Unavailable("The configuration cannot be judged (see config.present, config.syntax).");
-    const unknown = look.warnings.filter(({ message }) => message.startsWith("unknown key"));
+    const unknown = look.warnings.filter(({ code }) => code === "unknown-key");
     if (unknown.length === 0) return pass("All keys of the configuration are known.");
     const after = await renameKeys(look, scene.place, await scene.environment());
     const lines = unknown.map(issueLine);

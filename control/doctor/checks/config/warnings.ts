@@ -1,11 +1,16 @@
 /** What in the configuration may be meant, but most likely is not. */
 
-import { PLAIN_HTTP } from "../../../../runtime/config/checks/listening.ts";
+import type { FindingCode } from "../../../../runtime/config/finding-codes.ts";
 import { type Check, pass, Unavailable, warn } from "../check.ts";
 import { counted, issueLine } from "./issues.ts";
 
 /** These have checks of their own. */
-const ELSEWHERE = /^unknown key|^a secret stands in the file itself|^the file should begin with `version/;
+const ELSEWHERE: ReadonlySet<FindingCode> = new Set([
+  "unknown-key",
+  "hardcoded-secret",
+  "version-missing",
+  "plain-http",
+]);
 
 export const configWarnings: Check = {
   id: "config.warnings",
@@ -14,9 +19,7 @@ export const configWarnings: Check = {
     const look = await scene.configuration();
     if (!("warnings" in look))
       throw new Unavailable("The configuration cannot be judged (see config.present, config.syntax).");
-    const lines = look.warnings
-      .filter(({ code, message }) => code !== PLAIN_HTTP && !ELSEWHERE.test(message))
-      .map(issueLine);
+    const lines = look.warnings.filter(({ code }) => !ELSEWHERE.has(code)).map(issueLine);
     if (lines.length === 0) return pass("The configuration has no oddities.");
     return warn(
       lines.length === 1

@@ -4,15 +4,15 @@ import { isSecretReference } from "../../../../runtime/config/references.ts";
 import { type Check, fail, pass, Unavailable, warn } from "../check.ts";
 import { modelList, usedProviders } from "./usage.ts";
 
-const ISSUE = /^providers\.([A-Za-z0-9_-]+)\.api_key$/;
-
 export const providersKeys: Check = {
   id: "providers.keys",
   subject: "the keys of the providers",
   async run(scene) {
     const look = await scene.configuration();
     if (look.state === "invalid") {
-      const lines = look.errors.flatMap(({ path, message }) => (ISSUE.test(path) ? [`${path}: ${message}`] : []));
+      const lines = look.errors.flatMap(({ code, path, message }) =>
+        code === "provider-key-missing" ? [`${path}: ${message}`] : [],
+      );
       if (lines.length === 0) throw new Unavailable("The configuration is not valid (see config.valid).");
       return fail(
         `Keys of providers are missing: ${lines.join("; ")}.`,

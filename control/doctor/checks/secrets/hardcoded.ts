@@ -10,7 +10,7 @@ export const secretsHardcoded: Check = {
     const look = await scene.configuration();
     if (!("warnings" in look))
       throw new Unavailable("The configuration cannot be judged (see config.present, config.syntax).");
-    const lines = look.warnings.filter(({ message }) => message.startsWith("a secret stands")).map(issueLine);
+    const lines = look.warnings.filter(({ code }) => code === "hardcoded-secret").map(issueLine);
     if (lines.length === 0) return pass("No secret stands in cairn.yaml.");
     return warn(
       `${counted(lines.length, "secret stands", "secrets stand")} in cairn.yaml.`,

@@ -1,6 +1,5 @@
 /** Whether tokens and conversations cross a network in the clear. */
 
-import { PLAIN_HTTP, TLS_MISSING } from "../../../../runtime/config/checks/listening.ts";
 import { type Check, fail, pass, Unavailable, warn } from "../check.ts";
 import { issueLine } from "../config/issues.ts";
 
@@ -13,13 +12,13 @@ export const systemListen: Check = {
     const look = await scene.configuration();
     if (!("warnings" in look))
       throw new Unavailable("The configuration cannot be read (see config.present, config.syntax).");
-    const missing = look.errors.filter(({ code }) => code === TLS_MISSING).map(issueLine);
+    const missing = look.errors.filter(({ code }) => code === "tls-missing").map(issueLine);
     if (missing.length > 0) {
       return fail("TLS is configured, and there is no certificate: the node does not start.", FIX, {
         details: missing,
       });
     }
-    const plain = look.warnings.filter(({ code }) => code === PLAIN_HTTP).map(issueLine);
+    const plain = look.warnings.filter(({ code }) => code === "plain-http").map(issueLine);
     if (plain.length > 0) return warn(`Plain HTTP: ${plain.join("; ")}.`, FIX);
     return pass("No address beyond this machine is served without TLS.");
   },

@@ -1,0 +1,40 @@
+/** Kinds of what validation finds. Programs, doctor among them, ask for these: words change, a code stays. */
+
+export const FINDING_CODES = [
+  /** A value that the schema or another setting does not allow. */
+  "invalid-value",
+  /** Something that is needed and not written. */
+  "missing-value",
+  /** Settings that exclude each other. */
+  "conflict",
+  /** A name that points to nothing: an agent, a provider, a channel, a node, a tool. */
+  "unknown-name",
+  /** A key that the schema does not have. */
+  "unknown-key",
+  /** A reference to the environment or the password manager that cannot be followed. */
+  "unresolved-reference",
+  /** As the one before, in a part that nothing uses: it is left out. */
+  "left-out",
+  /** A provider without its key, or with one whose reference cannot be followed. */
+  "provider-key-missing",
+  /** A channel without its token, or with one whose reference cannot be followed. */
+  "channel-token-missing",
+  "hardcoded-secret",
+  "out-of-range",
+  /** The file does not begin with its version. */
+  "version-missing",
+  /** The setting is right and changes nothing beside the others. */
+  "no-effect",
+  /** What this version does not do. */
+  "not-implemented",
+  /** Several nodes that have no database in common. */
+  "database-missing",
+  /** No TLS where TLS was promised. */
+  "tls-missing",
+  /** Nothing was promised, and tokens and conversations cross a network readable. */
+  "plain-http",
+  /** Others reach files that are not theirs: users of the machine, agents, or those whom agents talk to. */
+  "exposed-files",
+] as const;
+
+export type FindingCode = (typeof FINDING_CODES)[number];
