@@ -27,7 +27,7 @@ export const bench: Bench = {
 
 async function prepared(context: BenchContext, database: Database): Promise<Database> {
   context.defer(() => database.close());
-  await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+  await migrate(database, { directory: MIGRATIONS });
   return database;
 }
 

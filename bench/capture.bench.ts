@@ -21,7 +21,7 @@ export const bench: Bench = {
   async run(context) {
     const database = await openPostgres({ connectionString: await context.postgres(), pool: 8, logger: silent });
     context.defer(() => database.close());
-    await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+    await migrate(database, { directory: MIGRATIONS });
     const { rate, counted } = await capture(context, database);
     context.together(() => {
       context.value({ name: "events stored", unit: "1/s", goal: { of: "value", atLeast: 10_000 } }, rate);

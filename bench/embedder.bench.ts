@@ -34,7 +34,7 @@ export const bench: Bench = {
     ];
     for (const [name, database] of stores) {
       context.defer(() => database.close());
-      await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+      await migrate(database, { directory: MIGRATIONS });
       await fill(database, messages);
       for (const requestMs of times) await measure(context, { name, database, requestMs, messages });
     }

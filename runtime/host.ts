@@ -109,7 +109,6 @@ async function compose(
   const node = { id: identity.id, name: identity.name };
   let schemaVersion: number | null = null;
 
-  const singleNode = config.deployment.nodes.length <= 1;
   const countTokens = createTokenizer();
   const memoryParts = composeMemory({
     loaded,
@@ -117,7 +116,6 @@ async function compose(
     boot,
     node,
     working: !maintenance,
-    migrate: singleNode,
     countTokens,
     clock,
     newId,
@@ -229,7 +227,7 @@ async function compose(
   const schema: Service = {
     name: "schema",
     async start(signal) {
-      schemaVersion = await bringUp({ database, migrations: MIGRATIONS, migrate: singleNode, logger, signal });
+      schemaVersion = await bringUp({ database, migrations: MIGRATIONS, logger, signal });
     },
   };
   return {

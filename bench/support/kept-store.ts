@@ -66,7 +66,7 @@ function open(connectionString: string): Promise<Database> {
 
 async function fill(context: BenchContext, database: Database, wanted: Wanted): Promise<void> {
   const onProgress = (text: string) => process.stderr.write(`  ${wanted.messages} messages: ${text}\n`);
-  const { applied } = await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+  const { applied } = await migrate(database, { directory: MIGRATIONS });
   const filled = await fillOnce(database, wanted, onProgress);
   onProgress("words");
   const counted = await createTermCounter(database).run(context.signal);

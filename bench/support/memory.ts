@@ -46,7 +46,7 @@ const foundSchema = z.object({ results: z.array(z.object({ id: z.string() })) })
 /** Over a database that is empty, or was one of these before. */
 export async function openMemory(connectionString: string, service: EmbeddingService): Promise<BenchMemory> {
   const database = await openPostgres({ connectionString, pool: POOL, logger: silent });
-  await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+  await migrate(database, { directory: MIGRATIONS });
   const writer = createWriter({ database, newId, clock });
   const queries = createQueryEmbedding({ service, redact, logger: silent, deadlineMs: QUERY_MS });
   const countTokens = createTokenizer();

@@ -12,8 +12,6 @@ import { MemoryError } from "../contracts/errors.ts";
 export interface MigrateOptions {
   /** Where the SQL files are. */
   readonly directory: string;
-  /** `verify` changes nothing: it is for nodes of a fleet, where one job migrates. */
-  readonly mode: "apply" | "verify";
 }
 
 export interface MigrateReport {
@@ -48,19 +46,13 @@ export const SCHEMA_LOCK = 0x636169726e;
 const FILE_NAME = /^(\d{3})_[a-z0-9_]+\.sql$/;
 
 /**
- * Brings the schema up to date, or verifies that it is. MEMORY_SCHEMA_MISMATCH when a file was changed after it was
- * applied, when the database is newer than this code can work with, when an extension cannot be created, or (`verify`)
- * when something is still to be applied; MEMORY_LOCK_TIMEOUT when tables stayed in use.
+ * Brings the schema up to date. Of several processes that do so at once, one applies each file under the lock; the others
+ * wait, and find it applied. MEMORY_SCHEMA_MISMATCH when a file was changed after it was applied, when the database is newer
+ * than this code can work with, or when an extension cannot be created; MEMORY_LOCK_TIMEOUT when tables stayed in use.
  */
-export async function migrate(database: Database, { directory, mode }: MigrateOptions): Promise<MigrateReport> {
+export async function migrate(database: Database, { directory }: MigrateOptions): Promise<MigrateReport> {
   const migrations = await readMigrations(directory);
   const pending = unapplied(migrations, await readApplied(database));
-  if (mode === "verify" && pending.length > 0) {
-    throw mismatch(
-      `The database's schema lacks ${pending.map(({ name }) => name).join(", ")}.`,
-      "Migrate it first: one node or job does, the others wait.",
-    );
-  }
   const applied: string[] = [];
   for (const migration of pending) {
     if (await apply(database, migration, migrations)) applied.push(migration.name);

@@ -10,8 +10,6 @@ export interface BringUpOptions {
   readonly database: Database;
   /** Directory of the SQL files. */
   readonly migrations: string;
-  /** False: only verify, one job of the fleet migrates. */
-  readonly migrate: boolean;
   readonly logger: Logger;
   readonly signal: AbortSignal;
 }
@@ -20,17 +18,11 @@ const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5_000;
 
 /** The schema's version. Rejects with what waiting does not mend (MEMORY_SCHEMA_MISMATCH), or when the signal aborts. */
-export async function bringUp({
-  database,
-  migrations,
-  migrate: apply,
-  logger,
-  signal,
-}: BringUpOptions): Promise<number> {
+export async function bringUp({ database, migrations, logger, signal }: BringUpOptions): Promise<number> {
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     signal.throwIfAborted();
     try {
-      const report = await migrate(database, { directory: migrations, mode: apply ? "apply" : "verify" });
+      const report = await migrate(database, { directory: migrations });
       if (report.applied.length > 0) logger.info({ applied: report.applied }, "the schema was brought up to date");
       return report.version;
     } catch (error) {

@@ -31,8 +31,6 @@ export interface MemoryHostDeps {
   readonly node: { readonly id: string; readonly name: string };
   /** False: nothing works in the background. */
   readonly working: boolean;
-  /** Whether this node installs the queue's tables: no other one shares the store. */
-  readonly migrate: boolean;
   readonly countTokens: CountTokens;
   readonly clock: Clock;
   readonly newId: NewId;
@@ -57,7 +55,7 @@ export function composeMemory(deps: MemoryHostDeps) {
   const { timezone } = config.runtime;
 
   // What works in the background, and is woken by what is written.
-  const jobs = createJobQueue({ database, logger, newId, migrate: deps.migrate });
+  const jobs = createJobQueue({ database, logger, newId });
   const work = { database, jobs, boot, clock, newId, logger };
   const embedding = createEmbeddingParts(config, { ...work, home: loaded.home, redactValues });
   const words = createTermCounting({ database, jobs, boot, logger });

@@ -39,7 +39,6 @@ export interface SupervisorSettings {
   readonly database: Database;
   readonly adapter: Db;
   readonly logger: Logger;
-  readonly migrate: boolean;
   readonly left: LeftJobs;
   /** Ids of the jobs that this process runs. */
   readonly running: () => readonly string[];
@@ -112,13 +111,11 @@ export class QueueSupervisor {
   }
 
   async #launch(): Promise<void> {
-    const { database, adapter, logger, migrate } = this.#settings;
+    const { database, adapter, logger } = this.#settings;
     const embedded = database.backend === "embedded";
     const boss = new PgBoss({
       db: adapter,
       backend: embedded ? "pglite" : "postgres",
-      migrate,
-      createSchema: migrate,
       schedule: false,
       useListenNotify: true,
       superviseIntervalSeconds: 30,
@@ -129,8 +126,8 @@ export class QueueSupervisor {
     boss.on("warning", (warning) => logger.warn({ warning }, "the job queue warns"));
     try {
       await boss.start();
-      if (migrate) await ensureQueues(boss);
-      if (migrate) await ensureIndex(database);
+      await ensureQueues(boss);
+      await ensureIndex(database);
       await warmQueues(boss);
       // Nobody else can have this store open: what is marked as running was running when the last process ended.
       if (embedded && !this.#reclaimed) await reclaimJobs(database);

@@ -20,8 +20,6 @@ export interface JobQueueSettings {
   readonly database: Database;
   readonly logger: Logger;
   readonly newId: NewId;
-  /** False where another process installs and upgrades the queue's tables; default true. */
-  readonly migrate?: boolean;
 }
 
 const DEFAULT_POLL_S = 5;
@@ -45,7 +43,7 @@ class BossQueue implements JobQueue {
   readonly #running = new Map<string, Running>();
   readonly #left: LeftJobs;
 
-  constructor({ database, logger, newId, migrate = true }: JobQueueSettings) {
+  constructor({ database, logger, newId }: JobQueueSettings) {
     this.#database = database;
     this.#newId = newId;
     this.#logger = logger;
@@ -55,7 +53,6 @@ class BossQueue implements JobQueue {
       database,
       adapter: bossDatabase(database, () => left.storeIsAway()),
       logger,
-      migrate,
       left,
       running: () => [...this.#running.keys()],
     });

@@ -122,7 +122,7 @@ async function postgresTemplate(clusterUrl: string, admin: Client): Promise<stri
     await admin.query(`create database ${unfinished}`);
     const database = await openPostgres({ connectionString: urlOf(clusterUrl, unfinished), pool: 2, logger: silent });
     try {
-      await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+      await migrate(database, { directory: MIGRATIONS });
     } finally {
       await database.close();
     }
@@ -178,7 +178,7 @@ async function embeddedTemplate(): Promise<string> {
   const unfinished = await mkdtemp(join(root, "unfinished-"));
   const database = await openEmbedded({ path: unfinished, logger: silent });
   try {
-    await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+    await migrate(database, { directory: MIGRATIONS });
   } finally {
     await database.close();
   }

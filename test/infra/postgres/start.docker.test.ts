@@ -178,7 +178,7 @@ test("a node connects with the string that it is given, also after a renewal, an
       const { rows } = await database.query<{ ssl: boolean }>(
         "select ssl from pg_stat_ssl where pid = pg_backend_pid()",
       );
-      await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+      await migrate(database, { directory: MIGRATIONS });
       return rows;
     } finally {
       await database.close();

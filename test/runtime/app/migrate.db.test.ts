@@ -41,14 +41,10 @@ describeEachDatabase("migrations", (open) => {
   it("brings an empty database up to date once, and finds nothing to do afterwards", async () => {
     await empty();
     expect(await schemaVersion(database)).toBeNull();
-    const first = await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+    const first = await migrate(database, { directory: MIGRATIONS });
     expect(first.version).toBe(first.applied.length);
     expect(first.applied[0]).toBe("001_transcript.sql");
-    expect(await migrate(database, { directory: MIGRATIONS, mode: "apply" })).toEqual({
-      version: first.version,
-      applied: [],
-    });
-    expect(await migrate(database, { directory: MIGRATIONS, mode: "verify" })).toEqual({
+    expect(await migrate(database, { directory: MIGRATIONS })).toEqual({
       version: first.version,
       applied: [],
     });
@@ -59,22 +55,17 @@ describeEachDatabase("migrations", (open) => {
 
   it("applies each file once when several start at the same time", async () => {
     await empty();
-    const reports = await Promise.all([1, 2, 3].map(() => migrate(database, { directory: MIGRATIONS, mode: "apply" })));
+    const reports = await Promise.all([1, 2, 3].map(() => migrate(database, { directory: MIGRATIONS })));
     const applied = reports.flatMap((report) => report.applied);
     expect(new Set(applied).size).toBe(applied.length);
     expect(applied.length).toBe(reports[0]?.version);
   });
 
   it("applies what is new and keeps what is there", async () => {
-    const { version } = await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+    const { version } = await migrate(database, { directory: MIGRATIONS });
     const next = `${number(version + 1)}_later.sql`;
     const directory = await files({ [next]: "create table later (n int); insert into later values (1);" });
-    await expect(migrate(database, { directory, mode: "verify" })).rejects.toMatchObject({
-      code: "MEMORY_SCHEMA_MISMATCH",
-      message: expect.stringContaining(next),
-    });
-    expect(await tables()).not.toContain("later");
-    expect(await migrate(database, { directory, mode: "apply" })).toEqual({ version: version + 1, applied: [next] });
+    expect(await migrate(database, { directory })).toEqual({ version: version + 1, applied: [next] });
     expect((await database.query("select n from later")).rows).toEqual([{ n: 1 }]);
   });
 
@@ -82,7 +73,7 @@ describeEachDatabase("migrations", (open) => {
     await empty();
     const before = await files();
     for (const name of await readdir(before)) if (name >= "013") await rm(join(before, name));
-    await migrate(database, { directory: before, mode: "apply" });
+    await migrate(database, { directory: before });
     /** One conversation; with a key it has one message. */
     const conversation = async (name: string, channelId: string | null, user: string, messageKey?: string) => {
       await database.query(
@@ -101,7 +92,7 @@ describeEachDatabase("migrations", (open) => {
     await conversation("captured", null, "", "claude:1");
     await conversation("captured under a key of turns", null, "", "turn:3:0");
     await conversation("imported", "room", "", "import:1");
-    await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+    await migrate(database, { directory: MIGRATIONS });
     const { rows } = await database.query("select session_key, opened_by, by_owner from conversations");
     const found = rows.map((row) => Object.values(row).join(", ")).sort();
     expect(found).toEqual(
@@ -118,32 +109,30 @@ describeEachDatabase("migrations", (open) => {
 
   it("refuses a database that is newer than it knows, unless that says that it is compatible", async () => {
     await empty();
-    const { version } = await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+    const { version } = await migrate(database, { directory: MIGRATIONS });
     const expands = {
       [`${number(version + 1)}_expands.sql`]: `-- compatible-from: ${version}\ncreate table expanded ();`,
     };
-    await migrate(database, { directory: await files(expands), mode: "apply" });
-    const older = await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+    await migrate(database, { directory: await files(expands) });
+    const older = await migrate(database, { directory: MIGRATIONS });
     expect(older).toEqual({ version: version + 1, applied: [] });
 
     const breaks = { ...expands, [`${number(version + 2)}_breaks.sql`]: "drop table expanded;" };
-    await migrate(database, { directory: await files(breaks), mode: "apply" });
-    for (const mode of ["apply", "verify"] as const) {
-      await expect(migrate(database, { directory: MIGRATIONS, mode })).rejects.toMatchObject({
-        code: "MEMORY_SCHEMA_MISMATCH",
-        message: expect.stringContaining("newer"),
-      });
-    }
+    await migrate(database, { directory: await files(breaks) });
+    await expect(migrate(database, { directory: MIGRATIONS })).rejects.toMatchObject({
+      code: "MEMORY_SCHEMA_MISMATCH",
+      message: expect.stringContaining("newer"),
+    });
   });
 
   it("refuses a file that was changed after it was applied, but not for its line endings", async () => {
     await empty();
     const sql = "create table one (n int);\ncreate table two (n int);\n";
-    await migrate(database, { directory: await files({ "001_first.sql": sql }, false), mode: "apply" });
+    await migrate(database, { directory: await files({ "001_first.sql": sql }, false) });
     const crlf = await files({ "001_first.sql": sql.replaceAll("\n", "\r\n") }, false);
-    expect(await migrate(database, { directory: crlf, mode: "apply" })).toEqual({ version: 1, applied: [] });
+    expect(await migrate(database, { directory: crlf })).toEqual({ version: 1, applied: [] });
     const changed = await files({ "001_first.sql": `${sql}create table three ();` }, false);
-    await expect(migrate(database, { directory: changed, mode: "apply" })).rejects.toMatchObject({
+    await expect(migrate(database, { directory: changed })).rejects.toMatchObject({
       code: "MEMORY_SCHEMA_MISMATCH",
       message: expect.stringContaining("001_first.sql"),
     });
@@ -153,14 +142,14 @@ describeEachDatabase("migrations", (open) => {
     await empty();
     const good = { "001_good.sql": "create table good (n int);" };
     const bad = await files({ ...good, "002_bad.sql": "create table half (n int); select 1/0;" }, false);
-    await expect(migrate(database, { directory: bad, mode: "apply" })).rejects.toMatchObject({
+    await expect(migrate(database, { directory: bad })).rejects.toMatchObject({
       code: "MEMORY_QUERY_FAILED",
       message: expect.stringContaining("002_bad.sql"),
     });
     expect(await tables()).toContain("good");
     expect(await tables()).not.toContain("half");
     const mended = await files({ ...good, "002_bad.sql": "create table half (n int);" }, false);
-    expect(await migrate(database, { directory: mended, mode: "apply" })).toEqual({
+    expect(await migrate(database, { directory: mended })).toEqual({
       version: 2,
       applied: ["002_bad.sql"],
     });
@@ -171,7 +160,7 @@ describeEachDatabase("migrations", (open) => {
     [{ "001_a.sql": "", "001_b.sql": "" }, "001_b.sql"],
     [{ "first.sql": "" }, "first.sql"],
   ])("refuses files that are misnamed or out of order: %j", async (extra, culprit) => {
-    await expect(migrate(database, { directory: await files(extra, false), mode: "apply" })).rejects.toMatchObject({
+    await expect(migrate(database, { directory: await files(extra, false) })).rejects.toMatchObject({
       code: "MEMORY_SCHEMA_MISMATCH",
       message: expect.stringContaining(culprit),
     });

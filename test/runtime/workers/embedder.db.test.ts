@@ -21,8 +21,8 @@ interface Node {
 }
 
 /** A node's queue and embedder, woken by its writer. */
-async function startNode(database: Database, fake: FakeEncoder, name: string, migrate = true): Promise<Node> {
-  const jobs = createJobQueue({ database, logger: silent, newId: randomUUID, migrate });
+async function startNode(database: Database, fake: FakeEncoder, name: string): Promise<Node> {
+  const jobs = createJobQueue({ database, logger: silent, newId: randomUUID });
   // Only writes and the start bring about work: the timer is an hour away.
   const timing = { node: name, intervalMs: 3_600_000, logger: silent };
   const embedder = createEmbedder({ embedding: embedderOf(database, fake), jobs, ...timing });
@@ -106,7 +106,7 @@ describeEachDatabase("the embedder", (open, backend) => {
     const database = await open({ fresh: true });
     const fake = await fakeEncoder();
     const first = await startNode(database, fake, "one");
-    const second = await startNode(database, fake, "two", false);
+    const second = await startNode(database, fake, "two");
     await Promise.all(
       Array.from({ length: 40 }, (_, n) => {
         const { writer } = n % 2 === 0 ? first : second;

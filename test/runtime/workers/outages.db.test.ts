@@ -36,7 +36,7 @@ describe.skipIf(lacks("postgresql"))("background work and a PostgreSQL that cras
   beforeAll(async () => {
     server = await startPostgres();
     database = await openPostgres({ connectionString: server.url, pool: 24, logger: silent });
-    await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+    await migrate(database, { directory: MIGRATIONS });
   }, TIMEOUT);
 
   afterEach(async () => {
@@ -49,8 +49,8 @@ describe.skipIf(lacks("postgresql"))("background work and a PostgreSQL that cras
     await server.stop();
   }, TIMEOUT);
 
-  async function startQueue(migrate = true): Promise<JobQueue> {
-    const jobs = createJobQueue({ database, logger: silent, newId: randomUUID, migrate });
+  async function startQueue(): Promise<JobQueue> {
+    const jobs = createJobQueue({ database, logger: silent, newId: randomUUID });
     await jobs.start();
     cleanups.push(() => jobs.stop(500));
     return jobs;
@@ -104,7 +104,7 @@ describe.skipIf(lacks("postgresql"))("background work and a PostgreSQL that cras
   });
 
   it("takes up the jobs of a process that was killed, and none of a living one", async () => {
-    const [one, other] = [await startQueue(), await startQueue(false)];
+    const [one, other] = [await startQueue(), await startQueue()];
     const finish = Promise.withResolvers<void>();
     const ran: string[] = [];
     await other.work<{ name: string }>(QUEUES.embed, async ({ data }) => {

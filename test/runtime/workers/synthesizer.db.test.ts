@@ -24,8 +24,8 @@ interface Node {
   stop(): Promise<void>;
 }
 
-async function startNode(database: Database, model: TextModel, migrate = true): Promise<Node> {
-  const jobs = createJobQueue({ database, logger: silent, newId: randomUUID, migrate });
+async function startNode(database: Database, model: TextModel): Promise<Node> {
+  const jobs = createJobQueue({ database, logger: silent, newId: randomUUID });
   const queue = createSynthesisQueue({ database, jobs, logger: silent });
   const outage = new Outage({ clock: systemClock, sleep: (ms, signal) => sleep(ms, undefined, { signal }) });
   await jobs.start();
@@ -217,7 +217,7 @@ describeEachDatabase("the synthesizer", (open, backend) => {
   it.runIf(backend === "postgres")("shares the calls of one store among nodes, each described once", async () => {
     const database = await withoutJobs(open);
     const model = playedModel(({ user }) => describeCommand(user));
-    const nodes = [await startNode(database, model), await startNode(database, model, false)];
+    const nodes = [await startNode(database, model), await startNode(database, model)];
     await Promise.all(
       nodes.map((node, n) =>
         write(

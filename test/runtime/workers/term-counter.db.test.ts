@@ -9,8 +9,8 @@ import { describeEachDatabase, silent } from "../../support/databases.ts";
 import { said, write, writerOf } from "../../support/memory.ts";
 
 /** A node's queue and counter; the timer is an hour away, so that only writes and the start bring about work. */
-async function startNode(database: Database, migrate = true) {
-  const jobs = createJobQueue({ database, logger: silent, newId: randomUUID, migrate });
+async function startNode(database: Database) {
+  const jobs = createJobQueue({ database, logger: silent, newId: randomUUID });
   const counting = createTermCounting({
     database,
     jobs,
@@ -72,7 +72,7 @@ describeEachDatabase("the counter of words", (open, backend) => {
 
   it.skipIf(backend === "embedded")("counts each row once on two nodes", async () => {
     const database = await open({ fresh: true });
-    const nodes = [await startNode(database), await startNode(database, false)];
+    const nodes = [await startNode(database), await startNode(database)];
     for (let n = 0; n < 10; n += 1) {
       await Promise.all(nodes.map(({ writer }, node) => write(writer, `s${node}`, [said(`ship ${n}`)])));
     }

@@ -20,7 +20,7 @@ describe("plans at 200,000 messages", () => {
       server = await startPostgres();
       const database = await openPostgres({ connectionString: server.url, pool: 4, logger: silent });
       ends.push(() => database.close());
-      await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+      await migrate(database, { directory: MIGRATIONS });
       return database;
     },
     200_000,

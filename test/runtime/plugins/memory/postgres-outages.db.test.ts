@@ -25,7 +25,7 @@ describe.skipIf(lacks("postgresql"))("PostgreSQL that goes away", { timeout: TIM
   beforeAll(async () => {
     server = await startPostgres();
     const database = await openPostgres({ connectionString: server.url, pool: 2, logger: silent });
-    await migrate(database, { directory: MIGRATIONS, mode: "apply" });
+    await migrate(database, { directory: MIGRATIONS });
     await database.close();
   }, TIMEOUT);
 
