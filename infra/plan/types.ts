@@ -193,7 +193,6 @@ export interface KubernetesPlan extends CommonPlan {
 }
 
 export type DeploymentPlan = DockerPlan | ProxmoxPlan | KubernetesPlan;
-export type DeployedTarget = DeploymentPlan["target"];
 
 /** What must not stand in a plan. */
 export interface SecretValues {

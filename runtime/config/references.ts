@@ -65,12 +65,6 @@ export function parseTemplate(text: string): Template {
   return { ok: true, parts };
 }
 
-/** Text that means itself: no part of it is read as a reference. */
-export function escapeReferences(text: string): string {
-  // A function, because "$$" in a replacement text would stand for one "$".
-  return text.replaceAll("${", () => "$${");
-}
-
 export function hasReference(text: string): boolean {
   const template = parseTemplate(text);
   return isSecretReference(text) || (template.ok && template.parts.some((part) => part.kind === "variable"));

@@ -1,4 +1,4 @@
-/** The four stored records, with the specification's field names (section "Resources and their fields"). */
+/** Stored records as they are shown, with the specification's field names (section "Resources and their fields"). */
 
 import type { Role } from "./message.ts";
 
@@ -19,43 +19,7 @@ export interface MessageRecord {
   readonly created_at: string;
 }
 
-export interface ConversationRecord {
-  readonly id: string;
-  readonly session_key: string;
-  readonly agent: string;
-  readonly channel: string;
-  readonly channel_id: string | null;
-  readonly bot_identity: string | null;
-  /** Channel-side user whose conversation it is; empty where the channel has none. */
-  readonly user_id: string;
-  readonly title: string | null;
-  readonly settings: SessionSettings;
-  readonly active: boolean;
-  readonly created_at: string;
-  readonly updated_at: string;
-}
-
 export type SummaryKind = "leaf" | "branch" | "root";
-
-export interface SummaryRecord {
-  readonly id: string;
-  readonly conversation_id: string | null;
-  readonly parent_id: string | null;
-  readonly depth: number;
-  readonly content: string;
-  readonly kind: SummaryKind;
-  readonly message_count: number;
-  readonly earliest_at: string | null;
-  readonly latest_at: string | null;
-  readonly model: string | null;
-  readonly created_at: string;
-}
-
-export interface SummarySourceRecord {
-  readonly summary_id: string;
-  readonly message_id: string;
-  readonly ordinal: number;
-}
 
 /** Per-session settings; carried over by /new, kept across restarts. */
 export interface SessionSettings {

@@ -46,8 +46,6 @@ export type StreamEvent =
   | ({ readonly type: "turn.finished" } & TurnResult)
   | { readonly type: "turn.failed"; readonly turn_id: string; readonly session: string; readonly error: ErrorBody };
 
-export type StreamEventType = StreamEvent["type"];
-
 export function isFinal(event: StreamEvent): boolean {
   return event.type === "turn.finished" || event.type === "turn.failed";
 }

@@ -27,11 +27,6 @@ export type CommandLine =
   | { readonly kind: "misused"; readonly name: CommandName; readonly usage: string }
   | { readonly kind: "unknown"; readonly name: string };
 
-/** True for a line that a channel hands to the command handler instead of the inbox: a slash and a name of letters. */
-export function looksLikeCommand(line: string): boolean {
-  return /^\/[a-z]+(\s|$)/i.test(line.trim());
-}
-
 export function parseCommand(line: string): CommandLine {
   const match = /^\/?(\S*)\s*([\s\S]*)$/.exec(line.trim());
   const name = (match?.[1] ?? "").toLowerCase();

@@ -73,15 +73,6 @@ export function parseInstant(text: string, timeZone: string): Date | null {
   return shift === null ? null : new Date(utcOf(date) + sinceMidnight - shift);
 }
 
-/** Whether the name is an IANA time zone that this machine knows. */
-export function isTimeZone(name: string): boolean {
-  try {
-    return new Intl.DateTimeFormat("en-US", { timeZone: name }).resolvedOptions().timeZone !== "";
-  } catch {
-    return false;
-  }
-}
-
 /** The instant as ISO 8601 to the minute, in UTC: `2026-03-01T09:05Z`. */
 export function isoMinute(instant: Date): string {
   return `${instant.toISOString().slice(0, 16)}Z`;

@@ -50,18 +50,6 @@ export function createTokenizer(): CountTokens {
   };
 }
 
-/** The longest list of first items whose costs add up to at most the budget; the order is the caller's. */
-export function fitBudget<Item>(items: Iterable<Item>, budget: number, cost: (item: Item) => number): Item[] {
-  const fitting: Item[] = [];
-  let spent = 0;
-  for (const item of items) {
-    spent += cost(item);
-    if (spent > budget) break;
-    fitting.push(item);
-  }
-  return fitting;
-}
-
 /** The text, or its head followed by an ellipsis, so that it costs at most `budget` tokens; empty when nothing fits. */
 export function fitText(text: string, budget: number, count: CountTokens): string {
   // A token is at least one byte, and a unit at most three: what is short need not be counted.

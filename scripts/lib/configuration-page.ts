@@ -38,6 +38,7 @@ written with a unit (\`900s\`, \`5m\`, \`1h30m\`), sizes as \`512Mi\` or \`2G\`,
 |---|---|
 | \`SERVICE_HOME\` | home directory; when absent \`~/.cairn\` for the default deployment directory, \`.cairn\` in any other one |
 | \`SERVICE_LISTEN\` | overrides \`runtime.listen\` |
+| \`SERVICE_LOG_LEVEL\` | least level of what the node logs: \`trace\`, \`debug\`, \`info\` (when absent), \`warn\`, \`error\`, \`fatal\` or \`silent\` |
 | \`SERVICE_API_TOKEN\` | the owner's token; made by \`init\` and by the first start, in \`.env\` |
 | \`SERVICE_PG_URL\`, \`SERVICE_PG_DIRECT_URL\` | defaults of \`memory.postgres.connection_string\` and \`direct_url\`; nodes of a deployment with \`datahub.postgres\` get their own |
 | \`SERVICE_WORKSPACE_SEED\`, \`SERVICE_WORKSPACE_ROOT\` | in containers: where workspace files come from, and where they are kept |

@@ -11,7 +11,11 @@ test.each([
   ["no provider", "agents: { main: {} }", "missing-value"],
   ["an agent that is not there", `${AGENT}\nruntime: { default_agent: other }`, "unknown-name"],
   ["a misspelt key", `${AGENT}\nruntme: {}`, "unknown-key"],
-  ["two stores", `${AGENT}\nmemory: { postgres: { connection_string: 'postgresql://u@h/d' }, embedded: {} }`, "conflict"],
+  [
+    "two stores",
+    `${AGENT}\nmemory: { postgres: { connection_string: 'postgresql://u@h/d' }, embedded: {} }`,
+    "conflict",
+  ],
   ["a variable that is not set", `${AGENT}\nruntime: { listen: '\${NOWHERE}' }`, "unresolved-reference"],
   ["a variable of a part that nothing uses", `${AGENT}\nproviders: { openai: { model: '\${NO}' } }`, "left-out"],
   [

@@ -1,13 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  escapeReferences,
   hasReference,
   parseTemplate,
   resolveReferences,
   type SecretReader,
 } from "../../../runtime/config/references.ts";
 import { ConfigError } from "../../../runtime/contracts/errors.ts";
+
+/** As docs/configuration.md has it: `$${` stands for `${`. A function, because "$$" in a replacement text would be one "$". */
+const escapeReferences = (text: string): string => text.replaceAll("${", () => "$${");
 
 const noSecrets: SecretReader = async (reference) => {
   throw new ConfigError("CONFIG_SECRET_UNRESOLVED", `${reference} was not expected`);

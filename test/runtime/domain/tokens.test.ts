@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import fc from "fast-check";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { createTokenizer, fitBudget, fitText } from "../../../runtime/domain/tokens.ts";
+import { createTokenizer, fitText } from "../../../runtime/domain/tokens.ts";
 
 const count = createTokenizer();
 
@@ -40,20 +40,6 @@ describe("the tokenizer", () => {
 
   it("counts an endless word in bounded time", () => {
     expect(count("a".repeat(300_000))).toBeGreaterThan(10_000);
-  });
-});
-
-describe("fitBudget", () => {
-  it("takes first items for as long as they fit together, and not one fewer", () => {
-    fc.assert(
-      fc.property(fc.array(fc.nat(50)), fc.nat(300), (costs, budget) => {
-        const fitting = fitBudget(costs, budget, (cost) => cost);
-        const sum = (list: readonly number[]) => list.reduce((total, cost) => total + cost, 0);
-        expect(fitting).toEqual(costs.slice(0, fitting.length));
-        expect(sum(fitting)).toBeLessThanOrEqual(budget);
-        if (fitting.length < costs.length) expect(sum(costs.slice(0, fitting.length + 1))).toBeGreaterThan(budget);
-      }),
-    );
   });
 });
 

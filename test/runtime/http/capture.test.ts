@@ -73,6 +73,10 @@ describe("POST /api/capture", () => {
     ] as const) {
       expect((await started.server.inject({ method, url, headers: hook })).statusCode, url).toBe(403);
     }
+    // What any token reads (docs/http.md).
+    for (const url of ["/health", "/metrics", "/api/mesh"]) {
+      expect((await started.server.inject({ method: "GET", url, headers: hook })).statusCode, url).toBe(200);
+    }
     expect(started.app.captured).toHaveLength(1);
   });
 
