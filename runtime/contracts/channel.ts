@@ -54,6 +54,7 @@ export interface OutboundMessage {
   readonly text: string;
   /** Said to the user beside the text: that the turn was interrupted, for instance. */
   readonly notice?: string;
+  /** Platform's id of the message that this one answers; a platform without replies leaves it out. Channels of chat platforms set it. */
   readonly replyTo?: string;
   /** Files that go with the text. */
   readonly attachments?: readonly Attachment[];
