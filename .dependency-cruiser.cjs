@@ -3,6 +3,9 @@
  * types count. Each room lists what it may reach; everything else of ours is forbidden to it.
  */
 
+/** What is said of plugins without loading them; imports nothing but types and other manifests. */
+const MANIFESTS = "^runtime/plugins/[a-z/-]*manifests?[.]ts$";
+
 /** Room -> [path of its files, paths that it may import besides its own]. */
 const ROOMS = {
   contracts: ["^runtime/contracts/", []],
@@ -12,10 +15,10 @@ const ROOMS = {
   http: ["^runtime/http/", ["^runtime/(contracts|domain|files|app)/"]],
   workers: ["^runtime/workers/", ["^runtime/(contracts|domain|files|app)/"]],
   client: ["^runtime/client/", ["^runtime/(contracts|domain)/"]],
-  config: ["^runtime/config/", ["^runtime/(contracts|domain|files)/"]],
+  config: ["^runtime/config/", ["^runtime/(contracts|domain|files)/", MANIFESTS]],
   host: ["^runtime/(host/|[^/]+[.]ts$)", ["^runtime/"]],
   infra: ["^infra/", ["^runtime/(config|contracts|files)/"]],
-  control: ["^control/", ["^infra/", "^runtime/(config|client|contracts|files)/"]],
+  control: ["^control/", ["^infra/", "^runtime/(config|client|contracts|files)/", MANIFESTS]],
 };
 
 const OURS = "^(runtime|control|infra|test|bench|scripts)/";
@@ -37,6 +40,13 @@ module.exports = {
       severity: "error",
       from: { path: "^runtime/plugins/([^/]+)/" },
       to: { path: OURS, pathNot: ["^runtime/(contracts|domain|files|app)/", "^runtime/plugins/$1/"] },
+    },
+    {
+      name: "manifests-cheap",
+      comment: "Commands and the configuration import every manifest: a plugin is loaded by `create`, not by them",
+      severity: "error",
+      from: { path: MANIFESTS },
+      to: { pathNot: MANIFESTS, dependencyTypesNot: ["type-only", "dynamic-import"] },
     },
     {
       name: "domain-pure",

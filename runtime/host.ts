@@ -110,7 +110,7 @@ async function compose(
   let schemaVersion: number | null = null;
 
   const countTokens = createTokenizer();
-  const memoryParts = composeMemory({
+  const memoryParts = await composeMemory({
     loaded,
     database,
     boot,
@@ -128,7 +128,7 @@ async function compose(
   const attachments = createAttachmentStore(paths.attachments, newId);
   const auditFile = createAuditFile({ directory: paths.audit, clock, logger });
   const security = createSecurityTrail({ append: (entry) => auditFile.append(entry), clock });
-  const agentParts = composeAgents({
+  const agentParts = await composeAgents({
     loaded,
     memory,
     memoryTools: memoryParts.tools,
@@ -142,7 +142,7 @@ async function compose(
   });
 
   // Turns: inbox to outbox.
-  const channels = createChannels(config, { newId });
+  const channels = await createChannels(config, { newId });
   const drainDeadlineMs = config.runtime.drain_deadline;
   const lifecycle = createLifecycle({ dispatcher: () => turnWork.dispatcher, drainDeadlineMs, stopping, logger });
   const metrics = createMetrics({

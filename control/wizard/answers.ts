@@ -3,7 +3,7 @@
  * which phase it is asked for and which flag gives it; the words of the question are in prompts/texts.ts.
  */
 import { z } from "zod";
-import { parseListen } from "../../runtime/config/index.ts";
+import { PROVIDER_KINDS, parseListen } from "../../runtime/config/index.ts";
 import { THINKING_LEVELS } from "../../runtime/config/schema/agents.ts";
 import { DEPLOYMENT_TARGETS, deploymentSection } from "../../runtime/config/schema/deployment.ts";
 import { dnsLabel, identifier, name, text, timezone, variableName } from "../../runtime/config/schema/scalars.ts";
@@ -21,7 +21,6 @@ export interface AnswerMeta {
 
 export const CHANNEL_IDS = ["telegram", "discord"] as const;
 export const MEMORY_PLACES = ["embedded", "postgres", "datahub"] as const;
-const PROVIDER_KINDS = ["anthropic", "openai-compatible", "gemini", "xai", "ollama", "offline"] as const;
 
 const of = (phase: Phase, flag: string, helpValue = "VALUE"): AnswerMeta & Record<string, unknown> => ({
   phase,

@@ -1,5 +1,8 @@
 /** The services and local servers that a setup knows by name: where they are, whose key they want, what to ask them for. */
+
 import type { Environment } from "../../runtime/config/index.ts";
+import type { ProviderService } from "../../runtime/plugins/providers/manifest.ts";
+import { PROVIDERS } from "../../runtime/plugins/providers/manifests.ts";
 
 export interface CatalogueEntry {
   readonly id: string;
@@ -11,58 +14,20 @@ export interface CatalogueEntry {
 }
 
 /** In order of preference: the first one whose key is in the environment is taken. */
-export const SERVICES: readonly CatalogueEntry[] = [
-  { id: "anthropic", kind: "anthropic", keyVariables: ["ANTHROPIC_API_KEY"], model: "claude-sonnet-5-5" },
-  {
-    id: "openai",
-    kind: "openai-compatible",
-    baseUrl: "https://api.openai.com/v1",
-    keyVariables: ["OPENAI_API_KEY"],
-    model: "gpt-5.5",
-  },
-  {
-    id: "gemini",
-    kind: "openai-compatible",
-    baseUrl: "https://generativelanguage.googleapis.com/v1beta/openai",
-    keyVariables: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-    model: "gemini-flash-latest",
-  },
-  {
-    id: "xai",
-    kind: "openai-compatible",
-    baseUrl: "https://api.x.ai/v1",
-    keyVariables: ["XAI_API_KEY"],
-    model: "grok-4",
-  },
-  {
-    id: "openrouter",
-    kind: "openai-compatible",
-    baseUrl: "https://openrouter.ai/api/v1",
-    keyVariables: ["OPENROUTER_API_KEY"],
-    model: "openrouter/auto",
-  },
-  {
-    id: "mistral",
-    kind: "openai-compatible",
-    baseUrl: "https://api.mistral.ai/v1",
-    keyVariables: ["MISTRAL_API_KEY"],
-    model: "mistral-large-latest",
-  },
-  {
-    id: "deepseek",
-    kind: "openai-compatible",
-    baseUrl: "https://api.deepseek.com/v1",
-    keyVariables: ["DEEPSEEK_API_KEY"],
-    model: "deepseek-chat",
-  },
-  {
-    id: "groq",
-    kind: "openai-compatible",
-    baseUrl: "https://api.groq.com/openai/v1",
-    keyVariables: ["GROQ_API_KEY"],
-    model: "llama-3.3-70b-versatile",
-  },
-];
+export const SERVICES: readonly CatalogueEntry[] = PROVIDERS.flatMap(({ id: kind, services }) =>
+  services.flatMap(({ id, baseUrl, keyVariables = [], model }: ProviderService): CatalogueEntry[] => {
+    if (kind === "offline" || model === undefined) return [];
+    // A plugin knows the address of its own kind.
+    return [{ id, kind, keyVariables, model, ...(id === kind || baseUrl === undefined ? {} : { baseUrl }) }];
+  }),
+);
+
+/** Those that run on this machine. */
+const LOCAL = PROVIDERS.flatMap(({ services }) =>
+  services.flatMap(({ id, baseUrl, local }: ProviderService) =>
+    local && baseUrl ? [{ id, origin: new URL(baseUrl).origin, ...local }] : [],
+  ),
+);
 
 export interface LocalServer {
   readonly id: string;
@@ -76,10 +41,9 @@ export interface LocalServer {
 
 /** Local model servers on their usual ports; OLLAMA_HOST says where Ollama is instead, as it does for Ollama itself. */
 export function localServers(env: Environment): LocalServer[] {
-  return [
-    localServer("ollama", "Ollama", ollamaOrigin(env["OLLAMA_HOST"]), "ollama"),
-    localServer("lmstudio", "LM Studio", "http://127.0.0.1:1234", "openai"),
-  ];
+  return LOCAL.map(({ id, name, origin, list }) =>
+    localServer(id, name, id === "ollama" ? ollamaOrigin(env["OLLAMA_HOST"], origin) : origin, list),
+  );
 }
 
 export function localServer(id: string, name: string, origin: string, list: LocalServer["list"]): LocalServer {
@@ -87,8 +51,7 @@ export function localServer(id: string, name: string, origin: string, list: Loca
   return { id, name, modelsUrl, list, baseUrl: `${origin}/v1` };
 }
 
-function ollamaOrigin(host: string | undefined): string {
-  const usual = "http://127.0.0.1:11434";
+function ollamaOrigin(host: string | undefined, usual: string): string {
   if (!host) return usual;
   const parsed = URL.parse(/^https?:\/\//.test(host) ? host : `http://${host}`);
   if (!parsed) return usual;

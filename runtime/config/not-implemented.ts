@@ -3,6 +3,7 @@
  * one; a limit that is not kept, or work that does not happen, must not pass in silence. A capability that is built
  * takes its lines out of this table: a test compares it with what a node registers. Pure.
  */
+import { agent } from "../plugins/channels/agent/manifest.ts";
 import type { Finding } from "./report.ts";
 import type { ParsedConfig } from "./schema.ts";
 import { isMap, type Tree, type TreeMap, type TreePath } from "./tree.ts";
@@ -21,9 +22,9 @@ export interface NotImplemented {
 }
 
 /** The one channel, with its kind and its id. */
-export const BUILT_CHANNEL = "agent";
+export const BUILT_CHANNEL = agent.id;
 
-/** Tools that agents will have: the keys of `tools` beyond what createBuiltinTools makes. */
+/** Tools that agents will have: the keys of `tools` beyond those that have a manifest. */
 export const UNBUILT_TOOLS = [
   "search_glob",
   "search_grep",

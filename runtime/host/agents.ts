@@ -11,8 +11,11 @@ import type { Clock, Logger, NewId } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
 import type { Tool } from "../contracts/tool.ts";
 import { selectAgentTools } from "../domain/tool-selection.ts";
-import { type AuditFile, createSafetyHooks } from "../plugins/hooks/safety/index.ts";
-import { createBuiltinTools, createWorkspaceGate } from "../plugins/tools/index.ts";
+import type { AuditFile } from "../plugins/hooks/safety/index.ts";
+import { safety } from "../plugins/hooks/safety/manifest.ts";
+import { createWorkspaceGate } from "../plugins/tools/index.ts";
+import type { ToolNeeds } from "../plugins/tools/manifest.ts";
+import { TOOLS } from "../plugins/tools/manifests.ts";
 import { createProviders } from "./providers.ts";
 import { serviceFiles } from "./service-files.ts";
 import { isDisabled, shellSettings } from "./settings.ts";
@@ -41,14 +44,22 @@ export interface AgentParts {
   readonly hooks: HookPipeline;
 }
 
-export function composeAgents(deps: AgentHostDeps): AgentParts {
+export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
   const { loaded, memory, memoryTools, workspacesOfOthers, auditFile, redact, hide, clock, newId, logger } = deps;
   const { config, env, home } = loaded;
-  const providers = createProviders(config, { memory, timezone: config.runtime.timezone, logger, home, clock, hide });
+  const providers = await createProviders(config, {
+    memory,
+    timezone: config.runtime.timezone,
+    logger,
+    home,
+    clock,
+    hide,
+  });
   const protectedPaths = serviceFiles(loaded);
   const workspaces = Object.keys(config.agents).map((name) => agentWorkspace(config, name));
   const gate = createWorkspaceGate({ protectedPaths, workspaces });
-  const builtIn = createBuiltinTools({
+  const enabled = TOOLS.filter(({ id }) => !isDisabled(loaded, id));
+  const needs: ToolNeeds = {
     memoryTools,
     gate,
     shell: shellSettings(loaded),
@@ -58,9 +69,10 @@ export function composeAgents(deps: AgentHostDeps): AgentParts {
     hostEnv: env,
     newId,
     logger,
-  }).filter((tool) => !isDisabled(loaded, tool.name));
+  };
+  const builtIn = await Promise.all(enabled.map((manifest) => manifest.create(needs)));
   const hooks = createHookPipeline(
-    createSafetyHooks({ settings: config.runtime.safety, gate, auditFile, redact, logger }),
+    await safety.create({ settings: config.runtime.safety, gate, auditFile, redact, logger }),
     logger,
   );
   warnOfUnknownTools(config, builtIn, logger);

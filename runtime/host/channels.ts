@@ -5,7 +5,7 @@ import type { Config } from "../config/index.ts";
 import type { AgentChannel } from "../contracts/agent-channel.ts";
 import type { Channel, FollowTurn } from "../contracts/channel.ts";
 import type { NewId } from "../contracts/ports.ts";
-import { createAgentChannel } from "../plugins/channels/agent/index.ts";
+import { agent as agentManifest } from "../plugins/channels/agent/manifest.ts";
 import type { Service } from "./services.ts";
 
 export interface ChannelParts {
@@ -18,9 +18,10 @@ export interface ChannelParts {
   readonly services: readonly Service[];
 }
 
-export function createChannels(config: Config, { newId }: { readonly newId: NewId }): ChannelParts {
-  const owner = config.channels["agent"]?.owner_id;
-  const agent = createAgentChannel({ id: "agent", newId, ...(owner === undefined ? {} : { ownerId: owner }) });
+export async function createChannels(config: Config, { newId }: { readonly newId: NewId }): Promise<ChannelParts> {
+  const { id } = agentManifest;
+  const owner = config.channels[id]?.owner_id;
+  const agent = await agentManifest.create({ id, newId, ...(owner === undefined ? {} : { ownerId: owner }) });
   const channels: readonly Channel[] = [agent];
   return {
     agent,

@@ -10,9 +10,7 @@ import type { EmbeddingService } from "../contracts/embedding.ts";
 import { ConfigError } from "../contracts/errors.ts";
 import type { JobQueue } from "../contracts/jobs.ts";
 import type { Clock, Logger, NewId } from "../contracts/ports.ts";
-import { createInProcessEmbedding } from "../plugins/embeddings/in-process/index.ts";
-import { createOllamaEmbedding } from "../plugins/embeddings/ollama/index.ts";
-import { createOpenaiCompatibleEmbedding } from "../plugins/embeddings/openai-compatible/index.ts";
+import { EMBEDDINGS } from "../plugins/embeddings/manifests.ts";
 import { createEmbedder, type Embedder } from "../workers/embedder.ts";
 
 export interface EmbeddingParts {
@@ -37,8 +35,8 @@ export interface EmbeddingHostDeps {
   readonly logger: Logger;
 }
 
-export function createEmbeddingParts(config: Config, deps: EmbeddingHostDeps): EmbeddingParts | null {
-  const service = createService(config.memory.embedding, deps.home);
+export async function createEmbeddingParts(config: Config, deps: EmbeddingHostDeps): Promise<EmbeddingParts | null> {
+  const service = await createService(config.memory.embedding, deps.home);
   if (service === null) return null;
   const { batch, interval } = config.memory.embedding;
   const { database, jobs, clock, newId, boot, redactValues: redact } = deps;
@@ -66,15 +64,14 @@ export function createEmbeddingParts(config: Config, deps: EmbeddingHostDeps): E
   };
 }
 
-function createService(settings: Config["memory"]["embedding"], home: string): EmbeddingService | null {
+async function createService(settings: Config["memory"]["embedding"], home: string): Promise<EmbeddingService | null> {
   const { provider, model, base_url: baseUrl, api_key: apiKey, dimensions } = settings;
-  if (provider === "off") return null;
+  const manifest = EMBEDDINGS.find(({ id }) => id === provider);
+  if (!manifest) return null;
   // Both were checked when the configuration was read.
   if (model === undefined) throw new ConfigError("CONFIG_INVALID", "memory.embedding.model is missing.");
-  if (provider === "in-process") {
-    return createInProcessEmbedding({ model, cacheDirectory: join(home, "models"), dimensions });
+  if (manifest.server && baseUrl === undefined) {
+    throw new ConfigError("CONFIG_INVALID", "memory.embedding.base_url is missing.");
   }
-  if (baseUrl === undefined) throw new ConfigError("CONFIG_INVALID", "memory.embedding.base_url is missing.");
-  const remote = { model, baseUrl, apiKey, dimensions };
-  return provider === "ollama" ? createOllamaEmbedding(remote) : createOpenaiCompatibleEmbedding(remote);
+  return manifest.create({ model, baseUrl: baseUrl ?? "", apiKey, dimensions, cacheDirectory: join(home, "models") });
 }

@@ -43,13 +43,13 @@ export interface MemoryHostDeps {
   readonly logger: Logger;
 }
 
-export type MemoryParts = ReturnType<typeof composeMemory>;
+export type MemoryParts = Awaited<ReturnType<typeof composeMemory>>;
 
 /** Jobs that run get this long to end when the node stops. */
 const JOBS_DEADLINE_MS = 5_000;
 
 /** Nothing runs before its services do. */
-export function composeMemory(deps: MemoryHostDeps) {
+export async function composeMemory(deps: MemoryHostDeps) {
   const { loaded, database, boot, node, countTokens, clock, newId, redact, redactValues, logger } = deps;
   const { config } = loaded;
   const { timezone } = config.runtime;
@@ -57,7 +57,7 @@ export function composeMemory(deps: MemoryHostDeps) {
   // What works in the background, and is woken by what is written.
   const jobs = createJobQueue({ database, logger, newId });
   const work = { database, jobs, boot, clock, newId, logger };
-  const embedding = createEmbeddingParts(config, { ...work, home: loaded.home, redactValues });
+  const embedding = await createEmbeddingParts(config, { ...work, home: loaded.home, redactValues });
   const words = createTermCounting({ database, jobs, boot, logger });
   const wakeEmbedder = () => embedding?.embedder.wake();
   /** A row has text that it had not before. */

@@ -1,12 +1,12 @@
 /** From `providers` in the configuration to the providers that agents use. */
 
-import { type Config, loginOf, type ProviderConfig } from "../config/index.ts";
+import { type Config, loginOf, type ProviderConfig, serviceOfKind } from "../config/index.ts";
+import { ConfigError } from "../contracts/errors.ts";
 import type { Memory } from "../contracts/memory.ts";
 import type { Clock, Logger } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
-import { createAnthropicProvider } from "../plugins/providers/anthropic/index.ts";
-import { createOfflineProvider } from "../plugins/providers/offline/index.ts";
-import { createOpenaiCompatibleProvider } from "../plugins/providers/openai-compatible/index.ts";
+import type { ProviderManifest } from "../plugins/providers/manifest.ts";
+import { PROVIDERS } from "../plugins/providers/manifests.ts";
 import { LoginTokens } from "./login-tokens.ts";
 
 export interface ProviderDeps {
@@ -19,33 +19,32 @@ export interface ProviderDeps {
   readonly hide: (secrets: readonly string[]) => void;
 }
 
-/** Kinds whose servers also speak chat-completions, and where. */
-const CHAT_COMPLETIONS: Readonly<Record<string, string>> = {
-  gemini: "https://generativelanguage.googleapis.com/v1beta/openai",
-  xai: "https://api.x.ai/v1",
-  ollama: "http://127.0.0.1:11434/v1",
-};
-
-export function createProviders(config: Config, deps: ProviderDeps): Map<string, Provider> {
-  const entries = Object.entries(config.providers);
-  return new Map(entries.map(([id, provider]) => [id, createProvider(id, provider, deps)]));
+export async function createProviders(config: Config, deps: ProviderDeps): Promise<Map<string, Provider>> {
+  const entries = Object.entries(config.providers).map(
+    async ([id, provider]) => [id, await createProvider(id, provider, deps)] as const,
+  );
+  return new Map(await Promise.all(entries));
 }
 
-function createProvider(id: string, config: ProviderConfig, deps: ProviderDeps): Provider {
-  if (config.kind === "offline") return createOfflineProvider({ id, memory: deps.memory, timezone: deps.timezone });
-  const settings = {
+function createProvider(id: string, config: ProviderConfig, deps: ProviderDeps): Promise<Provider> {
+  const manifest = PROVIDERS.find(({ kinds }: ProviderManifest) => kinds.includes(config.kind));
+  // Was checked when the configuration was read.
+  if (!manifest) throw new ConfigError("CONFIG_INVALID", `No provider has the kind ${config.kind}.`);
+  return manifest.create({
     id,
     model: config.model,
     apiKey: config.api_key,
-    baseUrl: config.base_url ?? CHAT_COMPLETIONS[config.kind],
+    // A plugin knows the address of its own kind.
+    baseUrl: config.base_url ?? (config.kind === manifest.id ? undefined : serviceOfKind(config.kind)?.baseUrl),
     maxTokens: config.max_tokens,
     temperature: config.temperature,
     timeoutMs: config.timeout,
     maxRetries: config.max_retries,
     logger: deps.logger.child({ provider: id }),
     login: loginTokens(id, config, deps),
-  };
-  return config.kind === "anthropic" ? createAnthropicProvider(settings) : createOpenaiCompatibleProvider(settings);
+    memory: deps.memory,
+    timezone: deps.timezone,
+  });
 }
 
 /** A key that is written down comes before a login. */

@@ -10,7 +10,7 @@ import type { ChannelRouting } from "../domain/routing.ts";
 import { SEARCH_WEIGHTS, type SearchWeights } from "../domain/scoring.ts";
 import { HARNESSES } from "../domain/sessions/event.ts";
 import { harnessPlaces } from "../domain/sessions/places.ts";
-import type { ShellSettings } from "../plugins/tools/index.ts";
+import { SHELL_DEFAULTS, type ShellSettings } from "../plugins/tools/index.ts";
 
 const CONTEXT_TOKENS = 4_000;
 const MAX_ACTIVE_TURNS = 64;
@@ -78,10 +78,13 @@ async function readPem(value: string): Promise<Buffer> {
   return isPem(value) ? Buffer.from(value) : readFile(value);
 }
 
-export function shellSettings({ config, env }: LoadedConfig): Partial<ShellSettings> {
+export function shellSettings({ config, env }: LoadedConfig): ShellSettings {
   const { sandbox, timeout, max_output, network, network_for_others, env: names, ...bounds } = config.tools.shell;
   const given = names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]] as const]));
   return {
+    ...SHELL_DEFAULTS,
+    // A default deadline above the longest one raises that, too.
+    maxTimeoutMs: Math.max(SHELL_DEFAULTS.maxTimeoutMs, timeout),
     sandbox,
     timeoutMs: timeout,
     maxOutputBytes: max_output,

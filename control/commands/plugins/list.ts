@@ -1,10 +1,10 @@
 import { Flags } from "@oclif/core";
+import { PLUGIN_KINDS, type PluginKind } from "../../../runtime/contracts/plugin.ts";
 import { BaseCommand } from "../../base-command.ts";
 import { loadedConfig } from "../../configuration/current.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import type { Mark } from "../../output/terminal.ts";
 import { visible } from "../../output/visible.ts";
-import { PLUGIN_KINDS, type PluginKind } from "../../plugins/built-in.ts";
 import { listPlugins, type PluginEntry } from "../../plugins/plugins.ts";
 import { findDeployment } from "../../service/deployment.ts";
 

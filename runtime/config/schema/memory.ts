@@ -1,5 +1,7 @@
 /** `memory`: where the transcript is stored, and what embeds, summarizes and ranks it. */
+
 import { z } from "zod";
+import { EMBEDDINGS } from "../../plugins/embeddings/manifests.ts";
 import { choice, decimal, duration, flag, integer, list, path, section, text, tokens, url } from "./scalars.ts";
 
 const POSTGRES = ["postgres", "postgresql"];
@@ -13,7 +15,7 @@ const postgres = section({
 });
 
 const embedding = section({
-  provider: choice(["off", "openai-compatible", "ollama", "in-process"])
+  provider: choice(["off", ...EMBEDDINGS.map(({ id }) => id)])
     .default("off")
     .describe("Who computes vectors; without one, memory works on text, trigrams and time."),
   base_url: url().optional(),

@@ -1,9 +1,12 @@
+import { spawnSync } from "node:child_process";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { BUILT_IN } from "../../../control/plugins/built-in.ts";
 import { listPlugins, pluginInfo } from "../../../control/plugins/plugins.ts";
-import { createBuiltinTools } from "../../../runtime/plugins/tools/index.ts";
+import { safety } from "../../../runtime/plugins/hooks/safety/manifest.ts";
+import { PROVIDERS } from "../../../runtime/plugins/providers/manifests.ts";
+import { builtInTools } from "../../support/built-in-tools.ts";
 import { inspectText, temporaryDirectory } from "../../support/deployment.ts";
 import { silent } from "../../support/silent.ts";
 
@@ -28,23 +31,50 @@ describe("the list of built-in plugins", () => {
   const names = (kind: string) => BUILT_IN.filter((one) => one.kind === kind).map(({ name }) => name);
 
   it("is what the service has", async () => {
-    const nothing = {
-      memoryTools: {} as never,
-      container: false,
-      protectedPaths: [],
-      stateDirectory: "/",
-      hostEnv: {},
-      newId: () => "1",
-    };
-    const tools = createBuiltinTools({ ...nothing, logger: silent });
-    expect(names("tool").sort()).toEqual(tools.map(({ name }) => name).sort());
-    const folders = async (kind: string, not: readonly string[]) =>
-      (await readdir(new URL(`../../../runtime/plugins/${kind}`, import.meta.url)))
-        .filter((name) => !not.includes(name))
-        .sort();
-    expect(names("provider").sort()).toEqual(await folders("providers", ["shared"]));
-    expect(names("channel").sort()).toEqual(await folders("channels", []));
-    expect(names("memory").sort()).toEqual(await folders("memory", ["wire"]));
+    const tools = await builtInTools();
+    // The id of each manifest is the name of the tool that it makes.
+    expect(names("tool")).toEqual(tools.map(({ name }) => name));
+    for (const kind of ["providers", "channels", "memory", "embeddings"] as const) {
+      const entries = await readdir(new URL(`../../../runtime/plugins/${kind}`, import.meta.url), {
+        withFileTypes: true,
+      });
+      const folders = entries.filter((entry) => entry.isDirectory() && !["shared", "wire"].includes(entry.name));
+      const one = kind === "memory" ? kind : kind.slice(0, -1);
+      expect(names(one).sort()).toEqual(folders.map(({ name }) => name).sort());
+    }
+    const hooks = await safety.create({
+      settings: {
+        shell_danger: true,
+        workspace_fence: true,
+        audit: true,
+        rules: [{ name: "r", pattern: "x", action: "warn" }],
+      },
+      gate: { locate: async () => undefined },
+      auditFile: { append: async () => undefined, status: () => ({ failing: null, lost: 0 }) },
+      redact: (text) => text,
+      logger: silent,
+    });
+    expect(names("hook")).toEqual([...new Set(hooks.map(({ name }) => name))]);
+  });
+
+  it("knows each service of the providers once, by a kind that its provider serves", () => {
+    for (const { kinds, services } of PROVIDERS) {
+      for (const service of services) expect(kinds).toContain(service.kind);
+    }
+    const ids = PROVIDERS.flatMap(({ services }) => services.map(({ id }) => id));
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it("is read without loading a plugin", () => {
+    const loaded = `import { registerHooks } from "node:module";
+      const seen = [];
+      registerHooks({ load(url, context, next) { seen.push(url); return next(url, context); } });
+      await import(${JSON.stringify(new URL("../../../runtime/plugins/manifests.ts", import.meta.url).href)});
+      process.stdout.write(seen.filter((url) => !/\\/manifests?\\.ts$/.test(url)).join("\\n"));`;
+    const { stdout, status } = spawnSync(process.execPath, ["--input-type=module", "--eval", loaded], {
+      encoding: "utf8",
+    });
+    expect({ stdout, status }).toEqual({ stdout: "", status: 0 });
   });
 });
 

@@ -1,10 +1,8 @@
 import { expect, test } from "vitest";
 import { NOT_IMPLEMENTED, UNBUILT_TOOLS } from "../../../runtime/config/not-implemented.ts";
 import { toolsSection } from "../../../runtime/config/schema/tools.ts";
-import { createBuiltinTools } from "../../../runtime/plugins/tools/index.ts";
+import { builtInTools } from "../../support/built-in-tools.ts";
 import { inspectText, MINIMAL } from "../../support/deployment.ts";
-import { createFakeApplication } from "../../support/fake-application.ts";
-import { silent } from "../../support/silent.ts";
 
 /** What the findings of this kind are, as `path severity`. */
 async function found(yaml: string): Promise<string[]> {
@@ -67,16 +65,8 @@ test("prices of a provider", async () => {
   expect(warnings).toMatchObject([{ path: "providers.offline.prices", code: "not-implemented" }]);
 });
 
-test("the tools of the table are those of the configuration that a node does not register", () => {
-  const registered = createBuiltinTools({
-    memoryTools: createFakeApplication().memoryTools,
-    container: false,
-    protectedPaths: [],
-    stateDirectory: "",
-    hostEnv: {},
-    newId: () => "id",
-    logger: silent,
-  }).map(({ name }) => name);
+test("the tools of the table are those of the configuration that a node does not register", async () => {
+  const registered = (await builtInTools()).map(({ name }) => name);
   const configurable = Object.keys(toolsSection.shape);
   expect([...registered, ...UNBUILT_TOOLS].sort()).toEqual(configurable.sort());
 });

@@ -13,7 +13,7 @@ async function provide(text: string, env: Record<string, string>, home: string) 
   const { loaded } = await inspectText(text, { env });
   if (loaded === null) throw new Error("the configuration is not valid");
   const hidden: string[] = [];
-  const providers = createProviders(loaded.config, {
+  const providers = await createProviders(loaded.config, {
     // No provider here asks it.
     memory: {} as Memory,
     timezone: "UTC",

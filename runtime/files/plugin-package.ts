@@ -1,0 +1,75 @@
+/**
+ * The manifest of a plugin that somebody else wrote: its package.json. One schema for everything that reads it: `plugins list`,
+ * the builder of images, and what loads plugins.
+ */
+
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { PLUGIN_KINDS } from "../contracts/plugin.ts";
+
+const packages = z.record(z.string(), z.string()).optional();
+
+/** What it has to say; everything else in it is its own. */
+export const pluginPackage = z.object({
+  name: z.string().min(1),
+  version: z.string().optional(),
+  description: z.string().optional(),
+  /** Installed with npm where the plugin is part of an image. */
+  dependencies: packages,
+  optionalDependencies: packages,
+  cairn: z.object({ kind: z.enum(PLUGIN_KINDS) }),
+});
+
+export type PluginPackage = z.infer<typeof pluginPackage>;
+
+export type FoundPlugin =
+  | { readonly path: string; readonly manifest: PluginPackage; readonly problem: null }
+  /** `problem` says what is wrong, as the end of a sentence: "its package.json is not JSON". */
+  | { readonly path: string; readonly manifest: null; readonly problem: string };
+
+/** The plugins of a directory, which is one itself or holds one in each of its folders; in the order of their names. Never rejects. */
+export async function pluginsIn(directory: string): Promise<readonly FoundPlugin[]> {
+  const own = await readPlugin(directory);
+  if (own.manifest !== null || own.there) return [own];
+  let names: string[];
+  try {
+    const entries = await readdir(directory, { withFileTypes: true });
+    names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith(".")).map(({ name }) => name);
+  } catch (error) {
+    return [broken(directory, `the directory cannot be read (${codeOf(error)})`)];
+  }
+  return Promise.all(names.sort().map((name) => readPlugin(join(directory, name))));
+}
+
+/** `there`: it has a package.json. */
+async function readPlugin(path: string): Promise<FoundPlugin & { readonly there: boolean }> {
+  let text: string;
+  try {
+    text = await readFile(join(path, "package.json"), "utf8");
+  } catch (error) {
+    return { ...broken(path, `its package.json cannot be read (${codeOf(error)})`), there: false };
+  }
+  return { ...parse(path, text), there: true };
+}
+
+function parse(path: string, text: string): FoundPlugin {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    return broken(path, "its package.json is not JSON");
+  }
+  const parsed = pluginPackage.safeParse(json);
+  if (parsed.success) return { path, manifest: parsed.data, problem: null };
+  const [issue] = parsed.error.issues;
+  return broken(path, `its package.json: ${issue?.path.join(".") ?? ""}: ${issue?.message ?? "not valid"}`);
+}
+
+function broken(path: string, problem: string): Extract<FoundPlugin, { manifest: null }> {
+  return { path, manifest: null, problem };
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+}

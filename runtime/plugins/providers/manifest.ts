@@ -1,0 +1,43 @@
+/** What a provider's manifest says, and what a provider is made from. */
+
+import type { Memory } from "../../contracts/memory.ts";
+import type { PluginManifest } from "../../contracts/plugin.ts";
+import type { Provider } from "../../contracts/provider.ts";
+import type { ProviderSettings } from "./shared/settings.ts";
+
+/** One entry of `providers.<id>`, with what providers may use of the node. */
+export interface ProviderNeeds extends ProviderSettings {
+  readonly memory: Memory;
+  /** IANA name. */
+  readonly timezone: string;
+}
+
+/** A service or a server that is known by name. */
+export interface ProviderService {
+  /** Id in cairn.yaml under which kind, address and key need not be written down; that of a kind is the kind's own service. */
+  readonly id: string;
+  /** `kind` in cairn.yaml. */
+  readonly kind: string;
+  /** Address of its API. */
+  readonly baseUrl?: string;
+  /** Variables that may hold its key, the usual one first. */
+  readonly keyVariables?: readonly string[];
+  /** What a setup takes where nothing else is asked for; without one the setup does not offer it. */
+  readonly model?: string;
+  /** Runs on this machine: its name, and how its list of models is written. */
+  readonly local?: { readonly name: string; readonly list: "ollama" | "openai" };
+}
+
+export interface ModelListRequest {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface ProviderManifest extends PluginManifest<"provider", ProviderNeeds, Provider> {
+  /** The kinds of cairn.yaml that it serves. */
+  readonly kinds: readonly string[];
+  /** In the order in which a setup prefers them. */
+  readonly services: readonly ProviderService[];
+  /** The request that lists the models below an address: it costs nothing, and wants the key. */
+  readonly models?: (baseUrl: string, key: string | undefined) => ModelListRequest;
+}

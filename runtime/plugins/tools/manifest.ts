@@ -1,0 +1,29 @@
+/** What a tool is made from: each takes of it what it needs. */
+
+import type { MemoryTools } from "../../app/api.ts";
+import type { PluginManifest } from "../../contracts/plugin.ts";
+import type { Logger, NewId } from "../../contracts/ports.ts";
+import type { Tool } from "../../contracts/tool.ts";
+import type { WorkspaceGate } from "./shared/locate.ts";
+import type { ShellSettings } from "./shell/settings.ts";
+
+export interface ToolNeeds {
+  readonly memoryTools: MemoryTools;
+  /** The gate that the workspace fence uses too. */
+  readonly gate: WorkspaceGate;
+  /** `tools.shell`. */
+  readonly shell: ShellSettings;
+  /** Whether the service runs in a container of its own, which then counts as the sandbox of `auto`. */
+  readonly container: boolean;
+  /** Absolute paths of the service's own files: `.env`, the home directory, the store. No tool shows them. */
+  readonly protectedPaths: readonly string[];
+  /** The service's home directory, out of reach of the shell's commands. */
+  readonly stateDirectory: string;
+  /** The service's environment; the shell takes PATH, HOME, language and time zone from it, nothing else. */
+  readonly hostEnv: Readonly<Record<string, string | undefined>>;
+  readonly newId: NewId;
+  readonly logger: Logger;
+}
+
+/** Its id is the tool's name. */
+export type ToolManifest = PluginManifest<"tool", ToolNeeds, Tool>;

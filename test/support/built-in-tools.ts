@@ -1,0 +1,22 @@
+/** Every tool that a node registers, made by their manifests; none of them is called. */
+
+import type { Tool } from "../../runtime/contracts/tool.ts";
+import { createWorkspaceGate, SHELL_DEFAULTS } from "../../runtime/plugins/tools/index.ts";
+import { TOOLS } from "../../runtime/plugins/tools/manifests.ts";
+import { createFakeApplication } from "./fake-application.ts";
+import { silent } from "./silent.ts";
+
+export function builtInTools(): Promise<Tool[]> {
+  const needs = {
+    memoryTools: createFakeApplication().memoryTools,
+    gate: createWorkspaceGate({ protectedPaths: [] }),
+    shell: SHELL_DEFAULTS,
+    container: false,
+    protectedPaths: [],
+    stateDirectory: "/",
+    hostEnv: {},
+    newId: () => "id",
+    logger: silent,
+  };
+  return Promise.all(TOOLS.map((manifest) => manifest.create(needs)));
+}
