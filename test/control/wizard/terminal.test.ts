@@ -21,7 +21,7 @@ async function byFlags(machine: Machine, argv: readonly string[]): Promise<Recor
   const dir = join(machine.dir, "..", "by-flags");
   const { flags } = await Parser.parse([...argv, "--yes"], { flags: Init.flags, strict: true });
   await initialize({
-    directories: { dir, home: join(dir, "home"), file: join(dir, "cairn.yaml") },
+    directories: { dir, home: join(dir, ".cairn"), file: join(dir, "cairn.yaml") },
     env: machine.env,
     flags,
   });
