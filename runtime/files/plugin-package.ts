@@ -23,51 +23,51 @@ export const pluginPackage = z.object({
 
 export type PluginPackage = z.infer<typeof pluginPackage>;
 
-export type FoundPlugin =
-  | { readonly path: string; readonly manifest: PluginPackage; readonly problem: null }
+export type FoundPlugin = {
+  readonly path: string;
+  /** Whether it has a package.json at all. */
+  readonly written: boolean;
+} & (
+  | { readonly manifest: PluginPackage; readonly problem: null }
   /** `problem` says what is wrong, as the end of a sentence: "its package.json is not JSON". */
-  | { readonly path: string; readonly manifest: null; readonly problem: string };
+  | { readonly manifest: null; readonly problem: string }
+);
 
 /** The plugins of a directory, which is one itself or holds one in each of its folders; in the order of their names. Never rejects. */
 export async function pluginsIn(directory: string): Promise<readonly FoundPlugin[]> {
   const own = await readPlugin(directory);
-  if (own.manifest !== null || own.there) return [own];
+  if (own.written) return [own];
   let names: string[];
   try {
     const entries = await readdir(directory, { withFileTypes: true });
     names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith(".")).map(({ name }) => name);
   } catch (error) {
-    return [broken(directory, `the directory cannot be read (${codeOf(error)})`)];
+    return [broken(directory, false, `the directory cannot be read (${codeOf(error)})`)];
   }
   return Promise.all(names.sort().map((name) => readPlugin(join(directory, name))));
 }
 
-/** `there`: it has a package.json. */
-async function readPlugin(path: string): Promise<FoundPlugin & { readonly there: boolean }> {
+async function readPlugin(path: string): Promise<FoundPlugin> {
   let text: string;
   try {
     text = await readFile(join(path, "package.json"), "utf8");
   } catch (error) {
-    return { ...broken(path, `its package.json cannot be read (${codeOf(error)})`), there: false };
+    return broken(path, codeOf(error) !== "ENOENT", `its package.json cannot be read (${codeOf(error)})`);
   }
-  return { ...parse(path, text), there: true };
-}
-
-function parse(path: string, text: string): FoundPlugin {
   let json: unknown;
   try {
     json = JSON.parse(text);
   } catch {
-    return broken(path, "its package.json is not JSON");
+    return broken(path, true, "its package.json is not JSON");
   }
   const parsed = pluginPackage.safeParse(json);
-  if (parsed.success) return { path, manifest: parsed.data, problem: null };
+  if (parsed.success) return { path, written: true, manifest: parsed.data, problem: null };
   const [issue] = parsed.error.issues;
-  return broken(path, `its package.json: ${issue?.path.join(".") ?? ""}: ${issue?.message ?? "not valid"}`);
+  return broken(path, true, `its package.json: ${issue?.path.join(".") ?? ""}: ${issue?.message ?? "not valid"}`);
 }
 
-function broken(path: string, problem: string): Extract<FoundPlugin, { manifest: null }> {
-  return { path, manifest: null, problem };
+function broken(path: string, written: boolean, problem: string): FoundPlugin {
+  return { path, written, manifest: null, problem };
 }
 
 function codeOf(error: unknown): string {

@@ -6,6 +6,7 @@
 import { chmod, copyFile, cp, lutimes, mkdir, readdir, readFile, stat, utimes, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
+import { pluginsIn } from "../../../runtime/files/plugin-package.ts";
 import { copyExtra, type ExtraKind } from "./extras.ts";
 import type { Source } from "./source.ts";
 
@@ -60,9 +61,20 @@ async function copyExtras(target: string, kind: ExtraKind, directories: readonly
   for (const [index, directory] of directories.entries()) {
     const copied = join(target, folder, String(index));
     leftOut.push(...(await copyExtra(kind, directory, copied)));
+    if (kind === "plugin_dirs") await checkManifests(directory);
     if (kind === "plugin_dirs") await copyManifests(copied, join(target, "plugin-manifests", String(index)));
   }
   return leftOut;
+}
+
+/** A manifest that is none would become part of an image in which nothing can load it. */
+async function checkManifests(directory: string): Promise<void> {
+  for (const { path, written, problem } of await pluginsIn(directory)) {
+    if (!written || problem === null) continue;
+    throw new InfraError("INFRA_PLAN_INVALID", `${path} of plugin_dirs is no plugin: ${problem}.`, {
+      hint: "`cairn plugins list` shows what is wrong with each.",
+    });
+  }
 }
 
 /** What npm reads, apart from the plugin's code: changed code does not fetch its packages again. */

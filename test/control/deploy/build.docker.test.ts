@@ -269,6 +269,7 @@ describe("plugins and skills", () => {
       "words/package.json": JSON.stringify({
         name: "words",
         type: "module",
+        cairn: { kind: "tool" },
         dependencies: { "fastest-levenshtein": "1.0.16" },
         devDependencies: { vitest: "*" },
       }),

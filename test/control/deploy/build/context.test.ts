@@ -88,7 +88,7 @@ describe("assembleContext", () => {
 
   it("puts each plugin and skill directory under its number", async () => {
     const one = await write(join(await temporaryDirectory(), "weather"), {
-      "a/package.json": '{"dependencies":{"x":"1"}}',
+      "a/package.json": '{"name":"a","cairn":{"kind":"tool"},"dependencies":{"x":"1"}}',
       "a/package-lock.json": "{}",
       "a/index.js": "code",
     });
@@ -104,6 +104,17 @@ describe("assembleContext", () => {
       "plugins/1/index.js",
       "skills/0/SKILL.md",
     ]);
+  });
+
+  it("refuses a plugin whose manifest is none, and names what is wrong with it", async () => {
+    const dir = await write(join(await temporaryDirectory(), "mine"), {
+      "good/package.json": '{"name":"good","cairn":{"kind":"tool"}}',
+      "bad/package.json": '{"name":"bad","cairn":{"kind":"toy"}}',
+    });
+    await expect(assemble({ plugins: [dir] })).rejects.toMatchObject({
+      code: "INFRA_PLAN_INVALID",
+      message: expect.stringMatching(/bad of plugin_dirs is no plugin: its package\.json: cairn\.kind: /),
+    });
   });
 
   it("leaves secrets, histories and installed packages of a plugin behind", async () => {
