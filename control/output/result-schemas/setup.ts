@@ -1,6 +1,7 @@
 /** Results of the commands that write or look at a configuration, and of what is installed with the program. */
 
 import { z } from "zod";
+import { PLUGIN_KINDS } from "../../../runtime/contracts/plugin.ts";
 import { edit, issue } from "./parts.ts";
 
 const agent = z.strictObject({
@@ -18,7 +19,7 @@ const agent = z.strictObject({
 
 const plugin = z.strictObject({
   name: z.string(),
-  kind: z.enum(["provider", "channel", "tool", "memory", "hook"]).nullable(),
+  kind: z.enum(PLUGIN_KINDS).nullable(),
   about: z.string(),
   version: z.string().nullable(),
   source: z.enum(["built-in", "directory"]),
