@@ -58,6 +58,8 @@ export interface OutboundMessage {
   readonly replyTo?: string;
   /** Files that go with the text. */
   readonly attachments?: readonly Attachment[];
+  /** What an earlier attempt has sent of it, where the channel said so with `keep`: the rest is still to be sent. */
+  readonly sent?: EditResult;
 }
 
 /** The platform's ids of one text: the channel splits what is too long for a single message. */
@@ -96,6 +98,9 @@ export type CommandHandler = (command: CommandRequest) => Promise<CommandReply>;
  */
 export type FollowTurn = (agent: string, turnId: string, signal?: AbortSignal) => AsyncIterable<StreamEvent>;
 
+/** Stores what is sent so far of a message in parts; resolves when it is stored. */
+export type KeepSent = (sent: EditResult) => Promise<void>;
+
 export interface AcceptedMessage {
   readonly turnId: string;
   /** Who answers: the one that was named, else the one that the router chose. */
@@ -112,8 +117,11 @@ export interface Channel {
   stop(): Promise<void>;
   /** Of this moment; asks nobody. */
   state(): ChannelState;
-  /** The platform's ids of what was sent, or null where it gives none. */
-  send(message: OutboundMessage): Promise<EditResult | null>;
+  /**
+   * The platform's ids of what was sent, or null where it gives none. Rejects when not all of it was sent: it is called again,
+   * with what it last gave to `keep`.
+   */
+  send(message: OutboundMessage, keep?: KeepSent): Promise<EditResult | null>;
   // The conversation (an Address's) comes first everywhere, then the message.
   edit?(
     conversation: string,

@@ -92,13 +92,19 @@ export function createChatChannel(id: string, platform: ChatPlatform): ChatChann
     lose(reason) {
       state = { state: "connecting", reason };
     },
-    async send(message) {
+    async send(message, keep) {
       const { address, text, notice, attachments = [] } = message;
       const { conversation } = address;
       const pieces = splitText([text, notice].filter(Boolean).join(" "), LIMIT);
-      const ids = pieces.map((piece, index) => put(conversation, piece, index === 0 ? attachments : []));
-      const [primary, ...overflow] = ids;
-      return primary === undefined ? null : { primary, overflow };
+      let sent: EditResult | null = message.sent ?? null;
+      const done = sent === null ? 0 : 1 + sent.overflow.length;
+      for (const [index, piece] of pieces.slice(done).entries()) {
+        const messageId = put(conversation, piece, done + index === 0 ? attachments : []);
+        sent =
+          sent === null ? { primary: messageId, overflow: [] } : { ...sent, overflow: [...sent.overflow, messageId] };
+        await keep?.(sent);
+      }
+      return sent;
     },
     async edit(conversation, messageId, text, overflowIds = []): Promise<EditResult | null> {
       const ids = [messageId, ...overflowIds];

@@ -1,6 +1,6 @@
 /** Sends the replies of ended turns through their channels: at least once, with growing pauses when a channel is away. */
 
-import type { Attachment, Channel } from "../../contracts/channel.ts";
+import type { Attachment, Channel, EditResult } from "../../contracts/channel.ts";
 import type { Database } from "../../contracts/database.ts";
 import type { Logger } from "../../contracts/ports.ts";
 import type { AttachmentRef, AttachmentStore } from "../attachments.ts";
@@ -27,6 +27,8 @@ interface OutboxRow {
   readonly agent: string;
   readonly payload: OutboxPayload;
   readonly attempts: number;
+  /** The first message's id first. */
+  readonly platform_ids: readonly string[];
 }
 
 const TICK_MS = 2_000;
@@ -48,7 +50,7 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
       `/* outbox:take */ update outbox set attempts = attempts + 1, next_attempt_at = now() + $2 * interval '1 millisecond'
        where id in (select id from outbox where state = 'pending' and next_attempt_at <= now() and channel = any($1::text[])
                     order by next_attempt_at, seq limit $3 for update skip locked)
-       returning id, turn_id, channel, agent, payload, attempts`,
+       returning id, turn_id, channel, agent, payload, attempts, platform_ids`,
       [[...channels.keys()], SENDING_MS, BATCH],
       // Sending twice after a crash is allowed; the send itself is what must not be forgotten.
       { durable: false },
@@ -70,20 +72,31 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
 
   async function send(row: OutboxRow): Promise<void> {
     const { conversation, user, text } = row.payload;
+    const [primary, ...overflow] = row.platform_ids;
     try {
       const files = await load(row.payload.attachments ?? []);
       const notice = [row.payload.notice, ...files.missing].filter((line) => line !== null).join(" ");
-      const sent = await channels.get(row.channel)?.send({
-        address: { channel: row.channel, conversation, user },
-        agent: row.agent,
-        turnId: row.turn_id,
-        text,
-        ...(notice === "" ? {} : { notice }),
-        ...(files.found.length === 0 ? {} : { attachments: files.found }),
-      });
+      const sent = await channels.get(row.channel)?.send(
+        {
+          address: { channel: row.channel, conversation, user },
+          agent: row.agent,
+          turnId: row.turn_id,
+          text,
+          ...(notice === "" ? {} : { notice }),
+          ...(files.found.length === 0 ? {} : { attachments: files.found }),
+          ...(primary === undefined ? {} : { sent: { primary, overflow } }),
+        },
+        async (parts) => {
+          await database.query(
+            "/* outbox:keep */ update outbox set platform_ids = $2::text[] where id = $1",
+            [row.id, idsOf(parts)],
+            { durable: false },
+          );
+        },
+      );
       await database.query(
-        "/* outbox:sent */ update outbox set state = 'sent', sent_at = now(), platform_id = $2 where id = $1",
-        [row.id, sent?.primary ?? null],
+        "/* outbox:sent */ update outbox set state = 'sent', sent_at = now(), platform_ids = coalesce($2::text[], platform_ids) where id = $1",
+        [row.id, sent ? idsOf(sent) : null],
         { durable: false },
       );
     } catch (error) {
@@ -139,4 +152,8 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
       await sending;
     },
   };
+}
+
+function idsOf({ primary, overflow }: EditResult): string[] {
+  return [primary, ...overflow];
 }
