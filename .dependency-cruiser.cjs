@@ -36,10 +36,11 @@ module.exports = {
     ...rooms,
     {
       name: "plugins-imports",
-      comment: "A plugin may import contracts, domain, files, app and its own kind: it must stay replaceable",
+      comment:
+        "A plugin may import contracts, domain, files, app, plugins/shared and its own kind: it must stay replaceable",
       severity: "error",
       from: { path: "^runtime/plugins/([^/]+)/" },
-      to: { path: OURS, pathNot: ["^runtime/(contracts|domain|files|app)/", "^runtime/plugins/$1/"] },
+      to: { path: OURS, pathNot: ["^runtime/(contracts|domain|files|app|plugins/shared)/", "^runtime/plugins/$1/"] },
     },
     {
       name: "manifests-cheap",

@@ -2,9 +2,9 @@ import { basename, dirname, isAbsolute } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EmbeddingService, EmbedOptions } from "../../../contracts/embedding.ts";
 import { CairnError } from "../../../contracts/errors.ts";
+import { networkReason } from "../../../contracts/system-errors.ts";
 import { checkedVectors } from "../shared/answer.ts";
 import { KnownDimensions } from "../shared/dimensions.ts";
-import { networkReason } from "../shared/failure.ts";
 import { request } from "../shared/request.ts";
 import { loadError } from "./errors.ts";
 import { type Extractor, loadLibrary } from "./library.ts";
@@ -37,7 +37,7 @@ export class InProcessEmbedding implements EmbeddingService {
     if (texts.length === 0) return [];
     const expected = { count: texts.length, dimensions: this.#dimensions.of(model) };
     const vectors = await request({
-      party: { model, place: "in this process" },
+      party: { subject: `The embedding model "${model}" (in this process)`, host: "this process" },
       timeoutMs: this.#settings.timeoutMs ?? DEFAULT_TIMEOUT_MS,
       signal,
       explain: (error) => ({ kind: "garbage", found: `an error: ${networkReason(error)}` }),

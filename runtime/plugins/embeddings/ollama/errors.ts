@@ -1,4 +1,4 @@
-import type { Failure } from "../shared/failure.ts";
+import type { Failure } from "../../shared/model-http/failure.ts";
 
 /** What an answer of Ollama's with an error status means. */
 export async function readError(response: Response): Promise<Failure> {

@@ -1,8 +1,7 @@
 import type { EmbeddingService, EmbedOptions } from "../../../contracts/embedding.ts";
 import { checkedVectors } from "../shared/answer.ts";
 import { KnownDimensions } from "../shared/dimensions.ts";
-import { placeOf } from "../shared/failure.ts";
-import { AnswerError, request, unusable } from "../shared/request.ts";
+import { AnswerError, request, serverParty, unusable } from "../shared/request.ts";
 import { DEFAULT_TIMEOUT_MS, type EmbeddingSettings } from "../shared/settings.ts";
 import { readError } from "./errors.ts";
 
@@ -30,7 +29,7 @@ export class OllamaEmbedding implements EmbeddingService {
     if (texts.length === 0) return [];
     const { apiKey, dimensions, timeoutMs = DEFAULT_TIMEOUT_MS, fetch = globalThis.fetch } = this.#settings;
     const vectors = await request({
-      party: { model, place: placeOf(this.#baseUrl), secret: apiKey },
+      party: serverParty(model, this.#baseUrl, apiKey),
       timeoutMs,
       signal,
       send: async (signal) => {

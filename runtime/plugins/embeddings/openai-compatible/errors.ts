@@ -1,5 +1,5 @@
 import type OpenAI from "openai";
-import type { Failure } from "../shared/failure.ts";
+import type { Failure } from "../../shared/model-http/failure.ts";
 
 /** What the openai SDK's errors mean; undefined for what is the network's. */
 export function readError(error: unknown, sdk: typeof OpenAI): Failure | undefined {

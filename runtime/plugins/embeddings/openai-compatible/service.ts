@@ -2,8 +2,7 @@ import type OpenAI from "openai";
 import type { EmbeddingService, EmbedOptions } from "../../../contracts/embedding.ts";
 import { checkedVectors } from "../shared/answer.ts";
 import { KnownDimensions } from "../shared/dimensions.ts";
-import { placeOf } from "../shared/failure.ts";
-import { request, unusable } from "../shared/request.ts";
+import { request, serverParty, unusable } from "../shared/request.ts";
 import { DEFAULT_TIMEOUT_MS, type EmbeddingSettings } from "../shared/settings.ts";
 import { readError } from "./errors.ts";
 
@@ -38,7 +37,7 @@ export class OpenaiCompatibleEmbedding implements EmbeddingService {
     // Loaded at the first call: a process that never makes one does not carry the SDK.
     const { default: sdk } = await import("openai");
     const vectors = await request({
-      party: { model, place: placeOf(this.#baseUrl), secret: apiKey },
+      party: serverParty(model, this.#baseUrl, apiKey),
       timeoutMs,
       signal,
       explain: (error) => readError(error, sdk),

@@ -1,4 +1,5 @@
-import { type Failure, networkReason, type Party, toProviderError } from "./failure.ts";
+import { networkReason } from "../../../contracts/system-errors.ts";
+import { type Failure, hostOf, type Party, toProviderError } from "../../shared/model-http/failure.ts";
 
 /** One request under a deadline, its failure told apart from the caller's abort. */
 
@@ -9,6 +10,12 @@ export interface RequestPlan<Answer> {
   readonly send: (signal: AbortSignal) => Promise<Answer>;
   /** What an error of the client library means; undefined for one of the network. */
   readonly explain?: (error: unknown) => Failure | undefined;
+}
+
+/** A model server as errors name it. */
+export function serverParty(model: string, baseUrl: string, secret: string | undefined): Party {
+  const host = hostOf(baseUrl);
+  return { subject: `The embedding model "${model}" (${host})`, host, secret, settings: "memory.embedding" };
 }
 
 /** A failure found in an answer that arrived. */
@@ -35,7 +42,7 @@ export async function request<Answer>(plan: RequestPlan<Answer>): Promise<Answer
   } catch (error) {
     signal?.throwIfAborted();
     if (error instanceof AnswerError) throw toProviderError(party, error.failure);
-    if (deadline.aborted) throw toProviderError(party, { kind: "silent", timeoutMs });
+    if (deadline.aborted) throw toProviderError(party, { kind: "silent", timeoutMs, begun: false });
     throw toProviderError(party, explain?.(error) ?? { kind: "unreachable", reason: networkReason(error) });
   }
 }

@@ -1,5 +1,6 @@
 import type Anthropic from "@anthropic-ai/sdk";
-import { type Failure, networkReason } from "../shared/failure.ts";
+import { networkReason } from "../../../contracts/system-errors.ts";
+import type { Failure } from "../../shared/model-http/failure.ts";
 import { isConnectionLost, readFailure } from "../shared/stream-fault.ts";
 import { retryAfterS, type Watch } from "../shared/watch.ts";
 

@@ -1,7 +1,7 @@
 import type OpenAI from "openai";
+import { networkReason } from "../../../contracts/system-errors.ts";
 import { isRecord } from "../../../contracts/values.ts";
-import type { Complaint, Failure } from "../shared/failure.ts";
-import { networkReason } from "../shared/failure.ts";
+import type { Complaint, Failure } from "../../shared/model-http/failure.ts";
 import { isConnectionLost, readFailure } from "../shared/stream-fault.ts";
 import { retryAfterS, type Watch } from "../shared/watch.ts";
 

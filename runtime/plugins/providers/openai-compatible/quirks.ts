@@ -1,5 +1,5 @@
 import type { ChatCompletionCreateParamsStreaming } from "openai/resources/chat/completions";
-import { type Failure, isContextTooLong } from "../shared/failure.ts";
+import { type Failure, isContextTooLong } from "../../shared/model-http/failure.ts";
 
 /**
  * Where servers that speak chat-completions differ. A request starts out as the API documents it; when a server refuses a

@@ -39,11 +39,6 @@ export const DEFAULT_MAX_RETRIES = 2;
 /** The SDKs' own timer, set where it never runs out: silence is watched below them (watch.ts). */
 export const NO_SDK_TIMEOUT_MS = 2_147_483_647;
 
-/** Scheme and host of an address, for messages: paths, queries and credentials are left out. */
-export function hostOf(address: string): string {
-  return URL.canParse(address) ? new URL(address).origin : "an invalid address";
-}
-
 /** What is wrong with a key, if anything: a header holds visible ASCII only. */
 export function keyProblem(key: string | undefined, needed: boolean): "missing" | "malformed" | undefined {
   if (!key) return needed ? "missing" : undefined;

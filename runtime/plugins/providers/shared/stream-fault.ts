@@ -1,4 +1,4 @@
-import type { Failure } from "./failure.ts";
+import type { Failure } from "../../shared/model-http/failure.ts";
 import { looksLikeEvents, type Watch } from "./watch.ts";
 
 /** Reading a stream failed in a way that the SDKs do not report themselves. */

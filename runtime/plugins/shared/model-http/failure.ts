@@ -1,23 +1,22 @@
 import { ProviderError } from "../../../contracts/errors.ts";
 
 /**
- * How a model call failed, in terms that all providers share, and the ProviderError that says so. The one place that
- * decides codes and words; each provider only reads its own SDK's errors into a `Failure`.
+ * How a request to a model server failed, in terms that all of them share, and the ProviderError that says so: the one place
+ * that decides codes and words, for chat models and for encoders. Each plugin only reads its own library's errors into a
+ * `Failure`.
  */
 
 /** Who was called. */
 export interface Party {
-  readonly id: string;
-  /** For people: `Anthropic`, `OpenAI-compatible`. */
-  readonly name: string;
-  readonly model: string;
+  /** Begins the message: `Provider "main" (Anthropic, claude)`, `The embedding model "bge" (http://127.0.0.1:11434)`. */
+  readonly subject: string;
   /** Scheme and host. */
   readonly host: string;
   /** The key, so that it can be taken out of whatever the server says. */
   readonly secret?: string | undefined;
-  /** Whether the secret is the token of a login. */
-  readonly login?: boolean | undefined;
-  /** Where its settings stand in the configuration; `providers.<id>` when absent. */
+  /** The provider whose login the secret is a token of. */
+  readonly login?: string | undefined;
+  /** Where its settings stand in the configuration (`providers.main`); absent: there are none to correct. */
   readonly settings?: string | undefined;
 }
 
@@ -69,7 +68,7 @@ export function isContextTooLong(complaint: Complaint): boolean {
   return CONTEXT_TOO_LONG.some((pattern) => pattern.test(text));
 }
 
-export function codeOf(failure: Failure): Code {
+function codeFor(failure: Failure): Code {
   switch (failure.kind) {
     case "key":
       return "PROVIDER_UNAUTHORIZED";
@@ -95,8 +94,9 @@ export function codeOf(failure: Failure): Code {
 function codeOfStatus(status: number, complaint: Complaint): Code {
   if (status === 401 || status === 403) return "PROVIDER_UNAUTHORIZED";
   if (status === 429) return "PROVIDER_RATE_LIMITED";
-  if (status === 503 || status === 529) return "PROVIDER_OVERLOADED";
-  if (status === 408) return "PROVIDER_TIMEOUT";
+  // A gateway without its server says 502.
+  if (status === 502 || status === 503 || status === 529) return "PROVIDER_OVERLOADED";
+  if (status === 408 || status === 504) return "PROVIDER_TIMEOUT";
   // Some local servers answer 500 when the prompt does not fit.
   if (status === 413 || isContextTooLong(complaint)) return "PROVIDER_CONTEXT_TOO_LONG";
   if (status >= 500 || status === 409) return "PROVIDER_SERVER_ERROR";
@@ -105,22 +105,18 @@ function codeOfStatus(status: number, complaint: Complaint): Code {
 }
 
 /**
- * The error that callers see. Its message names the provider and what happened; what the server said is shortened, and
+ * The error that callers see. Its message names who was called and what happened; what the server said is shortened, and
  * left out altogether where it may repeat the key.
  */
 export function toProviderError(party: Party, failure: Failure, cause?: unknown): ProviderError {
-  const code = codeOf(failure);
+  const code = codeFor(failure);
   const retryAfterS = failure.kind === "status" ? failure.retryAfterS : undefined;
   const hint = hintFor(code, failure, party);
-  return new ProviderError(
-    code,
-    `Provider "${party.id}" (${party.name}, ${party.model}): ${describe(code, failure, party)}`,
-    {
-      ...(cause === undefined ? {} : { cause: scrubbed(cause, party) }),
-      ...(retryAfterS === undefined ? {} : { retryAfterS: Math.ceil(retryAfterS) }),
-      ...(hint === undefined ? {} : { hint }),
-    },
-  );
+  return new ProviderError(code, `${party.subject}: ${describe(code, failure, party)}`, {
+    ...(cause === undefined ? {} : { cause: scrubbed(cause, party) }),
+    ...(retryAfterS === undefined ? {} : { retryAfterS: Math.ceil(retryAfterS) }),
+    ...(hint === undefined ? {} : { hint }),
+  });
 }
 
 function describe(code: Code, failure: Failure, party: Party): string {
@@ -152,7 +148,7 @@ function describe(code: Code, failure: Failure, party: Party): string {
 function wordsFor(code: Code, { login }: Party): string {
   switch (code) {
     case "PROVIDER_UNAUTHORIZED":
-      return login ? "the login was refused" : "the API key was refused";
+      return login !== undefined ? "the login was refused" : "the API key was refused";
     case "PROVIDER_RATE_LIMITED":
       return "too many requests, or the quota is used up";
     case "PROVIDER_OVERLOADED":
@@ -177,8 +173,9 @@ function said(code: Code, complaint: Complaint, party: Party): string {
 }
 
 function hintFor(code: Code, failure: Failure, party: Party): string | undefined {
-  const settings = party.settings ?? `providers.${party.id}`;
-  if (code === "PROVIDER_UNAUTHORIZED" && party.login) return `Run \`cairn login ${party.id}\`.`;
+  const { settings, login } = party;
+  if (code === "PROVIDER_UNAUTHORIZED" && login !== undefined) return `Run \`cairn login ${login}\`.`;
+  if (settings === undefined) return undefined;
   if (code === "PROVIDER_UNAUTHORIZED") return `Check the API key of ${settings}.`;
   if (code === "PROVIDER_UNREACHABLE") return `Check that the server runs and that ${settings}.base_url is right.`;
   if (code === "PROVIDER_BAD_RESPONSE") return `Check that ${settings}.base_url is the address of the API.`;
@@ -213,17 +210,7 @@ function scrubbed(cause: unknown, party: Party): Error {
   return error;
 }
 
-/** The innermost reason of a failed fetch, as far as it has a name: `ECONNREFUSED`, `ENOTFOUND`, `fetch failed`. */
-export function networkReason(error: unknown): string {
-  let reason = "connection failed";
-  let current: unknown = error;
-  for (let depth = 0; depth < 6 && current instanceof Error; depth += 1) {
-    // Node puts the system's error code beside the message.
-    const code: unknown = "code" in current ? current.code : undefined;
-    if (typeof code === "string") return code;
-    reason = current.message || reason;
-    // A host with several addresses fails once for each of them.
-    current = current instanceof AggregateError ? current.errors[0] : current.cause;
-  }
-  return reason;
+/** Scheme and host of an address, for messages: paths, queries and credentials are left out. */
+export function hostOf(address: string): string {
+  return URL.canParse(address) ? new URL(address).origin : "an invalid address";
 }
