@@ -14,7 +14,7 @@ const ROOMS = {
   app: ["^runtime/app/", ["^runtime/(contracts|domain|files)/"]],
   http: ["^runtime/http/", ["^runtime/(contracts|domain|files|app)/"]],
   workers: ["^runtime/workers/", ["^runtime/(contracts|domain|files|app)/"]],
-  client: ["^runtime/client/", ["^runtime/(contracts|domain)/"]],
+  client: ["^runtime/client/", ["^runtime/(contracts|domain|files)/"]],
   config: ["^runtime/config/", ["^runtime/(contracts|domain|files)/", MANIFESTS]],
   host: ["^runtime/(host/|[^/]+[.]ts$)", ["^runtime/"]],
   infra: ["^infra/", ["^runtime/(config|contracts|files)/"]],

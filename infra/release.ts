@@ -2,10 +2,10 @@
 
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import writeFileAtomic from "write-file-atomic";
 import { z } from "zod";
 import { InfraError } from "../runtime/contracts/errors.ts";
 import { codeOf } from "../runtime/contracts/system-errors.ts";
+import { writeDurably } from "../runtime/files/durable.ts";
 import type { Release } from "./plan/types.ts";
 
 export const RELEASE_FILE = join("infra", "release.json");
@@ -66,7 +66,7 @@ export async function writeRelease(dir: string, value: Release): Promise<void> {
   const path = join(dir, RELEASE_FILE);
   try {
     await mkdir(dirname(path), { recursive: true });
-    await writeFileAtomic(path, text, { mode: 0o644 });
+    await writeDurably(path, text, { mode: 0o644 });
   } catch (cause) {
     const code = codeOf(cause) ?? "unknown error";
     throw new InfraError(

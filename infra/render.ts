@@ -3,15 +3,14 @@
  * has changed there is left alone and told; state, passphrase, release and the stack's settings are never touched.
  */
 
-import { createHash } from "node:crypto";
 import { copyFile, lstat, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import writeFileAtomic from "write-file-atomic";
 import { stringify } from "yaml";
 import { z } from "zod";
 import { urlPassword } from "../runtime/config/secret-values.ts";
 import { InfraError } from "../runtime/contracts/errors.ts";
 import { codeOf } from "../runtime/contracts/system-errors.ts";
+import { hashOf, writeDurably } from "../runtime/files/durable.ts";
 import { linkPackages } from "./links.ts";
 import { templateDirectory } from "./templates.ts";
 
@@ -114,7 +113,7 @@ async function place(
     else if (changed && !force) outcome.kept.push(name);
     else {
       if (changed) await copyFile(path, `${path}.bak`);
-      await writeFileAtomic(path, text, { mode: 0o644 });
+      await writeDurably(path, text, { mode: 0o644 });
       outcome.written.push(name);
     }
     // A file that was left alone stays what it was taken for.
@@ -123,7 +122,7 @@ async function place(
   }
   const written = `${JSON.stringify({ schema: 1, files: hashes }, null, 2)}\n`;
   if ((await readText(join(directory, RECORD))) !== written)
-    await writeFileAtomic(join(directory, RECORD), written, { mode: 0o644 });
+    await writeDurably(join(directory, RECORD), written, { mode: 0o644 });
   await linkPackages(directory);
   return { directory, ...outcome };
 }
@@ -151,8 +150,4 @@ async function readText(path: string): Promise<string | null> {
     });
   }
   return readFile(path, "utf8");
-}
-
-function hashOf(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
 }

@@ -2,8 +2,8 @@
 
 import { lstat, mkdir, readFile, realpath, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import writeFileAtomic from "write-file-atomic";
 import { codeOf } from "../../runtime/contracts/system-errors.ts";
+import { writeDurably } from "../../runtime/files/durable.ts";
 
 /** Null when there is none. */
 export async function readIfThere(path: string): Promise<string | null> {
@@ -29,7 +29,7 @@ export async function replaceWithBackup(path: string, text: string, stamp: strin
   const former = await readIfThere(real);
   const mode = former === null ? 0o600 : (await stat(real)).mode & 0o777;
   const backup = `${real}.before-cairn-${stamp}`;
-  if (former !== null) await writeFileAtomic(backup, former, { mode });
-  await writeFileAtomic(real, text, { mode });
+  if (former !== null) await writeDurably(backup, former, { mode });
+  await writeDurably(real, text, { mode });
   return former === null ? null : backup;
 }

@@ -2,12 +2,12 @@
 
 import { existsSync } from "node:fs";
 import { chmod, rm } from "node:fs/promises";
-import writeFileAtomic from "write-file-atomic";
 import type { Machine } from "../../runtime/client/hook/find-sessions.ts";
 import { capturePaths, readCaptureSettings } from "../../runtime/client/hook/settings.ts";
 import type { SpoolStatus } from "../../runtime/client/index.ts";
 import { createCaptureClient } from "../../runtime/client/index.ts";
 import { ConfigError } from "../../runtime/contracts/errors.ts";
+import { writeDurably } from "../../runtime/files/durable.ts";
 import { readIfThere, replaceWithBackup } from "./files.ts";
 import { HARNESSES, type Harness, type HarnessTarget, harnessTarget } from "./harnesses.ts";
 import { hookedEvents, withHooks, withoutHooks } from "./hooks-file.ts";
@@ -39,7 +39,7 @@ export async function installHarness(harness: Harness, places: CapturePlaces): P
   const former = await readIfThere(target.file);
   const text = await wantedText(target, former, launcher);
   // Nothing is written before it is known that the file can be understood.
-  await writeFileAtomic(launcher, await launcherText(places), { mode: 0o700 });
+  await writeDurably(launcher, await launcherText(places), { mode: 0o700 });
   await chmod(launcher, 0o700);
   const changed = text !== former;
   const backup = changed ? await replaceWithBackup(target.file, text, places.stamp) : null;

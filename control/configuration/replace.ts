@@ -2,14 +2,14 @@
  * The one step in which cairn.yaml changes: only one command at a time, only where the file is still what the change was made
  * from, whole or not at all.
  */
+
 import { randomUUID } from "node:crypto";
 import { type FileHandle, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import writeFileAtomic from "write-file-atomic";
 import { CairnError, ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import { systemWords } from "../../runtime/contracts/system-errors.ts";
-import { syncDirectory } from "../wizard/files.ts";
+import { syncDirectory, writeDurably } from "../../runtime/files/durable.ts";
 
 const MODE_BITS = 0o7777;
 const WRITE_BITS = 0o222;
@@ -39,7 +39,7 @@ export async function replaceConfiguration({ file, expected, text, onStaged }: R
       const { mode, uid, gid } = await stat(real);
       const staged = `${real}.${randomUUID()}`;
       try {
-        await writeFileAtomic(staged, text, { mode: mode & MODE_BITS, chown: { uid, gid } });
+        await writeDurably(staged, text, { mode: mode & MODE_BITS, owner: { uid, gid } });
         await onStaged?.();
         // Whoever edits by hand knows no lock: looked at once more, right before it counts.
         await requireUnchanged(file, expected);

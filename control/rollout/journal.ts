@@ -1,9 +1,10 @@
 /** A file that says what a change of nodes is about to do, and what it has done: written before and after each step. */
 
 import { readFile, rm } from "node:fs/promises";
-import writeFileAtomic from "write-file-atomic";
 import type { z } from "zod";
 import { InfraError } from "../../runtime/contracts/errors.ts";
+import { codeOf } from "../../runtime/contracts/system-errors.ts";
+import { writeDurably } from "../../runtime/files/durable.ts";
 import type { StepRecord, StepState } from "./steps.ts";
 
 /** What every journal has, beside what its change needs to go on. */
@@ -90,6 +91,6 @@ export class Journal<Name extends string, Content extends JournalContent<Name>> 
   }
 
   #write(): Promise<void> {
-    return writeFileAtomic(this.#path, `${JSON.stringify(this.#entry, null, 2)}\n`, { mode: 0o600 });
+    return writeDurably(this.#path, `${JSON.stringify(this.#entry, null, 2)}\n`, { mode: 0o600 });
   }
 }

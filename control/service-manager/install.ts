@@ -6,9 +6,9 @@
 import { chown, mkdir, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
-import writeFileAtomic from "write-file-atomic";
 import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import { codeOf } from "../../runtime/contracts/system-errors.ts";
+import { writeDurably } from "../../runtime/files/durable.ts";
 import { templateDirectory } from "../wizard/templates.ts";
 import { launchdPlist } from "./launchd.ts";
 import type { ServiceDescription } from "./service.ts";
@@ -222,7 +222,7 @@ function throwNotRemoved(error: unknown, file: string): never {
 async function write(file: string, content: string, scope: ServiceDescription["scope"]): Promise<void> {
   try {
     await mkdir(dirname(file), { recursive: true });
-    await writeFileAtomic(file, content, { mode: 0o644 });
+    await writeDurably(file, content, { mode: 0o644 });
   } catch (error) {
     const code = codeOf(error) ?? "unknown error";
     throw new ConfigError("CONFIG_UNWRITABLE", `${file} cannot be written (${code}).`, {

@@ -91,6 +91,7 @@ function sharedBefore({ dir, home }: Deployment): ConfigIssue | null {
   if (existsSync(home) || home === shared || !mayHaveShared(shared, dir)) return null;
   return {
     path: "home",
+    code: "separate-home",
     message:
       `this deployment has a home of its own now, ${home}. What an earlier version remembered for all directories ` +
       `is in ${shared} as before; \`cairn memory backup\` there and \`cairn memory restore\` here bring a copy over`,

@@ -2,10 +2,11 @@
  * The answers of a setup that is under way, so that one that was interrupted goes on: a file of the deployment directory that
  * only its user reads. It holds no secrets, because answers are names of variables, and it is gone when the setup is done.
  */
+
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import writeFileAtomic from "write-file-atomic";
 import { z } from "zod";
+import { writeDurably } from "../../runtime/files/durable.ts";
 import { type AnswerTree, isTree } from "./answer-tree.ts";
 import { parseAnswers } from "./parse-answers.ts";
 import type { FlowState } from "./phases/flow.ts";
@@ -39,7 +40,7 @@ export async function readDraft(dir: string): Promise<Draft | null> {
 export async function saveDraft(dir: string, { tree, settled }: FlowState, now: Date): Promise<void> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const text = JSON.stringify({ schema: 1, savedAt: now.toISOString(), settled: [...settled], answers: tree }, null, 2);
-  await writeFileAtomic(join(dir, DRAFT_FILE), `${text}\n`, { mode: 0o600 });
+  await writeDurably(join(dir, DRAFT_FILE), `${text}\n`, { mode: 0o600 });
 }
 
 /** With what a killed process has left of it. */

@@ -2,16 +2,17 @@
  * `init` and `config`: what is found and what is answered becomes a deployment. A new one, or the one that is there with what has
  * changed; all of it or nothing. Used by the commands and by the first `start`.
  */
+
 import { randomBytes } from "node:crypto";
 import { type Environment, mergeEnvironments, readSecretsFile } from "../../runtime/config/index.ts";
 import { CairnError } from "../../runtime/contracts/errors.ts";
+import { exists } from "../../runtime/files/durable.ts";
 import { Interrupted } from "../output/failure.ts";
 import { answerAt, dependentsOf, isTree, listKey, mergeAnswers } from "./answer-tree.ts";
 import { type Answers, PHASES, type Phase } from "./answers.ts";
 import { detectFacts, type Facts, TOOLS, type ToolName } from "./detect/facts.ts";
 import { type Dialog, type Unattended, unattended } from "./dialog.ts";
 import { readDraft, removeDraft, saveDraft } from "./draft.ts";
-import { exists } from "./files.ts";
 import { type FlagAnswers, flagAnswers } from "./flags.ts";
 import { requireAllowed, requireFitting, requireStorable } from "./given-flags.ts";
 import { recoverInstall, requireWritable } from "./install.ts";

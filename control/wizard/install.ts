@@ -5,31 +5,23 @@
  * setups at the same moment each places what the other has not; whoever places cairn.yaml is the one that counts.
  */
 
-import { createHash, randomUUID } from "node:crypto";
-import { constants } from "node:fs";
-import {
-  copyFile,
-  link,
-  lstat,
-  mkdir,
-  mkdtemp,
-  open,
-  readdir,
-  readFile,
-  realpath,
-  rename,
-  rm,
-  rmdir,
-  stat,
-} from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { lstat, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import writeFileAtomic from "write-file-atomic";
 import { addSecrets, SECRETS_FILE } from "../../runtime/config/index.ts";
 import { CairnError, ConfigError } from "../../runtime/contracts/errors.ts";
 import { codeOf, systemWords } from "../../runtime/contracts/system-errors.ts";
+import {
+  exists,
+  giveName,
+  hashOf,
+  keepCopy,
+  syncDirectory,
+  writeDurably,
+  writeNew,
+} from "../../runtime/files/durable.ts";
 import { isAlive } from "../service/processes.ts";
 import { type DecidedPlan, decidedPlan } from "./decided-plan.ts";
-import { exists, syncDirectory } from "./files.ts";
 import type { SetupPlan } from "./generate.ts";
 
 export interface FileOutcome {
@@ -115,7 +107,7 @@ async function stage(staging: string, plan: SetupPlan): Promise<void> {
     const target = join(staging, FILES, path);
     await mkdir(dirname(target), { recursive: true });
     directories.add(dirname(target));
-    await writeDurably(target, content, 0o644);
+    await writeNew(target, content, 0o644);
   }
   const decided: DecidedPlan = {
     files: plan.files.map(({ path, mode, expected }) => ({
@@ -126,7 +118,7 @@ async function stage(staging: string, plan: SetupPlan): Promise<void> {
     secrets: [...plan.secrets],
     secretsHead: plan.secretsHead,
   };
-  await writeDurably(join(staging, PLAN_FILE), JSON.stringify(decided), 0o600);
+  await writeNew(join(staging, PLAN_FILE), JSON.stringify(decided), 0o600);
   for (const directory of directories) await syncDirectory(directory);
 }
 
@@ -165,17 +157,10 @@ async function place(staged: string, target: string, file: DecidedFile): Promise
     await rename(staged, target);
     return "replaced";
   }
-  try {
-    await link(staged, target);
-    return "created";
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === "EEXIST") return (await isSameFile(staged, target)) ? "created" : "kept";
-    // A file system without hard links.
-    if (code === "EPERM" || code === "ENOTSUP" || code === "EOPNOTSUPP" || code === "ENOSYS" || code === "EMLINK")
-      return copyInPlace(staged, target);
-    throw error;
-  }
+  // It was moved there before, where there are no hard links.
+  if (!(await exists(staged))) return "created";
+  if (await giveName(staged, target)) return "created";
+  return (await isSameFile(staged, target)) ? "created" : "kept";
 }
 
 /** The file keeps its mode. What somebody has written there meanwhile is kept beside it. */
@@ -188,7 +173,7 @@ async function update(staged: string, target: string, expected: string): Promise
     const found = await readFile(real, "utf8");
     if (found === wanted) return "updated";
     if (hashOf(found) !== expected) await keepCopy(target);
-    await writeFileAtomic(real, wanted, { mode: (await stat(real)).mode & MODE_BITS });
+    await writeDurably(real, wanted, { mode: (await stat(real)).mode & MODE_BITS });
     return "updated";
   }
   await rename(staged, target);
@@ -201,48 +186,15 @@ async function addLines(wanted: string, target: string): Promise<FileOutcome["ac
   const missing = wanted.split("\n").filter((line) => line !== "" && !line.startsWith("#") && !present.has(line));
   if (missing.length === 0) return "kept";
   const { mode } = await stat(target);
-  await writeFileAtomic(target, `${text}${text === "" || text.endsWith("\n") ? "" : "\n"}${missing.join("\n")}\n`, {
+  await writeDurably(target, `${text}${text === "" || text.endsWith("\n") ? "" : "\n"}${missing.join("\n")}\n`, {
     mode,
   });
   return "extended";
 }
 
-/** `cairn.yaml.bak`, or the first number after it that is free. */
-async function keepCopy(target: string): Promise<void> {
-  for (let number = 1; ; number += 1) {
-    const copy = `${target}.bak${number === 1 ? "" : `-${number}`}`;
-    try {
-      await copyFile(target, copy, constants.COPYFILE_EXCL);
-      return;
-    } catch (error) {
-      if (codeOf(error) !== "EEXIST") throw error;
-    }
-  }
-}
-
-async function copyInPlace(staged: string, target: string): Promise<FileOutcome["action"]> {
-  if (await exists(target)) return "kept";
-  await writeFileAtomic(target, await readFile(staged), { mode: 0o644 });
-  return "created";
-}
-
-function hashOf(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
-}
-
 async function isSameFile(a: string, b: string): Promise<boolean> {
   const [first, second] = await Promise.all([lstat(a), lstat(b)]);
   return first.ino === second.ino && first.dev === second.dev;
-}
-
-async function writeDurably(path: string, content: string, mode: number): Promise<void> {
-  const handle = await open(path, "wx", mode);
-  try {
-    await handle.writeFile(content);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 /** A process with our own number that started at another time is a former one: numbers come again, in containers at once. */

@@ -1,13 +1,14 @@
 /** The configuration that a setup finds. */
+
 import { readFile } from "node:fs/promises";
 import { API_TOKEN_VARIABLE, CONFIG_FILE, type Directories, inspectConfig } from "../../runtime/config/index.ts";
 import { parseYaml } from "../../runtime/config/yaml-source.ts";
 import { ConfigError } from "../../runtime/contracts/errors.ts";
 import { systemWords } from "../../runtime/contracts/system-errors.ts";
+import { exists } from "../../runtime/files/durable.ts";
 import { inspectCurrent } from "../configuration/current.ts";
 import { OFFLINE } from "./detect.ts";
 import { type ExistingAnswers, existingAnswers } from "./existing.ts";
-import { exists } from "./files.ts";
 import type { InitOptions, InitResult } from "./setup.ts";
 
 export interface Existing extends ExistingAnswers {

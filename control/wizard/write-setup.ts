@@ -1,6 +1,8 @@
 /** The end of a setup: works out what is to be written, checks it, and writes it in one step. */
+
 import { join } from "node:path";
 import { CONFIG_FILE, type Environment, makeOwnHome, mergeEnvironments } from "../../runtime/config/index.ts";
+import { exists } from "../../runtime/files/durable.ts";
 import { standIn } from "../configuration/current.ts";
 import type { PlannedEdit } from "../configuration/edit.ts";
 import { requireUnchanged, requireWritableFile } from "../configuration/replace.ts";
@@ -10,7 +12,6 @@ import { checkChange, checkNew } from "./check-setup.ts";
 import type { Facts } from "./detect/facts.ts";
 import type { ProviderChoice } from "./detect.ts";
 import type { Review } from "./dialog.ts";
-import { exists } from "./files.ts";
 import { type GenerateInput, generate, type SetupPlan } from "./generate.ts";
 import { infraFiles, linkProject } from "./infra-project.ts";
 import { install } from "./install.ts";

@@ -1,10 +1,11 @@
 /** Attachments as content-addressed files: written before their message is stored, named by their SHA-256, never changed. */
 
 import { createHash } from "node:crypto";
-import { mkdir, open, readFile, rename, stat } from "node:fs/promises";
+import { mkdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Attachment } from "../contracts/channel.ts";
 import type { NewId } from "../contracts/ports.ts";
+import { writeDurably } from "../files/durable.ts";
 
 export interface AttachmentRef {
   readonly sha256: string;
@@ -36,16 +37,7 @@ export function createAttachmentStore(directory: string, newId: NewId): Attachme
       const present = await stat(path).catch(() => null);
       if (present?.size !== data.length) {
         await mkdir(folder, { recursive: true, mode: 0o700 });
-        const temporary = `${path}.${newId()}`;
-        const file = await open(temporary, "wx", 0o600);
-        try {
-          await file.writeFile(data);
-          await file.sync();
-        } finally {
-          await file.close();
-        }
-        await rename(temporary, path);
-        await syncDirectory(folder);
+        await writeDurably(path, data, { mode: 0o600, temporary: `${path}.${newId()}` });
       }
       return ref;
     },
@@ -63,13 +55,4 @@ export function createAttachmentStore(directory: string, newId: NewId): Attachme
 function refOf({ name, mediaType }: Attachment, data: Buffer): AttachmentRef {
   const sha256 = createHash("sha256").update(data).digest("hex");
   return { sha256, name, media_type: mediaType, size: data.length };
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, "r");
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
 }

@@ -7,10 +7,10 @@ import { chmod, lstat, mkdir, open, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { tryLock } from "fs-native-extensions";
-import writeFileAtomic from "write-file-atomic";
 import { z } from "zod";
 import { ConfigError, RuntimeError } from "../contracts/errors.ts";
 import { codeOf } from "../contracts/system-errors.ts";
+import { writeDurably } from "../files/durable.ts";
 
 const schema = z.strictObject({
   schema: z.literal(1),
@@ -59,7 +59,7 @@ export async function writeCredentials(home: string, credentials: Credentials): 
   const path = credentialsPath(home, credentials.provider);
   try {
     await ensureFolder(home);
-    await writeFileAtomic(path, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
+    await writeDurably(path, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
     return path;
   } catch (error) {
     throw unwritable(path, error);

@@ -35,6 +35,8 @@ export const FINDING_CODES = [
   "plain-http",
   /** Others reach files that are not theirs: users of the machine, agents, or those whom agents talk to. */
   "exposed-files",
+  /** The deployment has a home of its own now, and an earlier version's memory lies in the common one. */
+  "separate-home",
 ] as const;
 
 export type FindingCode = (typeof FINDING_CODES)[number];

@@ -3,14 +3,14 @@
  * It must be a regular file (or a link to one) that belongs to the user of the process; permissions beyond 0600 are
  * taken away with a warning. A file of root that others cannot read is accepted too: a mounted secret is one.
  */
-import { randomUUID } from "node:crypto";
+
 import { constants } from "node:fs";
-import { type FileHandle, link, lstat, open, rename, rm } from "node:fs/promises";
+import { type FileHandle, lstat, open } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "dotenv";
-import writeFileAtomic from "write-file-atomic";
 import { ConfigError } from "../contracts/errors.ts";
 import { codeOf, systemWords } from "../contracts/system-errors.ts";
+import { createDurably, writeDurably } from "../files/durable.ts";
 import type { ConfigIssue } from "./report.ts";
 
 export const SECRETS_FILE = ".env";
@@ -19,8 +19,6 @@ const MODE_MASK = 0o7777;
 const FOREIGN_BITS = 0o077;
 /** Group may read a mounted secret of root (it is how a volume is shared with one user), nobody may write it. */
 const FOREIGN_BITS_OF_ROOT = 0o037;
-/** What file systems without hard links say. */
-const NO_LINKS = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 const LARGEST_BYTES = 1024 * 1024;
 
 export interface SecretsFile {
@@ -74,8 +72,8 @@ export async function addSecrets(dir: string, secrets: readonly Secret[], head =
   const missing = secrets.filter(({ name }) => !file.values[name]);
   if (missing.length === 0 && file.exists) return [];
   try {
-    if (file.exists) await writeFileAtomic(file.path, missing.reduce(withSecret, file.text), { mode: 0o600 });
-    else if (!(await createFile(file.path, missing.reduce(withSecret, head))))
+    if (file.exists) await writeDurably(file.path, missing.reduce(withSecret, file.text), { mode: 0o600 });
+    else if (!(await createDurably(file.path, missing.reduce(withSecret, head), 0o600)))
       return await addSecrets(dir, secrets, head);
   } catch (error) {
     if (error instanceof ConfigError) throw error;
@@ -86,23 +84,6 @@ export async function addSecrets(dir: string, secrets: readonly Secret[], head =
     });
   }
   return missing.map(({ name }) => name);
-}
-
-/** A whole new file or, when another process was first, nothing: false. Never a part of one, and never over another. */
-async function createFile(path: string, text: string): Promise<boolean> {
-  const temporary = `${path}.${randomUUID()}`;
-  try {
-    await writeFileAtomic(temporary, text, { mode: 0o600 });
-    await link(temporary, path);
-    return true;
-  } catch (error) {
-    if (codeOf(error) === "EEXIST") return false;
-    if (!NO_LINKS.has(codeOf(error) ?? "")) throw error;
-    await rename(temporary, path);
-    return true;
-  } finally {
-    await rm(temporary, { force: true });
-  }
 }
 
 /** The text with the secret at its end, after its comment. A line that sets the variable to nothing is overruled. */

@@ -5,9 +5,9 @@
 
 import { createHmac, type KeyObject } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import writeFileAtomic from "write-file-atomic";
 import { parse } from "yaml";
 import type { SecurityLog } from "../contracts/security-log.ts";
+import { writeDurably } from "../files/durable.ts";
 
 /** By the path of the key, such as `tools.shell.network`. */
 type Digests = Readonly<Record<string, string>>;
@@ -31,7 +31,7 @@ export async function recordConfigurationChange(
     security.record({ event: "configuration.changed", outcome: "done", details });
   }
   if (before !== null && changed.length === 0) return;
-  await writeFileAtomic(stateFile, `${JSON.stringify(now)}\n`, { mode: 0o600 }).catch(() => undefined);
+  await writeDurably(stateFile, `${JSON.stringify(now)}\n`, { mode: 0o600 }).catch(() => undefined);
 }
 
 /** Comments and layout are none of its keys, and change nothing. */

@@ -8,9 +8,9 @@ import { mkdir, open, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { tryLock } from "fs-native-extensions";
-import writeFileAtomic from "write-file-atomic";
 import { claimHome, makeOwnHome } from "../config/index.ts";
 import { RuntimeError } from "../contracts/errors.ts";
+import { writeDurably } from "../files/durable.ts";
 
 const LOCK_TRIES = 3;
 const LOCK_PAUSE_MS = 20;
@@ -104,7 +104,7 @@ export async function holdHome(home: string, dir: string): Promise<HeldHome> {
     paths,
     place: `${await machineBoot()}:${dev}:${ino}`,
     async announce(node) {
-      await writeFileAtomic(paths.nodeFile, `${JSON.stringify(node, null, 2)}\n`, { mode: 0o600 });
+      await writeDurably(paths.nodeFile, `${JSON.stringify(node, null, 2)}\n`, { mode: 0o600 });
     },
     async release() {
       await rm(paths.nodeFile, { force: true });

@@ -2,8 +2,8 @@
 
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import writeFileAtomic from "write-file-atomic";
 import { ConfigError } from "../contracts/errors.ts";
+import { writeDurably } from "../files/durable.ts";
 
 export interface NodeIdentity {
   /** First 16 bytes of the SHA-256 of the public key, hex. */
@@ -29,7 +29,7 @@ export async function loadIdentity(keyFile: string, name: string): Promise<NodeI
 
 async function makeKey(keyFile: string): Promise<KeyObject> {
   const { privateKey } = generateKeyPairSync("ed25519");
-  await writeFileAtomic(keyFile, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
+  await writeDurably(keyFile, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
   return privateKey;
 }
 

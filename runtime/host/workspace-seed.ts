@@ -4,7 +4,6 @@
  * point is finished by the next one, and a version of the operator's is never taken for an agent's work.
  */
 
-import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -14,6 +13,7 @@ import { codeOf } from "../contracts/system-errors.ts";
 import { decideSeed, type SeedRecord, type SeedTarget } from "../domain/workspace-seed.ts";
 import { writeAtomically } from "../files/atomic-write.ts";
 import { type OpenDirectory, openBelow, openRoot } from "../files/directory.ts";
+import { hashOf } from "../files/durable.ts";
 import { readBelow } from "../files/read-file.ts";
 import { FileRefused, refusalOf } from "../files/refusal.ts";
 
@@ -205,8 +205,4 @@ async function openFolder(root: string, components: readonly string[]): Promise<
   if (components.length === 0) return start;
   await using _ = start;
   return await openBelow(start, components, true);
-}
-
-function hashOf(content: Buffer): string {
-  return createHash("sha256").update(content).digest("hex");
 }

@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { EngineEvent, PulumiFn, Stack } from "@pulumi/pulumi/automation/index.js";
-import writeFileAtomic from "write-file-atomic";
 import { parse } from "yaml";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
+import { writeDurably } from "../../../runtime/files/durable.ts";
 import type { InfraFiles } from "../files.ts";
 import type { Diff } from "../schemas.ts";
 import { type ExportedState, exportedState, readStored, toStored } from "./checkpoint.ts";
@@ -192,7 +192,7 @@ export function createPulumiEngine(options: EngineOptions): Engine {
       if (stored === null) throw notLocal(backend);
       if (existsSync(stored)) await rename(stored, `${stored}.unreadable-${Date.now()}`);
       await mkdir(join(stored, ".."), { recursive: true, mode: 0o700 });
-      await writeFileAtomic(stored, toStored(state, `organization/${PROJECT}/${name}`), { mode: 0o600 });
+      await writeDurably(stored, toStored(state, `organization/${PROJECT}/${name}`), { mode: 0o600 });
     },
 
     async locks(): Promise<readonly EngineLock[]> {

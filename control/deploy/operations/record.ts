@@ -1,9 +1,9 @@
 /** `infra/stack.json`: what `up` deployed, so that other commands find it without asking the engine. */
 
 import { readFile, rm } from "node:fs/promises";
-import writeFileAtomic from "write-file-atomic";
 import type { DeploymentPlan, NodePlan } from "../../../infra/plan/types.ts";
 import { urlOf } from "../../../runtime/contracts/urls.ts";
+import { writeDurably } from "../../../runtime/files/durable.ts";
 import { type InfraFiles, infraFiles } from "../files.ts";
 import { type DeployedNode, type StackRecord, stackRecord } from "../schemas.ts";
 
@@ -19,7 +19,7 @@ export async function readRecord(dir: string): Promise<StackRecord | null> {
 }
 
 export async function writeRecord(files: InfraFiles, record: StackRecord): Promise<void> {
-  await writeFileAtomic(files.record, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o644 });
+  await writeDurably(files.record, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o644 });
 }
 
 export async function removeRecord(files: InfraFiles): Promise<void> {

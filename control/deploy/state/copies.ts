@@ -2,8 +2,8 @@
 
 import { copyFile, mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import writeFileAtomic from "write-file-atomic";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
+import { writeDurably } from "../../../runtime/files/durable.ts";
 import { type ExportedState, exportedState } from "../engine/checkpoint.ts";
 import type { InfraFiles } from "../files.ts";
 
@@ -27,7 +27,7 @@ export async function copyState(
   await mkdir(files.copies, { recursive: true, mode: 0o700 });
   const name = `${now.toISOString().replaceAll(/[:.]/g, "-")}-${operation}`;
   const file = join(files.copies, `${name}.json`);
-  await writeFileAtomic(file, `${JSON.stringify(state)}\n`, { mode: 0o600 });
+  await writeDurably(file, `${JSON.stringify(state)}\n`, { mode: 0o600 });
   await copyFile(files.stackFile, join(files.copies, `${name}.yaml`)).catch(() => undefined);
   const old = (await listCopies(files)).slice(KEPT_COPIES);
   for (const one of old) {

@@ -5,18 +5,14 @@
 
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { copyFile, link, mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { mkdir, open, stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
-import writeFileAtomic from "write-file-atomic";
-import { codeOf } from "../../../runtime/contracts/system-errors.ts";
 import { createAtomically, temporaryName, writeAtomically } from "../../../runtime/files/atomic-write.ts";
 import { openRoot } from "../../../runtime/files/directory.ts";
+import { copyName, createDurably, keepCopy, writeDurably } from "../../../runtime/files/durable.ts";
 import type { RepairReport } from "../report.ts";
 import { readOwnFile, readRegularFile, reasonOf } from "../scene/regular-file.ts";
 import type { Planned, Repair } from "./repair.ts";
-
-/** What file systems without hard links say. */
-const NO_LINKS = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
 export interface ApplyOptions {
   /** No repair is begun once it has aborted. */
@@ -37,7 +33,7 @@ export async function applyRepairs(
     try {
       if (repair.kind === "change") {
         await refuseChanged(repair);
-        backup = await keepCopy(repair);
+        backup = await copyOf(repair);
         onStep?.("backed-up", repair);
       }
       await apply(repair);
@@ -83,17 +79,7 @@ async function changeMode(path: string, from: number, to: number): Promise<void>
 /** A whole new file or none, and never over another one. */
 async function createFile(path: string, text: string, mode: number): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o755 });
-  const temporary = `${path}.${randomUUID()}`;
-  try {
-    await writeFileAtomic(temporary, text, { mode });
-    await link(temporary, path);
-  } catch (error) {
-    if (codeOf(error) === "EEXIST") throw new Error("it is there by now; look again");
-    if (!NO_LINKS.has(codeOf(error) ?? "")) throw error;
-    await rename(temporary, path);
-  } finally {
-    await rm(temporary, { force: true });
-  }
+  if (!(await createDurably(path, text, mode))) throw new Error("it is there by now; look again");
 }
 
 /** In a directory that agents may write to: through its handle, and never over anything that has the name. */
@@ -116,7 +102,7 @@ async function changeFile(repair: Change, path: string, after: string): Promise<
   const { mode, uid, gid } = await stat(path);
   await refuseChanged(repair);
   // A link stays a link: it is the file behind it that gets the new text.
-  await writeFileAtomic(path, after, { mode: mode & 0o7777, chown: { uid, gid } });
+  await writeDurably(path, after, { mode: mode & 0o7777, owner: { uid, gid } });
 }
 
 type Change = Extract<Repair, { kind: "change" }>;
@@ -126,26 +112,13 @@ async function refuseChanged({ path, root, before }: Change): Promise<void> {
   if (now !== before) throw new Error("it was changed meanwhile; look again");
 }
 
-/** `cairn.yaml.bak`, or the first number after it that is free; as private as the file itself. */
-async function keepCopy(repair: Change): Promise<string> {
+/** What agents may replace is not copied by its path: the text that was read is written. */
+async function copyOf({ path, root, before }: Change): Promise<string> {
+  if (root === undefined) return keepCopy(path);
+  await using directory = await openRoot(root);
   for (let number = 1; ; number += 1) {
-    const copy = `${repair.path}.bak${number === 1 ? "" : `-${number}`}`;
-    if (await copyAs(repair, copy)) return copy;
-  }
-}
-
-/** False when the name is taken. What agents may replace is not copied by its path: the text that was read is written. */
-async function copyAs({ path, root, before }: Change, copy: string): Promise<boolean> {
-  if (root !== undefined) {
-    await using directory = await openRoot(root);
+    const copy = copyName(path, number);
     const temporary = temporaryName(randomUUID());
-    return await createAtomically(directory, basename(copy), before, { temporary, mode: 0o600 });
-  }
-  try {
-    await copyFile(path, copy, constants.COPYFILE_EXCL);
-    return true;
-  } catch (error) {
-    if (codeOf(error) !== "EEXIST") throw error;
-    return false;
+    if (await createAtomically(directory, basename(copy), before, { temporary, mode: 0o600 })) return copy;
   }
 }

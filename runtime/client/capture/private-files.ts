@@ -1,8 +1,9 @@
 /** Files that only their owner reads, written whole or not at all. */
 
 import { randomBytes } from "node:crypto";
-import { chmod, lstat, mkdir, open, rename, rm } from "node:fs/promises";
+import { chmod, lstat, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { writeDurably } from "../../files/durable.ts";
 
 /** Begins the names of files that are being written: nobody reads them. */
 export const TEMPORARY_PREFIX = ".tmp-";
@@ -20,34 +21,6 @@ export async function preparePrivateDirectory(path: string): Promise<void> {
  * or as it is now. Leaves nothing behind when it fails.
  */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
-  const directory = dirname(path);
-  const temporary = join(directory, TEMPORARY_PREFIX + randomBytes(9).toString("hex"));
-  try {
-    const file = await open(temporary, "wx", 0o600);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(temporary, path);
-  } catch (error) {
-    await rm(temporary, { force: true }).catch(() => undefined);
-    throw error;
-  }
-  await syncDirectory(directory);
-}
-
-/** A rename is on disk once its directory is. Some file systems cannot; then it is as safe as they are. */
-export async function syncDirectory(path: string): Promise<void> {
-  try {
-    const directory = await open(path, "r");
-    try {
-      await directory.sync();
-    } finally {
-      await directory.close();
-    }
-  } catch {
-    // See above.
-  }
+  const temporary = join(dirname(path), TEMPORARY_PREFIX + randomBytes(9).toString("hex"));
+  await writeDurably(path, text, { mode: 0o600, temporary });
 }

@@ -10,7 +10,8 @@ import { join } from "node:path";
 import type { CaptureBatch } from "../../contracts/capture.ts";
 import { MemoryError } from "../../contracts/errors.ts";
 import { codeOf } from "../../contracts/system-errors.ts";
-import { preparePrivateDirectory, syncDirectory, TEMPORARY_PREFIX, writePrivateFile } from "./private-files.ts";
+import { syncDirectory } from "../../files/durable.ts";
+import { preparePrivateDirectory, TEMPORARY_PREFIX, writePrivateFile } from "./private-files.ts";
 import { parseSpoolFile, parseSpoolName, type SpoolFile, type SpoolName, spoolName } from "./spool-file.ts";
 import type { SpoolProblem, SpoolStatus } from "./types.ts";
 
