@@ -21,6 +21,8 @@ export function createChatView(mark: Mark, typed: (words: string) => string = (w
   let shown = "";
   let inLine = false;
   let reasoning = false;
+  /** A turn that has waited starts again: it was not interrupted. */
+  let asked = false;
 
   const text = (piece: string): string => {
     if (piece !== "") inLine = !piece.endsWith("\n");
@@ -32,7 +34,8 @@ export function createChatView(mark: Mark, typed: (words: string) => string = (w
   function show(event: StreamEvent): string {
     switch (event.type) {
       case "turn.started": {
-        const again = event.attempt > 1;
+        const again = event.attempt > 1 && !asked;
+        asked = false;
         shown = "";
         return again ? line(mark.dim("(the turn was interrupted and goes on)")) : "";
       }
@@ -52,6 +55,16 @@ export function createChatView(mark: Mark, typed: (words: string) => string = (w
       case "tool.finished": {
         const sign = event.ok ? mark.dim("✓") : mark.error("✗");
         return line(`${sign} ${mark.dim(`${visible(event.name)}: ${brief(event.result)}`)}`);
+      }
+      case "tool.progress":
+        return line(mark.dim(`· ${brief(event.text)}`));
+      case "turn.message":
+        return line(plain(event.text));
+      case "turn.waiting": {
+        const { text: question, choices } = event.question;
+        asked = true;
+        const offered = choices.length > 0 ? ` (${choices.map(visible).join(" / ")})` : "";
+        return `${line(`${mark.warn("?")} ${plain(question)}${offered}`)}${line(mark.dim("Answer with /answer TEXT, or /stop."))}`;
       }
       case "turn.finished": {
         const rest = missing(shown, event.text);

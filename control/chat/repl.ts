@@ -22,7 +22,7 @@ export type Farewell = "done" | "interrupted";
 
 const LOCAL_HELP = `/exit leaves, and so does Ctrl-D; a backslash at the end of a line continues it. Pasted lines are one message; Enter sends it.
 Ctrl-C stops the turn; a second one leaves. The agent's own commands:
-/stop  /interrupt TEXT  /steer TEXT  /new  /status  /model [NAME]  /think [LEVEL]  /reasoning [on|off]`;
+/stop  /interrupt TEXT  /steer TEXT  /answer TEXT  /new  /status  /model [NAME]  /think [LEVEL]  /reasoning [on|off]`;
 
 /** A line that is a command and no message: a slash and a word. */
 export function isCommand(text: string): boolean {

@@ -70,10 +70,12 @@ function healthRows(health: Health, mark: Mark): [string, string][] {
     ["up", duration(health.uptime_s * 1_000)],
     ["memory", `${backend}${reachable}, schema ${health.schema_version ?? "unknown"}`],
     ...auditRows(health, mark),
-    ...Object.entries(agents).map(([name, { provider, model, active_turns, queued }]): [string, string] => [
-      "agent",
-      `${mark.name(name)} on ${provider}${model ? ` (${model})` : ""}, ${active_turns} active, ${queued} queued`,
-    ]),
+    ...Object.entries(agents).map(
+      ([name, { provider, model, active_turns, waiting = 0, queued }]): [string, string] => [
+        "agent",
+        `${mark.name(name)} on ${provider}${model ? ` (${model})` : ""}, ${active_turns} active, ${waiting > 0 ? `${waiting} waiting for an answer, ` : ""}${queued} queued`,
+      ],
+    ),
     ...Object.entries(providers).map(([id, { available }]): [string, string] => [
       "provider",
       `${id} ${available ? mark.good("available") : mark.warn("not available")}`,

@@ -19,7 +19,7 @@ export async function readJournalFile<Content>(
   hint: string,
 ): Promise<Content | null> {
   const text = await readFile(path, "utf8").catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    if (codeOf(error) === "ENOENT") return null;
     throw error;
   });
   if (text === null) return null;

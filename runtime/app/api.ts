@@ -8,7 +8,7 @@ import type {
   InboundMessage,
 } from "../contracts/channel.ts";
 import type { Visibility } from "../contracts/memory.ts";
-import type { StreamEvent, TurnResult } from "../contracts/stream.ts";
+import type { StreamEvent, TurnResult, WaitingQuestion } from "../contracts/stream.ts";
 import type { Capture } from "./capture/capture.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
 
@@ -27,6 +27,15 @@ export type TurnState =
       readonly user: string;
     }
   | {
+      readonly state: "waiting";
+      readonly turnId: string;
+      readonly agent: string;
+      readonly user: string;
+      /** Channel-side. */
+      readonly conversation: string;
+      readonly question: WaitingQuestion;
+    }
+  | {
       readonly state: "finished";
       readonly turnId: string;
       readonly agent: string;
@@ -41,6 +50,21 @@ export interface Turns {
   look(agent: string, turnId: string): Promise<TurnState>;
   /** Waits for the end of the turn; a turn that failed rejects with its error. Ending the wait never ends the turn. */
   wait(agent: string, turnId: string, signal?: AbortSignal): Promise<TurnResult>;
+  /** The same, but null as soon as the turn waits for an answer. */
+  waitForEndOrQuestion(agent: string, turnId: string, signal?: AbortSignal): Promise<TurnResult | null>;
+  /**
+   * Answers what the turn waits for; durable when it resolves. The first answer counts. RUNTIME_CONFLICT for another one, for a
+   * question whose time is over and for a turn that does not wait, RUNTIME_TURN_UNKNOWN.
+   */
+  answer(given: {
+    readonly agent: string;
+    readonly turnId: string;
+    /** Absent: the turn's newest question. */
+    readonly questionId?: string;
+    readonly text: string;
+    /** Channel-side user who answers. */
+    readonly by: string;
+  }): Promise<{ readonly questionId: string }>;
   /**
    * Events of the turn from after `lastEventId` (default: from the start), ending with the final one. Events that are no
    * longer held (an earlier process had them) are skipped: the final event holds the whole text.
@@ -82,7 +106,14 @@ export interface HealthReport {
   readonly agents: Readonly<
     Record<
       string,
-      { readonly provider: string; readonly model: string; readonly active_turns: number; readonly queued: number }
+      {
+        readonly provider: string;
+        readonly model: string;
+        readonly active_turns: number;
+        /** For an answer. */
+        readonly waiting: number;
+        readonly queued: number;
+      }
     >
   >;
   readonly providers: Readonly<Record<string, { readonly available: boolean; readonly model: string }>>;

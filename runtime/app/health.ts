@@ -73,6 +73,7 @@ export function createHealth(deps: HealthDeps): Health {
             provider: agent.provider,
             model,
             active_turns: deps.dispatcher.activeByAgent(agent.name),
+            waiting: turns?.waiting ?? 0,
             queued: turns?.queued ?? 0,
           },
         ];

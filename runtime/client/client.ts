@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { CommandReply } from "../contracts/channel.ts";
 import { CairnError, fromErrorBody, RuntimeError } from "../contracts/errors.ts";
-import type { StreamEvent, TurnResult } from "../contracts/stream.ts";
+import type { StreamEvent, TurnResult, WaitingQuestion } from "../contracts/stream.ts";
 import { asConnectionError, type Connection, call, type RequestOptions, request } from "./http.ts";
 import { jobCalls } from "./jobs.ts";
 import { postMcp } from "./mcp.ts";
@@ -35,6 +35,14 @@ export interface ClientOptions {
   readonly fetch?: typeof fetch;
 }
 
+/** A turn that has not ended. */
+export interface PendingTurn {
+  readonly turn_id: string;
+  readonly state: "queued" | "running" | "waiting";
+  /** What it waits for. */
+  readonly question?: WaitingQuestion;
+}
+
 /**
  * Failures are CairnErrors, as the node raised them, or RUNTIME_NOT_RUNNING, CHANNEL_CONNECTION_LOST, RUNTIME_NOT_READY,
  * RUNTIME_CERTIFICATE_REFUSED of the way there.
@@ -57,11 +65,14 @@ export interface Client {
     options?: { lastEventId?: string; signal?: AbortSignal },
   ): AsyncGenerator<StreamEvent>;
   /** The result, or the state of a turn that has not ended. */
-  turn(
+  turn(agent: string, turnId: string, options?: CallOptions): Promise<TurnResult | PendingTurn>;
+  /** The first answer counts; CHANNEL_CONNECTION_LOST may be tried again with the same text. */
+  answer(
     agent: string,
     turnId: string,
+    answer: { readonly text: string; readonly questionId?: string },
     options?: CallOptions,
-  ): Promise<TurnResult | { readonly turn_id: string; readonly state: "queued" | "running" }>;
+  ): Promise<void>;
   command(
     agent: string,
     command: { session: string; line: string; user?: string },
@@ -192,7 +203,16 @@ function agentCalls(connection: Connection) {
     follow: (agent: string, turnId: string, given: { lastEventId?: string; signal?: AbortSignal } = {}) =>
       followTurn(connection, { agent, turnId, lastEventId: given.lastEventId }, { signal: given.signal }),
     turn: (agent: string, turnId: string, given?: CallOptions) =>
-      call<TurnResult | { turn_id: string; state: "queued" | "running" }>(connection, turnPath(agent, turnId), given),
+      call<TurnResult | PendingTurn>(connection, turnPath(agent, turnId), given),
+    async answer(
+      agent: string,
+      turnId: string,
+      { text, questionId }: { readonly text: string; readonly questionId?: string },
+      given?: CallOptions,
+    ): Promise<void> {
+      const json = { text, ...(questionId === undefined ? {} : { question_id: questionId }) };
+      await call(connection, `${turnPath(agent, turnId)}/answer`, { method: "POST", json, ...given });
+    },
     command: (
       agent: string,
       { line, ...rest }: { session: string; line: string; user?: string },

@@ -33,7 +33,14 @@ export interface Health {
   readonly agents: Readonly<
     Record<
       string,
-      { readonly provider: string; readonly model: string; readonly active_turns: number; readonly queued: number }
+      {
+        readonly provider: string;
+        readonly model: string;
+        readonly active_turns: number;
+        /** For an answer; absent before it was counted. */
+        readonly waiting?: number;
+        readonly queued: number;
+      }
     >
   >;
   readonly providers: Readonly<Record<string, { readonly available: boolean; readonly model: string }>>;

@@ -1,6 +1,6 @@
-import type { StreamEvent } from "./stream.ts";
-
 /** A chat platform, or the HTTP agent channel. The channel splits long messages itself and knows its platform's limits. */
+
+import type { StreamEvent, WaitingQuestion } from "./stream.ts";
 
 export interface Attachment {
   readonly name: string;
@@ -60,6 +60,8 @@ export interface OutboundMessage {
   readonly attachments?: readonly Attachment[];
   /** What an earlier attempt has sent of it, where the channel said so with `keep`: the rest is still to be sent. */
   readonly sent?: EditResult;
+  /** The turn waits for the answer to this, which `text` asks: a channel may offer the choices. */
+  readonly question?: WaitingQuestion;
 }
 
 /** The platform's ids of one text: the channel splits what is too long for a single message. */

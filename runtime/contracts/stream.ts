@@ -18,6 +18,15 @@ export interface TurnResult {
   readonly notice?: string;
 }
 
+export interface WaitingQuestion {
+  readonly id: string;
+  readonly text: string;
+  /** What may be offered to choose from; empty where any text will do. */
+  readonly choices: readonly string[];
+  /** ISO 8601. */
+  readonly expires_at: string;
+}
+
 export type StreamEvent =
   | {
       readonly type: "turn.started";
@@ -42,6 +51,22 @@ export type StreamEvent =
       readonly name: string;
       readonly ok: boolean;
       readonly result: string;
+    }
+  /** How far a call is, in the tool's words. */
+  | {
+      readonly type: "tool.progress";
+      readonly turn_id: string;
+      readonly tool_call_id: string;
+      readonly text: string;
+    }
+  /** Said to the user on the way, beside the reply. */
+  | { readonly type: "turn.message"; readonly turn_id: string; readonly text: string }
+  /** Nothing happens until there is an answer or the question's time is over; then the turn starts again (`turn.started`). */
+  | {
+      readonly type: "turn.waiting";
+      readonly turn_id: string;
+      readonly session: string;
+      readonly question: WaitingQuestion;
     }
   | ({ readonly type: "turn.finished" } & TurnResult)
   | { readonly type: "turn.failed"; readonly turn_id: string; readonly session: string; readonly error: ErrorBody };

@@ -2,7 +2,35 @@ import type { ToolDefinition } from "./provider.ts";
 
 /** Something an agent can do. Arguments are validated against `parameters` before `execute` is called. */
 
-export interface ToolContext {
+export interface Question {
+  /** What the user reads; 1 to 10,000 UTF-16 units. */
+  readonly text: string;
+  /** What a channel may offer to choose from, at most 20. The answer is free text all the same: the tool decides what it takes. */
+  readonly choices?: readonly string[];
+  /** Milliseconds, at most 30 days, after which nobody is waited for any more. Default one day. */
+  readonly deadlineMs?: number;
+}
+
+export type Answer = { readonly kind: "answered"; readonly text: string } | { readonly kind: "expired" };
+
+/** What a call may ask of the turn that it belongs to. */
+export interface ToolPorts {
+  /**
+   * Asks the turn's user. The turn then waits without a process, over restarts: the promise rejects, the call must let that pass and
+   * end, and when there is an answer or the deadline has passed it is executed again from its beginning, where this resolves at once. So
+   * a call does nothing before it asks that should not happen twice. TOOL_INVALID_ARGUMENTS for a question beyond the bounds.
+   */
+  ask(question: Question): Promise<Answer>;
+  /** Says in the turn's stream how far the call is. Not stored: nobody who comes later sees it. */
+  progress(text: string): void;
+  /**
+   * Sends a message to the turn's conversation at once, beside the reply. Durable when it resolves, sent at least once; after
+   * `ask` the same message of the same call is not sent again. TOOL_INVALID_ARGUMENTS for a blank one.
+   */
+  deliver(text: string): Promise<void>;
+}
+
+export interface ToolContext extends ToolPorts {
   readonly agent: string;
   readonly sessionKey: string;
   readonly conversationId: string;

@@ -1,4 +1,4 @@
-/** The eight commands of a chat, read from one line such as `/think high`. */
+/** The commands of a chat, read from one line such as `/think high`. */
 
 import type { ThinkingLevel } from "../contracts/provider.ts";
 
@@ -8,6 +8,7 @@ export const COMMAND_USAGE = {
   stop: "/stop - abort the current turn",
   interrupt: "/interrupt TEXT - abort the current turn and run TEXT next",
   steer: "/steer TEXT - tell the agent something while it works",
+  answer: "/answer TEXT - answer what the agent has asked",
   new: "/new - start a fresh conversation; the transcript is kept",
   status: "/status - what this session is doing",
   model: "/model [NAME | PROVIDER:NAME | default] - show or set the model",
@@ -19,7 +20,7 @@ export type CommandName = keyof typeof COMMAND_USAGE;
 
 export type CommandLine =
   | { readonly kind: "stop" | "new" | "status" }
-  | { readonly kind: "interrupt" | "steer"; readonly text: string }
+  | { readonly kind: "interrupt" | "steer" | "answer"; readonly text: string }
   | { readonly kind: "model"; readonly model: string | null }
   | { readonly kind: "think"; readonly level: ThinkingLevel | null }
   | { readonly kind: "reasoning"; readonly on: boolean | null }
@@ -40,6 +41,7 @@ export function parseCommand(line: string): CommandLine {
       return argument === "" ? { kind: name } : misused(name);
     case "interrupt":
     case "steer":
+    case "answer":
       return argument === "" ? misused(name) : { kind: name, text: argument };
     case "model":
       return { kind: "model", model: argument === "" ? null : argument };

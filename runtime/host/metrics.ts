@@ -4,6 +4,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import { compactionStatus } from "../app/compaction/status.ts";
 import { embeddingRows } from "../app/embedding/models.ts";
 import type { TurnEnd } from "../app/turn/turn-rows.ts";
+import type { OpenTurns } from "../app/turn/turn-store.ts";
 import type { WorkerState } from "../app/worker-state.ts";
 import type { Database } from "../contracts/database.ts";
 import type { JobQueue } from "../contracts/jobs.ts";
@@ -14,7 +15,7 @@ export interface NodeMetrics {
 }
 
 export interface MetricSources {
-  openTurns(): Promise<readonly { readonly agent: string; readonly running: number; readonly queued: number }[]>;
+  openTurns(): Promise<readonly OpenTurns[]>;
   readonly jobs: Pick<JobQueue, "states">;
   embeddings(): Promise<readonly { readonly model: string; readonly state: string; readonly rows: number }[]>;
   compaction(): Promise<{ readonly due: number; readonly failing: number; readonly given_up: number }>;
@@ -47,13 +48,14 @@ export function createMetrics({ openTurns, jobs, embeddings, compaction, workers
   });
   new Gauge({
     name: "cairn_turns_open",
-    help: "Turns that wait or run, in the whole store.",
+    help: "Turns that are queued, run, or wait for an answer, in the whole store.",
     labelNames: ["agent", "state"],
     registers: [registry],
     async collect() {
       this.reset();
-      for (const { agent, running, queued } of await openTurns().catch(() => [])) {
+      for (const { agent, running, waiting, queued } of await openTurns().catch(() => [])) {
         this.set({ agent, state: "running" }, running);
+        this.set({ agent, state: "waiting" }, waiting);
         this.set({ agent, state: "queued" }, queued);
       }
     },

@@ -84,6 +84,7 @@ export function composeTurns(parts: TurnParts) {
     prompts: createPromptBuilder({ logger }),
     callModel: createModelCaller({ providers, hooks, redact: parts.redactValues, logger }),
     toolRunner: createToolRunner({ hooks, clock, logger }),
+    onWaiting: () => outbox.kick(),
     onEnded: (agent, state, durationS) => {
       outbox.kick();
       parts.onEnded(agent, state, durationS);
@@ -111,6 +112,9 @@ export function composeTurns(parts: TurnParts) {
     conversations: createConversations({ database, hooks, writer: parts.writer }),
     limits,
     newId,
+    announceAnswer: async () => {
+      await database.query("select pg_notify($1, 'queued')", [TURN_CHANNEL]);
+    },
     announceAbort: async (turnId) => {
       await database.query("select pg_notify($1, $2)", [TURN_CHANNEL, `abort:${turnId}`]);
     },

@@ -36,15 +36,27 @@ const resultSchema = z.object({
 });
 
 const pendingSchema = success(
-  z.object({ turn_id: z.string(), session: z.string().optional(), state: z.enum(["queued", "running"]) }),
+  z.object({
+    turn_id: z.string(),
+    session: z.string().optional(),
+    state: z.enum(["queued", "running", "waiting"]),
+    question: z
+      .object({ id: z.string(), text: z.string(), choices: z.array(z.string()), expires_at: z.string() })
+      .optional()
+      .describe("What the turn waits for, with the state `waiting`."),
+  }),
 );
 
 const eventsSchema = z
   .string()
   .describe(
-    "Events turn.started, text.delta, reasoning.delta, tool.started, tool.finished, then turn.finished or turn.failed; " +
+    "Events turn.started, text.delta, reasoning.delta, tool.started, tool.progress, tool.finished, turn.message, turn.waiting, " +
+      "then turn.finished or turn.failed; " +
       "`data` is the event as JSON, `id` is for Last-Event-ID.",
   );
+
+/** UTF-16 code units, for everybody: as much as a text of a user who is not the owner may have. */
+const MAX_ANSWER = 65_536;
 
 const messageSchema = z.strictObject({
   session: sessionSchema.describe("The client's name of the conversation."),
@@ -60,6 +72,14 @@ const commandSchema = z.strictObject({
   session: sessionSchema,
   user: userSchema.optional(),
   command: z.string().min(1).max(MAX_TEXT).describe("The whole line, such as `/think high`."),
+});
+
+const answerSchema = z.strictObject({
+  text: z
+    .string()
+    .max(MAX_ANSWER)
+    .refine((text) => text.trim() !== "", "must not be blank"),
+  question_id: z.string().max(100).optional().describe("Without it the turn's newest question."),
 });
 
 const agentParams = z.object({ name: z.string() });
@@ -84,7 +104,7 @@ export function registerAgents(server: Server, deps: RouteDeps): void {
         description:
           "Answers with the turn's result once it is stored, or streams it with `Accept: text/event-stream`. The message is " +
           "durable before anything is answered; a client that goes away ends nothing and fetches the turn by its id. " +
-          "202 tells that the turn goes on while this node stops waiting.",
+          "202 tells that the turn goes on while this node stops waiting, or that it waits for an answer.",
         params: agentParams,
         headers: z.looseObject({
           "idempotency-key": idempotencyKeySchema.optional().describe("A repeat with this key is the same message."),
@@ -126,7 +146,7 @@ export function registerAgents(server: Server, deps: RouteDeps): void {
       if (result) return ok(toResult(result));
       const state = await app.turns.look(agent, turnId);
       if (state.state === "finished") return ok(toResult(resultOf(state.final)));
-      return reply.code(202).send(ok({ turn_id: turnId, session, state: state.state }));
+      return reply.code(202).send(ok({ turn_id: turnId, session, ...pendingOf(state) }));
     },
   );
 
@@ -138,7 +158,7 @@ export function registerAgents(server: Server, deps: RouteDeps): void {
         tags: ["agents"],
         summary: "Fetch a turn, or follow it",
         description:
-          "200 with the result, 202 while it is queued or running, or the error that it failed with. With `Accept: " +
+          "200 with the result, 202 while it is queued, runs or waits for an answer, or the error that it failed with. With `Accept: " +
           "text/event-stream` its events, from after `Last-Event-ID` where that is given.",
         params: turnParams,
         headers: z.looseObject({ "last-event-id": lastEventId, accept: z.string().optional() }),
@@ -168,7 +188,42 @@ export function registerAgents(server: Server, deps: RouteDeps): void {
         return streamTurn(deps, reply, agent, turnId, after === undefined ? undefined : Number(after));
       }
       if (turn.state === "finished") return ok(toResult(resultOf(turn.final)));
-      return reply.code(202).send(ok({ turn_id: turnId, state: turn.state }));
+      return reply.code(202).send(ok({ turn_id: turnId, ...pendingOf(turn) }));
+    },
+  );
+
+  server.post(
+    "/api/agents/:name/turns/:turn_id/answer",
+    {
+      bodyLimit: limits.smallBodyBytes * 2,
+      config: { access: "agent" },
+      schema: {
+        tags: ["agents"],
+        summary: "Answer what a turn waits for",
+        description:
+          "The first answer counts; the same one of the same user again is no other one. 409 for another one, for a question whose " +
+          "time is over, and for a turn that does not wait.",
+        params: turnParams,
+        body: answerSchema,
+        response: {
+          200: success(z.object({ turn_id: z.string(), question_id: z.string() })),
+          404: errorSchema,
+          409: errorSchema,
+        },
+      },
+    },
+    async (request) => {
+      const { name: agent, turn_id: turnId } = request.params;
+      requireAgent(app, agent);
+      const caller = agentCaller(callerOf(request));
+      const turn = await app.turns.look(agent, turnId);
+      if (!agentChannel.mayFollow(caller, turn.user)) {
+        throw new RuntimeError("RUNTIME_TURN_UNKNOWN", `The agent "${agent}" has no such turn.`);
+      }
+      const { text, question_id: questionId } = request.body;
+      const answer = { agent, turnId, text, by: caller.owner ? "" : turn.user };
+      const answered = await app.turns.answer({ ...answer, ...(questionId === undefined ? {} : { questionId }) });
+      return ok({ turn_id: turnId, question_id: answered.questionId });
     },
   );
 
@@ -222,6 +277,13 @@ async function streamTurn(
 
 function wantsEvents(accept: string | undefined): boolean {
   return accept?.toLowerCase().includes("text/event-stream") ?? false;
+}
+
+type Pending = Exclude<Awaited<ReturnType<RouteDeps["app"]["turns"]["look"]>>, { state: "finished" }>;
+
+function pendingOf(turn: Pending): Omit<z.infer<typeof pendingSchema>["result"], "turn_id"> {
+  if (turn.state !== "waiting") return { state: turn.state };
+  return { state: turn.state, question: { ...turn.question, choices: [...turn.question.choices] } };
 }
 
 type Final = Extract<Awaited<ReturnType<RouteDeps["app"]["turns"]["look"]>>, { state: "finished" }>["final"];

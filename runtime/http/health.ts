@@ -15,7 +15,13 @@ const reportSchema = z.object({
   draining: z.boolean(),
   agents: z.record(
     z.string(),
-    z.object({ provider: z.string(), model: z.string(), active_turns: z.number(), queued: z.number() }),
+    z.object({
+      provider: z.string(),
+      model: z.string(),
+      active_turns: z.number(),
+      waiting: z.number(),
+      queued: z.number(),
+    }),
   ),
   providers: z.record(z.string(), z.object({ available: z.boolean(), model: z.string() })),
   channels: z.record(

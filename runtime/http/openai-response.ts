@@ -1,7 +1,7 @@
 /** Turn events as chat-completion objects. OpenAI's clients have nothing but text: a notice becomes part of it. */
 
 import type { NumberedEvent } from "../app/api.ts";
-import { fromErrorBody } from "../contracts/errors.ts";
+import { fromErrorBody, RuntimeError } from "../contracts/errors.ts";
 import type { Usage } from "../contracts/message.ts";
 import type { TurnResult } from "../contracts/stream.ts";
 import { openAiError } from "./errors.ts";
@@ -81,6 +81,9 @@ export async function* completionChunks(
         yield formatRaw("[DONE]");
         return;
       }
+      case "turn.waiting":
+        yield formatRaw(JSON.stringify(openAiError(waitsForAnswer(event.turn_id, event.question.text))));
+        return;
       case "turn.failed":
         yield formatRaw(JSON.stringify(openAiError(fromErrorBody({ ...event.error, turn_id: event.turn_id }))));
         return;
@@ -88,6 +91,14 @@ export async function* completionChunks(
         break;
     }
   }
+}
+
+/** This protocol has no way to ask back: the question is told, and where its answer goes. */
+export function waitsForAnswer(turnId: string, question: string): RuntimeError {
+  return new RuntimeError("RUNTIME_CONFLICT", `The agent asks: ${question}`, {
+    turnId,
+    hint: `Answer at /api/agents/{name}/turns/${turnId}/answer, or with the command /answer.`,
+  });
 }
 
 /** What the client has not seen when the turn ends: text that was never streamed, and the notice. */

@@ -11,7 +11,7 @@ import { releaseBody } from "./bodies.ts";
 import type { RouteDeps, Server } from "./deps.ts";
 import { sendEventStream } from "./event-stream.ts";
 import { completionRequestSchema, readRequest, sessionHeaderSchema } from "./openai-request.ts";
-import { type CompletionHead, completion, completionChunks } from "./openai-response.ts";
+import { type CompletionHead, completion, completionChunks, waitsForAnswer } from "./openai-response.ts";
 import { idempotencyKeySchema, oneOf, openAiErrorSchema } from "./schemas.ts";
 import { agentCaller, nameTurn, requireAgent, waitForTurn, withTurn } from "./turns.ts";
 
@@ -159,6 +159,7 @@ async function resultOf(deps: RouteDeps, reply: FastifyReply, { model, turnId }:
   if (turn.state === "finished" && turn.final.type === "turn.finished") return turn.final;
   if (turn.state === "finished" && turn.final.type === "turn.failed")
     throw withTurn(fromErrorBody(turn.final.error), turnId);
+  if (turn.state === "waiting") throw waitsForAnswer(turnId, turn.question.text);
   throw new RuntimeError("RUNTIME_NOT_READY", "The answer is not there yet; the turn goes on.", {
     turnId,
     hint: `Fetch it at /api/agents/${encodeURIComponent(model)}/turns/${turnId}.`,

@@ -26,7 +26,10 @@ export function nameTurn(reply: FastifyReply, turnId: string): void {
   reply.header("x-turn-id", turnId);
 }
 
-/** The turn's result, or null when the wait ends first: the server closes, the deadline passes, or nobody listens any more. */
+/**
+ * The turn's result, or null when the wait ends first: the turn waits for an answer, the server closes, the deadline passes, or nobody
+ * listens any more.
+ */
 export async function waitForTurn(
   { app, limits, closing }: RouteDeps,
   reply: FastifyReply,
@@ -35,7 +38,7 @@ export async function waitForTurn(
 ): Promise<TurnResult | null> {
   const signal = AbortSignal.any([clientGone(reply), closing, AbortSignal.timeout(limits.waitMs)]);
   try {
-    return await app.turns.wait(agent, turnId, signal);
+    return await app.turns.waitForEndOrQuestion(agent, turnId, signal);
   } catch (error) {
     // By what it is, and not by the signal: a turn may end while the server begins to close.
     if (error === signal.reason) return null;

@@ -13,7 +13,7 @@ import { SCOPES } from "../../runtime/app/api.ts";
 import type { CaptureBatch } from "../../runtime/contracts/capture.ts";
 import type { CommandRequest, InboundMessage } from "../../runtime/contracts/channel.ts";
 import { CairnError, fromErrorBody, MemoryError, RuntimeError } from "../../runtime/contracts/errors.ts";
-import { isFinal, type StreamEvent } from "../../runtime/contracts/stream.ts";
+import { isFinal, type StreamEvent, type TurnResult, type WaitingQuestion } from "../../runtime/contracts/stream.ts";
 
 export const OWNER_TOKEN = "owner-token-that-is-long-enough";
 
@@ -37,6 +37,7 @@ interface FakeTurn {
 export interface FakeApplication extends Application {
   readonly accepted: InboundMessage[];
   readonly commandsSeen: CommandRequest[];
+  readonly answers: Parameters<Application["turns"]["answer"]>[0][];
   readonly memoryCalls: { name: string; args: unknown; caller: MemoryCaller }[];
   readonly captured: CaptureBatch[];
   readonly drains: (number | undefined)[];
@@ -114,6 +115,19 @@ export function createFakeApplication(): FakeApplication {
     }
   }
 
+  function openQuestion(turn: FakeTurn): WaitingQuestion | null {
+    const last = turn.events.at(-1)?.event;
+    return last?.type === "turn.waiting" ? last.question : null;
+  }
+
+  async function ended(agent: string, turnId: string, signal?: AbortSignal): Promise<TurnResult> {
+    const turn = find(agent, turnId);
+    while (!turn.final) await nextChange(turn, signal);
+    if (turn.final.type === "turn.failed") throw fromErrorBody(turn.final.error);
+    const { type: _, ...result } = turn.final;
+    return result;
+  }
+
   const app: FakeApplication = {
     version: "0.1.0",
     node: { id: "node-1", name: "first" },
@@ -123,6 +137,7 @@ export function createFakeApplication(): FakeApplication {
     ],
     accepted: [],
     commandsSeen: [],
+    answers: [],
     memoryCalls: [],
     captured: [],
     drains: [],
@@ -163,16 +178,22 @@ export function createFakeApplication(): FakeApplication {
       async look(agent, turnId) {
         const turn = find(agent, turnId);
         const { user } = turn.message.address;
-        return turn.final
-          ? { state: "finished", turnId, agent, user, final: turn.final }
-          : { state: "running", turnId, agent, user };
+        const question = openQuestion(turn);
+        if (turn.final) return { state: "finished", turnId, agent, user, final: turn.final };
+        if (!question) return { state: "running", turnId, agent, user };
+        return { state: "waiting", turnId, agent, user, conversation: turn.message.address.conversation, question };
       },
-      async wait(agent, turnId, signal) {
+      async answer(given) {
+        const question = openQuestion(find(given.agent, given.turnId));
+        if (!question) throw new RuntimeError("RUNTIME_CONFLICT", "The turn does not wait for an answer any more.");
+        app.answers.push(given);
+        return { questionId: question.id };
+      },
+      wait: (agent, turnId, signal) => ended(agent, turnId, signal),
+      async waitForEndOrQuestion(agent, turnId, signal) {
         const turn = find(agent, turnId);
-        while (!turn.final) await nextChange(turn, signal);
-        if (turn.final.type === "turn.failed") throw fromErrorBody(turn.final.error);
-        const { type: _, ...result } = turn.final;
-        return result;
+        while (!turn.final && !openQuestion(turn)) await nextChange(turn, signal);
+        return turn.final ? ended(agent, turnId, signal) : null;
       },
       async *events(agent, turnId, lastEventId = 0, signal) {
         const turn = find(agent, turnId);
@@ -289,7 +310,7 @@ export function healthy(): HealthReport {
     uptime_s: 1,
     started_at: "2026-01-01T00:00:00.000Z",
     draining: false,
-    agents: { main: { provider: "offline", model: "offline", active_turns: 0, queued: 0 } },
+    agents: { main: { provider: "offline", model: "offline", active_turns: 0, waiting: 0, queued: 0 } },
     providers: { offline: { available: true, model: "offline" } },
     channels: { agent: { platform: "agent", state: "up", reason: null } },
     memory: { backend: "embedded", reachable: true },

@@ -140,7 +140,7 @@ function health(): object {
     uptime_s: 65,
     started_at: new Date().toISOString(),
     draining: false,
-    agents: { main: { provider: `offline${hostile}`, model: hostile, active_turns: 0, queued: 0 } },
+    agents: { main: { provider: `offline${hostile}`, model: hostile, active_turns: 0, waiting: 0, queued: 0 } },
     providers: { offline: { available: true, model: "" } },
     channels: { agent: { platform: "agent", state: "up" } },
     memory: { backend: "embedded", reachable: true },

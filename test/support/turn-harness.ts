@@ -198,6 +198,8 @@ export async function startHarness(options: HarnessOptions) {
     countTokens: (value) => Math.ceil(value.length / 4),
     clock,
     logger: silent,
+    newId,
+    onWaiting: () => outbox.kick(),
     onEnded: () => outbox.kick(),
   });
   const dispatcher = new Dispatcher({ database, store, placement, run, hub, limits, clock, logger: silent });
@@ -224,6 +226,9 @@ export async function startHarness(options: HarnessOptions) {
     conversations: createConversations({ database, hooks, writer }),
     limits,
     newId,
+    announceAnswer: async () => {
+      await database.query("select pg_notify($1, 'queued')", [TURN_CHANNEL]);
+    },
     announceAbort: async (turnId) => {
       await database.query("select pg_notify($1, $2)", [TURN_CHANNEL, `abort:${turnId}`]);
     },

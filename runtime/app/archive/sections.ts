@@ -38,7 +38,7 @@ const paged = (sequence: "messages" | "summaries", alias: string): Pick<Section,
 });
 
 const NOTICE = "'Interrupted: the store was restored from a backup before this turn had ended.'";
-const OPEN = "state in ('queued', 'running')";
+const OPEN = "state in ('queued', 'running', 'waiting')";
 
 const BEFORE_EMBEDDINGS: readonly Section[] = [
   {
@@ -119,7 +119,14 @@ const AFTER_EMBEDDINGS: readonly Section[] = [
     table: "turn_steps",
     from: "turn_steps t",
     order: "t.turn_id, t.n",
-    restored: { state: "case when state = 'intended' then 'unknown' else state end" },
+    restored: { state: "case when state in ('intended', 'asked') then 'unknown' else state end" },
+  },
+  {
+    name: "turn_questions",
+    table: "turn_questions",
+    from: "turn_questions t",
+    order: "t.created_at, t.id",
+    restored: { state: "case when state = 'open' then 'expired' else state end" },
   },
   { name: "turn_steers", table: "turn_steers", from: "turn_steers t", order: "t.seq" },
   {

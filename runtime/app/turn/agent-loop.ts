@@ -7,7 +7,7 @@
 import type { Message, ToolCall, Usage } from "../../contracts/message.ts";
 import { NO_USAGE } from "../../contracts/message.ts";
 import type { ChatReply } from "../../contracts/provider.ts";
-import type { ToolResult } from "../../contracts/tool.ts";
+import type { Answer, ToolResult } from "../../contracts/tool.ts";
 import { sanitize, sanitizeJson } from "../../domain/cap.ts";
 import type { Steer, StoredReply, StoredStep } from "./turn-rows.ts";
 
@@ -16,8 +16,8 @@ export interface LoopPorts {
   readonly owner: boolean;
   /** One reply; text is passed to `say` as it arrives. */
   ask(messages: readonly Message[], say: (text: string) => void): Promise<ChatReply>;
-  /** Runs the calls of one reply; results in the order of the calls. `step` is the reply's, `firstStep` that of the first call. */
-  runTools(calls: readonly ToolCall[], step: number, firstStep: number): Promise<readonly ToolResult[]>;
+  /** Runs the calls of one reply, whose step is `step`; results in the order of the calls. */
+  runTools(calls: readonly PlannedCall[], step: number): Promise<readonly ToolResult[]>;
   takeSteers(): Promise<readonly Steer[]>;
   recordReply(n: number, reply: StoredReply): Promise<void>;
   recordSteer(n: number, steer: Steer): Promise<void>;
@@ -36,6 +36,19 @@ export interface LoopEnd {
   readonly last: { readonly n: number; readonly text: string; readonly model: string };
   readonly capped: boolean;
   readonly stopReason: ChatReply["stopReason"];
+}
+
+/** A call that is to run, at its step. */
+export interface PlannedCall {
+  readonly call: ToolCall;
+  readonly n: number;
+  /** To the questions that it asked in earlier attempts. */
+  readonly answers: readonly Answer[];
+}
+
+interface PendingCalls {
+  readonly calls: readonly PlannedCall[];
+  readonly step: number;
 }
 
 export const UNKNOWN_OUTCOME: ToolResult = {
@@ -65,16 +78,14 @@ export async function runAgentLoop(
   const messages = [...base];
   const usedCallIds = new Set<string>();
   let iterations = 0;
-  let pending: { calls: readonly ToolCall[]; step: number } | null = await replay();
+  let pending: PendingCalls | null = await replay();
 
   for (;;) {
     signal.throwIfAborted();
     if (pending) {
-      const { calls, step }: { calls: readonly ToolCall[]; step: number } = pending;
-      const firstStep = progress.nextStep;
-      progress.nextStep += calls.length;
-      const results = await ports.runTools(calls, step, firstStep);
-      calls.forEach((call, index) => {
+      const { calls, step }: PendingCalls = pending;
+      const results = await ports.runTools(calls, step);
+      calls.forEach(({ call }, index) => {
         messages.push(toolMessage(call, results[index] ?? UNKNOWN_OUTCOME));
       });
       pending = null;
@@ -101,8 +112,12 @@ export async function runAgentLoop(
     messages.push(replyMessage(stored));
     if (stored.toolCalls.length > 0) {
       iterations++;
-      pending = { calls: stored.toolCalls, step: n };
+      pending = { calls: stored.toolCalls.map(planned), step: n };
     }
+  }
+
+  function planned(call: ToolCall): PlannedCall {
+    return { call, n: progress.nextStep++, answers: [] };
   }
 
   async function ask(): Promise<ChatReply> {
@@ -144,9 +159,9 @@ export async function runAgentLoop(
     });
   }
 
-  /** Rebuilds the messages of an earlier attempt; returns the calls that were never begun. */
-  async function replay(): Promise<{ calls: readonly ToolCall[]; step: number } | null> {
-    let open: { calls: readonly ToolCall[]; step: number } | null = null;
+  /** Rebuilds the messages of an earlier attempt; returns the calls that were never begun, or that have asked. */
+  async function replay(): Promise<PendingCalls | null> {
+    let open: PendingCalls | null = null;
     const outcomes = new Map(steps.flatMap((step) => (step.kind === "tool" ? [[step.call.id, step] as const] : [])));
     progress.nextStep = Math.max(0, ...steps.map((step) => step.n)) + 1;
     for (const step of steps) {
@@ -160,21 +175,30 @@ export async function runAgentLoop(
       }
       progress.usage = addUsage(progress.usage, step.reply.usage);
       if (step.reply.toolCalls.length > 0) iterations++;
-      const unbegun: ToolCall[] = [];
+      const unbegun: PlannedCall[] = [];
       for (const call of step.reply.toolCalls) {
         usedCallIds.add(call.id);
         const outcome = outcomes.get(call.id);
-        if (!outcome) unbegun.push(call);
+        if (!outcome) unbegun.push(planned(call));
+        else if (outcome.state === "asked") unbegun.push({ call, n: outcome.n, answers: outcome.answers });
         else if (outcome.result) messages.push(toolMessage(call, outcome.result));
         else {
-          await ports.recordUnknown(outcome.n, step.n, call, UNKNOWN_OUTCOME);
-          messages.push(toolMessage(call, UNKNOWN_OUTCOME));
+          const unknown = unknownOutcome(outcome.answers);
+          await ports.recordUnknown(outcome.n, step.n, call, unknown);
+          messages.push(toolMessage(call, unknown));
         }
       }
       if (unbegun.length > 0) open = { calls: unbegun, step: step.n };
     }
     return open;
   }
+}
+
+/** What the user has answered is known all the same. */
+function unknownOutcome(answers: readonly Answer[]): ToolResult {
+  const given = answers.flatMap((answer) => (answer.kind === "answered" ? [JSON.stringify(answer.text)] : []));
+  if (given.length === 0) return UNKNOWN_OUTCOME;
+  return { ...UNKNOWN_OUTCOME, content: `${UNKNOWN_OUTCOME.content} The user had answered: ${given.join(", ")}.` };
 }
 
 /** Ids stand in an index, names in messages; no tool of ours has a longer one. */

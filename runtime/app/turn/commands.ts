@@ -1,4 +1,4 @@
-/** The eight commands: answered at once, whatever is queued or running. */
+/** The commands of a chat: answered at once, whatever is queued or running. */
 
 import type { CommandReply, CommandRequest } from "../../contracts/channel.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
@@ -29,6 +29,8 @@ export interface CommandsDeps {
   readonly newId: NewId;
   /** Tells the other nodes to abort a turn that runs there. */
   announceAbort(turnId: string): Promise<void>;
+  /** Tells them that a turn may go on. */
+  announceAnswer(): Promise<void>;
   isDraining(): boolean;
 }
 
@@ -49,8 +51,14 @@ export function createCommands(deps: CommandsDeps): Commands {
   async function abort(key: string, except?: string): Promise<boolean> {
     if (await dispatcher.abortSession(key, except)) return true;
     const turnId = await store.requestAbort(key, except);
-    if (turnId === null) return false;
-    await deps.announceAbort(turnId);
+    const woken = turnId === null ? await store.waiting.stop(key, except) : null;
+    const stopping = turnId ?? woken;
+    if (stopping === null) return false;
+    await deps.announceAbort(stopping);
+    if (woken !== null) {
+      dispatcher.kick();
+      await dispatcher.abortSession(key, except);
+    }
     return true;
   }
 
@@ -84,20 +92,35 @@ export function createCommands(deps: CommandsDeps): Commands {
   }
 
   async function steer({ key, request }: Subject, text: string): Promise<CommandReply> {
-    const { running } = await store.session(key);
+    const { running, waiting } = await store.session(key);
+    const working = running ?? waiting;
     const most = request.owner ? null : deps.limits.maxSteersOfOthers;
-    const outcome = running === null ? "ended" : await store.steps.addSteer(running.turnId, text, most);
+    const outcome = working === null ? "ended" : await store.steps.addSteer(working.turnId, text, most);
     if (outcome === "full") throw tooManySteers(deps.limits);
     return outcome === "added"
-      ? { text: "The agent will see it at its next step.", data: { turn_id: running?.turnId, steered: true } }
+      ? { text: "The agent will see it at its next step.", data: { turn_id: working?.turnId, steered: true } }
       : { text: "No turn is running: send it as a message.", data: { steered: false } };
   }
 
+  async function answer({ key, request }: Subject, text: string): Promise<CommandReply> {
+    const { agent, address } = request;
+    const turnId = await store.waiting.inSession(key);
+    if (turnId === null) return { text: "No turn waits for an answer.", data: { answered: false } };
+    await store.waiting.answer({ agent, turnId, text, by: address.user });
+    await deps.announceAnswer();
+    dispatcher.kick();
+    return { text: "The turn goes on with your answer.", data: { turn_id: turnId, answered: true } };
+  }
+
   async function status({ agent, key, request }: Subject): Promise<CommandReply> {
-    const [{ running, queued }, settings] = await Promise.all([store.session(key), settingsOf(key)]);
+    const [{ running, waiting, queued }, settings] = await Promise.all([store.session(key), settingsOf(key)]);
     const model = modelOf(agent, settings);
     const thinking = settings.thinking ?? agent.thinking;
-    const activity = running ? `A turn is running since ${running.startedAt.toISOString()}.` : "No turn is running.";
+    const activity = running
+      ? `A turn is running since ${running.startedAt.toISOString()}.`
+      : waiting
+        ? "A turn waits for your answer (/answer TEXT)."
+        : "No turn is running.";
     return {
       text: `Agent ${agent.name}, model ${model}, thinking ${thinking}. ${activity} ${queued} queued.`,
       data: {
@@ -106,7 +129,8 @@ export function createCommands(deps: CommandsDeps): Commands {
         model,
         thinking,
         reasoning: settings.reasoning === true,
-        turn_id: running?.turnId ?? null,
+        turn_id: running?.turnId ?? waiting?.turnId ?? null,
+        waiting: waiting !== null,
         queued,
       },
     };
@@ -155,6 +179,8 @@ export function createCommands(deps: CommandsDeps): Commands {
         return interrupt(subject, line.text);
       case "steer":
         return steer(subject, line.text);
+      case "answer":
+        return answer(subject, line.text);
       case "status":
         return status(subject);
       case "model":

@@ -45,6 +45,7 @@ export class Dispatcher {
   #timers: NodeJS.Timeout[] = [];
   #unlisten: (() => Promise<void>) | null = null;
   #pumping: Promise<void> | null = null;
+  #expiring: Promise<void> | null = null;
   #again = false;
   #accepting = false;
   #started = false;
@@ -58,15 +59,16 @@ export class Dispatcher {
   async start(): Promise<void> {
     this.#unlisten = await this.#deps.database.listen(TURN_CHANNEL, (payload) => {
       if (payload.startsWith("abort:")) void this.#abortTurn(payload.slice("abort:".length), stopped());
-      else this.kick();
+      // Also then: a turn that waits is woken to be aborted.
+      this.kick();
     });
     this.#started = true;
     this.#accepting = true;
     this.#timers = [
-      setInterval(() => this.kick(), POLL_MS),
+      setInterval(() => this.#poll(), POLL_MS),
       setInterval(() => void this.#renewLeases(), Math.max(50, this.#deps.limits.leaseMs / 6)),
     ];
-    this.kick();
+    this.#poll();
   }
 
   /** Something may be claimable: look now. */
@@ -148,8 +150,22 @@ export class Dispatcher {
     this.#started = false;
     this.#accepting = false;
     for (const timer of this.#timers) clearInterval(timer);
+    await this.#expiring;
     await this.#pumping;
     await this.#unlisten?.().catch(() => undefined);
+  }
+
+  /** Claims, also the turns whose questions have waited long enough. */
+  #poll(): void {
+    const agents = this.#deps.placement.hosted();
+    if (!this.#accepting || agents.length === 0 || this.#expiring) return;
+    this.#expiring = this.#deps.store.waiting
+      .expire(agents)
+      .catch((error: unknown) => this.#deps.logger.warn({ err: error }, "questions of turns could not be ended"))
+      .finally(() => {
+        this.#expiring = null;
+        this.kick();
+      });
   }
 
   async #pump(): Promise<void> {

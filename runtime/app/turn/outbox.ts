@@ -1,4 +1,4 @@
-/** Sends the replies of ended turns through their channels: at least once, with growing pauses when a channel is away. */
+/** Sends replies, questions and messages of turns through their channels: at least once, with growing pauses when a channel is away. */
 
 import type { Attachment, Channel, EditResult } from "../../contracts/channel.ts";
 import type { Database } from "../../contracts/database.ts";
@@ -71,7 +71,7 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
   }
 
   async function send(row: OutboxRow): Promise<void> {
-    const { conversation, user, text } = row.payload;
+    const { conversation, user, text, question } = row.payload;
     const [primary, ...overflow] = row.platform_ids;
     try {
       const files = await load(row.payload.attachments ?? []);
@@ -83,6 +83,7 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
           turnId: row.turn_id,
           text,
           ...(notice === "" ? {} : { notice }),
+          ...(question ? { question } : {}),
           ...(files.found.length === 0 ? {} : { attachments: files.found }),
           ...(primary === undefined ? {} : { sent: { primary, overflow } }),
         },

@@ -44,7 +44,8 @@ export class StreamHub {
       feed.events.push({ id: nextId++, event });
       this.#count(feed, unitsOf(event));
       if (feed.events.length > MAX_EVENTS_PER_TURN) this.#drop(feed, MAX_EVENTS_PER_TURN / 10);
-      if (isFinal(event)) {
+      // A turn that waits may do so for days: its question is in its row.
+      if (isFinal(event) || event.type === "turn.waiting") {
         feed.endedAt = this.#monotonic();
         this.#forgetOld();
       }
@@ -119,9 +120,7 @@ export class StreamHub {
 }
 
 function unitsOf(event: StreamEvent): number {
-  if (event.type === "text.delta" || event.type === "reasoning.delta" || event.type === "turn.finished") {
-    return EVENT_UNITS + event.text.length;
-  }
+  if ("text" in event) return EVENT_UNITS + event.text.length;
   if (event.type === "tool.finished") return EVENT_UNITS + event.result.length;
   return event.type === "tool.started" ? EVENT_UNITS + JSON.stringify(event.arguments).length : EVENT_UNITS;
 }

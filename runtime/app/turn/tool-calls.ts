@@ -2,12 +2,13 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { toCairnError } from "../../contracts/errors.ts";
-import type { ToolCall } from "../../contracts/message.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
-import type { Tool, ToolContext, ToolResult } from "../../contracts/tool.ts";
-import { UNKNOWN_OUTCOME } from "./agent-loop.ts";
+import type { Tool, ToolContext, ToolPorts, ToolResult } from "../../contracts/tool.ts";
+import { type PlannedCall, UNKNOWN_OUTCOME } from "./agent-loop.ts";
+import { createCallPorts } from "./tool-ports.ts";
 import type { ToolRunner } from "./tool-runner.ts";
 import type { TurnJournal } from "./turn-journal.ts";
+import type { AskingCall, AskingCalls } from "./turn-waiting.ts";
 
 /** How long a tool may take to end after its signal was aborted; then its outcome counts as unknown. */
 const ABORT_GRACE_MS = 5_000;
@@ -16,34 +17,63 @@ export interface ToolCallsDeps {
   readonly runner: ToolRunner;
   readonly journal: TurnJournal;
   readonly tools: ReadonlyMap<string, Tool>;
-  readonly context: Omit<ToolContext, "toolCallId">;
+  readonly context: Omit<ToolContext, "toolCallId" | keyof ToolPorts>;
   readonly signal: AbortSignal;
   emit(event: StreamEvent): void;
 }
 
+/** The turn has to wait: the calls that asked, the first one first. Those beside them have ended, those after them did not begin. */
+export class TurnWaits extends Error {
+  readonly calls: AskingCalls;
+
+  constructor(calls: AskingCalls) {
+    super("The turn waits for an answer.");
+    this.calls = calls;
+  }
+}
+
+/** Rejects with TurnWaits when a call has asked. */
 export async function runToolCalls(
   deps: ToolCallsDeps,
-  calls: readonly ToolCall[],
+  calls: readonly PlannedCall[],
   step: number,
-  firstStep: number,
 ): Promise<ToolResult[]> {
   const results: ToolResult[] = [];
   for (const batch of batches(calls, deps.tools)) {
     deps.signal.throwIfAborted();
     const outcomes = await Promise.allSettled(
-      batch.map(({ call, index }) => runOne(deps, call, step, firstStep + index).then((result) => ({ index, result }))),
+      batch.map(({ call, index }) => runOne(deps, call, step).then((outcome) => ({ index, outcome }))),
     );
+    const asking: AskingCall[] = [];
     for (const outcome of outcomes) {
       if (outcome.status === "rejected") throw outcome.reason;
-      results[outcome.value.index] = outcome.value.result;
+      const { index, outcome: ended } = outcome.value;
+      if ("question" in ended) asking.push(ended);
+      else results[index] = ended;
     }
+    const [first, ...others] = asking;
+    if (first) throw new TurnWaits([first, ...others]);
   }
   return results;
 }
 
-async function runOne(deps: ToolCallsDeps, call: ToolCall, step: number, n: number): Promise<ToolResult> {
+async function runOne(deps: ToolCallsDeps, planned: PlannedCall, step: number): Promise<ToolResult | AskingCall> {
   const { runner, journal, signal, context, emit } = deps;
-  const prepared = await runner.prepare(call, { ...context, toolCallId: call.id }, deps.tools, signal);
+  const { call, n, answers } = planned;
+  const { asked, ...ports } = createCallPorts({
+    turnId: context.turnId,
+    toolCallId: call.id,
+    answers,
+    deliver: (ordinal, text) => journal.deliver(`message:${n}:${ordinal}`, text),
+    emit,
+  });
+  const asking = () => {
+    const question = asked();
+    return question === null ? null : { n, call, question };
+  };
+  const prepared = await runner.prepare(call, { ...context, ...ports, toolCallId: call.id }, deps.tools, signal);
+  const askedBefore = asking();
+  if (askedBefore) return askedBefore;
   const actual = prepared.refused ? call : prepared.call;
   await journal.intention(n, actual);
   signal.throwIfAborted();
@@ -55,6 +85,9 @@ async function runOne(deps: ToolCallsDeps, call: ToolCall, step: number, n: numb
     arguments: actual.arguments,
   });
   const result = prepared.refused ?? (await endedInTime(prepared.run(), signal));
+  // Whatever it returned beside its question: it is executed again with the answer.
+  const askedInside = asking();
+  if (askedInside) return askedInside;
   const state = result === UNKNOWN_OUTCOME ? "unknown" : result.isError ? "failed" : "done";
   await journal.result(n, step, actual, state, result);
   emit({
@@ -94,11 +127,14 @@ function aborted(signal: AbortSignal, unless: AbortSignal): Promise<void> {
   });
 }
 
-function batches(calls: readonly ToolCall[], tools: ReadonlyMap<string, Tool>): { call: ToolCall; index: number }[][] {
-  const grouped: { call: ToolCall; index: number }[][] = [];
+function batches(
+  calls: readonly PlannedCall[],
+  tools: ReadonlyMap<string, Tool>,
+): { call: PlannedCall; index: number }[][] {
+  const grouped: { call: PlannedCall; index: number }[][] = [];
   let open = false;
   calls.forEach((call, index) => {
-    const parallel = tools.get(call.name)?.parallel === true;
+    const parallel = tools.get(call.call.name)?.parallel === true;
     const current = grouped.at(-1);
     if (parallel && open && current) current.push({ call, index });
     else grouped.push([{ call, index }]);

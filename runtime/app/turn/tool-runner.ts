@@ -6,6 +6,7 @@ import type { ToolCall } from "../../contracts/message.ts";
 import type { Clock, Logger } from "../../contracts/ports.ts";
 import type { Tool, ToolContext, ToolResult } from "../../contracts/tool.ts";
 import type { HookPipeline } from "../hooks.ts";
+import { AnswerPending } from "./tool-ports.ts";
 
 export interface ToolRunner {
   /** Checks arguments and asks the `tool:before` hooks; nothing has happened yet when it resolves. */
@@ -77,6 +78,8 @@ export function createToolRunner(deps: { hooks: HookPipeline; clock: Clock; logg
           try {
             result = await tool.execute(prepared.arguments, signal, context);
           } catch (error) {
+            // It has not ended: nothing is to be said of a result.
+            if (error instanceof AnswerPending) throw error;
             result = describe(error, logger);
           }
           const after = await hooks.run(
@@ -98,6 +101,7 @@ function failure(content: string): ToolResult {
 /** The model reads what went wrong; what an unexpected error says may hold anything, so that it stays in the log. */
 function describe(error: unknown, logger: Logger): ToolResult {
   const known = toCairnError(error);
-  if (!(error instanceof CairnError)) logger.error({ err: error }, "a tool failed unexpectedly");
+  if (!(error instanceof CairnError || error instanceof AnswerPending))
+    logger.error({ err: error }, "a tool failed unexpectedly");
   return failure(`${known.code}: ${known.message}${known.details.hint ? ` ${known.details.hint}` : ""}`);
 }

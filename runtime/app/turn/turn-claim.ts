@@ -32,7 +32,7 @@ export interface Claim {
 
 /**
  * The next turns that may run: queued, or left behind by a runner whose lease has ended or whose process was an earlier
- * start of this node. Within a session only the first in line, and none while another one of it runs. The owner's come
+ * start of this node. Within a session only the first in line, and none while another one of it runs or waits. The owner's come
  * first; then the user who has the fewest. Raises the epoch.
  */
 export async function claimTurns(database: Database, claim: Claim): Promise<readonly ClaimedTurn[]> {
@@ -64,7 +64,7 @@ const RANKED = 2_000;
  * Sessions with open turns lead to the turn that is first in line in each: a long queue of one session costs no more than a short
  * one, and what /interrupt puts ahead is found however late it came. `others` has the turns that run already, too (without an
  * id), so that they take the first places in every count: of their user, of the user's share, of all others. Priority counts
- * among the turns of one user alone. The condition on both states is that of the index turns_open, which PostgreSQL uses only for
+ * among the turns of one user alone. The condition on all three states is that of the index turns_open, which PostgreSQL uses only for
  * queries that repeat it.
  */
 const CLAIM = `/* turn:claim */ with sessions as (
@@ -74,13 +74,15 @@ const CLAIM = `/* turn:claim */ with sessions as (
       select session_key from inbox where not owner and done_at is null and agent = any($1::text[]) order by seq limit ${RANKED}) oldest),
   running as materialized (
     select id, inbox_id, session_key, agent, priority, seq, lease_until, lease_node, lease_boot from turns where state = 'running'),
+  waiting as materialized (select session_key from turns where state = 'waiting'),
   head as (
     select t.id, t.inbox_id, t.priority, t.seq
     from sessions s cross join lateral (
       select id, inbox_id, priority, seq, agent from turns
-      where session_key = s.session_key and state in ('queued', 'running') and state = 'queued'
+      where session_key = s.session_key and state in ('queued', 'running', 'waiting') and state = 'queued'
       order by priority desc, seq limit 1) t
     where not exists (select 1 from running r where r.session_key = s.session_key)
+      and not exists (select 1 from waiting w where w.session_key = s.session_key)
     union all
     select r.id, r.inbox_id, r.priority, r.seq from running r
     where r.agent = any($1::text[]) and (r.lease_until < now() or (r.lease_node = $2 and r.lease_boot <> $3))
@@ -118,6 +120,6 @@ const CLAIM = `/* turn:claim */ with sessions as (
       lease_node = $2, lease_boot = $3, lease_until = now() + $4 * interval '1 millisecond', started_at = coalesce(started_at, now())
     from next where t.id = next.id
     returning t.*)
-  select c.id, c.inbox_id, c.epoch, c.attempt, c.checkpoints, c.abort_requested, c.agent, c.session_key, c.conversation_id,
+  select c.id, c.inbox_id, c.epoch, c.attempt, c.checkpoints, c.waits, c.abort_requested, c.agent, c.session_key, c.conversation_id,
          i.channel, i.conversation, i.user_id, i.owner, i.text, i.attachments, i.history, i.sent_at
   from claimed c join inbox i on i.id = c.inbox_id`;

@@ -4,7 +4,7 @@ import type { CairnError } from "../../contracts/errors.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
 import type { StreamEvent, TurnResult } from "../../contracts/stream.ts";
 import type { LoopEnd, LoopProgress } from "./agent-loop.ts";
-import type { ClaimedTurn, StoredStep, TurnEnd } from "./turn-rows.ts";
+import type { ClaimedTurn, OpenQuestion, StoredStep, TurnEnd } from "./turn-rows.ts";
 
 export type FinalEvent = StreamEvent & { type: "turn.finished" | "turn.failed" };
 
@@ -70,6 +70,13 @@ export function recoverProgress(steps: readonly StoredStep[], progress: LoopProg
   const replies = steps.flatMap((step) => (step.kind === "reply" && step.reply.text !== "" ? [step.reply.text] : []));
   progress.text = replies.join("\n\n");
   progress.nextStep = Math.max(0, ...steps.map((step) => step.n)) + 1;
+}
+
+export function waitingEvent(
+  turn: Pick<ClaimedTurn, "turnId" | "conversation">,
+  question: OpenQuestion,
+): StreamEvent & { type: "turn.waiting" } {
+  return { type: "turn.waiting", turn_id: turn.turnId, session: turn.conversation, question };
 }
 
 export function finalEvent(turn: Pick<ClaimedTurn, "turnId" | "conversation">, end: TurnEnd): FinalEvent {

@@ -11,8 +11,9 @@ import type { ToolResult } from "../../contracts/tool.ts";
 import { turnKey } from "../../domain/dedupe.ts";
 import type { PendingReport, WriteEntry } from "../transcript/batch.ts";
 import type { Writer } from "../transcript/writer.ts";
-import type { ClaimedTurn, Steer, StoredReply, StoredStep, TurnEnd } from "./turn-rows.ts";
+import type { ClaimedTurn, OpenQuestion, Steer, StoredReply, StoredStep, TurnEnd } from "./turn-rows.ts";
 import type { TurnStore } from "./turn-store.ts";
+import type { AskingCalls } from "./turn-waiting.ts";
 
 export interface OpenedConversation {
   readonly conversationId: string;
@@ -154,6 +155,15 @@ export class TurnJournal {
     );
     if (ended) (pending as PendingReport | null)?.afterCommit();
     return ended;
+  }
+
+  /** Puts a message of the turn into the outbox; the key is its own within the turn. */
+  deliver(key: string, text: string): Promise<void> {
+    return this.#persist(() => this.#store.deliver(this.#turn, key, text));
+  }
+
+  wait(calls: AskingCalls, questionId: string): Promise<OpenQuestion> {
+    return this.#persist(() => this.#store.waiting.begin(this.#turn, calls, questionId));
   }
 
   checkpoint(): Promise<void> {

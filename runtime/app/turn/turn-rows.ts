@@ -3,7 +3,7 @@
 import type { ErrorBody } from "../../contracts/errors.ts";
 import type { ToolCall, Usage } from "../../contracts/message.ts";
 import type { ChatReply } from "../../contracts/provider.ts";
-import type { ToolResult } from "../../contracts/tool.ts";
+import type { Answer, ToolResult } from "../../contracts/tool.ts";
 import { sanitizeJson } from "../../domain/cap.ts";
 import type { AttachmentRef } from "../attachments.ts";
 
@@ -13,6 +13,8 @@ export interface ClaimedTurn {
   readonly epoch: number;
   readonly attempt: number;
   readonly checkpoints: number;
+  /** Attempts that ended in a question. */
+  readonly waits: number;
   /** /stop was asked for while no process ran it: it ends as it is. */
   readonly abortRequested: boolean;
   readonly agent: string;
@@ -34,8 +36,10 @@ export type StoredStep =
       readonly kind: "tool";
       readonly n: number;
       readonly call: ToolCall;
-      readonly state: "intended" | "done" | "failed" | "unknown";
+      readonly state: StepRow["state"];
       readonly result: ToolResult | null;
+      /** What became of its questions, in their order. */
+      readonly answers: readonly Answer[];
     }
   | { readonly kind: "steer"; readonly n: number; readonly steerId: string; readonly text: string };
 
@@ -44,6 +48,34 @@ export type StoredReply = Pick<ChatReply, "text" | "toolCalls" | "usage" | "mode
 export interface Steer {
   readonly id: string;
   readonly text: string;
+}
+
+/** A question of a call as it is stored; `ordinal` counts those of the call from 0. */
+export interface AskedQuestion {
+  readonly ordinal: number;
+  readonly text: string;
+  readonly choices: readonly string[];
+  readonly deadlineMs: number;
+}
+
+/** A question that a turn waits for. */
+export interface OpenQuestion {
+  readonly id: string;
+  readonly text: string;
+  readonly choices: readonly string[];
+  /** ISO 8601. */
+  readonly expires_at: string;
+}
+
+export interface QuestionRow {
+  readonly id: string;
+  readonly question: { readonly text: string; readonly choices: readonly string[] };
+  readonly expires_at: Date | string;
+}
+
+export function toOpenQuestion({ id, question, expires_at }: QuestionRow): OpenQuestion {
+  const { text, choices } = question;
+  return { id, text, choices, expires_at: new Date(expires_at).toISOString() };
 }
 
 export interface TurnEnd {
@@ -65,6 +97,13 @@ export interface FinishedTurn extends TurnEnd {
 /** The turn's row as seen from outside. */
 export type TurnRow =
   | { readonly state: "queued" | "running"; readonly attempt: number; readonly user: string }
+  | {
+      readonly state: "waiting";
+      readonly attempt: number;
+      readonly user: string;
+      readonly conversation: string;
+      readonly question: OpenQuestion;
+    }
   | { readonly state: "ended"; readonly user: string; readonly turn: FinishedTurn };
 
 export type Fence = Pick<ClaimedTurn, "turnId" | "epoch">;
@@ -76,6 +115,12 @@ export interface OutboxPayload {
   readonly text: string;
   readonly notice: string | null;
   readonly attachments?: readonly AttachmentRef[];
+  /** Of a message that asks. */
+  readonly question?: OpenQuestion;
+}
+
+export function questionPayload(turn: ClaimedTurn, question: OpenQuestion): OutboxPayload {
+  return { conversation: turn.conversation, user: turn.user, text: question.text, notice: null, question };
 }
 
 export function outboxPayload(turn: ClaimedTurn, end: TurnEnd): OutboxPayload {
@@ -89,6 +134,7 @@ export interface ClaimRow {
   epoch: number;
   attempt: number;
   checkpoints: number;
+  waits: number;
   abort_requested: boolean;
   agent: string;
   session_key: string;
@@ -110,6 +156,7 @@ export function toClaimed(row: ClaimRow): ClaimedTurn {
     epoch: Number(row.epoch),
     attempt: row.attempt,
     checkpoints: row.checkpoints,
+    waits: row.waits,
     abortRequested: row.abort_requested,
     agent: row.agent,
     sessionKey: row.session_key,
@@ -128,9 +175,10 @@ export function toClaimed(row: ClaimRow): ClaimedTurn {
 export interface StepRow {
   n: number;
   kind: StoredStep["kind"];
-  state: "intended" | "done" | "failed" | "unknown";
+  state: "intended" | "asked" | "done" | "failed" | "unknown";
   request: unknown;
   result: unknown;
+  questions: readonly { readonly state: "open" | "answered" | "expired"; readonly answer: string | null }[] | null;
 }
 
 /** The jsonb of a step is what this file wrote: its shape is known by its kind. */
@@ -145,6 +193,7 @@ export function toStep(row: StepRow): StoredStep {
         state: row.state,
         call: row.request as ToolCall,
         result: row.result as ToolResult | null,
+        answers: (row.questions ?? []).flatMap(toAnswer),
       };
     case "steer": {
       const { steer_id, text } = row.request as { steer_id: string; text: string };
@@ -153,8 +202,14 @@ export function toStep(row: StepRow): StoredStep {
   }
 }
 
+function toAnswer({ state, answer }: NonNullable<StepRow["questions"]>[number]): Answer[] {
+  if (state === "open") return [];
+  return [answer === null ? { kind: "expired" } : { kind: "answered", text: answer }];
+}
+
 export interface EndRow {
-  state: "queued" | "running" | TurnEnd["state"];
+  state: "queued" | "running" | "waiting" | TurnEnd["state"];
+  question: QuestionRow | null;
   attempt: number;
   reply: string | null;
   usage: Usage | null;
@@ -164,6 +219,8 @@ export interface EndRow {
   conversation: string;
   user_id: string;
 }
+
+export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** What a model or a tool says may hold what PostgreSQL does not store: a turn must not fail to end because of it. */
 export function toJson(value: unknown): string {

@@ -3,19 +3,30 @@
 import { mkdir } from "node:fs/promises";
 import { CairnError, RuntimeError, toCairnError } from "../../contracts/errors.ts";
 import type { TurnInfo } from "../../contracts/hooks.ts";
+import type { NewId } from "../../contracts/ports.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
 import type { ToolRegistry } from "../tool-registry.ts";
 import type { Writer } from "../transcript/writer.ts";
 import { LoopProgress, runAgentLoop } from "./agent-loop.ts";
 import { type Agent, toolsOf, workspaceOf } from "./agents.ts";
 import type { ModelCaller } from "./model-caller.ts";
-import { runToolCalls } from "./tool-calls.ts";
+import { runToolCalls, TurnWaits } from "./tool-calls.ts";
 import type { ToolRunner } from "./tool-runner.ts";
-import { broken, finalEvent, givenUp, recoverProgress, replied, shutdownEvent, stopped } from "./turn-end.ts";
+import {
+  broken,
+  finalEvent,
+  givenUp,
+  recoverProgress,
+  replied,
+  shutdownEvent,
+  stopped,
+  waitingEvent,
+} from "./turn-end.ts";
 import { TurnJournal } from "./turn-journal.ts";
 import { assemblePrompt, type TurnPromptDeps } from "./turn-prompt.ts";
 import type { ClaimedTurn, TurnEnd } from "./turn-rows.ts";
 import type { TurnStore } from "./turn-store.ts";
+import type { AskingCalls } from "./turn-waiting.ts";
 
 export interface TurnRunnerDeps extends TurnPromptDeps {
   readonly agents: ReadonlyMap<string, Agent>;
@@ -24,6 +35,9 @@ export interface TurnRunnerDeps extends TurnPromptDeps {
   readonly writer: Writer;
   readonly callModel: ModelCaller;
   readonly toolRunner: ToolRunner;
+  readonly newId: NewId;
+  /** A turn has begun to wait, and its question stands in the outbox. */
+  onWaiting(): void;
   /** A turn has ended and its reply stands in the outbox; `durationS` counts from its claim. */
   onEnded(agent: string, state: TurnEnd["state"], durationS: number): void;
 }
@@ -43,6 +57,7 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
     try {
       await run.work();
     } catch (error) {
+      if (error instanceof TurnWaits && (await run.wait(error.calls))) return;
       await run.conclude(toCairnError(error));
     }
   };
@@ -68,7 +83,7 @@ class TurnRun {
 
   async work(): Promise<void> {
     const { hooks, agents, limits, callModel, toolRunner } = this.#deps;
-    const { turnId, conversation, sessionKey, attempt, checkpoints, user, owner } = this.#turn;
+    const { turnId, conversation, sessionKey, attempt, checkpoints, waits, user, owner } = this.#turn;
     const emit = this.#emit;
     const journal = this.#journal;
     const signal = this.#signals.abort;
@@ -83,8 +98,8 @@ class TurnRun {
     const info: TurnInfo = { turnId, agent: agent.name, sessionKey, conversationId, channel, user, owner, workspace };
     if (created) await hooks.run("session:start", { agent: agent.name, sessionKey, conversationId });
     const steps = attempt > 1 ? await journal.steps() : [];
-    // Orderly shutdowns are no crashes.
-    const refused = this.#turn.abortRequested ? stopped() : givenUp(steps, attempt - 1 - checkpoints);
+    // Orderly shutdowns and questions are no crashes.
+    const refused = this.#turn.abortRequested ? stopped() : givenUp(steps, attempt - 1 - checkpoints - waits);
     if (refused) {
       recoverProgress(steps, this.#progress);
       throw refused;
@@ -107,10 +122,10 @@ class TurnRun {
             onReasoning: (part) =>
               prompt.showReasoning && emit({ type: "reasoning.delta", turn_id: turnId, text: part }),
           }),
-        runTools: async (calls, step, firstStep) => {
-          const needed = calls.some(({ name }) => available.get(name)?.pathArguments !== undefined);
+        runTools: async (calls, step) => {
+          const needed = calls.some(({ call }) => available.get(call.name)?.pathArguments !== undefined);
           if (needed && !owner) await mkdir(workspace, { recursive: true, mode: 0o700 });
-          return runToolCalls(tools, calls, step, firstStep);
+          return runToolCalls(tools, calls, step);
         },
         takeSteers: () => journal.waitingSteers(),
         recordReply: (n, reply) => journal.reply(n, reply),
@@ -125,7 +140,7 @@ class TurnRun {
           // A hook that changes the reply changes what is stored and sent; what was streamed cannot be taken back.
           const last = after.reply === end.text ? end.last : { ...end.last, text: after.reply };
           const ended = await this.#finish(
-            replied(end, after.reply, attempt > 1, limits.maxToolIterations),
+            replied(end, after.reply, attempt - waits > 1, limits.maxToolIterations),
             last,
             false,
           );
@@ -140,6 +155,22 @@ class TurnRun {
       signal,
       this.#progress,
     );
+  }
+
+  /** Lets the turn wait for an answer; false where it must end instead, since it was stopped or its lease is lost. */
+  async wait(calls: AskingCalls): Promise<boolean> {
+    const { abort, lease } = this.#signals;
+    // A node that shuts down, or a turn that has run for long, may wait all the same.
+    if (lease.aborted || (abort.aborted && toCairnError(abort.reason).code === "RUNTIME_TURN_ABORTED")) return false;
+    try {
+      const question = await this.#journal.wait(calls, this.#deps.newId());
+      this.#emit(waitingEvent(this.#turn, question));
+      this.#deps.onWaiting();
+    } catch (error) {
+      // The row stays as it is: the next claim resumes it.
+      this.#deps.logger.warn({ err: error, turnId: this.#turn.turnId }, "the question of a turn could not be stored");
+    }
+    return true;
   }
 
   /** Ends a turn that did not get to its reply. */

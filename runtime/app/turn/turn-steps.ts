@@ -40,8 +40,9 @@ export class TurnSteps {
       `/* turn:intention */ with fence as (select id from turns where id = $1 and epoch = $2 and state = 'running' for share)
        insert into turn_steps (turn_id, n, epoch, kind, tool_call_id, state, request)
        select id, $3, $2, 'tool', $4, 'intended', $5 from fence
-       on conflict (turn_id, n) do update set epoch = excluded.epoch
-         where turn_steps.epoch = excluded.epoch and turn_steps.tool_call_id = excluded.tool_call_id
+       on conflict (turn_id, n) do update set epoch = excluded.epoch, state = 'intended', request = excluded.request
+         where turn_steps.tool_call_id = excluded.tool_call_id
+           and (turn_steps.state = 'asked' or (turn_steps.state = 'intended' and turn_steps.epoch = excluded.epoch))
        returning n`,
       [fence.turnId, fence.epoch, n, call.id, toJson(call)],
     );
@@ -75,16 +76,19 @@ export class TurnSteps {
   /** In their order. */
   async list(turnId: string): Promise<StoredStep[]> {
     const { rows } = await this.#database.query<StepRow>(
-      "/* turn:steps */ select n, kind, state, request, result from turn_steps where turn_id = $1 order by n",
+      `/* turn:steps */ select n, kind, state, request, result,
+         (select jsonb_agg(jsonb_build_object('state', q.state, 'answer', q.answer) order by q.ordinal)
+          from turn_questions q where q.turn_id = s.turn_id and q.n = s.n) as questions
+       from turn_steps s where turn_id = $1 order by n`,
       [turnId],
     );
     return rows.map(toStep);
   }
 
-  /** Durable for a turn that still runs and has fewer than `most`, shown ones included. */
+  /** Durable for a turn that still runs or waits and has fewer than `most`, shown ones included. */
   async addSteer(turnId: string, text: string, most: number | null): Promise<"added" | "ended" | "full"> {
     const { rows } = await this.#database.query<{ running: boolean; added: boolean }>(
-      `/* turn:add-steer */ with fence as (select id from turns where id = $1 and state = 'running' for share),
+      `/* turn:add-steer */ with fence as (select id from turns where id = $1 and state in ('running', 'waiting') for share),
        added as (
          insert into turn_steers (id, turn_id, text) select $2, id, $3 from fence
          where $4::int is null

@@ -13,16 +13,22 @@ import {
   type ClaimedTurn,
   type EndRow,
   type Fence,
+  type OutboxPayload,
   outboxPayload,
   type TurnEnd,
   type TurnRow,
   toJson,
+  toOpenQuestion,
+  UUID,
 } from "./turn-rows.ts";
 import { TurnSteps } from "./turn-steps.ts";
+import { TurnWaiting } from "./turn-waiting.ts";
 
 export class TurnStore {
   /** Steps of turns, behind the same fence. */
   readonly steps: TurnSteps;
+  /** Turns that wait for an answer. */
+  readonly waiting: TurnWaiting;
   readonly #database: Database;
   readonly #owner: TurnOwner;
   readonly #leaseMs: number;
@@ -34,6 +40,7 @@ export class TurnStore {
     this.#leaseMs = deps.leaseMs;
     this.#newId = deps.newId;
     this.steps = new TurnSteps(deps);
+    this.waiting = new TurnWaiting(deps);
   }
 
   /** See `claimTurns`. */
@@ -53,7 +60,7 @@ export class TurnStore {
        where id = any($1::uuid[]) and state = 'running' and lease_node = $2 and lease_boot = $3
        returning id, epoch, abort_requested or exists (
          select 1 from turns ahead where ahead.session_key = t.session_key and ahead.priority > t.priority
-           and ahead.state in ('queued', 'running') and ahead.state = 'queued') as abort`,
+           and ahead.state in ('queued', 'running', 'waiting') and ahead.state = 'queued') as abort`,
       [turnIds, this.#owner.node, this.#owner.boot, this.#leaseMs],
       { durable: false },
     );
@@ -128,6 +135,18 @@ export class TurnStore {
       });
   }
 
+  /** A message of the running turn beside its reply; the same key again is the same message. */
+  async deliver(turn: ClaimedTurn, key: string, text: string): Promise<void> {
+    const payload = { conversation: turn.conversation, user: turn.user, text, notice: null } satisfies OutboxPayload;
+    await this.fenced(turn, (tx) =>
+      tx.query(
+        `/* turn:deliver */ insert into outbox (id, turn_id, key, channel, agent, payload) values ($1, $2, $3, $4, $5, $6)
+         on conflict (turn_id, key) do nothing`,
+        [this.#newId(), turn.turnId, key, turn.channel, turn.agent, toJson(payload)],
+      ),
+    );
+  }
+
   /** Puts the turn back in line for the next process: an orderly shutdown, not a crash. */
   async checkpoint(fence: Fence): Promise<void> {
     await this.#database.query(
@@ -147,18 +166,21 @@ export class TurnStore {
     return rows[0]?.id ?? null;
   }
 
-  /** Running and queued turns of a session. */
+  /** Running, waiting and queued turns of a session. */
   async session(sessionKey: string): Promise<{
     readonly running: { readonly turnId: string; readonly startedAt: Date } | null;
+    readonly waiting: { readonly turnId: string } | null;
     readonly queued: number;
   }> {
     const { rows } = await this.#database.query<{ id: string; state: string; started_at: Date }>(
-      "/* turn:session */ select id, state, started_at from turns where session_key = $1 and state in ('queued', 'running')",
+      "/* turn:session */ select id, state, started_at from turns where session_key = $1 and state in ('queued', 'running', 'waiting')",
       [sessionKey],
     );
+    const waiting = rows.find((row) => row.state === "waiting");
     const running = rows.find((row) => row.state === "running");
     return {
       running: running ? { turnId: running.id, startedAt: running.started_at } : null,
+      waiting: waiting ? { turnId: waiting.id } : null,
       queued: rows.filter((row) => row.state === "queued").length,
     };
   }
@@ -167,7 +189,9 @@ export class TurnStore {
   async look(agent: string, turnId: string): Promise<TurnRow | null> {
     if (!UUID.test(turnId)) return null;
     const { rows } = await this.#database.query<EndRow>(
-      `/* turn:look */ select t.state, t.attempt, t.reply, t.usage, t.interrupted, t.notice, t.error, i.conversation, i.user_id
+      `/* turn:look */ select t.state, t.attempt, t.reply, t.usage, t.interrupted, t.notice, t.error, i.conversation, i.user_id,
+         case when t.state = 'waiting' then (select to_jsonb(q) from turn_questions q where q.turn_id = t.id and q.state = 'open') end
+           as question
        from turns t join inbox i on i.id = t.inbox_id where t.id = $1 and t.agent = $2`,
       [turnId, agent],
     );
@@ -175,13 +199,22 @@ export class TurnStore {
     if (!row) return null;
     if (row.state === "queued" || row.state === "running")
       return { state: row.state, attempt: row.attempt, user: row.user_id };
+    if (row.state === "waiting" && row.question)
+      return {
+        state: "waiting",
+        attempt: row.attempt,
+        user: row.user_id,
+        conversation: row.conversation,
+        question: toOpenQuestion(row.question),
+      };
     return {
       state: "ended",
       user: row.user_id,
       turn: {
         turnId,
         agent,
-        state: row.state,
+        // Each of the others was answered above: a turn waits for as long as a question of it is open.
+        state: row.state as TurnEnd["state"],
         conversation: row.conversation,
         attempt: row.attempt,
         reply: row.reply ?? "",
@@ -194,16 +227,23 @@ export class TurnStore {
   }
 
   /** Open turns by agent, for health and metrics. */
-  async open(): Promise<readonly { readonly agent: string; readonly running: number; readonly queued: number }[]> {
-    const { rows } = await this.#database.query<{ agent: string; running: number; queued: number }>(
-      `/* turn:open */ select agent, count(*) filter (where state = 'running')::int as running, count(*) filter (where state = 'queued')::int as queued
-       from turns where state in ('queued', 'running') group by agent`,
+  async open(): Promise<readonly OpenTurns[]> {
+    const { rows } = await this.#database.query<OpenTurns>(
+      `/* turn:open */ select agent, count(*) filter (where state = 'running')::int as running,
+         count(*) filter (where state = 'waiting')::int as waiting, count(*) filter (where state = 'queued')::int as queued
+       from turns where state in ('queued', 'running', 'waiting') group by agent`,
     );
     return rows;
   }
 }
 
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+export interface OpenTurns {
+  readonly agent: string;
+  readonly running: number;
+  /** For an answer. */
+  readonly waiting: number;
+  readonly queued: number;
+}
 
 async function assertNoSteer(tx: Queryable, turnId: string): Promise<void> {
   const { count } = await tx.query("select 1 from turn_steers where turn_id = $1 and step is null limit 1", [turnId]);

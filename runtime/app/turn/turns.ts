@@ -2,14 +2,14 @@
 
 import type { Database } from "../../contracts/database.ts";
 import { CairnError, fromErrorBody, RuntimeError } from "../../contracts/errors.ts";
-import { isFinal } from "../../contracts/stream.ts";
+import { isFinal, type TurnResult } from "../../contracts/stream.ts";
 import { type ChannelRouting, routeToAgent } from "../../domain/routing.ts";
 import type { NumberedEvent, TurnState, Turns } from "../api.ts";
 import { type Dispatcher, TURN_CHANNEL } from "./dispatcher.ts";
 import type { Inbox } from "./inbox.ts";
 import type { Placement } from "./placement.ts";
 import { finalIdOf, type StreamHub } from "./stream-hub.ts";
-import { finalEvent } from "./turn-end.ts";
+import { finalEvent, waitingEvent } from "./turn-end.ts";
 import type { TurnStore } from "./turn-store.ts";
 
 export interface TurnsDeps {
@@ -48,6 +48,10 @@ export function createTurns(deps: TurnsDeps): Turns {
   async function look(agent: string, turnId: string): Promise<TurnState & { readonly attempt: number }> {
     const row = await store.look(agent, turnId);
     if (!row) throw new RuntimeError("RUNTIME_TURN_UNKNOWN", `The agent "${agent}" has no such turn.`);
+    if (row.state === "waiting") {
+      const { state, user, attempt, conversation, question } = row;
+      return { state, turnId, agent, user, attempt, conversation, question };
+    }
     if (row.state !== "ended") return { state: row.state, turnId, agent, user: row.user, attempt: row.attempt };
     return {
       state: "finished",
@@ -68,12 +72,15 @@ export function createTurns(deps: TurnsDeps): Turns {
     let last = lastEventId;
     const known = fresh.get(turnId) === agent && fresh.delete(turnId);
     let state = known ? ({ state: "queued" } as const) : await look(agent, turnId);
+    /** The question that the follower has seen. */
+    let shown: string | null = null;
     for (;;) {
       const wait = hub.next(turnId);
       let timer: NodeJS.Timeout | undefined;
       try {
         for (const numbered of hub.since(turnId, last)) {
           last = numbered.id;
+          if (numbered.event.type === "turn.waiting") shown = numbered.event.question.id;
           yield numbered;
           if (isFinal(numbered.event)) return;
         }
@@ -83,6 +90,12 @@ export function createTurns(deps: TurnsDeps): Turns {
           // Not held here any more, or ended elsewhere: the row has the whole answer.
           yield { id: Math.max(last + 1, finalIdOf(state.attempt)), event: state.final };
           return;
+        }
+        if (state.state === "waiting" && state.question.id !== shown) {
+          // Asked before this process, or on another node.
+          shown = state.question.id;
+          last = Math.max(last + 1, finalIdOf(state.attempt));
+          yield { id: last, event: waitingEvent({ turnId, conversation: state.conversation }, state.question) };
         }
         timer = setTimeout(wait.cancel, LOOK_MS);
         signal?.addEventListener("abort", wait.cancel);
@@ -96,6 +109,30 @@ export function createTurns(deps: TurnsDeps): Turns {
       const heard = signal?.aborted || hub.since(turnId, last).length > 0;
       if (!heard) state = (await look(agent, turnId).catch(ignoreAway)) ?? state;
     }
+  }
+
+  /** A turn of the agent may be claimed, here or where the agent is hosted. */
+  async function wake(agent: string): Promise<void> {
+    if (deps.placement.hosted().includes(agent)) deps.dispatcher.kick();
+    else await deps.database.query("select pg_notify($1, 'queued')", [TURN_CHANNEL]).catch(() => undefined);
+  }
+
+  /** Null where the turn waits for an answer and that is to end the wait. */
+  async function resultOf(
+    agent: string,
+    turnId: string,
+    signal: AbortSignal | undefined,
+    untilWaiting: boolean,
+  ): Promise<TurnResult | null> {
+    for await (const { event } of events(agent, turnId, 0, signal)) {
+      if (event.type === "turn.waiting" && untilWaiting) return null;
+      if (event.type === "turn.finished") {
+        const { type: _type, ...result } = event;
+        return result;
+      }
+      if (event.type === "turn.failed") throw fromErrorBody({ ...event.error, turn_id: turnId });
+    }
+    throw new RuntimeError("RUNTIME_TURN_INTERRUPTED", "The turn has not ended; ask for it again.", { turnId });
   }
 
   return {
@@ -117,8 +154,7 @@ export function createTurns(deps: TurnsDeps): Turns {
       const accepted = await deps.inbox.accept(message);
       if (accepted.fresh) {
         remember(accepted.turnId, message.agent);
-        if (deps.placement.hosted().includes(message.agent)) deps.dispatcher.kick();
-        else await deps.database.query("select pg_notify($1, 'queued')", [TURN_CHANNEL]).catch(() => undefined);
+        await wake(message.agent);
       }
       return { ...accepted, agent };
     },
@@ -126,16 +162,16 @@ export function createTurns(deps: TurnsDeps): Turns {
       const { attempt: _attempt, ...state } = await look(agent, turnId);
       return state;
     },
-    async wait(agent, turnId, signal) {
-      for await (const { event } of events(agent, turnId, 0, signal)) {
-        if (event.type === "turn.finished") {
-          const { type: _type, ...result } = event;
-          return result;
-        }
-        if (event.type === "turn.failed") throw fromErrorBody({ ...event.error, turn_id: turnId });
-      }
-      throw new RuntimeError("RUNTIME_TURN_INTERRUPTED", "The turn has not ended; ask for it again.", { turnId });
+    async answer(given) {
+      const questionId = await store.waiting.answer(given);
+      await wake(given.agent);
+      return { questionId };
     },
+    async wait(agent, turnId, signal) {
+      // Never null without that: only the end of the turn ends it.
+      return (await resultOf(agent, turnId, signal, false)) as TurnResult;
+    },
+    waitForEndOrQuestion: (agent, turnId, signal) => resultOf(agent, turnId, signal, true),
     events,
   };
 }

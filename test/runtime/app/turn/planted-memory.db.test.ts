@@ -341,6 +341,9 @@ describeEachDatabase("what others stored", (open) => {
       turnId: "t",
       toolCallId: "c",
       workspace: "/nowhere",
+      ask: () => Promise.reject(new Error("not to be asked")),
+      progress: () => undefined,
+      deliver: async () => undefined,
     };
     const result = await tool?.execute(name === "memory_search" ? { query: "vault" } : {}, undefined, context);
     const shown = JSON.parse(result?.content ?? "");

@@ -46,6 +46,9 @@ export function contextFor(workspace: string, changes: Partial<ToolContext> = {}
     channel: "agent",
     user: "ada",
     owner: false,
+    ask: () => Promise.reject(new Error("not to be asked")),
+    progress: () => undefined,
+    deliver: async () => undefined,
     ...changes,
   };
 }

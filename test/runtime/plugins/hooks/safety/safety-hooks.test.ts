@@ -45,6 +45,9 @@ async function setUp(settings: Partial<SafetyDeps["settings"]> = {}, more: Parti
     channel: "agent",
     user: "ada",
     owner: false,
+    ask: () => Promise.reject(new Error("not to be asked")),
+    progress: () => undefined,
+    deliver: async () => undefined,
   };
   return {
     base,

@@ -1,0 +1,189 @@
+/** A turn that waits for an answer: how it begins to wait, and what wakes it (an answer, the deadline, /stop). */
+
+import type { Database } from "../../contracts/database.ts";
+import { RuntimeError } from "../../contracts/errors.ts";
+import type { ToolCall } from "../../contracts/message.ts";
+import type { NewId } from "../../contracts/ports.ts";
+import { sanitize } from "../../domain/cap.ts";
+import { leaseLost } from "./turn-fence.ts";
+import {
+  type AskedQuestion,
+  type ClaimedTurn,
+  type OpenQuestion,
+  type QuestionRow,
+  questionPayload,
+  toJson,
+  toOpenQuestion,
+  UUID,
+} from "./turn-rows.ts";
+
+/** A call that asked, at its step. */
+export interface AskingCall {
+  readonly n: number;
+  readonly call: ToolCall;
+  readonly question: AskedQuestion;
+}
+
+/** The calls of a batch that asked, the first one first. */
+export type AskingCalls = readonly [AskingCall, ...AskingCall[]];
+
+export interface GivenAnswer {
+  readonly agent: string;
+  readonly turnId: string;
+  /** Absent: the turn's newest question. */
+  readonly questionId?: string;
+  readonly text: string;
+  /** Channel-side user who answers. */
+  readonly by: string;
+}
+
+/** Ahead of what /interrupt puts in line: a turn that is woken to be stopped ends before the next one begins. */
+const ENDS_FIRST = 2;
+
+export class TurnWaiting {
+  readonly #database: Database;
+  readonly #newId: NewId;
+
+  constructor(deps: { database: Database; newId: NewId }) {
+    this.#database = deps.database;
+    this.#newId = deps.newId;
+  }
+
+  /**
+   * Lets the turn wait: the steps of the calls that asked, the first one's question, the turn's state and the message that brings the
+   * question to the user commit together. The other calls ask when they are executed again. RUNTIME_LEASE_LOST as any write.
+   */
+  async begin(turn: ClaimedTurn, calls: AskingCalls, questionId: string): Promise<OpenQuestion> {
+    const [{ n, question }] = calls;
+    const { text, choices, ordinal, deadlineMs } = question;
+    return this.#database.transaction(async (tx) => {
+      const { count } = await tx.query(
+        `/* turn:wait */ update turns set state = 'waiting', waits = waits + 1, lease_node = null, lease_boot = null, lease_until = null
+         where id = $1 and epoch = $2 and state = 'running'`,
+        [turn.turnId, turn.epoch],
+      );
+      if (count === 0) {
+        // The commit of an earlier try may have gone through although its answer was lost.
+        const { rows } = await tx.query<QuestionRow>(
+          "select id, question, expires_at from turn_questions where id = $1",
+          [questionId],
+        );
+        if (rows[0]) return toOpenQuestion(rows[0]);
+        throw leaseLost(turn);
+      }
+      for (const asking of calls) {
+        await tx.query(
+          `/* turn:asked */ insert into turn_steps (turn_id, n, epoch, kind, tool_call_id, state, request)
+           values ($1, $2, $3, 'tool', $4, 'asked', $5)
+           on conflict (turn_id, n) do update set state = 'asked', epoch = excluded.epoch
+             where turn_steps.state in ('intended', 'asked')`,
+          [turn.turnId, asking.n, turn.epoch, asking.call.id, toJson(asking.call)],
+        );
+      }
+      const { rows } = await tx.query<QuestionRow>(
+        `/* turn:question */ insert into turn_questions (id, turn_id, n, ordinal, question, expires_at)
+         values ($1, $2, $3, $4, $5, now() + $6 * interval '1 millisecond') returning id, question, expires_at`,
+        [questionId, turn.turnId, n, ordinal, toJson({ text, choices }), deadlineMs],
+      );
+      const open = toOpenQuestion(rows[0] as QuestionRow);
+      await tx.query(
+        `/* turn:question-outbox */ insert into outbox (id, turn_id, key, channel, agent, payload)
+         values ($1, $2, $3, $4, $5, $6) on conflict (turn_id, key) do nothing`,
+        [
+          this.#newId(),
+          turn.turnId,
+          `question:${questionId}`,
+          turn.channel,
+          turn.agent,
+          toJson(questionPayload(turn, open)),
+        ],
+      );
+      return open;
+    });
+  }
+
+  /**
+   * Durable when it resolves, with the question's id. The first answer counts; the same one by the same user again is no other
+   * one. RUNTIME_CONFLICT where the turn does not wait for it (any more), RUNTIME_TURN_UNKNOWN.
+   */
+  async answer({ agent, turnId, questionId, text, by }: GivenAnswer): Promise<string> {
+    const answer = sanitize(text);
+    return this.#database.transaction(async (tx) => {
+      const { rows: turns } = await tx.query<{ state: string }>(
+        "/* turn:answer-lock */ select state from turns where id = $1 and agent = $2 for update",
+        [UUID.test(turnId) ? turnId : null, agent],
+      );
+      const [turn] = turns;
+      if (!turn) throw new RuntimeError("RUNTIME_TURN_UNKNOWN", `The agent "${agent}" has no such turn.`);
+      const { rows } = await tx.query<{
+        id: string;
+        state: string;
+        answer: string | null;
+        answered_by: string | null;
+        late: boolean;
+      }>(
+        `/* turn:answer-question */ select id, state, answer, answered_by, expires_at <= now() as late from turn_questions
+         where turn_id = $1 and ($2::text is null or id::text = lower($2)) order by created_at desc, id desc limit 1`,
+        [turnId, questionId ?? null],
+      );
+      const [question] = rows;
+      if (!question) throw refused(turnId, "The turn has not asked this.");
+      if (question.state === "answered") {
+        if (question.answer === answer && question.answered_by === by) return question.id;
+        throw refused(turnId, "The question was answered already.");
+      }
+      if (question.state === "expired" || question.late)
+        throw refused(turnId, "The time to answer the question is over.");
+      if (turn.state !== "waiting") throw refused(turnId, "The turn does not wait for an answer any more.");
+      await tx.query(
+        `/* turn:answer */ with answered as (
+           update turn_questions set state = 'answered', answer = $2, answered_by = $3, answered_at = now() where id = $1 returning turn_id)
+         update turns t set state = 'queued' from answered where t.id = answered.turn_id`,
+        [question.id, answer, by],
+      );
+      return question.id;
+    });
+  }
+
+  /** The id of the session's turn that waits; null where none does. */
+  async inSession(sessionKey: string): Promise<string | null> {
+    const { rows } = await this.#database.query<{ id: string }>(
+      "/* turn:waiting */ select id from turns where session_key = $1 and state = 'waiting' limit 1",
+      [sessionKey],
+    );
+    return rows[0]?.id ?? null;
+  }
+
+  /** Wakes the turns of these agents whose questions have waited long enough. */
+  async expire(agents: readonly string[]): Promise<void> {
+    await this.#database.query(
+      `/* turn:expire */ with due as (
+         select q.id as question_id, t.id as turn_id from turn_questions q join turns t on t.id = q.turn_id
+         where q.state = 'open' and q.expires_at <= now() and t.state = 'waiting' and t.agent = any($1::text[])
+         for update of t skip locked),
+       expired as (update turn_questions q set state = 'expired' from due where q.id = due.question_id)
+       update turns t set state = 'queued' from due where t.id = due.turn_id and t.state = 'waiting'`,
+      [agents],
+      // What is lost expires again.
+      { durable: false },
+    );
+  }
+
+  /**
+   * Wakes the session's waiting turn to end as stopped, or lets one that was to go on end instead; its id, or null where there is
+   * none.
+   */
+  async stop(sessionKey: string, except?: string): Promise<string | null> {
+    const { rows } = await this.#database.query<{ id: string }>(
+      `/* turn:stop-waiting */ update turns set state = 'queued', abort_requested = true, priority = ${ENDS_FIRST}
+       where session_key = $1 and state in ('queued', 'running', 'waiting') and id is distinct from $2::uuid
+         and (state = 'waiting' or (state = 'queued' and attempt > 0)) returning id`,
+      [sessionKey, except ?? null],
+    );
+    return rows[0]?.id ?? null;
+  }
+}
+
+function refused(turnId: string, message: string): RuntimeError {
+  return new RuntimeError("RUNTIME_CONFLICT", message, { turnId });
+}

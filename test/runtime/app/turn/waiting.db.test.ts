@@ -1,0 +1,549 @@
+/** A turn that waits for an answer: over restarts, woken by the answer, the deadline or /stop; nothing that was done is done again. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, expect, it } from "vitest";
+import type { StreamEvent } from "../../../../runtime/contracts/stream.ts";
+import type { Question, Tool } from "../../../../runtime/contracts/tool.ts";
+import { describeEachDatabase } from "../../../support/databases.ts";
+import {
+  end,
+  type Harness,
+  type HarnessOptions,
+  hang,
+  startHarness,
+  text,
+  toolCall,
+} from "../../../support/turn-harness.ts";
+
+describeEachDatabase("turns that wait for an answer", (open) => {
+  const running: Harness[] = [];
+  afterEach(async () => {
+    await Promise.all(running.splice(0).map((harness) => harness.stop()));
+  });
+  async function start(options: Omit<HarnessOptions, "database">): Promise<Harness> {
+    const harness = await startHarness({ database: await open(), ...options });
+    running.push(harness);
+    return harness;
+  }
+  /** Dies in the test. */
+  async function startDoomed(options: Omit<HarnessOptions, "database">): Promise<Harness> {
+    return startHarness({ database: await open(), ...options });
+  }
+
+  /** A tool that asks, and one that counts what really happened. */
+  function asking(question: Partial<Question> = {}) {
+    const counts = { begun: 0, acted: 0 };
+    const ask: Tool = {
+      name: "ask",
+      description: "ask",
+      parameters: { type: "object" },
+      execute: async (_args, _signal, context) => {
+        counts.begun++;
+        const answer = await context?.ask({ text: "Which one?", ...question });
+        return { content: answer?.kind === "answered" ? `answer: ${answer.text}` : "nobody answered" };
+      },
+    };
+    const act: Tool = {
+      name: "act",
+      description: "act",
+      parameters: { type: "object" },
+      execute: async () => ({ content: `acted ${++counts.acted}` }),
+    };
+    return { counts, tools: [ask, act] };
+  }
+
+  /** Acts, asks and acts again, then says what it has read. */
+  const script: HarnessOptions["script"] = ({ messages }) => {
+    const ownFrom = messages.findLastIndex(({ role }) => role === "user");
+    const own = messages.slice(ownFrom).filter(({ role }) => role === "tool");
+    const results = own.map(({ content }) => String(content));
+    if (messages.at(-1)?.role === "user") return [text("On it."), toolCall("c1", "act"), end("tool_calls")];
+    if (results.length === 1) return [toolCall("c2", "ask"), toolCall("c3", "act"), end("tool_calls")];
+    return [text(results.join(", ")), end()];
+  };
+
+  async function waiting(harness: Harness, turnId: string) {
+    await expect
+      .poll(async () => (await harness.turns.look(harness.agentName, turnId)).state, { interval: 20 })
+      .toBe("waiting");
+    const state = await harness.turns.look(harness.agentName, turnId);
+    if (state.state !== "waiting") throw new Error("unreachable");
+    return state.question;
+  }
+
+  async function ask(harness: Harness, extra: Parameters<Harness["message"]>[1] = {}) {
+    const { turnId } = await harness.turns.accept(harness.message("go", extra));
+    return { turnId, question: await waiting(harness, turnId) };
+  }
+
+  const answer = (harness: Harness, turnId: string, said: string, questionId?: string, by = "") =>
+    harness.turns.answer({
+      agent: harness.agentName,
+      turnId,
+      text: said,
+      by,
+      ...(questionId === undefined ? {} : { questionId }),
+    });
+
+  it("goes on with the answer: what was done before is not done again, and nobody is told of an interruption", async () => {
+    const { counts, tools } = asking({ choices: ["red", "blue"] });
+    const harness = await start({ script, tools });
+    const { turnId, question } = await ask(harness);
+    expect(question).toMatchObject({ text: "Which one?", choices: ["red", "blue"] });
+    expect(Date.parse(question.expires_at) - Date.now()).toBeGreaterThan(86_000_000);
+    expect(counts).toEqual({ begun: 1, acted: 1 });
+    expect(harness.dispatcher.activeTurns).toBe(0);
+
+    expect(await answer(harness, turnId, "red", question.id)).toEqual({ questionId: question.id });
+    const result = await harness.turns.wait(harness.agentName, turnId);
+    expect(result).toMatchObject({ text: "On it.\n\nacted 1, answer: red, acted 2", interrupted: false });
+    expect(counts).toEqual({ begun: 2, acted: 2 });
+    // Three replies, each asked for once.
+    expect(harness.requests).toHaveLength(3);
+    const rows = await harness.transcript();
+    expect(
+      rows.map(({ role, content, tool_name, tool_result }) => tool_result ?? `${role}: ${content || tool_name}`),
+    ).toEqual([
+      "user: go",
+      "assistant: On it.",
+      "acted 1",
+      "answer: red",
+      "acted 2",
+      "assistant: acted 1, answer: red, acted 2",
+    ]);
+  });
+
+  it("brings the question to the user once, through the outbox, before the reply", async () => {
+    const { tools } = asking({ choices: ["yes"] });
+    const harness = await start({ script, tools });
+    const { turnId, question } = await ask(harness);
+    await expect.poll(() => harness.sent).toMatchObject([{ turnId, text: "Which one?", question }]);
+    await answer(harness, turnId, "yes");
+    await harness.turns.wait(harness.agentName, turnId);
+    await expect.poll(() => harness.sent).toHaveLength(2);
+    expect(harness.sent[1]).toMatchObject({ turnId, text: expect.stringContaining("answer: yes") });
+    expect(harness.sent[1]?.question).toBeUndefined();
+  });
+
+  it("tells who follows: the question, then the turn from its start, also a follower that comes later", async () => {
+    const { tools } = asking();
+    const harness = await start({ script, tools });
+    const { turnId } = await harness.turns.accept(harness.message("go"));
+    const early = harness.events(turnId);
+    await waiting(harness, turnId);
+    const late = harness.events(turnId);
+    await sleep(50);
+    await answer(harness, turnId, "this");
+    const names = (events: readonly StreamEvent[]) =>
+      events.map(({ type }) => type).filter((type) => type === "turn.waiting" || type.startsWith("turn."));
+    for (const events of [await early, await late]) {
+      expect(names(events)).toEqual(["turn.started", "turn.waiting", "turn.started", "turn.finished"]);
+      expect(events.find(({ type }) => type === "turn.waiting")).toMatchObject({ question: { text: "Which one?" } });
+    }
+  });
+
+  it.each(["asked", "answered while down", "deadline passed while down", "stopped while down"])(
+    "is kept over a restart: %s",
+    async (moment) => {
+      const { counts, tools } = asking({ deadlineMs: moment.startsWith("deadline") ? 200 : 600_000 });
+      const doomed = await startDoomed({ script, tools });
+      const { turnId, question } = await ask(doomed);
+      await doomed.die();
+      if (moment === "answered while down") await answer(doomed, turnId, "red");
+      if (moment === "stopped while down") await doomed.store.waiting.stop(sessionOf(doomed));
+      if (moment === "deadline passed while down") await sleep(300);
+
+      const next = await start({ script, tools, ...doomed.next });
+      if (moment === "asked") {
+        // Asked before this process: a follower is told all the same.
+        const events: StreamEvent[] = [];
+        for await (const { event } of next.turns.events(next.agentName, turnId)) {
+          events.push(event);
+          if (event.type === "turn.waiting") await answer(next, turnId, "red", event.question.id);
+        }
+        expect(events[0]).toMatchObject({ type: "turn.waiting", question });
+      }
+      const result = await next.turns.wait(next.agentName, turnId);
+      if (moment === "stopped while down") {
+        expect(result).toMatchObject({ text: "On it.", interrupted: true, notice: "Stopped." });
+        expect(counts).toEqual({ begun: 1, acted: 1 });
+      } else {
+        const said = moment.startsWith("deadline") ? "nobody answered" : "answer: red";
+        expect(result).toMatchObject({ text: `On it.\n\nacted 1, ${said}, acted 2`, interrupted: false });
+        expect(counts).toEqual({ begun: 2, acted: 2 });
+      }
+    },
+  );
+
+  const sessionOf = (harness: Harness) => `${harness.agentName}:${harness.channel.id}:s1:`;
+
+  it("ends its wait at the deadline of the question, without the turn's own deadline", async () => {
+    const { tools } = asking({ deadlineMs: 700 });
+    const harness = await start({ script, tools, limits: { turnTimeoutMs: 400 } });
+    const { turnId } = await ask(harness);
+    await sleep(500);
+    expect(await harness.turns.look(harness.agentName, turnId)).toMatchObject({ state: "waiting" });
+    const result = await harness.turns.wait(harness.agentName, turnId);
+    expect(result).toMatchObject({ text: "On it.\n\nacted 1, nobody answered, acted 2", interrupted: false });
+  });
+
+  it("takes the first answer; the same again is no other one, and another is refused", async () => {
+    const { tools } = asking();
+    const harness = await start({ script, tools });
+    const { turnId, question } = await ask(harness);
+    const answers = await Promise.allSettled(
+      ["red", "blue", "green", "white"].map((said) => answer(harness, turnId, said, question.id)),
+    );
+    const taken = answers.findIndex(({ status }) => status === "fulfilled");
+    expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    for (const one of answers.filter((given) => given.status === "rejected")) {
+      expect(one.reason).toMatchObject({
+        code: "RUNTIME_CONFLICT",
+        message: "The question was answered already.",
+        details: { turnId },
+      });
+    }
+    const first = ["red", "blue", "green", "white"][taken] ?? "";
+    await expect(answer(harness, turnId, first, question.id)).resolves.toEqual({ questionId: question.id });
+    await expect(answer(harness, turnId, first, question.id, "bob")).rejects.toMatchObject({
+      code: "RUNTIME_CONFLICT",
+    });
+    expect((await harness.turns.wait(harness.agentName, turnId)).text).toContain(`answer: ${first}`);
+    await expect(answer(harness, turnId, "late", question.id)).rejects.toMatchObject({ code: "RUNTIME_CONFLICT" });
+  });
+
+  it("refuses an answer that comes too late, to a turn that asks nothing, and to no turn", async () => {
+    const { tools } = asking({ deadlineMs: 100 });
+    const harness = await start({ script, tools });
+    const { turnId, question } = await ask(harness);
+    await sleep(150);
+    await expect(answer(harness, turnId, "late", question.id)).rejects.toMatchObject({
+      code: "RUNTIME_CONFLICT",
+      message: "The time to answer the question is over.",
+    });
+    await harness.turns.wait(harness.agentName, turnId);
+    const other = await harness.turns.accept(harness.message("go", { session: "s2" }));
+    await expect(answer(harness, turnId, "x", "0197c0de-0000-7000-8000-000000000001")).rejects.toMatchObject({
+      message: "The turn has not asked this.",
+    });
+    await expect(answer(harness, "no-turn", "x")).rejects.toMatchObject({ code: "RUNTIME_TURN_UNKNOWN" });
+    await harness.turns.wait(harness.agentName, other.turnId);
+  });
+
+  it("holds messages of its session back, which run after it, and no other session's", async () => {
+    const { tools } = asking();
+    const order: string[] = [];
+    const harness = await start({
+      script: (request, call) => {
+        const last = request.messages.at(-1);
+        if (last?.role === "user" && last.content !== "go") {
+          order.push(String(last.content));
+          return [text(`re: ${String(last.content)}`), end()];
+        }
+        return script(request, call);
+      },
+      tools,
+    });
+    const { turnId } = await ask(harness);
+    const behind = await harness.turns.accept(harness.message("behind"));
+    expect((await harness.say("elsewhere", { session: "s2" })).text).toBe("re: elsewhere");
+    expect(await harness.turns.look(harness.agentName, behind.turnId)).toMatchObject({ state: "queued" });
+    expect(order).toEqual(["elsewhere"]);
+    // The answer does not wait behind it.
+    await answer(harness, turnId, "red");
+    expect((await harness.turns.wait(harness.agentName, turnId)).text).toContain("answer: red");
+    expect((await harness.turns.wait(harness.agentName, behind.turnId)).text).toBe("re: behind");
+  });
+
+  it("takes no place among the turns that run", async () => {
+    const { tools } = asking();
+    const limits = { maxActiveTurns: 1, maxTurnsOfOthers: 1, maxTurnsOfOneUser: 1 };
+    const harness = await start({ script, tools, limits });
+    const { turnId } = await ask(harness);
+    const second = await ask(harness, { session: "s2" });
+    expect(await harness.store.open()).toContainEqual({ agent: harness.agentName, running: 0, waiting: 2, queued: 0 });
+    await answer(harness, second.turnId, "two");
+    await harness.turns.wait(harness.agentName, second.turnId);
+    await answer(harness, turnId, "one");
+    expect((await harness.turns.wait(harness.agentName, turnId)).text).toContain("answer: one");
+  });
+
+  it.each(["/stop", "/interrupt urgent", "/new"])("ends at %s, with what it had said", async (line) => {
+    const { counts, tools } = asking();
+    const harness = await start({
+      script: (request, call) =>
+        request.messages.at(-1)?.content === "urgent" ? [text("re: urgent"), end()] : script(request, call),
+      tools,
+    });
+    const { turnId, question } = await ask(harness);
+    const behind = await harness.turns.accept(harness.message("go"));
+    const { data } = await harness.command(line);
+    expect(data).toMatchObject(line.startsWith("/interrupt") ? { interrupted: true } : { stopped: true });
+    // The command has seen it end.
+    expect(await harness.turns.look(harness.agentName, turnId)).toMatchObject({ state: "finished" });
+    const stopped = await harness.turns.wait(harness.agentName, turnId);
+    expect(stopped).toMatchObject({ text: "On it.", interrupted: true, notice: "Stopped." });
+    await expect(answer(harness, turnId, "late", question.id)).rejects.toMatchObject({
+      code: "RUNTIME_CONFLICT",
+      message: "The turn does not wait for an answer any more.",
+    });
+    if (line.startsWith("/interrupt")) {
+      expect((await harness.turns.wait(harness.agentName, String(data?.turn_id))).text).toBe("re: urgent");
+    }
+    await waiting(harness, behind.turnId);
+    expect(counts).toEqual({ begun: 2, acted: 2 });
+    await harness.command("/stop");
+    await harness.turns.wait(harness.agentName, behind.turnId);
+  });
+
+  it("does not hold a drain, and goes on at the next start", async () => {
+    const { tools } = asking();
+    const harness = await startDoomed({ script, tools });
+    const { turnId } = await ask(harness);
+    const began = performance.now();
+    await harness.drain(60_000);
+    expect(performance.now() - began).toBeLessThan(30_000);
+    // Durable although nobody runs it now.
+    await answer(harness, turnId, "red");
+    await harness.die();
+    const next = await start({ script, tools, ...harness.next });
+    expect(await next.turns.wait(next.agentName, turnId)).toMatchObject({ interrupted: false });
+  });
+
+  it("begins to wait also where the node shuts down while it asks", async () => {
+    const reached = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    const { tools } = asking();
+    const slow = tools.map((tool) =>
+      tool.name !== "ask"
+        ? tool
+        : {
+            ...tool,
+            execute: async (...args: Parameters<Tool["execute"]>) => {
+              reached.resolve();
+              await gate.promise;
+              return tool.execute(...args);
+            },
+          },
+    );
+    const harness = await startDoomed({ script, tools: slow });
+    const { turnId } = await harness.turns.accept(harness.message("go"));
+    await reached.promise;
+    const drained = harness.drain(0);
+    gate.resolve();
+    await drained;
+    await harness.die();
+    const next = await start({ script, tools, ...harness.next });
+    await waiting(next, turnId);
+    await answer(next, turnId, "red");
+    expect(await next.turns.wait(next.agentName, turnId)).toMatchObject({
+      text: "On it.\n\nacted 1, answer: red, acted 2",
+      interrupted: false,
+    });
+  });
+
+  it("is not one of its crashes: a turn may ask more often than it may crash", async () => {
+    const twelve: Tool = {
+      name: "ask",
+      description: "ask",
+      parameters: { type: "object" },
+      execute: async (_args, _signal, context) => {
+        const said: string[] = [];
+        for (let n = 0; n < 8; n++) {
+          const given = await context?.ask({ text: `Question ${n}?` });
+          said.push(given?.kind === "answered" ? given.text : "-");
+        }
+        return { content: said.join("") };
+      },
+    };
+    const harness = await start({
+      script: ({ messages }) => {
+        const last = messages.at(-1);
+        return last?.role === "tool" ? [text(String(last.content)), end()] : [toolCall("c", "ask"), end("tool_calls")];
+      },
+      tools: [twelve],
+    });
+    const { turnId } = await harness.turns.accept(harness.message("go"));
+    for (let n = 0; n < 8; n++) {
+      await expect
+        .poll(
+          async () => {
+            const state = await harness.turns.look(harness.agentName, turnId);
+            return state.state === "waiting" ? state.question.text : state.state;
+          },
+          { interval: 20 },
+        )
+        .toBe(`Question ${n}?`);
+      await answer(harness, turnId, String(n));
+    }
+    expect(await harness.turns.wait(harness.agentName, turnId)).toMatchObject({ text: "01234567", interrupted: false });
+  });
+
+  it("keeps calls beside the question that have ended, and asks one question at a time", async () => {
+    let read = 0;
+    const parallel = { description: "", parameters: { type: "object" }, parallel: true } as const;
+    const reader: Tool = { ...parallel, name: "read", execute: async () => ({ content: `read ${++read}` }) };
+    const asker: Tool = {
+      ...parallel,
+      name: "ask",
+      execute: async ({ about }, _signal, context) => {
+        const given = await context?.ask({ text: `${String(about)}?` }).catch((error: unknown) => {
+          // A tool that swallows what ends it does not keep the turn from waiting.
+          if (about === "first") return { kind: "answered" as const, text: "made up" };
+          throw error;
+        });
+        return { content: `${String(about)}: ${given?.kind === "answered" ? given.text : "-"}` };
+      },
+    };
+    const harness = await start({
+      script: ({ messages }) => {
+        const results = messages.filter(({ role }) => role === "tool");
+        if (results.length > 0)
+          return [
+            text(
+              results
+                .map(({ content }) => String(content))
+                .sort()
+                .join(", "),
+            ),
+            end(),
+          ];
+        const calls = [
+          toolCall("a", "ask", { about: "first" }),
+          toolCall("b", "read"),
+          toolCall("c", "ask", { about: "second" }),
+        ];
+        return [...calls, end("tool_calls")];
+      },
+      tools: [reader, asker],
+    });
+    const { turnId, question } = await ask(harness);
+    expect(question.text).toBe("first?");
+    await answer(harness, turnId, "one");
+    await expect.poll(async () => waiting(harness, turnId)).toMatchObject({ text: "second?" });
+    await answer(harness, turnId, "two");
+    expect((await harness.turns.wait(harness.agentName, turnId)).text).toBe("first: one, read 1, second: two");
+    expect(read).toBe(1);
+  });
+
+  it("runs a call again whose process died before its question was stored as little as any other", async () => {
+    const asked = Promise.withResolvers<void>();
+    const { counts, tools } = asking();
+    const doomed = await startDoomed({
+      script,
+      tools: tools.map((tool) =>
+        tool.name === "act"
+          ? tool
+          : {
+              ...tool,
+              execute: async () => {
+                counts.begun++;
+                asked.resolve();
+                return hang();
+              },
+            },
+      ),
+    });
+    const { turnId } = await doomed.turns.accept(doomed.message("go"));
+    await asked.promise;
+    await doomed.die();
+    const next = await start({ script, tools, ...doomed.next });
+    const result = await next.turns.wait(next.agentName, turnId);
+    expect(result.text).toContain("TOOL_OUTCOME_UNKNOWN");
+    expect(counts.begun).toBe(1);
+  });
+
+  it("tells the model what was answered when the call dies after its answer", async () => {
+    const { tools } = asking();
+    const doomedTools = tools.map((tool) =>
+      tool.name === "act"
+        ? tool
+        : {
+            ...tool,
+            execute: async (...[, , context]: Parameters<Tool["execute"]>) => {
+              await context?.ask({ text: "Which one?" });
+              return hang();
+            },
+          },
+    );
+    const doomed = await startDoomed({ script, tools: doomedTools });
+    const { turnId } = await ask(doomed);
+    await answer(doomed, turnId, "red");
+    await expect.poll(() => doomed.dispatcher.activeTurns).toBe(1);
+    const database = await open();
+    await expect
+      .poll(
+        async () =>
+          (await database.query("select 1 from turn_steps where turn_id = $1 and state = 'intended'", [turnId])).count,
+      )
+      .toBe(1);
+    await doomed.die();
+    const next = await start({ script, tools, ...doomed.next });
+    const result = await next.turns.wait(next.agentName, turnId);
+    expect(result).toMatchObject({ interrupted: true });
+    expect(result.text).toContain('The user had answered: "red".');
+  });
+
+  it("is answered by a command, which says so when no turn waits; /status and /steer know it", async () => {
+    const { tools } = asking();
+    const harness = await start({ script, tools });
+    expect(await harness.command("/answer red")).toMatchObject({ data: { answered: false } });
+    const { turnId } = await ask(harness);
+    expect(await harness.command("/status")).toMatchObject({ data: { turn_id: turnId, waiting: true } });
+    expect(await harness.command("/steer be brief")).toMatchObject({ data: { turn_id: turnId, steered: true } });
+    expect(await harness.command("/answer blue or red")).toMatchObject({ data: { turn_id: turnId, answered: true } });
+    expect((await harness.turns.wait(harness.agentName, turnId)).text).toContain("answer: blue or red");
+    expect(harness.requests.at(-1)?.messages.some(({ content }) => String(content).includes("be brief"))).toBe(true);
+  });
+
+  it("reports progress in the stream, and delivers messages on the way once, also when its call is executed again", async () => {
+    const tool: Tool = {
+      name: "ask",
+      description: "ask",
+      parameters: { type: "object" },
+      execute: async (_args, _signal, context) => {
+        context?.progress("half way");
+        await context?.deliver("A word before.");
+        const given = await context?.ask({ text: "Go on?" });
+        await context?.deliver("A word after.");
+        return { content: given?.kind ?? "" };
+      },
+    };
+    const harness = await start({
+      script: ({ messages }) =>
+        messages.at(-1)?.role === "tool" ? [text("Done."), end()] : [toolCall("c", "ask"), end("tool_calls")],
+      tools: [tool],
+    });
+    const { turnId } = await ask(harness);
+    const events = harness.events(turnId);
+    await sleep(20);
+    await answer(harness, turnId, "yes");
+    await harness.turns.wait(harness.agentName, turnId);
+    await expect.poll(() => harness.sent).toHaveLength(4);
+    expect(harness.sent.map((message) => message.text).sort()).toEqual([
+      "A word after.",
+      "A word before.",
+      "Done.",
+      "Go on?",
+    ]);
+    const said = await events;
+    expect(said).toContainEqual({ type: "tool.progress", turn_id: turnId, tool_call_id: "c", text: "half way" });
+    expect(said).toContainEqual({ type: "turn.message", turn_id: turnId, text: "A word after." });
+  });
+
+  it.each([
+    [{ text: " " }, "1 to 10000"],
+    [{ text: "x".repeat(10_001) }, "1 to 10000"],
+    [{ choices: [""] }, "choices"],
+    [{ choices: Array.from({ length: 21 }, String) }, "choices"],
+    [{ deadlineMs: 0 }, "30 days"],
+    [{ deadlineMs: Number.NaN }, "30 days"],
+    [{ deadlineMs: 31 * 86_400_000 }, "30 days"],
+  ] as const)("asks nothing beyond the bounds: %o", async (question, why) => {
+    const { tools } = asking(question);
+    const harness = await start({ script, tools });
+    const { text: said } = await harness.say("go");
+    expect(said).toContain("TOOL_INVALID_ARGUMENTS");
+    expect(said).toContain(why);
+  });
+});
