@@ -35,6 +35,30 @@ describe("a turn on the terminal", () => {
     expect(show(started(), delta("Half a"), finished({ text: "Something else" }))).toBe("Half a\nSomething else\n");
   });
 
+  it("shows what the agent asks, and goes on without a word of an interruption", () => {
+    const question = { id: "q", text: "Which one?", choices: ["red", "blue"], expires_at: "2026-12-01T00:00:00.000Z" };
+    const asked: StreamEvent = { type: "turn.waiting", turn_id, session, question };
+    const events = [
+      started(),
+      delta("Hm."),
+      asked,
+      started(2),
+      delta("Hm."),
+      delta(" Red."),
+      finished({ text: "Hm. Red." }),
+    ];
+    expect(show(...events)).toBe("Hm.\n? Which one? (red / blue)\n<Answer with /answer TEXT, or /stop.>\nHm. Red.\n");
+  });
+
+  it("shows how far a call is, and what is said on the way", () => {
+    const events: StreamEvent[] = [
+      started(),
+      { type: "tool.progress", turn_id, tool_call_id: "c", text: "half\nway" },
+      { type: "turn.message", turn_id, text: "A word." },
+    ];
+    expect(show(...events)).toBe("<· half way>\nA word.\n");
+  });
+
   it("puts tools on lines of their own, cut to one line", () => {
     const call = { turn_id, tool_call_id: "c", name: "shell" };
     const text = show(

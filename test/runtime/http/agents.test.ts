@@ -69,7 +69,7 @@ describe("a message as JSON", () => {
 
   test("is answered with what its turn ended with, also when the server closes at that moment", async () => {
     const { app, server } = startServer();
-    vi.spyOn(app.turns, "wait").mockImplementation(async (_agent, turnId, signal) => {
+    vi.spyOn(app.turns, "waitForEndOrQuestion").mockImplementation(async (_agent, turnId, signal) => {
       void server.close();
       if (signal) await once(signal, "abort");
       throw new RuntimeError("RUNTIME_TURN_INTERRUPTED", "It goes on after the restart.", { turnId });
@@ -189,6 +189,70 @@ describe("a turn of somebody else", () => {
     }
     app.authenticate = async () => ({ ...principal("owner", ["agent"]), owner: true });
     expect((await server.inject({ url: path, headers: of("owner") })).statusCode).toBe(200);
+  });
+});
+
+describe("a turn that waits for an answer", () => {
+  const question = { id: "q-1", text: "Which one?", choices: ["red"], expires_at: "2026-12-01T00:00:00.000Z" };
+  const answerTo = (turn: string) => `/api/agents/main/turns/${turn}/answer`;
+
+  function startAsking() {
+    const started = startServer({ ownerId: "me" });
+    started.app.script = async ({ turnId, say }) => {
+      say({ type: "turn.waiting", turn_id: turnId, session: "s", question });
+      return new Promise(() => undefined);
+    };
+    return started;
+  }
+
+  test("is 202 with the question, to the sender at once and whenever it is fetched", async () => {
+    const { server } = startAsking();
+    const sent = await server.inject({ method: "POST", url, headers: OWNER, payload: { session: "s", text: "go" } });
+    expect(sent.statusCode).toBe(202);
+    expect(sent.json().result).toEqual({ turn_id: "turn-1", session: "s", state: "waiting", question });
+    const fetched = await server.inject({ url: "/api/agents/main/turns/turn-1", headers: OWNER });
+    expect(fetched.statusCode).toBe(202);
+    expect(fetched.json().result).toEqual({ turn_id: "turn-1", state: "waiting", question });
+  });
+
+  test("takes the answer of its own user and of the owner, and of nobody else", async () => {
+    const { app, server } = startAsking();
+    app.authenticate = async (token) => (token === "ann" ? principal("ann", ["agent"]) : principal("bob", ["agent"]));
+    const of = (token: string) => ({ authorization: `Bearer ${token}` });
+    await server.inject({ method: "POST", url, headers: of("ann"), payload: { session: "s", text: "go" } });
+    const give = (headers: Record<string, string>, payload: object) =>
+      server.inject({ method: "POST", url: answerTo("turn-1"), headers, payload });
+    const refused = await give(of("bob"), { text: "red" });
+    expect(refused.statusCode).toBe(404);
+    expect(refused.json().error.code).toBe("RUNTIME_TURN_UNKNOWN");
+    const taken = await give(of("ann"), { text: "red", question_id: "q-1" });
+    expect(taken.json().result).toEqual({ turn_id: "turn-1", question_id: "q-1" });
+    await give(OWNER, { text: "blue" });
+    expect(app.answers).toEqual([
+      { agent: "main", turnId: "turn-1", text: "red", questionId: "q-1", by: "token:id-of-ann" },
+      { agent: "main", turnId: "turn-1", text: "blue", by: "" },
+    ]);
+  });
+
+  test("takes no blank answer, and a turn that does not wait takes none: 409", async () => {
+    const { app, server } = startServer();
+    await server.inject({ method: "POST", url, headers: OWNER, payload: { session: "s", text: "hi" } });
+    const late = await server.inject({
+      method: "POST",
+      url: answerTo("turn-1"),
+      headers: OWNER,
+      payload: { text: "red" },
+    });
+    expect(late.statusCode).toBe(409);
+    expect(late.json().error).toMatchObject({ code: "RUNTIME_CONFLICT", retryable: false });
+    const blank = await server.inject({
+      method: "POST",
+      url: answerTo("turn-1"),
+      headers: OWNER,
+      payload: { text: " " },
+    });
+    expect(blank.statusCode).toBe(400);
+    expect(app.answers).toEqual([]);
   });
 });
 

@@ -48,6 +48,21 @@ describe("the openai SDK, unchanged", () => {
     expect(response.headers.get("x-turn-id")).toBe("turn-1");
   });
 
+  test("is told what the agent asks, as an error that says where the answer goes", async () => {
+    const started = startServer();
+    started.app.script = async ({ turnId, say }) => {
+      const question = { id: "q", text: "Which one?", choices: [], expires_at: "2026-12-01T00:00:00.000Z" };
+      say({ type: "turn.waiting", turn_id: turnId, session: "s", question });
+      return new Promise(() => undefined);
+    };
+    const openai = await client(started);
+    await expect(openai.chat.completions.create(hello)).rejects.toMatchObject({
+      status: 409,
+      message: expect.stringContaining("Which one?"),
+    });
+    await expect(chunksOf(openai, hello)).rejects.toThrow("Which one?");
+  });
+
   test("streams one: the role first, then text, then the reason to stop", async () => {
     const started = startServer();
     const openai = await client(started);

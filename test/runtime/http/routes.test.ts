@@ -306,6 +306,7 @@ describe("/openapi.json", () => {
       "/api/agents/{name}/commands",
       "/api/agents/{name}/messages",
       "/api/agents/{name}/turns/{turn_id}",
+      "/api/agents/{name}/turns/{turn_id}/answer",
       "/api/capture",
       "/api/memory/tool/{name}",
       "/api/mesh",

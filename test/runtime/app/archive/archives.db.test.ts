@@ -110,7 +110,7 @@ async function fill(database: Database): Promise<void> {
       [rows[0]?.id, leaf],
     );
   }
-  for (const state of ["done", "running", "queued", "failed"]) {
+  for (const state of ["done", "running", "queued", "waiting", "failed"]) {
     const [inbox, turn] = [v7(), v7()];
     const { rows: numbered } = await database.query<{ seq: number }>(
       `insert into inbox (id, channel, agent, conversation, external_id, body_hash, session_key, text, done_at)
@@ -125,7 +125,12 @@ async function fill(database: Database): Promise<void> {
     await database.query(
       `insert into turn_steps (turn_id, n, epoch, kind, tool_call_id, state, request)
        values ($1, 1, 4, 'tool', 'call', $2, '{"a": 1}')`,
-      [turn, state === "running" ? "intended" : "done"],
+      [turn, { running: "intended", waiting: "asked" }[state] ?? "done"],
+    );
+    await database.query(
+      `insert into turn_questions (id, turn_id, n, ordinal, question, state, answer, expires_at)
+       values ($1, $2, 1, 0, '{"text": "Which?", "choices": []}', $3, $4, now() + interval '1 day')`,
+      [v7(), turn, ...(state === "waiting" ? ["open", null] : ["answered", "this"])],
     );
     await database.query("insert into turn_steers (id, turn_id, text) values ($1, $2, 'left')", [v7(), turn]);
     await database.query(
@@ -157,7 +162,7 @@ async function contentOf(database: Database): Promise<Content> {
   return content;
 }
 
-const INTERRUPTED = ["inbox", "turns", "turn_steps", "outbox", "leases"];
+const INTERRUPTED = ["inbox", "turns", "turn_steps", "turn_questions", "outbox", "leases"];
 
 function without(content: Content, tables: readonly string[]): Content {
   return Object.fromEntries(Object.entries(content).filter(([name]) => !tables.includes(name)));
@@ -215,16 +220,27 @@ describeEachDatabase("backup and restore", (open) => {
     await (await archivesOf(target)).archives.restore(streamOf(bytes));
     const { rows } = await target.query(
       `select i.external_id as was, t.state, t.interrupted, t.notice is not null as told, t.epoch, t.lease_node,
-         t.finished_at is not null as finished, i.done_at is not null as done, s.state as step, o.state as reply
+         t.finished_at is not null as finished, i.done_at is not null as done, s.state as step, o.state as reply,
+         q.state as question
        from turns t join inbox i on i.id = t.inbox_id join turn_steps s on s.turn_id = t.id join outbox o on o.turn_id = t.id
+         join turn_questions q on q.turn_id = t.id
        order by i.seq`,
     );
-    const ended = { interrupted: false, told: false, epoch: 5, lease_node: null, finished: false, done: true };
+    const ended = {
+      interrupted: false,
+      told: false,
+      epoch: 5,
+      lease_node: null,
+      finished: false,
+      done: true,
+      question: "answered",
+    };
     const cut = { ...ended, state: "failed", interrupted: true, told: true, finished: true };
     expect(rows).toEqual([
       { ...ended, was: "done", state: "done", step: "done", reply: "sent" },
       { ...cut, was: "running", step: "unknown", reply: "failed" },
       { ...cut, was: "queued", step: "done", reply: "sent" },
+      { ...cut, was: "waiting", step: "unknown", reply: "sent", question: "expired" },
       { ...ended, was: "failed", state: "failed", step: "done", reply: "sent" },
     ]);
     const leases = await target.query("select name, holder, epoch, expires_at < now() as over from leases");
