@@ -7,7 +7,7 @@ import { createWriter } from "../runtime/app/transcript/writer.ts";
 import type { Database } from "../runtime/contracts/database.ts";
 import { openEmbedded } from "../runtime/plugins/memory/embedded/index.ts";
 import { openPostgres } from "../runtime/plugins/memory/postgres/index.ts";
-import { MIGRATIONS, silent } from "../test/support/databases.ts";
+import { MIGRATIONS, quietLogger } from "../test/support/databases.ts";
 import type { Bench, BenchContext } from "./support/bench.ts";
 import { messageText } from "./support/node.ts";
 
@@ -18,9 +18,9 @@ const TIMES = 500;
 export const bench: Bench = {
   about: "one message through the writer, on disk when it is done, one after the other",
   async run(context) {
-    const postgres = await openPostgres({ connectionString: await context.postgres(), pool: 4, logger: silent });
+    const postgres = await openPostgres({ connectionString: await context.postgres(), pool: 4, logger: quietLogger });
     await onPostgres(context, await prepared(context, postgres));
-    const embedded = await openEmbedded({ path: join(await context.folder(), "store"), logger: silent });
+    const embedded = await openEmbedded({ path: join(await context.folder(), "store"), logger: quietLogger });
     await onEmbedded(context, await prepared(context, embedded));
   },
 };

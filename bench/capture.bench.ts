@@ -7,7 +7,7 @@ import { createTermCounter } from "../runtime/app/terms/terms.ts";
 import { createWriter } from "../runtime/app/transcript/writer.ts";
 import type { Database } from "../runtime/contracts/database.ts";
 import { openPostgres } from "../runtime/plugins/memory/postgres/index.ts";
-import { MIGRATIONS, silent } from "../test/support/databases.ts";
+import { MIGRATIONS, quietLogger } from "../test/support/databases.ts";
 import type { Bench, BenchContext } from "./support/bench.ts";
 import { createCorpus } from "./support/corpus.ts";
 
@@ -19,7 +19,7 @@ const COUNT_EVERY_MS = 2_000;
 export const bench: Bench = {
   about: `${CLIENTS} clients, each with ${BATCHES} batches of ${BATCH} events, while the words of the stored ones are counted`,
   async run(context) {
-    const database = await openPostgres({ connectionString: await context.postgres(), pool: 8, logger: silent });
+    const database = await openPostgres({ connectionString: await context.postgres(), pool: 8, logger: quietLogger });
     context.defer(() => database.close());
     await migrate(database, { directory: MIGRATIONS });
     const { rate, counted } = await capture(context, database);

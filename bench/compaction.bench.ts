@@ -14,7 +14,7 @@ import type { TextModel } from "../runtime/contracts/text-model.ts";
 import { createTokenizer } from "../runtime/domain/tokens.ts";
 import { createTextModel } from "../runtime/host/text-models.ts";
 import { spawnFake } from "../test/fakes/shared/remote.ts";
-import { silent } from "../test/support/databases.ts";
+import { quietLogger } from "../test/support/databases.ts";
 import { memoryOf, systemClock } from "../test/support/memory.ts";
 import type { Bench, BenchContext } from "./support/bench.ts";
 import { createCorpus } from "./support/corpus.ts";
@@ -40,7 +40,7 @@ export const bench: Bench = {
     const fake = await spawnFake("chat-completions");
     context.defer(() => fake.close());
     const model = gated(
-      createTextModel({ path: "memory.summarizer", baseUrl: fake.baseUrl, model: "writer" }, silent),
+      createTextModel({ path: "memory.summarizer", baseUrl: fake.baseUrl, model: "writer" }, quietLogger),
       modelMs,
     );
     const compaction = createCompaction({
@@ -51,7 +51,7 @@ export const bench: Bench = {
       newId: v7,
       clock: systemClock,
       sleep: (ms, signal) => sleep(ms, undefined, { signal }),
-      logger: silent,
+      logger: quietLogger,
     });
     await measure(context, database, messages, { compaction, model });
   },
@@ -95,7 +95,7 @@ function gated(inner: TextModel, latencyMs: number): Gated {
 
 /** Lanes of the compactor, and how often it is looked, 5 ms apart, whether they rest. */
 const LANES = 2;
-const SETTLE_TRIES = 400;
+const WAIT_TRIES = 400;
 
 async function measure(
   context: BenchContext,
@@ -115,7 +115,7 @@ async function measure(
     return performance.now() - began;
   };
   for (let n = 0; n < WARM_UP; n += 1) await search();
-  await memory.settled();
+  await memory.idle();
 
   const samples = { rest: [] as number[], work: [] as number[] };
   let done = false;
@@ -139,9 +139,9 @@ async function measure(
     model.close();
     const restBegan = performance.now();
     // A lane that has found nothing more to do waits at no gate.
-    for (let tries = 0; tries < SETTLE_TRIES && !done && model.waiting() < LANES; tries += 1) await sleep(5);
+    for (let tries = 0; tries < WAIT_TRIES && !done && model.waiting() < LANES; tries += 1) await sleep(5);
     for (let n = 0; n < BLOCK; n += 1) samples.rest.push(await search());
-    await memory.settled();
+    await memory.idle();
     restedMs += performance.now() - restBegan;
   }
   const tookS = (performance.now() - began - restedMs) / 1_000;

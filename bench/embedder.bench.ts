@@ -12,7 +12,7 @@ import type { Database } from "../runtime/contracts/database.ts";
 import { createOpenaiCompatibleEmbedding } from "../runtime/plugins/embeddings/openai-compatible/index.ts";
 import { openEmbedded } from "../runtime/plugins/memory/embedded/index.ts";
 import { openPostgres } from "../runtime/plugins/memory/postgres/index.ts";
-import { MIGRATIONS, silent } from "../test/support/databases.ts";
+import { MIGRATIONS, quietLogger } from "../test/support/databases.ts";
 import { said, systemClock, write, writerOf } from "../test/support/memory.ts";
 import type { Bench, BenchContext } from "./support/bench.ts";
 import { startBusyEncoder } from "./support/busy-encoder.ts";
@@ -29,8 +29,8 @@ export const bench: Bench = {
     const messages = BATCH * Number(process.env.CAIRN_BENCH_BATCHES ?? BATCHES);
     const times = (process.env.CAIRN_BENCH_ENCODER_MS ?? ENCODER_MS).split(",").map(Number);
     const stores: readonly [string, Database][] = [
-      ["PostgreSQL", await openPostgres({ connectionString: await context.postgres(), pool: 10, logger: silent })],
-      ["embedded store", await openEmbedded({ path: await context.folder(), logger: silent })],
+      ["PostgreSQL", await openPostgres({ connectionString: await context.postgres(), pool: 10, logger: quietLogger })],
+      ["embedded store", await openEmbedded({ path: await context.folder(), logger: quietLogger })],
     ];
     for (const [name, database] of stores) {
       context.defer(() => database.close());
@@ -73,7 +73,7 @@ async function measure(context: BenchContext, { name, database, requestMs, messa
     clock: systemClock,
     sleep: (ms, signal) => sleep(ms, undefined, { signal }),
     newId: v7,
-    logger: silent,
+    logger: quietLogger,
   });
   context.begin();
   const { embedded, failed } = await embedding.run(context.signal);

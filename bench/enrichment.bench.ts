@@ -11,7 +11,7 @@ import { withNode } from "./support/node.ts";
 const CLIENTS = 4;
 const PER_SECOND = 5_000;
 const SECONDS = 30;
-const LOOK_EVERY_MS = 500;
+const POLL_MS = 500;
 /** The counter wakes two seconds after a write, and takes 5,000 rows at a time. */
 const COUNTED_WITHIN_S = 10;
 const GIVE_UP_MS = 120_000;
@@ -41,7 +41,7 @@ async function steadily(context: BenchContext, node: NodeProcess, client: pg.Cli
     const watching = (async () => {
       while (capturing) {
         waiting.push(await uncounted(client));
-        await sleep(LOOK_EVERY_MS, undefined, { signal: context.signal });
+        await sleep(POLL_MS, undefined, { signal: context.signal });
       }
     })();
     await Promise.all([...Array(CLIENTS).keys()].map((one) => captureAtRate(one, node, agent, began, context.signal)));

@@ -11,7 +11,7 @@ import { messageText, withNode } from "./support/node.ts";
 import { MODEL } from "./support/recall/source.ts";
 
 const TIMES = 60;
-const LOOK_EVERY_MS = 20;
+const POLL_MS = 20;
 const GIVE_UP_MS = 60_000;
 /** Messages that others append meanwhile, a second, at most: */
 const MOST_OTHERS = 10;
@@ -46,7 +46,7 @@ export const bench: Bench = {
       const speed = await speedOf(context, encoder);
       context.value({ name: "texts that the encoder makes vectors of, one at a time", unit: "1/s" }, speed);
       const others = Math.min(MOST_OTHERS, Math.max(1, Math.floor(speed * OTHERS_SHARE)));
-      await beside(node, others, context.signal, () => measure(context, node, `beside ${others} others a second`));
+      await alongside(node, others, context.signal, () => measure(context, node, `beside ${others} others a second`));
     });
   },
 };
@@ -91,7 +91,7 @@ async function speedOf(context: BenchContext, baseUrl: string): Promise<number> 
 }
 
 /** Appends so many a second while the work goes on. */
-async function beside(
+async function alongside(
   node: NodeProcess,
   perSecond: number,
   signal: AbortSignal,
@@ -134,7 +134,7 @@ async function foundBy(
     const found = await search(node, args);
     if (found.includes(id)) return times;
     if (performance.now() > deadline) throw new Error(`not found by ${mode} within ${GIVE_UP_MS} ms: ${content}`);
-    await sleep(LOOK_EVERY_MS, undefined, { signal });
+    await sleep(POLL_MS, undefined, { signal });
   }
 }
 

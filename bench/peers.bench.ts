@@ -67,7 +67,7 @@ export const bench: Bench = {
     context.together(() => {
       for (const { name, adds } of contestants) context.samples({ name: `add: ${name}`, unit: "ms" }, adds);
     });
-    await cairn.settle(context.signal);
+    await cairn.waitForWork(context.signal);
     // The planner is to know everybody's rows, whenever the server would have looked by itself.
     for (const one of databases) await query(one, "analyze");
     // One of the others has parts of a question encoded, too. Ours remembers vectors of questions, which would be no fair start.
@@ -129,14 +129,18 @@ async function addAll(contestants: readonly Contestant[], rows: readonly PeerRow
   }
 }
 
-interface Told {
+interface Question {
   readonly conversation: Conversation;
   readonly rows: readonly PeerRow[];
 }
 
-async function askAll(contestants: readonly Contestant[], told: readonly Told[], signal: AbortSignal): Promise<void> {
+async function askAll(
+  contestants: readonly Contestant[],
+  entries: readonly Question[],
+  signal: AbortSignal,
+): Promise<void> {
   let asked = 0;
-  for (const { conversation, rows } of told) {
+  for (const { conversation, rows } of entries) {
     const turns = new Map(rows.map(({ id, turn }) => [id, turn]));
     const session = rows.at(-1)?.session ?? "";
     for (const { text, evidence } of conversation.questions) {

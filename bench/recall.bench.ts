@@ -28,32 +28,32 @@ const PROGRESS_EVERY_MS = 10_000;
 const KINDS = { 1: "several turns", 2: "time", 3: "open", 4: "one turn", 5: "the wrong person" } as const;
 
 /** Candidates are one conversation's, or those of all. */
-const WAYS = ["one conversation a store", "all in one store"] as const;
-type Way = (typeof WAYS)[number];
+const LAYOUTS = ["one conversation a store", "all in one store"] as const;
+type Layout = (typeof LAYOUTS)[number];
 
 /** What the parts share: each way of storing is filled, and asked for features, once a run. */
-interface Run {
+interface RecallRun {
   readonly context: BenchContext;
-  asked(way: Way): Promise<readonly AskedQuestion[]>;
+  asked(layout: Layout): Promise<readonly AskedQuestion[]>;
   /** Does it with each store of this way, and with the conversations in it. */
   each<T>(
-    way: Way,
+    layout: Layout,
     form: Form,
     work: (store: RecallStore, held: readonly Conversation[]) => Promise<T[]>,
   ): Promise<T[]>;
 }
 
-const PARTS: Readonly<Record<string, (run: Run) => Promise<void>>> = {
+const PARTS: Readonly<Record<string, (run: RecallRun) => Promise<void>>> = {
   "left-out": (run) => leftOut(run, "one conversation a store"),
   "one-store": (run) => leftOut(run, "all in one store"),
   async ablation(run) {
-    for (const way of WAYS) ablation(run.context, way, await run.asked(way));
+    for (const layout of LAYOUTS) ablation(run.context, layout, await run.asked(layout));
   },
   async kinds(run) {
-    for (const way of WAYS) kinds(run.context, way, await run.asked(way));
+    for (const layout of LAYOUTS) kinds(run.context, layout, await run.asked(layout));
   },
   async modes(run) {
-    for (const way of WAYS) await modes(run, way);
+    for (const layout of LAYOUTS) await modes(run, layout);
   },
 };
 
@@ -74,24 +74,24 @@ export const bench: Bench = {
   },
 };
 
-function start(context: BenchContext, { conversations, service }: Source): Run {
-  const known = new Map<Way, Promise<readonly AskedQuestion[]>>();
-  const run: Run = {
+function start(context: BenchContext, { conversations, service }: Source): RecallRun {
+  const cached = new Map<Layout, Promise<readonly AskedQuestion[]>>();
+  const run: RecallRun = {
     context,
-    asked(way) {
+    asked(layout) {
       const asked =
-        known.get(way) ??
-        run.each(way, named, (store, held) =>
-          withProgress(`${way}: features`, held, (onAsked) => askAll(store, held, "hybrid", onAsked)),
+        cached.get(layout) ??
+        run.each(layout, named, (store, held) =>
+          withProgress(`${layout}: features`, held, (onAsked) => askAll(store, held, "hybrid", onAsked)),
         );
-      known.set(way, asked);
+      cached.set(layout, asked);
       return asked;
     },
-    async each(way, form, work) {
-      const groups = way === "all in one store" ? [conversations] : conversations.map((one) => [one]);
+    async each(layout, form, work) {
+      const groups = layout === "all in one store" ? [conversations] : conversations.map((one) => [one]);
       const results = [];
       for (const held of groups) {
-        process.stderr.write(`  ${way}: filling ${held.map(({ id }) => id).join(" ")}\n`);
+        process.stderr.write(`  ${layout}: filling ${held.map(({ id }) => id).join(" ")}\n`);
         const store = await fillRecallStore(await context.postgres(), service, held, form, context.signal);
         try {
           results.push(...(await work(store, held)));
@@ -106,28 +106,28 @@ function start(context: BenchContext, { conversations, service }: Source): Run {
 }
 
 /** By weights that were fitted to the other conversations' questions. */
-async function leftOut({ context, asked: askedIn }: Run, way: Way): Promise<void> {
-  const asked = await askedIn(way);
+async function leftOut({ context, asked: askedIn }: RecallRun, layout: Layout): Promise<void> {
+  const asked = await askedIn(layout);
   const possible = asked.reduce((sum, one) => sum + one.example.evidence.length / one.wanted, 0) / asked.length;
   const candidates = asked.reduce((sum, one) => sum + one.example.rows.length, 0) / asked.length;
   const outs = leaveOneOut(asked, FITTED);
   const all = outs.flatMap(({ recalls }) => recalls);
   context.together(() => {
-    context.value({ name: `${way}, evidence among the candidates`, unit: "share" }, possible);
-    context.value({ name: `${way}, candidates of a question`, unit: "" }, candidates);
-    report(context, `${way}, weights of the others`, meanOf(all), GOALS);
+    context.value({ name: `${layout}, evidence among the candidates`, unit: "share" }, possible);
+    context.value({ name: `${layout}, candidates of a question`, unit: "" }, candidates);
+    report(context, `${layout}, weights of the others`, meanOf(all), GOALS);
     for (const { conversation, recalls } of outs) {
-      report(context, `${way}, weights of the others, ${conversation}`, meanOf(recalls));
+      report(context, `${layout}, weights of the others, ${conversation}`, meanOf(recalls));
     }
   });
 }
 
 /** Weights of the others' conversations: with everything, without each feature, and what single features can do. */
-function ablation(context: BenchContext, way: Way, asked: readonly AskedQuestion[]): void {
+function ablation(context: BenchContext, layout: Layout, asked: readonly AskedQuestion[]): void {
   const measure = (name: string, features: readonly Feature[]) => {
     const all = leaveOneOut(asked, features).flatMap(({ recalls }) => recalls);
-    report(context, `${way}, ${name}`, meanOf(all));
-    process.stderr.write(`  ${way}: ${name}\n`);
+    report(context, `${layout}, ${name}`, meanOf(all));
+    process.stderr.write(`  ${layout}: ${name}\n`);
   };
   measure("everything", FITTED);
   for (const feature of FITTED) {
@@ -141,36 +141,38 @@ function ablation(context: BenchContext, way: Way, asked: readonly AskedQuestion
   measure("words, window, meaning", ["words", "window", "meaning"]);
 }
 
-function kinds(context: BenchContext, way: Way, asked: readonly AskedQuestion[]): void {
+function kinds(context: BenchContext, layout: Layout, asked: readonly AskedQuestion[]): void {
   const outs = leaveOneOut(asked, FITTED);
   for (const [category, kind] of Object.entries(KINDS)) {
     const own = outs.flatMap(({ conversation, recalls }) => {
       const questions = asked.filter((one) => one.conversation === conversation);
       return recalls.filter((_, n) => questions[n]?.category === Number(category));
     });
-    report(context, `${way}, ${own.length} questions about ${kind}`, meanOf(own));
+    report(context, `${layout}, ${own.length} questions about ${kind}`, meanOf(own));
   }
 }
 
 /** As an agent asks: the committed weights, which have seen the questions. */
-async function modes({ context, each }: Run, way: Way): Promise<void> {
-  const found = await each(way, named, async (store, held) => {
+async function modes({ context, each }: RecallRun, layout: Layout): Promise<void> {
+  const found = await each(layout, named, async (store, held) => {
     const perMode = [];
     for (const mode of MODES) {
-      const recalls = await withProgress(`${way}: ${mode}`, held, (onAsked) => searchAll(store, held, mode, onAsked));
+      const recalls = await withProgress(`${layout}: ${mode}`, held, (onAsked) =>
+        searchAll(store, held, mode, onAsked),
+      );
       perMode.push({ mode, recalls });
     }
     return perMode;
   });
   for (const mode of MODES) {
     const recalls = found.filter((one) => one.mode === mode).flatMap((one) => one.recalls);
-    report(context, `${way}, memory_search, ${mode}`, meanOf(recalls));
+    report(context, `${layout}, memory_search, ${mode}`, meanOf(recalls));
   }
-  if (way === "all in one store") return;
-  const other = await each(way, tagged, (store, held) =>
-    withProgress(`${way}: speaker in the metadata`, held, (onAsked) => searchAll(store, held, "hybrid", onAsked)),
+  if (layout === "all in one store") return;
+  const other = await each(layout, tagged, (store, held) =>
+    withProgress(`${layout}: speaker in the metadata`, held, (onAsked) => searchAll(store, held, "hybrid", onAsked)),
   );
-  report(context, `${way}, memory_search, hybrid, speaker in the metadata`, meanOf(other));
+  report(context, `${layout}, memory_search, hybrid, speaker in the metadata`, meanOf(other));
 }
 
 /** Says now and then how many of the questions have been asked. */
@@ -181,15 +183,15 @@ async function withProgress<T>(
 ): Promise<T> {
   const all = held.reduce((sum, { questions }) => sum + questions.length, 0);
   let asked = 0;
-  const tell = () => process.stderr.write(`  ${name}: ${asked} of ${all} questions\n`);
-  const timer = setInterval(tell, PROGRESS_EVERY_MS);
+  const showProgress = () => process.stderr.write(`  ${name}: ${asked} of ${all} questions\n`);
+  const timer = setInterval(showProgress, PROGRESS_EVERY_MS);
   try {
     return await work(() => {
       asked += 1;
     });
   } finally {
     clearInterval(timer);
-    tell();
+    showProgress();
   }
 }
 

@@ -42,12 +42,12 @@ function parse(args: readonly string[]): { readonly asked: readonly string[]; re
 
 async function main(args: readonly string[]): Promise<number> {
   const { asked, options } = parse(args);
-  const known = globSync(`*${SUFFIX}`, { cwd: FOLDER })
+  const names = globSync(`*${SUFFIX}`, { cwd: FOLDER })
     .map((file) => basename(file, SUFFIX))
     .sort();
-  const unknown = asked.filter((name) => !known.includes(name));
+  const unknown = asked.filter((name) => !names.includes(name));
   if (unknown.length > 0) {
-    process.stderr.write(`No such bench: ${unknown.join(", ")}. Known: ${known.join(", ")}\n`);
+    process.stderr.write(`No such bench: ${unknown.join(", ")}. Known: ${names.join(", ")}\n`);
     return 2;
   }
   const stop = new AbortController();
@@ -56,7 +56,7 @@ async function main(args: readonly string[]): Promise<number> {
   const figures: ReportedFigure[] = [];
   const failed: { bench: string; error: string }[] = [];
   try {
-    for (const name of asked.length > 0 ? asked : known) {
+    for (const name of asked.length > 0 ? asked : names) {
       if (stop.signal.aborted) break;
       const report = new Report(name);
       try {

@@ -92,5 +92,5 @@ async function time(
     await memory.search(question(n), options);
   });
   // What searches leave to do is not part of them.
-  await memory.settled();
+  await memory.idle();
 }

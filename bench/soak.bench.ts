@@ -15,7 +15,7 @@ import type { Bench, BenchContext } from "./support/bench.ts";
 import { startEncoderServer } from "./support/encoder-server.ts";
 import { startModel } from "./support/model.ts";
 import { endNode } from "./support/node.ts";
-import { type Backlog, lookAtBacklog, lookAtSummaries, workedOff } from "./support/soak/backlog.ts";
+import { type Backlog, readBacklog, readSummaries, workedOff } from "./support/soak/backlog.ts";
 import { createLedger, type Ledger, SENTENCE } from "./support/soak/ledger.ts";
 import { createPhases } from "./support/soak/phases.ts";
 import { appendMessages, captureSessions, takeTurns, type WriterDeps } from "./support/soak/writers.ts";
@@ -25,7 +25,7 @@ const BURST_MS = 15_000;
 const PAUSE_MS = 30_000;
 /** Between two faults; no multiple of a burst and a pause, so that they meet both. */
 const QUIET_MS = 20_000;
-const AWAY_MS = 2_000;
+const UNAVAILABLE_MS = 2_000;
 const SEARCH_EVERY_MS = 100;
 /** Far more than workers need on a busy machine to take up what killed ones had, which they do within half a minute. */
 const STUCK_MS = 420_000;
@@ -96,11 +96,11 @@ function createSoak(server: PostgresServer, held: Held, until: AbortSignal, sign
     },
   };
   const onPauseEnd = async () => {
-    const left = await backlogOf(server);
-    if (left === null) return;
-    pauses.push(left);
+    const remaining = await backlogOf(server);
+    if (remaining === null) return;
+    pauses.push(remaining);
     process.stderr.write(
-      `  ${ledger.size} rows acknowledged, ${JSON.stringify(counts)}; left ${JSON.stringify(left)}\n`,
+      `  ${ledger.size} rows acknowledged, ${JSON.stringify(counts)}; left ${JSON.stringify(remaining)}\n`,
     );
   };
   return {
@@ -128,7 +128,7 @@ async function backlogOf(server: PostgresServer): Promise<Backlog | null> {
   client.on("error", () => undefined);
   try {
     await client.connect();
-    return await lookAtBacklog(client);
+    return await readBacklog(client);
   } catch {
     return null;
   } finally {
@@ -208,7 +208,7 @@ async function causeFaults(
       counts.kills += 1;
     } else {
       await server.crash();
-      await sleep(AWAY_MS, undefined, { signal });
+      await sleep(UNAVAILABLE_MS, undefined, { signal });
       await server.restart();
       counts.crashes += 1;
     }
@@ -250,11 +250,11 @@ async function report(
       if (result[list].length > 0) process.stderr.write(`${list}: ${result[list].slice(0, 20).join(" ")}\n`);
     }
     const ended = performance.now();
-    const left = await workedOff(client, STUCK_MS, signal);
+    const remaining = await workedOff(client, STUCK_MS, signal);
     const caughtUp = (performance.now() - ended) / 1_000;
     // What the workers did since must have changed nothing else.
     const after = await ledger.compare(client);
-    const summarized = await lookAtSummaries(client);
+    const summarized = await readSummaries(client);
     const { rows } = await client.query<{ readonly turns: string; readonly open: string }>(
       "select count(*) as turns, count(*) filter (where state in ('queued', 'running')) as open from turns",
     );
@@ -274,10 +274,10 @@ async function report(
       const wrong = after.missing.length + after.doubled.length + after.changed.length + after.unknown.length;
       value("rows that differ once the workers were done", "rows", wrong, none);
       value("workers done after", "s", caughtUp);
-      value("rows without a vector", "rows", left.withoutVector, none);
-      value("tool calls without a sentence", "rows", left.withoutSentence, none);
-      value("conversations left to summarize", "", left.unsummarized, none);
-      value("rows whose words are not counted", "rows", left.uncounted, none);
+      value("rows without a vector", "rows", remaining.withoutVector, none);
+      value("tool calls without a sentence", "rows", remaining.withoutSentence, none);
+      value("conversations left to summarize", "", remaining.unsummarized, none);
+      value("rows whose words are not counted", "rows", remaining.uncounted, none);
       value("summaries", "", summarized.summaries);
       value("messages in a summary", "rows", summarized.messages);
       value("messages summarized twice", "rows", summarized.twice, none);

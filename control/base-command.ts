@@ -7,7 +7,7 @@ import { describeFailure, EXIT, failureText, Interrupted, OutputClosed } from ".
 import { type Interruption, untilInterrupted, watchInterruption } from "./output/interruption.ts";
 import { invocationOf, typedCommands } from "./output/invocation.ts";
 import { type Mark, processTerminal, type Terminal } from "./output/terminal.ts";
-import { visibleBesideMarks } from "./output/visible.ts";
+import { visibleExceptMarks } from "./output/visible.ts";
 
 export abstract class BaseCommand<Result> extends Command {
   static override enableJsonFlag = true;
@@ -42,7 +42,7 @@ export abstract class BaseCommand<Result> extends Command {
 
   /** Says something beside the result, on standard error. */
   protected async note(text: string): Promise<void> {
-    await this.terminal.err(`${visibleBesideMarks(this.typed(text))}\n`);
+    await this.terminal.err(`${visibleExceptMarks(this.typed(text))}\n`);
   }
 
   /** The text with its commands as they have to be typed here. */
@@ -57,7 +57,7 @@ export abstract class BaseCommand<Result> extends Command {
       if (!this.jsonEnabled()) {
         const words = this.render(result, this.terminal.mark);
         const text = this.ownWords ? this.typed(words) : words;
-        if (text !== "") await this.terminal.out(`${visibleBesideMarks(text)}\n`);
+        if (text !== "") await this.terminal.out(`${visibleExceptMarks(text)}\n`);
       }
       const code = this.exitCodeOf(result);
       if (code !== EXIT.done) process.exitCode = code;

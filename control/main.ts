@@ -55,11 +55,11 @@ async function loadCommands(root: string, argv: readonly string[]): Promise<Conf
 function sourceOf(folder: string, argv: readonly string[]): string {
   const options = argv.findIndex((word) => !/^[a-z][a-z-]*$/.test(word));
   const words = options === -1 ? argv : argv.slice(0, options);
-  const tellsOfOthers = words[0] === "completion" || argv.includes("--help");
+  const namesOtherCommands = words[0] === "completion" || argv.includes("--help");
   const file = [2, 1]
     .map((count) => `${words.slice(0, count).join("/")}.ts`)
     .find((name) => existsSync(join(folder, name)));
-  return tellsOfOthers || file === undefined ? "**/*.ts" : file;
+  return namesOtherCommands || file === undefined ? "**/*.ts" : file;
 }
 
 /** oclif would say no more than "command x not found". */

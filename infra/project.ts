@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { rememberSecrets } from "../runtime/config/environment.ts";
+import { cacheSecrets } from "../runtime/config/environment.ts";
 import {
   type Config,
   type Environment,
@@ -64,7 +64,7 @@ export interface Project {
 export async function readProject(options: ProjectOptions): Promise<Project> {
   const { signal } = options;
   const processEnv = options.env ?? process.env;
-  const readSecret = rememberSecrets(options.readSecret ?? onePassword(processEnv, signal));
+  const readSecret = cacheSecrets(options.readSecret ?? onePassword(processEnv, signal));
   const loaded = await loadConfig({
     dir: options.dir,
     ...(options.home === undefined ? {} : { home: options.home }),
@@ -93,7 +93,7 @@ export async function readProject(options: ProjectOptions): Promise<Project> {
   const { plan, warnings } = planDeployment({
     tree: lifted.tree,
     config,
-    variables: { inFile, known: Object.keys(values) },
+    variables: { inFile, available: Object.keys(values) },
     certificate: tls.certificate,
     tlsKeyFile: tls.key !== null,
     seeds: seeds.files,
@@ -180,9 +180,9 @@ async function ask(name: string, reference: string, readSecret: SecretReader): P
 
 /** Values that came from the password manager, or are called secrets; `debug` and `true` are neither. */
 function redactable(variables: Readonly<Record<string, string>>, { secrets, env }: LoadedConfig): string[] {
-  const known = new Set(secrets);
+  const values = new Set(secrets);
   return Object.entries(variables)
-    .filter(([name, value]) => known.has(value) || env[name] !== value)
+    .filter(([name, value]) => values.has(value) || env[name] !== value)
     .map(([, value]) => value);
 }
 

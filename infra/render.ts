@@ -108,7 +108,7 @@ async function place(
     const path = join(directory, name);
     const there = await readText(path);
     const changed = there !== null && there !== text && hashOf(there) !== before[name];
-    const known = before[name];
+    const previous = before[name];
     if (there === text) outcome.unchanged.push(name);
     else if (changed && !force) outcome.kept.push(name);
     else {
@@ -118,7 +118,7 @@ async function place(
     }
     // A file that was left alone stays what it was taken for.
     if (!outcome.kept.includes(name)) hashes[name] = hashOf(text);
-    else if (known !== undefined) hashes[name] = known;
+    else if (previous !== undefined) hashes[name] = previous;
   }
   const written = `${JSON.stringify({ schema: 1, files: hashes }, null, 2)}\n`;
   if ((await readText(join(directory, RECORD))) !== written)

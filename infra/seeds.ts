@@ -62,7 +62,7 @@ export async function readSeeds({ roots, dir, secrets, signal }: SeedsInput): Pr
   return { files: found.files, warnings: found.warnings };
 }
 
-interface Place {
+interface SeedDirectory {
   readonly root: string;
   /** Resolved directory of the root. */
   readonly directory: string;
@@ -78,7 +78,7 @@ function unreadable(found: Found, path: string, error: unknown): null {
 }
 
 /** In the order of names, so that the same files make the same plan. */
-async function readDirectory(found: Found, place: Place, opened: OpenDirectory): Promise<void> {
+async function readDirectory(found: Found, place: SeedDirectory, opened: OpenDirectory): Promise<void> {
   const { directory, path, root } = place;
   const entries = await listEntries(opened).catch((error: unknown) => unreadable(found, join(directory, path), error));
   for (const entry of entries ?? []) {
@@ -91,7 +91,7 @@ async function readDirectory(found: Found, place: Place, opened: OpenDirectory):
       if (found.entries === MOST_ENTRIES + 1) leaveOut(`there are more than ${MOST_ENTRIES} files`);
       return;
     }
-    if (hasOddName(entry.name)) leaveOut("its name cannot be kept on every target");
+    if (hasUnsafeName(entry.name)) leaveOut("its name cannot be kept on every target");
     else if (entry.isDirectory()) {
       const where = join(directory, inner);
       await using folder = await openBelow(opened, [entry.name]).catch((error: unknown) =>
@@ -131,6 +131,6 @@ async function readText(directory: OpenDirectory, name: string): Promise<Content
 }
 
 /** Control characters and what file systems and archives disagree about. */
-function hasOddName(name: string): boolean {
+function hasUnsafeName(name: string): boolean {
   return /[\p{Cc}\\:*?"<>|]/u.test(name) || Buffer.byteLength(name) > 200 || !name.isWellFormed();
 }

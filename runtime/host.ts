@@ -13,7 +13,6 @@ import type { Clock } from "./contracts/ports.ts";
 import { createTokenizer } from "./domain/tokens.ts";
 import { composeAgents } from "./host/agents.ts";
 import { composeApplication } from "./host/application.ts";
-import { bringUp } from "./host/bring-up.ts";
 import { createChannels } from "./host/channels.ts";
 import { recordConfigurationChange } from "./host/configuration-change.ts";
 import { MIGRATIONS, openDatabase } from "./host/database.ts";
@@ -27,6 +26,7 @@ import { createHttpService } from "./host/serve.ts";
 import { type Service, Services } from "./host/services.ts";
 import { channelRouting, turnLimits, workspaceSeed } from "./host/settings.ts";
 import { composeTurns } from "./host/turns.ts";
+import { waitForDatabaseAndMigrate } from "./host/wait-for-database.ts";
 import { seedWorkspaces } from "./host/workspace-seed.ts";
 import { createAuditFile, rotateAudit } from "./plugins/hooks/safety/index.ts";
 import { createHousekeeping } from "./workers/housekeeping.ts";
@@ -227,7 +227,7 @@ async function compose(
   const schema: Service = {
     name: "schema",
     async start(signal) {
-      schemaVersion = await bringUp({ database, migrations: MIGRATIONS, logger, signal });
+      schemaVersion = await waitForDatabaseAndMigrate({ database, migrations: MIGRATIONS, logger, signal });
     },
   };
   return {

@@ -33,10 +33,10 @@ async function main(): Promise<void> {
     while (loaded) loaded = await serve(loaded, maintenance, signals, load);
     process.exit(0);
   } catch (error) {
-    const known = toCairnError(error);
+    const failure = toCairnError(error);
     // Where the log could be opened it has said so already; a person at a terminal reads it here.
-    process.stderr.write(`${known.message}${known.details.hint ? `\n${known.details.hint}` : ""}\n`);
-    await tell({ type: "failed", error: known.toBody() });
+    process.stderr.write(`${failure.message}${failure.details.hint ? `\n${failure.details.hint}` : ""}\n`);
+    await notifyParent({ type: "failed", error: failure.toBody() });
     process.exit(1);
   }
 }
@@ -67,16 +67,16 @@ async function serve(
     const redactors = { redact, redactValues, hide };
     host = await startHost({ loaded, version: version(), boot: randomUUID(), log, ...redactors, maintenance });
     const { url } = host;
-    const broken = host.ready.then(
-      () => tell({ type: "ready", url }).then(() => new Promise<never>(() => {})),
+    const startFailed = host.ready.then(
+      () => notifyParent({ type: "ready", url }).then(() => new Promise<never>(() => {})),
       (error: unknown) => Promise.reject(error),
     );
-    const next = await Promise.race([broken, untilAsked(signals, load, log)]);
+    const next = await Promise.race([startFailed, untilAsked(signals, load, log)]);
     await end(host, loaded.config.runtime.drain_deadline);
     return next;
   } catch (error) {
-    const known = toCairnError(error);
-    logger.fatal({ err: error, code: known.code }, known.message);
+    const failure = toCairnError(error);
+    logger.fatal({ err: error, code: failure.code }, failure.message);
     if (host) await end(host, 0).catch(() => undefined);
     throw error;
   } finally {
@@ -117,7 +117,7 @@ async function end(host: Host, drainDeadlineMs: number): Promise<void> {
 }
 
 /** Resolves when the parent has been told, or has gone. */
-function tell(message: object): Promise<void> {
+function notifyParent(message: object): Promise<void> {
   return new Promise((resolve) => {
     if (process.connected && process.send) process.send(message, undefined, undefined, () => resolve());
     else resolve();

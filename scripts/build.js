@@ -11,11 +11,11 @@ import { dirname, join } from "node:path";
 import process from "node:process";
 import { isBuilt, SOURCES, STAMP, sourceFiles, sourceHash } from "./lib/build-stamp.js";
 import { writeImagePackages } from "./lib/image-packages.ts";
-import { alone } from "./lib/lock.js";
+import { withLock } from "./lib/lock.js";
 import { CACHE, ROOT } from "./lib/paths.js";
 
 try {
-  if (!isBuilt()) await alone("build", build);
+  if (!isBuilt()) await withLock("build", build);
 } catch (error) {
   // What went wrong stands above, in the words of the tool that failed.
   process.stderr.write(`The build failed: ${error instanceof Error ? error.message : String(error)}\n`);

@@ -10,7 +10,7 @@ import { migrate } from "../../runtime/app/migrate.ts";
 import { createTermCounter } from "../../runtime/app/terms/terms.ts";
 import type { Database } from "../../runtime/contracts/database.ts";
 import { openPostgres } from "../../runtime/plugins/memory/postgres/index.ts";
-import { MIGRATIONS, silent } from "../../test/support/databases.ts";
+import { MIGRATIONS, quietLogger } from "../../test/support/databases.ts";
 import type { BenchContext } from "./bench.ts";
 import { fillStore } from "./filled-store.ts";
 
@@ -61,7 +61,7 @@ export async function openStoreToChange(context: BenchContext, wanted: Wanted): 
 }
 
 function open(connectionString: string): Promise<Database> {
-  return openPostgres({ connectionString, pool: POOL, logger: silent });
+  return openPostgres({ connectionString, pool: POOL, logger: quietLogger });
 }
 
 async function fill(context: BenchContext, database: Database, wanted: Wanted): Promise<void> {

@@ -18,7 +18,7 @@ import type { Clock } from "../../runtime/contracts/ports.ts";
 import { SEARCH_WEIGHTS } from "../../runtime/domain/scoring.ts";
 import { createTokenizer } from "../../runtime/domain/tokens.ts";
 import { openPostgres } from "../../runtime/plugins/memory/postgres/index.ts";
-import { MIGRATIONS, silent } from "../../test/support/databases.ts";
+import { MIGRATIONS, quietLogger } from "../../test/support/databases.ts";
 
 export interface BenchMemory {
   readonly database: Database;
@@ -26,11 +26,11 @@ export interface BenchMemory {
   /** What the search itself is made of, to look at what it ranks. */
   readonly search: SearchDeps;
   /** What goes on in the background, to its end: vectors, how often words occur, what the planner knows. */
-  settle(signal: AbortSignal): Promise<void>;
+  waitForWork(signal: AbortSignal): Promise<void>;
   /** Arguments of memory_search; ids of its results, best first. */
   ask(args: Readonly<Record<string, unknown>>): Promise<readonly string[]>;
   /** What earlier answers left to do. */
-  settled(): Promise<void>;
+  idle(): Promise<void>;
   /** The service stays open: it is the caller's. */
   close(): Promise<void>;
 }
@@ -45,16 +45,16 @@ const foundSchema = z.object({ results: z.array(z.object({ id: z.string() })) })
 
 /** Over a database that is empty, or was one of these before. */
 export async function openMemory(connectionString: string, service: EmbeddingService): Promise<BenchMemory> {
-  const database = await openPostgres({ connectionString, pool: POOL, logger: silent });
+  const database = await openPostgres({ connectionString, pool: POOL, logger: quietLogger });
   await migrate(database, { directory: MIGRATIONS });
   const writer = createWriter({ database, newId, clock });
-  const queries = createQueryEmbedding({ service, redact, logger: silent, deadlineMs: QUERY_MS });
+  const queries = createQueryEmbedding({ service, redact, logger: quietLogger, deadlineMs: QUERY_MS });
   const countTokens = createTokenizer();
   const memory = createMemory({
     database,
     writer,
     clock,
-    logger: silent,
+    logger: quietLogger,
     countTokens,
     newMark: newId,
     embed: queries.embed,
@@ -68,7 +68,7 @@ export async function openMemory(connectionString: string, service: EmbeddingSer
     batch: BATCH,
     clock,
     newId,
-    logger: silent,
+    logger: quietLogger,
     sleep: pause,
   });
   let statements = 0;
@@ -86,9 +86,9 @@ export async function openMemory(connectionString: string, service: EmbeddingSer
         return statements;
       },
     },
-    async settle(signal) {
+    async waitForWork(signal) {
       const report = await embedding.run(signal);
-      if (report.away !== null) throw report.away;
+      if (report.unavailable !== null) throw report.unavailable;
       await createTermCounter(database).run(signal);
       await database.script("analyze");
     },
@@ -96,9 +96,9 @@ export async function openMemory(connectionString: string, service: EmbeddingSer
       const answer = await tools.call("memory_search", args, { visibility: { all: true } });
       return foundSchema.parse(answer).results.map(({ id }) => id);
     },
-    settled: () => memory.settled(),
+    idle: () => memory.idle(),
     async close() {
-      await memory.settled();
+      await memory.idle();
       await database.close();
     },
   };

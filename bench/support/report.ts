@@ -51,9 +51,9 @@ export class Report {
   }
 
   #add(figure: Figure, result: { value: number } | { stats: Stats }, met: boolean | undefined): void {
-    const told = "value" in result ? result.value : `p50 ${result.stats.p50}, p95 ${result.stats.p95}`;
+    const entries = "value" in result ? result.value : `p50 ${result.stats.p50}, p95 ${result.stats.p95}`;
     // A long bench tells what it has found so far.
-    process.stderr.write(`  = ${figure.name}: ${told} ${figure.unit}\n`);
+    process.stderr.write(`  = ${figure.name}: ${entries} ${figure.unit}\n`);
     this.figures.push({
       bench: this.#bench,
       figure: figure.name,

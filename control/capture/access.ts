@@ -38,17 +38,17 @@ export async function ensureAccess(
     await writeCaptureSettings(deployment.home, settings, given.token);
     return given.url;
   }
-  const known = await readCaptureSettings(deployment.home);
+  const stored = await readCaptureSettings(deployment.home);
   return withNode(deployment, signal, async (client) => {
     const base_url = await localUrl(deployment);
     const valid =
-      known?.token_id != null &&
-      (await client.listTokens({ signal })).some(({ id, revoked_at }) => id === known.token_id && revoked_at === null);
-    if (known !== null && valid) {
+      stored?.token_id != null &&
+      (await client.listTokens({ signal })).some(({ id, revoked_at }) => id === stored.token_id && revoked_at === null);
+    if (stored !== null && valid) {
       await writeCaptureSettings(
         deployment.home,
-        { version: 1, base_url, local: true, token_id: known.token_id },
-        known.token,
+        { version: 1, base_url, local: true, token_id: stored.token_id },
+        stored.token,
       );
       return base_url;
     }
@@ -61,8 +61,8 @@ export async function ensureAccess(
 
 /** Best effort: the files go in any case, and a node that cannot be asked keeps a token that nobody has. */
 export async function revokeAccess(deployment: Deployment, signal: AbortSignal): Promise<boolean> {
-  const known = await readCaptureSettings(deployment.home);
-  const id = known?.token_id;
+  const stored = await readCaptureSettings(deployment.home);
+  const id = stored?.token_id;
   if (id == null) return false;
   try {
     await withNode(deployment, signal, (client) => client.revokeToken(id, { signal }));

@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import type { Machine } from "../../runtime/client/hook/find-sessions.ts";
-import { HARNESSES, type Harness, harnessPlaces } from "../../runtime/client/hook/harnesses.ts";
+import { HARNESSES, type Harness, harnessPaths } from "../../runtime/client/hook/harnesses.ts";
 import type { WantedHook } from "./hooks-file.ts";
 
 export { HARNESSES, type Harness };
@@ -24,7 +24,7 @@ const TIMEOUT_S = 10;
 const on = (...events: string[]) => events.map((event) => ({ event, timeout: TIMEOUT_S }));
 
 export function harnessTarget(harness: Harness, machine: Machine): HarnessTarget {
-  const directory = harnessPlaces(harness, machine.env, machine.userHome).settings;
+  const directory = harnessPaths(harness, machine.env, machine.userHome).settings;
   switch (harness) {
     case "claude-code":
       return {

@@ -26,7 +26,7 @@ export function withHooks(text: string, hooks: readonly WantedHook[], isOurs: (c
   }
   for (const { event, command, timeout } of hooks) {
     const groups = groupsOf(changed, event);
-    if (groups.some((group) => commandsOf(group).some(({ command: known }) => known === command))) continue;
+    if (groups.some((group) => commandsOf(group).some(({ command: present }) => present === command))) continue;
     const group = { hooks: [{ type: "command", command, timeout }] };
     changed = edited(changed, ["hooks", event, groups.length], group);
   }
@@ -104,9 +104,9 @@ function parse(text: string): Readonly<Record<string, unknown>> {
   }
   if (!isRecord(value)) throw unreadable("it is no JSON object");
   const tree = jsonc.parseTree(text, [], { allowTrailingComma: true });
-  const twice = tree && (repeatedKey(tree) ?? repeatedKey(jsonc.findNodeAtLocation(tree, ["hooks"])));
+  const duplicate = tree && (repeatedKey(tree) ?? repeatedKey(jsonc.findNodeAtLocation(tree, ["hooks"])));
   // Readers take the last one and an edit would change the first: somebody's hooks would be gone.
-  if (twice !== undefined) throw unreadable(`\`${twice}\` stands in it twice`);
+  if (duplicate !== undefined) throw unreadable(`\`${duplicate}\` stands in it twice`);
   return value;
 }
 

@@ -53,8 +53,8 @@ export function createChatView(mark: Mark, typed: (words: string) => string = (w
       case "tool.started":
         return line(mark.dim(`· ${visible(event.name)} ${brief(JSON.stringify(event.arguments))}`));
       case "tool.finished": {
-        const sign = event.ok ? mark.dim("✓") : mark.error("✗");
-        return line(`${sign} ${mark.dim(`${visible(event.name)}: ${brief(event.result)}`)}`);
+        const symbol = event.ok ? mark.dim("✓") : mark.error("✗");
+        return line(`${symbol} ${mark.dim(`${visible(event.name)}: ${brief(event.result)}`)}`);
       }
       case "tool.progress":
         return line(mark.dim(`· ${brief(event.text)}`));

@@ -32,7 +32,7 @@ export function isCommand(text: string): boolean {
 export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Farewell> {
   const { conversation, mark, view } = options;
   const { agent, session } = conversation;
-  const { promise: left, resolve: leave } = Promise.withResolvers<Farewell>();
+  const { promise: closed, resolve: close } = Promise.withResolvers<Farewell>();
   const leaving = new AbortController();
   const signal = AbortSignal.any([options.signal, leaving.signal]);
 
@@ -50,7 +50,7 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
     {
       onLine,
       onInterrupt,
-      onEnd: () => leave("done"),
+      onEnd: () => close("done"),
     },
   );
 
@@ -63,9 +63,9 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
     }
     const text = `${unfinished}${line}`.trim();
     unfinished = "";
-    if (text === "/exit" || text === "/quit") leave("done");
+    if (text === "/exit" || text === "/quit") close("done");
     else if (text === "/help") say(LOCAL_HELP);
-    else if (text === "") settle();
+    else if (text === "") showPromptWhenIdle();
     else if (isCommand(text)) void command(text);
     else void turn({ text, key: options.newId() });
   }
@@ -73,13 +73,13 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
   function onInterrupt(lineWasEmpty: boolean): void {
     unfinished = "";
     if (active > 0) {
-      if (stopAsked) leave("interrupted");
+      if (stopAsked) close("interrupted");
       else {
         stopAsked = true;
         void command("/stop");
       }
     } else if (!lineWasEmpty) screen.prompt();
-    else if (warned) leave("interrupted");
+    else if (warned) close("interrupted");
     else {
       warned = true;
       say(mark.dim("Ctrl-C again leaves; so does /exit."));
@@ -88,11 +88,11 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
 
   function say(text: string): void {
     screen.line(text);
-    settle();
+    showPromptWhenIdle();
   }
 
   /** The prompt comes back when nothing is being said. */
-  function settle(): void {
+  function showPromptWhenIdle(): void {
     if (active === 0 && !signal.aborted) screen.prompt();
   }
 
@@ -105,7 +105,7 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
       say(mark.dim(visible(text)));
     } catch (error) {
       if (!signal.aborted) screen.write(view.showError(error));
-      settle();
+      showPromptWhenIdle();
     }
   }
 
@@ -134,7 +134,7 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
     } finally {
       active--;
       stopAsked = false;
-      settle();
+      showPromptWhenIdle();
     }
   }
 
@@ -147,12 +147,12 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
     void turn({ turnId: running });
   }
 
-  const onAbort = (): void => leave("interrupted");
+  const onAbort = (): void => close("interrupted");
   options.signal.addEventListener("abort", onAbort, { once: true });
   try {
     await takeUp();
-    settle();
-    const farewell = await left;
+    showPromptWhenIdle();
+    const farewell = await closed;
     if (active > 0) screen.line(mark.dim("The turn goes on; come back to see its reply."));
     return farewell;
   } finally {

@@ -1,10 +1,10 @@
 /** Completion for bash 3.2 and newer: no arrays by name, which macOS's own bash does not have. */
 
 import { shellQuote } from "../../runtime/contracts/shell-quote.ts";
-import type { FlagWord, Place } from "./words.ts";
+import type { CommandNode, FlagWord } from "./words.ts";
 
-export function bashCompletion(places: readonly Place[]): string {
-  const known = places.filter(({ path }) => path.length > 0).map(({ path }) => shellQuote(keyOf(path)));
+export function bashCompletion(places: readonly CommandNode[]): string {
+  const paths = places.filter(({ path }) => path.length > 0).map(({ path }) => shellQuote(keyOf(path)));
   return `# Completion of cairn for bash: eval "$(cairn completion bash)" in ~/.bashrc
 _cairn() {
   local cur prev place word index words=""
@@ -21,7 +21,7 @@ _cairn() {
   for ((index = 1; index < COMP_CWORD; index++)); do
     word="\${COMP_WORDS[index]}"
     case "$place $word" in
-      ${known.join("|\\\n      ")}) place="$place $word" ;;
+      ${paths.join("|\\\n      ")}) place="$place $word" ;;
     esac
   done
   case "$place $prev" in
@@ -37,7 +37,7 @@ complete -o default -F _cairn cairn
 `;
 }
 
-function valueCases({ path, flags }: Place): string[] {
+function valueCases({ path, flags }: CommandNode): string[] {
   return flags
     .filter(({ value }) => value !== "none")
     .map((flag) => {
@@ -57,7 +57,7 @@ function formsOf({ name, char }: FlagWord): string[] {
   return [`--${name}`, ...(char === null ? [] : [`-${char}`])];
 }
 
-function wordsOf({ next, flags }: Place): string[] {
+function wordsOf({ next, flags }: CommandNode): string[] {
   return [...next.map(({ word }) => word), ...flags.map(({ name }) => `--${name}`)];
 }
 

@@ -1,16 +1,16 @@
 /** Completion for fish. */
 
-import type { FlagWord, Place } from "./words.ts";
+import type { CommandNode, FlagWord } from "./words.ts";
 
-export function fishCompletion(places: readonly Place[]): string {
-  const known = places.filter(({ path }) => path.length > 0).map(({ path }) => quote(path.join(" ")));
+export function fishCompletion(places: readonly CommandNode[]): string {
+  const paths = places.filter(({ path }) => path.length > 0).map(({ path }) => quote(path.join(" ")));
   return `# Completion of cairn for fish: cairn completion fish > ~/.config/fish/completions/cairn.fish
 function __cairn_place
     set -l place
     set -l tokens (commandline -opc)
     for word in $tokens[2..-1]
         set -l longer (string join -- ' ' $place $word)
-        if contains -- $longer ${known.join(" ")}
+        if contains -- $longer ${paths.join(" ")}
             set place $place $word
         end
     end
@@ -25,7 +25,7 @@ ${places.flatMap(linesOf).join("\n")}
 `;
 }
 
-function linesOf({ path, next, flags }: Place): string[] {
+function linesOf({ path, next, flags }: CommandNode): string[] {
   const at = `complete -c cairn -n ${quote(`__cairn_at ${quote(path.join(" "))}`)}`;
   return [
     ...next.map(({ word, about }) => `${at} -a ${quote(word)} -d ${quote(about)}`),

@@ -37,7 +37,7 @@ export interface FlagWord {
   readonly value: "none" | "file" | "directory" | "any" | readonly string[];
 }
 
-export interface Place {
+export interface CommandNode {
   /** Words behind `cairn` that lead here; empty at the top. */
   readonly path: readonly string[];
   readonly next: readonly { readonly word: string; readonly about: string }[];
@@ -48,7 +48,7 @@ export interface Place {
 export function completionPlaces(
   commands: readonly CommandDescription[],
   topics: Readonly<Record<string, string>>,
-): readonly Place[] {
+): readonly CommandNode[] {
   const shown = commands.filter(({ hidden }) => hidden !== true).sort((a, b) => (a.id < b.id ? -1 : 1));
   const byPath = new Map(shown.map((command) => [command.id.replaceAll(":", " "), command]));
   const paths = new Set<string>([""]);
@@ -72,7 +72,7 @@ function aboutOf(command: CommandDescription | undefined, topic: string | undefi
 }
 
 /** What an argument may be, where that is known. */
-function choicesOf(command: CommandDescription | undefined): Place["next"] {
+function choicesOf(command: CommandDescription | undefined): CommandNode["next"] {
   return Object.values(command?.args ?? {}).flatMap(({ options = [], description = "" }) =>
     options.map((word) => ({ word, about: firstLine(description) })),
   );

@@ -1,10 +1,10 @@
 /** Completion for zsh. */
 
 import { shellQuote } from "../../runtime/contracts/shell-quote.ts";
-import type { FlagWord, Place } from "./words.ts";
+import type { CommandNode, FlagWord } from "./words.ts";
 
-export function zshCompletion(places: readonly Place[]): string {
-  const known = places.filter(({ path }) => path.length > 0).map(({ path }) => shellQuote(keyOf(path)));
+export function zshCompletion(places: readonly CommandNode[]): string {
+  const paths = places.filter(({ path }) => path.length > 0).map(({ path }) => shellQuote(keyOf(path)));
   return `#compdef cairn
 # Completion of cairn for zsh: eval "$(cairn completion zsh)" in ~/.zshrc, after compinit
 _cairn() {
@@ -12,7 +12,7 @@ _cairn() {
   local -a choices
   for word in "\${(@)words[2,CURRENT-1]}"; do
     case "$place $word" in
-      (${known.join("|\\\n      ")}) place="$place $word" ;;
+      (${paths.join("|\\\n      ")}) place="$place $word" ;;
     esac
   done
   case "$place $prev" in
@@ -31,7 +31,7 @@ compdef _cairn cairn
 `;
 }
 
-function placeCase({ path, next, flags }: Place): string {
+function placeCase({ path, next, flags }: CommandNode): string {
   const choices = [
     ...next.map(({ word, about }) => described(word, about)),
     ...flags.map(({ name, about }) => described(`--${name}`, about)),
@@ -39,7 +39,7 @@ function placeCase({ path, next, flags }: Place): string {
   return `    (${shellQuote(keyOf(path))}) choices=(${choices.map(shellQuote).join(" ")}) ;;`;
 }
 
-function valueCases({ path, flags }: Place): string[] {
+function valueCases({ path, flags }: CommandNode): string[] {
   return flags
     .filter(({ value }) => value !== "none")
     .map(({ name, char, value }) => {

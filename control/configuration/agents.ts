@@ -134,7 +134,7 @@ export async function removeAgent(
   const ties = tiesOf(config, name);
   if (ties.length > 0) {
     throw new RuntimeError("RUNTIME_CONFLICT", `${name} cannot be removed: ${ties.map(({ tie }) => tie).join("; ")}.`, {
-      hint: `First: ${ties.map(({ way }) => way).join(", ")}.`,
+      hint: `First: ${ties.map(({ remedy }) => remedy).join(", ")}.`,
     });
   }
   const edit = await editConfiguration(
@@ -148,15 +148,15 @@ export async function removeAgent(
 }
 
 /** What leads to an agent, and how it is led to another one. */
-function tiesOf(config: Config, name: string): { readonly tie: string; readonly way: string }[] {
+function tiesOf(config: Config, name: string): { readonly tie: string; readonly remedy: string }[] {
   const others = Object.keys(config.agents).filter((other) => other !== name);
   const order = [...others, name].map((other) => `--agent ${other}`).join(" ");
   const other = others.length > 0 ? `\`cairn config --yes ${order}\`` : "`cairn agent add NAME --default`";
   return [
-    ...(name === config.runtime.default_agent ? [{ tie: "it is runtime.default_agent", way: other }] : []),
+    ...(name === config.runtime.default_agent ? [{ tie: "it is runtime.default_agent", remedy: other }] : []),
     ...bindingsOf(config, name).map((binding) => ({
       tie: `${binding} is bound to it`,
-      way: `\`cairn config --yes --bind ${/\s/.test(binding) ? `"${binding}=AGENT"` : `${binding}=AGENT`}\``,
+      remedy: `\`cairn config --yes --bind ${/\s/.test(binding) ? `"${binding}=AGENT"` : `${binding}=AGENT`}\``,
     })),
   ];
 }

@@ -133,8 +133,10 @@ function refuseNewErrors(before: Inspection, after: Inspection): void {
 
 /** What is there already is warned of elsewhere; an edit puts no secret into a file that is made to be kept in git. */
 function refuseNewSecrets(before: string, after: string): void {
-  const known = new Set([...texts(parseDocument(before).toJS())].map(({ text }) => text));
-  const [added] = [...texts(parseDocument(after).toJS())].filter(({ text }) => holdsSecret(text) && !known.has(text));
+  const existing = new Set([...texts(parseDocument(before).toJS())].map(({ text }) => text));
+  const [added] = [...texts(parseDocument(after).toJS())].filter(
+    ({ text }) => holdsSecret(text) && !existing.has(text),
+  );
   if (added === undefined) return;
   const path = formatPath(added.path);
   const message = "it looks like a key or a password, and cairn.yaml holds none";
@@ -145,8 +147,8 @@ function refuseNewSecrets(before: string, after: string): void {
 }
 
 function newIssues(before: readonly ConfigIssue[], after: readonly ConfigIssue[]): ConfigIssue[] {
-  const known = new Set(before.map(keyOf));
-  return after.filter((issue) => !known.has(keyOf(issue)));
+  const existing = new Set(before.map(keyOf));
+  return after.filter((issue) => !existing.has(keyOf(issue)));
 }
 
 function keyOf({ path, message }: ConfigIssue): string {

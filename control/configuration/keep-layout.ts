@@ -107,10 +107,10 @@ function difference(before: readonly string[], after: readonly string[]) {
 
 /** How far lines are moved in: as the nearest line before that has the same depth, else as the nearest one above it. */
 function indentsOf(blocks: readonly Block[], plain: readonly string[]) {
-  const known = new Map<number, number>();
+  const indentOf = new Map<number, number>();
   for (const { written, from, to } of blocks) {
     const [line = ""] = written;
-    if (written.length === 1 && to === from + 1 && line.trim() !== "") known.set(from, depthOf(line));
+    if (written.length === 1 && to === from + 1 && line.trim() !== "") indentOf.set(from, depthOf(line));
   }
   return {
     apply(line: string, at: number): string {
@@ -118,7 +118,7 @@ function indentsOf(blocks: readonly Block[], plain: readonly string[]) {
       if (line.trim() === "" || depth === 0) return line;
       let parent: { depth: number; written: number } | null = null;
       for (const index of [...range(0, at).reverse(), ...range(at, plain.length)]) {
-        const written = known.get(index);
+        const written = indentOf.get(index);
         if (written === undefined) continue;
         const other = depthOf(plain[index] ?? "");
         if (other === depth) return " ".repeat(written) + line.slice(depth);

@@ -95,9 +95,9 @@ export function ensureProvider(document: Document, id: string, baseUrl: string |
     return;
   }
   requireName(id, "a provider's id");
-  const service = SERVICES.find((known) => known.id === id);
-  const known = knownProvider(id);
-  const kind = service?.kind ?? known?.kind ?? (baseUrl === undefined ? undefined : "openai-compatible");
+  const service = SERVICES.find((candidate) => candidate.id === id);
+  const preset = knownProvider(id);
+  const kind = service?.kind ?? preset?.kind ?? (baseUrl === undefined ? undefined : "openai-compatible");
   if (kind === undefined) {
     throw new RuntimeError(
       "RUNTIME_NOT_FOUND",
@@ -107,7 +107,7 @@ export function ensureProvider(document: Document, id: string, baseUrl: string |
       },
     );
   }
-  const address = baseUrl ?? service?.baseUrl ?? known?.baseUrl;
+  const address = baseUrl ?? service?.baseUrl ?? preset?.baseUrl;
   const chosen = model ?? (kind === "offline" ? undefined : service?.model);
   if (chosen === undefined && kind !== "offline") {
     throw new ConfigError("CONFIG_INVALID", `Which model of ${id} is to answer is not known.`, {

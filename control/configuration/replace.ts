@@ -31,7 +31,7 @@ export interface Replacement {
  * nobody may write: its owner has said so, though the directory would allow to replace it. A link stays one.
  */
 export async function replaceConfiguration({ file, expected, text, onStaged }: Replacement): Promise<void> {
-  await aloneEditing(file, async () => {
+  await withEditLock(file, async () => {
     try {
       const real = await realpath(file);
       await requireUnchanged(file, expected);
@@ -80,7 +80,7 @@ export async function requireWritableFile(file: string): Promise<void> {
  * A lock of the operating system, which ends with its process; what a killed one leaves of it locks nothing. Where none can be
  * had, the second look has to do.
  */
-async function aloneEditing<T>(file: string, work: () => Promise<T>): Promise<T> {
+async function withEditLock<T>(file: string, work: () => Promise<T>): Promise<T> {
   const path = `${file}.lock`;
   const lock = await takeLock(path);
   if (lock === null) return work();

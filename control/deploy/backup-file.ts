@@ -11,14 +11,14 @@ const BEGINNING = '{"$archive":"cairn"';
 /** False for anything else, and for one that was cut off: it is read to its end. Keeps nothing of it in memory. */
 export async function isBackup(path: string, signal: AbortSignal): Promise<boolean> {
   let head = "";
-  const look = new Writable({
+  const inspector = new Writable({
     write(chunk: Buffer, _encoding, done) {
       if (head.length < BEGINNING.length) head += chunk.toString("latin1", 0, BEGINNING.length);
       done();
     },
   });
   try {
-    await pipeline(createReadStream(path), createGunzip(), look, { signal });
+    await pipeline(createReadStream(path), createGunzip(), inspector, { signal });
   } catch {
     signal.throwIfAborted();
     return false;

@@ -6,7 +6,7 @@ import type { Interruption } from "../output/interruption.ts";
 import { type Deployment, findDeployment } from "../service/deployment.ts";
 import { eventOutput } from "./event-output.ts";
 import { defaultServices } from "./operations/default-services.ts";
-import type { Prompts, Run, Services } from "./operations/services.ts";
+import type { OperationInput, Prompts, Services } from "./operations/services.ts";
 import { terminalPrompts } from "./prompts.ts";
 import { stopping } from "./stopping.ts";
 
@@ -37,7 +37,7 @@ export abstract class InfraCommand<Result> extends BaseCommand<Result> {
   protected async operate<T>(
     flags: SharedFlags,
     interruption: Interruption,
-    work: (run: Run) => Promise<T>,
+    work: (run: OperationInput) => Promise<T>,
   ): Promise<T> {
     const deployment = findDeployment(flags);
     const output = eventOutput(this.terminal, flags["json-events"] === true);
@@ -52,7 +52,7 @@ export abstract class InfraCommand<Result> extends BaseCommand<Result> {
         services: this.services(deployment, prompts),
         onEvent: output.show,
         signal: stop.signal,
-        insistence: stop.insistence,
+        killSignal: stop.killSignal,
       });
     } catch (error) {
       throw stop.signal.aborted ? stop.signal.reason : error;

@@ -7,7 +7,7 @@ export interface Stopping {
   /** Aborts when the operation should stop once the current step is done. */
   readonly signal: AbortSignal;
   /** Aborts when it should stop now. */
-  readonly insistence: AbortSignal;
+  readonly killSignal: AbortSignal;
   /** Call when the operation has ended. */
   release(): void;
 }
@@ -20,16 +20,16 @@ const PATIENCE_MS = 10_000;
  * process that ended while its engine changes things would leave a locked state and half a step.
  */
 export function stopping(
-  interruption: Pick<Interruption, "signal" | "insistence" | "onInterrupt" | "hold">,
+  interruption: Pick<Interruption, "signal" | "killSignal" | "onInterrupt" | "hold">,
   onFirst: () => void,
   patienceMs = PATIENCE_MS,
 ): Stopping {
   const stop = new AbortController();
-  const insist = new AbortController();
+  const kill = new AbortController();
   const letGo = interruption.hold();
   let patience: NodeJS.Timeout | undefined;
   const end = (reason: unknown): void => {
-    insist.abort(reason);
+    kill.abort(reason);
     patience ??= setTimeout(letGo, patienceMs);
   };
   const giveBack = interruption.onInterrupt(() => {
@@ -41,23 +41,23 @@ export function stopping(
       onFirst();
     }
   });
-  const { signal, insistence } = interruption;
+  const { signal, killSignal } = interruption;
   // A reader of our output that went away is no reason to stop in the middle of a change.
   const first = (): void => {
     if (!(signal.reason instanceof Interrupted)) return;
     if (stop.signal.aborted) end(signal.reason);
     else stop.abort(signal.reason);
   };
-  const second = (): void => end(insistence.reason);
+  const second = (): void => end(killSignal.reason);
   signal.addEventListener("abort", first, { once: true });
   if (signal.aborted) first();
-  insistence.addEventListener("abort", second, { once: true });
+  killSignal.addEventListener("abort", second, { once: true });
   return {
     signal: stop.signal,
-    insistence: insist.signal,
+    killSignal: kill.signal,
     release() {
       signal.removeEventListener("abort", first);
-      insistence.removeEventListener("abort", second);
+      killSignal.removeEventListener("abort", second);
       clearTimeout(patience);
       giveBack();
       letGo();

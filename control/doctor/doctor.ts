@@ -4,21 +4,21 @@ import type { Redactor } from "../../runtime/config/redact.ts";
 import type { Environment } from "../../runtime/config/references.ts";
 import type { Check } from "./checks/check.ts";
 import { CHECKS } from "./checks/index.ts";
+import { type DeploymentProbe, localProbe } from "./context/deployment-probe.ts";
+import { type Machine, thisMachine } from "./context/machine.ts";
+import { findPaths } from "./context/paths.ts";
+import { createProbeContext, type ProbeContext } from "./context/probe-context.ts";
 import { applyRepairs } from "./repair/apply.ts";
 import { type DiffLine, describeRepair } from "./repair/diff.ts";
 import type { Planned } from "./repair/repair.ts";
 import { type CheckReport, type Report, summarize } from "./report.ts";
 import { runChecks } from "./run.ts";
-import { type DeploymentProbe, localProbe } from "./scene/deployment-probe.ts";
-import { type Machine, thisMachine } from "./scene/machine.ts";
-import { findPlace } from "./scene/place.ts";
-import { createScene, type Scene } from "./scene/scene.ts";
 import { type Selection, selectChecks } from "./select.ts";
 
 /** Milliseconds that each check gets when nobody says otherwise. */
 export const DEFAULT_TIMEOUT_MS = 2_500;
 /** What a look at one thing gets of a check's time: the rest is for telling the reason. */
-const LOOK_SHARE = 0.8;
+const PROBE_SHARE = 0.8;
 
 export interface DoctorInput extends Selection {
   readonly flags: { readonly dir?: string | undefined };
@@ -48,26 +48,26 @@ export interface Examination {
 export async function examine(input: DoctorInput): Promise<Examination> {
   const { timeoutMs = DEFAULT_TIMEOUT_MS, signal, machine = thisMachine() } = input;
   const checks = selectChecks(input.checks ?? CHECKS, input);
-  const place = findPlace(input.flags, input.env, input.cwd);
+  const paths = findPaths(input.flags, input.env, input.cwd);
   const ended = new AbortController();
-  const scene = createScene({
-    place,
+  const context = createProbeContext({
+    paths,
     machine,
     probe:
       input.probe ??
-      localProbe({ hostname: machine.hostname, userHome: place.userHome, configHome: input.env["XDG_CONFIG_HOME"] }),
+      localProbe({ hostname: machine.hostname, userHome: paths.userHome, configHome: input.env["XDG_CONFIG_HOME"] }),
     processEnv: input.env,
     root: input.root,
     version: input.version,
     requested: new Set(input.only),
-    lookMs: timeoutMs * LOOK_SHARE,
+    probeMs: timeoutMs * PROBE_SHARE,
     signal: AbortSignal.any([signal, ended.signal]),
   });
   try {
     // Loading the schema keeps the processor busy for a while: no check should pay for that with its time.
-    await import("../../runtime/config/judge.ts");
-    const results = await runChecks(checks, scene, { timeoutMs, signal });
-    const { redact, node } = await withinLook(scene, machine.hostname);
+    await import("../../runtime/config/validate.ts");
+    const results = await runChecks(checks, context, { timeoutMs, signal });
+    const { redact, node } = await withinProbe(context, machine.hostname);
     const said = results.checks.map((check) => redacted(check, redact));
     return {
       report: { schema: 1, version: input.version, node, ...summarize(said), checks: said },
@@ -123,20 +123,20 @@ function redacted(check: CheckReport, redact: Redactor): CheckReport {
 }
 
 /** The configuration has been read by now, or hangs: nobody waits for it again. */
-async function withinLook(scene: Scene, hostname: string): Promise<{ redact: Redactor; node: string }> {
-  const [{ createSceneRedactor }, { nodeNameOf }] = await Promise.all([
-    import("./scene/redactor.ts"),
+async function withinProbe(context: ProbeContext, hostname: string): Promise<{ redact: Redactor; node: string }> {
+  const [{ createContextRedactor }, { nodeNameOf }] = await Promise.all([
+    import("./context/redactor.ts"),
     import("../../runtime/config/derive.ts"),
   ]);
   const { promise: late, resolve } = Promise.withResolvers<null>();
-  const timer = setTimeout(resolve, scene.lookMs, null);
+  const timer = setTimeout(resolve, context.probeMs, null);
   try {
-    const look = await Promise.race([scene.configuration(), late]);
-    const file = await Promise.race([scene.secretsFile(), late]);
+    const snapshot = await Promise.race([context.configuration(), late]);
+    const file = await Promise.race([context.secretsFile(), late]);
     const nothing = { path: "", exists: false, mode: 0, owners: [], values: {}, problem: null };
     return {
-      redact: createSceneRedactor(scene.processEnv, file ?? nothing, look ?? { state: "missing" }),
-      node: look?.state === "valid" ? look.config.mesh.name : nodeNameOf(hostname),
+      redact: createContextRedactor(context.processEnv, file ?? nothing, snapshot ?? { state: "missing" }),
+      node: snapshot?.state === "valid" ? snapshot.config.mesh.name : nodeNameOf(hostname),
     };
   } finally {
     clearTimeout(timer);

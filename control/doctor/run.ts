@@ -2,9 +2,9 @@
 
 import { performance } from "node:perf_hooks";
 import { type Check, type Outcome, Unavailable } from "./checks/check.ts";
+import type { ProbeContext } from "./context/probe-context.ts";
 import type { Planned } from "./repair/repair.ts";
 import type { Category, CheckReport } from "./report.ts";
-import type { Scene } from "./scene/scene.ts";
 
 export interface RunOptions {
   /** Milliseconds for each check. */
@@ -22,10 +22,10 @@ export interface Results {
 
 export async function runChecks(
   checks: readonly Check[],
-  scene: Scene,
+  context: ProbeContext,
   { timeoutMs, signal }: RunOptions,
 ): Promise<Results> {
-  const results = await Promise.all(checks.map((check) => runCheck(check, scene, { timeoutMs, signal })));
+  const results = await Promise.all(checks.map((check) => runCheck(check, context, { timeoutMs, signal })));
   signal.throwIfAborted();
   return {
     checks: results.map(({ report }) => report),
@@ -40,7 +40,7 @@ interface Result {
   readonly late: boolean;
 }
 
-async function runCheck(check: Check, scene: Scene, { timeoutMs, signal }: RunOptions): Promise<Result> {
+async function runCheck(check: Check, context: ProbeContext, { timeoutMs, signal }: RunOptions): Promise<Result> {
   const began = performance.now();
   const deadline = new AbortController();
   const { promise: late, resolve } = Promise.withResolvers<"late">();
@@ -51,7 +51,7 @@ async function runCheck(check: Check, scene: Scene, { timeoutMs, signal }: RunOp
   const timer = setTimeout(giveUp, timeoutMs);
   signal.addEventListener("abort", giveUp, { once: true });
   try {
-    const answer = await Promise.race([outcomeOf(check, scene, deadline.signal), late]);
+    const answer = await Promise.race([outcomeOf(check, context, deadline.signal), late]);
     const outcome = answer === "late" ? tooLate(check, timeoutMs) : answer;
     const { repairs, ...said } = { repairs: [], ...outcome };
     return {
@@ -65,9 +65,9 @@ async function runCheck(check: Check, scene: Scene, { timeoutMs, signal }: RunOp
   }
 }
 
-async function outcomeOf(check: Check, scene: Scene, signal: AbortSignal): Promise<Outcome> {
+async function outcomeOf(check: Check, context: ProbeContext, signal: AbortSignal): Promise<Outcome> {
   try {
-    return await check.run(scene, signal);
+    return await check.run(context, signal);
   } catch (error) {
     if (error instanceof Unavailable) return { status: "skip", message: error.message };
     const said = error instanceof Error ? error.message : String(error);

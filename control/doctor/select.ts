@@ -19,19 +19,20 @@ export function selectChecks(all: readonly Check[], { only = [], skip = [] }: Se
   refuseUnknown(all, skip, "--skip");
   const isNamed = (check: Check, names: readonly string[]): boolean =>
     names.some((name) => name === check.id || name === categoryOf(check) || GROUPS[name]?.includes(check.id));
-  const left = all.filter((check) => !isNamed(check, skip) && (only.length === 0 || isNamed(check, only)));
+  const selected = all.filter((check) => !isNamed(check, skip) && (only.length === 0 || isNamed(check, only)));
   // Nothing that was looked at is no good news.
-  if (left.length === 0) throw new UsageError("--skip takes away every check that --only names.", "Leave one of them.");
-  return left;
+  if (selected.length === 0)
+    throw new UsageError("--skip takes away every check that --only names.", "Leave one of them.");
+  return selected;
 }
 
 function refuseUnknown(all: readonly Check[], names: readonly string[], flag: string): void {
-  const known: readonly string[] = [...CATEGORIES, ...Object.keys(GROUPS), ...all.map(({ id }) => id)];
+  const allowed: readonly string[] = [...CATEGORIES, ...Object.keys(GROUPS), ...all.map(({ id }) => id)];
   for (const name of names) {
-    if (known.includes(name)) continue;
+    if (allowed.includes(name)) continue;
     throw new UsageError(
       `${flag}: there is no check, category or group \`${name}\`.`,
-      `Did you mean \`${closest(name, known)}\`? \`cairn doctor --json\` lists all.`,
+      `Did you mean \`${closest(name, allowed)}\`? \`cairn doctor --json\` lists all.`,
     );
   }
 }

@@ -8,12 +8,12 @@ import {
   type Tokens,
 } from "../../runtime/client/token-endpoint.ts";
 import {
-  aloneWithCredentials,
   type Credentials,
   credentialsPath,
   type LoginEndpoints,
   readCredentials,
   removeCredentials,
+  withCredentialsLock,
   writeCredentials,
 } from "../../runtime/config/index.ts";
 import { ProviderError } from "../../runtime/contracts/errors.ts";
@@ -71,7 +71,7 @@ export async function logIn(target: LoginTarget, endpoints: LoginEndpoints, work
   signal.addEventListener("abort", () => outcome.reject(signal.reason), { once: true });
 
   let taken = false;
-  const settle = async (answer: URLSearchParams): Promise<Page> => {
+  const finish = async (answer: URLSearchParams): Promise<Page> => {
     // Somebody else's answer ends nothing: any page could send one.
     await checkAnswer(endpoints, answer, state).catch((error: unknown) => {
       if (!isForeign(error)) outcome.reject(error);
@@ -83,12 +83,7 @@ export async function logIn(target: LoginTarget, endpoints: LoginEndpoints, work
       const { redirectUri } = callback;
       const tokens = await exchangeCode(endpoints, { answer, state, redirectUri, verifier }, signal);
       const credentials = credentialsOf(target.provider, tokens, endpoints, work.now());
-      await aloneWithCredentials(
-        target.home,
-        target.provider,
-        () => writeCredentials(target.home, credentials),
-        signal,
-      );
+      await withCredentialsLock(target.home, target.provider, () => writeCredentials(target.home, credentials), signal);
       outcome.resolve(credentials);
       return DONE;
     } catch (error) {
@@ -96,13 +91,13 @@ export async function logIn(target: LoginTarget, endpoints: LoginEndpoints, work
       throw error;
     }
   };
-  const callback = await listenForAnswer(work.port, (answer) => settle(answer).catch(pageOf));
+  const callback = await listenForAnswer(work.port, (answer) => finish(answer).catch(pageOf));
   try {
     await work.show(authorizationUrl(endpoints, { redirectUri: callback.redirectUri, state, challenge }));
     if (work.paste) {
       work
         .paste(signal)
-        .then((text) => settle(parseAnswer(text)))
+        .then((text) => finish(parseAnswer(text)))
         .catch((error: unknown) => outcome.reject(error));
     }
     return resultOf("login", target, await outcome.promise, { changed: true, now: work.now() });
@@ -117,7 +112,7 @@ export async function logIn(target: LoginTarget, endpoints: LoginEndpoints, work
 
 export async function logOut(target: LoginTarget, now: Date, signal: AbortSignal): Promise<LoginResult> {
   const { home, provider } = target;
-  const changed = await aloneWithCredentials(home, provider, () => removeCredentials(home, provider), signal);
+  const changed = await withCredentialsLock(home, provider, () => removeCredentials(home, provider), signal);
   return resultOf("logout", target, null, { changed, now });
 }
 

@@ -12,7 +12,7 @@ export interface Seen {
   readonly head: string;
 }
 
-export interface Place {
+export interface FilePosition {
   /** Offset behind the last line that was shown. */
   readonly at: number;
   /** Null before the file was looked at. */
@@ -20,9 +20,9 @@ export interface Place {
 }
 
 export interface Followed {
-  readonly places: ReadonlyMap<string, Place>;
+  readonly places: ReadonlyMap<string, FilePosition>;
   /** What stood in files that were emptied, the newest first: a copy goes on from there. */
-  readonly emptied: readonly Place[];
+  readonly emptied: readonly FilePosition[];
 }
 
 const EMPTIED_KEPT = 8;
@@ -44,16 +44,16 @@ export function placesOf(followed: Followed, seen: readonly Seen[]): Followed {
   }
   for (const { id, head } of seen) {
     if (places.has(id) || head === "") continue;
-    const original = emptied.findIndex((place) => isAlike(place.head, head));
+    const original = emptied.findIndex((place) => hasSameStart(place.head, head));
     const [before] = original < 0 ? [] : emptied.splice(original, 1);
     if (before) places.set(id, { at: before.at, head });
-    else if (![...places.values()].some((place) => isAlike(place.head, head))) places.set(id, { at: 0, head });
+    else if (![...places.values()].some((place) => hasSameStart(place.head, head))) places.set(id, { at: 0, head });
   }
   return { places, emptied: emptied.slice(0, EMPTIED_KEPT) };
 }
 
 /** A copy that is being made has less of the head. */
-function isAlike(one: string | null, other: string): boolean {
+function hasSameStart(one: string | null, other: string): boolean {
   if (one === null || one === "" || other === "") return false;
   return one.startsWith(other) || other.startsWith(one);
 }

@@ -31,8 +31,8 @@ export function renderBackfill({ dry_run: dry, candidates, enqueued, queued, fai
 
 export function renderRetry({ task, dry_run: dry, matched, retried, skipped }: RetryResult): string {
   if (matched === 0) return `No failed job of ${task} matches.`;
-  const left = skipped > 0 ? `; ${skipped} left alone, their work is queued already` : "";
-  return `${retried} of ${matched} failed jobs of ${task} ${dry ? "would wait" : "wait"} again${left}.`;
+  const unchanged = skipped > 0 ? `; ${skipped} left alone, their work is queued already` : "";
+  return `${retried} of ${matched} failed jobs of ${task} ${dry ? "would wait" : "wait"} again${unchanged}.`;
 }
 
 function firstLine(error: string): string {

@@ -8,7 +8,7 @@ export interface Interruption {
   /** Aborts with an Interrupted or an OutputClosed as its reason. */
   readonly signal: AbortSignal;
   /** Aborts when the user asks a second time: what still tidies up is left alone. */
-  readonly insistence: AbortSignal;
+  readonly killSignal: AbortSignal;
   /**
    * Lets a command answer Ctrl-C itself: while the handler is set it gets each SIGINT instead of the signals above.
    * Returns what gives it back.
@@ -46,7 +46,7 @@ export function watchInterruption(): Interruption {
   const unwatch = watchOutput(() => first.abort(new OutputClosed()));
   return {
     signal: first.signal,
-    insistence: second.signal,
+    killSignal: second.signal,
     onInterrupt(handler) {
       handlers.push(handler);
       return () => {
@@ -73,7 +73,7 @@ export function watchInterruption(): Interruption {
  */
 export async function untilInterrupted<T>(
   work: Promise<T>,
-  { signal, insistence, isHeld }: Pick<Interruption, "signal" | "insistence" | "isHeld">,
+  { signal, killSignal, isHeld }: Pick<Interruption, "signal" | "killSignal" | "isHeld">,
   tidyUpMs = TIDY_UP_MS,
 ): Promise<T> {
   const ended = new AbortController();
@@ -84,7 +84,7 @@ export async function untilInterrupted<T>(
       ended.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
     };
     signal.addEventListener("abort", wait, { once: true, signal: ended.signal });
-    insistence.addEventListener("abort", giveUp, { once: true, signal: ended.signal });
+    killSignal.addEventListener("abort", giveUp, { once: true, signal: ended.signal });
   });
   try {
     return await Promise.race([work, abandoned]);

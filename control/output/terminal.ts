@@ -47,10 +47,10 @@ export function processTerminal(): Terminal {
  * reader that goes away (`| head`) is no failure. A disk that is full is one: what was to be told is lost.
  */
 export function ownOutput(): void {
-  let told = false;
+  let reported = false;
   const listener = (error: Error & { code?: string }): void => {
-    if (told || CLOSED.includes(error.code ?? "")) return;
-    told = true;
+    if (reported || CLOSED.includes(error.code ?? "")) return;
+    reported = true;
     process.exitCode = EXIT.failed;
     process.stderr.write(`Error: The output could not be written (${error.code ?? error.message}).\n`);
   };
@@ -65,10 +65,10 @@ const CLOSED: readonly string[] = ["EPIPE", "ERR_STREAM_DESTROYED", "EIO"];
 
 /** Calls `onClosed` once when nobody can be told anything any more. Returns what takes the listeners off again. */
 export function watchOutput(onClosed: () => void): () => void {
-  let told = false;
+  let reported = false;
   const listener = (): void => {
-    if (told) return;
-    told = true;
+    if (reported) return;
+    reported = true;
     onClosed();
   };
   process.stdout.on("error", listener);

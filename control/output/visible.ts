@@ -11,7 +11,7 @@ export function visible(text: string): string {
 }
 
 /** The same for what a command prints, whose own colours stay: the only place that every text of a node passes. */
-export function visibleBesideMarks(text: string): string {
+export function visibleExceptMarks(text: string): string {
   return text
     .split(MARK)
     .map((part, index) => (index % 2 === 0 ? visible(part) : part))

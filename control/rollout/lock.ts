@@ -7,7 +7,7 @@ import { tryLock } from "fs-native-extensions";
 import { InfraError } from "../../runtime/contracts/errors.ts";
 
 /** INFRA_LOCKED, naming the process that updates. */
-export async function aloneUpdating<T>(home: string, work: () => Promise<T>): Promise<T> {
+export async function withUpdateLock<T>(home: string, work: () => Promise<T>): Promise<T> {
   const folder = join(home, "run");
   const path = join(folder, "update.lock");
   await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -49,7 +49,7 @@ export interface ServiceResult {
   readonly inspect: string;
 }
 
-export type Run = (command: readonly string[], signal: AbortSignal, deadlineMs: number) => Promise<void>;
+export type RunCommand = (command: readonly string[], signal: AbortSignal, deadlineMs: number) => Promise<void>;
 
 export const SIGNATURE = "Written by `cairn service install`";
 /** Milliseconds of a command of the manager, beside the time that the node may take to stop. */
@@ -105,7 +105,7 @@ function launchd(service: ServiceDescription, machine: Machine): Manager {
 export async function installService(
   service: ServiceDescription,
   machine: Machine,
-  options: { readonly start: boolean; readonly signal: AbortSignal; readonly run?: Run },
+  options: { readonly start: boolean; readonly signal: AbortSignal; readonly run?: RunCommand },
 ): Promise<ServiceResult> {
   const manager = managerFor(service, machine);
   const run = options.run ?? runManager;
@@ -138,7 +138,7 @@ export async function installService(
 export async function uninstallService(
   service: Pick<ServiceDescription, "name" | "scope">,
   machine: Machine,
-  options: { readonly signal: AbortSignal; readonly run?: Run },
+  options: { readonly signal: AbortSignal; readonly run?: RunCommand },
 ): Promise<ServiceResult> {
   const manager = managerFor(
     { ...service, dir: "/", writable: [], environment: {}, stopSeconds: 0, user: null },
@@ -236,7 +236,7 @@ async function write(file: string, content: string, scope: ServiceDescription["s
 }
 
 async function forgiving(
-  run: Run,
+  run: RunCommand,
   commands: Manager["unload"],
   signal: AbortSignal,
   deadlineMs: number,
@@ -244,7 +244,7 @@ async function forgiving(
   for (const command of commands) await run(command, signal, deadlineMs).catch(() => undefined);
 }
 
-const runManager: Run = async ([program = "", ...args], signal, deadlineMs) => {
+const runManager: RunCommand = async ([program = "", ...args], signal, deadlineMs) => {
   const result = await execa(program, args, {
     reject: false,
     all: true,

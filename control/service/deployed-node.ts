@@ -52,8 +52,8 @@ export async function connectDeployed(
     import("../deploy/drivers/index.ts"),
   ]);
   const { plan, secrets } = await readProject({ dir, home, signal, ...(readSecret ? { readSecret } : {}) });
-  const standing = plan.nodes.filter(({ name }) => record.nodes.some((one) => one.name === name));
-  const chosen = standing.find(({ agents }) => agent !== undefined && agents.includes(agent)) ?? standing[0];
+  const deployed = plan.nodes.filter(({ name }) => record.nodes.some((one) => one.name === name));
+  const chosen = deployed.find(({ agents }) => agent !== undefined && agents.includes(agent)) ?? deployed[0];
   if (chosen === undefined) {
     throw new InfraError("INFRA_FAILED", `No node of the configuration is deployed as the stack ${record.stack}.`, {
       hint: "Deploy it with `cairn infra up`.",
@@ -73,7 +73,7 @@ export async function connectDeployed(
     node: chosen.name,
     place: recorded?.place ?? "unknown",
     deployedAt: record.deployed_at,
-    nodes: standing.map(({ name }) => name),
+    nodes: deployed.map(({ name }) => name),
     close: () => connection.close(),
   };
 }

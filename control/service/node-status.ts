@@ -50,7 +50,7 @@ export async function readNodeStatus(deployment: Deployment, signal: AbortSignal
   };
   if (state.state !== "running") return { running: false, state: state.state, ...nothing };
   const { pid, url, version, started_at } = state.node;
-  const known = {
+  const common = {
     running: true,
     state: state.state,
     ...nothing,
@@ -63,17 +63,17 @@ export async function readNodeStatus(deployment: Deployment, signal: AbortSignal
   try {
     const token = await readToken(deployment);
     const client = clientOf(announcedEndpoint(state.node), { token });
-    return { ...known, health: await client.health({ signal, timeoutMs: ANSWER_MS }) };
+    return { ...common, health: await client.health({ signal, timeoutMs: ANSWER_MS }) };
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof CairnError)) throw error;
-    return { ...known, error: error.toBody() };
+    return { ...common, error: error.toBody() };
   }
 }
 
 async function deployedStatus(node: DeployedNode, { home, dir }: Deployment, signal: AbortSignal): Promise<NodeStatus> {
   const { stack, target, place, nodes, url, deployedAt } = node;
-  const known = {
+  const common = {
     running: true,
     state: "running",
     home,
@@ -88,11 +88,11 @@ async function deployedStatus(node: DeployedNode, { home, dir }: Deployment, sig
   } as const;
   try {
     const health = await node.client.health({ signal, timeoutMs: ANSWER_MS });
-    return { ...known, version: health.version, health };
+    return { ...common, version: health.version, health };
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof CairnError)) throw error;
-    return { ...known, running: false, error: error.toBody() };
+    return { ...common, running: false, error: error.toBody() };
   } finally {
     await node.close();
   }

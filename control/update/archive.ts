@@ -55,7 +55,8 @@ export async function bringArchive(
   }: { readonly checksum: string | undefined; readonly to: string; readonly signal: AbortSignal },
 ): Promise<Archive> {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(DOWNLOAD_MS)]);
-  const wanted = checksum === undefined ? await checksumBeside(place, deadline) : parseChecksum(checksum, "--checksum");
+  const wanted =
+    checksum === undefined ? await siblingChecksum(place, deadline) : parseChecksum(checksum, "--checksum");
   const hash = createHash("sha256");
   let size = 0;
   const measured = new Transform({
@@ -97,23 +98,25 @@ export async function unpack({ file }: Archive, folder: string, signal: AbortSig
   });
 }
 
-async function checksumBeside(place: ArchivePlace, signal: AbortSignal): Promise<string> {
-  const beside = besides(place);
+async function siblingChecksum(place: ArchivePlace, signal: AbortSignal): Promise<string> {
+  const sibling = siblingsOf(place);
   try {
     const text =
-      beside.kind === "file" ? await readFile(beside.path, "utf8") : await readText(await download(beside.url, signal));
-    return parseChecksum(text, nameOf(beside));
+      sibling.kind === "file"
+        ? await readFile(sibling.path, "utf8")
+        : await readText(await download(sibling.url, signal));
+    return parseChecksum(text, nameOf(sibling));
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof UsageError) throw error;
     throw new UsageError(
-      `There is no checksum of ${nameOf(place)}: ${nameOf(beside)} cannot be read (${reasonOf(error)}).`,
+      `There is no checksum of ${nameOf(place)}: ${nameOf(sibling)} cannot be read (${reasonOf(error)}).`,
       "Pass --checksum SHA256, or put the output of `sha256sum` there.",
     );
   }
 }
 
-function besides(place: ArchivePlace): ArchivePlace {
+function siblingsOf(place: ArchivePlace): ArchivePlace {
   if (place.kind === "file") return { kind: "file", path: `${place.path}.sha256` };
   const url = new URL(place.url);
   url.pathname += ".sha256";

@@ -40,7 +40,7 @@ export interface Work extends TreeUpdate {
 export async function forward(interruptible: Work): Promise<UpdateResult> {
   const letGo = interruptible.hold?.();
   try {
-    return await goForward(calm(interruptible));
+    return await goForward(withoutAbort(interruptible));
   } finally {
     letGo?.();
   }
@@ -50,7 +50,7 @@ export async function forward(interruptible: Work): Promise<UpdateResult> {
 export async function back(interruptible: Work, reason: string): Promise<UpdateResult> {
   const letGo = interruptible.hold?.();
   try {
-    const work = calm(interruptible);
+    const work = withoutAbort(interruptible);
     return await wentBack(work, await goBack(nodeChange(work), reason));
   } finally {
     letGo?.();
@@ -143,7 +143,7 @@ async function wentBack(work: Work, end: WentBack): Promise<UpdateResult> {
 }
 
 /** The same work, with nothing that aborts it. */
-export function calm(work: Work): Work {
+export function withoutAbort(work: Work): Work {
   const { signal } = new AbortController();
   return { ...work, signal, git: new Git(work.root, signal) };
 }

@@ -8,7 +8,7 @@ import { execa } from "execa";
 import type { ImageIdentity } from "../../infra/plan/types.ts";
 import { InfraError } from "../../runtime/contracts/errors.ts";
 import { codeOf } from "../../runtime/contracts/system-errors.ts";
-import type { ReadProject, Run } from "../deploy/operations/services.ts";
+import type { OperationInput, ReadProject } from "../deploy/operations/services.ts";
 import { up } from "../deploy/operations/up.ts";
 import type { UpResult } from "../deploy/schemas.ts";
 import { UsageError } from "../output/failure.ts";
@@ -16,14 +16,14 @@ import { changeNode, type Step } from "../rollout/change-node.ts";
 import type { UpdateResult } from "./result.ts";
 
 export interface DeployedUpdate {
-  readonly run: Run;
+  readonly run: OperationInput;
   /** From the command line; undefined: built from the program. */
   readonly prebuilt: string | undefined;
   readonly report: (text: string) => void;
   /** Rejects when the node does not pass; `image` is what it is to run. */
   readonly gate: (node: string, image: ImageIdentity) => Promise<void>;
   /** Tests play the engine. */
-  readonly deploy?: (run: Run, image: string) => Promise<UpResult | null>;
+  readonly deploy?: (run: OperationInput, image: string) => Promise<UpResult | null>;
 }
 
 /** UsageError for a stack of several nodes; errors of the build and of `infra up`'s preparation, with nothing changed. */
@@ -94,7 +94,7 @@ function nodeSteps(
   ];
 }
 
-function deployAll(run: Run, image: string): Promise<UpResult | null> {
+function deployAll(run: OperationInput, image: string): Promise<UpResult | null> {
   return up(run, { node: undefined, image, adopt: false, yes: true });
 }
 

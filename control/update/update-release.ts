@@ -44,21 +44,21 @@ export async function updateFromRelease(update: ReleaseUpdate): Promise<UpdateRe
 
   const { commit } = facts.target;
   const stage = builds.folderFor(release.version, commit);
-  const calm = new Git(root, new AbortController().signal);
+  const uninterruptedGit = new Git(root, new AbortController().signal);
   try {
     if (serving !== stage) await builds.make(git, { stage, commit, version: release.version }, signal, report);
     const result = await deploy(stage);
     if (result.outcome !== "updated" && result.outcome !== "unchanged") {
-      if (serving !== stage) await calm.removeWorktree(stage);
+      if (serving !== stage) await uninterruptedGit.removeWorktree(stage);
       return result;
     }
     await builds.switchTo(stage);
-    await calm.move(plan.kind, facts.target);
+    await uninterruptedGit.move(plan.kind, facts.target);
     await builds.forgetFormer();
-    for (const path of await builds.others([stage, serving])) await calm.removeWorktree(path);
+    for (const path of await builds.others([stage, serving])) await uninterruptedGit.removeWorktree(path);
     return result;
   } catch (error) {
-    if (serving !== stage && (await builds.serving()) !== stage) await calm.removeWorktree(stage);
+    if (serving !== stage && (await builds.serving()) !== stage) await uninterruptedGit.removeWorktree(stage);
     throw error;
   }
 }

@@ -18,7 +18,7 @@ import { withPrebuilt } from "./prebuilt.ts";
 import { keeperOf } from "./restart.ts";
 import type { UpdateResult } from "./result.ts";
 import { decideResumption, type Found } from "./resume.ts";
-import { back, calm, forward, recordStep, type TreeUpdate, type Work } from "./tree-change.ts";
+import { back, forward, recordStep, type TreeUpdate, type Work, withoutAbort } from "./tree-change.ts";
 import { planTree } from "./tree-plan.ts";
 import { chooseRelease } from "./versions.ts";
 
@@ -30,8 +30,9 @@ export async function updateTree(update: TreeUpdate): Promise<UpdateResult> {
   const { root, deployment, signal, prebuilt } = update;
   const git = new Git(root, signal);
   const builds = new Builds(root);
-  const left = await readJournal(deployment.home);
-  const ended = left !== null && left.root === root ? await resume(update, builds, git, left) : null;
+  const interrupted = await readJournal(deployment.home);
+  const ended =
+    interrupted !== null && interrupted.root === root ? await resume(update, builds, git, interrupted) : null;
   if (ended !== null && !goesElsewhere(update, ended)) return ended;
   await builds.heal();
   if (prebuilt === undefined) return begin(update, builds, git);
@@ -116,7 +117,7 @@ async function change(update: TreeUpdate, builds: Builds, git: Git, candidate: C
     await prepare(work, candidate, serving);
   } catch (error) {
     // Nothing that serves was touched.
-    if (serving !== stage) await calm(work).git.removeWorktree(stage);
+    if (serving !== stage) await withoutAbort(work).git.removeWorktree(stage);
     await journal.close();
     throw error;
   }
@@ -138,7 +139,7 @@ async function prepare(work: Work, candidate: Candidate, serving: string): Promi
 
 /** Null: begin anew. */
 async function resume(update: TreeUpdate, builds: Builds, git: Git, entry: JournalEntry): Promise<UpdateResult | null> {
-  const found = await look(builds, git, entry);
+  const found = await readState(builds, git, entry);
   const decision = decideResumption(entry, found);
   const journal = resumeJournal(update.deployment.home, update.now, entry);
   if (decision.kind === "anew") {
@@ -158,7 +159,7 @@ async function resume(update: TreeUpdate, builds: Builds, git: Git, entry: Journ
   return decision.kind === "forward" ? forward(work) : back(work, "An update that was cut off had failed.");
 }
 
-async function look(builds: Builds, git: Git, entry: JournalEntry): Promise<Found> {
+async function readState(builds: Builds, git: Git, entry: JournalEntry): Promise<Found> {
   // An archive has nothing to do with the tree.
   const head = entry.source === "prebuilt" ? entry.from.commit : await git.head();
   const serving = await builds.serving();

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { defaultServices } from "../deploy/operations/default-services.ts";
 import { readRecord } from "../deploy/operations/record.ts";
-import type { Run } from "../deploy/operations/services.ts";
+import type { OperationInput } from "../deploy/operations/services.ts";
 import { UsageError } from "../output/failure.ts";
 import { gate } from "../rollout/gate.ts";
-import { aloneUpdating } from "../rollout/lock.ts";
+import { withUpdateLock } from "../rollout/lock.ts";
 import { defaultAgent } from "../service/connect.ts";
 import { connectDeployed } from "../service/deployed-node.ts";
 import { type Deployment, inspectWithoutSecrets } from "../service/deployment.ts";
@@ -38,7 +38,7 @@ export interface UpdateRequest {
 const READY_MS = 180_000;
 
 /** UsageError for flags that do not fit the target; INFRA_LOCKED; errors of the two ways. */
-export async function update(run: Run, request: UpdateRequest): Promise<UpdateResult> {
+export async function update(run: OperationInput, request: UpdateRequest): Promise<UpdateResult> {
   const { deployment, version, prebuilt, checksum, restart, report, hold } = request;
   const deployed = await isDeployed(deployment, run.signal);
   if (deployed && !restart) {
@@ -52,7 +52,7 @@ export async function update(run: Run, request: UpdateRequest): Promise<UpdateRe
   }
   const { signal } = run;
   const root = sourceTreeOf(request.root);
-  return aloneUpdating(deployment.home, async () => {
+  return withUpdateLock(deployment.home, async () => {
     if (deployed) {
       const deploy = (program: string): Promise<UpdateResult> =>
         updateDeployed({

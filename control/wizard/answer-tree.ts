@@ -88,8 +88,8 @@ function withPart(tree: unknown, path: AnswerPath, done: AnswerPath, value: unkn
   if (key === null) return { ...map, [part]: withPart(map[part], rest, here, value) };
   const [name = "", ...inner] = rest;
   const entries = entriesOf(map[part]);
-  const known = entries.some((entry) => entry[key] === name);
-  const all = known ? entries : [...entries, { [key]: name }];
+  const exists = entries.some((entry) => entry[key] === name);
+  const all = exists ? entries : [...entries, { [key]: name }];
   const changed = all.map((entry) => (entry[key] === name ? withPart(entry, inner, [...here, "*"], value) : entry));
   return { ...map, [part]: changed };
 }

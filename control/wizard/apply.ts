@@ -8,8 +8,8 @@ export function applyChanges(document: Document, before: readonly Setting[], aft
   const former = new Map(before.map((setting) => [setting.path.join("\0"), setting]));
   const wanted = new Set(after.map(({ path }) => path.join("\0")));
   for (const setting of after) {
-    const known = former.get(setting.path.join("\0"));
-    if (known !== undefined && JSON.stringify(known.value) === JSON.stringify(setting.value)) continue;
+    const previous = former.get(setting.path.join("\0"));
+    if (previous !== undefined && JSON.stringify(previous.value) === JSON.stringify(setting.value)) continue;
     applySetting(document, setting);
   }
   for (const { path } of before) {

@@ -31,10 +31,13 @@ export async function checkNew(files: readonly PlannedFile[], { env, home, deplo
 
 /** INFRA_PLAN_INVALID for what could not be deployed any more; what could not be before is no reason to change nothing. */
 export async function checkChange(before: string, after: string, around: Omit<Around, "deployed">): Promise<void> {
-  const known = await planProblem(before, around);
+  const earlier = await planProblem(before, around);
   const problem = await planProblem(after, around);
-  const issues = new Set((known?.details.issues ?? []).map(keyOf));
-  if (problem !== null && (known === null || (problem.details.issues ?? []).some((issue) => !issues.has(keyOf(issue)))))
+  const issues = new Set((earlier?.details.issues ?? []).map(keyOf));
+  if (
+    problem !== null &&
+    (earlier === null || (problem.details.issues ?? []).some((issue) => !issues.has(keyOf(issue))))
+  )
     throw problem;
 }
 
@@ -55,14 +58,14 @@ async function plan(dir: string, { env, home }: Omit<Around, "deployed">): Promi
   await readProject({ dir, home, env, readSecret: async (reference) => reference });
 }
 
-async function staged(files: readonly PlannedFile[], look: (dir: string) => Promise<void>): Promise<void> {
+async function staged(files: readonly PlannedFile[], inspect: (dir: string) => Promise<void>): Promise<void> {
   const dir = await mkdtemp(join(tmpdir(), "cairn-check-"));
   try {
     for (const { path, content } of files) {
       await mkdir(dirname(join(dir, path)), { recursive: true });
       await writeFile(join(dir, path), content, { mode: 0o600 });
     }
-    await look(dir);
+    await inspect(dir);
   } finally {
     await rm(dir, { recursive: true, force: true });
   }

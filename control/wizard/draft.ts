@@ -28,18 +28,26 @@ const draftSchema = z.object({
 /** Null when there is none, or none that can be used. */
 export async function readDraft(dir: string): Promise<Draft | null> {
   try {
-    const { savedAt, settled, answers } = draftSchema.parse(JSON.parse(await readFile(join(dir, DRAFT_FILE), "utf8")));
+    const {
+      savedAt,
+      settled: answered,
+      answers,
+    } = draftSchema.parse(JSON.parse(await readFile(join(dir, DRAFT_FILE), "utf8")));
     parseAnswers(answers);
-    return { savedAt: new Date(savedAt), state: { tree: answers, settled: new Set(settled) } };
+    return { savedAt: new Date(savedAt), state: { tree: answers, answered: new Set(answered) } };
   } catch {
     return null;
   }
 }
 
 /** Makes the directory if need be. Rejects with the system's error. */
-export async function saveDraft(dir: string, { tree, settled }: FlowState, now: Date): Promise<void> {
+export async function saveDraft(dir: string, { tree, answered }: FlowState, now: Date): Promise<void> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
-  const text = JSON.stringify({ schema: 1, savedAt: now.toISOString(), settled: [...settled], answers: tree }, null, 2);
+  const text = JSON.stringify(
+    { schema: 1, savedAt: now.toISOString(), settled: [...answered], answers: tree },
+    null,
+    2,
+  );
   await writeDurably(join(dir, DRAFT_FILE), `${text}\n`, { mode: 0o600 });
 }
 

@@ -78,7 +78,7 @@ export function newConfiguration(
     if (answers.deployment.target === "manual" && setting.path[0] === "deployment") continue;
     if (setting.path[0] !== "memory") applySetting(document, setting);
   }
-  tellReason(document, chosenProvider(answers, found));
+  writeReason(document, chosenProvider(answers, found));
   const deployment = document.get("deployment", true);
   if (isMap(deployment)) {
     const pair = document.contents !== null && isMap(document.contents) ? document.contents.items.at(-1) : undefined;
@@ -103,7 +103,7 @@ function renameAgent(document: Document, agent: string): void {
   pair.key = document.createNode(agent);
 }
 
-function tellReason(document: Document, { id, source, reason }: ProviderChoice): void {
+function writeReason(document: Document, { id, source, reason }: ProviderChoice): void {
   const entry = document.getIn(["providers", id], true);
   if (isMap(entry) && source !== "answers") entry.commentBefore = ` Found at setup: ${reason}.`;
 }

@@ -48,10 +48,10 @@ export function requireFitting({ deployment: { target } }: Answers, flags: Given
   if (first === undefined) return;
   const names = strangers.map(({ flag }) => flag).join(", ");
   const common = first.targets.filter((one) => others.every(({ targets }) => targets.includes(one)));
-  const way = common.length > 0 ? `pass --target ${common.join(" or --target ")}` : "choose one target";
+  const advice = common.length > 0 ? `pass --target ${common.join(" or --target ")}` : "choose one target";
   throw new UsageError(
     `${names} ${others.length === 0 ? "says" : "say"} nothing of a deployment whose target is ${target}.`,
-    `Leave ${others.length === 0 ? "it" : "them"} out, or ${way}.`,
+    `Leave ${others.length === 0 ? "it" : "them"} out, or ${advice}.`,
   );
 }
 

@@ -51,7 +51,7 @@ export async function initialize(options: InitOptions): Promise<InitResult> {
   const existing = options.force === true ? null : await readExisting(directories, signal);
 
   const first = startingState(options, existing, dialog);
-  const facts = await lookAround(options, env, answersOf(first), dialog);
+  const facts = await detectMachine(options, env, answersOf(first), dialog);
   await dialog.found(facts, existing !== null);
   const inFile = new Set(Object.keys(secretsFile.values).filter((name) => secretsFile.values[name]));
   const around: Surroundings = { facts, env, inFile };
@@ -82,16 +82,16 @@ export async function initialize(options: InitOptions): Promise<InitResult> {
 /** What the file says, then the answers of a file and of flags. What is wrong is said before anything is looked at or asked. */
 function startingState(options: InitOptions, existing: Existing | null, dialog: Dialog): FlowState {
   const fromFile = options.answers ?? {};
-  const told = options.flags ?? {};
+  const flagValues = options.flags ?? {};
   const written = mergeAnswers(existing?.tree ?? {}, fromFile);
   parseAnswers(written);
-  const flags: FlagAnswers = flagAnswers(told, written);
-  const answers = requireAllowed(flags.tree, told);
+  const flags: FlagAnswers = flagAnswers(flagValues, written);
+  const answers = requireAllowed(flags.tree, flagValues);
   const given = [...pathsOf(fromFile, []), ...flags.answered];
   // Somebody who is asked for the target may choose another one still.
   if (!dialog.attended || given.includes("deployment.target")) {
-    requireFitting(answers, told);
-    if (given.includes("memory")) requireStorable(answers, told);
+    requireFitting(answers, flagValues);
+    if (given.includes("memory")) requireStorable(answers, flagValues);
   }
   const before = existing?.tree ?? {};
   // What the file says of another provider or another host is not said of this one.
@@ -100,11 +100,11 @@ function startingState(options: InitOptions, existing: Existing | null, dialog: 
     .filter((path) => answerAt(before, path) !== undefined && answerAt(before, path) !== answerAt(flags.tree, path))
     .flatMap((path) => dependentsOf(path).map((dependent) => dependent.join(".")));
   const pinned = (existing?.pinned ?? []).filter((id) => !open.includes(id));
-  return { tree: flags.tree, settled: new Set([...pinned, ...given]) };
+  return { tree: flags.tree, answered: new Set([...pinned, ...given]) };
 }
 
 /** Somebody who is asked sees everything; otherwise only what the answers depend on is looked at. */
-function lookAround(options: InitOptions, env: Environment, answers: Answers, dialog: Dialog): Promise<Facts> {
+function detectMachine(options: InitOptions, env: Environment, answers: Answers, dialog: Dialog): Promise<Facts> {
   const { target } = answers.deployment;
   const needed: ToolName[] = target === "kubernetes" ? ["kubectl"] : target === "docker" ? ["docker"] : [];
   return detectFacts({
@@ -124,13 +124,13 @@ async function resumed(options: InitOptions, dialog: Dialog, start: FlowState): 
   if (draft === null) return start;
   if (options.resume !== true && !(await dialog.resume(draft.savedAt))) return start;
   const { tree, answered } = flagAnswers(options.flags ?? {}, mergeAnswers(draft.state.tree, options.answers ?? {}));
-  return { tree, settled: new Set([...draft.state.settled, ...start.settled, ...answered]) };
+  return { tree, answered: new Set([...draft.state.answered, ...start.answered, ...answered]) };
 }
 
 /** The answers that the configuration gives where everything is left as it is: what differs from them is a change. */
 async function usualAnswers(existing: Existing, around: Surroundings): Promise<Answers> {
   const nobody = unattended({ lenient: true });
-  let state: FlowState = { tree: existing.tree, settled: new Set(existing.pinned) };
+  let state: FlowState = { tree: existing.tree, answered: new Set(existing.pinned) };
   for (const phase of PHASES) state = await runPhase(phase, state, { around, answer: nobody.answer });
   return answersOf(state);
 }

@@ -45,8 +45,8 @@ export function checkAnswers(tree: AnswerTree): Checked {
 function issuesOf(issue: z.core.$ZodIssue): AnswerIssue[] {
   const path = issue.path.map((part) => (typeof part === "symbol" ? String(part) : part));
   if (issue.code !== "unrecognized_keys") return [{ path, message: issue.message }];
-  const known = knownAt(path).join(", ");
-  return issue.keys.map((key) => ({ path: [...path, key], message: `no such answer; there are ${known}` }));
+  const names = namesAt(path).join(", ");
+  return issue.keys.map((key) => ({ path: [...path, key], message: `no such answer; there are ${names}` }));
 }
 
 /** Where the schema itself has no words. */
@@ -89,7 +89,7 @@ function repeated(tree: AnswerTree): AnswerIssue[] {
   });
 }
 
-function knownAt(path: readonly PropertyKey[]): string[] {
+function namesAt(path: readonly PropertyKey[]): string[] {
   let at: unknown = answersSchema;
   for (const part of path) at = innerOf(at, part);
   const found = bare(at);

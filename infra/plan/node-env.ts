@@ -12,10 +12,10 @@ export function renderNodeEnv(
   values: Readonly<Record<string, string>>,
   databaseUrl: string | null,
 ): string {
-  const known: Readonly<Record<string, string>> =
+  const usual: Readonly<Record<string, string>> =
     databaseUrl === null ? values : { ...values, [POSTGRES.variable]: databaseUrl };
   const own = node.secretVariables
-    .filter((name) => Object.hasOwn(known, name))
-    .map((name) => [name, known[name] ?? ""]);
+    .filter((name) => Object.hasOwn(usual, name))
+    .map((name) => [name, usual[name] ?? ""]);
   return `# Written for node ${node.name} by its deployment.\n${renderEnvFile(Object.fromEntries(own))}`;
 }

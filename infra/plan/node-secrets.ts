@@ -34,7 +34,7 @@ export interface NodeSecretsInput {
   /** Names in `.env` that have a value. */
   readonly inFile: readonly string[];
   /** Names that have a value, in `.env` or in the environment of the process. */
-  readonly known: readonly string[];
+  readonly available: readonly string[];
   readonly deployedDatabase: boolean;
 }
 
@@ -46,10 +46,10 @@ export interface NodeVariables {
 }
 
 export function nodeVariables(input: NodeSecretsInput): NodeVariables {
-  const { written, node, inFile, known, deployedDatabase } = input;
-  const present = new Set(known);
+  const { written, node, inFile, available, deployedDatabase } = input;
+  const present = new Set(available);
   // Their values do not matter here; that they are there decides what is derived.
-  const env: Environment = Object.fromEntries(known.map((name) => [name, name]));
+  const env: Environment = Object.fromEntries(available.map((name) => [name, name]));
   const wanted = referencedVariables(derive(node, { env, hostname: "node" }));
   const elsewhere = referencedVariables(written);
   const own = inFile.filter((name) => isRead(name, input) && !elsewhere.has(name));

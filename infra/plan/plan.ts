@@ -35,7 +35,7 @@ export interface PlanInput {
     /** In `.env`. */
     readonly inFile: readonly string[];
     /** Anywhere: `.env`, the environment of the process, secrets that were lifted. */
-    readonly known: readonly string[];
+    readonly available: readonly string[];
   };
   /** Text of the certificate that `runtime.tls.cert` names; null where it names no file. */
   readonly certificate: string | null;

@@ -33,8 +33,8 @@ export function workspaceRoots({ runtime, agents }: Workspaces): WorkspaceRoot[]
     { name: "workspace", source: runtime.workspace, agents: [] },
   ];
   for (const [agent, { workspace = runtime.workspace }] of Object.entries(agents)) {
-    const known = roots.find(({ source }) => within(source, workspace) !== null);
-    if (known) known.agents.push(agent);
+    const root = roots.find(({ source }) => within(source, workspace) !== null);
+    if (root) root.agents.push(agent);
     else roots.push({ name: `agents/${agent}`, source: workspace, agents: [agent] });
   }
   return roots;

@@ -47,7 +47,7 @@ export interface Turns {
   /** Durable when it resolves. RUNTIME_CONFLICT for the same key with another body, RUNTIME_DRAINING, RUNTIME_AGENT_UNKNOWN. */
   accept(message: InboundMessage): Promise<AcceptedMessage>;
   /** RUNTIME_TURN_UNKNOWN when the agent has no such turn. */
-  look(agent: string, turnId: string): Promise<TurnState>;
+  read(agent: string, turnId: string): Promise<TurnState>;
   /** Waits for the end of the turn; a turn that failed rejects with its error. Ending the wait never ends the turn. */
   wait(agent: string, turnId: string, signal?: AbortSignal): Promise<TurnResult>;
   /** The same, but null as soon as the turn waits for an answer. */

@@ -6,7 +6,7 @@ export interface Background {
   /** Runs work soon, after what is going on now. At most `limit` wait or run at once; what comes on top is dropped. */
   run(name: string, work: () => Promise<unknown>): void;
   /** Resolves once nothing is left to do. */
-  settled(): Promise<void>;
+  idle(): Promise<void>;
 }
 
 export function createBackground(logger: Pick<Logger, "warn">, limit = 1_000): Background {
@@ -30,7 +30,7 @@ export function createBackground(logger: Pick<Logger, "warn">, limit = 1_000): B
       const task = guarded(name, work).finally(() => tasks.delete(task));
       tasks.add(task);
     },
-    async settled() {
+    async idle() {
       while (tasks.size > 0) await Promise.all(tasks);
     },
   };

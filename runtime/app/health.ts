@@ -42,8 +42,8 @@ export function createHealth(deps: HealthDeps): Health {
   const answers = new Map<string, { readonly at: number; readonly available: Promise<boolean> }>();
 
   function isAvailable(id: string, provider: Provider): Promise<boolean> {
-    const known = answers.get(id);
-    if (known && clock.monotonic() - known.at < PROVIDER_ANSWER_MS) return known.available;
+    const cached = answers.get(id);
+    if (cached && clock.monotonic() - cached.at < PROVIDER_ANSWER_MS) return cached.available;
     const available = withDeadline(
       provider.isAvailable().catch(() => false),
       PROVIDER_DEADLINE_MS,

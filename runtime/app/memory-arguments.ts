@@ -69,15 +69,15 @@ export function parametersOf(schema: z.ZodType): Readonly<Record<string, unknown
 export function parseArguments<Schema extends z.ZodObject>(schema: Schema, args: unknown): z.output<Schema> {
   const parsed = schema.safeParse(withoutNulls(args));
   if (parsed.success) return parsed.data;
-  const known = Object.keys(schema.shape);
-  const issues = parsed.error.issues.flatMap((issue) => toIssues(issue, known));
+  const names = Object.keys(schema.shape);
+  const issues = parsed.error.issues.flatMap((issue) => toIssues(issue, names));
   const summary = issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; ");
   throw new MemoryError("MEMORY_INVALID_ARGUMENT", `The arguments are not valid: ${summary}.`, { issues });
 }
 
-function toIssues(issue: z.core.$ZodIssue, known: readonly string[]): Issue[] {
+function toIssues(issue: z.core.$ZodIssue, names: readonly string[]): Issue[] {
   if (issue.code === "unrecognized_keys") {
-    return issue.keys.map((path) => ({ path, message: `is not an argument; known are ${known.join(", ")}` }));
+    return issue.keys.map((path) => ({ path, message: `is not an argument; known are ${names.join(", ")}` }));
   }
   return [{ path: issue.path.map(String).join("."), message: issue.message }];
 }

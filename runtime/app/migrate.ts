@@ -126,10 +126,10 @@ async function readApplied(database: Queryable): Promise<readonly AppliedRow[]> 
 
 /** What is still to be applied, after a check that what was applied is what this code knows. */
 function unapplied(migrations: readonly Migration[], applied: readonly AppliedRow[]): readonly Migration[] {
-  const known = new Map(migrations.map((migration) => [migration.version, migration]));
+  const byVersion = new Map(migrations.map((migration) => [migration.version, migration]));
   const latest = migrations.at(-1)?.version ?? 0;
   for (const { version, name, checksum, compatible_from: compatibleFrom } of applied) {
-    const migration = known.get(version);
+    const migration = byVersion.get(version);
     if (migration === undefined) {
       if (version > latest && compatibleFrom <= latest) continue;
       throw mismatch(

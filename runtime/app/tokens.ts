@@ -42,14 +42,14 @@ export function createTokens(deps: TokenDeps): Tokens {
   const { database, newId, clock } = deps;
   const owner: Principal = { id: OWNER_NAME, name: OWNER_NAME, scopes: new Set(SCOPES), owner: true };
   const ownerDigest = deps.ownerToken ? digestOf(deps.ownerToken) : null;
-  const known = new KnownTokens(() => load(database), clock);
+  const cache = new TokenCache(() => load(database), clock);
 
   return {
     async authenticate(token) {
       const digest = digestOf(token);
       if (ownerDigest !== null && timingSafeEqual(digest, ownerDigest)) return owner;
       if (!TOKEN_PATTERN.test(token)) return null;
-      return known.find(digest.toString("hex"));
+      return cache.find(digest.toString("hex"));
     },
 
     async create(name, scopes) {
@@ -66,7 +66,7 @@ export function createTokens(deps: TokenDeps): Tokens {
           [id, name, hash, [...scopes], clock.now()],
         );
       });
-      known.forget();
+      cache.forget();
       return { id, token };
     },
 
@@ -90,7 +90,7 @@ export function createTokens(deps: TokenDeps): Tokens {
             clock.now(),
           ])
         : { count: 0 };
-      known.forget();
+      cache.forget();
       if (count === 0) {
         throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no token with this id.", {
           hint: "`cairn token list` shows the ids.",
@@ -111,7 +111,7 @@ interface Row {
 type Snapshot = ReadonlyMap<string, Principal>;
 
 /** The valid stored tokens by hash, as of a moment ago. */
-class KnownTokens {
+class TokenCache {
   readonly #load: () => Promise<Snapshot>;
   readonly #clock: Clock;
   #tokens: Snapshot = new Map();

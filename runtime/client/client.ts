@@ -153,7 +153,7 @@ function healthCalls(connection: Connection) {
         return true;
       } catch (error) {
         given?.signal?.throwIfAborted();
-        if (isAway(error)) return false;
+        if (isUnavailable(error)) return false;
         throw error;
       }
     },
@@ -322,6 +322,6 @@ function toBody({ session, text, user, attachments }: MessageRequest): object {
 }
 
 /** Whether trying again later is what helps: the node starts, drains, or is not there. */
-function isAway(error: unknown): boolean {
+function isUnavailable(error: unknown): boolean {
   return error instanceof CairnError && (error.retryable || error.code === "RUNTIME_NOT_RUNNING");
 }

@@ -81,7 +81,7 @@ export async function exchangeCode(endpoint: TokenEndpoint, grant: CodeGrant, si
       grant.verifier,
       await optionsFor(endpoint, options),
     );
-    return oauth.processAuthorizationCodeResponse(server, client, await judged(response));
+    return oauth.processAuthorizationCodeResponse(server, client, await accepted(response));
   });
 }
 
@@ -101,7 +101,7 @@ export async function refreshTokens(
       refreshToken,
       await optionsFor(endpoint, options),
     );
-    return oauth.processRefreshTokenResponse(server, client, await judged(response));
+    return oauth.processRefreshTokenResponse(server, client, await accepted(response));
   });
 }
 
@@ -167,7 +167,7 @@ async function ask(signal: AbortSignal, work: (options: Asked) => Promise<Answer
 }
 
 /** A server that is broken answers with anything at all: its status is what counts. */
-async function judged(response: Response): Promise<Response> {
+async function accepted(response: Response): Promise<Response> {
   if (response.status < 500 && response.status !== 429) return response;
   await response.body?.cancel();
   throw new TokenFailure({ kind: "failed", status: response.status });

@@ -5,7 +5,7 @@ import { CairnError, ChannelError } from "../contracts/errors.ts";
 import { isFinal, type StreamEvent } from "../contracts/stream.ts";
 import { asConnectionError, type Connection, request } from "./http.ts";
 
-export interface TurnPlace {
+export interface StreamPosition {
   readonly agent: string;
   readonly turnId: string;
   /** Events up to this one have been seen. */
@@ -31,7 +31,7 @@ export function turnPath(agent: string, turnId: string): string {
  */
 export async function* followTurn(
   connection: Connection,
-  place: TurnPlace,
+  place: StreamPosition,
   options: { readonly response?: Response; readonly signal?: AbortSignal | undefined },
 ): AsyncGenerator<StreamEvent> {
   const { signal } = options;
@@ -66,7 +66,7 @@ export async function* followTurn(
   }
 }
 
-function reopen(connection: Connection, place: TurnPlace, signal: AbortSignal | undefined): Promise<Response> {
+function reopen(connection: Connection, place: StreamPosition, signal: AbortSignal | undefined): Promise<Response> {
   const headers = {
     ...EVENT_STREAM,
     ...(place.lastEventId === undefined ? {} : { "last-event-id": place.lastEventId }),

@@ -22,14 +22,14 @@ export type AgentConfig = Config["agents"][string];
 export type ProviderConfig = Config["providers"][string];
 export type ChannelConfig = Config["channels"][string];
 
-export interface Places {
+export interface ConfigDirectories {
   readonly dir: string;
   readonly home: string;
   /** Home of the user, for `~/`. */
   readonly userHome: string | undefined;
 }
 
-export function finishConfig(parsed: ParsedConfig, places: Places): Config {
+export function finishConfig(parsed: ParsedConfig, places: ConfigDirectories): Config {
   const absolute = (path: string): string => resolve(places.dir, expandTilde(path, places.userHome));
   const pem = (value: string): string => (isPem(value) ? value : absolute(value));
   const { runtime, memory, deployment } = parsed;

@@ -54,7 +54,7 @@ export async function readCredentials(home: string, provider: string): Promise<C
   throw unusable(path, `${result.error.issues[0]?.path.join(".") || "the file"} is not as expected`);
 }
 
-/** Only within `aloneWithCredentials`. CONFIG_UNWRITABLE. */
+/** Only within `withCredentialsLock`. CONFIG_UNWRITABLE. */
 export async function writeCredentials(home: string, credentials: Credentials): Promise<string> {
   const path = credentialsPath(home, credentials.provider);
   try {
@@ -80,7 +80,7 @@ export async function removeCredentials(home: string, provider: string): Promise
  * Does `work` while no other process refreshes, replaces or removes this login. RUNTIME_CONFLICT after a minute, or
  * CONFIG_UNWRITABLE.
  */
-export async function aloneWithCredentials<T>(
+export async function withCredentialsLock<T>(
   home: string,
   provider: string,
   work: () => Promise<T>,

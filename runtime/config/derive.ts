@@ -32,10 +32,10 @@ export function nodeNameOf(hostname: string): string {
 
 function deriveProviders(tree: TreeMap): TreeMap {
   return eachEntry(tree, "providers", (id, provider) => {
-    const known = knownProvider(id);
-    const kind = provider["kind"] ?? known?.kind;
+    const preset = knownProvider(id);
+    const kind = provider["kind"] ?? preset?.kind;
     if (typeof kind !== "string") return provider;
-    const fromId = known?.kind === kind ? known.baseUrl : undefined;
+    const fromId = preset?.kind === kind ? preset.baseUrl : undefined;
     const baseUrl = provider["base_url"] ?? fromId;
     // Whoever logs in has no key, and one that lies about in the environment must not take the login's place.
     const keyless = provider["base_url"] !== undefined || provider["login"] !== undefined;

@@ -38,11 +38,11 @@ export async function readServiceVariables(env: Environment, read: SecretReader)
 }
 
 /** Asks for each secret once, however often it is wanted. */
-export function rememberSecrets(read: SecretReader): SecretReader {
+export function cacheSecrets(read: SecretReader): SecretReader {
   const answers = new Map<string, Promise<string>>();
   return (reference) => {
-    const known = answers.get(reference);
-    if (known) return known;
+    const cached = answers.get(reference);
+    if (cached) return cached;
     const answer = read(reference);
     answers.set(reference, answer);
     return answer;

@@ -9,11 +9,11 @@ export {
   type ProviderConfig,
 } from "./config.ts";
 export {
-  aloneWithCredentials,
   type Credentials,
   credentialsPath,
   readCredentials,
   removeCredentials,
+  withCredentialsLock,
   writeCredentials,
 } from "./credentials.ts";
 export { type Directories, type DirectoryOptions, resolveDirectories } from "./directories.ts";

@@ -6,14 +6,14 @@ import { systemWords } from "../contracts/system-errors.ts";
 import { checkWorkspacePlaces } from "./checks/places.ts";
 import { type Config, finishConfig } from "./config.ts";
 import { type Directories, resolveDirectories, userHome } from "./directories.ts";
-import { mergeEnvironments, readServiceVariables, rememberSecrets, type ServiceEnvironment } from "./environment.ts";
-import { judge } from "./judge.ts";
+import { cacheSecrets, mergeEnvironments, readServiceVariables, type ServiceEnvironment } from "./environment.ts";
 import { createOnePasswordReader } from "./one-password.ts";
 import type { Environment, SecretReader } from "./references.ts";
 import { type ConfigIssue, toIssue, validationError } from "./report.ts";
 import { CONFIG_VERSION } from "./schema.ts";
 import { readSecretsFile } from "./secrets-file.ts";
 import type { TreeMap } from "./tree.ts";
+import { validateConfig } from "./validate.ts";
 import { parseYaml, type YamlSource } from "./yaml-source.ts";
 
 export interface LoadOptions {
@@ -74,7 +74,7 @@ export async function inspectConfig(options: LoadOptions = {}): Promise<Inspecti
   const { environment, read, warnings: fileWarnings, ownSecrets } = await readEnvironment(dir, processEnv, options);
   const { env } = environment;
 
-  const judgement = await judge({
+  const validation = await validateConfig({
     source,
     file,
     environment,
@@ -82,13 +82,13 @@ export async function inspectConfig(options: LoadOptions = {}): Promise<Inspecti
     hostname: options.hostname ?? hostname(),
     deployment: options.deployment ?? false,
   });
-  const { parsed, errors, error } = judgement;
-  const said = [...fileWarnings, ...judgement.warnings];
+  const { parsed, errors, error } = validation;
+  const said = [...fileWarnings, ...validation.warnings];
   if (parsed === null) return { file, dir, loaded: null, errors, warnings: said, error };
   const config = finishConfig(parsed, { dir, home, userHome: user });
   const placed = await checkWorkspacePlaces(config, { dir, home });
   const warnings = [...said, ...placed.map((finding) => toIssue(finding, source.locate))];
-  const secrets = [...new Set([...judgement.secrets, ...ownSecrets])];
+  const secrets = [...new Set([...validation.secrets, ...ownSecrets])];
   return { file, dir, loaded: { config, warnings, dir, home, file, env, secrets }, errors, warnings, error };
 }
 
@@ -115,7 +115,7 @@ async function readEnvironment(
   const secretsFile = await readSecretsFile(dir);
   const merged = mergeEnvironments(secretsFile.values, processEnv);
   const { signal, readSecret } = options;
-  const read = rememberSecrets(readSecret ?? createOnePasswordReader({ env: merged, ...(signal ? { signal } : {}) }));
+  const read = cacheSecrets(readSecret ?? createOnePasswordReader({ env: merged, ...(signal ? { signal } : {}) }));
   const environment = await readServiceVariables(merged, read);
   return { environment, read, warnings: secretsFile.warnings, ownSecrets: environment.secrets };
 }
@@ -130,11 +130,11 @@ async function readConfigFile(file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
-    const { reason, hint: way } = systemWords(error);
+    const { reason, hint: advice } = systemWords(error);
     if (!reason.startsWith("ENOENT")) {
       throw new ConfigError("CONFIG_UNREADABLE", `The configuration ${file} cannot be read (${reason}).`, {
         cause: error,
-        ...(way === undefined ? {} : { hint: way }),
+        ...(advice === undefined ? {} : { hint: advice }),
       });
     }
     const hint = "Make one with `cairn init --yes`.";

@@ -12,7 +12,7 @@ export interface LoginEndpoints {
   readonly scopes: readonly string[];
 }
 
-const KNOWN: Readonly<Partial<Record<ProviderKind, Omit<LoginEndpoints, "clientId">>>> = {
+const ENDPOINTS: Readonly<Partial<Record<ProviderKind, Omit<LoginEndpoints, "clientId">>>> = {
   anthropic: {
     authorizeUrl: "https://claude.ai/oauth/authorize",
     tokenUrl: "https://console.anthropic.com/v1/oauth/token",
@@ -25,13 +25,13 @@ export const LOGIN_KINDS: readonly ProviderKind[] = ["anthropic"];
 
 /** Null where the configuration has no `login` for the provider, or its kind knows none. */
 export function loginOf({ kind, login }: Pick<ProviderConfig, "kind" | "login">): LoginEndpoints | null {
-  const known = KNOWN[kind];
-  if (known === undefined || login === undefined) return null;
+  const endpoints = ENDPOINTS[kind];
+  if (endpoints === undefined || login === undefined) return null;
   return {
-    authorizeUrl: login.authorize_url ?? known.authorizeUrl,
-    tokenUrl: login.token_url ?? known.tokenUrl,
+    authorizeUrl: login.authorize_url ?? endpoints.authorizeUrl,
+    tokenUrl: login.token_url ?? endpoints.tokenUrl,
     clientId: login.client_id,
-    scopes: login.scopes ?? known.scopes,
+    scopes: login.scopes ?? endpoints.scopes,
   };
 }
 

@@ -21,12 +21,12 @@ export type Redactor = (text: string) => string;
  * everything that has the shape of a well-known key, a bearer token or an address with a password.
  */
 export function createRedactor(secrets: Iterable<string>): Redactor {
-  const exact = knownValues(secrets, SHORTEST);
+  const exact = valueRedactor(secrets, SHORTEST);
   const shapes = SECRET_PATTERNS.map((pattern) => new RegExp(pattern.source, "g"));
 
   return (text) => {
-    const known = exact(text).replace(PRIVATE_KEY, REDACTED);
-    const shaped = shapes.reduce((current, shape) => current.replace(shape, REDACTED), known);
+    const withoutValues = exact(text).replace(PRIVATE_KEY, REDACTED);
+    const shaped = shapes.reduce((current, shape) => current.replace(shape, REDACTED), withoutValues);
     return shaped.replace(URL_CREDENTIALS, `$1:${REDACTED}@`).replace(BEARER, `$1 ${REDACTED}`);
   };
 }
@@ -36,7 +36,7 @@ export function createRedactor(secrets: Iterable<string>): Redactor {
  * keys that are the user's own business. It reads a text once, however many secrets there are.
  */
 export function createValueRedactor(secrets: Iterable<string>): Redactor {
-  return knownValues(secrets, SHORTEST_FOR_MODELS);
+  return valueRedactor(secrets, SHORTEST_FOR_MODELS);
 }
 
 /** Redactors that learn: tokens of a login change while the process runs. */
@@ -48,22 +48,22 @@ export function createLearningRedactor(secrets: readonly string[]): {
   /** From now on these are secrets, too. */
   readonly hide: (more: readonly string[]) => void;
 } {
-  let known = new Set(secrets);
-  let current = createRedactor(known);
-  let values = createValueRedactor(known);
+  let secretValues = new Set(secrets);
+  let current = createRedactor(secretValues);
+  let values = createValueRedactor(secretValues);
   return {
     redact: (text) => current(text),
     redactValues: (text) => values(text),
     hide(more) {
-      if (more.every((secret) => known.has(secret))) return;
-      known = new Set([...known, ...more]);
-      current = createRedactor(known);
-      values = createValueRedactor(known);
+      if (more.every((secret) => secretValues.has(secret))) return;
+      secretValues = new Set([...secretValues, ...more]);
+      current = createRedactor(secretValues);
+      values = createValueRedactor(secretValues);
     },
   };
 }
 
-function knownValues(secrets: Iterable<string>, shortest: number): Redactor {
+function valueRedactor(secrets: Iterable<string>, shortest: number): Redactor {
   const forms = new Set<string>();
   for (const secret of secrets) {
     if (secret.length < shortest) continue;

@@ -62,8 +62,8 @@ export function schemaFindings(issues: readonly z.core.$ZodIssue[], written: Tre
 }
 
 /** "did you mean ...", where something known is near. */
-export function suggestion(found: unknown, known: Iterable<string>): string | undefined {
-  const match = typeof found === "string" ? nearest(found, known) : undefined;
+export function suggestion(found: unknown, candidates: Iterable<string>): string | undefined {
+  const match = typeof found === "string" ? nearest(found, candidates) : undefined;
   return match === undefined ? undefined : `did you mean ${match}?`;
 }
 

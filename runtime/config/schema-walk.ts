@@ -5,17 +5,17 @@ import { isMap, type Tree, type TreePath } from "./tree.ts";
 export interface UnknownKey {
   readonly path: TreePath;
   /** The keys that the mapping knows. */
-  readonly known: readonly string[];
+  readonly siblings: readonly string[];
 }
 
 /** Keys of mappings that the schema has no name for, in the order of the file. */
 export function* unknownKeys(schema: unknown, tree: Tree | undefined, path: TreePath = []): Generator<UnknownKey> {
   const inner = unwrap(schema, tree);
   if (inner instanceof z.ZodObject && isMap(tree)) {
-    const known = Object.keys(inner.shape);
+    const siblings = Object.keys(inner.shape);
     for (const [key, value] of Object.entries(tree)) {
       if (Object.hasOwn(inner.shape, key)) yield* unknownKeys(inner.shape[key], value, [...path, key]);
-      else yield { path: [...path, key], known };
+      else yield { path: [...path, key], siblings };
     }
   } else if (inner instanceof z.ZodRecord && isMap(tree)) {
     for (const [key, value] of Object.entries(tree)) yield* unknownKeys(inner.valueType, value, [...path, key]);

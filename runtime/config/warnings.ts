@@ -29,9 +29,9 @@ const RANGES: readonly Range[] = [
 const ANTHROPIC_TEMPERATURE: Range = { path: [], min: 0, max: 1, why: "anthropic refuses other values" };
 
 export function unknownKeyWarnings(written: TreeMap): Finding[] {
-  return [...unknownKeys(configSchema, written)].map(({ path, known }) => {
+  return [...unknownKeys(configSchema, written)].map(({ path, siblings }) => {
     const key = String(path.at(-1));
-    const hint = suggestion(key, known);
+    const hint = suggestion(key, siblings);
     return {
       path,
       code: "unknown-key",

@@ -32,8 +32,8 @@ const WORDS: Readonly<Record<string, SystemWords>> = {
 /** `reason` begins with the system's own code; `hint` is undefined where nothing is known to help. */
 export function systemWords(error: unknown): { readonly reason: string; readonly hint: string | undefined } {
   const code = codeOf(error) ?? "unknown error";
-  const known = Object.hasOwn(WORDS, code) ? WORDS[code] : undefined;
-  return { reason: known === undefined ? code : `${code}: ${known.reason}`, hint: known?.hint };
+  const translated = Object.hasOwn(WORDS, code) ? WORDS[code] : undefined;
+  return { reason: translated === undefined ? code : `${code}: ${translated.reason}`, hint: translated?.hint };
 }
 
 /** The `code` of an error of the system or of a library ("ENOENT", "28P01"); undefined where it has none. */

@@ -116,9 +116,9 @@ export function readAnswer(
   const cited = new Set<number>();
   const text = whole
     .replace(CITATION, (mark) => {
-      const known = numbersOf(mark).filter((number) => shown.has(number));
-      for (const number of known) cited.add(number);
-      return known.map((number) => `[${number}]`).join(" ");
+      const shownNumbers = numbersOf(mark).filter((number) => shown.has(number));
+      for (const number of shownNumbers) cited.add(number);
+      return shownNumbers.map((number) => `[${number}]`).join(" ");
     })
     // Where a mark has gone, so does the space before it.
     .replace(/[ \t]{1,8}(?=[.,;:!?\n]|$)/g, "")

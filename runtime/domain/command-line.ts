@@ -32,7 +32,11 @@ export function parseCommand(line: string): CommandLine {
   const match = /^\/?(\S*)\s*([\s\S]*)$/.exec(line.trim());
   const name = (match?.[1] ?? "").toLowerCase();
   const argument = (match?.[2] ?? "").trim();
-  const misused = (known: CommandName): CommandLine => ({ kind: "misused", name: known, usage: COMMAND_USAGE[known] });
+  const misused = (command: CommandName): CommandLine => ({
+    kind: "misused",
+    name: command,
+    usage: COMMAND_USAGE[command],
+  });
 
   switch (name) {
     case "stop":
@@ -47,7 +51,7 @@ export function parseCommand(line: string): CommandLine {
       return { kind: "model", model: argument === "" ? null : argument };
     case "think": {
       if (argument === "") return { kind: "think", level: null };
-      const level = THINKING_LEVELS.find((known) => known === argument.toLowerCase());
+      const level = THINKING_LEVELS.find((candidate) => candidate === argument.toLowerCase());
       return level ? { kind: "think", level } : misused("think");
     }
     case "reasoning": {

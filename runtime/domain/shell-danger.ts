@@ -23,7 +23,7 @@ export interface ShellPlace {
 }
 
 /** Pure, and bounded in time for a command of any length. A refusal outweighs a question. */
-export function judgeShellCommand(command: string, place: ShellPlace): SafetyDecision {
+export function checkShellCommand(command: string, place: ShellPlace): SafetyDecision {
   const findings = findingsOf(command, place);
   const worst = findings.find(({ action }) => action === "refuse") ?? findings[0];
   return worst ? { action: worst.action, reason: worst.reason } : { action: "allow" };

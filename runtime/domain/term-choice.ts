@@ -119,9 +119,9 @@ function matching(
   const without = matching(terms, weights, from + 1, need);
   const one: TermExpression = { term: term.lexeme };
   const rest = need - weight;
-  const company = rest <= EPSILON ? null : matching(terms, weights, from + 1, rest);
-  if (rest > EPSILON && company === null) return without;
-  const having: TermExpression = company === null ? one : { all: [one, company] };
+  const others = rest <= EPSILON ? null : matching(terms, weights, from + 1, rest);
+  if (rest > EPSILON && others === null) return without;
+  const having: TermExpression = others === null ? one : { all: [one, others] };
   return without === null ? having : anyOf([having, without]);
 }
 

@@ -24,7 +24,7 @@ const MAX_ENTRIES = 10_000;
 export class TokenLockout {
   readonly #limits: LockoutLimits;
   readonly #addresses = new Map<string, Address>();
-  readonly #known = new Map<string, true>();
+  readonly #accepted = new Map<string, true>();
 
   constructor(limits: LockoutLimits) {
     this.#limits = limits;
@@ -32,7 +32,7 @@ export class TokenLockout {
 
   /** To be called before a token is checked: it counts as wrong until `right` says otherwise. Milliseconds to wait, or 0. */
   tryToken(address: string, token: string, now: number): number {
-    if (this.#known.has(pair(address, token))) return 0;
+    if (this.#accepted.has(pair(address, token))) return 0;
     const { wrongPerMinute } = this.#limits;
     const entry = this.#addresses.get(address) ?? newAddress();
     if (entry.lockedUntil > now) return entry.lockedUntil - now;
@@ -46,13 +46,13 @@ export class TokenLockout {
     if (entry.tried.has(token)) return 0;
     if (entry.tried.size >= wrongPerMinute) return entry.minuteEnds - now;
     entry.tried.add(token);
-    remember(this.#addresses, address, entry);
+    put(this.#addresses, address, entry);
     return 0;
   }
 
   right(address: string, token: string): void {
     this.unknown(address, token);
-    remember(this.#known, pair(address, token), true);
+    put(this.#accepted, pair(address, token), true);
   }
 
   /** It could not be checked. */
@@ -65,7 +65,7 @@ export class TokenLockout {
   /** Whether the address is locked out by it. */
   wrong(address: string, token: string, now: number): boolean {
     // It was revoked: from now on it is a token like any other.
-    this.#known.delete(pair(address, token));
+    this.#accepted.delete(pair(address, token));
     const entry = this.#addresses.get(address);
     if (!entry?.tried.has(token) || entry.lockedUntil > now) return false;
     entry.wrong.add(token);
@@ -84,7 +84,7 @@ function pair(address: string, token: string): string {
 }
 
 /** As the newest entry. */
-function remember<T>(map: Map<string, T>, key: string, value: T): void {
+function put<T>(map: Map<string, T>, key: string, value: T): void {
   map.delete(key);
   map.set(key, value);
   if (map.size <= MAX_ENTRIES) return;

@@ -27,7 +27,7 @@ const KEPT_UNITS = 400;
 export function createTokenizer(): CountTokens {
   const require = createRequire(import.meta.url);
   const options = { disallowedSpecial: new Set<string>() };
-  const known = new Map<string, number>();
+  const cache = new Map<string, number>();
   let encoding: Encoding | undefined;
 
   function count(text: string): number {
@@ -41,11 +41,11 @@ export function createTokenizer(): CountTokens {
   return (text) => {
     if (text === "") return 0;
     const key = text.length > KEPT_UNITS ? createHash("sha256").update(text).digest("base64") : text;
-    const before = known.get(key);
+    const before = cache.get(key);
     if (before !== undefined) return before;
-    if (known.size >= KEPT) known.clear();
+    if (cache.size >= KEPT) cache.clear();
     const tokens = count(text);
-    known.set(key, tokens);
+    cache.set(key, tokens);
     return tokens;
   };
 }

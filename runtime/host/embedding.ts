@@ -58,7 +58,7 @@ export async function createEmbeddingParts(config: Config, deps: EmbeddingHostDe
     embedding,
     embedder: createEmbedder({ embedding, jobs, node: boot, intervalMs: interval, logger }),
     async close() {
-      await queries.settled();
+      await queries.idle();
       await service.close();
     },
   };

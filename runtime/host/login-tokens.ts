@@ -5,7 +5,7 @@
  */
 
 import { refreshTokens, TokenFailure } from "../client/token-endpoint.ts";
-import { aloneWithCredentials, type Credentials, readCredentials, writeCredentials } from "../config/credentials.ts";
+import { type Credentials, readCredentials, withCredentialsLock, writeCredentials } from "../config/credentials.ts";
 import type { LoginEndpoints } from "../config/logins.ts";
 import { ProviderError } from "../contracts/errors.ts";
 import type { Clock, Logger } from "../contracts/ports.ts";
@@ -69,7 +69,7 @@ export class LoginTokens {
 
   #replace(stale: string): Promise<string> {
     const { provider, home, logger } = this.#options;
-    return aloneWithCredentials(home, provider, async () => {
+    return withCredentialsLock(home, provider, async () => {
       const current = await this.#required();
       // Somebody else was faster: another process, or a new login.
       if (current.access_token !== stale && !this.#isEnding(current)) return current.access_token;

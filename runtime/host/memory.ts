@@ -116,10 +116,10 @@ export async function composeMemory(deps: MemoryHostDeps) {
       name: "synthesis queue",
       async stop() {
         synthesis.stop();
-        await synthesis.settled();
+        await synthesis.idle();
       },
     },
-    { name: "accesses", stop: () => memory.settled() },
+    { name: "accesses", stop: () => memory.idle() },
     // A silent model holds up no request that waits for an answer.
     { name: "answers", drain: () => answers?.stop() },
   ];

@@ -5,11 +5,11 @@ import { homedir } from "node:os";
 import type { TurnLimits } from "../app/turn/agents.ts";
 import { isPem, type LoadedConfig, parseListen } from "../config/index.ts";
 import { ConfigError } from "../contracts/errors.ts";
+import { HARNESSES } from "../domain/harnesses/event.ts";
+import { harnessPaths } from "../domain/harnesses/paths.ts";
 import type { GivenTags } from "../domain/memory-tags.ts";
 import type { ChannelRouting } from "../domain/routing.ts";
 import { SEARCH_WEIGHTS, type SearchWeights } from "../domain/scoring.ts";
-import { HARNESSES } from "../domain/sessions/event.ts";
-import { harnessPlaces } from "../domain/sessions/places.ts";
 import { SHELL_DEFAULTS, type ShellSettings } from "../plugins/tools/index.ts";
 
 const CONTEXT_TOKENS = 4_000;
@@ -112,7 +112,7 @@ export function sessionRoots({ config, env }: LoadedConfig): readonly string[] {
   const { session_roots: given } = config.memory;
   if (given !== undefined) return given;
   const home = env["HOME"] || homedir();
-  return HARNESSES.flatMap((harness) => harnessPlaces(harness, env, home).sessions);
+  return HARNESSES.flatMap((harness) => harnessPaths(harness, env, home).sessions);
 }
 
 /** Tags of rows that the write tools store, for calls that leave them out; null where those tools are not enabled. */

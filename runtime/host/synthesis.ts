@@ -1,7 +1,7 @@
 /** From TOOL_SYNTH_* or `memory.summarizer` to what gives tool calls their sentences. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { Outage } from "../app/synthesis/outage.ts";
+import { CircuitBreaker } from "../app/synthesis/circuit-breaker.ts";
 import { createSynthesis } from "../app/synthesis/synthesis.ts";
 import type { WorkerState } from "../app/worker-state.ts";
 import { type LoadedConfig, toolSynth } from "../config/index.ts";
@@ -46,14 +46,14 @@ export function createSynthesisParts(
   }
   const { database, jobs, clock, redact, onWritten } = deps;
   const model = createTextModel(chosen.endpoint, logger);
-  const outage = new Outage({ clock, sleep: (ms, signal) => sleep(ms, undefined, { signal }) });
+  const breaker = new CircuitBreaker({ clock, sleep: (ms, signal) => sleep(ms, undefined, { signal }) });
   const synthesis = createSynthesis({ database, model, redact, logger, onWritten });
   return {
-    start: () => startSynthesizer({ synthesis, outage, jobs }),
+    start: () => startSynthesizer({ synthesis, breaker, jobs }),
     state: () => ({
-      state: outage.error === null ? "on" : "away",
+      state: breaker.error === null ? "on" : "away",
       model: model.model,
-      reason: outage.error,
+      reason: breaker.error,
     }),
   };
 }

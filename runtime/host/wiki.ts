@@ -1,7 +1,7 @@
 /** From `memory.wiki` to what keeps the agents' wikis; nothing where it is off. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { Outage } from "../app/synthesis/outage.ts";
+import { CircuitBreaker } from "../app/synthesis/circuit-breaker.ts";
 import { createWikiExtraction } from "../app/wiki/extraction.ts";
 import { createWikiPages } from "../app/wiki/pages.ts";
 import type { WorkerState } from "../app/worker-state.ts";
@@ -44,14 +44,14 @@ export function createWikiParts(config: Config, deps: WikiHostDeps): WikiParts |
   const { database, jobs, node, clock, redact } = deps;
   const wait = (ms: number, signal: AbortSignal) => sleep(ms, undefined, { signal });
   const model = createTextModel({ path: "memory.summarizer", baseUrl, model: name, apiKey }, logger);
-  const outage = new Outage({ clock, sleep: wait });
+  const breaker = new CircuitBreaker({ clock, sleep: wait });
   const here = Object.entries(config.agents).filter(
     ([, agent]) => agent.node === undefined || agent.node === node.name || agent.node === node.id,
   );
   const worker = createWikiWorker({
     database,
     jobs,
-    outage,
+    breaker,
     extraction: createWikiExtraction({ database, model, redact, clock, logger, pageLimit: wiki.page_limit }),
     wikis: new Map(
       here.map(([agent]) => [agent, createWikiPages({ workspace: agentWorkspace(config, agent), sleep: wait })]),
@@ -62,6 +62,6 @@ export function createWikiParts(config: Config, deps: WikiHostDeps): WikiParts |
   return {
     start: () => worker.start(),
     stop: () => worker.stop(),
-    state: () => ({ state: outage.error === null ? "on" : "away", model: model.model, reason: outage.error }),
+    state: () => ({ state: breaker.error === null ? "on" : "away", model: model.model, reason: breaker.error }),
   };
 }

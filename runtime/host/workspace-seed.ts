@@ -69,7 +69,7 @@ export async function seedWorkspaces({ seed, root, workspaces, logger, volume }:
     try {
       const content = await readFile(join(seed, path));
       const hash = hashOf(content);
-      const decision = decideSeed(hash, await look(root, path), records.get(path));
+      const decision = decideSeed(hash, await inspectTarget(root, path), records.get(path));
       if (decision.action === "note") records.set(path, { placed: hash, pending: null });
       else if (decision.action === "place") {
         records.set(path, decision.record);
@@ -150,7 +150,7 @@ async function readRecords(root: string, logger: SeedOptions["logger"]): Promise
 }
 
 /** What stands at a path below the root. A link anywhere on the way makes it something that is not touched. */
-async function look(root: string, path: string): Promise<SeedTarget> {
+async function inspectTarget(root: string, path: string): Promise<SeedTarget> {
   try {
     const { bytes, cut } = await readBelow(root, path.split("/"), { maxBytes: MOST_BYTES, larger: "cut" });
     return { kind: "file", hash: cut ? "" : hashOf(bytes) };

@@ -144,7 +144,7 @@ export function registerAgents(server: Server, deps: RouteDeps): void {
       if (wantsEvents(request.headers.accept)) return streamTurn(deps, reply, agent, turnId);
       const result = await waitForTurn(deps, reply, agent, turnId);
       if (result) return ok(toResult(result));
-      const state = await app.turns.look(agent, turnId);
+      const state = await app.turns.read(agent, turnId);
       if (state.state === "finished") return ok(toResult(resultOf(state.final)));
       return reply.code(202).send(ok({ turn_id: turnId, session, ...pendingOf(state) }));
     },
@@ -178,7 +178,7 @@ export function registerAgents(server: Server, deps: RouteDeps): void {
     async (request, reply) => {
       const { name: agent, turn_id: turnId } = request.params;
       requireAgent(app, agent);
-      const turn = await app.turns.look(agent, turnId);
+      const turn = await app.turns.read(agent, turnId);
       if (!agentChannel.mayFollow(agentCaller(callerOf(request)), turn.user)) {
         throw new RuntimeError("RUNTIME_TURN_UNKNOWN", `The agent "${agent}" has no such turn.`);
       }
@@ -216,7 +216,7 @@ export function registerAgents(server: Server, deps: RouteDeps): void {
       const { name: agent, turn_id: turnId } = request.params;
       requireAgent(app, agent);
       const caller = agentCaller(callerOf(request));
-      const turn = await app.turns.look(agent, turnId);
+      const turn = await app.turns.read(agent, turnId);
       if (!agentChannel.mayFollow(caller, turn.user)) {
         throw new RuntimeError("RUNTIME_TURN_UNKNOWN", `The agent "${agent}" has no such turn.`);
       }
@@ -279,14 +279,14 @@ function wantsEvents(accept: string | undefined): boolean {
   return accept?.toLowerCase().includes("text/event-stream") ?? false;
 }
 
-type Pending = Exclude<Awaited<ReturnType<RouteDeps["app"]["turns"]["look"]>>, { state: "finished" }>;
+type Pending = Exclude<Awaited<ReturnType<RouteDeps["app"]["turns"]["read"]>>, { state: "finished" }>;
 
 function pendingOf(turn: Pending): Omit<z.infer<typeof pendingSchema>["result"], "turn_id"> {
   if (turn.state !== "waiting") return { state: turn.state };
   return { state: turn.state, question: { ...turn.question, choices: [...turn.question.choices] } };
 }
 
-type Final = Extract<Awaited<ReturnType<RouteDeps["app"]["turns"]["look"]>>, { state: "finished" }>["final"];
+type Final = Extract<Awaited<ReturnType<RouteDeps["app"]["turns"]["read"]>>, { state: "finished" }>["final"];
 
 /** The result of a finished turn; a failed one throws what it failed with. */
 function resultOf(final: Final): TurnResult {

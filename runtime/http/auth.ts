@@ -45,8 +45,8 @@ export function installAuth(server: Server, { tokens, security, clock, limits }:
 
   /** IPv6 addresses by their network of 64 bits: one client has as many as it likes. */
   function addressOf({ socket, ip }: FastifyRequest): string {
-    const known = addresses.get(socket);
-    if (known !== undefined) return known;
+    const cached = addresses.get(socket);
+    if (cached !== undefined) return cached;
     // A connection that is gone already has no address any more.
     const normal = normalizeIP(ip ?? "");
     // A program of this machine has all of 127.0.0.0/8.
@@ -58,7 +58,7 @@ export function installAuth(server: Server, { tokens, security, clock, limits }:
   async function authenticate(request: FastifyRequest, reply: FastifyReply, token: string): Promise<Principal> {
     const address = addressOf(request);
     const digest = hash("sha256", token, "base64url");
-    const known = { address: request.ip ?? "", requestId: request.id };
+    const caller = { address: request.ip ?? "", requestId: request.id };
     const waitMs = lockout.tryToken(address, digest, clock.monotonic());
     if (waitMs > 0) {
       // What others try from the same address, such as that of a proxy, keeps no such token out.
@@ -67,7 +67,7 @@ export function installAuth(server: Server, { tokens, security, clock, limits }:
         lockout.right(address, digest);
         return made;
       }
-      security.record({ event: "token.locked_out", outcome: "refused", ...known });
+      security.record({ event: "token.locked_out", outcome: "refused", ...caller });
       throw tooManyWrong(waitMs);
     }
     const principal = await tokens.authenticate(token).catch((error: unknown) => {
@@ -78,10 +78,10 @@ export function installAuth(server: Server, { tokens, security, clock, limits }:
       lockout.right(address, digest);
       return principal;
     }
-    security.record({ event: "token.wrong", outcome: "refused", ...known });
+    security.record({ event: "token.wrong", outcome: "refused", ...caller });
     if (lockout.wrong(address, digest, clock.monotonic())) {
       const details = { network: address, seconds: limits.lockoutMs / 1000 };
-      security.record({ event: "token.lockout", outcome: "done", ...known, details });
+      security.record({ event: "token.lockout", outcome: "done", ...caller, details });
     }
     throw unauthorized(reply, "The token is not valid.", 'error="invalid_token"');
   }

@@ -34,8 +34,8 @@ export function clientError(error: Error & { code?: string }, socket: Socket, li
   }
   const status = error.code === "HPE_HEADER_OVERFLOW" ? 431 : error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : 400;
   const reason = STATUS_CODES[status] ?? "Bad Request";
-  const known = new RuntimeError("RUNTIME_INVALID_REQUEST", `The request could not be read: ${reason}.`);
-  const body = JSON.stringify(envelope(known));
+  const refusal = new RuntimeError("RUNTIME_INVALID_REQUEST", `The request could not be read: ${reason}.`);
+  const body = JSON.stringify(envelope(refusal));
   socket.end(
     `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,

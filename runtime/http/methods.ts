@@ -7,14 +7,14 @@ const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
 
 /** To be called before any route is added; the returned function, after the last one. */
 export function installMethodCheck(server: Server): () => void {
-  const known = new Map<string, Set<string>>();
+  const methodsOf = new Map<string, Set<string>>();
   server.addHook("onRoute", ({ url, method }) => {
-    const methods = known.get(url) ?? new Set();
+    const methods = methodsOf.get(url) ?? new Set();
     for (const one of [method].flat()) methods.add(one);
-    known.set(url, methods);
+    methodsOf.set(url, methods);
   });
   return () => {
-    for (const [url, methods] of [...known]) {
+    for (const [url, methods] of [...methodsOf]) {
       const allowed = [...methods].sort().join(", ");
       server.route({
         method: METHODS.filter((method) => !methods.has(method)),

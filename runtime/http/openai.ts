@@ -155,7 +155,7 @@ function newSession({ newId }: RouteDeps, caller: Principal, idempotencyKey: str
 async function resultOf(deps: RouteDeps, reply: FastifyReply, { model, turnId }: CompletionHead): Promise<TurnResult> {
   const result = await waitForTurn(deps, reply, model, turnId);
   if (result) return result;
-  const turn = await deps.app.turns.look(model, turnId);
+  const turn = await deps.app.turns.read(model, turnId);
   if (turn.state === "finished" && turn.final.type === "turn.finished") return turn.final;
   if (turn.state === "finished" && turn.final.type === "turn.failed")
     throw withTurn(fromErrorBody(turn.final.error), turnId);

@@ -32,8 +32,8 @@ export function limitRequests(server: Server, { requestsPerToken }: Pick<ServerL
     if (reply.raw.destroyed) return done();
     atWork.set(principal.id, count);
     reply.raw.once("close", () => {
-      const left = (atWork.get(principal.id) ?? 1) - 1;
-      if (left > 0) atWork.set(principal.id, left);
+      const remaining = (atWork.get(principal.id) ?? 1) - 1;
+      if (remaining > 0) atWork.set(principal.id, remaining);
       else atWork.delete(principal.id);
     });
     done();

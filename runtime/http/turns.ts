@@ -47,11 +47,11 @@ export async function waitForTurn(
 }
 
 export function withTurn(error: unknown, turnId: string): CairnError {
-  const known = translate(error);
-  if (known.details.turnId) return known;
-  const { retryAfterS } = known.details;
+  const failure = translate(error);
+  if (failure.details.turnId) return failure;
+  const { retryAfterS } = failure.details;
   return fromErrorBody(
-    { ...known.toBody(), turn_id: turnId },
-    { cause: known.cause ?? known, ...(retryAfterS === undefined ? {} : { retryAfterS }) },
+    { ...failure.toBody(), turn_id: turnId },
+    { cause: failure.cause ?? failure, ...(retryAfterS === undefined ? {} : { retryAfterS }) },
   );
 }

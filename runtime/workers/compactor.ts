@@ -3,7 +3,7 @@
 import type { Compaction } from "../app/compaction/compaction.ts";
 import { type JobQueue, QUEUES } from "../contracts/jobs.ts";
 import type { Logger } from "../contracts/ports.ts";
-import { createDoorbell } from "./doorbell.ts";
+import { createJobTrigger } from "./job-trigger.ts";
 
 export interface CompactorDeps {
   readonly compaction: Pick<Compaction, "run">;
@@ -22,7 +22,7 @@ export interface Compactor {
 }
 
 export function createCompactor({ compaction, jobs, boot, intervalMs, logger }: CompactorDeps): Compactor {
-  const bell = createDoorbell({
+  const trigger = createJobTrigger({
     enqueue: () => jobs.enqueue(QUEUES.compact, {}, { key: `boot:${boot}` }),
     failure: "compaction could not be queued",
     logger,
@@ -33,15 +33,15 @@ export function createCompactor({ compaction, jobs, boot, intervalMs, logger }: 
     async start() {
       active = true;
       await jobs.work(QUEUES.compact, async ({ signal }) => void (await compaction.run(signal)));
-      ticks = setInterval(() => void bell.ringNow(), intervalMs);
-      await bell.ringNow();
+      ticks = setInterval(() => void trigger.enqueueNow(), intervalMs);
+      await trigger.enqueueNow();
     },
     wake() {
-      if (active) void bell.ringNow();
+      if (active) void trigger.enqueueNow();
     },
     stop() {
       active = false;
-      bell.stop();
+      trigger.stop();
       if (ticks) clearInterval(ticks);
     },
   };

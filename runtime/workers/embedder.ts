@@ -3,7 +3,7 @@
 import type { Embedding } from "../app/embedding/embedding.ts";
 import { type JobQueue, QUEUES } from "../contracts/jobs.ts";
 import type { Logger } from "../contracts/ports.ts";
-import { createDoorbell } from "./doorbell.ts";
+import { createJobTrigger } from "./job-trigger.ts";
 
 export interface EmbedderDeps {
   readonly embedding: Embedding;
@@ -26,7 +26,7 @@ const WAKE_MS = 100;
 const FOLLOW_MS = 500;
 
 export function createEmbedder({ embedding, jobs, node, intervalMs, logger }: EmbedderDeps): Embedder {
-  const bell = createDoorbell({
+  const trigger = createJobTrigger({
     enqueue: () => jobs.enqueue(QUEUES.embed, {}, { key: `node:${node}` }),
     failure: "embedding could not be queued",
     logger,
@@ -37,15 +37,15 @@ export function createEmbedder({ embedding, jobs, node, intervalMs, logger }: Em
     async start() {
       active = true;
       await jobs.work(QUEUES.embed, async ({ signal }) => void (await embedding.run(signal)));
-      ticks = setInterval(() => void bell.ringNow(), intervalMs);
-      await bell.ringNow();
+      ticks = setInterval(() => void trigger.enqueueNow(), intervalMs);
+      await trigger.enqueueNow();
     },
     wake() {
-      if (active) bell.ring(WAKE_MS, FOLLOW_MS);
+      if (active) trigger.schedule(WAKE_MS, FOLLOW_MS);
     },
     stop() {
       active = false;
-      bell.stop();
+      trigger.stop();
       if (ticks) clearInterval(ticks);
     },
   };

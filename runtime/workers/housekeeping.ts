@@ -3,7 +3,7 @@
 import type { Database } from "../contracts/database.ts";
 import { type JobQueue, QUEUES } from "../contracts/jobs.ts";
 import type { Logger } from "../contracts/ports.ts";
-import { createDoorbell } from "./doorbell.ts";
+import { createJobTrigger } from "./job-trigger.ts";
 
 export interface HousekeepingDeps {
   readonly database: Database;
@@ -30,7 +30,7 @@ export function createHousekeeping({ database, jobs, logger, tasks, local }: Hou
   let timer: NodeJS.Timeout | null = null;
 
   /** One job for all nodes that share the store. */
-  const bell = createDoorbell({
+  const trigger = createJobTrigger({
     enqueue: () => jobs.enqueue(QUEUES.housekeeping, {}, { key: "hourly" }),
     failure: "housekeeping could not be queued",
     logger,
@@ -69,14 +69,14 @@ export function createHousekeeping({ database, jobs, logger, tasks, local }: Hou
           }
         }
       });
-      timer = setInterval(() => void Promise.all([bell.ringNow(), tidyFiles()]), INTERVAL_MS);
+      timer = setInterval(() => void Promise.all([trigger.enqueueNow(), tidyFiles()]), INTERVAL_MS);
       // A job that counts as running may be that of a process that was killed, whose work this one takes up.
-      await bell.ringNow(FOLLOW_MS);
+      await trigger.enqueueNow(FOLLOW_MS);
       // Off the way to readiness.
       void tidyFiles();
     },
     stop() {
-      bell.stop();
+      trigger.stop();
       if (timer) clearInterval(timer);
     },
   };

@@ -9,15 +9,15 @@ const BLOCK_TIMEOUT_MS = 60_000;
 
 /**
  * pg-boss sends blocks of several statements without values, and expects an error in one to leave nothing behind, as on
- * a connection of its own: `script` runs each by itself and rolls back what it left open. `onAway` is told of each
+ * a connection of its own: `script` runs each by itself and rolls back what it left open. `onUnavailable` is called of each
  * statement that found the database away.
  */
-export function bossDatabase(database: Database, onAway: () => void = () => undefined): Db {
+export function bossDatabase(database: Database, onUnavailable: () => void = () => undefined): Db {
   return {
     executeSql: (text, values) =>
       withDriverErrors(
         values?.length ? database.query(text, values) : database.script(text, { statementTimeoutMs: BLOCK_TIMEOUT_MS }),
-        onAway,
+        onUnavailable,
       ),
     listen: async (channel, onNotification, onReconnect) => {
       const stop = await database.listen(channel, (payload) =>
@@ -35,11 +35,11 @@ export function bossHandle(handle: Queryable): Db {
 }
 
 /** pg-boss reads the SQLSTATE of some errors, which the driver's own error carries. */
-async function withDriverErrors<T>(result: Promise<T>, onAway: () => void): Promise<T> {
+async function withDriverErrors<T>(result: Promise<T>, onUnavailable: () => void): Promise<T> {
   try {
     return await result;
   } catch (error) {
-    if (error instanceof MemoryError && error.code === "MEMORY_UNAVAILABLE") onAway();
+    if (error instanceof MemoryError && error.code === "MEMORY_UNAVAILABLE") onUnavailable();
     if (error instanceof MemoryError && error.details.cause instanceof Error) throw error.details.cause;
     throw error;
   }

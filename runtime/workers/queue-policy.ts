@@ -23,9 +23,9 @@ const COMMON = {
 /** Completed jobs are kept for this long, in seconds. */
 export const COMPLETED_KEPT_S = DAY_S;
 /** A running job shows so often that its process lives, in seconds. */
-export const SIGN_OF_LIFE_S = 4;
-/** A running job without a sign of life for so long, in seconds, is another worker's. */
-export const SILENT_JOB_S = 15;
+export const HEARTBEAT_S = 4;
+/** Seconds without a heartbeat after which a running job goes to another worker. */
+export const STALLED_AFTER_S = 15;
 
 interface Retries {
   readonly retryLimit: number;

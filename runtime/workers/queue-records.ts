@@ -163,8 +163,8 @@ export interface EndedJob {
   readonly id: string;
   /** Of the job, as it was fetched: another worker's run of it has another one. */
   readonly attempt: number;
-  /** `away`: it could not do its work because the store was away. */
-  readonly outcome: "done" | "failed" | "away";
+  /** `unavailable`: it could not do its work because the store was away. */
+  readonly outcome: "done" | "failed" | "unavailable";
   readonly message: string | null;
 }
 
@@ -181,10 +181,10 @@ export async function noteEnds(database: Database, ended: readonly EndedJob[]): 
                                   when free or job.retry_count < job.retry_limit then 'retry'
                                   else 'failed' end::pgboss.job_state as state
          from given join pgboss.job job on job.name = given.name and job.id = given.id
-        cross join lateral (select outcome = 'away' and job.retry_limit < ${MOST_ATTEMPTS} as free) as cost
+        cross join lateral (select outcome = 'unavailable' and job.retry_limit < ${MOST_ATTEMPTS} as free) as cost
         where job.retry_count = given.attempt
           -- pg-boss itself may have noted it as a failure since.
-          and (job.state = 'active' or (given.outcome = 'away' and job.state in ('retry', 'failed')))
+          and (job.state = 'active' or (given.outcome = 'unavailable' and job.state in ('retry', 'failed')))
           and (job.state <> 'failed' or not exists (
             select 1 from pgboss.job live
              where live.name = job.name and live.state <= 'active' and live.singleton_key = job.singleton_key))
@@ -212,37 +212,37 @@ export async function noteEnds(database: Database, ended: readonly EndedJob[]): 
   return count;
 }
 
-export interface SilentJob {
+export interface StalledJob {
   readonly id: string;
-  /** When it gave its last sign of life, as the store writes it. */
+  /** Its last heartbeat, as the store writes it. */
   readonly heartbeat: string;
 }
 
-/** Running jobs that have shown no sign of life for so long, but for the caller's own. */
-export async function silentJobs(
+/** Running jobs without a heartbeat for so long, except the caller's own. */
+export async function stalledJobs(
   database: Database,
   running: readonly string[],
-  silentS: number,
-): Promise<readonly SilentJob[]> {
-  const { rows } = await database.query<SilentJob>(
+  staleS: number,
+): Promise<readonly StalledJob[]> {
+  const { rows } = await database.query<StalledJob>(
     `select id, extract(epoch from heartbeat_on)::text as heartbeat from pgboss.job
       where name = any($1::text[]) and state = 'active' and heartbeat_on < now() - make_interval(secs => $2)
         and id <> all($3::uuid[])`,
-    [QUEUE_NAMES, silentS, running],
+    [QUEUE_NAMES, staleS, running],
   );
   return rows;
 }
 
-/** Takes up those that have shown no sign of life since. That counts as an attempt: a job may be what killed its process. */
-export async function reclaimSilent(database: Database, silent: readonly SilentJob[]): Promise<number> {
-  if (silent.length === 0) return 0;
+/** Takes up those without a heartbeat since. That counts as an attempt: a job may be what killed its process. */
+export async function reclaimStalled(database: Database, stalled: readonly StalledJob[]): Promise<number> {
+  if (stalled.length === 0) return 0;
   const { count } = await database.query(
     `update pgboss.job j set state = case when retry_count < retry_limit then 'retry' else 'failed' end::pgboss.job_state,
             completed_on = case when retry_count < retry_limit then null else now() end, start_after = now(),
             output = jsonb_build_object('message', 'the process ended while the job was running')
        from unnest($2::uuid[], $3::text[]) as silent (id, heartbeat)
       where j.name = any($1::text[]) and j.id = silent.id and j.state = 'active' and extract(epoch from j.heartbeat_on)::text = silent.heartbeat`,
-    [QUEUE_NAMES, silent.map(({ id }) => id), silent.map(({ heartbeat }) => heartbeat)],
+    [QUEUE_NAMES, stalled.map(({ id }) => id), stalled.map(({ heartbeat }) => heartbeat)],
   );
   return count;
 }
@@ -274,12 +274,12 @@ export async function sweepCompleted(database: Database): Promise<number> {
  * A dead job's key may be given to another job while the statement that lets it live again runs. Then that is undone, and
  * the next look sees the other job.
  */
-async function whileKeysChange<T>(statement: () => Promise<T>, looks = 3): Promise<T> {
+async function whileKeysChange<T>(statement: () => Promise<T>, reads = 3): Promise<T> {
   try {
     return await statement();
   } catch (error) {
-    if (looks <= 1 || sqlState(error) !== UNIQUE_VIOLATION) throw error;
-    return whileKeysChange(statement, looks - 1);
+    if (reads <= 1 || sqlState(error) !== UNIQUE_VIOLATION) throw error;
+    return whileKeysChange(statement, reads - 1);
   }
 }
 

@@ -2,10 +2,10 @@ import { type Db, PgBoss } from "pg-boss";
 import type { Database } from "../contracts/database.ts";
 import type { QueueName } from "../contracts/jobs.ts";
 import type { Logger } from "../contracts/ports.ts";
-import type { LeftJobs } from "./left-jobs.ts";
-import { QUEUE_NAMES, SIGN_OF_LIFE_S, SILENT_JOB_S, settingsOf } from "./queue-policy.ts";
+import { HEARTBEAT_S, QUEUE_NAMES, STALLED_AFTER_S, settingsOf } from "./queue-policy.ts";
 import { ensureIndex, reclaimJobs, sweepCompleted } from "./queue-records.ts";
-import { LOOK_MS, SilentJobs } from "./silent-jobs.ts";
+import { POLL_MS, StalledJobs } from "./stalled-jobs.ts";
+import type { UnacknowledgedJobs } from "./unacknowledged-jobs.ts";
 
 /**
  * Keeps pg-boss running: starts it, starts it again when it or one of its workers has stopped, sweeps old jobs, and takes up
@@ -17,7 +17,7 @@ const LONGEST_PAUSE_MS = 5_000;
 const CHECK_MS = 15_000;
 const SWEEP_MS = 3_600_000;
 /** A worker that asked for nothing for this long, beyond its polling interval, and has no job, is dead. */
-const SILENT_MS = 120_000;
+const STALLED_WORKER_MS = 120_000;
 
 export interface FetchedJob {
   readonly id: string;
@@ -39,14 +39,14 @@ export interface SupervisorSettings {
   readonly database: Database;
   readonly adapter: Db;
   readonly logger: Logger;
-  readonly left: LeftJobs;
+  readonly unacknowledged: UnacknowledgedJobs;
   /** Ids of the jobs that this process runs. */
   readonly running: () => readonly string[];
 }
 
 export class QueueSupervisor {
   readonly #settings: SupervisorSettings;
-  readonly #silent: SilentJobs;
+  readonly #stalled: StalledJobs;
   readonly #workers: WorkerSettings[] = [];
   #boss: PgBoss | undefined;
   #starting: Promise<void> | undefined;
@@ -60,7 +60,7 @@ export class QueueSupervisor {
 
   constructor(settings: SupervisorSettings) {
     this.#settings = settings;
-    this.#silent = new SilentJobs(settings);
+    this.#stalled = new StalledJobs(settings);
   }
 
   /** pg-boss, while it runs. */
@@ -75,7 +75,7 @@ export class QueueSupervisor {
     this.#sweepTimer = setInterval(() => void this.#sweep(), SWEEP_MS);
     // Nobody else can have an embedded store open: what its last process left is known at the start.
     if (this.#settings.database.backend === "postgres") {
-      this.#reclaimTimer = setInterval(() => void this.#reclaim(), LOOK_MS);
+      this.#reclaimTimer = setInterval(() => void this.#reclaim(), POLL_MS);
     }
     await this.#attempt();
   }
@@ -83,7 +83,7 @@ export class QueueSupervisor {
   /** Remembered for every later start as well. */
   async add(worker: WorkerSettings): Promise<void> {
     this.#workers.push(worker);
-    if (this.#boss) await employ(this.#boss, worker);
+    if (this.#boss) await registerWorker(this.#boss, worker);
   }
 
   async stop(deadlineMs: number): Promise<void> {
@@ -91,7 +91,7 @@ export class QueueSupervisor {
     clearInterval(this.#checkTimer);
     clearInterval(this.#sweepTimer);
     clearInterval(this.#reclaimTimer);
-    this.#settings.left.stop();
+    this.#settings.unacknowledged.stop();
     clearTimeout(this.#retryTimer);
     await this.#starting;
     const boss = this.#boss;
@@ -132,7 +132,7 @@ export class QueueSupervisor {
       // Nobody else can have this store open: what is marked as running was running when the last process ended.
       if (embedded && !this.#reclaimed) await reclaimJobs(database);
       this.#reclaimed = true;
-      for (const worker of this.#workers) await employ(boss, worker);
+      for (const worker of this.#workers) await registerWorker(boss, worker);
     } catch (error) {
       await boss.stop({ graceful: false }).catch(() => {});
       throw error;
@@ -156,13 +156,14 @@ export class QueueSupervisor {
   #check(): void {
     const boss = this.#boss;
     if (!boss) return;
-    const silentSince = Date.now() - SILENT_MS - Math.max(0, ...this.#workers.map(({ pollS }) => pollS * 1_000));
+    const stalledSince =
+      Date.now() - STALLED_WORKER_MS - Math.max(0, ...this.#workers.map(({ pollS }) => pollS * 1_000));
     const dead = boss
       .getWipData()
       .find(
         ({ state, count, createdOn, lastFetchedOn, lastErrorOn }) =>
           state === "stopped" ||
-          (count === 0 && Math.max(createdOn, lastFetchedOn ?? 0, lastErrorOn ?? 0) < silentSince),
+          (count === 0 && Math.max(createdOn, lastFetchedOn ?? 0, lastErrorOn ?? 0) < stalledSince),
       );
     if (dead) this.#lost(boss, `the worker of ${dead.name} has stopped`);
   }
@@ -179,13 +180,13 @@ export class QueueSupervisor {
 
   /** While the store was away no process could show that it lives: then they get the time to. */
   async #reclaim(): Promise<void> {
-    const { left, logger } = this.#settings;
-    if (!this.#boss || left.steadyMs < SILENT_JOB_S * 1_000) return;
+    const { unacknowledged, logger } = this.#settings;
+    if (!this.#boss || unacknowledged.steadyMs < STALLED_AFTER_S * 1_000) return;
     try {
-      const jobs = await this.#silent.look();
+      const jobs = await this.#stalled.reclaim();
       if (jobs > 0) logger.warn({ jobs }, "jobs of a process that was killed are taken up");
     } catch (err) {
-      left.storeIsAway();
+      unacknowledged.storeIsUnavailable();
       logger.warn({ err }, "jobs of other processes could not be looked at");
     }
   }
@@ -204,9 +205,9 @@ async function ensureQueues(boss: PgBoss): Promise<void> {
   const there = new Map((await boss.getQueues()).map((queue) => [queue.name, queue]));
   for (const name of QUEUE_NAMES) {
     const { policy, ...settings } = settingsOf(name);
-    const known = there.get(name);
-    if (known === undefined) await boss.createQueue(name, { policy, ...settings });
-    else if (Object.entries(settings).some(([key, value]) => Reflect.get(known, key) !== value)) {
+    const existing = there.get(name);
+    if (existing === undefined) await boss.createQueue(name, { policy, ...settings });
+    else if (Object.entries(settings).some(([key, value]) => Reflect.get(existing, key) !== value)) {
       await boss.updateQueue(name, settings);
     }
   }
@@ -217,11 +218,11 @@ async function warmQueues(boss: PgBoss): Promise<void> {
   for (const name of QUEUE_NAMES) await boss.findJobs(name, { key: "", queued: true });
 }
 
-async function employ(boss: PgBoss, settings: WorkerSettings): Promise<void> {
-  for (let n = 0; n < settings.concurrency; n += 1) await employOne(boss, settings);
+async function registerWorker(boss: PgBoss, settings: WorkerSettings): Promise<void> {
+  for (let n = 0; n < settings.concurrency; n += 1) await registerOne(boss, settings);
 }
 
-async function employOne(boss: PgBoss, { queue, pollS, run }: WorkerSettings): Promise<void> {
+async function registerOne(boss: PgBoss, { queue, pollS, run }: WorkerSettings): Promise<void> {
   const pollingIntervalSeconds = Math.max(0.5, pollS);
   const worker = await boss.work<object>(
     queue,
@@ -229,7 +230,7 @@ async function employOne(boss: PgBoss, { queue, pollS, run }: WorkerSettings): P
     {
       pollingIntervalSeconds,
       notifyPollingIntervalSeconds: pollingIntervalSeconds,
-      heartbeatRefreshSeconds: SIGN_OF_LIFE_S,
+      heartbeatRefreshSeconds: HEARTBEAT_S,
     },
     async (jobs) => {
       try {

@@ -11,10 +11,10 @@ import type {
 } from "../contracts/jobs.ts";
 import type { Logger, NewId } from "../contracts/ports.ts";
 import { sanitize } from "../domain/cap.ts";
-import { LeftJobs } from "./left-jobs.ts";
 import { bossDatabase, bossHandle } from "./queue-adapter.ts";
 import { failedKeys, liveKeys, ownKey, queueStates, restoreJobs, retryFailed } from "./queue-records.ts";
 import { QueueSupervisor, type WorkerSettings } from "./queue-supervisor.ts";
+import { UnacknowledgedJobs } from "./unacknowledged-jobs.ts";
 
 export interface JobQueueSettings {
   readonly database: Database;
@@ -41,19 +41,19 @@ class BossQueue implements JobQueue {
   readonly #logger: Logger;
   readonly #supervisor: QueueSupervisor;
   readonly #running = new Map<string, Running>();
-  readonly #left: LeftJobs;
+  readonly #unacknowledged: UnacknowledgedJobs;
 
   constructor({ database, logger, newId }: JobQueueSettings) {
     this.#database = database;
     this.#newId = newId;
     this.#logger = logger;
-    const left = new LeftJobs({ database, logger });
-    this.#left = left;
+    const unacknowledged = new UnacknowledgedJobs({ database, logger });
+    this.#unacknowledged = unacknowledged;
     this.#supervisor = new QueueSupervisor({
       database,
-      adapter: bossDatabase(database, () => left.storeIsAway()),
+      adapter: bossDatabase(database, () => unacknowledged.storeIsUnavailable()),
       logger,
-      left,
+      unacknowledged,
       running: () => [...this.#running.keys()],
     });
   }
@@ -134,15 +134,15 @@ class BossQueue implements JobQueue {
     const interruption = new AbortController();
     const running = { attempt, interruption };
     this.#running.set(job.id, running);
-    this.#left.begun(job.id);
+    this.#unacknowledged.begun(job.id);
     try {
       await handler({ ...job, signal: AbortSignal.any([lost, interruption.signal]) });
-      this.#left.ended(job.name, job.id, attempt, "done", null);
+      this.#unacknowledged.ended(job.name, job.id, attempt, "done", null);
     } catch (error) {
       this.#logger.warn({ err: error, queue: job.name, job: job.id }, "a job failed");
       const kept = reportable(error);
-      const away = toCairnError(error).code === "MEMORY_UNAVAILABLE";
-      this.#left.ended(job.name, job.id, attempt, away ? "away" : "failed", kept.message);
+      const unavailable = toCairnError(error).code === "MEMORY_UNAVAILABLE";
+      this.#unacknowledged.ended(job.name, job.id, attempt, unavailable ? "unavailable" : "failed", kept.message);
       throw kept;
     } finally {
       // Where the job was another worker's meanwhile, this process may be running it anew.

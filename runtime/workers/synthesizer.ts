@@ -1,13 +1,13 @@
 /** Gives tool calls their sentences: one job a call, a few at a time; how often a job is tried is the queue's policy. */
 
-import type { Outage } from "../app/synthesis/outage.ts";
+import type { CircuitBreaker } from "../app/synthesis/circuit-breaker.ts";
 import type { Synthesis } from "../app/synthesis/synthesis.ts";
 import { MemoryError } from "../contracts/errors.ts";
 import { type JobQueue, QUEUES } from "../contracts/jobs.ts";
 
 export interface SynthesizerDeps {
   readonly synthesis: Synthesis;
-  readonly outage: Outage;
+  readonly breaker: CircuitBreaker;
   readonly jobs: Pick<JobQueue, "work">;
 }
 
@@ -17,13 +17,13 @@ const CONCURRENCY = 2;
 const POLL_S = 2;
 
 /** From now on this node takes jobs of the queue; stopping the queue ends that. */
-export async function startSynthesizer({ synthesis, outage, jobs }: SynthesizerDeps): Promise<void> {
+export async function startSynthesizer({ synthesis, breaker, jobs }: SynthesizerDeps): Promise<void> {
   await jobs.work<{ readonly message_id?: unknown }>(
     QUEUES.synthesizeToolCall,
     async ({ data, signal }) => {
       const { message_id: id } = data;
       if (typeof id !== "string") throw new MemoryError("MEMORY_INVALID_ARGUMENT", "The job names no message.");
-      await outage.attempt(id, signal, () => synthesis.run(id, signal));
+      await breaker.attempt(id, signal, () => synthesis.run(id, signal));
     },
     { concurrency: CONCURRENCY, pollS: POLL_S },
   );

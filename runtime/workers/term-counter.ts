@@ -7,7 +7,7 @@ import { createTermCounter } from "../app/terms/terms.ts";
 import type { Database } from "../contracts/database.ts";
 import { type JobQueue, QUEUES } from "../contracts/jobs.ts";
 import type { Logger } from "../contracts/ports.ts";
-import { createDoorbell } from "./doorbell.ts";
+import { createJobTrigger } from "./job-trigger.ts";
 
 export interface TermCountingDeps {
   readonly database: Database;
@@ -35,7 +35,7 @@ const WAKE_MS = 2_000;
 export function createTermCounting(deps: TermCountingDeps): TermCounting {
   const { database, jobs, boot, logger, intervalMs = INTERVAL_MS, wakeMs = WAKE_MS } = deps;
   const counter = createTermCounter(database);
-  const bell = createDoorbell({
+  const trigger = createJobTrigger({
     enqueue: () => jobs.enqueue(QUEUES.enrich, {}, { key: `boot:${boot}` }),
     failure: "counting words could not be queued",
     logger,
@@ -44,20 +44,20 @@ export function createTermCounting(deps: TermCountingDeps): TermCounting {
   let ticks: NodeJS.Timeout | null = null;
 
   function wake(): void {
-    if (active) bell.ring(wakeMs, wakeMs);
+    if (active) trigger.schedule(wakeMs, wakeMs);
   }
 
   return {
     async start() {
       active = true;
       await jobs.work(QUEUES.enrich, async ({ signal }) => void (await counter.run(signal, wake)));
-      ticks = setInterval(() => void bell.ringNow(), intervalMs);
-      await bell.ringNow();
+      ticks = setInterval(() => void trigger.enqueueNow(), intervalMs);
+      await trigger.enqueueNow();
     },
     wake,
     stop() {
       active = false;
-      bell.stop();
+      trigger.stop();
       if (ticks) clearInterval(ticks);
     },
   };

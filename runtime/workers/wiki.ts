@@ -1,6 +1,6 @@
 /** Keeps the wikis of a node's agents: at each tick every summary that is in no page becomes a job; one is done at a time. */
 
-import type { Outage } from "../app/synthesis/outage.ts";
+import type { CircuitBreaker } from "../app/synthesis/circuit-breaker.ts";
 import type { WikiExtraction } from "../app/wiki/extraction.ts";
 import type { WikiPages } from "../app/wiki/pages.ts";
 import { forgetSources, openSources } from "../app/wiki/sources.ts";
@@ -13,7 +13,7 @@ export interface WikiWorkerDeps {
   readonly database: Database;
   readonly jobs: Pick<JobQueue, "enqueue" | "work" | "failedKeys">;
   readonly extraction: WikiExtraction;
-  readonly outage: Outage;
+  readonly breaker: CircuitBreaker;
   /** By agent: those whose workspace this node has. */
   readonly wikis: ReadonlyMap<string, WikiPages>;
   readonly intervalMs: number;
@@ -33,7 +33,7 @@ const RETRY_MS = 2_000;
 const MOST_JOBS = 200;
 
 export function createWikiWorker(deps: WikiWorkerDeps): WikiWorker {
-  const { database, jobs, extraction, outage, wikis, intervalMs, logger } = deps;
+  const { database, jobs, extraction, breaker, wikis, intervalMs, logger } = deps;
   let timer: NodeJS.Timeout | null = null;
   let again: NodeJS.Timeout | null = null;
   let active = false;
@@ -78,7 +78,7 @@ export function createWikiWorker(deps: WikiWorkerDeps): WikiWorker {
           const pages = wikis.get(agent);
           // The workspace is another node's, or the agent is gone: the summary stays open for the node that has it.
           if (pages === undefined) return;
-          await outage.attempt(`${agent}:${id}`, signal, () => extraction.run(agent, id, pages, signal));
+          await breaker.attempt(`${agent}:${id}`, signal, () => extraction.run(agent, id, pages, signal));
         },
       );
       timer = setInterval(() => void tick(), intervalMs);

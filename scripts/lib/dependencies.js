@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { alone } from "./lock.js";
+import { withLock } from "./lock.js";
 import { runNpm } from "./npm.js";
 import { ROOT } from "./paths.js";
 
@@ -20,7 +20,7 @@ export const INSTALL = ["ci", "--include=dev", "--ignore-scripts", "--no-audit",
  * @param {string} node
  */
 export async function ensureDependencies(node) {
-  if (!installed()) await alone("packages", () => install(node));
+  if (!installed()) await withLock("packages", () => install(node));
 }
 
 /** @param {string} node */

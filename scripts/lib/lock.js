@@ -22,7 +22,7 @@ const DEADLINE_MS = 15 * 60_000;
  * @param {string} [folder]
  * @returns {Promise<T>}
  */
-export async function alone(name, work, folder = CACHE) {
+export async function withLock(name, work, folder = CACHE) {
   mkdirSync(folder, { recursive: true });
   const file = join(folder, `${name}.lock`);
   const deadline = Date.now() + DEADLINE_MS;

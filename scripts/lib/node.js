@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { alone } from "./lock.js";
+import { withLock } from "./lock.js";
 import { runNpm } from "./npm.js";
 import { CACHE } from "./paths.js";
 
@@ -30,7 +30,7 @@ export async function findNode() {
   const home = join(CACHE, `node-${FETCHED_VERSION}`);
   const node = join(home, "node_modules", FETCHED_PACKAGE, "bin", "node");
   if (runs(node)) return node;
-  await alone("node", async () => {
+  await withLock("node", async () => {
     if (!runs(node)) await fetchNode(home);
   });
   if (!runs(node)) {

@@ -191,8 +191,8 @@ describe.each(BACKENDS)("capture into a node over $backend", ({ backend, many })
     await Promise.all([ended, first.exited]);
     await appendFile(path, lines(many, 100));
     await startHook(deployment, path).ended;
-    const away = await cairn<{ spool: { waiting: number } }>(deployment, "capture", "status");
-    expect(away.spool.waiting).toBeGreaterThan(0);
+    const spooled = await cairn<{ spool: { waiting: number } }>(deployment, "capture", "status");
+    expect(spooled.spool.waiting).toBeGreaterThan(0);
     const second = await runningNode(deployment);
     await appendFile(path, lines(many + 100, 100));
     await startHook(deployment, path).ended;

@@ -126,7 +126,7 @@ describe("a captured session", () => {
     const node = await runningNode(deployment);
     await capture(node, "ferry", 12);
     await server.waitForRequests(1);
-    proxy.away();
+    proxy.disconnect();
     server.release("away");
     setTimeout(() => proxy.back(), 1_500);
     await expect

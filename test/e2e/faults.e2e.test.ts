@@ -207,7 +207,7 @@ describe.each(["openai", "anthropic"] as const)("a provider that misbehaves (%s)
 describe("a database that comes and goes", () => {
   it("waits for one that is down at start, says so, and is ready once it is back", async () => {
     const proxy = await proxied();
-    proxy.away();
+    proxy.disconnect();
     const deployment = await deploy({ ...OFFLINE, memory: { postgres: { connection_string: proxy.url } } });
     const node = await run(deployment, { until: "listening" });
     expect((await node.request("/health/live")).status).toBe(200);
@@ -233,7 +233,7 @@ describe("a database that comes and goes", () => {
     fake.enqueue({ text: "held", hold: { gate: "g" } });
     const answer = ask(node, "question", { headers: { "idempotency-key": "k" } });
     await fake.waitForRequests(1);
-    proxy.away();
+    proxy.disconnect();
     fake.release("g");
     await sleep(1_500);
     expect((await node.request("/health/live")).status).toBe(200);

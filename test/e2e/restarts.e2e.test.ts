@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { expect, it, onTestFinished } from "vitest";
-import { lookAtBacklog, lookAtSummaries } from "../../bench/support/soak/backlog.ts";
+import { readBacklog, readSummaries } from "../../bench/support/soak/backlog.ts";
 import { createLedger, mark, SENTENCE } from "../../bench/support/soak/ledger.ts";
 import { appendMessages, captureSessions, type WriterDeps } from "../../bench/support/soak/writers.ts";
 import { sessionKey } from "../../runtime/domain/session-key.ts";
@@ -105,12 +105,12 @@ it("keeps every acknowledged message once through a fast stop, an immediate one 
   await client.connect();
   onTestFinished(() => client.end());
   const nothing = { withoutVector: 0, withoutSentence: 0, unsummarized: 0, uncounted: 0 };
-  await expect.poll(() => lookAtBacklog(client), EVENTUALLY).toEqual(nothing);
+  await expect.poll(() => readBacklog(client), EVENTUALLY).toEqual(nothing);
   const compared = await ledger.compare(client);
   expect(compared).toMatchObject({ missing: [], doubled: [], changed: [] });
   expect(compared.unknown.filter((one) => !failed.has(one))).toEqual([]);
   expect(compared.sent).toBeGreaterThan(FAULTS.length * ROWS_BEFORE);
-  expect(await lookAtSummaries(client)).toMatchObject({ twice: 0, summaries: expect.any(Number) });
+  expect(await readSummaries(client)).toMatchObject({ twice: 0, summaries: expect.any(Number) });
   const { rows } = await client.query("select count(*)::int as n from turns where state in ('queued', 'running')");
   expect(rows).toEqual([{ n: 0 }]);
 });

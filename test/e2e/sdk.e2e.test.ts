@@ -27,8 +27,8 @@ const script: FakeScript = ({ lastUser, texts, system, step, results }) => {
         }
       : { text: `Results: ${results.map(({ text }) => text).join(" | ")}` };
   }
-  const known = [system, ...texts].join("\n").match(/My cat is called (\w+)/)?.[1];
-  return { text: known && lastUser.includes("?") ? ["Your cat ", "is ", `${known}.`] : ["You said: ", lastUser] };
+  const cat = [system, ...texts].join("\n").match(/My cat is called (\w+)/)?.[1];
+  return { text: cat && lastUser.includes("?") ? ["Your cat ", "is ", `${cat}.`] : ["You said: ", lastUser] };
 };
 
 describe.each(["openai", "anthropic"] as const)("a node over the %s SDK", (wire) => {
@@ -114,16 +114,16 @@ describe.each(["openai", "anthropic"] as const)("a node over the %s SDK", (wire)
 
   it("lets a client that went away fetch the reply, and the rest of the stream, by the turn's id", async () => {
     fake.enqueue({ text: ["one ", "two ", "three"], hold: { gate: "g", after: 2 } });
-    const leave = new AbortController();
+    const disconnect = new AbortController();
     const response = await node.request("/api/agents/main/messages", {
       json: { session: "gone", text: "count" },
       headers: { accept: "text/event-stream" },
-      signal: leave.signal,
+      signal: disconnect.signal,
     });
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     const head = (await reader?.read())?.value ?? "";
     const turnId = /"turn_id":"([^"]+)"/.exec(head)?.[1];
-    leave.abort();
+    disconnect.abort();
     fake.release("g");
     const path = `/api/agents/main/turns/${turnId}`;
     await expect.poll(async () => (await node.request(path)).status).toBe(200);

@@ -2,7 +2,7 @@
 
 import pg from "pg";
 import { expect, it, onTestFinished } from "vitest";
-import { lookAtBacklog, lookAtSummaries } from "../../bench/support/soak/backlog.ts";
+import { readBacklog, readSummaries } from "../../bench/support/soak/backlog.ts";
 import { startTextFake, type TextFake, type TextFakeOptions } from "../fakes/chat-completions/index.ts";
 import { startFakeEncoder } from "../fakes/embeddings/index.ts";
 import type { NodeProcess } from "../support/node-process.ts";
@@ -75,10 +75,10 @@ it("has 13 rows embedded, described and summarized once by another node, and cha
   await store.query("update pgboss.job set heartbeat_on = now() - interval '1 hour' where state = 'active'");
 
   const other = await runningNode(await deploy());
-  await expect.poll(() => lookAtBacklog(store)).toEqual(NOTHING);
+  await expect.poll(() => readBacklog(store)).toEqual(NOTHING);
   await expect.poll(() => rowsOf("select name from pgboss.job where state = 'retry'")).toEqual([]);
   const before = await everything(rowsOf);
-  expect(await lookAtSummaries(store)).toEqual({ summaries: 1, messages: 12, twice: 0 });
+  expect(await readSummaries(store)).toEqual({ summaries: 1, messages: 12, twice: 0 });
 
   // It finds the answers there when it goes on.
   summarizer.release("still");
@@ -91,8 +91,8 @@ it("has 13 rows embedded, described and summarized once by another node, and cha
   expect(await everything(rowsOf)).toEqual(before);
 
   await capture(still, "lighthouse");
-  await expect.poll(() => lookAtBacklog(store)).toEqual(NOTHING);
-  expect(await lookAtSummaries(store)).toEqual({ summaries: 2, messages: 24, twice: 0 });
+  await expect.poll(() => readBacklog(store)).toEqual(NOTHING);
+  expect(await readSummaries(store)).toEqual({ summaries: 2, messages: 24, twice: 0 });
   const after = await everything(rowsOf);
   for (const [n, rows] of before.entries()) expect(after[n]).toEqual(expect.arrayContaining(rows));
   expect([summarizer.requests.length, teller.requests.length]).toEqual([3, 3]);

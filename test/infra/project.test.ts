@@ -120,8 +120,8 @@ describe("workspace files", () => {
       { root: "workspace", path: "b.md", content: "b" },
       { root: "workspace", path: "sub/c.md", content: "c" },
     ]);
-    const left = Object.fromEntries(warnings.map(({ path, message }) => [path.slice(ws.length + 1), message]));
-    expect(left).toMatchObject({
+    const skipped = Object.fromEntries(warnings.map(({ path, message }) => [path.slice(ws.length + 1), message]));
+    expect(skipped).toMatchObject({
       binary: expect.stringContaining("no text"),
       latin1: expect.stringContaining("no text"),
       "large.md": expect.stringContaining("256 KiB"),

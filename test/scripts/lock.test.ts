@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { alone } from "../../scripts/lib/lock.js";
+import { withLock } from "../../scripts/lib/lock.js";
 
 it("lets one work at a time, and the next after it has ended or failed", async () => {
   const folder = emptyFolder();
@@ -15,9 +15,9 @@ it("lets one work at a time, and the next after it has ended or failed", async (
     if (fails) throw new Error(name);
   };
   const results = await Promise.allSettled([
-    alone("x", work("a", true), folder),
-    alone("x", work("b", false), folder),
-    alone("x", work("c", false), folder),
+    withLock("x", work("a", true), folder),
+    withLock("x", work("b", false), folder),
+    withLock("x", work("c", false), folder),
   ]);
   expect(results.map((result) => result.status)).toEqual(["rejected", "fulfilled", "fulfilled"]);
   expect(events).toHaveLength(6);
@@ -29,7 +29,7 @@ it("takes over from a process that has ended", async () => {
   const folder = emptyFolder();
   const ended = spawnSync(process.execPath, ["-e", ""]).pid;
   writeFileSync(join(folder, "x.lock"), String(ended));
-  expect(await alone("x", () => "done", folder)).toBe("done");
+  expect(await withLock("x", () => "done", folder)).toBe("done");
   expect(readdirSync(folder)).toEqual([]);
 });
 

@@ -4,7 +4,7 @@ import type { Tool } from "../../runtime/contracts/tool.ts";
 import { createWorkspaceGate, SHELL_DEFAULTS } from "../../runtime/plugins/tools/index.ts";
 import { TOOLS } from "../../runtime/plugins/tools/manifests.ts";
 import { createFakeApplication } from "./fake-application.ts";
-import { silent } from "./silent.ts";
+import { quietLogger } from "./quiet-logger.ts";
 
 export function builtInTools(): Promise<Tool[]> {
   const needs = {
@@ -16,7 +16,7 @@ export function builtInTools(): Promise<Tool[]> {
     stateDirectory: "/",
     hostEnv: {},
     newId: () => "id",
-    logger: silent,
+    logger: quietLogger,
   };
   return Promise.all(TOOLS.map((manifest) => manifest.create(needs)));
 }

@@ -14,10 +14,10 @@ import { openPostgres } from "../../runtime/plugins/memory/postgres/index.ts";
 import { EVENTUALLY_MS } from "../lanes/patience.ts";
 import { lacks } from "../lanes/tools.ts";
 import { eventually } from "./eventually.ts";
-import { silent } from "./silent.ts";
+import { quietLogger } from "./quiet-logger.ts";
 import { through } from "./through.ts";
 
-export { silent } from "./silent.ts";
+export { quietLogger } from "./quiet-logger.ts";
 
 /**
  * Suites of the lane `store` run once on each backend. PostgreSQL is the cluster of CAIRN_TEST_PG_URL (each database
@@ -105,7 +105,7 @@ export async function createPostgresCopy(clusterUrl: string): Promise<{ url: str
 
 async function openPostgresCopy(clusterUrl: string): Promise<Opened> {
   const { url, remove } = await createPostgresCopy(clusterUrl);
-  return { database: await openPostgres({ connectionString: url, pool: 10, logger: silent }), remove };
+  return { database: await openPostgres({ connectionString: url, pool: 10, logger: quietLogger }), remove };
 }
 
 /** Made by the first who comes; the others wait on the lock. Named after the migrations, so that it never is outdated. */
@@ -120,7 +120,11 @@ async function postgresTemplate(clusterUrl: string, admin: Client): Promise<stri
     const unfinished = `${name}_unfinished`;
     await admin.query(`drop database if exists ${unfinished} with (force)`);
     await admin.query(`create database ${unfinished}`);
-    const database = await openPostgres({ connectionString: urlOf(clusterUrl, unfinished), pool: 2, logger: silent });
+    const database = await openPostgres({
+      connectionString: urlOf(clusterUrl, unfinished),
+      pool: 2,
+      logger: quietLogger,
+    });
     try {
       await migrate(database, { directory: MIGRATIONS });
     } finally {
@@ -166,7 +170,7 @@ export async function placeEmbeddedCopy(path: string): Promise<void> {
 
 async function openEmbeddedCopy(): Promise<Opened> {
   const { path, remove } = await createEmbeddedCopy();
-  return { database: await openEmbedded({ path, logger: silent }), remove };
+  return { database: await openEmbedded({ path, logger: quietLogger }), remove };
 }
 
 /** Made under a name of its own and renamed when complete: whoever comes second finds it, or throws its own away. */
@@ -176,7 +180,7 @@ async function embeddedTemplate(): Promise<string> {
   if (await stat(template).catch(() => undefined)) return template;
   await mkdir(root, { recursive: true });
   const unfinished = await mkdtemp(join(root, "unfinished-"));
-  const database = await openEmbedded({ path: unfinished, logger: silent });
+  const database = await openEmbedded({ path: unfinished, logger: quietLogger });
   try {
     await migrate(database, { directory: MIGRATIONS });
   } finally {

@@ -96,8 +96,8 @@ export function createFakeApplication(): FakeApplication {
       const interrupted = reply.notice !== undefined;
       say(turn, { type: "turn.finished", turn_id: turnId, session, usage, interrupted, ...reply });
     } catch (error) {
-      const known = error instanceof CairnError ? error : new RuntimeError("RUNTIME_INTERNAL", "failed");
-      say(turn, { type: "turn.failed", turn_id: turnId, session, error: known.toBody() });
+      const failure = error instanceof CairnError ? error : new RuntimeError("RUNTIME_INTERNAL", "failed");
+      say(turn, { type: "turn.failed", turn_id: turnId, session, error: failure.toBody() });
     }
   }
 
@@ -175,7 +175,7 @@ export function createFakeApplication(): FakeApplication {
         void run(turn);
         return { turnId: turn.turnId, agent: message.agent, fresh: true };
       },
-      async look(agent, turnId) {
+      async read(agent, turnId) {
         const turn = find(agent, turnId);
         const { user } = turn.message.address;
         const question = openQuestion(turn);

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defaultServices } from "../../control/deploy/operations/default-services.ts";
-import type { Prompts, Run, Services } from "../../control/deploy/operations/services.ts";
+import type { OperationInput, Prompts, Services } from "../../control/deploy/operations/services.ts";
 import type { InfraEvent } from "../../control/deploy/schemas.ts";
 import { resolveDirectories } from "../../runtime/config/index.ts";
 import { type StubTarget, stubDriver } from "../fakes/pulumi/stub-driver.ts";
@@ -68,12 +68,12 @@ export interface RunParts {
   readonly prompts?: Prompts | null;
   readonly services?: Partial<Services>;
   readonly signal?: AbortSignal;
-  readonly insistence?: AbortSignal;
+  readonly killSignal?: AbortSignal;
   readonly backend?: string;
 }
 
 /** What the operations are called with, and the events that they tell. */
-export function infraRun(parts: RunParts): Run & { readonly events: InfraEvent[] } {
+export function infraRun(parts: RunParts): OperationInput & { readonly events: InfraEvent[] } {
   const { dir, home, target } = parts;
   const deployment = resolveDirectories({ flags: { dir }, env: { SERVICE_HOME: home }, cwd: dir });
   const events: InfraEvent[] = [];
@@ -88,6 +88,6 @@ export function infraRun(parts: RunParts): Run & { readonly events: InfraEvent[]
     },
     onEvent: (event) => events.push(event),
     signal: parts.signal ?? new AbortController().signal,
-    insistence: parts.insistence ?? new AbortController().signal,
+    killSignal: parts.killSignal ?? new AbortController().signal,
   };
 }

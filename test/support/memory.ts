@@ -7,7 +7,7 @@ import type { Database } from "../../runtime/contracts/database.ts";
 import type { Clock } from "../../runtime/contracts/ports.ts";
 import { contentKey } from "../../runtime/domain/dedupe.ts";
 import { createTokenizer } from "../../runtime/domain/tokens.ts";
-import { silent } from "./databases.ts";
+import { quietLogger } from "./databases.ts";
 
 /** The memory of a test: writer and recall over its database, at a time that the test sets. */
 
@@ -30,7 +30,7 @@ export function memoryOf(database: Database, options: Partial<MemoryDeps> = {}):
     database,
     writer: writerOf(database),
     clock: systemClock,
-    logger: silent,
+    logger: quietLogger,
     countTokens: createTokenizer(),
     newMark,
     ...options,

@@ -130,7 +130,7 @@ export async function startNode(deployment: Deployment, options: StartOptions = 
 }
 
 async function ready(child: ChildProcess, exited: Promise<unknown>, output: () => string): Promise<string> {
-  const told = new Promise<string>((resolve, reject) => {
+  const announced = new Promise<string>((resolve, reject) => {
     child.on("message", (message: { type: string; url?: string; error?: ErrorBody }) => {
       if (message.type === "ready" && message.url) resolve(message.url);
       if (message.type === "failed" && message.error) reject(new StartFailed(message.error));
@@ -139,7 +139,7 @@ async function ready(child: ChildProcess, exited: Promise<unknown>, output: () =
   const died = exited.then((code) => {
     throw new Error(`the node ended (${String(code)}) before it was ready:\n${output()}`);
   });
-  return withDeadline(Promise.race([told, died]), child, output);
+  return withDeadline(Promise.race([announced, died]), child, output);
 }
 
 async function listening(child: ChildProcess, _deployment: Deployment, output: () => string): Promise<string> {

@@ -101,5 +101,5 @@ async function kill(child: ChildProcess, words: string): Promise<void> {
 
 function schemaOf(args: readonly string[]) {
   const name = args[0] === "infra" ? `infra-${args[1]}` : args[0];
-  return Object.entries(SCHEMAS).find(([known]) => known === name)?.[1];
+  return Object.entries(SCHEMAS).find(([candidate]) => candidate === name)?.[1];
 }

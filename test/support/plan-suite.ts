@@ -21,7 +21,7 @@ import { createSynthesisQueue } from "../../runtime/app/transcript/synthesis-que
 import type { Database } from "../../runtime/contracts/database.ts";
 import { memoryOf, said, systemClock, write, writerOf } from "./memory.ts";
 import { type Cost, costOf, recording, type Sent } from "./plans.ts";
-import { silent } from "./silent.ts";
+import { quietLogger } from "./quiet-logger.ts";
 
 /**
  * What the statements of the memory read in a large store, whatever its size: the same bounds hold for any number of
@@ -106,10 +106,10 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
 
   const search = (query: string, options?: Parameters<Use["memory"]["search"]>[1]) => async (use: Use) => {
     await use.memory.search(query, options);
-    await use.memory.settled();
+    await use.memory.idle();
   };
   /** The second search remembers rows of the first one, their vectors not, and that some were the last of a conversation. */
-  const twice = (query: string, options: Parameters<Use["memory"]["search"]>[1]) => async (use: Use) => {
+  const repeatedly = (query: string, options: Parameters<Use["memory"]["search"]>[1]) => async (use: Use) => {
     for (const text of ["the lantern of the harbour", "a lantern in the harbour"])
       await write(writerOf(use.database), "main:agent:0", [said(text)]);
     await search(`${query} lantern`, { ...options, mode: "fts" })(use);
@@ -142,7 +142,7 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
   bounded("a user", SEARCH, search(corpus.question(7), { visibility: user }));
   bounded("the last tenth of the time", SEARCH, search(corpus.question(8), { since: tenth, mode: "fts" }));
   bounded("remembered rows", SEARCH, async (use) => {
-    await twice(corpus.question(9), {})(use);
+    await repeatedly(corpus.question(9), {})(use);
     // Of a store that is too large to be remembered the database compares the vectors.
     for (const kinds of [["state"], ["access"], ["vector", "cosine"]])
       expect(
@@ -174,7 +174,7 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
       expect(changes.following.some((next) => next.length === 2)).toBe(true);
     });
   }
-  bounded("remembered rows of a user", SEARCH, twice(corpus.question(10), { visibility: user }));
+  bounded("remembered rows of a user", SEARCH, repeatedly(corpus.question(10), { visibility: user }));
   bounded("the context of a turn", SEARCH, ({ memory }) =>
     memory.getContextForTurn(corpus.question(9), "main", { visibility: user }),
   );
@@ -218,7 +218,7 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
   bounded("claiming rows to embed", { rows: 5_000, buffers: 20_000 }, ({ database }) =>
     claim(database, {
       modelId: 1,
-      claimant: "00000000-0000-4000-8000-000000000001",
+      owner: "00000000-0000-4000-8000-000000000001",
       limit: 32,
       limitFailed: 2,
       leaseMs: 1_000,
@@ -255,7 +255,9 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
     await write(writerOf(database), "main:agent:0", [call]);
     const none = async () => new Set<string>();
     const jobs = { enqueueAll: async () => 1, failedKeys: none, liveKeys: none };
-    const { candidates } = await createSynthesisQueue({ database, jobs, logger: silent }).backfill({ dryRun: false });
+    const { candidates } = await createSynthesisQueue({ database, jobs, logger: quietLogger }).backfill({
+      dryRun: false,
+    });
     expect(candidates).toBe(1);
   });
   bounded("how compaction stands", FEW, ({ database }) => compactionStatus(database));
@@ -266,10 +268,10 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
 }
 
 function expectWithin({ rows, buffers, sequential, plan }: Cost, bounds: Bounds, { text }: Sent): void {
-  const told = `${text}\n${plan}`;
-  expect(rows, told).toBeLessThanOrEqual(bounds.rows);
-  expect(buffers, told).toBeLessThanOrEqual(bounds.buffers);
+  const report = `${text}\n${plan}`;
+  expect(rows, report).toBeLessThanOrEqual(bounds.rows);
+  expect(buffers, report).toBeLessThanOrEqual(bounds.buffers);
   for (const [table, read] of Object.entries(sequential)) {
-    if (LARGE.test(table)) expect(read, `${table} is read in sequence\n${told}`).toBeLessThanOrEqual(SEQUENTIAL_ROWS);
+    if (LARGE.test(table)) expect(read, `${table} is read in sequence\n${report}`).toBeLessThanOrEqual(SEQUENTIAL_ROWS);
   }
 }

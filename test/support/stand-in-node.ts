@@ -21,11 +21,11 @@ import type { StreamEvent, TurnResult } from "../../runtime/contracts/stream.ts"
 const { values } = parseArgs({
   options: { dir: { type: "string" }, home: { type: "string" }, maintenance: { type: "boolean", default: false } },
 });
-const oddities = new Set((process.env.STAND_IN ?? "").split(","));
+const faults = new Set((process.env.STAND_IN ?? "").split(","));
 const home = values.home ?? "";
 const run = join(home, "run");
 /** Sets the title, clears the screen, hides what follows. */
-const hostile = oddities.has("hostile") ? "\u001b]0;title\u0007\u001b[2J\u001b[8m\r\u009b1A" : "";
+const hostile = faults.has("hostile") ? "\u001b]0;title\u0007\u001b[2J\u001b[8m\r\u009b1A" : "";
 const turns = new Map<string, { readonly session: string; readonly text: string }>();
 const tokens: Record<string, unknown>[] = [];
 const queues = [
@@ -40,8 +40,8 @@ const queues = [
   { queue: "embed", waiting: 0, active: 0, failed: 0, completed: 0, last_error: null },
 ];
 
-if (oddities.has("crash")) throw new Error("the stand-in crashed before it was ready");
-if (oddities.has("fail")) {
+if (faults.has("crash")) throw new Error("the stand-in crashed before it was ready");
+if (faults.has("fail")) {
   const error = { code: "MEMORY_STORE_LOCKED", message: "The store is in use.", severity: "fatal", retryable: false };
   process.send?.({ type: "failed", error: { ...error, hint: "Stop the other process." } }, () => process.exit(1));
 } else {
@@ -53,8 +53,8 @@ function start(): void {
   if (!tryLock(openSync(join(run, "node.lock"), "a+", 0o600))) throw new Error("the home directory is held");
   const server = createServer((request, response) => void answer(request, response));
   process.on("SIGTERM", () => {
-    if (oddities.has("ignore-term")) return;
-    setTimeout(end, oddities.has("slow-stop") ? 1_500 : 0);
+    if (faults.has("ignore-term")) return;
+    setTimeout(end, faults.has("slow-stop") ? 1_500 : 0);
   });
   process.on("SIGINT", end);
   if (values.maintenance) process.once("disconnect", end);
@@ -72,7 +72,7 @@ function start(): void {
       join(run, "node.json"),
       JSON.stringify({ ...node, dir: values.dir, version: "0.0.0-stand-in", maintenance: values.maintenance }),
     );
-    if (oddities.has("hang")) complain();
+    if (faults.has("hang")) complain();
     else process.send?.({ type: "ready", url });
   });
 }
@@ -146,7 +146,7 @@ function health(): object {
     memory: { backend: "embedded", reachable: true },
     queues: [],
     mesh: { enabled: false },
-    audit: { failing: oddities.has("audit-fails") ? "ENOSPC" : null, lost: oddities.has("audit-lost") ? 3 : 0 },
+    audit: { failing: faults.has("audit-fails") ? "ENOSPC" : null, lost: faults.has("audit-lost") ? 3 : 0 },
     schema_version: 4,
   };
 }
@@ -216,7 +216,7 @@ async function command(request: IncomingMessage, response: ServerResponse): Prom
 /** `cut-backup` sends half of it. */
 function backup(response: ServerResponse): void {
   response.write("archive");
-  if (oddities.has("cut-backup")) setTimeout(() => response.destroy(), 20);
+  if (faults.has("cut-backup")) setTimeout(() => response.destroy(), 20);
   else response.end("-end");
 }
 

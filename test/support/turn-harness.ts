@@ -37,7 +37,7 @@ import type { ChatChunk, ChatOptions, Provider } from "../../runtime/contracts/p
 import type { StreamEvent } from "../../runtime/contracts/stream.ts";
 import type { Tool } from "../../runtime/contracts/tool.ts";
 import { followWith } from "../../runtime/host/channels.ts";
-import { silent } from "./databases.ts";
+import { quietLogger } from "./databases.ts";
 import { newMark } from "./memory.ts";
 
 /** What the model says to a request; the chunks before `end` are made of it. */
@@ -132,13 +132,13 @@ export async function startHarness(options: HarnessOptions) {
       scripted(id, script, requests),
     ]),
   );
-  const hooks = createHookPipeline(options.hooks ?? [], silent);
+  const hooks = createHookPipeline(options.hooks ?? [], quietLogger);
   const writer = createWriter({ database, newId, clock });
   const memory = createMemory({
     database,
     writer,
     clock,
-    logger: silent,
+    logger: quietLogger,
     countTokens: (value) => Math.ceil(value.length / 4),
     newMark,
   });
@@ -167,7 +167,12 @@ export async function startHarness(options: HarnessOptions) {
     onMessage: () => {},
     onCommand: () => {},
   };
-  const outbox = createOutbox({ database, channels: new Map([[channel.id, channel]]), attachments, logger: silent });
+  const outbox = createOutbox({
+    database,
+    channels: new Map([[channel.id, channel]]),
+    attachments,
+    logger: quietLogger,
+  });
   let dead = false;
   const leases = createLeaseTable(database);
   const placement = createPlacement({
@@ -178,7 +183,7 @@ export async function startHarness(options: HarnessOptions) {
     place: options.place ?? `place of ${node.id}`,
     leaseMs: limits.leaseMs,
     clock,
-    logger: silent,
+    logger: quietLogger,
     onGained: () => dispatcher.kick(),
   });
   const tools = new ToolRegistry(options.tools);
@@ -190,19 +195,24 @@ export async function startHarness(options: HarnessOptions) {
     writer,
     memory,
     attachments,
-    prompts: createPromptBuilder({ logger: options.logger ?? silent }),
-    callModel: createModelCaller({ providers, hooks, redact: options.redact ?? ((value) => value), logger: silent }),
-    toolRunner: createToolRunner({ hooks, clock, logger: silent }),
+    prompts: createPromptBuilder({ logger: options.logger ?? quietLogger }),
+    callModel: createModelCaller({
+      providers,
+      hooks,
+      redact: options.redact ?? ((value) => value),
+      logger: quietLogger,
+    }),
+    toolRunner: createToolRunner({ hooks, clock, logger: quietLogger }),
     hooks,
     limits,
     countTokens: (value) => Math.ceil(value.length / 4),
     clock,
-    logger: silent,
+    logger: quietLogger,
     newId,
     onWaiting: () => outbox.kick(),
     onEnded: () => outbox.kick(),
   });
-  const dispatcher = new Dispatcher({ database, store, placement, run, hub, limits, clock, logger: silent });
+  const dispatcher = new Dispatcher({ database, store, placement, run, hub, limits, clock, logger: quietLogger });
   let draining = false;
   const isDraining = () => draining;
   const turns = createTurns({

@@ -6,7 +6,7 @@ import { openMemory } from "../memory.ts";
 
 export interface CairnPeer extends Peer {
   /** What goes on in the background, to its end: vectors, and how often words occur. */
-  settle(signal: AbortSignal): Promise<void>;
+  waitForWork(signal: AbortSignal): Promise<void>;
 }
 
 export interface CairnOptions {
@@ -34,7 +34,7 @@ export async function openCairn({ connectionString, embeddingsUrl, model }: Cair
       const found = await memory.ask({ query, limit, agent: group, scope: "messages", expand: false });
       return found.map((id) => rows.get(id) ?? id);
     },
-    settle: (signal) => memory.settle(signal),
+    waitForWork: (signal) => memory.waitForWork(signal),
     async close() {
       await memory.close();
       await service.close();

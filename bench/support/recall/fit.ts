@@ -27,14 +27,14 @@ export function fitWeights(examples: readonly Example[], width: number): Float64
     rows: rows.map((row) => row.map((value, f) => value / (scale[f] ?? 1))),
   }));
   let weights = new Float64Array(width);
-  let here = look(scaled, weights);
+  let here = gradientOf(scaled, weights);
   for (let step = 0; step < STEPS; step += 1) {
     const move = solve(here.curvature, here.slope);
-    let next = look(scaled, moved(weights, move, 1));
+    let next = gradientOf(scaled, moved(weights, move, 1));
     let share = 1;
     for (let n = 0; n < HALVINGS && next.loss > here.loss; n += 1) {
       share /= 2;
-      next = look(scaled, moved(weights, move, share));
+      next = gradientOf(scaled, moved(weights, move, share));
     }
     const gain = here.loss - next.loss;
     weights = moved(weights, move, share);
@@ -44,13 +44,13 @@ export function fitWeights(examples: readonly Example[], width: number): Float64
   return weights.map((value, f) => value / (scale[f] ?? 1));
 }
 
-interface Look {
+interface Gradient {
   readonly loss: number;
   readonly slope: Float64Array;
   readonly curvature: readonly Float64Array[];
 }
 
-function look(examples: readonly Example[], weights: Float64Array): Look {
+function gradientOf(examples: readonly Example[], weights: Float64Array): Gradient {
   const width = weights.length;
   const slope = weights.map((weight) => 2 * PULL * weight);
   const curvature = Array.from(weights, (_, f) => Float64Array.from(weights, (_, g) => (f === g ? 2 * PULL : 0)));

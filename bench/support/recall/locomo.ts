@@ -51,12 +51,12 @@ export async function readLocomo(file: string): Promise<Conversation[]> {
   const { samples } = fileSchema.parse(JSON.parse(await readFile(file, "utf8")));
   return samples.map(({ sample_id: id, conversation, qa }) => {
     const turns = turnsOf(conversation);
-    const known = new Set(turns.map((turn) => turn.id));
+    const turnIds = new Set(turns.map((turn) => turn.id));
     const questions = qa.map(({ question, category, evidence }) => ({
       text: question,
       category,
       // Some entries hold several ids, some name turns that do not exist.
-      evidence: [...new Set(evidence.flatMap((ids) => ids.split(/[;,\s]+/)))].filter((turn) => known.has(turn)),
+      evidence: [...new Set(evidence.flatMap((ids) => ids.split(/[;,\s]+/)))].filter((turn) => turnIds.has(turn)),
     }));
     return { id, turns, questions: questions.filter(({ evidence }) => evidence.length > 0) };
   });

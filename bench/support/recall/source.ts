@@ -3,8 +3,8 @@
 import type { EmbeddingService } from "../../../runtime/contracts/embedding.ts";
 import { createOpenaiCompatibleEmbedding } from "../../../runtime/plugins/embeddings/openai-compatible/index.ts";
 import type { BenchContext } from "../bench.ts";
+import { withCachedEmbeddings } from "./cached-embeddings.ts";
 import { type Conversation, readLocomo } from "./locomo.ts";
-import { remembering } from "./remembering.ts";
 
 export const MODEL = "all-minilm-l6-v2";
 
@@ -23,7 +23,7 @@ export async function openSource(context: BenchContext): Promise<Source | null> 
     return null;
   }
   const inner = createOpenaiCompatibleEmbedding({ model: MODEL, baseUrl: encoder });
-  const service = await remembering(inner, context.option("vectors"));
+  const service = await withCachedEmbeddings(inner, context.option("vectors"));
   context.defer(() => service.close());
   return { conversations: await readLocomo(file), service };
 }

@@ -58,13 +58,13 @@ export async function fillRecallStore(
     });
     for (const [n, row] of rows.entries()) turns.set(row.id, `${id} ${said[n]?.id}`);
   }
-  await memory.settle(signal);
+  await memory.waitForWork(signal);
   return {
     memory,
     turns,
     async ask(question, mode, limit) {
       const found = await memory.ask({ query: question, mode, limit, scope: "messages", expand: false });
-      await memory.settled();
+      await memory.idle();
       return found.map((id) => turns.get(id) ?? id);
     },
   };

@@ -23,9 +23,9 @@ export interface Summarized {
 }
 
 const DUE_MESSAGES = 10;
-const LOOK_EVERY_MS = 2_000;
+const POLL_MS = 2_000;
 
-export async function lookAtBacklog(client: pg.Client): Promise<Backlog> {
+export async function readBacklog(client: pg.Client): Promise<Backlog> {
   const model = await client.query<{ readonly id: number }>("select id from embedding_models where current");
   const id = model.rows[0]?.id;
   const vectorless = (table: string, kind: string) =>
@@ -50,18 +50,18 @@ export async function workedOff(client: pg.Client, stuckMs: number, signal: Abor
   let before = "";
   let since = performance.now();
   for (;;) {
-    const left = await lookAtBacklog(client);
-    const now = JSON.stringify(left);
-    if (Object.values(left).every((count) => count === 0)) return left;
+    const remaining = await readBacklog(client);
+    const now = JSON.stringify(remaining);
+    if (Object.values(remaining).every((count) => count === 0)) return remaining;
     if (now !== before) since = performance.now();
-    else if (performance.now() - since > stuckMs) return left;
+    else if (performance.now() - since > stuckMs) return remaining;
     before = now;
     process.stderr.write(`  left to do: ${now}\n`);
-    await sleep(LOOK_EVERY_MS, undefined, { signal });
+    await sleep(POLL_MS, undefined, { signal });
   }
 }
 
-export async function lookAtSummaries(client: pg.Client): Promise<Summarized> {
+export async function readSummaries(client: pg.Client): Promise<Summarized> {
   const { rows } = await client.query<Summarized>(
     `select (select count(*)::int from summaries) as summaries, count(*)::int as messages,
        (count(*) filter (where leaves > 1))::int as twice

@@ -24,8 +24,8 @@ export async function pinBaseImage(image: string, builder: Builder, signal: Abor
   const given = new RegExp(`@(${DIGEST.source})$`).exec(image)?.[1];
   if (given !== undefined) return { reference: image, digest: given };
   const local = builder.driver === "docker" ? await inspectImage(image, "local", signal) : null;
-  const known = local?.digests.find((digest) => digest.startsWith(`${repositoryOf(image)}@`));
-  const digest = local === null ? await askRegistry(image, signal) : (DIGEST.exec(known ?? "")?.[0] ?? null);
+  const pinned = local?.digests.find((digest) => digest.startsWith(`${repositoryOf(image)}@`));
+  const digest = local === null ? await askRegistry(image, signal) : (DIGEST.exec(pinned ?? "")?.[0] ?? null);
   return { reference: digest === null ? image : `${image}@${digest}`, digest };
 }
 

@@ -121,11 +121,11 @@ async function runBuilder(
   { signal, report, line }: BuildWork,
 ): Promise<void> {
   const progress = new BuildProgress();
-  const tell = (): void => {
+  const showProgress = (): void => {
     const step = progress.current();
     if (step !== null) report(`${shorten(step.name)} (${duration(performance.now() - step.startedAtMs)})`);
   };
-  const timer = setInterval(tell, REPORT_EVERY_MS);
+  const timer = setInterval(showProgress, REPORT_EVERY_MS);
   try {
     const child = execa("docker", buildArguments(input, process.env), {
       reject: false,
@@ -139,7 +139,7 @@ async function runBuilder(
     for await (const text of child.iterable({ from: "stderr" })) {
       progress.line(text);
       line?.(text);
-      tell();
+      showProgress();
     }
     const result = await child;
     signal.throwIfAborted();
@@ -185,9 +185,9 @@ async function describe(
 /** What the registry calls it: the engine knows after a push of its own, else the builder says. */
 function digestOf(reference: string, metadata: Metadata, image: InspectedImage | null): string | null {
   const repository = repositoryOf(reference);
-  const known = image?.digests.find((digest) => digest.startsWith(`${repository}@`));
+  const digest = image?.digests.find((digest) => digest.startsWith(`${repository}@`));
   const said = metadata["containerimage.digest"];
-  return known ?? (typeof said === "string" ? `${repository}@${said}` : null);
+  return digest ?? (typeof said === "string" ? `${repository}@${said}` : null);
 }
 
 type Metadata = Readonly<Record<string, unknown>>;

@@ -51,7 +51,7 @@ export async function assembleContext(target: string, input: ContextInput): Prom
     ...(await copyExtras(target, "plugin_dirs", input.pluginDirs)),
     ...(await copyExtras(target, "skill_dirs", input.skillDirs)),
   ];
-  await settle(target, input.timeS);
+  await normalizeTimes(target, input.timeS);
   return leftOut;
 }
 
@@ -103,14 +103,14 @@ async function copyInto(from: string, to: string): Promise<void> {
 }
 
 /** Times and modes that do not depend on the machine. */
-async function settle(directory: string, timeS: number): Promise<void> {
+async function normalizeTimes(directory: string, timeS: number): Promise<void> {
   for (const entry of await readdir(directory, { withFileTypes: true })) {
     const path = join(directory, entry.name);
     if (entry.isSymbolicLink()) {
       await lutimes(path, timeS, timeS);
       continue;
     }
-    if (entry.isDirectory()) await settle(path, timeS);
+    if (entry.isDirectory()) await normalizeTimes(path, timeS);
     else await chmod(path, ((await stat(path)).mode & 0o100) === 0 ? 0o644 : 0o755);
     await utimes(path, timeS, timeS);
   }

@@ -64,18 +64,18 @@ export class BuildProgress {
   }
 
   #vertexLine(id: string, text: string): void {
-    const known = this.#vertices.get(id);
-    if (known === undefined) {
+    const existing = this.#vertices.get(id);
+    if (existing === undefined) {
       this.#vertices.set(id, { name: text, startedAtMs: this.#now(), output: [], ended: false });
     } else if (/^DONE \d|^CACHED$|^CANCELED$/.test(text)) {
-      known.ended = true;
+      existing.ended = true;
     } else if (text.startsWith("ERROR: ")) {
-      known.ended = true;
+      existing.ended = true;
       // Steps that run beside the failing one are only cancelled.
-      if (!/context canceled$/.test(text)) this.#failed ??= { vertex: known, reason: text.slice("ERROR: ".length) };
+      if (!/context canceled$/.test(text)) this.#failed ??= { vertex: existing, reason: text.slice("ERROR: ".length) };
     } else {
       const said = /^\d+\.\d+ (.*)$/.exec(text)?.[1];
-      if (said !== undefined) keep(known.output, said);
+      if (said !== undefined) keep(existing.output, said);
     }
   }
 }

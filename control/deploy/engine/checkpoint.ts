@@ -89,15 +89,15 @@ export function pendingOf(state: ExportedState | null): PendingOperation[] {
  * as it was, and the next run compares it anew. (The engine's own `refresh --import-pending-creates` drops the operation
  * without importing anything, at least up to 3.250.)
  */
-export function settlePending(state: ExportedState, found: ReadonlyMap<string, string>): ExportedState {
+export function resolvePending(state: ExportedState, found: ReadonlyMap<string, string>): ExportedState {
   const { pending_operations: pending, resources, ...rest } = state.deployment;
   const taken = (pending ?? []).flatMap(({ resource: created, type }) => {
     const id = type === "creating" ? found.get(created.urn) : undefined;
     if (id === undefined) return [];
     return [{ ...created, custom: true, id, outputs: created.outputs ?? created.inputs ?? {} }];
   });
-  const known = (resources ?? []).filter((one) => !taken.some(({ urn }) => urn === one.urn && one.delete !== true));
-  return { ...state, deployment: { ...rest, resources: [...known, ...taken] } };
+  const kept = (resources ?? []).filter((one) => !taken.some(({ urn }) => urn === one.urn && one.delete !== true));
+  return { ...state, deployment: { ...rest, resources: [...kept, ...taken] } };
 }
 
 /** The state without the protection of these resources, so that the engine may let go of them. */

@@ -34,11 +34,11 @@ export function diffBuilder(redact: Redact, drift = false): DiffBuilder {
     if (!isShown(metadata, custom)) return;
     const op = operation(metadata, drift);
     if (op === undefined) return;
-    const known = changes.get(urn);
-    if (known && WEIGHT[known.op] > WEIGHT[op]) return;
+    const recorded = changes.get(urn);
+    if (recorded && WEIGHT[recorded.op] > WEIGHT[op]) return;
     const sides = propertiesOf(metadata, drift).map((property) => redactProperty(property, redact));
     // The replacement's own step comes without properties when the one before has told them.
-    const properties = sides.length === 0 && known ? known.properties : sides;
+    const properties = sides.length === 0 && recorded ? recorded.properties : sides;
     const inputs = metadata.new?.inputs ?? metadata.old?.inputs;
     changes.set(urn, { op, type: parseUrn(urn).type || type, name: ownName(urn, inputs), urn, properties });
   };

@@ -61,7 +61,7 @@ export interface FindOptions {
   /** Where it is installed when PATH has none: `<home>/pulumi`. */
   readonly installRoot: string;
   /** Ends the engine at once, with what it is doing. */
-  readonly insistence: AbortSignal;
+  readonly killSignal: AbortSignal;
   readonly report: (text: string) => void;
   /** Milliseconds that it gets to end by itself when somebody insists. */
   readonly killAfterMs?: number;
@@ -128,7 +128,7 @@ function onPath(name: string, env: Environment): string | null {
 function pulumiCli(
   command: string,
   version: string,
-  { insistence, killAfterMs = KILL_AFTER_MS }: FindOptions,
+  { killSignal, killAfterMs = KILL_AFTER_MS }: FindOptions,
 ): PulumiCli {
   const run = async (args: readonly string[], options: RunOptions): Promise<{ stdout: string; stderr: string }> => {
     // Plugins that came with the engine stand beside it.
@@ -148,19 +148,19 @@ function pulumiCli(
     });
     const ended = new AbortController();
     const cancel = (): void => void child.kill("SIGINT");
-    const insist = (): void => {
+    const forceKill = (): void => {
       child.kill("SIGINT");
       const timer = setTimeout(() => killGroup(child.pid), killAfterMs);
       ended.signal.addEventListener("abort", () => clearTimeout(timer));
     };
     const listen = { once: true, signal: ended.signal };
     options.signal?.addEventListener("abort", cancel, listen);
-    insistence.addEventListener("abort", insist, listen);
+    killSignal.addEventListener("abort", forceKill, listen);
     if (options.signal?.aborted) cancel();
     const result = await child.finally(() => ended.abort());
     const output = { stdout: String(result.stdout ?? ""), stderr: String(result.stderr ?? "") };
     if (!result.failed) return output;
-    const cancelled = options.signal?.aborted === true || insistence.aborted;
+    const cancelled = options.signal?.aborted === true || killSignal.aborted;
     throw new PulumiFailure({ ...output, cancelled });
   };
   return { command, version, run, automation: forAutomation(command, version, run) };

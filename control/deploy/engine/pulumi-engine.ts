@@ -35,8 +35,8 @@ export interface EngineOptions {
 export function createPulumiEngine(options: EngineOptions): Engine {
   const { files, stack: name, backend } = options;
   const redact = redactor(options.secrets);
-  const known = redactable(options.secrets);
-  const redactWords = (text: string): string => redactText(text, known);
+  const redacted = redactable(options.secrets);
+  const redactWords = (text: string): string => redactText(text, redacted);
   const env = environment(files, backend);
   const folder = localFolder(backend);
   const stored = folder === null ? null : join(folder, ".pulumi", "stacks", PROJECT, `${name}.json`);

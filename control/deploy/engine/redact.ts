@@ -15,9 +15,9 @@ export type Redact = (value: unknown) => unknown;
 
 /** A function that copies a JSON value with every secret in it replaced; property names are left alone. */
 export function redactor(secrets: readonly string[]): Redact {
-  const known = redactable(secrets);
+  const values = redactable(secrets);
   const redact: Redact = (value) => {
-    if (typeof value === "string") return redactText(value, known);
+    if (typeof value === "string") return redactText(value, values);
     if (Array.isArray(value)) return value.map(redact);
     if (typeof value !== "object" || value === null) return value;
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, redact(inner)]));
@@ -27,8 +27,8 @@ export function redactor(secrets: readonly string[]): Redact {
 
 /** Those that are looked for, the longest first: one secret may contain another. */
 export function redactable(secrets: readonly string[]): string[] {
-  const known = [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST_SECRET);
-  return known.sort((a, b) => b.length - a.length);
+  const values = [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST_SECRET);
+  return values.sort((a, b) => b.length - a.length);
 }
 
 /** `secrets`: of `redactable`. */

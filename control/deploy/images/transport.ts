@@ -164,12 +164,12 @@ async function otherId(
   );
 }
 
-function countBytes(tell: (sent: number) => void): Transform {
+function countBytes(onSent: (sent: number) => void): Transform {
   let sent = 0;
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       sent += chunk.length;
-      tell(sent);
+      onSent(sent);
       done(null, chunk);
     },
   });

@@ -34,14 +34,14 @@ export function defaultServices({ deployment, root, prompts }: ServiceOptions): 
       const { createProgram } = await import("../../../infra/program.ts");
       return createProgram(project, options);
     },
-    async openEngine({ files, stack, target, backend, secrets, report, insistence }) {
+    async openEngine({ files, stack, target, backend, secrets, report, killSignal }) {
       const [{ createPulumiEngine }, { findPulumi }] = await Promise.all([
         import("../engine/pulumi-engine.ts"),
         import("../engine/pulumi-cli.ts"),
       ]);
       let found: ReturnType<typeof findPulumi> | null = null;
       const cli = (): ReturnType<typeof findPulumi> => {
-        found ??= findPulumi({ env: process.env, installRoot: join(home, "pulumi"), insistence, report });
+        found ??= findPulumi({ env: process.env, installRoot: join(home, "pulumi"), killSignal, report });
         return found;
       };
       return createPulumiEngine({ cli, files, stack, target, backend, secrets });

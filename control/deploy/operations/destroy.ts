@@ -7,10 +7,10 @@ import { needsTerminal, UsageError } from "../../output/failure.ts";
 import { isBackup } from "../backup-file.ts";
 import { type ExportedState, type RecordedResource, resourcesOf, unprotect } from "../engine/checkpoint.ts";
 import type { DestroyResult } from "../schemas.ts";
-import { settleInterrupted } from "./pending.ts";
+import { reconcileInterrupted } from "./pending.ts";
 import { readRecord, removeRecord, writeRecord } from "./record.ts";
-import type { Run } from "./services.ts";
-import { alone, openSession, type Session } from "./session.ts";
+import type { OperationInput } from "./services.ts";
+import { openSession, type Session, withOperatorLock } from "./session.ts";
 
 /** A backup that was taken by hand counts for so many milliseconds. */
 const FRESH_BACKUP_MS = 24 * 3_600_000;
@@ -25,7 +25,7 @@ export interface DestroyOptions {
 }
 
 /** Null when the answer was no. INFRA_DATA_PROTECTED when data are to go and no backup could be taken. */
-export async function destroy(run: Run, options: DestroyOptions): Promise<DestroyResult | null> {
+export async function destroy(run: OperationInput, options: DestroyOptions): Promise<DestroyResult | null> {
   const { prompts } = run.services;
   if (!options.deleteData && (options.confirm ?? options.backupTaken) !== undefined) {
     throw new UsageError("--confirm and --backup-taken belong to --delete-data.");
@@ -34,8 +34,8 @@ export async function destroy(run: Run, options: DestroyOptions): Promise<Destro
   const session = await openSession(run);
   const { engine, project } = session;
   if (options.deleteData) await demandName(session, options.confirm);
-  return alone(session, "destroy", async () => {
-    await settleInterrupted(session);
+  return withOperatorLock(session, "destroy", async () => {
+    await reconcileInterrupted(session);
     const state = await session.state();
     if (state === null) return nothing(session);
     session.phase("preview", "Looking at what is deployed");
@@ -124,8 +124,8 @@ async function deleteData(session: Session): Promise<{ name: string; place: stri
   const own = found.filter(({ name, stack }) => names.has(name) || stack === project.plan.stack);
   session.phase("data", `Deleting ${own.map(({ name }) => name).join(", ") || "no data"}`);
   await driver.deleteData(own, run.signal);
-  const left = found.filter((one) => !own.includes(one)).map(({ name }) => name);
-  if (left.length > 0) session.warn(`${left.join(", ")} stay: nothing says any more that this stack has them.`);
+  const foreign = found.filter((one) => !own.includes(one)).map(({ name }) => name);
+  if (foreign.length > 0) session.warn(`${foreign.join(", ")} stay: nothing says any more that this stack has them.`);
   await engine.remove();
   return own.map(({ name, place }) => ({ name, place }));
 }

@@ -91,7 +91,7 @@ export interface OneNodeRun {
  * A run for one node leaves what all share as it is. INFRA_UP_REFUSED where the node could not work without it: it would find
  * nothing to change in what follows from that, or would not reach the database any more. Else the names of what is left.
  */
-export function sharedLeft({ node, plan, whole, diff, targets, running }: OneNodeRun): string[] {
+export function sharedWaiting({ node, plan, whole, diff, targets, running }: OneNodeRun): string[] {
   const done = new Set(diff.changes.map(({ urn }) => urn));
   const undone = whole.changes.filter(({ urn }) => targets.includes(urn) && !done.has(urn));
   const shared = whole.changes.filter((change) => nodeOf(change, plan) === null && !targets.includes(change.urn));
@@ -128,6 +128,6 @@ export function targetsOf(
     const owner = nodeOf(change, plan);
     return owner === node || (owner === null && (change.op === "create" || change.op === "import"));
   });
-  const standing = recorded.filter((one) => nodeOf(one, plan) === node);
-  return [...new Set([...changed, ...standing].map(({ urn }) => urn))].sort();
+  const existing = recorded.filter((one) => nodeOf(one, plan) === node);
+  return [...new Set([...changed, ...existing].map(({ urn }) => urn))].sort();
 }

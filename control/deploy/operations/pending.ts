@@ -1,7 +1,7 @@
 /** What an interrupted run left unfinished, settled with what stands on the target: nothing is doubled, nothing orphaned. */
 
 import { CairnError } from "../../../runtime/contracts/errors.ts";
-import { pendingOf, settlePending } from "../engine/checkpoint.ts";
+import { pendingOf, resolvePending } from "../engine/checkpoint.ts";
 import type { PendingOutcome } from "../schemas.ts";
 import type { Session } from "./session.ts";
 
@@ -9,7 +9,7 @@ import type { Session } from "./session.ts";
  * Resources whose creation was cut off are looked for on the target: those that exist are recorded, the others forgotten.
  * Where the target does not answer everything is left as it is, for the next run.
  */
-export async function settleInterrupted(session: Session): Promise<readonly PendingOutcome[]> {
+export async function reconcileInterrupted(session: Session): Promise<readonly PendingOutcome[]> {
   const { engine, driver, run } = session;
   const state = await session.state();
   const pending = pendingOf(state);
@@ -30,7 +30,7 @@ export async function settleInterrupted(session: Session): Promise<readonly Pend
     session.warn(`The target does not answer, so interrupted operations are left as they are: ${error.message}`);
     return pending.map((one) => ({ ...one, outcome: "left" }));
   }
-  await engine.replaceState(settlePending(state, found));
+  await engine.replaceState(resolvePending(state, found));
   // The provider tells what the resource is really like, which its inputs do not.
   if (found.size > 0) await engine.refresh({ ...session.engineRun(), apply: true, targets: [...found.keys()] });
   return pending.map((one) => ({ ...one, outcome: found.has(one.urn) ? "taken-over" : "cleared" }));

@@ -7,11 +7,11 @@ import { ensurePassphrase } from "../state/passphrase.ts";
 import { unknownData } from "./data.ts";
 import { preflight } from "./preflight.ts";
 import { stackSecrets } from "./secrets.ts";
-import type { Run } from "./services.ts";
+import type { OperationInput } from "./services.ts";
 import { openSession } from "./session.ts";
 
 /** Data that stand there unrecorded are shown as taken over. Errors as `openSession`'s and `preflight`'s. */
-export async function preview(run: Run): Promise<PreviewResult> {
+export async function preview(run: OperationInput): Promise<PreviewResult> {
   const session = await openSession(run);
   const { engine, project, driver, files } = session;
   const warnings = await preflight(session);

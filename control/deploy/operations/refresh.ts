@@ -1,20 +1,20 @@
 /** `infra refresh`: compares what is recorded with what is there, and records it unless it is only to be shown. */
 
 import type { RefreshResult } from "../schemas.ts";
-import { settleInterrupted } from "./pending.ts";
-import type { Run } from "./services.ts";
-import { alone, openSession, type Session } from "./session.ts";
+import { reconcileInterrupted } from "./pending.ts";
+import type { OperationInput } from "./services.ts";
+import { openSession, type Session, withOperatorLock } from "./session.ts";
 
 export interface RefreshOptions {
   /** Show alone. */
   readonly preview: boolean;
 }
 
-export async function refresh(run: Run, { preview }: RefreshOptions): Promise<RefreshResult> {
+export async function refresh(run: OperationInput, { preview }: RefreshOptions): Promise<RefreshResult> {
   const session = await openSession(run);
   if (preview) return compare(session, false);
-  return alone(session, "refresh", async () => {
-    await settleInterrupted(session);
+  return withOperatorLock(session, "refresh", async () => {
+    await reconcileInterrupted(session);
     return compare(session, true);
   });
 }

@@ -2,9 +2,9 @@
 
 import type { RenderResult } from "../schemas.ts";
 import { givenBackend } from "./backend.ts";
-import type { Run } from "./services.ts";
+import type { OperationInput } from "./services.ts";
 
-export async function render(run: Run, { force }: { readonly force: boolean }): Promise<RenderResult> {
+export async function render(run: OperationInput, { force }: { readonly force: boolean }): Promise<RenderResult> {
   const { dir, services, signal } = run;
   const { stack } = (await services.readProject(dir, signal)).plan;
   const backend = await givenBackend(dir, run.backend);

@@ -28,7 +28,7 @@ export interface EngineRequest {
   readonly secrets: readonly string[];
   readonly report: (text: string) => void;
   /** Ends what the engine does at once. */
-  readonly insistence: AbortSignal;
+  readonly killSignal: AbortSignal;
 }
 
 export interface Services {
@@ -82,11 +82,11 @@ export interface Prompts {
 }
 
 /** What every operation is called with. */
-export interface Run {
+export interface OperationInput {
   readonly dir: string;
   readonly backend?: string | undefined;
   readonly services: Services;
   readonly onEvent: (event: InfraEvent) => void;
   readonly signal: AbortSignal;
-  readonly insistence: AbortSignal;
+  readonly killSignal: AbortSignal;
 }

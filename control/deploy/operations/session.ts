@@ -12,10 +12,10 @@ import { describeHolder, type OperatorLock, takeLock } from "../state/operator-l
 import { checkPassphrase, ensurePassphrase } from "../state/passphrase.ts";
 import { givenBackend } from "./backend.ts";
 import { readRecord } from "./record.ts";
-import type { ReadProject, Run } from "./services.ts";
+import type { OperationInput, ReadProject } from "./services.ts";
 
 export interface Session {
-  readonly run: Run;
+  readonly run: OperationInput;
   readonly project: ReadProject;
   readonly files: InfraFiles;
   readonly driver: TargetDriver;
@@ -30,8 +30,8 @@ export interface Session {
 }
 
 /** Errors of `readProject`; INFRA_TARGET_MANUAL, INFRA_PASSPHRASE_LOST, INFRA_TOOL_MISSING; INFRA_UP_REFUSED under another name. */
-export async function openSession(run: Run): Promise<Session> {
-  const { dir, services, signal, insistence } = run;
+export async function openSession(run: OperationInput): Promise<Session> {
+  const { dir, services, signal, killSignal } = run;
   const project = await services.readProject(dir, signal);
   const { stack, target } = project.plan;
   const files = infraFiles(dir, stack);
@@ -52,7 +52,7 @@ export async function openSession(run: Run): Promise<Session> {
       backend: backendUrl(files, backend),
       secrets: project.redactValues,
       report,
-      insistence,
+      killSignal,
     }),
   ]);
   const onNote = (note: EngineNote): void => run.onEvent(asEvent(note, time()));
@@ -91,7 +91,7 @@ async function refuseOtherStack(dir: string, stack: string): Promise<void> {
   );
 }
 
-function asEvent(note: EngineNote, time: string): Parameters<Run["onEvent"]>[0] {
+function asEvent(note: EngineNote, time: string): Parameters<OperationInput["onEvent"]>[0] {
   if (note.kind === "message") {
     const { severity, message, urn } = note;
     return { schema: 1, event: "message", time, severity, message, urn };
@@ -107,7 +107,7 @@ const LOCK_PAUSE_MS = 100;
  * Does `work` alone: nobody else may change the stack meanwhile. A run that was interrupted before has to be unlocked first:
  * INFRA_INTERRUPTED. INFRA_LOCKED names whoever is at work. The state is copied aside before and after.
  */
-export async function alone<T>(session: Session, command: string, work: () => Promise<T>): Promise<T> {
+export async function withOperatorLock<T>(session: Session, command: string, work: () => Promise<T>): Promise<T> {
   try {
     return await withLock(session, command, work);
   } catch (error) {
@@ -120,7 +120,7 @@ async function withLock<T>(session: Session, command: string, work: () => Promis
   const { services } = run;
   await ensurePassphrase(files, project.plan.stack);
   const lock = await takeLock(files.lock, command, await services.identity(), services.now());
-  if (lock.left !== null) await refuseInterrupted(lock, command);
+  if (lock.interrupted !== null) await refuseInterrupted(lock, command);
   const held = await engine.locks();
   const [other] = held;
   if (other) {
@@ -140,13 +140,13 @@ async function withLock<T>(session: Session, command: string, work: () => Promis
 }
 
 async function refuseInterrupted(lock: OperatorLock, command: string): Promise<never> {
-  const { left } = lock;
+  const { interrupted } = lock;
   // What the file said belongs back into it, for `unlock`.
-  if (left) await lock.restore(left);
+  if (interrupted) await lock.restore(interrupted);
   await lock.abandon();
   throw new InfraError(
     "INFRA_INTERRUPTED",
-    `An earlier run was killed before it was done: ${left ? describeHolder(left) : "unknown"}.`,
+    `An earlier run was killed before it was done: ${interrupted ? describeHolder(interrupted) : "unknown"}.`,
     { hint: `Run \`cairn infra unlock\`, then \`cairn infra ${command}\` again.` },
   );
 }
@@ -154,10 +154,10 @@ async function refuseInterrupted(lock: OperatorLock, command: string): Promise<n
 /** A run that was cut off in the middle keeps its record: what it began is for `unlock` to settle. */
 async function finish({ run, files, engine }: Session, lock: OperatorLock, command: string): Promise<void> {
   const { services } = run;
-  const settled = new AbortController();
+  const waiting = new AbortController();
   // The engine gives its lock back a moment after it has said how it ended.
   for (let tries = 0; tries < 20 && (await engine.locks()).length > 0; tries++) {
-    await services.sleep(LOCK_PAUSE_MS, settled.signal);
+    await services.sleep(LOCK_PAUSE_MS, waiting.signal);
   }
   const state = await engine.state().catch(() => null);
   const open = (await engine.locks()).length > 0 || pendingOf(state).length > 0;

@@ -6,10 +6,10 @@ import { listCopies } from "../state/copies.ts";
 import { inspectLock, publicHolder } from "../state/operator-lock.ts";
 import { shownBackend } from "./backend.ts";
 import { readRecord } from "./record.ts";
-import type { Run } from "./services.ts";
+import type { OperationInput } from "./services.ts";
 import { openSession } from "./session.ts";
 
-export async function status(run: Run): Promise<StatusResult> {
+export async function status(run: OperationInput): Promise<StatusResult> {
   const session = await openSession(run);
   const { project, files, driver, engine } = session;
   const { plan } = project;
@@ -20,8 +20,8 @@ export async function status(run: Run): Promise<StatusResult> {
     engine.locks(),
     listCopies(files),
   ]);
-  const standing = resourcesOf(state);
-  const deployed = standing.some((one) => !one.protected);
+  const existing = resourcesOf(state);
+  const deployed = existing.some((one) => !one.protected);
   const observed = deployed ? await driver.observe(run.signal) : [];
   const [engineLock] = locks;
   const holder =
@@ -39,21 +39,21 @@ export async function status(run: Run): Promise<StatusResult> {
     backend: shownBackend(engine.backend),
     nodes: plan.nodes.map(({ name, image }) => {
       const seen = observed.find((one) => one.name === name);
-      const known = record?.nodes.find((one) => one.name === name);
+      const recorded = record?.nodes.find((one) => one.name === name);
       return {
         name,
-        workload: known?.workload ?? seen?.workload ?? `${plan.stack}-${name}`,
-        place: known?.place ?? seen?.place ?? "unknown",
-        image: seen?.image ?? known?.image ?? "",
-        url: known?.url ?? null,
-        certificate_sha256: known?.certificate_sha256 ?? null,
+        workload: recorded?.workload ?? seen?.workload ?? `${plan.stack}-${name}`,
+        place: recorded?.place ?? seen?.place ?? "unknown",
+        image: seen?.image ?? recorded?.image ?? "",
+        url: recorded?.url ?? null,
+        certificate_sha256: recorded?.certificate_sha256 ?? null,
         state: seen?.state ?? (deployed ? "unknown" : "missing"),
         health: seen?.health ?? "unknown",
         reason: seen?.reason ?? null,
         planned_image: image === null ? null : (image.digest ?? image.id ?? image.reference),
       };
     }),
-    data: standing
+    data: existing
       .filter((one) => one.protected)
       .sort((a, b) => a.name.localeCompare(b.name))
       .map(({ name }) => ({ name, place: record?.data.find((one) => one.name === name)?.place ?? "unknown" })),

@@ -7,13 +7,13 @@ import type { EngineLock } from "../engine/engine.ts";
 import type { Holder, PendingOutcome, UnlockResult } from "../schemas.ts";
 import { readCopy } from "../state/copies.ts";
 import { type Identity, inspectLock, lockedBy, publicHolder, takeLock } from "../state/operator-lock.ts";
-import { settleInterrupted } from "./pending.ts";
-import type { Run } from "./services.ts";
+import { reconcileInterrupted } from "./pending.ts";
+import type { OperationInput } from "./services.ts";
 import { openSession, type Session } from "./session.ts";
 
 /** Milliseconds that an engine whose operator was killed gets to end its current step, and between two looks. */
 const ENGINE_ENDS_MS = 60_000;
-const LOOK_EVERY_MS = 250;
+const POLL_MS = 250;
 
 export interface UnlockOptions {
   /** The stack's name: whoever holds it on another host is taken for dead. */
@@ -25,7 +25,7 @@ export interface UnlockOptions {
 }
 
 /** INFRA_LOCKED names a holder that is at work, or that cannot be looked at from here. */
-export async function unlock(run: Run, options: UnlockOptions): Promise<UnlockResult> {
+export async function unlock(run: OperationInput, options: UnlockOptions): Promise<UnlockResult> {
   if (options.copy !== undefined && !options.restoreState) throw new UsageError("--copy belongs to --restore-state.");
   const session = await openSession(run);
   const { files, engine, project } = session;
@@ -51,12 +51,12 @@ export async function unlock(run: Run, options: UnlockOptions): Promise<UnlockRe
       await engine.restoreState(state);
       restored = copy.name;
     }
-    const pending: readonly PendingOutcome[] = await settleInterrupted(session);
+    const pending: readonly PendingOutcome[] = await reconcileInterrupted(session);
     done = true;
     return { schema: 1, stack, cleared, pending: [...pending], restored };
   } finally {
-    if (!done && lock.left !== null) await lock.restore(lock.left);
-    if (done || lock.left === null) await lock.release();
+    if (!done && lock.interrupted !== null) await lock.restore(lock.interrupted);
+    if (done || lock.interrupted === null) await lock.release();
     else await lock.abandon();
   }
 }
@@ -91,7 +91,7 @@ async function untilGone({ run, report }: Session, lock: EngineLock): Promise<vo
     }
     if (!said) report(`Waiting for the engine to end its step: ${named(lock)}`);
     said = true;
-    await services.sleep(LOOK_EVERY_MS, signal);
+    await services.sleep(POLL_MS, signal);
   }
 }
 

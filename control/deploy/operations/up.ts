@@ -6,18 +6,18 @@ import { outputsOf, resourcesOf } from "../engine/checkpoint.ts";
 import { type Diff, stackOutputs, type UpResult } from "../schemas.ts";
 import { shownBackend } from "./backend.ts";
 import { dataToAdopt } from "./data.ts";
-import { refuseDataLoss, refuseManyStops, sharedLeft, targetsOf } from "./guards.ts";
+import { refuseDataLoss, refuseManyStops, sharedWaiting, targetsOf } from "./guards.ts";
 import { deliverImages, withImages } from "./images.ts";
-import { settleInterrupted } from "./pending.ts";
+import { reconcileInterrupted } from "./pending.ts";
 import { preflight } from "./preflight.ts";
 import { deployedNodes, readRecord, writeRecord } from "./record.ts";
 import { stackSecrets } from "./secrets.ts";
-import type { ReadProject, Run } from "./services.ts";
-import { alone, openSession, type Session } from "./session.ts";
+import type { OperationInput, ReadProject } from "./services.ts";
+import { openSession, type Session, withOperatorLock } from "./session.ts";
 
 /** Milliseconds that nodes get to become healthy once the engine is done, and between two looks. */
 const HEALTHY_MS = 180_000;
-const LOOK_EVERY_MS = 500;
+const POLL_MS = 500;
 
 /** What comes next where a node is not healthy; the engine has to look where it was removed behind its back. */
 const STATUS = "cairn infra status";
@@ -32,13 +32,13 @@ export interface UpOptions {
 }
 
 /** Rejects with InfraError; UsageError for an unknown node, or when a question would need a terminal. Null: the answer was no. */
-export async function up(run: Run, options: UpOptions): Promise<UpResult | null> {
+export async function up(run: OperationInput, options: UpOptions): Promise<UpResult | null> {
   if (!options.yes && run.services.prompts === null) throw needsTerminal("Consent", "--yes");
   const session = await openSession(run);
   const nodes = chosenNodes(session.project, options.node);
-  return alone(session, "up", async () => {
+  return withOperatorLock(session, "up", async () => {
     const warnings = await preflight(session);
-    await settleInterrupted(session);
+    await reconcileInterrupted(session);
     const project = await withImages(session, { nodes, image: options.image });
     await session.driver.prepare?.(session.report, run.signal);
     await deliverImages(session, project);
@@ -57,15 +57,17 @@ export async function up(run: Run, options: UpOptions): Promise<UpResult | null>
     const running = whole.changes.length === 0 ? new Set<string>() : await runningNodes(session);
     refuseManyStops(diff, project.plan, running);
     if (options.node !== undefined && targets !== undefined) {
-      const left = sharedLeft({ node: options.node, plan: project.plan, whole, diff, targets, running });
-      if (left.length > 0) warnings.push(notDone(session, left));
+      const shared = sharedWaiting({ node: options.node, plan: project.plan, whole, diff, targets, running });
+      if (shared.length > 0) warnings.push(notDone(session, shared));
     }
     if (!options.yes && !(await confirmed(session, diff))) return null;
 
-    const standing = diff.changes.length === 0 && (await readRecord(run.dir)) !== null ? outputsOf(state) : null;
-    if (standing === null) session.phase("up", "Applying");
+    const existingOutputs = diff.changes.length === 0 && (await readRecord(run.dir)) !== null ? outputsOf(state) : null;
+    if (existingOutputs === null) session.phase("up", "Applying");
     const applied =
-      standing === null ? await engine.up({ ...session.engineRun(), program, targets }) : { diff, outputs: standing };
+      existingOutputs === null
+        ? await engine.up({ ...session.engineRun(), program, targets })
+        : { diff, outputs: existingOutputs };
     session.phase("settle", "Waiting for the nodes");
     await session.driver.reconcile?.(session.report, run.signal);
     return finish(session, project, { nodes, warnings, adopted: [...adopt].sort(), applied });
@@ -113,8 +115,8 @@ async function finish(session: Session, project: ReadProject, outcome: Outcome):
   const before = await readRecord(run.dir);
   // What was not part of this run shows the certificate that it had.
   const certificateOf = (name: string): string | null => {
-    const known = outcome.nodes.includes(name) ? undefined : before?.nodes.find((one) => one.name === name);
-    return known === undefined ? project.certificate : known.certificate_sha256;
+    const recorded = outcome.nodes.includes(name) ? undefined : before?.nodes.find((one) => one.name === name);
+    return recorded === undefined ? project.certificate : recorded.certificate_sha256;
   };
   const nodes = deployedNodes(outputs.nodes, plan, certificateOf);
   const data = outputs.data.map(({ name, place }) => ({ name, place }));
@@ -147,11 +149,15 @@ async function finish(session: Session, project: ReadProject, outcome: Outcome):
   };
 }
 
-async function recordImages({ plan }: ReadProject, nodes: readonly string[], { dir, services }: Run): Promise<void> {
+async function recordImages(
+  { plan }: ReadProject,
+  nodes: readonly string[],
+  { dir, services }: OperationInput,
+): Promise<void> {
   const release = await services.release.read(dir);
   const now = plan.nodes.flatMap(({ name, image }) => (image && nodes.includes(name) ? [[name, image] as const] : []));
-  const standing = Object.entries(release.nodes).filter(([name]) => plan.nodes.some((node) => node.name === name));
-  await services.release.write(dir, { ...release, nodes: Object.fromEntries([...standing, ...now]) });
+  const existing = Object.entries(release.nodes).filter(([name]) => plan.nodes.some((node) => node.name === name));
+  await services.release.write(dir, { ...release, nodes: Object.fromEntries([...existing, ...now]) });
 }
 
 /**
@@ -170,7 +176,7 @@ async function untilHealthy(
     const waiting = nodes.filter((name) => observed.find((one) => one.name === name)?.health !== "healthy");
     if (unchanged && allGone(observed, nodes)) return observed;
     if (waiting.length === 0 || services.now().getTime() >= deadline) return observed;
-    await services.sleep(LOOK_EVERY_MS, signal);
+    await services.sleep(POLL_MS, signal);
   }
 }
 

@@ -21,8 +21,8 @@ export function parseSshFailure(host: string, { exitCode, stderr }: SshOutcome):
   const own = ownWords(stderr);
   if (own !== null) return new InfraError(own.code, `${host}: ${own.words}.`, hintFor(own.code));
   if (exitCode === SSH_FAILED) {
-    const known = CAUSES.find(({ words }) => words.test(stderr));
-    if (known !== undefined) return known.error(host);
+    const cause = CAUSES.find(({ words }) => words.test(stderr));
+    if (cause !== undefined) return cause.error(host);
     return new InfraError("INFRA_HOST_UNREACHABLE", `${host} could not be reached over SSH: ${lastLine(stderr)}`, {
       hint: "Check the address, the port and the network, then try again.",
     });

@@ -65,13 +65,13 @@ export async function openSsh(host: SshHost, program = "ssh"): Promise<Ssh> {
   const knownHosts = join(folder, "known_hosts");
   await writeFile(knownHosts, knownHostsLine(host), { mode: 0o600 });
   const args = sshArguments(host, knownHosts);
-  const children = new Set<{ kill(): boolean; readonly settled: Promise<unknown> }>();
+  const children = new Set<{ kill(): boolean; readonly ended: Promise<unknown> }>();
 
   const spawn = <Chosen extends Options>(line: string, options: Chosen) => {
     const child = execa(program, [...args, line], { reject: false, forceKillAfterDelay: KILL_AFTER_MS, ...options });
-    const entry = { kill: () => child.kill(), settled: Promise.allSettled([child]) };
+    const entry = { kill: () => child.kill(), ended: Promise.allSettled([child]) };
     children.add(entry);
-    void entry.settled.then(() => children.delete(entry));
+    void entry.ended.then(() => children.delete(entry));
     return child;
   };
 
@@ -115,7 +115,7 @@ export async function openSsh(host: SshHost, program = "ssh"): Promise<Ssh> {
     },
     async close() {
       for (const child of children) child.kill();
-      await Promise.all([...children].map((child) => child.settled));
+      await Promise.all([...children].map((child) => child.ended));
       await rm(folder, { recursive: true, force: true });
     },
   };

@@ -61,15 +61,15 @@ export async function readCopy(
       // The next older one may be whole.
     }
   }
-  const known = all.map(({ name }) => name).join(", ");
+  const listed = all.map(({ name }) => name).join(", ");
   throw new InfraError(
     "INFRA_STATE_UNREADABLE",
     wanted === null ? "There is no copy of the state that can be read." : `There is no readable copy ${wanted}.`,
     {
       hint:
-        known === ""
+        listed === ""
           ? "The data stay on the target: `cairn infra up --adopt` takes them over into a new stack."
-          : `Copies: ${known}.`,
+          : `Copies: ${listed}.`,
     },
   );
 }

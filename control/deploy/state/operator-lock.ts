@@ -26,7 +26,7 @@ export type LockRecord = z.infer<typeof record>;
 
 export interface OperatorLock {
   /** What a holder that did not end by itself left in the file; null when the last one ended well. */
-  readonly left: LockRecord | null;
+  readonly interrupted: LockRecord | null;
   /** Ends well: nothing is left in the file. */
   release(): Promise<void>;
   /** Puts back what was found in the file. */
@@ -63,13 +63,13 @@ export async function inspectLock(path: string, identity: Identity): Promise<Loc
   try {
     const holder = parseRecord(await file.readFile("utf8"), identity);
     if (!tryLock(file.fd, { shared: true })) return { state: "held", holder };
-    return judge(holder, identity);
+    return classify(holder, identity);
   } finally {
     await file.close();
   }
 }
 
-function judge(holder: LockRecord | null, identity: Identity): LockState {
+function classify(holder: LockRecord | null, identity: Identity): LockState {
   if (holder === null) return { state: "free" };
   return holder.host === identity.host ? { state: "dead", holder } : { state: "elsewhere", holder };
 }
@@ -90,9 +90,9 @@ export async function takeLock(
   try {
     const text = await readWhole(file);
     if (!tryLock(file.fd)) throw lockedBy(parseRecord(text, identity));
-    const state = judge(parseRecord(await readWhole(file), identity), identity);
+    const state = classify(parseRecord(await readWhole(file), identity), identity);
     if (state.state === "elsewhere" && !takeOver) throw lockedBy(state.holder);
-    const left = state.state === "free" || state.state === "held" ? null : state.holder;
+    const interrupted = state.state === "free" || state.state === "held" ? null : state.holder;
     const write = async (holder: LockRecord): Promise<void> => {
       await file.truncate(0);
       await file.appendFile(`${JSON.stringify(holder)}\n`);
@@ -100,7 +100,7 @@ export async function takeLock(
     };
     await write({ ...identity, command, started_at: now.toISOString() });
     return {
-      left,
+      interrupted,
       restore: write,
       async release() {
         await file.truncate(0);

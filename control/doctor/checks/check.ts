@@ -1,8 +1,8 @@
 /** The shape of every check, and what it may find. One check a file: `checks/<category>/<name>.ts` has `<category>.<name>`. */
 
+import type { ProbeContext } from "../context/probe-context.ts";
 import type { Repair } from "../repair/repair.ts";
 import type { Category } from "../report.ts";
-import type { Scene } from "../scene/scene.ts";
 
 export { Unavailable } from "../unavailable.ts";
 
@@ -15,7 +15,7 @@ export interface Check {
    * Looks and changes nothing. Whatever it throws becomes a failure of this check, except Unavailable, which becomes a
    * skip. The signal aborts at the check's deadline; an outcome that comes later is not heard.
    */
-  run(scene: Scene, signal: AbortSignal): Promise<Outcome>;
+  run(context: ProbeContext, signal: AbortSignal): Promise<Outcome>;
 }
 
 export type Outcome =

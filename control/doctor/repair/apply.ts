@@ -10,8 +10,8 @@ import { basename, dirname } from "node:path";
 import { createAtomically, temporaryName, writeAtomically } from "../../../runtime/files/atomic-write.ts";
 import { openRoot } from "../../../runtime/files/directory.ts";
 import { copyName, createDurably, keepCopy, writeDurably } from "../../../runtime/files/durable.ts";
+import { readOwnFile, readRegularFile, reasonOf } from "../context/regular-file.ts";
 import type { RepairReport } from "../report.ts";
-import { readOwnFile, readRegularFile, reasonOf } from "../scene/regular-file.ts";
 import type { Planned, Repair } from "./repair.ts";
 
 export interface ApplyOptions {

@@ -6,26 +6,30 @@
 import { isMap, isScalar, parseDocument } from "yaml";
 import type { Environment } from "../../../runtime/config/references.ts";
 import type { TreePath } from "../../../runtime/config/tree.ts";
-import { type Judged, judgeText } from "../scene/configuration.ts";
-import type { Place } from "../scene/place.ts";
+import { type ParsedSource, validateText } from "../context/configuration.ts";
+import type { DeploymentPaths } from "../context/paths.ts";
 
 /** The whole text with all that can be put right; null when nothing can. */
-export async function renameKeys(look: Judged, place: Place, env: Environment): Promise<string | null> {
+export async function renameKeys(
+  snapshot: ParsedSource,
+  paths: DeploymentPaths,
+  env: Environment,
+): Promise<string | null> {
   const [{ unknownKeys }, { configSchema }, { nearest }] = await Promise.all([
     import("../../../runtime/config/schema-walk.ts"),
     import("../../../runtime/config/schema.ts"),
     import("../../../runtime/config/nearest.ts"),
   ]);
-  let current: Pick<Judged, "text" | "errors"> = look;
-  for (const { path, known } of unknownKeys(configSchema, look.tree)) {
-    const right = nearest(String(path.at(-1)), known);
+  let current: Pick<ParsedSource, "text" | "errors"> = snapshot;
+  for (const { path, siblings } of unknownKeys(configSchema, snapshot.tree)) {
+    const right = nearest(String(path.at(-1)), siblings);
     const text = right === undefined ? null : renameKey(current.text, path, right);
     if (text === null) continue;
-    const judged = await judgeText(text, place, env);
-    if (!("errors" in judged) || judged.errors.length > current.errors.length) continue;
-    current = judged;
+    const validated = await validateText(text, paths, env);
+    if (!("errors" in validated) || validated.errors.length > current.errors.length) continue;
+    current = validated;
   }
-  return current.text === look.text ? null : current.text;
+  return current.text === snapshot.text ? null : current.text;
 }
 
 /** Null when the key is not written out there (it may come from an alias), or the right one is there too. */

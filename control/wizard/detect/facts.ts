@@ -46,8 +46,8 @@ export async function detectFacts(options: FactOptions): Promise<Facts> {
   const { env, tools, allServers = true } = options;
   const fromEnvironment = providerFromEnvironment(env);
   const wanted = allServers || fromEnvironment === null;
-  const has = <T>(tool: ToolName, look: (options: FactOptions) => Promise<T>): Promise<T | null> =>
-    tools.includes(tool) ? look(options).catch(() => null) : Promise.resolve(null);
+  const has = <T>(tool: ToolName, probe: (options: FactOptions) => Promise<T>): Promise<T | null> =>
+    tools.includes(tool) ? probe(options).catch(() => null) : Promise.resolve(null);
   const [servers, docker, pulumi, kubernetes, ssh] = await Promise.all([
     wanted
       ? detectServers({
@@ -57,10 +57,10 @@ export async function detectFacts(options: FactOptions): Promise<Facts> {
           ...(options.signal ? { signal: options.signal } : {}),
         })
       : [],
-    has("docker", lookAtDocker),
-    has("pulumi", lookAtPulumi),
-    has("kubectl", lookAtKubernetes),
-    has("ssh", lookAtSsh),
+    has("docker", detectDocker),
+    has("pulumi", detectPulumi),
+    has("kubectl", detectKubernetes),
+    has("ssh", detectSsh),
   ]);
   return {
     node: process.versions.node,
@@ -79,14 +79,14 @@ function ask(program: string, args: readonly string[], options: FactOptions): Pr
   return askTool({ program, args, env, timeoutMs, signal });
 }
 
-async function lookAtDocker(options: FactOptions): Promise<Facts["docker"]> {
+async function detectDocker(options: FactOptions): Promise<Facts["docker"]> {
   const answer = await ask("docker", ["version", "--format", "{{.Server.Version}}"], options);
   if (answer === null) return null;
   const version = answer.stdout.trim();
   return { version: answer.ok && /^[\w.+~-]+$/.test(version) ? version : null };
 }
 
-async function lookAtPulumi(options: FactOptions): Promise<Facts["pulumi"]> {
+async function detectPulumi(options: FactOptions): Promise<Facts["pulumi"]> {
   const answer = await ask("pulumi", ["version"], {
     ...options,
     env: { ...options.env, PULUMI_SKIP_UPDATE_CHECK: "true" },
@@ -100,7 +100,7 @@ const kubeconfig = z.object({
   contexts: z.array(z.object({ name: z.string() })).nullish(),
 });
 
-async function lookAtKubernetes(options: FactOptions): Promise<Facts["kubernetes"]> {
+async function detectKubernetes(options: FactOptions): Promise<Facts["kubernetes"]> {
   const answer = await ask("kubectl", ["config", "view", "-o", "json"], options);
   if (answer === null || !answer.ok) return null;
   const found = kubeconfig.parse(JSON.parse(answer.stdout));
@@ -108,7 +108,7 @@ async function lookAtKubernetes(options: FactOptions): Promise<Facts["kubernetes
   return { current: found["current-context"] || null, contexts };
 }
 
-async function lookAtSsh(options: FactOptions): Promise<Facts["ssh"]> {
+async function detectSsh(options: FactOptions): Promise<Facts["ssh"]> {
   const [client, agent, files] = await Promise.all([
     ask("ssh", ["-V"], options),
     options.env["SSH_AUTH_SOCK"] ? ask("ssh-add", ["-l"], options) : null,

@@ -9,7 +9,7 @@ export interface HostKey {
   /** `SHA256:...`, as `ssh-keygen -l` shows it. */
   readonly fingerprint: string;
   /** Whether the user's known_hosts has exactly this key for the host. */
-  readonly known: boolean;
+  readonly entries: boolean;
 }
 
 const TIMEOUT_MS = 8_000;
@@ -25,13 +25,13 @@ export async function readHostKey(
   const ask = (program: string, args: readonly string[]) =>
     askTool({ program, args, env, timeoutMs: TIMEOUT_MS, signal }).catch(() => null);
   const place = port === 22 ? host : `[${host}]:${port}`;
-  const [scan, known] = await Promise.all([
+  const [scan, entries] = await Promise.all([
     ask("ssh-keyscan", ["-T", "5", "-p", String(port), host]),
     ask("ssh-keygen", ["-F", place]),
   ]);
   const key = chooseKey(scan?.stdout ?? "");
   if (key === null) return null;
-  return { key, fingerprint: fingerprintOf(key), known: keysIn(known?.stdout ?? "").includes(key) };
+  return { key, fingerprint: fingerprintOf(key), entries: keysIn(entries?.stdout ?? "").includes(key) };
 }
 
 /** The best key of what ssh-keyscan printed; null when there is none. */

@@ -77,20 +77,22 @@ function providerChoices({ facts, env }: PhaseInput, chosen: string): Choice[] {
 
 function thinkingQuestion(answers: Answers, agent: string): Question {
   const levels = ["off", "low", "medium", "high"].map((value) => ({ value, name: value }));
-  const known = answers.agents.find(({ name }) => name === agent)?.thinking ?? "off";
-  return { kind: "select", path: ["agents", agent, "thinking"], about: { agent }, choices: levels, default: known };
+  const former = answers.agents.find(({ name }) => name === agent)?.thinking ?? "off";
+  return { kind: "select", path: ["agents", agent, "thinking"], about: { agent }, choices: levels, default: former };
 }
 
 function furtherAgent(input: PhaseInput, agent: string): Question[] {
   const { answers, facts } = input;
-  const known = answers.agents.find(({ name }) => name === agent);
+  const former = answers.agents.find(({ name }) => name === agent);
   const usual = answers.provider.id ?? facts.provider.id;
-  const chosen = known?.provider ?? usual;
+  const chosen = former?.provider ?? usual;
   const path = ["agents", agent, "provider"];
   const about = { agent };
   return [
     { kind: "select", path, about, choices: providerChoices(input, chosen), default: chosen },
-    ...(chosen === "offline" || chosen === usual ? [] : [modelQuestion(agent, known?.model ?? modelOf(input, chosen))]),
+    ...(chosen === "offline" || chosen === usual
+      ? []
+      : [modelQuestion(agent, former?.model ?? modelOf(input, chosen))]),
     thinkingQuestion(answers, agent),
   ];
 }

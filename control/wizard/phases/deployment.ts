@@ -68,8 +68,8 @@ const ofTarget = {
     const { kubernetes } = answers.deployment;
     const at = (key: keyof typeof kubernetes): string[] => ["deployment", "kubernetes", key];
     const context = kubernetes.context ?? facts.kubernetes?.current ?? undefined;
-    const known = facts.kubernetes?.contexts ?? [];
-    const contexts = context === undefined || known.includes(context) ? known : [context, ...known];
+    const found = facts.kubernetes?.contexts ?? [];
+    const contexts = context === undefined || found.includes(context) ? found : [context, ...found];
     const which: Question =
       context === undefined || contexts.length < 2
         ? { kind: "input", path: at("context"), default: context, required: false }

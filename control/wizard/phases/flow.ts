@@ -14,7 +14,7 @@ import { idOf, type PhaseInput, type Question } from "./question.ts";
 export interface FlowState {
   readonly tree: AnswerTree;
   /** Ids of the questions that need not be asked, or not again. */
-  readonly settled: ReadonlySet<string>;
+  readonly answered: ReadonlySet<string>;
 }
 
 export type Surroundings = Omit<PhaseInput, "answers">;
@@ -43,28 +43,28 @@ export async function runPhase(phase: Phase, state: FlowState, options: FlowOpti
   let current = state;
   for (;;) {
     const questions = questionsOf(phase, { ...options.around, answers: parseAnswers(current.tree) });
-    const next = questions.find((question) => !current.settled.has(idOf(question)));
+    const next = questions.find((question) => !current.answered.has(idOf(question)));
     if (next === undefined) return current;
     const value = await options.answer(next, leafAt(leaves, next.path));
-    current = settle(current, next, value);
+    current = answerQuestion(current, next, value);
     await options.onAnswer?.(current);
   }
 }
 
 /** The state of a phase that is to be asked again. */
-export function reopened(phase: Phase, { tree, settled }: FlowState): FlowState {
+export function reopened(phase: Phase, { tree, answered }: FlowState): FlowState {
   const ofPhase = (id: string): boolean => {
     const leaf = answerLeaves().find((one) => matches(one.path, id.split(".")));
     return leaf?.phase === phase;
   };
-  return { tree, settled: new Set([...settled].filter((id) => !ofPhase(id))) };
+  return { tree, answered: new Set([...answered].filter((id) => !ofPhase(id))) };
 }
 
 export function answersOf({ tree }: FlowState): Answers {
   return parseAnswers(tree);
 }
 
-function settle({ tree, settled }: FlowState, question: Question, value: unknown): FlowState {
+function answerQuestion({ tree, answered }: FlowState, question: Question, value: unknown): FlowState {
   const after =
     listKey(question.path) !== null && Array.isArray(value)
       ? withEntries(tree, question.path, value.map(String))
@@ -73,7 +73,7 @@ function settle({ tree, settled }: FlowState, question: Question, value: unknown
   // What was settled for another provider or another host is open again.
   const open =
     former === undefined || former === value ? [] : dependentsOf(question.path).map((path) => path.join("."));
-  return { tree: after, settled: new Set([...settled, idOf(question)].filter((id) => !open.includes(id))) };
+  return { tree: after, answered: new Set([...answered, idOf(question)].filter((id) => !open.includes(id))) };
 }
 
 function matches(pattern: readonly string[], path: readonly string[]): boolean {

@@ -25,8 +25,8 @@ export function filesInput(root: string, files: readonly PlannedFile[]): string 
 
 function relative(root: string, path: string): string {
   const below = path.startsWith(`${root}/`) ? path.slice(root.length + 1) : "";
-  const odd = below.split("/").some((part) => part === "" || part === "." || part === "..");
-  if (odd || /[\n\r\0]/.test(below)) {
+  const unsafe = below.split("/").some((part) => part === "" || part === "." || part === "..");
+  if (unsafe || /[\n\r\0]/.test(below)) {
     throw new InfraError("INFRA_PLAN_INVALID", `The file ${JSON.stringify(path)} does not lie below ${root}.`, {
       hint: "Rename the file in the workspace.",
     });

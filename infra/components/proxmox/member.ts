@@ -6,7 +6,7 @@
 import { commandLine, PRELUDE, script } from "./shell.ts";
 
 /** The host's own `root`, or a user who may become it without a password. */
-export interface Place {
+export interface ClusterMember {
   readonly user: string;
   /** Member of the cluster; null: the host that SSH reaches. */
   readonly member: string | null;
@@ -15,7 +15,7 @@ export interface Place {
 }
 
 /** One line for `ssh host LINE` that runs `argv` as root at `place`, standard input passed on. */
-export function remoteLine(place: Place, argv: readonly string[]): string {
+export function remoteLine(place: ClusterMember, argv: readonly string[]): string {
   const line =
     place.member === null ? argv : script(HOP, [place.member, commandLine(argv), place.cluster ?? "/etc/pve"]);
   return commandLine(place.user === "root" ? line : ["sudo", "-n", "--", ...line]);

@@ -60,17 +60,17 @@ async function writeArchive(deps: BackupDeps, snapshot: Snapshot, gzip: Gzip): P
 async function write(gzip: Gzip, text: string, snapshot: Snapshot): Promise<void> {
   if (gzip.destroyed) throw gzip.errored ?? new Error("The reader of the backup has left.");
   if (gzip.write(text)) return;
-  const left = new AbortController();
+  const abandoned = new AbortController();
   try {
-    const drained = once(gzip, "drain", { signal: left.signal }).then(() => true);
-    const closed = once(gzip, "close", { signal: left.signal }).then(() => {
+    const drained = once(gzip, "drain", { signal: abandoned.signal }).then(() => true);
+    const closed = once(gzip, "close", { signal: abandoned.signal }).then(() => {
       throw gzip.errored ?? new Error("The reader of the backup has left.");
     });
     drained.catch(() => {});
     closed.catch(() => {});
-    while (!(await Promise.race([drained, closed, after(KEEP_ALIVE_MS, left.signal)]))) await snapshot.keepAlive();
+    while (!(await Promise.race([drained, closed, after(KEEP_ALIVE_MS, abandoned.signal)]))) await snapshot.keepAlive();
   } finally {
-    left.abort();
+    abandoned.abort();
   }
 }
 

@@ -16,7 +16,7 @@ const PAGE = 200;
 const ENTRIES = 200;
 const UNITS = 2_000_000;
 
-interface Line {
+interface ExportedLine {
   readonly line: string;
   readonly position: string;
   readonly seq: number;
@@ -45,7 +45,7 @@ export async function* exportJsonl(database: Database, signal?: AbortSignal): As
   let seq = 0;
   for (;;) {
     signal?.throwIfAborted();
-    const { rows } = await database.query<Line>(PAGE_SQL, [reach.rows[0]?.seq ?? 0, position, seq]);
+    const { rows } = await database.query<ExportedLine>(PAGE_SQL, [reach.rows[0]?.seq ?? 0, position, seq]);
     if (rows.length > 0) yield Buffer.from(rows.map(({ line }) => `${line}\n`).join(""));
     const last = rows.at(-1);
     if (last === undefined || rows.length < PAGE) return;
@@ -83,7 +83,7 @@ const lineSchema = z.object({
 });
 type MessageLine = z.output<typeof lineSchema>;
 
-interface Run {
+interface SessionBatch {
   readonly first: MessageLine;
   readonly firstLine: number;
   readonly entries: WriteEntry[];
@@ -107,7 +107,7 @@ export async function importJsonl(
   { turnSessions = false }: ImportOptions = {},
 ): Promise<{ readonly imported: number; readonly skipped: number }> {
   const ordinals = new Map<string, number>();
-  let run: Run | undefined;
+  let run: SessionBatch | undefined;
   let number = 0;
   let imported = 0;
   let skipped = 0;
@@ -139,7 +139,7 @@ export async function importJsonl(
   return { imported, skipped };
 }
 
-async function store({ database, writer }: ImportDeps, { first, firstLine, entries }: Run): Promise<number> {
+async function store({ database, writer }: ImportDeps, { first, firstLine, entries }: SessionBatch): Promise<number> {
   try {
     const report = await database.transaction(async (tx) => {
       await lockSession(tx, first.session_key);

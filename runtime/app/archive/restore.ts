@@ -112,10 +112,10 @@ interface ArchiveFile {
   readonly largest: number;
 }
 
-async function verify(file: ArchiveFile, known: number): Promise<void> {
+async function verify(file: ArchiveFile, schemaVersion: number): Promise<void> {
   const seen = new Set<string>();
   for await (const part of parts(file)) {
-    if (part.part === "header") assertReadable(part.header, known);
+    if (part.part === "header") assertReadable(part.header, schemaVersion);
     if (part.part !== "section") continue;
     if (part.name !== ATTACHMENTS && sectionNamed(part.name) === undefined) throw unknownSection(part.name);
     if (seen.has(part.name)) throw invalid(`its section ${part.name} is there twice`);
@@ -123,10 +123,10 @@ async function verify(file: ArchiveFile, known: number): Promise<void> {
   }
 }
 
-function assertReadable(header: ArchiveHeader, known: number): void {
-  if (header.schema_version <= known) return;
+function assertReadable(header: ArchiveHeader, schemaVersion: number): void {
+  if (header.schema_version <= schemaVersion) return;
   throw invalid(
-    `it was made by version ${header.version}, whose schema ${header.schema_version} is newer than ${known}`,
+    `it was made by version ${header.version}, whose schema ${header.schema_version} is newer than ${schemaVersion}`,
   );
 }
 
@@ -258,8 +258,8 @@ interface Target {
 async function targetOf(tx: Transaction, name: string, columns: readonly string[]): Promise<Target> {
   const section = sectionNamed(name);
   if (section === undefined) throw unknownSection(name);
-  const known = new Set(await columnsOf(tx, section));
-  const unknown = columns.filter((column) => !known.has(column));
+  const existing = new Set(await columnsOf(tx, section));
+  const unknown = columns.filter((column) => !existing.has(column));
   if (unknown.length > 0) throw invalid(`its section ${name} has the unknown column ${unknown[0]}`);
   const missing = section.required?.filter((column) => !columns.includes(column)) ?? [];
   if (missing.length > 0) throw invalid(`its section ${name} lacks the column ${missing[0]}`);

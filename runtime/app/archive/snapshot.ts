@@ -130,7 +130,7 @@ async function versionOf(database: Queryable): Promise<number> {
   return rows[0]?.version ?? 0;
 }
 
-interface Line {
+interface RowLine {
   readonly line: string;
 }
 
@@ -145,7 +145,7 @@ async function* cursorPages(tx: Transaction, section: Section, columns: readonly
   await tx.query(`declare archive no scroll cursor for ${select(section, columns)}`);
   try {
     for (;;) {
-      const { rows } = await tx.query<Line>(`fetch ${PAGE} from archive`);
+      const { rows } = await tx.query<RowLine>(`fetch ${PAGE} from archive`);
       if (rows.length === 0) return;
       yield rows.map(({ line }) => line);
     }
@@ -161,7 +161,7 @@ async function* sequencePages(database: Database, section: Section, columns: rea
   const last = reach[pagedBy.sequence];
   const sql = select(section, columns, `${pagedBy.expression} > $1 and ${pagedBy.expression} <= $2`);
   for (let after = 0; after < last; after += PAGE) {
-    const { rows } = await database.query<Line>(sql, [after, Math.min(after + PAGE, last)]);
+    const { rows } = await database.query<RowLine>(sql, [after, Math.min(after + PAGE, last)]);
     if (rows.length > 0) yield rows.map(({ line }) => line);
   }
 }

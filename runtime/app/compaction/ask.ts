@@ -1,7 +1,7 @@
 import { CairnError, type ErrorCode, MemoryError, ProviderError } from "../../contracts/errors.ts";
 import type { Logger } from "../../contracts/ports.ts";
 import type { TextAnswer, TextModel } from "../../contracts/text-model.ts";
-import { judge } from "../../domain/summaries/check.ts";
+import { checkSummary } from "../../domain/summaries/check.ts";
 import { type Question, systemPrompt, userPrompt } from "../../domain/summaries/prompts.ts";
 import type { CountTokens } from "../../domain/tokens.ts";
 
@@ -17,14 +17,14 @@ export interface AskDeps {
 }
 
 /** The model cannot be used now, for no fault of the conversation. */
-export class ModelAwayError extends Error {
+export class ModelUnavailableError extends Error {
   override readonly cause: CairnError;
   /** What others send may still be short enough for it. */
   readonly shorterMayDo: boolean;
 
   constructor(cause: CairnError, { shorterMayDo = false }: { readonly shorterMayDo?: boolean } = {}) {
     super(cause.message);
-    this.name = "ModelAwayError";
+    this.name = "ModelUnavailableError";
     this.cause = cause;
     this.shorterMayDo = shorterMayDo;
   }
@@ -34,7 +34,7 @@ export class ModelAwayError extends Error {
 export const MOST_ANSWERS = 3;
 /** A server that counts less than this share of what was sent has read only a part of it; short inputs tell nothing. */
 const READ_SHARE = 0.5;
-const TELLING_INPUT = 4_000;
+const MIN_MEASURED_INPUT = 4_000;
 const FEW_CHARACTERS = 6;
 
 /** What one conversation alone may bring about; the other errors are the model's or the server's. */
@@ -48,7 +48,7 @@ const MAY_BE_THE_INPUT: ReadonlySet<ErrorCode> = new Set([
 
 /**
  * The summary. Rejects with MEMORY_SUMMARY_UNUSABLE after the last answer, with PROVIDER_CONTEXT_TOO_LONG, with
- * ModelAwayError, with the model's error where it fails at this input only, or with the signal's reason.
+ * ModelUnavailableError, with the model's error where it fails at this input only, or with the signal's reason.
  */
 export async function ask(given: Omit<Question, "objections">, deps: AskDeps): Promise<string> {
   const { model, count, logger } = deps;
@@ -62,7 +62,7 @@ export async function ask(given: Omit<Question, "objections">, deps: AskDeps): P
     const answer = await complete({ system, user, budget }, deps);
     if (answer.inputTokens !== undefined) checkThatAllWasRead(answer.inputTokens, user, deps);
     const { text, truncated } = answer;
-    const verdict = judge({ answer: text, truncated, budget, source, identifiers }, count);
+    const verdict = checkSummary({ answer: text, truncated, budget, source, identifiers }, count);
     if (verdict.objections.length === 0) return text.trim();
     // Asked for twice and still left out: what is known for certain is added.
     if (answers > 1 && verdict.completed !== null) return verdict.completed;
@@ -100,7 +100,7 @@ async function complete(
     if (error.code === "PROVIDER_EMPTY_ANSWER") return { text: "", truncated: false };
     if (error.code === "PROVIDER_CONTEXT_TOO_LONG") throw error;
     if (MAY_BE_THE_INPUT.has(error.code) && (await answers(deps))) throw error;
-    throw new ModelAwayError(error);
+    throw new ModelUnavailableError(error);
   }
 }
 
@@ -127,8 +127,8 @@ function checkThatAllWasRead(read: number, input: string, { count, model: { mode
   // A long input takes a while to count; where a token was read for every few characters, there is no need to.
   if (read >= input.length / FEW_CHARACTERS) return;
   const sent = count(input);
-  if (sent < TELLING_INPUT || read >= sent * READ_SHARE) return;
-  throw new ModelAwayError(
+  if (sent < MIN_MEASURED_INPUT || read >= sent * READ_SHARE) return;
+  throw new ModelUnavailableError(
     new ProviderError(
       "PROVIDER_REJECTED_REQUEST",
       `The model "${model}" was sent about ${sent} tokens and read ${read}: its server cuts what is longer than its window.`,

@@ -6,9 +6,9 @@ import type { TextModel } from "../../contracts/text-model.ts";
 import { LEAST_WINDOW, type SummaryKind } from "../../domain/summaries/budgets.ts";
 import { isDue, nextStep, retryAfterMs } from "../../domain/summaries/steps.ts";
 import type { CountTokens } from "../../domain/tokens.ts";
-import { createLeftClaims } from "../left-claims.ts";
+import { createPendingReleases } from "../pending-releases.ts";
 import type { WorkerState } from "../worker-state.ts";
-import { ModelAwayError } from "./ask.ts";
+import { ModelUnavailableError } from "./ask.ts";
 import { LEASE_TIMES, LeaseLostError, type LeaseTimes, withLease } from "./lease.ts";
 import { readConversation } from "./sources.ts";
 import { storeSummary } from "./store.ts";
@@ -17,13 +17,13 @@ import {
   type Claim,
   claim,
   markDue,
+  markIdle,
   postpone,
   recordFailure,
   recordRun,
   release,
   releaseAll,
-  releaseClaimant,
-  rest,
+  releaseClaims,
 } from "./work.ts";
 
 /**
@@ -54,7 +54,7 @@ export interface CompactionReport {
   /** Conversations that failed by themselves, those that were given up included. */
   readonly failed: number;
   /** Why the rest has to wait; null when nothing is left to do. */
-  readonly away: CairnError | null;
+  readonly unavailable: CairnError | null;
 }
 
 export interface Compaction {
@@ -74,14 +74,14 @@ const MOST_LEARNED = 1_000;
 /** Pauses before a summary is stored once more, where the store was away. */
 const STORE_PAUSES_MS = [1_000, 2_000, 4_000, 8_000, 15_000] as const;
 
-interface Run {
-  readonly claimant: string;
+interface CompactionRun {
+  readonly owner: string;
   readonly signal: AbortSignal;
   readonly stored: Record<SummaryKind, number>;
   markedAt: number;
   failed: number;
   /** Nothing more can be done in this run. */
-  away: CairnError | null;
+  unavailable: CairnError | null;
   /** Some conversations cannot be summarized until the model's window is larger; the others go on. */
   cut: CairnError | null;
 }
@@ -97,58 +97,58 @@ export function createCompaction(deps: CompactionDeps): Compaction {
     parallel = PARALLEL,
     leaseTimes: times = LEASE_TIMES,
   } = deps;
-  const left = createLeftClaims((claimant) => releaseClaimant(database, claimant), logger);
+  const pendingReleases = createPendingReleases((owner) => releaseClaims(database, owner), logger);
   let opened = false;
-  let away: CairnError | null = null;
+  let unavailable: CairnError | null = null;
   const windows = new Windows(deps.window);
 
   async function run(signal: AbortSignal): Promise<CompactionReport> {
     // Nobody else can have this store open: whoever claimed a conversation has ended.
     if (!opened && database.backend === "embedded") await releaseAll(database);
     opened = true;
-    await left.catchUp();
-    const run: Run = {
-      claimant: deps.newId(),
+    await pendingReleases.catchUp();
+    const run: CompactionRun = {
+      owner: deps.newId(),
       signal,
       stored: { leaf: 0, branch: 0, root: 0 },
       markedAt: clock.monotonic(),
       failed: 0,
-      away: null,
+      unavailable: null,
       cut: null,
     };
     await markDue(database, signal);
     const lanes = await Promise.allSettled(Array.from({ length: parallel }, () => work(run)));
-    const broken = lanes.find((lane) => lane.status === "rejected");
-    if (broken !== undefined) {
+    const failed = lanes.find((lane) => lane.status === "rejected");
+    if (failed !== undefined) {
       // Also what was claimed by a statement whose answer was lost.
-      await left.giveBack(run.claimant);
-      throw broken.reason;
+      await pendingReleases.release(run.owner);
+      throw failed.reason;
     }
-    const away = run.away ?? run.cut;
-    report(run.stored, away);
-    await recordRun(database, away?.message ?? null);
-    return { stored: run.stored, failed: run.failed, away };
+    const unavailable = run.unavailable ?? run.cut;
+    report(run.stored, unavailable);
+    await recordRun(database, unavailable?.message ?? null);
+    return { stored: run.stored, failed: run.failed, unavailable };
   }
 
-  function report(stored: Run["stored"], now: CairnError | null): void {
-    if (now !== null && away === null) {
+  function report(stored: CompactionRun["stored"], now: CairnError | null): void {
+    if (now !== null && unavailable === null) {
       logger.warn({ err: now, model: model.model }, "the model for summaries is away; conversations wait for it");
     }
-    if (now === null && away !== null) logger.info({ model: model.model }, "the model for summaries is back");
+    if (now === null && unavailable !== null) logger.info({ model: model.model }, "the model for summaries is back");
     if (stored.leaf + stored.branch + stored.root > 0)
       logger.info({ ...stored, model: model.model }, "summaries were written");
-    away = now;
+    unavailable = now;
   }
 
-  async function work(run: Run): Promise<void> {
+  async function work(run: CompactionRun): Promise<void> {
     for (;;) {
       run.signal.throwIfAborted();
-      if (run.away !== null) return;
+      if (run.unavailable !== null) return;
       if (clock.monotonic() - run.markedAt >= MARK_AGAIN_MS) {
         run.markedAt = clock.monotonic();
         await markDue(database, run.signal);
       }
-      const found = await claim(database, run.claimant, times.leaseMs);
+      const found = await claim(database, run.owner, times.leaseMs);
       if (found === null) return;
       try {
         await withLease({ database, clock, logger, times }, found, run.signal, (signal) => step(found, run, signal));
@@ -159,15 +159,15 @@ export function createCompaction(deps: CompactionDeps): Compaction {
   }
 
   /** Nothing is left to do: what the conversation brings next may be as long as any other's. */
-  function leave(held: Claim, summarizedSeq: number): Promise<void> {
+  function finish(held: Claim, summarizedSeq: number): Promise<void> {
     windows.forget(held.conversationId);
-    return rest(database, held, summarizedSeq);
+    return markIdle(database, held, summarizedSeq);
   }
 
   /** One summary, or none when there is nothing to summarize. */
-  async function step(held: Claim, run: Run, signal: AbortSignal): Promise<void> {
+  async function step(held: Claim, run: CompactionRun, signal: AbortSignal): Promise<void> {
     const conversation = await readConversation(database, held.conversationId, held.summarizedSeq);
-    if (conversation === null) return leave(held, held.summarizedSeq);
+    if (conversation === null) return finish(held, held.summarizedSeq);
     const { waiting, leaves, branches, summarizedSeq } = conversation;
     const window = windows.of(held.conversationId);
     const kind = nextStep({ messagesDue: isDue(waiting), leaves, branches });
@@ -175,7 +175,7 @@ export function createCompaction(deps: CompactionDeps): Compaction {
       kind === null
         ? null
         : await draftSummary(kind, conversation, { database, model, window, count, redact, logger, signal });
-    if (draft === null) return leave(held, summarizedSeq);
+    if (draft === null) return finish(held, summarizedSeq);
     const summary = { ...draft, id: deps.newId(), model: model.model };
     await patiently(
       () => storeSummary(database, { claim: held, sessionKey: conversation.sessionKey }, summary),
@@ -198,7 +198,7 @@ export function createCompaction(deps: CompactionDeps): Compaction {
     }
   }
 
-  async function after(error: unknown, held: Claim, run: Run): Promise<void> {
+  async function after(error: unknown, held: Claim, run: CompactionRun): Promise<void> {
     const { conversationId: conversation_id } = held;
     // Whatever becomes of it is the other worker's.
     if (error instanceof LeaseLostError || isConflict(error)) {
@@ -211,12 +211,12 @@ export function createCompaction(deps: CompactionDeps): Compaction {
       );
       throw error;
     }
-    if (error instanceof ModelAwayError) {
+    if (error instanceof ModelUnavailableError) {
       if (error.shorterMayDo) {
         run.cut ??= error.cause;
         return postpone(database, held, CUT_PAUSE_MS);
       }
-      run.away ??= error.cause;
+      run.unavailable ??= error.cause;
       return release(database, held);
     }
     if (isTooLong(error) && windows.of(conversation_id) > LEAST_WINDOW) {
@@ -242,7 +242,11 @@ export function createCompaction(deps: CompactionDeps): Compaction {
 
   return {
     run,
-    state: () => ({ state: away === null ? "on" : "away", model: model.model, reason: away?.message ?? null }),
+    state: () => ({
+      state: unavailable === null ? "on" : "away",
+      model: model.model,
+      reason: unavailable?.message ?? null,
+    }),
   };
 }
 

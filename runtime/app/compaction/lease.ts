@@ -23,7 +23,7 @@ export interface LeaseTimes {
 
 export const LEASE_TIMES: LeaseTimes = { leaseMs: 30_000, renewMs: 7_500, longestMs: 6 * 3_600_000 };
 /** So long what a model is doing is not thrown away because the store is: nobody else may have taken the claim. */
-const AWAY_MS = 120_000;
+const UNAVAILABLE_MS = 120_000;
 
 export interface LeaseDeps {
   readonly database: Database;
@@ -47,7 +47,7 @@ export async function withLease<T>(
       if (await renew(database, held, times.leaseMs)) renewedAt = at;
       else ending.abort(new LeaseLostError("another worker has it"));
     } catch (err) {
-      if (clock.monotonic() - renewedAt >= Math.max(times.leaseMs, AWAY_MS))
+      if (clock.monotonic() - renewedAt >= Math.max(times.leaseMs, UNAVAILABLE_MS))
         ending.abort(new LeaseLostError("the store is away"));
       else
         logger.warn({ err, conversation_id: held.conversationId }, "a claim could not be renewed; it is tried again");

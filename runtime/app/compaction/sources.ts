@@ -51,9 +51,9 @@ export async function readConversation(database: Queryable, id: string, from: nu
   );
   const row = rows[0];
   if (row === undefined) return null;
-  const { session_key: sessionKey, messages, idle_ms: idleMs, ready, first, last, ...rest } = row;
+  const { session_key: sessionKey, messages, idle_ms: idleMs, ready, first, last, ...markIdle } = row;
   const summarizedSeq = Math.max(from, first === null ? (last ?? 0) : first - 1);
-  return { ...rest, sessionKey, waiting: { messages, idleMs, ready }, summarizedSeq };
+  return { ...markIdle, sessionKey, waiting: { messages, idleMs, ready }, summarizedSeq };
 }
 
 export interface ReadMessage extends SourceMessage {

@@ -61,10 +61,10 @@ async function isStored(tx: Transaction, id: string): Promise<boolean> {
   return (await tx.query("select 1 from summaries where id = $1", [id])).rows.length > 0;
 }
 
-async function isOurs(tx: Transaction, { conversationId, claimant, fence }: Claim): Promise<boolean> {
+async function isOurs(tx: Transaction, { conversationId, owner, fence }: Claim): Promise<boolean> {
   const { rows } = await tx.query(
     "select 1 from compaction_work where conversation_id = $1 and claimed_by = $2 and fence = $3 for update",
-    [conversationId, claimant, fence],
+    [conversationId, owner, fence],
   );
   return rows.length > 0;
 }

@@ -130,14 +130,14 @@ async function draftAbove(
   const shown = sources.map(({ content }) => content).join("\n");
   // Of those in system messages only what the summaries below still tell: nothing else was shown to the model.
   const all = identifiersIn(system.join("\n"));
-  const untold = new Set(missingFrom(shown, all));
-  const told = all.filter((one) => !untold.has(one));
+  const omitted = new Set(missingFrom(shown, all));
+  const remaining = all.filter((one) => !omitted.has(one));
   const content = await ask(
     {
       kind,
       preamble: preamble(conversation, { earliest, latest, messages: messageCount }),
       entries: sources.map((source, index) => summaryEntry(source, index + 1)),
-      identifiers: demandable(told, budget, deps.count),
+      identifiers: demandable(remaining, budget, deps.count),
       budget: budget.answer,
     },
     deps,

@@ -10,7 +10,7 @@ import { isDue, MOST_COUNTED, type Waiting } from "../../domain/summaries/steps.
 export interface Claim {
   readonly conversationId: string;
   /** Of one run of a worker. */
-  readonly claimant: string;
+  readonly owner: string;
   readonly fence: number;
   /** How often it has failed by itself since it last succeeded. */
   readonly attempts: number;
@@ -27,7 +27,7 @@ export async function markDue(database: Database, signal: AbortSignal): Promise<
   let marked = 0;
   for (let after: string | undefined = FIRST_ID; after !== undefined; ) {
     signal.throwIfAborted();
-    const page: readonly Look[] = await look(database, after);
+    const page: readonly ScannedConversation[] = await scan(database, after);
     const due = page.filter((one) => !one.taken && isDue(one)).map(({ id }) => id);
     if (due.length > 0) {
       const { count } = await database.query(
@@ -44,14 +44,14 @@ export async function markDue(database: Database, signal: AbortSignal): Promise<
   return marked;
 }
 
-interface Look extends Waiting {
+interface ScannedConversation extends Waiting {
   readonly id: string;
   /** Due already, or given up. */
   readonly taken: boolean;
 }
 
-async function look(database: Database, after: string): Promise<readonly Look[]> {
-  const { rows } = await database.query<Look>(
+async function scan(database: Database, after: string): Promise<readonly ScannedConversation[]> {
+  const { rows } = await database.query<ScannedConversation>(
     `with page as (
        select id, active, finalized_at, updated_at from conversations where id > $1 order by id limit ${PAGE}
      )
@@ -74,8 +74,8 @@ async function look(database: Database, after: string): Promise<readonly Look[]>
 }
 
 /** The conversation that has been due for the longest time and is nobody's; null when there is none. */
-export async function claim(database: Database, claimant: string, leaseMs: number): Promise<Claim | null> {
-  const { rows } = await database.query<Omit<Claim, "claimant">>(
+export async function claim(database: Database, owner: string, leaseMs: number): Promise<Claim | null> {
+  const { rows } = await database.query<Omit<Claim, "owner">>(
     `/* compaction:claim */ with next as (
        select conversation_id from compaction_work
        where due_at <= now() and (claimed_until is null or claimed_until < now())
@@ -85,53 +85,53 @@ export async function claim(database: Database, claimant: string, leaseMs: numbe
      set claimed_by = $1, claimed_until = now() + make_interval(secs => $2), fence = work.fence + 1
      from next where work.conversation_id = next.conversation_id
      returning work.conversation_id as "conversationId", work.fence, work.attempts, work.summarized_seq as "summarizedSeq"`,
-    [claimant, leaseMs / 1_000],
+    [owner, leaseMs / 1_000],
   );
   const row = rows[0];
-  return row === undefined ? null : { ...row, claimant };
+  return row === undefined ? null : { ...row, owner };
 }
 
 /** False when the conversation is another worker's by now. */
 export async function renew(
   database: Database,
-  { conversationId, claimant, fence }: Claim,
+  { conversationId, owner, fence }: Claim,
   leaseMs: number,
 ): Promise<boolean> {
   const { count } = await database.query(
     `update compaction_work set claimed_until = now() + make_interval(secs => $4)
      where conversation_id = $1 and claimed_by = $2 and fence = $3`,
-    [conversationId, claimant, fence, leaseMs / 1_000],
+    [conversationId, owner, fence, leaseMs / 1_000],
     { durable: false },
   );
   return count > 0;
 }
 
 /** Gives the conversation back as it was: it is due at once. */
-export async function release(database: Database, { conversationId, claimant, fence }: Claim): Promise<void> {
+export async function release(database: Database, { conversationId, owner, fence }: Claim): Promise<void> {
   await database.query(
     `update compaction_work set claimed_by = null, claimed_until = null
      where conversation_id = $1 and claimed_by = $2 and fence = $3`,
-    [conversationId, claimant, fence],
+    [conversationId, owner, fence],
   );
 }
 
-/** Gives back whatever the claimant has. */
-export async function releaseClaimant(database: Database, claimant: string): Promise<void> {
+/** Gives back whatever the owner has. */
+export async function releaseClaims(database: Database, owner: string): Promise<void> {
   await database.query("update compaction_work set claimed_by = null, claimed_until = null where claimed_by = $1", [
-    claimant,
+    owner,
   ]);
 }
 
 /** Gives the conversation back, for others to come first: it is due again after the pause. */
 export async function postpone(
   database: Database,
-  { conversationId, claimant, fence }: Claim,
+  { conversationId, owner, fence }: Claim,
   pauseMs: number,
 ): Promise<void> {
   await database.query(
     `update compaction_work set claimed_by = null, claimed_until = null, due_at = now() + make_interval(secs => $4)
      where conversation_id = $1 and claimed_by = $2 and fence = $3`,
-    [conversationId, claimant, fence, pauseMs / 1_000],
+    [conversationId, owner, fence, pauseMs / 1_000],
   );
 }
 
@@ -143,23 +143,23 @@ export async function releaseAll(database: Database): Promise<void> {
 }
 
 /** There is nothing to do for the conversation until it is marked again. `summarizedSeq` as it was found to be. */
-export async function rest(
+export async function markIdle(
   database: Database,
-  { conversationId, claimant, fence }: Claim,
+  { conversationId, owner, fence }: Claim,
   summarizedSeq: number,
 ): Promise<void> {
   await database.query(
     `update compaction_work set due_at = null, attempts = 0, error = null, claimed_by = null, claimed_until = null,
        summarized_seq = greatest(summarized_seq, $4)
      where conversation_id = $1 and claimed_by = $2 and fence = $3`,
-    [conversationId, claimant, fence, summarizedSeq],
+    [conversationId, owner, fence, summarizedSeq],
   );
 }
 
 /** Notes a failure that is the conversation's own; with `againInMs` null it is given up. */
 export async function recordFailure(
   database: Database,
-  { conversationId, claimant, fence, attempts }: Claim,
+  { conversationId, owner, fence, attempts }: Claim,
   error: string,
   againInMs: number | null,
 ): Promise<void> {
@@ -167,7 +167,7 @@ export async function recordFailure(
     `update compaction_work set attempts = $4, error = $5, claimed_by = null, claimed_until = null,
        due_at = now() + make_interval(secs => $6::float8), failed_at = case when $6::float8 is null then now() end
      where conversation_id = $1 and claimed_by = $2 and fence = $3`,
-    [conversationId, claimant, fence, attempts + 1, sanitize(error), againInMs === null ? null : againInMs / 1_000],
+    [conversationId, owner, fence, attempts + 1, sanitize(error), againInMs === null ? null : againInMs / 1_000],
   );
 }
 

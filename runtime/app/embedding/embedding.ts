@@ -2,13 +2,13 @@ import type { Database } from "../../contracts/database.ts";
 import type { EmbeddingService } from "../../contracts/embedding.ts";
 import type { CairnError } from "../../contracts/errors.ts";
 import type { Clock, Logger, NewId } from "../../contracts/ports.ts";
-import { createLeftClaims } from "../left-claims.ts";
-import { EncoderAwayError, learnDimensions, type Outcome, type Sleep } from "./encode.ts";
+import { createPendingReleases } from "../pending-releases.ts";
+import { EncoderUnavailableError, learnDimensions, type Outcome, type Sleep } from "./encode.ts";
 import { ensureModel, makeCurrent, type StoredModel } from "./models.ts";
 import { type PipelineDeps, pipeline } from "./pipeline.ts";
 import {
   type Claimed,
-  isWorkLeft,
+  hasWork,
   NOTHING_SCANNED,
   recordFailure,
   release,
@@ -41,7 +41,7 @@ export interface EmbeddingReport {
   /** Rows that failed by themselves, those that were given up included. */
   readonly failed: number;
   /** Why the rest has to wait; null when nothing is left to do. */
-  readonly away: CairnError | null;
+  readonly unavailable: CairnError | null;
 }
 
 export interface Embedding {
@@ -65,16 +65,19 @@ const RESCAN_MS = 3_600_000;
 export function createEmbedding(deps: EmbeddingDeps): Embedding {
   const { database, service, clock, logger } = deps;
   const progress = new Progress(clock);
-  const left = createLeftClaims((claimant) => release(database, claimant), logger);
+  const pendingReleases = createPendingReleases((owner) => release(database, owner), logger);
   let opened = false;
-  let wasAway = false;
+  let wasUnavailable = false;
 
-  function report(away: CairnError | null): void {
-    if (away !== null && !wasAway) {
-      logger.warn({ err: away, model: service.model }, "the embedding model is away; new rows wait for their vectors");
+  function report(unavailable: CairnError | null): void {
+    if (unavailable !== null && !wasUnavailable) {
+      logger.warn(
+        { err: unavailable, model: service.model },
+        "the embedding model is away; new rows wait for their vectors",
+      );
     }
-    if (away === null && wasAway) logger.info({ model: service.model }, "the embedding model is back");
-    wasAway = away !== null;
+    if (unavailable === null && wasUnavailable) logger.info({ model: service.model }, "the embedding model is back");
+    wasUnavailable = unavailable !== null;
   }
 
   return {
@@ -82,54 +85,54 @@ export function createEmbedding(deps: EmbeddingDeps): Embedding {
       // Nobody else can have this store open: whoever claimed a row has ended.
       if (!opened && database.backend === "embedded") await releaseAll(database);
       opened = true;
-      await left.catchUp();
-      const claimant = deps.newId();
+      await pendingReleases.catchUp();
+      const owner = deps.newId();
       const renewing = setInterval(() => {
-        renew(database, claimant, LEASE_MS).catch((err: unknown) =>
+        renew(database, owner, LEASE_MS).catch((err: unknown) =>
           logger.warn({ err }, "claims could not be renewed; it is tried again"),
         );
       }, RENEW_MS);
       const encoder = { ...deps, signal };
       const counts = { embedded: 0, failed: 0 };
-      let away: CairnError | null = null;
+      let unavailable: CairnError | null = null;
       try {
         const dimensions = await learnDimensions(encoder);
         const model = await ensureModel(database, service.model, dimensions);
         progress.begin(model.id);
-        await drain(deps, { encoder, model, claimant, progress, counts });
-        if (!model.current && !(await isWorkLeft(database, model.id))) {
+        await drain(deps, { encoder, model, owner, progress, counts });
+        if (!model.current && !(await hasWork(database, model.id))) {
           await makeCurrent(database, model.id);
           logger.info({ model: model.name, dimensions: model.dimensions }, "searches now use the new embedding model");
         }
       } catch (error) {
-        if (!(error instanceof EncoderAwayError)) throw error;
-        away = error.cause;
+        if (!(error instanceof EncoderUnavailableError)) throw error;
+        unavailable = error.cause;
       } finally {
         clearInterval(renewing);
-        await left.giveBack(claimant);
+        await pendingReleases.release(owner);
       }
-      report(away);
-      return { ...counts, away };
+      report(unavailable);
+      return { ...counts, unavailable };
     },
   };
 }
 
-interface Run {
+interface EmbeddingRun {
   readonly encoder: PipelineDeps["encoder"];
   readonly model: StoredModel;
-  readonly claimant: string;
+  readonly owner: string;
   readonly progress: Progress;
   readonly counts: { embedded: number; failed: number };
 }
 
-async function drain(deps: EmbeddingDeps, run: Run): Promise<void> {
-  const { encoder, model, claimant, progress, counts } = run;
+async function drain(deps: EmbeddingDeps, run: EmbeddingRun): Promise<void> {
+  const { encoder, model, owner, progress, counts } = run;
   const scanned = await pipeline({
     database: deps.database,
     encoder,
     claim: {
       modelId: model.id,
-      claimant,
+      owner,
       limit: deps.batch,
       limitFailed: FAILED_ROWS_IN_A_CLAIM,
       leaseMs: LEASE_MS,
@@ -144,7 +147,7 @@ async function keep(
   { database, logger }: EmbeddingDeps,
   model: StoredModel,
   outcomes: readonly Outcome[],
-  counts: Run["counts"],
+  counts: EmbeddingRun["counts"],
 ): Promise<void> {
   const embedded = outcomes.flatMap((outcome) =>
     "vector" in outcome ? [{ kind: outcome.row.kind, id: outcome.row.id, vector: outcome.vector }] : [],

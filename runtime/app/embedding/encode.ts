@@ -24,7 +24,7 @@ export interface EncodeDeps {
   readonly onAnswer?: (tookMs: number) => void;
   readonly clock: Pick<Clock, "monotonic">;
   /** Shared by everybody who asks this encoder at the same time. */
-  readonly line: Line;
+  readonly serialQueue: SerialQueue;
 }
 
 /** What is written down for a row without any text: nobody can mend that. */
@@ -36,12 +36,12 @@ export type Outcome =
   | { readonly row: Claimed; readonly error: string; readonly final: boolean };
 
 /** The encoder cannot be used now, whatever the text. */
-export class EncoderAwayError extends Error {
+export class EncoderUnavailableError extends Error {
   override readonly cause: CairnError;
 
   constructor(cause: CairnError) {
     super(cause.message);
-    this.name = "EncoderAwayError";
+    this.name = "EncoderUnavailableError";
     this.cause = cause;
   }
 }
@@ -50,19 +50,19 @@ export class EncoderAwayError extends Error {
  * Requests go out side by side while all is well. Whoever meets a failure deals with it alone: the others wait, so that an
  * encoder in trouble gets one request at a time, and is waited for once.
  */
-export class Line {
+export class SerialQueue {
   #last: Promise<void> = Promise.resolve();
   #inTrouble = 0;
-  #away: EncoderAwayError | null = null;
+  #unavailable: EncoderUnavailableError | null = null;
 
   /** Resolves once nobody is in trouble. */
   async clear(): Promise<void> {
     while (this.#inTrouble > 0) await this.#last;
-    if (this.#away !== null) throw this.#away;
+    if (this.#unavailable !== null) throw this.#unavailable;
   }
 
   /** Runs the work once it is its turn; `waited` tells whether somebody else was in trouble before. */
-  async *alone<T>(work: (waited: boolean) => AsyncGenerator<T>): AsyncGenerator<T> {
+  async *runExclusive<T>(work: (waited: boolean) => AsyncGenerator<T>): AsyncGenerator<T> {
     const waited = this.#inTrouble > 0;
     const before = this.#last;
     const own = Promise.withResolvers<void>();
@@ -70,10 +70,10 @@ export class Line {
     this.#inTrouble += 1;
     try {
       await before;
-      if (this.#away !== null) throw this.#away;
+      if (this.#unavailable !== null) throw this.#unavailable;
       yield* work(waited);
     } catch (error) {
-      if (error instanceof EncoderAwayError) this.#away = error;
+      if (error instanceof EncoderUnavailableError) this.#unavailable = error;
       throw error;
     } finally {
       this.#inTrouble -= 1;
@@ -103,7 +103,7 @@ interface Prepared {
   readonly chunks: readonly string[];
 }
 
-/** Outcomes of all rows, as they come. Rejects with EncoderAwayError, or with the signal's reason. */
+/** Outcomes of all rows, as they come. Rejects with EncoderUnavailableError, or with the signal's reason. */
 export async function* encode(rows: readonly Claimed[], deps: EncodeDeps): AsyncGenerator<readonly Outcome[]> {
   const prepared = rows.map((row) => ({ row, chunks: chunksOf(deps.redact(row.content)) }));
   const blank = prepared.filter(({ chunks }) => chunks.length === 0);
@@ -112,8 +112,8 @@ export async function* encode(rows: readonly Claimed[], deps: EncodeDeps): Async
 }
 
 /** The dimensions of the model's vectors; asks the encoder when it has not answered yet. Rejects as `encode` does. */
-export async function learnDimensions(given: Omit<EncodeDeps, "line">): Promise<number> {
-  const deps = { ...given, line: new Line() };
+export async function learnDimensions(given: Omit<EncodeDeps, "serialQueue">): Promise<number> {
+  const deps = { ...given, serialQueue: new SerialQueue() };
   const { service } = deps;
   if (service.dimensions !== null) return service.dimensions;
   for (let failures = 0; ; failures += 1) {
@@ -129,11 +129,11 @@ export async function learnDimensions(given: Omit<EncodeDeps, "line">): Promise<
 /** Rows whose chunks fill one request; what failed before, and what needs several requests, goes by itself. */
 function groups(prepared: readonly Prepared[], batch: number): Prepared[][] {
   const filled = prepared.filter(({ chunks }) => chunks.length > 0);
-  const alone = filled.filter(({ row, chunks }) => row.attempts > 0 || chunks.length >= batch);
+  const single = filled.filter(({ row, chunks }) => row.attempts > 0 || chunks.length >= batch);
   const result: Prepared[][] = [];
   let room = 0;
   for (const one of filled) {
-    if (alone.includes(one)) continue;
+    if (single.includes(one)) continue;
     if (one.chunks.length > room) {
       result.push([]);
       room = batch;
@@ -141,19 +141,19 @@ function groups(prepared: readonly Prepared[], batch: number): Prepared[][] {
     result.at(-1)?.push(one);
     room -= one.chunks.length;
   }
-  return [...result, ...alone.map((one) => [one])];
+  return [...result, ...single.map((one) => [one])];
 }
 
 async function* encodeGroup(group: readonly Prepared[], deps: EncodeDeps): AsyncGenerator<readonly Outcome[]> {
-  await deps.line.clear();
+  await deps.serialQueue.clear();
   const first = await attempt(group, deps);
   if ("outcomes" in first) yield first.outcomes;
   // What went wrong while somebody else was in trouble tells nothing of these texts.
-  else yield* deps.line.alone((waited) => insist(group, deps, waited ? undefined : first));
+  else yield* deps.serialQueue.runExclusive((waited) => encodeWithRetries(group, deps, waited ? undefined : first));
 }
 
 /** Until each text has its outcome; `failed` is the attempt that was made already. */
-async function* insist(
+async function* encodeWithRetries(
   group: readonly Prepared[],
   deps: EncodeDeps,
   failed?: Failed,
@@ -172,8 +172,8 @@ async function* insist(
         return;
       }
       const half = Math.ceil(group.length / 2);
-      yield* insist(group.slice(0, half), deps);
-      yield* insist(group.slice(half), deps);
+      yield* encodeWithRetries(group.slice(0, half), deps);
+      yield* encodeWithRetries(group.slice(half), deps);
       return;
     }
     await pauseAfter(error, failures, deps);
@@ -249,12 +249,12 @@ async function request(texts: readonly string[], deps: EncodeDeps): Promise<read
   return vectors;
 }
 
-/** Waits for the next attempt, or throws: EncoderAwayError after the last, and what is no failure of the encoder. */
+/** Waits for the next attempt, or throws: EncoderUnavailableError after the last, and what is no failure of the encoder. */
 async function pauseAfter(error: unknown, failures: number, { sleep, signal }: EncodeDeps): Promise<void> {
   signal.throwIfAborted();
   if (!(error instanceof CairnError)) throw error;
   const planned = RETRY_PAUSES_MS[failures];
   const asked = (error.details.retryAfterS ?? 0) * 1_000;
-  if (planned === undefined || !error.retryable || asked > LONGEST_PAUSE_MS) throw new EncoderAwayError(error);
+  if (planned === undefined || !error.retryable || asked > LONGEST_PAUSE_MS) throw new EncoderUnavailableError(error);
   await sleep(Math.max(planned, asked), signal);
 }

@@ -1,6 +1,6 @@
 import type { Database } from "../../contracts/database.ts";
 import type { EncodeDeps, Outcome } from "./encode.ts";
-import { encode, Line } from "./encode.ts";
+import { encode, SerialQueue } from "./encode.ts";
 import { type Claim, type Claimed, claim, type Scanned } from "./work.ts";
 
 /**
@@ -11,7 +11,7 @@ import { type Claim, type Claimed, claim, type Scanned } from "./work.ts";
 
 export interface PipelineDeps {
   readonly database: Database;
-  readonly encoder: Omit<EncodeDeps, "line" | "onAnswer">;
+  readonly encoder: Omit<EncodeDeps, "serialQueue" | "onAnswer">;
   readonly claim: Omit<Parameters<typeof claim>[1], "scanned">;
   /** Rows before it have been dealt with. */
   readonly from: Scanned;
@@ -37,7 +37,7 @@ interface Batch {
 export async function pipeline({ database, encoder, keep, ...deps }: PipelineDeps): Promise<Scanned> {
   const ending = new AbortController();
   const signal = AbortSignal.any([encoder.signal, ending.signal]);
-  const bell = new Bell();
+  const wakeup = new Wakeup();
   /** In the order of the claims, until they are stored. */
   const batches: Batch[] = [];
   const waiting: Batch[] = [];
@@ -48,7 +48,7 @@ export async function pipeline({ database, encoder, keep, ...deps }: PipelineDep
   const asking: EncodeDeps = {
     ...encoder,
     signal,
-    line: new Line(),
+    serialQueue: new SerialQueue(),
     onAnswer: (tookMs) => {
       quick = tookMs < QUICK_MS;
     },
@@ -61,7 +61,7 @@ export async function pipeline({ database, encoder, keep, ...deps }: PipelineDep
 
   async function claiming(): Promise<void> {
     while (!claimedAll) {
-      await bell.until(() => signal.aborted || hasRoom() || undefined);
+      await wakeup.until(() => signal.aborted || hasRoom() || undefined);
       signal.throwIfAborted();
       const found: Claim = await claim(database, { ...deps.claim, scanned });
       scanned = found.scanned;
@@ -72,7 +72,7 @@ export async function pipeline({ database, encoder, keep, ...deps }: PipelineDep
       } else if (found.complete) {
         claimedAll = true;
       }
-      bell.ring();
+      wakeup.notify();
     }
   }
 
@@ -86,7 +86,7 @@ export async function pipeline({ database, encoder, keep, ...deps }: PipelineDep
       return batch;
     };
     for (;;) {
-      const batch = await bell.until(take);
+      const batch = await wakeup.until(take);
       signal.throwIfAborted();
       if (batch === null) return;
       try {
@@ -95,7 +95,7 @@ export async function pipeline({ database, encoder, keep, ...deps }: PipelineDep
         // What is there is kept, also when the encoder went away in the middle.
         batch.done = true;
         asked -= 1;
-        bell.ring();
+        wakeup.notify();
       }
     }
   }
@@ -103,36 +103,36 @@ export async function pipeline({ database, encoder, keep, ...deps }: PipelineDep
   /** Goes on until nothing is in hand, also when the others have ended before their time. */
   async function storing(): Promise<void> {
     for (;;) {
-      const batch = await bell.until(() => {
+      const batch = await wakeup.until(() => {
         if (claimedAll && batches.length === 0) return null;
         return batches[0]?.done === true ? batches[0] : undefined;
       });
       if (batch === null) return;
       await keep(batch.outcomes);
       batches.shift();
-      bell.ring();
+      wakeup.notify();
     }
   }
 
   const stages = [claiming(), ...Array.from({ length: ASKED }, encoding)].map((stage) =>
     stage.catch((error: unknown) => {
       ending.abort(error);
-      bell.ring();
+      wakeup.notify();
       throw error;
     }),
   );
-  const stop = () => bell.ring();
+  const stop = () => wakeup.notify();
   encoder.signal.addEventListener("abort", stop, { once: true });
   const worked = Promise.allSettled(stages).then(() => {
     // What no lane has taken will not be encoded any more.
     for (const batch of batches) batch.done = true;
     claimedAll = true;
-    bell.ring();
+    wakeup.notify();
   });
   try {
     await storing().catch((error: unknown) => {
       ending.abort(error);
-      bell.ring();
+      wakeup.notify();
       throw error;
     });
   } finally {
@@ -145,10 +145,10 @@ export async function pipeline({ database, encoder, keep, ...deps }: PipelineDep
 }
 
 /** Lets the stages wait for each other: whoever changes something rings. */
-class Bell {
+class Wakeup {
   #next = Promise.withResolvers<void>();
 
-  ring(): void {
+  notify(): void {
     this.#next.resolve();
     this.#next = Promise.withResolvers();
   }

@@ -19,25 +19,25 @@ export interface QueryEmbeddingDeps {
   /** Longest wait of a query, in milliseconds. Default 1,500. */
   readonly deadlineMs?: number;
   /** How long the encoder is left alone after it has failed, in milliseconds. Default 10,000. */
-  readonly restMs?: number;
+  readonly halfOpenAfterMs?: number;
 }
 
 export interface QueryEmbedding {
   /** Null when the query has no vector by that model now: search goes by text then. */
   readonly embed: Embed;
   /** Resolves once nothing is being tried. */
-  settled(): Promise<void>;
+  idle(): Promise<void>;
 }
 
 const DEADLINE_MS = 1_500;
-const REST_MS = 10_000;
+const HALF_OPEN_AFTER_MS = 10_000;
 const FAILURES = 2;
 /** Vectors of 4,000 numbers take 32 kB each. */
-const REMEMBERED = 256;
+const MAX_CACHED = 256;
 const PROBE = "ok";
 const PROBE_DEADLINE_MS = 10_000;
 
-interface Way {
+interface EncoderState {
   readonly breaker: CircuitBreakerPolicy;
   probing: boolean;
 }
@@ -46,37 +46,37 @@ interface Way {
 class CallerGoneError extends Error {}
 
 export function createQueryEmbedding(deps: QueryEmbeddingDeps): QueryEmbedding {
-  const { service, redact, logger, deadlineMs = DEADLINE_MS, restMs = REST_MS } = deps;
-  const recent = new Recent<Vector>(REMEMBERED);
+  const { service, redact, logger, deadlineMs = DEADLINE_MS, halfOpenAfterMs = HALF_OPEN_AFTER_MS } = deps;
+  const recent = new Recent<Vector>(MAX_CACHED);
   const background = createBackground(logger);
-  const ways = new Map<string, Way>();
+  const states = new Map<string, EncoderState>();
 
   /** Each model has its own: that the server has forgotten an old one says nothing about the other. */
-  function wayOf(model: string): Way {
-    const known = ways.get(model);
-    if (known !== undefined) return known;
+  function stateOf(model: string): EncoderState {
+    const cached = states.get(model);
+    if (cached !== undefined) return cached;
     const breaker = circuitBreaker(
       handleWhen((error) => !(error instanceof CallerGoneError)),
-      { halfOpenAfter: restMs, breaker: new ConsecutiveBreaker(FAILURES) },
+      { halfOpenAfter: halfOpenAfterMs, breaker: new ConsecutiveBreaker(FAILURES) },
     );
     breaker.onBreak(() => logger.warn({ model }, "queries go without vectors until the model is back"));
     breaker.onReset(() => logger.info({ model }, "queries have vectors again"));
-    const way = { breaker, probing: false };
-    ways.set(model, way);
-    return way;
+    const state = { breaker, probing: false };
+    states.set(model, state);
+    return state;
   }
 
-  function probe(way: Way, model: string): void {
-    if (way.probing) return;
-    way.probing = true;
+  function probe(state: EncoderState, model: string): void {
+    if (state.probing) return;
+    state.probing = true;
     background.run("look for the embedding model", async () => {
       try {
         const signal = AbortSignal.timeout(PROBE_DEADLINE_MS);
-        await way.breaker.execute(() => within(signal, service.embed([PROBE], { model, signal })));
+        await state.breaker.execute(() => within(signal, service.embed([PROBE], { model, signal })));
       } catch {
         // It is still away, or is still left alone.
       } finally {
-        way.probing = false;
+        state.probing = false;
       }
     });
   }
@@ -99,15 +99,15 @@ export function createQueryEmbedding(deps: QueryEmbeddingDeps): QueryEmbedding {
       const text = redact(query);
       const name = model?.name ?? service.model;
       const key = `${name}\0${text}`;
-      const known = recent.get(key);
-      if (known !== undefined) return known;
-      const way = wayOf(name);
-      if (way.breaker.state !== CircuitState.Closed) {
-        probe(way, name);
+      const cached = recent.get(key);
+      if (cached !== undefined) return cached;
+      const state = stateOf(name);
+      if (state.breaker.state !== CircuitState.Closed) {
+        probe(state, name);
         return null;
       }
       try {
-        const vector = await way.breaker.execute(() => ask(text, name, signal));
+        const vector = await state.breaker.execute(() => ask(text, name, signal));
         // Of another length than the stored ones: not the model that made them.
         if (vector === null || (model && vector.length !== model.dimensions)) return null;
         recent.set(key, vector);
@@ -118,7 +118,7 @@ export function createQueryEmbedding(deps: QueryEmbeddingDeps): QueryEmbedding {
         return null;
       }
     },
-    settled: () => background.settled(),
+    idle: () => background.idle(),
   };
 }
 

@@ -35,7 +35,7 @@ export const NOTHING_SCANNED: Scanned = { message: 0, summary: 0 };
 export interface ClaimRequest {
   readonly modelId: number;
   /** Of one run of a worker. */
-  readonly claimant: string;
+  readonly owner: string;
   readonly limit: number;
   /** Most rows of the claim that have failed before: they come back one by one and must not hold up the others. */
   readonly limitFailed: number;
@@ -93,7 +93,7 @@ async function claimDue(tx: Transaction, request: ClaimRequest): Promise<Claimed
      from taken
      left join messages m on taken.kind = 'message' and m.id = taken.id
      left join summaries s on taken.kind = 'summary' and s.id = taken.id`,
-    [request.modelId, request.claimant, request.limit, request.limitFailed, request.leaseMs / 1_000],
+    [request.modelId, request.owner, request.limit, request.limitFailed, request.leaseMs / 1_000],
   );
   // What a restore of an older state left without a record has no content either.
   return rows.map((row) => ({ ...row, content: row.content ?? "" }));
@@ -131,7 +131,7 @@ async function claimNew(
        case when (select count(*) from fresh) < $4 then (select max(seq) from passed)
          else (select max(seq) from fresh) end as to,
        (select count(*) from passed)::int as seen`,
-    [request.from, request.modelId, request.claimant, request.limit, request.leaseMs / 1_000],
+    [request.from, request.modelId, request.owner, request.limit, request.leaseMs / 1_000],
   );
   const found = rows[0];
   const fresh = found?.rows ?? [];
@@ -142,19 +142,19 @@ async function claimNew(
   };
 }
 
-/** Keeps the claimant's rows for another lease. */
-export async function renew(database: Database, claimant: string, leaseMs: number): Promise<void> {
+/** Keeps the owner's rows for another lease. */
+export async function renew(database: Database, owner: string, leaseMs: number): Promise<void> {
   await database.query(
     "update embedding_work set claimed_until = now() + make_interval(secs => $2) where claimed_by = $1",
-    [claimant, leaseMs / 1_000],
+    [owner, leaseMs / 1_000],
     { durable: false },
   );
 }
 
-/** Gives the claimant's rows back, for anybody to take at once. */
-export async function release(database: Database, claimant: string): Promise<void> {
+/** Gives the owner's rows back, for anybody to take at once. */
+export async function release(database: Database, owner: string): Promise<void> {
   await database.query("update embedding_work set claimed_by = null, claimed_until = null where claimed_by = $1", [
-    claimant,
+    owner,
   ]);
 }
 
@@ -225,10 +225,10 @@ export async function recordFailure(database: Database, modelId: number, failed:
 }
 
 /** Whether a row is still another worker's, or has never failed and waits: then the model does not cover the store yet. */
-export async function isWorkLeft(database: Database, modelId: number): Promise<boolean> {
-  const { rows } = await database.query<{ left: boolean }>(
-    `select exists (select 1 from embedding_work where model_id = $1 and due_at is not null and attempts = 0) as left`,
+export async function hasWork(database: Database, modelId: number): Promise<boolean> {
+  const { rows } = await database.query<{ remaining: boolean }>(
+    `select exists (select 1 from embedding_work where model_id = $1 and due_at is not null and attempts = 0) as remaining`,
     [modelId],
   );
-  return rows[0]?.left ?? false;
+  return rows[0]?.remaining ?? false;
 }

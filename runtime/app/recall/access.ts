@@ -2,7 +2,7 @@ import type { Database } from "../../contracts/database.ts";
 import type { MemoryHit } from "../../contracts/memory.ts";
 import type { Logger } from "../../contracts/ports.ts";
 import type { RowRef } from "./found.ts";
-import type { AccessMemory, CountedAccesses } from "./rows/access-memory.ts";
+import type { AccessCountCache, CountedAccesses } from "./rows/access-count-cache.ts";
 
 /** How often and when last a row was handed out as a search result: what keeps it from fading. */
 
@@ -54,7 +54,7 @@ export interface AccessCounter {
   /** Counts each row of the answer once, soon. */
   count(hits: readonly MemoryHit[], at: Date): void;
   /** Resolves once all is written that was counted. */
-  settled(): Promise<void>;
+  idle(): Promise<void>;
 }
 
 /**
@@ -63,7 +63,7 @@ export interface AccessCounter {
  */
 export function createAccessCounter(
   database: Database,
-  memory: AccessMemory,
+  cache: AccessCountCache,
   logger: Pick<Logger, "warn">,
 ): AccessCounter {
   let gathered = new Map<string, Accesses>();
@@ -74,11 +74,11 @@ export function createAccessCounter(
   let written: Promise<void> = Promise.resolve();
 
   async function write(accesses: readonly Accesses[]): Promise<void> {
-    memory.beginWrite();
+    cache.beginWrite();
     try {
-      memory.endWrite(await countAccess(database, accesses));
+      cache.endWrite(await countAccess(database, accesses));
     } catch (error) {
-      memory.failWrite();
+      cache.failWrite();
       logger.warn({ err: error, rows: accesses.length }, "What searches have handed out could not be counted.");
     }
   }
@@ -126,7 +126,7 @@ export function createAccessCounter(
       for (const row of rows.values()) gather(row, at.getTime());
       if (gathered.size > 0) timer ??= setTimeout(flush, GATHER_MS).unref();
     },
-    settled: flush,
+    idle: flush,
   };
 }
 

@@ -107,7 +107,7 @@ async function slice(
     order === "asc"
       ? `created_at >= ${values.add(filters.before?.toISOString() ?? "infinity")}`
       : `created_at < ${values.add(filters.since?.toISOString() ?? "-infinity")}`;
-  const { rows: told } = await database.query<{
+  const { rows: texts } = await database.query<{
     ids: string[];
     walked: number;
     past: boolean | null;
@@ -125,7 +125,7 @@ async function slice(
        from slice where walked order by created_at ${back}, seq ${back} limit 1) as last on true`,
     values.list,
   );
-  const [{ ids, walked, past: isPast, position, seq } = NOTHING] = told;
+  const [{ ids, walked, past: isPast, position, seq } = NOTHING] = texts;
   const atEnd = walked < SLICE || isPast !== false || position === null || seq === null;
   return { found: ids, end: atEnd ? null : { position, seq } };
 }

@@ -7,7 +7,7 @@ import { findMatches } from "./matches.ts";
 import type { AnalyzedQuery } from "./query-analysis.ts";
 import type { Near } from "./query-vector.ts";
 import { type Candidates, describeRows } from "./rows/describe.ts";
-import type { RowMemory } from "./rows/row-memory.ts";
+import type { RowCache } from "./rows/row-cache.ts";
 
 /**
  * The bounded set of rows that may answer a query: the best by words, the nearest by vectors, and the messages beside
@@ -26,11 +26,11 @@ export interface CandidateRequest {
   /** Rows that words find. */
   readonly top: number;
   /** So many of each bring the messages beside them. */
-  readonly besides: number;
+  readonly withNeighbours: number;
   /** Units of the content to return. */
   readonly head: number;
   /** What is known of rows already; without it all of it is read. */
-  readonly memory?: RowMemory | undefined;
+  readonly rowCache?: RowCache | undefined;
   /** Distinguishes a statement's text, see plannedForItsValues. */
   readonly nextNumber: () => number;
 }
@@ -48,17 +48,17 @@ export async function findCandidates(
   const byVector = near?.found ?? NOTHING;
   const wanted = {
     rows: inTurns(matches.rows.slice(0, top), byVector.rows),
-    besides: request.besides * (matches.rows.length > 0 && byVector.rows.length > 0 ? 2 : 1),
+    withNeighbours: request.withNeighbours * (matches.rows.length > 0 && byVector.rows.length > 0 ? 2 : 1),
     filters,
     identifiers,
     vector: near?.vector ?? null,
     head: request.head,
   };
-  if (request.memory === undefined) {
+  if (request.rowCache === undefined) {
     return { rows: await loadFeatures(database, query, wanted), state: undefined };
   }
   const states = [matches.state, byVector.state].filter((state) => state !== undefined);
-  return describeRows(database, request.memory, query, { ...wanted, states });
+  return describeRows(database, request.rowCache, query, { ...wanted, states });
 }
 
 /** One of each after the other, so that the first of both are the first; each row once. */

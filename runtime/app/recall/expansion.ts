@@ -1,9 +1,9 @@
 import type { Queryable } from "../../contracts/database.ts";
 import type { Visibility } from "../../contracts/memory.ts";
 import type { Candidate } from "./candidates.ts";
-import { type Access, NEVER } from "./rows/access-memory.ts";
-import { type Under, type UnderFacts, UnderRow } from "./rows/detail-memory.ts";
-import type { RowMemory } from "./rows/row-memory.ts";
+import { type Access, NEVER } from "./rows/access-count-cache.ts";
+import { type Under, type UnderFacts, UnderRow } from "./rows/detail-cache.ts";
+import type { RowCache } from "./rows/row-cache.ts";
 import { readState, STATE, type StoreState } from "./rows/state.ts";
 import { Values } from "./sql.ts";
 
@@ -17,7 +17,7 @@ export interface DetailsRequest {
   readonly visibility: Visibility | undefined;
   /** What the search has seen the store in; undefined when that is not known. */
   readonly state: StoreState | undefined;
-  readonly memory: RowMemory | undefined;
+  readonly rowCache: RowCache | undefined;
 }
 
 export interface Details {
@@ -35,23 +35,23 @@ const MAX_UNDER_SUMMARY = 20;
 /** From the memory what it has, the rest in one statement. */
 export async function loadDetails(database: Queryable, request: DetailsRequest): Promise<Details> {
   const { wholes, summaries, state } = request;
-  const memory = state !== undefined && request.memory?.state === state.text ? request.memory : undefined;
+  const rowCache = state !== undefined && request.rowCache?.state === state.text ? request.rowCache : undefined;
   const collected = new Collected(request.visibility);
   const unknownContents = wholes.filter((row) => {
-    const content = memory?.details.content(row);
+    const content = rowCache?.details.content(row);
     if (content !== undefined) collected.addContent(row, content);
     return content === undefined;
   });
   const unknownUnder = summaries.filter((summary) => {
-    const under = memory?.details.under(summary.id);
-    const accesses = under && memory && state && rememberedAccesses(memory, state, under);
+    const under = rowCache?.details.under(summary.id);
+    const accesses = under && rowCache && state && cachedAccesses(rowCache, state, under);
     if (under && accesses) collected.addUnder(summary, under, accesses);
     return !accesses;
   });
   if (unknownContents.length === 0 && unknownUnder.length === 0) return collected;
   const rows = await read(database, unknownContents, unknownUnder);
   const stored = readState(rows.find(({ state }) => state !== null)?.state ?? "");
-  const keeper = memory !== undefined && stored.text === memory.state ? memory : undefined;
+  const keeper = rowCache !== undefined && stored.text === rowCache.state ? rowCache : undefined;
   for (const { kind, id, relation, head } of rows) {
     if (relation !== "self") continue;
     collected.addContent({ kind, id }, head);
@@ -73,15 +73,15 @@ export async function loadDetails(database: Queryable, request: DetailsRequest):
 }
 
 /** Undefined when those of one row are not known. */
-function rememberedAccesses(
-  { accesses }: RowMemory,
+function cachedAccesses(
+  { accesses }: RowCache,
   { accessVersion }: StoreState,
   { children, sources }: Under,
 ): readonly Access[] | undefined {
   if (!accesses.holdsAt(accessVersion)) return undefined;
   const rows = [...children, ...sources];
-  const known = rows.flatMap(({ facts }) => accesses.get(facts) ?? []);
-  return known.length === rows.length ? known : undefined;
+  const cached = rows.flatMap(({ facts }) => accesses.get(facts) ?? []);
+  return cached.length === rows.length ? cached : undefined;
 }
 
 class Collected implements Details {

@@ -28,7 +28,7 @@ export interface FeatureRequest {
   /** Found rows. */
   readonly rows: readonly FoundRow[];
   /** So many of them, from the first on, bring the messages beside them. */
-  readonly besides: number;
+  readonly withNeighbours: number;
   /** Rows beside a found one have to pass them too. */
   readonly filters: Filters;
   readonly identifiers: readonly string[];
@@ -41,7 +41,7 @@ export interface FeatureRequest {
 /** A long text's words are stored apart: by the concatenation they are fetched once, and not for each term. */
 const WORDS = "row.content_tsv || ''::tsvector as words";
 /** On each side. */
-const BESIDE = 2;
+const NEIGHBOURS = 2;
 
 interface Row {
   readonly kind: "message" | "summary";
@@ -88,7 +88,7 @@ export async function loadFeatures(
   const head = `${values.add(request.head)}::int`;
   const shared = (alias: "m" | "s", kind: RowRef["kind"]) => `length(${alias}.words) as length,
   ${ranksOf(`${alias}.words`, terms)} as ranks,
-  ${likeness(`${alias}.content`, identifiers, kind === "message" ? "m.found" : "true")} as similarity,
+  ${similarityOf(`${alias}.content`, identifiers, kind === "message" ? "m.found" : "true")} as similarity,
   ${cosine(query, vector, kind, `${alias}.id`)} as cosine,
   left(${alias}.content, ${head}) as head, length(${alias}.content) <= ${head} as whole`;
   const branches: string[] = [];
@@ -96,9 +96,9 @@ export async function loadFeatures(
     branches.push(`
 (with m as materialized (
   select row.*, ${WORDS}, one.found, one.surrounded
-  from (${withRowsBeside(values.add(messages), values.add(Math.min(request.besides, messages.length)))}) as one
+  from (${rowsWithNeighbours(values.add(messages), values.add(Math.min(request.withNeighbours, messages.length)))}) as one
   cross join lateral (
-    select * from messages m where m.conversation_id = one.conversation_id and m.seq = one.seq${besideConditions(request.filters, values)} limit 1
+    select * from messages m where m.conversation_id = one.conversation_id and m.seq = one.seq${neighbourConditions(request.filters, values)} limit 1
   ) as row
 )
 select 'message' as kind, m.id, m.conversation_id, m.seq, m.found, m.surrounded, m.agent, m.channel, m.role, m.metadata ->> 'speaker' as speaker,
@@ -126,25 +126,25 @@ from s left join c on c.id = s.conversation_id left join ${accessOf("s", "summar
 }
 
 /** Conversation and number of the messages with these ids, and of those beside the first of them. */
-function withRowsBeside(ids: string, besides: string): string {
-  const beside = (side: "<" | ">", direction: "desc" | "asc") => `(
+function rowsWithNeighbours(ids: string, withNeighbours: string): string {
+  const neighbours = (side: "<" | ">", direction: "desc" | "asc") => `(
       select o.seq from messages o where o.conversation_id = found.conversation_id and o.seq ${side} found.seq
-      order by o.conversation_id ${direction}, o.seq ${direction} limit ${BESIDE})`;
+      order by o.conversation_id ${direction}, o.seq ${direction} limit ${NEIGHBOURS})`;
   return `
   with found as materialized (
     select m.conversation_id, m.seq, wanted.n from unnest(${ids}::uuid[]) with ordinality as wanted (id, n)
     cross join lateral (select * from messages m where m.id = wanted.id limit 1) as m
   )
   select conversation_id, seq, bool_or(found) as found, bool_or(surrounded) as surrounded from (
-    select conversation_id, seq, true as found, n <= ${besides}::int as surrounded from found
+    select conversation_id, seq, true as found, n <= ${withNeighbours}::int as surrounded from found
     union all
-    select found.conversation_id, beside.seq, false, false from found
-    cross join lateral (${beside("<", "desc")} union all ${beside(">", "asc")}) as beside where found.n <= ${besides}::int
+    select found.conversation_id, neighbour.seq, false, false from found
+    cross join lateral (${neighbours("<", "desc")} union all ${neighbours(">", "asc")}) as neighbour where found.n <= ${withNeighbours}::int
   ) as every group by conversation_id, seq`;
 }
 
 /** What is beside a found row is in its conversation, and so as visible as it is. */
-function besideConditions({ agent, since, before, exclude }: Filters, values: Values): string {
+function neighbourConditions({ agent, since, before, exclude }: Filters, values: Values): string {
   return messageConditions({ agent, since, before, exclude }, values);
 }
 
@@ -154,7 +154,7 @@ function ranksOf(tsv: string, terms: readonly string[]): string {
 }
 
 /** Only of rows that contain it: telling how alike takes long. */
-function likeness(content: string, identifiers: string | null, found: string): string {
+function similarityOf(content: string, identifiers: string | null, found: string): string {
   if (identifiers === null) return "0::float8";
   return `case when ${found} then coalesce((select max(word_similarity(word, ${content}))
     from unnest(${identifiers}) as given (word, pattern) where ${content} ilike pattern), 0) else 0 end::float8`;

@@ -34,7 +34,7 @@ export function messageConditions(filters: Filters, values: Values): string {
  * Whether a message beside one that passed passes, too: as `messageConditions` says it, but for the visibility, which is
  * that of its conversation. `createdMs` has the fraction that the database has.
  */
-export function passesBeside(
+export function passesAsNeighbour(
   { agent, since, before, exclude }: Filters,
   row: { readonly id: string; readonly agent: string | null; readonly createdMs: number },
 ): boolean {

@@ -1,6 +1,6 @@
 import type { Role } from "../../contracts/message.ts";
 import type { SummaryKind } from "../../contracts/records.ts";
-import { BESIDE } from "./rows/known-row.ts";
+import { NEIGHBOURS } from "./rows/cached-row.ts";
 import type { StoreState } from "./rows/state.ts";
 
 /** What is said of rows on their way from a statement to an answer. */
@@ -49,7 +49,7 @@ export function following(rank: string, row: string): string {
   return `case when ${row}.kind = 'message' and ${rank} <= ${FOLLOWED} then (
     select coalesce(string_agg(next.seq::text, ' ' order by next.seq), '') from (
       select o.seq from messages o where o.conversation_id = ${row}.conversation_id and o.seq > ${row}.seq
-      order by o.conversation_id, o.seq limit ${BESIDE}) as next) end`;
+      order by o.conversation_id, o.seq limit ${NEIGHBOURS}) as next) end`;
 }
 
 export function nextOf(text: string | null): number[] | undefined {

@@ -1,7 +1,7 @@
 import type { Queryable } from "../../contracts/database.ts";
 import { MemoryError } from "../../contracts/errors.ts";
 import type { Visibility } from "../../contracts/memory.ts";
-import { type CutPart, type CutRow, cutParts } from "../../domain/sessions/match.ts";
+import { type CutPart, type CutRow, cutParts } from "../../domain/harnesses/match.ts";
 import type { Recover, Recovery } from "./disk/recover.ts";
 import { visible } from "./filters.ts";
 import { Values } from "./sql.ts";
@@ -41,7 +41,7 @@ export interface FullOptions {
 export async function getFull(database: Queryable, id: string, options: FullOptions): Promise<FullRow> {
   const row = await read(database, id, options.visibility);
   const missing = cutParts(row).filter((part) => !inPayload(row, part));
-  const known = {
+  const stored = {
     id: id.toLowerCase(),
     content: row.full_content ?? row.content,
     tool_args: row.full_tool_args ?? row.tool_args,
@@ -51,15 +51,15 @@ export async function getFull(database: Queryable, id: string, options: FullOpti
   if (missing.length === 0) {
     const cut = row.metadata["truncated"] === true && cutParts(row).length === 0 && !row.kept;
     return cut
-      ? { ...known, recovered: false, source, reason: lost(["A part"], null) }
-      : { ...known, recovered: true, source };
+      ? { ...stored, recovered: false, source, reason: lost(["A part"], null) }
+      : { ...stored, recovered: true, source };
   }
   // No connection is held meanwhile: the query above has ended.
   const answer = (await options.recover?.(row, missing, options.signal)) ?? null;
   const parts: Recovery["parts"] = answer !== null && "parts" in answer ? answer.parts : {};
   const still = missing.filter((part) => !(part in parts));
   return {
-    ...known,
+    ...stored,
     ...parts,
     recovered: still.length === 0,
     source: answer !== null && "source" in answer ? answer.source : source,

@@ -28,7 +28,7 @@ const LIMITS_OF_SUMMARIES = { wanted: 80, enough: 30, most: 400 };
 const FETCHED_SUMMARIES = 400;
 /** Of matches that are too many. */
 const NEWEST = 200;
-const ALIKE = 50;
+const SIMILAR = 50;
 
 export async function findMatches(database: Queryable, query: AnalyzedQuery, request: MatchRequest): Promise<Finding> {
   const choice = chooseTerms(query.terms, query.visible, LIMITS);
@@ -183,7 +183,7 @@ function identifierBranches({ scope, filters, identifiers }: MatchRequest, value
     select * from (
       select ${alias}.id, ${alias}.conversation_id, ${alias}.seq, ${alias}.content from ${table} ${alias}
       where ${alias}.content ilike wanted.pattern${conditions} limit ${FETCHED}
-    ) as row order by seq desc limit ${ALIKE}) as row)`;
+    ) as row order by seq desc limit ${SIMILAR}) as row)`;
   return [
     ...(scope === "summaries" ? [] : [branch("message", "messages", "m", messageConditions(filters, values))]),
     ...(scope === "messages" ? [] : [branch("summary", "summaries", "s", summaryConditions(filters, values))]),

@@ -13,7 +13,7 @@ import { createAccessCounter } from "./access.ts";
 import { type ConversationOrigin, Origins } from "./origins.ts";
 import type { EmbeddingModel } from "./query-analysis.ts";
 import { RegexTurns } from "./regex-turns.ts";
-import { RowMemory } from "./rows/row-memory.ts";
+import { RowCache } from "./rows/row-cache.ts";
 import { filtersOf, type SearchDeps, search } from "./search.ts";
 import { loadSettings, saveSettings, sessionHistory } from "./session-memory.ts";
 import { createStatistics } from "./statistics.ts";
@@ -41,7 +41,7 @@ export interface Recall extends Required<Memory> {
   /** Where the rows of these conversations come from. */
   originsOf(conversations: Iterable<string | null>): Promise<ReadonlyMap<string, ConversationOrigin>>;
   /** Resolves once access counts are written; call it before the database is closed. */
-  settled(): Promise<void>;
+  idle(): Promise<void>;
 }
 
 const DEFAULT_LIMIT = 10;
@@ -76,16 +76,16 @@ export function createMemory(deps: MemoryDeps): Recall {
     }
   }
 
-  const memory = new RowMemory();
+  const rowCache = new RowCache();
   const origins = new Origins();
-  const accesses = createAccessCounter(database, memory.accesses, logger);
+  const accesses = createAccessCounter(database, rowCache.accesses, logger);
   const searchDeps: SearchDeps = {
     database,
     weights,
     regexTurns: new RegexTurns(clock),
     embedQuery,
     lastModel: { current: null },
-    memory,
+    rowCache,
     now: () => clock.now(),
     nextNumber: () => {
       statements = (statements + 1) % Number.MAX_SAFE_INTEGER;
@@ -147,9 +147,9 @@ export function createMemory(deps: MemoryDeps): Recall {
     loadSessionSettings: (sessionId) => loadSettings(database, sessionId),
     saveSessionSettings: (sessionId, settings) => saveSettings(database, writer, sessionId, settings),
     originsOf: (conversations) => origins.of(database, conversations),
-    async settled() {
+    async idle() {
       counter.stop();
-      await Promise.all([accesses.settled(), background.settled()]);
+      await Promise.all([accesses.idle(), background.idle()]);
     },
   };
 }

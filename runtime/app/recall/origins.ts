@@ -20,9 +20,9 @@ export class Origins {
     conversations: Iterable<string | null>,
   ): Promise<ReadonlyMap<string, ConversationOrigin>> {
     const ids = [...new Set([...conversations].filter((id) => id !== null))];
-    const known = new Map(ids.flatMap((id) => [[id, this.#cache.get(id)] as const]).filter(isKnown));
-    const unknown = ids.filter((id) => !known.has(id));
-    if (unknown.length === 0) return known;
+    const origins = new Map(ids.flatMap((id) => [[id, this.#cache.get(id)] as const]).filter(isCached));
+    const unknown = ids.filter((id) => !origins.has(id));
+    if (unknown.length === 0) return origins;
     const { rows } = await database.query<{ id: string; opened_by: RowOrigin; by_owner: boolean; user_id: string }>(
       "select id, opened_by, by_owner, user_id from conversations where id = any($1::uuid[])",
       [unknown],
@@ -31,13 +31,13 @@ export class Origins {
     for (const { id, opened_by: openedBy, by_owner: byOwner, user_id: user } of rows) {
       const origin = { openedBy, byOwner, user };
       this.#cache.set(id, origin);
-      known.set(id, origin);
+      origins.set(id, origin);
     }
-    return known;
+    return origins;
   }
 }
 
-function isKnown(
+function isCached(
   entry: readonly [string, ConversationOrigin | undefined],
 ): entry is readonly [string, ConversationOrigin] {
   return entry[1] !== undefined;

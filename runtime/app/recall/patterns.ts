@@ -20,9 +20,9 @@ export interface PatternRequest {
 }
 
 /** How trigram search goes about it. */
-export interface AlikeOptions {
+export interface SimilarityOptions {
   /** Share of a word's groups of three letters that a row has to have, 0 to 1. */
-  readonly likeness: number;
+  readonly similarity: number;
   readonly deadlineMs: number;
 }
 
@@ -35,29 +35,29 @@ const INVALID_REGEX = "2201B";
 const FEW_MESSAGES = 2_000;
 /** Words of the store that are looked up for one of the query. */
 const LIKE_ONE = 6;
-const LEAST_LIKENESS_OF_WORDS = 0.3;
+const MIN_WORD_SIMILARITY = 0.3;
 /** Rows that contain a word itself are fetched up to here, to take the newest of them. */
 const FETCHED = 2_000;
 
-/** Rows that contain something like the query, or like some of its words; `fts` is the likeness. */
-export async function findAlike(
+/** Rows that contain something like the query, or like some of its words; `fts` is the similarity. */
+export async function findSimilar(
   database: Database,
   query: string,
   words: readonly string[],
-  request: PatternRequest & AlikeOptions,
+  request: PatternRequest & SimilarityOptions,
 ): Promise<Candidate[]> {
   return database.transaction(
     async (tx) => {
-      const likeness = String(request.likeness);
+      const similarity = String(request.similarity);
       // How many rows are alike the planner can only guess, and it guesses so many that it would read the table for them.
       await tx.query(
         `select set_config('pg_trgm.word_similarity_threshold', $1, true), set_config('jit', 'off', true),
            set_config('pg_trgm.similarity_threshold', $2, true), set_config('enable_seqscan', 'off', true)`,
-        [likeness, String(LEAST_LIKENESS_OF_WORDS)],
+        [similarity, String(MIN_WORD_SIMILARITY)],
       );
-      const known = await wordsLike(tx, words);
-      const lexemes = known.messages > FEW_MESSAGES ? known.lexemes : null;
-      const { sql, values } = alikeStatement(query, words, lexemes, request);
+      const near = await wordsLike(tx, words);
+      const lexemes = near.messages > FEW_MESSAGES ? near.lexemes : null;
+      const { sql, values } = similarStatement(query, words, lexemes, request);
       const { rows } = await tx.query<Candidate>(plannedForItsValues(sql, request.number), values.list);
       return rows;
     },
@@ -79,7 +79,7 @@ async function wordsLike(tx: Queryable, words: readonly string[]) {
 }
 
 /** `lexemes` are the words that rows are found by; with null each row is compared with the query's own. */
-function alikeStatement(
+function similarStatement(
   query: string,
   words: readonly string[],
   lexemes: readonly string[] | null,
@@ -92,21 +92,21 @@ function alikeStatement(
   const whole = values.add(query);
   const parts = values.add(words.length > 0 ? words : [query]);
   const tsquery = lexemes === null ? null : values.add(anyOf(lexemes) ?? "");
-  const likeness = (content: string) => `greatest(word_similarity(${whole}, ${content}),
+  const similarity = (content: string) => `greatest(word_similarity(${whole}, ${content}),
       (select avg(word_similarity(part, ${content})) from unnest(${parts}::text[]) as part))::float8`;
   const sql = statement(request, values, (table, alias, conditions) => {
     const pool = values.add(request.pool);
     const from = `select ${alias}.* from ${table} ${alias} where`;
     // What holds the word itself is told quickly, of all rows; what is only like it takes long, so the first ones do.
-    const alike =
+    const similar =
       tsquery === null
         ? `(${from} ${alias}.content %> wanted.word${conditions} limit ${pool})`
         : `(${from} ${alias}.content_tsv @@ ${tsquery}::tsquery${conditions} and wanted.word = ${whole} limit ${FETCHED})`;
-    return `select distinct on (${alias}.id) ${alias}.*, ${likeness(`${alias}.content`)} as fts
+    return `select distinct on (${alias}.id) ${alias}.*, ${similarity(`${alias}.content`)} as fts
     from unnest(${wanted}::text[], ${patterns}::text[]) as wanted (word, pattern) cross join lateral (
       (select * from (${from} ${alias}.content ilike wanted.pattern${conditions} limit ${FETCHED}) as ${alias}
         order by ${alias}.seq desc limit ${pool})
-      union all (select * from ${alike} as ${alias} order by ${alias}.seq desc limit ${pool})) as ${alias}`;
+      union all (select * from ${similar} as ${alias} order by ${alias}.seq desc limit ${pool})) as ${alias}`;
   });
   return { sql, values };
 }

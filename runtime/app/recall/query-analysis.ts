@@ -123,10 +123,10 @@ export async function analyzeQuery(database: Queryable, query: string, filters: 
   const lexemes = rows.flatMap(({ lexeme, documents }) =>
     lexeme === null ? [] : [{ lexeme, documents: documents ?? 0 }],
   );
-  const known =
+  const weighed =
     uncounted > messages / 2 ? await countNow(database, lexemes, messages) : scaled(lexemes, first.counted, messages);
   return {
-    terms: known.sort((a, b) => a.documents - b.documents).slice(0, MAX_TERMS),
+    terms: weighed.sort((a, b) => a.documents - b.documents).slice(0, MAX_TERMS),
     messages,
     uncounted,
     visible: visibleRows(first, messages),

@@ -61,11 +61,11 @@ export async function analyzeAndEmbed(deps: QueryVectorDeps, request: QueryVecto
   const { model } = analyzed;
   if (lastModel !== undefined) lastModel.current = model;
   if (isDeepStrictEqual(guess, model)) {
-    return { analyzed, near: near ?? handled(nearTo(deps, request, model, early, analyzed)) };
+    return { analyzed, near: near ?? ignoreRejection(nearTo(deps, request, model, early, analyzed)) };
   }
   wrong.abort();
   const asked = model === null || limit === 0 ? null : embedQuery(model, query, signal);
-  return { analyzed, near: handled(nearTo(deps, request, model, asked, analyzed)) };
+  return { analyzed, near: ignoreRejection(nearTo(deps, request, model, asked, analyzed)) };
 }
 
 const NOT_COUNTED = { messages: 0, visible: 0 };
@@ -84,7 +84,7 @@ async function nearTo(
   return { vector, found };
 }
 
-function handled<T>(promise: Promise<T>): Promise<T> {
+function ignoreRejection<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;
 }

@@ -37,10 +37,10 @@ export class RegexTurns {
 
   async #search<T>(caller: Caller, search: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     signal?.throwIfAborted();
-    const left = caller.refusedUntil - this.#clock.monotonic();
-    if (left > 0) {
+    const remainingMs = caller.refusedUntil - this.#clock.monotonic();
+    if (remainingMs > 0) {
       throw new RuntimeError("RUNTIME_RATE_LIMITED", "Two regular expressions of this caller took too long.", {
-        retryAfterS: Math.ceil(left / 1_000),
+        retryAfterS: Math.ceil(remainingMs / 1_000),
         hint: "Search by words, or wait a minute.",
       });
     }

@@ -6,7 +6,7 @@ import { findCandidates } from "./candidates.ts";
 import type { Features } from "./features.ts";
 import type { Filters } from "./filters.ts";
 import { analyzeAndEmbed, type QueryVectorDeps } from "./query-vector.ts";
-import type { RowMemory } from "./rows/row-memory.ts";
+import type { RowCache } from "./rows/row-cache.ts";
 import type { StoreState } from "./rows/state.ts";
 
 /** What may be relevant to a query by its words and its meaning, with all that the ranking wants to know. */
@@ -15,7 +15,7 @@ export type RelevanceMode = Extract<SearchMode, "hybrid" | "fts" | "vector">;
 
 export interface RelevanceDeps extends QueryVectorDeps {
   /** What is known of rows already; without it each search reads all of it. */
-  readonly memory?: RowMemory;
+  readonly rowCache?: RowCache;
   readonly now: () => Date;
 }
 
@@ -36,7 +36,7 @@ export interface Relevant {
 /** Candidates by words, and as many by vectors. */
 const TOP = 40;
 /** So many of each bring the messages beside them. */
-const BESIDES = 14;
+const WITH_NEIGHBOURS = 14;
 /** What the ranking is told of a content, in UTF-16 units. */
 const HEAD = 400;
 
@@ -54,9 +54,9 @@ export async function findRelevant(deps: RelevanceDeps, request: RelevanceReques
     identifiers: mode === "hybrid" ? identifiersIn(query) : [],
     near,
     top: TOP,
-    besides: BESIDES,
+    withNeighbours: WITH_NEIGHBOURS,
     head: HEAD,
-    memory: deps.memory,
+    rowCache: deps.rowCache,
     nextNumber: deps.nextNumber,
   });
   const input = {

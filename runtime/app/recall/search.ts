@@ -5,7 +5,7 @@ import { spellableWords } from "../../domain/search-terms.ts";
 import type { Candidate } from "./candidates.ts";
 import { loadDetails } from "./expansion.ts";
 import type { Filters } from "./filters.ts";
-import { findAlike, findMatching } from "./patterns.ts";
+import { findMatching, findSimilar } from "./patterns.ts";
 import { partsOf, type Ranked, rank, rankRelevant, toHit } from "./ranking.ts";
 import type { RegexTurns } from "./regex-turns.ts";
 import { findRelevant, type RelevanceDeps, type RelevanceMode } from "./relevance.ts";
@@ -40,14 +40,14 @@ const EXPANDED_SUMMARIES = 3;
  * When nothing is found, the query's words are looked up as possibly misspelled ones: two letters that changed places
  * leave 0.45 of a word of ten. That is a guess, so it is a quick one.
  */
-const MISSPELLED = { likeness: 0.45, deadlineMs: 1_500 };
+const MISSPELLED = { similarity: 0.45, deadlineMs: 1_500 };
 const MISSPELLED_WORDS = 3;
-const ALIKE = { likeness: 0.45, deadlineMs: 5_000 };
-const ALIKE_WORDS = 3;
+const SIMILAR = { similarity: 0.45, deadlineMs: 5_000 };
+const SIMILAR_WORDS = 3;
 /** Every row's letters are compared with all of the query's: so many of them, in UTF-16 units, are. */
-const ALIKE_UNITS = 200;
+const SIMILAR_UNITS = 200;
 /** What looks like a word of the query is worth half of what is one. */
-const ALIKE_WORTH = 0.5;
+const SIMILAR_WORTH = 0.5;
 
 export async function search(deps: SearchDeps, request: SearchRequest): Promise<MemoryHit[]> {
   request.signal?.throwIfAborted();
@@ -63,11 +63,11 @@ export async function search(deps: SearchDeps, request: SearchRequest): Promise<
     summaries: summaries.map(({ candidate }) => candidate),
     visibility: request.filters.visibility,
     state: found.state,
-    memory: deps.memory,
+    rowCache: deps.rowCache,
   });
-  const known = new Map(found.ranked.map((one) => [one.candidate.id, one]));
+  const rankedById = new Map(found.ranked.map((one) => [one.candidate.id, one]));
   const under = (candidate: Candidate): MemoryHit => {
-    const { scores, score } = known.get(candidate.id) ?? unranked(candidate);
+    const { scores, score } = rankedById.get(candidate.id) ?? unranked(candidate);
     return toHit({ candidate, scores, score }, candidate.head);
   };
   const unranked = (candidate: Candidate) => {
@@ -111,10 +111,10 @@ async function rankedOf(deps: SearchDeps, request: SearchRequest): Promise<Found
         computed,
       );
     case "trigram": {
-      const request = { ...pattern, ...ALIKE, pool: 80, number: deps.nextNumber() };
-      const head = query.slice(0, ALIKE_UNITS);
-      const words = spellableWords(head).slice(0, ALIKE_WORDS);
-      return ranked(deps, await findAlike(database, head, words, request), computed);
+      const request = { ...pattern, ...SIMILAR, pool: 80, number: deps.nextNumber() };
+      const head = query.slice(0, SIMILAR_UNITS);
+      const words = spellableWords(head).slice(0, SIMILAR_WORDS);
+      return ranked(deps, await findSimilar(database, head, words, request), computed);
     }
     default:
       return byWordsAndVectors(deps, request, mode);
@@ -139,13 +139,13 @@ async function byWordsAndVectors(deps: SearchDeps, request: SearchRequest, mode:
 }
 
 async function misspelled(deps: SearchDeps, { query, scope, filters }: SearchRequest): Promise<Candidate[]> {
-  const words = spellableWords(query.slice(0, ALIKE_UNITS)).slice(0, MISSPELLED_WORDS);
+  const words = spellableWords(query.slice(0, SIMILAR_UNITS)).slice(0, MISSPELLED_WORDS);
   const [longest] = words;
   if (longest === undefined) return [];
   const request = { scope, filters, ...MISSPELLED, pool: 50, top: 50, head: HEAD, number: deps.nextNumber() };
   try {
-    const alike = await findAlike(deps.database, longest, words, request);
-    return alike.map((one) => ({ ...one, fts: one.fts * ALIKE_WORTH }));
+    const similar = await findSimilar(deps.database, longest, words, request);
+    return similar.map((one) => ({ ...one, fts: one.fts * SIMILAR_WORTH }));
   } catch (error) {
     if (error instanceof MemoryError && error.code === "MEMORY_TIMEOUT") return [];
     throw error;

@@ -96,12 +96,12 @@ export async function memoryStats(
  * The words of a failure may hold what somebody else said, or where the model's server is: they are for whoever sees
  * everything. Others are told what failed in their own conversations, and of the rest the numbers.
  */
-async function withoutOthersErrors<Told extends { readonly last_error: string | null; queues: readonly QueueState[] }>(
+async function withoutOthersErrors<Stats extends { readonly last_error: string | null; queues: readonly QueueState[] }>(
   database: Database,
   visibility: Visibility,
-  told: Told,
-): Promise<Told> {
-  if ("all" in visibility) return told;
+  stats: Stats,
+): Promise<Stats> {
+  if ("all" in visibility) return stats;
   const values = new Values();
   const seen = visible("w", visibility, values).join(" and ");
   const { rows } = await database.query<{ readonly error: string }>(
@@ -109,8 +109,8 @@ async function withoutOthersErrors<Told extends { readonly last_error: string | 
      order by coalesce(w.failed_at, w.due_at) desc nulls last limit 1`,
     values.list,
   );
-  const queues = told.queues.map((state) => ({ ...state, last_error: null }));
-  return { ...told, last_error: rows[0]?.error ?? null, queues };
+  const queues = stats.queues.map((state) => ({ ...state, last_error: null }));
+  return { ...stats, last_error: rows[0]?.error ?? null, queues };
 }
 
 function waitingOf(count: Counts | undefined): number {

@@ -69,7 +69,7 @@ async function related(deps: ContextDeps, request: ContextRequest): Promise<Cand
     identifiers: [],
     near,
     top: TOP,
-    besides: 0,
+    withNeighbours: 0,
     head: HEAD,
     nextNumber: deps.nextNumber,
   });

@@ -3,7 +3,7 @@ import { ProviderError } from "../../contracts/errors.ts";
 import type { Logger } from "../../contracts/ports.ts";
 import type { TextModel } from "../../contracts/text-model.ts";
 import { toolCallPrompt } from "../../domain/synthesis/prompt.ts";
-import { judgeSentence } from "../../domain/synthesis/sentence.ts";
+import { checkSentence } from "../../domain/synthesis/sentence.ts";
 import { type OpenCall, readOpenCall, writeSentence } from "./row.ts";
 
 /**
@@ -66,7 +66,7 @@ async function ask(
   for (let asked = 0; asked < ASKS; asked += 1) {
     const { system, user } = toolCallPrompt(call, redact, refused);
     const { text, truncated } = await model.complete({ system, user, maxTokens: MAX_TOKENS, thinking: false, signal });
-    const verdict = judgeSentence({ answer: text, truncated, instructions: system, source, redact });
+    const verdict = checkSentence({ answer: text, truncated, instructions: system, source, redact });
     if (verdict.accepted) return verdict.sentence;
     refused = verdict.reason;
     logger.warn(

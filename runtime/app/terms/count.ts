@@ -29,7 +29,7 @@ export async function countBatch(database: Database, kind: CountedKind, limit: n
     // In a statement of its own: the next one sees what the last holder has committed.
     const { rows } = await tx.query<{ readonly locked: boolean }>(LOCK);
     if (rows[0]?.locked !== true) return null;
-    const seen = await look(tx, kind, limit);
+    const seen = await readUncounted(tx, kind, limit);
     const counting = [...seen.fresh, ...seen.late];
     if (seen.to > 0) await tx.query("insert into search_totals (kind) values ($1) on conflict do nothing", [kind]);
     if (counting.length > 0) await add(tx, kind, counting);
@@ -54,7 +54,7 @@ interface Seen {
 }
 
 /** Everything is decided from this one look: what is committed meanwhile is for the next. */
-async function look(tx: Queryable, kind: CountedKind, limit: number): Promise<Seen> {
+async function readUncounted(tx: Queryable, kind: CountedKind, limit: number): Promise<Seen> {
   const table = TABLES[kind];
   const { rows } = await tx.query<{
     readonly from: number;
@@ -80,12 +80,12 @@ async function look(tx: Queryable, kind: CountedKind, limit: number): Promise<Se
   );
   const { from = 0, passed = [], empty = [], gaps = [], late = [] } = rows[0] ?? {};
   const without = new Set(empty);
-  const known = new Set(passed);
+  const passedSeqs = new Set(passed);
   const to = passed.at(-1) ?? from;
   return {
     fresh: passed.filter((seq) => !without.has(seq)),
     // What is not passed yet is not late: it is fresh when it is passed.
-    late: late.filter((seq) => seq <= from && !known.has(seq)),
+    late: late.filter((seq) => seq <= from && !passedSeqs.has(seq)),
     gaps,
     opened: spansBetween(from, passed),
     from,

@@ -17,7 +17,7 @@ export interface SynthesisQueue {
   /** The same with a report; `dryRun` only counts. MEMORY_UNAVAILABLE when the queue does not run. */
   backfill(options: { readonly dryRun: boolean; readonly signal?: AbortSignal }): Promise<BackfillReport>;
   /** Resolves once nothing is being queued, but for what the queue did not take. */
-  settled(): Promise<void>;
+  idle(): Promise<void>;
   /** Offers nothing any more; what the queue did not take is left to the next sweep. */
   stop(): void;
 }
@@ -42,20 +42,20 @@ export interface SynthesisQueueDeps {
 const PAGE = 500;
 const RETRY_MS = 2_000;
 /** Ids that are remembered while the queue is away; where there are more, the whole store is looked through. */
-const REMEMBERED = 20_000;
+const MAX_PENDING = 20_000;
 
 export function createSynthesisQueue({ database, jobs, logger }: SynthesisQueueDeps): SynthesisQueue {
   const background = createBackground(logger);
-  const left = new Set<string>();
-  let leftMore = false;
+  const pending = new Set<string>();
+  let hasMore = false;
   let ended = false;
   let timer: NodeJS.Timeout | null = null;
 
   /** Once for an outage, however many calls come meanwhile. */
-  function leave(ids: readonly string[], err: unknown): void {
+  function keepForRetry(ids: readonly string[], err: unknown): void {
     if (timer === null) logger.warn({ err }, "tool calls could not be queued; it is tried again until they are");
-    if (left.size + ids.length > REMEMBERED) leftMore = true;
-    else for (const id of ids) left.add(id);
+    if (pending.size + ids.length > MAX_PENDING) hasMore = true;
+    else for (const id of ids) pending.add(id);
     again();
   }
 
@@ -66,15 +66,15 @@ export function createSynthesisQueue({ database, jobs, logger }: SynthesisQueueD
 
   async function offer(): Promise<void> {
     try {
-      while (left.size > 0) {
-        const some = [...left].slice(0, PAGE);
+      while (pending.size > 0) {
+        const some = [...pending].slice(0, PAGE);
         await enqueue(some);
-        for (const id of some) left.delete(id);
+        for (const id of some) pending.delete(id);
       }
-      if (leftMore) {
-        leftMore = false;
+      if (hasMore) {
+        hasMore = false;
         await backfill({ dryRun: false }).catch((error: unknown) => {
-          leftMore = true;
+          hasMore = true;
           throw error;
         });
       }
@@ -82,7 +82,7 @@ export function createSynthesisQueue({ database, jobs, logger }: SynthesisQueueD
     } catch {
       timer = null;
     }
-    if (left.size > 0 || leftMore) again();
+    if (pending.size > 0 || hasMore) again();
   }
 
   /** Answers how many were added. */
@@ -125,7 +125,7 @@ export function createSynthesisQueue({ database, jobs, logger }: SynthesisQueueD
         try {
           await enqueue(messageIds);
         } catch (error) {
-          leave(messageIds, error);
+          keepForRetry(messageIds, error);
         }
       });
     },
@@ -136,7 +136,7 @@ export function createSynthesisQueue({ database, jobs, logger }: SynthesisQueueD
       return (await backfill({ dryRun: false, ...(signal === undefined ? {} : { signal }) })).enqueued;
     },
 
-    settled: () => background.settled(),
+    idle: () => background.idle(),
 
     stop() {
       ended = true;

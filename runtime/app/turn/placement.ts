@@ -53,7 +53,7 @@ export function createPlacement(deps: PlacementDeps): Placement {
   async function becomeTheNode(signal: AbortSignal): Promise<void> {
     const until = clock.monotonic() + leaseMs * 1.5;
     while ((await takeIdentity()) === null) {
-      if (clock.monotonic() >= until) throw twice(node.id);
+      if (clock.monotonic() >= until) throw duplicateNodeId(node.id);
       logger.warn({ node: node.id }, "another process has this node's identity; waiting for its lease to end");
       await sleep(leaseMs / 4, undefined, { signal });
     }
@@ -110,7 +110,7 @@ export function createPlacement(deps: PlacementDeps): Placement {
   };
 }
 
-function twice(id: string): RuntimeError {
+function duplicateNodeId(id: string): RuntimeError {
   return new RuntimeError("RUNTIME_ALREADY_RUNNING", `Another running node has the identity ${id} of this one.`, {
     hint: "If this home directory is a copy, delete node.key in it: the node then gets an identity of its own.",
   });

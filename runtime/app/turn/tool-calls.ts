@@ -103,7 +103,7 @@ async function runOne(deps: ToolCallsDeps, planned: PlannedCall, step: number): 
 
 /** A tool that does not end after an abort is not waited for: what it did is not known. */
 async function endedInTime(running: Promise<ToolResult>, signal: AbortSignal): Promise<ToolResult> {
-  const settled = new AbortController();
+  const done = new AbortController();
   const ended = running
     .catch(
       (error: unknown): ToolResult => ({
@@ -111,9 +111,9 @@ async function endedInTime(running: Promise<ToolResult>, signal: AbortSignal): P
         isError: true,
       }),
     )
-    .finally(() => settled.abort());
-  const overdue = aborted(signal, settled.signal)
-    .then(() => sleep(ABORT_GRACE_MS, UNKNOWN_OUTCOME, { signal: settled.signal }))
+    .finally(() => done.abort());
+  const overdue = aborted(signal, done.signal)
+    .then(() => sleep(ABORT_GRACE_MS, UNKNOWN_OUTCOME, { signal: done.signal }))
     .catch(() => ended);
   return Promise.race([ended, overdue]);
 }

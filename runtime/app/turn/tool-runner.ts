@@ -35,8 +35,8 @@ export function createToolRunner(deps: { hooks: HookPipeline; clock: Clock; logg
   const validators = new WeakMap<Tool, ValidateFunction>();
 
   function validatorOf(tool: Tool): ValidateFunction {
-    const known = validators.get(tool);
-    if (known) return known;
+    const cached = validators.get(tool);
+    if (cached) return cached;
     const validator = ajv.compile(tool.parameters);
     validators.set(tool, validator);
     return validator;
@@ -100,8 +100,10 @@ function failure(content: string): ToolResult {
 
 /** The model reads what went wrong; what an unexpected error says may hold anything, so that it stays in the log. */
 function describe(error: unknown, logger: Logger): ToolResult {
-  const known = toCairnError(error);
+  const cairnError = toCairnError(error);
   if (!(error instanceof CairnError || error instanceof AnswerPending))
     logger.error({ err: error }, "a tool failed unexpectedly");
-  return failure(`${known.code}: ${known.message}${known.details.hint ? ` ${known.details.hint}` : ""}`);
+  return failure(
+    `${cairnError.code}: ${cairnError.message}${cairnError.details.hint ? ` ${cairnError.details.hint}` : ""}`,
+  );
 }

@@ -27,7 +27,7 @@ export function replied(end: LoopEnd, reply: string, resumed: boolean, maxToolIt
 }
 
 /** A turn that did not get to its reply: what was said stays, and why it ended is told. */
-export function broken(turnId: string, reason: CairnError, progress: LoopProgress): TurnEnd {
+export function failedEnd(turnId: string, reason: CairnError, progress: LoopProgress): TurnEnd {
   const stopped = reason.code === "RUNTIME_TURN_ABORTED";
   return {
     state: stopped ? "aborted" : "failed",
@@ -36,12 +36,12 @@ export function broken(turnId: string, reason: CairnError, progress: LoopProgres
     interrupted: true,
     notice: stopped ? reason.message : null,
     // The same message under the same key gets this end again, so that no retry of it can help.
-    error: stopped ? null : { ...tellable(reason).toBody(), turn_id: turnId, retryable: false },
+    error: stopped ? null : { ...publicError(reason).toBody(), turn_id: turnId, retryable: false },
   };
 }
 
 /** What a database says of its tables is for the log, not for whoever asked. */
-function tellable(reason: CairnError): CairnError {
+function publicError(reason: CairnError): CairnError {
   if (reason.code !== "MEMORY_QUERY_FAILED") return reason;
   return new RuntimeError("RUNTIME_INTERNAL", "An internal error occurred; the log has the details.");
 }
@@ -57,7 +57,7 @@ const MAX_CRASHES = 5;
 const MAX_CRASHES_WITH_UNKNOWN_OUTCOME = 1;
 
 /** Why an attempt that follows so many crashes must not go on; null when it may. */
-export function givenUp(steps: readonly StoredStep[], crashes: number): RuntimeError | null {
+export function tooManyCrashes(steps: readonly StoredStep[], crashes: number): RuntimeError | null {
   const unknown = steps.some((step) => step.kind === "tool" && (step.state === "unknown" || step.state === "intended"));
   if (crashes <= (unknown ? MAX_CRASHES_WITH_UNKNOWN_OUTCOME : MAX_CRASHES)) return null;
   return new RuntimeError("RUNTIME_TURN_INTERRUPTED", `The turn was interrupted ${crashes} times and was given up.`, {

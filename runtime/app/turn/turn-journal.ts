@@ -212,8 +212,8 @@ export class TurnJournal {
       try {
         return await write();
       } catch (error) {
-        const away = error instanceof CairnError && error.retryable && error.code.startsWith("MEMORY_");
-        if (!away) throw error;
+        const unavailable = error instanceof CairnError && error.retryable && error.code.startsWith("MEMORY_");
+        if (!unavailable) throw error;
         // Ends the wait early when the lease is lost; the check above then throws its reason.
         await sleep(waitMs, undefined, { signal: this.#lease }).catch(() => undefined);
       }

@@ -90,7 +90,7 @@ export async function assemblePrompt(
   const reserve = Math.min(agent.replyTokens + THINKING_TOKENS[thinking], agent.contextWindow / 2);
 
   /** How much was left out when the hooks were told last: the same cut is made again before every reply of the turn. */
-  let told: number | null = null;
+  let reported: number | null = null;
 
   return {
     messages: [...toMessages(turn.owner ? earlier : earlier.map(withoutSystemRole)), { role: "user", content }],
@@ -104,8 +104,8 @@ export async function assemblePrompt(
       if (bytesOf(messages) <= bound) return messages;
       const limit = room(deps.countTokens(system) + deps.countTokens(context) + deps.countTokens(retrieved));
       const fitted = fitHistory(messages, limit, deps.countTokens);
-      if (fitted.messages === messages || fitted.dropped === told) return fitted.messages;
-      told = fitted.dropped;
+      if (fitted.messages === messages || fitted.dropped === reported) return fitted.messages;
+      reported = fitted.dropped;
       await deps.hooks.run("compact:before", { ...info, messages, tokens: fitted.tokens, limit }, signal);
       await deps.hooks.run("compact:after", { ...info, dropped: fitted.dropped, tokens: fitted.tokens }, signal);
       return fitted.messages;

@@ -13,13 +13,13 @@ import type { ModelCaller } from "./model-caller.ts";
 import { runToolCalls, TurnWaits } from "./tool-calls.ts";
 import type { ToolRunner } from "./tool-runner.ts";
 import {
-  broken,
+  failedEnd,
   finalEvent,
-  givenUp,
   recoverProgress,
   replied,
   shutdownEvent,
   stopped,
+  tooManyCrashes,
   waitingEvent,
 } from "./turn-end.ts";
 import { TurnJournal } from "./turn-journal.ts";
@@ -99,7 +99,7 @@ class TurnRun {
     if (created) await hooks.run("session:start", { agent: agent.name, sessionKey, conversationId });
     const steps = attempt > 1 ? await journal.steps() : [];
     // Orderly shutdowns and questions are no crashes.
-    const refused = this.#turn.abortRequested ? stopped() : givenUp(steps, attempt - 1 - checkpoints - waits);
+    const refused = this.#turn.abortRequested ? stopped() : tooManyCrashes(steps, attempt - 1 - checkpoints - waits);
     if (refused) {
       recoverProgress(steps, this.#progress);
       throw refused;
@@ -193,7 +193,7 @@ class TurnRun {
         logger.error({ err: reason, cause: reason.details.cause, turnId, code: reason.code }, "a turn failed");
       }
       const { nextStep, partial } = this.#progress;
-      const end = broken(turnId, reason, this.#progress);
+      const end = failedEnd(turnId, reason, this.#progress);
       await this.#finish(end, { n: nextStep, text: partial }, true).catch((failure: unknown) => {
         if (failure instanceof CairnError && failure.code === "RUNTIME_LEASE_LOST") throw failure;
         // What it said cannot be stored, whatever the cause: the turn ends all the same, and its session goes on.

@@ -186,10 +186,10 @@ export class TurnStore {
   }
 
   /** Null for a turn that is not the agent's. */
-  async look(agent: string, turnId: string): Promise<TurnRow | null> {
+  async read(agent: string, turnId: string): Promise<TurnRow | null> {
     if (!UUID.test(turnId)) return null;
     const { rows } = await this.#database.query<EndRow>(
-      `/* turn:look */ select t.state, t.attempt, t.reply, t.usage, t.interrupted, t.notice, t.error, i.conversation, i.user_id,
+      `/* turn:read */ select t.state, t.attempt, t.reply, t.usage, t.interrupted, t.notice, t.error, i.conversation, i.user_id,
          case when t.state = 'waiting' then (select to_jsonb(q) from turn_questions q where q.turn_id = t.id and q.state = 'open') end
            as question
        from turns t join inbox i on i.id = t.inbox_id where t.id = $1 and t.agent = $2`,

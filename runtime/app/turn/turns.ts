@@ -27,11 +27,11 @@ export interface TurnsDeps {
 }
 
 /** How often the row of a turn is looked at that another process may end. */
-const LOOK_MS = 500;
+const POLL_MS = 500;
 /** Whoever follows a turn from its beginning asks for its events at once. */
 const MAX_FRESH = 1_000;
 /** Errors after which a look at the row is simply repeated. */
-const AWAY: ReadonlySet<string> = new Set(["MEMORY_UNAVAILABLE", "MEMORY_TIMEOUT", "MEMORY_LOCK_TIMEOUT"]);
+const UNAVAILABLE: ReadonlySet<string> = new Set(["MEMORY_UNAVAILABLE", "MEMORY_TIMEOUT", "MEMORY_LOCK_TIMEOUT"]);
 
 export function createTurns(deps: TurnsDeps): Turns {
   const { store, hub } = deps;
@@ -39,14 +39,14 @@ export function createTurns(deps: TurnsDeps): Turns {
   /** Turns that this process has just accepted, with their agents: nobody need ask whether they are there. */
   const fresh = new Map<string, string>();
 
-  function remember(turnId: string, agent: string): void {
+  function track(turnId: string, agent: string): void {
     fresh.set(turnId, agent);
     const [oldest] = fresh.size > MAX_FRESH ? fresh.keys() : [];
     if (oldest !== undefined) fresh.delete(oldest);
   }
 
-  async function look(agent: string, turnId: string): Promise<TurnState & { readonly attempt: number }> {
-    const row = await store.look(agent, turnId);
+  async function readTurn(agent: string, turnId: string): Promise<TurnState & { readonly attempt: number }> {
+    const row = await store.read(agent, turnId);
     if (!row) throw new RuntimeError("RUNTIME_TURN_UNKNOWN", `The agent "${agent}" has no such turn.`);
     if (row.state === "waiting") {
       const { state, user, attempt, conversation, question } = row;
@@ -70,8 +70,8 @@ export function createTurns(deps: TurnsDeps): Turns {
     signal?: AbortSignal,
   ): AsyncGenerator<NumberedEvent> {
     let last = lastEventId;
-    const known = fresh.get(turnId) === agent && fresh.delete(turnId);
-    let state = known ? ({ state: "queued" } as const) : await look(agent, turnId);
+    const isNew = fresh.get(turnId) === agent && fresh.delete(turnId);
+    let state = isNew ? ({ state: "queued" } as const) : await readTurn(agent, turnId);
     /** The question that the follower has seen. */
     let shown: string | null = null;
     for (;;) {
@@ -97,7 +97,7 @@ export function createTurns(deps: TurnsDeps): Turns {
           last = Math.max(last + 1, finalIdOf(state.attempt));
           yield { id: last, event: waitingEvent({ turnId, conversation: state.conversation }, state.question) };
         }
-        timer = setTimeout(wait.cancel, LOOK_MS);
+        timer = setTimeout(wait.cancel, POLL_MS);
         signal?.addEventListener("abort", wait.cancel);
         await wait.promise;
       } finally {
@@ -107,7 +107,7 @@ export function createTurns(deps: TurnsDeps): Turns {
       }
       // Events that are here already tell more than the row does.
       const heard = signal?.aborted || hub.since(turnId, last).length > 0;
-      if (!heard) state = (await look(agent, turnId).catch(ignoreAway)) ?? state;
+      if (!heard) state = (await readTurn(agent, turnId).catch(ignoreUnavailable)) ?? state;
     }
   }
 
@@ -153,13 +153,13 @@ export function createTurns(deps: TurnsDeps): Turns {
         );
       const accepted = await deps.inbox.accept(message);
       if (accepted.fresh) {
-        remember(accepted.turnId, message.agent);
+        track(accepted.turnId, message.agent);
         await wake(message.agent);
       }
       return { ...accepted, agent };
     },
-    async look(agent, turnId) {
-      const { attempt: _attempt, ...state } = await look(agent, turnId);
+    async read(agent, turnId) {
+      const { attempt: _attempt, ...state } = await readTurn(agent, turnId);
       return state;
     },
     async answer(given) {
@@ -176,7 +176,7 @@ export function createTurns(deps: TurnsDeps): Turns {
   };
 }
 
-function ignoreAway(error: unknown): undefined {
-  if (error instanceof CairnError && AWAY.has(error.code)) return undefined;
+function ignoreUnavailable(error: unknown): undefined {
+  if (error instanceof CairnError && UNAVAILABLE.has(error.code)) return undefined;
   throw error;
 }

@@ -37,7 +37,7 @@ export function createCaptureClient(options: CaptureClientOptions): CaptureClien
   }
 
   /** What the node says of a batch that is in no file, or in `from`. */
-  async function settle(batch: CaptureBatch, answer: Answer, from?: SpoolName): Promise<void> {
+  async function recordOutcome(batch: CaptureBatch, answer: Answer, from?: SpoolName): Promise<void> {
     if (answer.kind === "stored" && from !== undefined) await spool.remove(from);
     if (answer.kind !== "refused") return;
     const { status, error } = answer;
@@ -53,12 +53,12 @@ export function createCaptureClient(options: CaptureClientOptions): CaptureClien
     const counts = { stored: 0, dead: 0 };
     const held = new Set<string>();
     let tries = 0;
-    let away: string | undefined;
+    let unavailable: string | undefined;
     let reason: string | undefined;
     let wasAnswered = true;
     for (const name of await spool.waiting()) {
       if (held.has(name.session)) continue;
-      if (away !== undefined || tries >= limit) {
+      if (unavailable !== undefined || tries >= limit) {
         held.add(name.session);
         continue;
       }
@@ -66,17 +66,18 @@ export function createCaptureClient(options: CaptureClientOptions): CaptureClien
       if (file === null) continue;
       tries += 1;
       const answer = await postBatch(node, file.batch, signal);
-      await settle(file.batch, answer, name);
+      await recordOutcome(file.batch, answer, name);
       if (answer.kind === "stored") counts.stored += 1;
       else if (answer.kind === "refused") counts.dead += 1;
       else {
         reason ??= answer.reason;
         held.add(name.session);
-        if (answer.away === true || (answer.away === "unanswered" && !wasAnswered)) away = answer.reason;
+        if (answer.unavailable === true || (answer.unavailable === "unanswered" && !wasAnswered))
+          unavailable = answer.reason;
       }
-      wasAnswered = answer.kind !== "later" || answer.away !== "unanswered";
+      wasAnswered = answer.kind !== "later" || answer.unavailable !== "unanswered";
     }
-    return { ...counts, held, away, reason };
+    return { ...counts, held, unavailable, reason };
   }
 
   async function reportOf(replayed: Awaited<ReturnType<typeof replayFiles>>): Promise<ReplayReport> {
@@ -86,19 +87,21 @@ export function createCaptureClient(options: CaptureClientOptions): CaptureClien
 
   async function send(batch: CaptureBatch, signal?: AbortSignal): Promise<SendReport> {
     const replayed = await replayFiles(REPLAY_FILES, signal);
-    let blocked = replayed.away;
+    let blocked = replayed.unavailable;
     if (replayed.held.has(sessionTag(batch.session_key))) blocked ??= "earlier batches of the session wait";
     const deliveries: Delivery[] = [];
     for (const part of partsOf(batch)) {
       const answer: Answer =
-        blocked === undefined ? await postBatch(node, part, signal) : { kind: "later", away: true, reason: blocked };
+        blocked === undefined
+          ? await postBatch(node, part, signal)
+          : { kind: "later", unavailable: true, reason: blocked };
       if (answer.kind === "later") {
         blocked ??= answer.reason;
         await spool.add(part);
         deliveries.push({ outcome: "spooled", reason: answer.reason });
         continue;
       }
-      await settle(part, answer);
+      await recordOutcome(part, answer);
       const { kind, ...said } = answer;
       deliveries.push("result" in said ? { outcome: "stored", ...said } : { outcome: "dead", ...said });
     }

@@ -18,7 +18,7 @@ export type Answer =
    * Later it may be taken. `away`: true when no batch will be taken now, false when it may be this one; `unanswered` when a
    * request came to nothing at all, which may be either.
    */
-  | { readonly kind: "later"; readonly away: boolean | "unanswered"; readonly reason: string }
+  | { readonly kind: "later"; readonly unavailable: boolean | "unanswered"; readonly reason: string }
   | { readonly kind: "refused"; readonly status: number; readonly error: ErrorBody };
 
 /** The node was there, and the connection ended without an answer. */
@@ -27,7 +27,7 @@ const STOPPED = "there was no time left to ask the node";
 
 /** Never rejects; after the signal it does not ask any more. */
 export async function postBatch(node: CaptureNode, batch: CaptureBatch, signal?: AbortSignal): Promise<Answer> {
-  if (signal?.aborted) return { kind: "later", away: true, reason: STOPPED };
+  if (signal?.aborted) return { kind: "later", unavailable: true, reason: STOPPED };
   const deadline = AbortSignal.timeout(node.timeoutMs);
   try {
     const response = await node.fetch(`${node.baseUrl}/api/capture`, {
@@ -37,13 +37,13 @@ export async function postBatch(node: CaptureNode, batch: CaptureBatch, signal?:
       redirect: "error",
       signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
     });
-    return judge(response.status, await response.text());
+    return classify(response.status, await response.text());
   } catch (error) {
-    if (signal?.aborted) return { kind: "later", away: true, reason: STOPPED };
+    if (signal?.aborted) return { kind: "later", unavailable: true, reason: STOPPED };
     if (deadline.aborted)
-      return { kind: "later", away: "unanswered", reason: `no answer within ${node.timeoutMs / 1_000} s` };
+      return { kind: "later", unavailable: "unanswered", reason: `no answer within ${node.timeoutMs / 1_000} s` };
     const reason = networkReason(error);
-    return { kind: "later", away: BROKEN.has(reason) ? "unanswered" : true, reason };
+    return { kind: "later", unavailable: BROKEN.has(reason) ? "unanswered" : true, reason };
   }
 }
 
@@ -51,7 +51,7 @@ export async function postBatch(node: CaptureNode, batch: CaptureBatch, signal?:
  * Design, section 3: kept on 5xx, 401 and 429; other 4xx go to `dead/`. 408 is a connection that was too slow. A success
  * without a result is the answer of something else that listens there.
  */
-export function judge(status: number, text: string): Answer {
+export function classify(status: number, text: string): Answer {
   const body = parse(text);
   if (status >= 200 && status < 300) {
     const result = body?.["result"];
@@ -59,14 +59,14 @@ export function judge(status: number, text: string): Answer {
       // The route's own shape.
       return { kind: "stored", result: result as unknown as CaptureResult };
     }
-    return { kind: "later", away: true, reason: "the answer is not that of a node" };
+    return { kind: "later", unavailable: true, reason: "the answer is not that of a node" };
   }
   const error = errorOf(body, status);
   const reason = `${status} ${error.code}: ${error.message}`;
   if (status >= 400 && status < 500 && status !== 401 && status !== 408 && status !== 429) {
     return { kind: "refused", status, error };
   }
-  return { kind: "later", away: status !== 500, reason };
+  return { kind: "later", unavailable: status !== 500, reason };
 }
 
 function errorOf(body: Readonly<Record<string, unknown>> | null, status: number): ErrorBody {

@@ -33,7 +33,7 @@ export class Spool {
   readonly #dead: string;
   readonly #bad: string;
   #prepared: Promise<void> | null = null;
-  #toldNearlyFull = false;
+  #reportedNearlyFull = false;
   /** Bytes in a directory of ours, as of the first look plus what was written since. */
   readonly #sizes = new Map<string, number>();
 
@@ -143,17 +143,17 @@ export class Spool {
   /** Looks again before it says no: others may have delivered. */
   async #checkRoom(directory: string, more: number): Promise<void> {
     const { maxBytes } = this.#options;
-    const known = this.#sizes.get(directory);
-    let bytes = (known ?? (await bytesIn(directory))) + more;
-    if (bytes > maxBytes && known !== undefined) bytes = (await bytesIn(directory)) + more;
+    const cached = this.#sizes.get(directory);
+    let bytes = (cached ?? (await bytesIn(directory))) + more;
+    if (bytes > maxBytes && cached !== undefined) bytes = (await bytesIn(directory)) + more;
     this.#sizes.set(directory, bytes - more);
     if (bytes > maxBytes) {
       throw new MemoryError("MEMORY_SPOOL_FULL", `${directory} is full: it may hold ${maxBytes} bytes.`, {
         hint: "Start the node: what waits is delivered before the next batch. Nothing is dropped to make room.",
       });
     }
-    if (bytes > maxBytes * NEARLY_FULL && !this.#toldNearlyFull) {
-      this.#toldNearlyFull = true;
+    if (bytes > maxBytes * NEARLY_FULL && !this.#reportedNearlyFull) {
+      this.#reportedNearlyFull = true;
       this.#options.onProblem({ kind: "nearly-full", bytes, maxBytes });
     }
   }

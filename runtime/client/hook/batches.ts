@@ -2,8 +2,8 @@
 
 import type { CaptureBatch, CaptureEvent } from "../../contracts/capture.ts";
 import { cap } from "../../domain/cap.ts";
+import { elided, type Harness, type SessionPiece, titleFrom } from "../../domain/harnesses/event.ts";
 import { visibleText } from "../../domain/prompt-data.ts";
-import { elided, type Harness, type SessionPiece, titleFrom } from "../../domain/sessions/event.ts";
 import type { CaptureClient } from "../capture/types.ts";
 
 const MAX_EVENTS = 400;

@@ -2,7 +2,7 @@
 
 import { access } from "node:fs/promises";
 import type { DatabaseSync } from "node:sqlite";
-import { isCompleteMessage, openCodePart } from "../../domain/sessions/opencode.ts";
+import { isCompleteMessage, openCodePart } from "../../domain/harnesses/opencode.ts";
 import type { CaptureClient } from "../capture/types.ts";
 import { Batches } from "./batches.ts";
 import type { Cursors } from "./cursors.ts";
@@ -35,24 +35,24 @@ export async function captureDatabase(work: CaptureDatabase): Promise<number | n
     const title = titleOf(database, session);
     if (title === null) return null;
     const cursor = await cursors.read("session", path, session);
-    const known = cursor !== null && countUpTo(database, session, cursor) === cursor.count ? cursor : null;
+    const resumeFrom = cursor !== null && countUpTo(database, session, cursor) === cursor.count ? cursor : null;
     const batches = new Batches({
       client,
       harness: "opencode",
       sessionKey: `opencode:${session}`,
       signal,
       title: /^(New|Child) session - /.test(title) ? undefined : title,
-      fromStart: known === null,
+      fromStart: resumeFrom === null,
     });
     let done: MessageRow | null = null;
-    let count = known?.count ?? 0;
+    let count = resumeFrom?.count ?? 0;
     const save = async () => {
       await batches.flush();
       if (done !== null) {
         await cursors.write({ kind: "session", path, session, time: done.time, message: done.id, count });
       }
     };
-    const messages = messagesAfter(database, session, known);
+    const messages = messagesAfter(database, session, resumeFrom);
     for (const [n, message] of messages.entries()) {
       if (!isCompleteMessage(message.data) && n === messages.length - 1) break;
       for (const part of partsOf(database, message.id)) {

@@ -2,9 +2,9 @@
 
 import { open, stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
-import { claudeCodeLine } from "../../domain/sessions/claude-code.ts";
-import { codexLine } from "../../domain/sessions/codex.ts";
-import { NOTHING, type SessionPiece } from "../../domain/sessions/event.ts";
+import { claudeCodeLine } from "../../domain/harnesses/claude-code.ts";
+import { codexLine } from "../../domain/harnesses/codex.ts";
+import { NOTHING, type SessionPiece } from "../../domain/harnesses/event.ts";
 import type { CaptureClient } from "../capture/types.ts";
 import { Batches } from "./batches.ts";
 import type { Cursors } from "./cursors.ts";
@@ -28,13 +28,13 @@ export async function captureFile(work: CaptureFile): Promise<number> {
   const { harness, path, cursors, client, signal } = work;
   const found = await stat(path);
   if (!found.isFile()) throw new Error(`${path} is not a regular file`);
-  const known = await cursors.read("file", path);
+  const cursor = await cursors.read("file", path);
   const same =
-    known !== null &&
-    known.inode === found.ino &&
-    known.offset <= found.size &&
-    (await isLineStart(path, known.offset));
-  const start = same ? known : { offset: 0, line: 0 };
+    cursor !== null &&
+    cursor.inode === found.ino &&
+    cursor.offset <= found.size &&
+    (await isLineStart(path, cursor.offset));
+  const start = same ? cursor : { offset: 0, line: 0 };
   const batches = new Batches({
     client,
     harness,
@@ -57,7 +57,7 @@ export async function captureFile(work: CaptureFile): Promise<number> {
     if (!batches.isThinking) done = { offset: end, line: number };
     if (batches.isFull) await save();
   }
-  if (done.offset !== start.offset || known === null || work.finalize) await save(work.finalize);
+  if (done.offset !== start.offset || cursor === null || work.finalize) await save(work.finalize);
   return batches.sent;
 }
 

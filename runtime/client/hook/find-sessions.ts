@@ -2,8 +2,8 @@
 
 import { readdir } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
-import type { Harness } from "../../domain/sessions/event.ts";
-import { harnessPlaces } from "../../domain/sessions/places.ts";
+import type { Harness } from "../../domain/harnesses/event.ts";
+import { harnessPaths } from "../../domain/harnesses/paths.ts";
 
 export interface Machine {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -16,7 +16,7 @@ const MAX_DEPTH = 6;
 
 /** Every session file of the harness, by path: for dated directories that is by age. Links are not followed. */
 export async function sessionFiles(harness: "claude-code" | "codex", machine: Machine): Promise<string[]> {
-  const { sessions } = harnessPlaces(harness, machine.env, machine.userHome);
+  const { sessions } = harnessPaths(harness, machine.env, machine.userHome);
   const pattern = harness === "codex" ? /^rollout-.*\.jsonl$/ : /\.jsonl$/;
   const found: string[] = [];
   for (const root of sessions) await walk(root, pattern, MAX_DEPTH, found);
@@ -31,7 +31,7 @@ export async function codexSessionFile(id: string, machine: Machine): Promise<st
 
 /** OpenCode's databases: the one that its variable names, else those in its data directory. */
 export async function openCodeDatabases(machine: Machine): Promise<string[]> {
-  const { sessions } = harnessPlaces("opencode", machine.env, machine.userHome);
+  const { sessions } = harnessPaths("opencode", machine.env, machine.userHome);
   const [root = ""] = sessions;
   const named = machine.env["OPENCODE_DB"];
   if (named && named !== ":memory:") return [isAbsolute(named) ? named : join(root, named)];
@@ -44,7 +44,7 @@ export async function openCodeDatabases(machine: Machine): Promise<string[]> {
 
 /** Names of the places that were looked at, for whoever finds nothing there. */
 export function sessionPlaces(harness: Harness, machine: Machine): readonly string[] {
-  return harnessPlaces(harness, machine.env, machine.userHome).sessions;
+  return harnessPaths(harness, machine.env, machine.userHome).sessions;
 }
 
 async function walk(directory: string, pattern: RegExp, depth: number, found: string[]): Promise<void> {

@@ -2,7 +2,7 @@
 
 import { open } from "node:fs/promises";
 
-export interface Line {
+export interface ParsedLine {
   /** From 1. */
   readonly number: number;
   /** Bytes up to the end of this line. */
@@ -16,7 +16,7 @@ const MAX_LINE_BYTES = 64 * 1024 * 1024;
 const NEWLINE = 0x0a;
 
 /** A last line without its end is still being written: it is left for the next time. */
-export async function* linesFrom(path: string, offset: number, line: number): AsyncGenerator<Line> {
+export async function* linesFrom(path: string, offset: number, line: number): AsyncGenerator<ParsedLine> {
   const file = await open(path, "r");
   let parts: Buffer[] = [];
   let bytes = 0;

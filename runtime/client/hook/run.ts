@@ -3,7 +3,7 @@
 import { stat } from "node:fs/promises";
 import { isAbsolute } from "node:path";
 import { codeOf } from "../../contracts/system-errors.ts";
-import { HARNESSES, type Harness } from "../../domain/sessions/event.ts";
+import { HARNESSES, type Harness } from "../../domain/harnesses/event.ts";
 import { createCaptureClient } from "../capture/client.ts";
 import type { CaptureClient, SpoolProblem } from "../capture/types.ts";
 import { captureDatabase } from "./capture-database.ts";
@@ -45,23 +45,23 @@ export async function runHook(call: HookCall): Promise<void> {
       timeoutMs: TIMEOUT_MS,
       onProblem: (problem) => void log.write(`${harness}: ${describeProblem(problem)}`),
     });
-    const telling = tellingClient(client, (words) => log.write(`${harness}: ${words}; they are in ${paths.spool}`));
-    await capture({ ...call, harness }, { client: telling, cursors: new Cursors(paths.cursors), log });
+    const reporting = reportingClient(client, (words) => log.write(`${harness}: ${words}; they are in ${paths.spool}`));
+    await capture({ ...call, harness }, { client: reporting, cursors: new Cursors(paths.cursors), log });
   } catch (error) {
     await log.write(`${call.harness}: ${describe(error)}`);
   }
 }
 
 /** Says once why batches wait. */
-function tellingClient(client: CaptureClient, tell: (words: string) => Promise<void>): Pick<CaptureClient, "send"> {
-  let isTold = false;
+function reportingClient(client: CaptureClient, notify: (words: string) => Promise<void>): Pick<CaptureClient, "send"> {
+  let isReported = false;
   return {
     async send(batch, options) {
       const report = await client.send(batch, options);
       const spooled = report.deliveries.find((delivery) => delivery.outcome === "spooled");
-      if (spooled !== undefined && !isTold) {
-        isTold = true;
-        await tell(`${report.replay.waiting} batches wait for the node (${spooled.reason})`);
+      if (spooled !== undefined && !isReported) {
+        isReported = true;
+        await notify(`${report.replay.waiting} batches wait for the node (${spooled.reason})`);
       }
       return report;
     },

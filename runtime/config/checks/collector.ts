@@ -32,7 +32,7 @@ export interface Collector {
   refuse(path: TreePath, code: FindingCode, message: string, hint?: string): void;
   warn(path: TreePath, code: FindingCode, message: string, hint?: string): void;
   /** An error unless the name is one of those known. */
-  expectName(path: TreePath, name: string, known: readonly string[], what: string): void;
+  expectName(path: TreePath, name: string, names: readonly string[], what: string): void;
 }
 
 export function createCollector(): Collector {
@@ -51,11 +51,11 @@ export function createCollector(): Collector {
     warn: (path, code, message, hint) => {
       warnings.push({ path, code, message, ...hinted(hint) });
     },
-    expectName: (path, name, known, what) => {
-      if (known.includes(name)) return;
-      const allowed = known.length === 0 ? `${what}, and there is none` : `${what}: ${known.join(", ")}`;
+    expectName: (path, name, names, what) => {
+      if (names.includes(name)) return;
+      const allowed = names.length === 0 ? `${what}, and there is none` : `${what}: ${names.join(", ")}`;
       const found = JSON.stringify(name);
-      errors.push({ path, code: "unknown-name", found, allowed, ...hinted(suggestion(name, known)) });
+      errors.push({ path, code: "unknown-name", found, allowed, ...hinted(suggestion(name, names)) });
     },
   };
 }

@@ -5,14 +5,14 @@ import { dirname, relative, resolve } from "node:path";
 import type { Config } from "../config.ts";
 import type { Finding } from "../report.ts";
 
-export interface ServicePlaces {
+export interface ServiceDirectories {
   /** Deployment directory. */
   readonly dir: string;
   readonly home: string;
 }
 
 /** A warning for each workspace that holds the deployment directory or the home, and for one that lies inside another agent's. */
-export async function checkWorkspacePlaces(config: Config, places: ServicePlaces): Promise<Finding[]> {
+export async function checkWorkspacePlaces(config: Config, places: ServiceDirectories): Promise<Finding[]> {
   const own = Object.entries(config.agents).flatMap(([agent, { workspace }]) =>
     workspace === undefined ? [] : [{ path: ["agents", agent, "workspace"], workspace }],
   );

@@ -135,16 +135,16 @@ export function checkTools({ config }: CheckInput): Findings {
     );
   }
   const shell = config.tools?.shell;
-  const known = Object.keys(config.tools ?? {});
+  const configured = Object.keys(config.tools ?? {});
   for (const [name, { tools }] of Object.entries(config.agents ?? {})) {
     const lists = { include: tools.include, exclude: tools.exclude };
     const others = { "others.include": tools.others.include, "others.exclude": tools.others.exclude };
     for (const [list, names] of Object.entries({ ...lists, ...others })) {
-      for (const tool of (names ?? []).filter((one) => known.length > 0 && !known.includes(one))) {
+      for (const tool of (names ?? []).filter((one) => configured.length > 0 && !configured.includes(one))) {
         found.warn(
           ["agents", name, "tools", ...list.split(".")],
           "unknown-name",
-          `there is no tool ${tool}: known are ${known.join(", ")}`,
+          `there is no tool ${tool}: known are ${configured.join(", ")}`,
         );
       }
     }

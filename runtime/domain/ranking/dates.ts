@@ -10,7 +10,7 @@ export interface AskedTime {
 
 const DAY_MS = 86_400_000;
 /** What happened is told in the days after. */
-const TOLD_WITHIN_DAYS = 7;
+const MENTIONED_WITHIN_DAYS = 7;
 const FADES_DAYS = 7;
 const PRECISION = { day: 1, month: 0.5, year: 0.2 } as const;
 const MONTHS = [
@@ -39,7 +39,7 @@ const MONTH_DAY = new RegExp(
   `(\\b(?:in|of|during|since|until|by|before|after|early|mid|late)\\s+)?\\b${MONTH}\\b\\.?(?:\\s+${DAY}\\b(?!\\d))?(?:,?\\s+${YEAR}\\b)?`,
   "gi",
 );
-const YEAR_ALONE = new RegExp(`\\b(?:in|of|during|since|year)\\s+${YEAR}\\b`, "gi");
+const BARE_YEAR = new RegExp(`\\b(?:in|of|during|since|year)\\s+${YEAR}\\b`, "gi");
 const RELATIVE: readonly { readonly words: RegExp; readonly daysAgo: number; readonly days: number }[] = [
   { words: /\btoday\b|\bthis (?:morning|afternoon|evening)\b|\btonight\b/i, daysAgo: 0, days: 1 },
   { words: /\byesterday\b|\blast night\b/i, daysAgo: 1, days: 1 },
@@ -69,7 +69,7 @@ export function timesIn(query: string, now: Date): AskedTime[] {
   take(MONTH_DAY, ([, before, month, day, year]) =>
     isMonth(month ?? "", before ?? day ?? year) ? span(monthOf(month), day, year, now) : null,
   );
-  take(YEAR_ALONE, ([, year]) => between(Date.UTC(Number(year), 0), Date.UTC(Number(year) + 1, 0), PRECISION.year));
+  take(BARE_YEAR, ([, year]) => between(Date.UTC(Number(year), 0), Date.UTC(Number(year) + 1, 0), PRECISION.year));
   for (const { words, daysAgo, days } of RELATIVE) {
     if (!words.test(rest)) continue;
     const today = Math.floor(now.getTime() / DAY_MS) * DAY_MS;
@@ -84,17 +84,17 @@ export function nearness(happenedAt: Date, times: readonly AskedTime[]): number 
   const at = happenedAt.getTime();
   let best = 0;
   for (const { from, until, precision } of times) {
-    const told = until + TOLD_WITHIN_DAYS * DAY_MS * precision;
-    const days = Math.max(0, from - at, at - told) / DAY_MS;
+    const mentionedUntil = until + MENTIONED_WITHIN_DAYS * DAY_MS * precision;
+    const days = Math.max(0, from - at, at - mentionedUntil) / DAY_MS;
     best = Math.max(best, precision * Math.exp(-days / FADES_DAYS));
   }
   return Number.isFinite(best) ? best : 0;
 }
 
 /** `may` and `march` and some short forms are other words, too, unless something makes a date of them. */
-function isMonth(month: string, company: string | undefined): boolean {
+function isMonth(month: string, qualifier: string | undefined): boolean {
   if (!/^\p{Lu}/u.test(month)) return false;
-  return company !== undefined || !/^(?:may|march|mar|jan|dec|jun|sept?)$/i.test(month);
+  return qualifier !== undefined || !/^(?:may|march|mar|jan|dec|jun|sept?)$/i.test(month);
 }
 
 function monthOf(name: string | undefined): number {

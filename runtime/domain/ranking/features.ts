@@ -1,9 +1,9 @@
+import { adjacenciesOf, bestOfSegment } from "./adjacency.ts";
 import { column } from "./column.ts";
 import { nearness, timesIn } from "./dates.ts";
 import type { RankingCandidate, RankingInput } from "./input.ts";
 import { meaning } from "./meaning.ts";
 import { askedAbout, withoutNames } from "./people.ts";
-import { bestOfSitting, placesOf } from "./scene.ts";
 import { BM25, ownWords, PRESENCE, windowsOf, windowWords } from "./words.ts";
 
 /** What speaks for a candidate, each 0 to 1. A sum of them, weighted, and of its importance is its score. */
@@ -12,8 +12,8 @@ export const FEATURES = [
   "words",
   /** Its words and, by a share, those of the two rows on each side. */
   "window",
-  /** The best windows of its sitting: who talks about something stays with it. */
-  "sitting",
+  /** The best windows of its segment: who talks about something stays with it. */
+  "session_proximity",
   /** It follows a question that has the query's words: it is the answer. */
   "answer",
   /** Cosines of it and its neighbours. */
@@ -21,7 +21,7 @@ export const FEATURES = [
   /** Somebody who is asked about says it of themselves: I, my, we. */
   "speaker",
   /** Its conversation has somebody in it who is asked about. */
-  "company",
+  "participant",
   /** It is from about the time that is asked about. */
   "date",
   /** It asks nothing. */
@@ -41,7 +41,7 @@ export interface Described {
 }
 
 /** An identifier that a row has letter by letter is worth as much as half of the words. */
-const LIKENESS_WORTH = 0.5;
+const SIMILARITY_WORTH = 0.5;
 const QUESTION = /[?？؟]/;
 const FIRST_PERSON = /\b(?:I|me|my|mine|we|us|our|ours)\b/i;
 
@@ -51,32 +51,32 @@ export function describe<Candidate extends RankingCandidate>(
   temporal: (candidate: Candidate) => number,
 ): Described {
   const { candidates } = input;
-  const places = placesOf(candidates);
+  const places = adjacenciesOf(candidates);
   const { terms, indexes } = withoutNames(input.terms, candidates);
   const counted = terms.map(({ idf }, n) => ({ idf, at: indexes[n] ?? -1 }));
   const given = { terms: counted, averageLength: input.averageLength, candidates };
-  const likeness = (values: Float64Array) =>
-    values.map((value, n) => 1 - (1 - value) * (1 - LIKENESS_WORTH * unit(candidates[n]?.similarity ?? 0)));
-  const words = likeness(ownWords(given, PRESENCE));
+  const withSimilarity = (values: Float64Array) =>
+    values.map((value, n) => 1 - (1 - value) * (1 - SIMILARITY_WORTH * unit(candidates[n]?.similarity ?? 0)));
+  const words = withSimilarity(ownWords(given, PRESENCE));
   const windows = windowsOf(given, places);
-  const window = likeness(windowWords(given, windows, PRESENCE));
+  const window = withSimilarity(windowWords(given, windows, PRESENCE));
   const anyWords = terms.length > 0 || candidates.some(({ similarity }) => similarity > 0);
   const asks = candidates.map(({ head }) => QUESTION.test(head));
   const asked = askedAbout(input.query, candidates);
   const times = timesIn(input.query, input.now);
   return {
-    fts: likeness(windowWords(given, windows, BM25)),
+    fts: withSimilarity(windowWords(given, windows, BM25)),
     columns: {
       words: anyWords ? words : null,
       window: anyWords ? window : null,
-      sitting: anyWords ? sittingOf(candidates, window, places) : null,
+      session_proximity: anyWords ? proximityOf(candidates, window, places) : null,
       answer: anyWords ? answerOf(words, asks, places) : null,
       meaning: meaning(candidates, places),
       speaker:
         asked === null
           ? null
           : flags(candidates.map(({ head }, n) => asked.said[n] === true && FIRST_PERSON.test(head))),
-      company: asked === null ? null : flags(asked.present),
+      participant: asked === null ? null : flags(asked.present),
       date: times.length === 0 ? null : column(candidates, (one) => nearness(one.happenedAt, times)),
       statement: flags(asks.map((one) => !one)),
       temporal: column(candidates, (one) => unit(temporal(one))),
@@ -84,17 +84,21 @@ export function describe<Candidate extends RankingCandidate>(
   };
 }
 
-/** A summary is of its whole sitting: what it says counts as what is said there. */
-function sittingOf(
+/** A summary is of its whole segment: what it says counts as what is said there. */
+function proximityOf(
   candidates: readonly RankingCandidate[],
   window: Float64Array,
-  places: ReturnType<typeof placesOf>,
+  places: ReturnType<typeof adjacenciesOf>,
 ): Float64Array {
-  const best = bestOfSitting(window, places);
+  const best = bestOfSegment(window, places);
   return best.map((value, n) => (candidates[n]?.kind === "summary" ? (window[n] ?? 0) : value));
 }
 
-function answerOf(words: Float64Array, asks: readonly boolean[], places: ReturnType<typeof placesOf>): Float64Array {
+function answerOf(
+  words: Float64Array,
+  asks: readonly boolean[],
+  places: ReturnType<typeof adjacenciesOf>,
+): Float64Array {
   return column(places, ({ before }) => (before !== null && asks[before] === true ? (words[before] ?? 0) : 0));
 }
 

@@ -45,7 +45,7 @@ export interface RankingCandidate {
   readonly length: number;
   /** How often each of the query's terms occurs in the row, in the order of the terms. */
   readonly frequencies: readonly number[];
-  /** Likeness of the query's identifiers to the row, 0 to 1; 0 when none was looked for. */
+  /** Similarity of the query's identifiers to the row, 0 to 1; 0 when none was looked for. */
   readonly similarity: number;
   /** Cosine of the row's own vector and the query's, -1 to 1; null without either. */
   readonly cosine: number | null;

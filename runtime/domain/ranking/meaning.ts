@@ -1,6 +1,6 @@
+import type { Adjacency } from "./adjacency.ts";
 import { column } from "./column.ts";
 import type { RankingCandidate } from "./input.ts";
-import type { Place } from "./scene.ts";
 
 /** How near in meaning a row and what was said around it are to the query, 0 to 1, among the candidates. */
 
@@ -18,14 +18,14 @@ const DEVIATIONS = 3;
  * Null when no candidate has a cosine. A row that has none yet (its vector is still to come) borrows from those around it,
  * and stands in the middle when they have none, too.
  */
-export function meaning(candidates: readonly RankingCandidate[], places: readonly Place[]): Float64Array | null {
+export function meaning(candidates: readonly RankingCandidate[], places: readonly Adjacency[]): Float64Array | null {
   const cosines = candidates.map(({ cosine }) => (cosine === null || !Number.isFinite(cosine) ? null : cosine));
   if (cosines.every((cosine) => cosine === null)) return null;
   const means = places.map((place, index) => windowMean(cosines, places, place, index));
-  const known = means.filter((mean) => mean !== null);
-  const middle = known.reduce((sum, mean) => sum + mean, 0) / known.length;
-  const squares = known.reduce((sum, mean) => sum + (mean - middle) ** 2, 0);
-  const deviation = Math.sqrt((squares + USUAL_WEIGHT * USUAL_DEVIATION ** 2) / (known.length + USUAL_WEIGHT));
+  const present = means.filter((mean) => mean !== null);
+  const middle = present.reduce((sum, mean) => sum + mean, 0) / present.length;
+  const squares = present.reduce((sum, mean) => sum + (mean - middle) ** 2, 0);
+  const deviation = Math.sqrt((squares + USUAL_WEIGHT * USUAL_DEVIATION ** 2) / (present.length + USUAL_WEIGHT));
   return column(means, (mean) => {
     const deviations = ((mean ?? middle) - middle) / deviation;
     return (Math.min(DEVIATIONS, Math.max(-DEVIATIONS, deviations)) + DEVIATIONS) / (2 * DEVIATIONS);
@@ -34,8 +34,8 @@ export function meaning(candidates: readonly RankingCandidate[], places: readonl
 
 function windowMean(
   cosines: readonly (number | null)[],
-  places: readonly Place[],
-  { before, after }: Place,
+  places: readonly Adjacency[],
+  { before, after }: Adjacency,
   index: number,
 ): number | null {
   let sum = 0;

@@ -22,14 +22,14 @@ export function askedAbout(query: string, candidates: readonly RankingCandidate[
   const words = wordsOf(query);
   const named = new Set<string>();
   for (const { speaker } of candidates) if (speaker !== null && isNamed(speaker, words)) named.add(speaker);
-  if (named.size > 0) return told(candidates, ({ speaker }) => speaker !== null && named.has(speaker));
+  if (named.size > 0) return spokenBy(candidates, ({ speaker }) => speaker !== null && named.has(speaker));
   const roles = CALLED.filter(({ words }) => words.test(query)).map(({ role }) => role);
   // Who has a name is asked about by the name.
   const isCalled = ({ speaker, role }: RankingCandidate) => speaker === null && role !== null && roles.includes(role);
-  return candidates.some(isCalled) ? told(candidates, isCalled) : null;
+  return candidates.some(isCalled) ? spokenBy(candidates, isCalled) : null;
 }
 
-function told(candidates: readonly RankingCandidate[], isAsked: (candidate: RankingCandidate) => boolean): Asked {
+function spokenBy(candidates: readonly RankingCandidate[], isAsked: (candidate: RankingCandidate) => boolean): Asked {
   const said = candidates.map(isAsked);
   const conversations = new Set(candidates.flatMap((one, n) => (said[n] === true ? [one.conversationId] : [])));
   return {

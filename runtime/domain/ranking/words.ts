@@ -1,6 +1,6 @@
+import { type Adjacency, type Lending, lent } from "./adjacency.ts";
 import { column } from "./column.ts";
 import type { RankingCandidate } from "./input.ts";
-import { type Lending, lent, type Place } from "./scene.ts";
 
 /** How well a row's words match the query's, alone and together with what was said around it: BM25, 0 to 1. */
 
@@ -45,7 +45,7 @@ export interface Windows {
   readonly frequencies: readonly Float64Array[];
 }
 
-export function windowsOf({ terms, candidates }: WordsInput, places: readonly Place[]): Windows {
+export function windowsOf({ terms, candidates }: WordsInput, places: readonly Adjacency[]): Windows {
   return {
     lengths: lent(
       column(candidates, ({ length }) => length),

@@ -7,7 +7,7 @@ import { isSecretPath } from "./secrets.ts";
 import { assign, bounded, changeDirectory, fork, HOME, PROCESS, UNKNOWN } from "./state.ts";
 import { NOTHING, SILENCE, type Stream, textStream } from "./stream.ts";
 import { textsOf } from "./streams.ts";
-import { judgeVariable } from "./variables.ts";
+import { checkVariable } from "./variables.ts";
 
 /** What the builtin prints; null when the command is no builtin that is followed. */
 export function readBuiltin(invocation: Invocation, inspector: Inspector): Stream | null {
@@ -55,7 +55,7 @@ export function readBuiltin(invocation: Invocation, inspector: Inspector): Strea
       for (const definition of operandsOf(args)) {
         const [name, value] = splitAssignment(definition);
         if (value === undefined) continue;
-        judgeVariable(name, value, state, inspector);
+        checkVariable(name, value, state, inspector);
         assign(state, name, [value]);
       }
       return SILENCE;

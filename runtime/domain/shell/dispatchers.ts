@@ -9,12 +9,12 @@ import { NOTHING, type Stream } from "./stream.ts";
 import { textsOf } from "./streams.ts";
 
 /** What the program prints, or null when it is none of these. */
-export function judgeDispatcher(invocation: Invocation, inspector: Inspector): Stream | null {
+export function checkDispatcher(invocation: Invocation, inspector: Inspector): Stream | null {
   const { program, args, input, state } = invocation;
   switch (program) {
     case "find":
     case "gfind":
-      return judgeFind(invocation, inspector);
+      return checkFind(invocation, inspector);
     case "fd":
     case "fdfind": {
       const at = args.findIndex((arg) => ["-x", "-X", "--exec", "--exec-batch"].includes(arg));
@@ -39,7 +39,7 @@ export function judgeDispatcher(invocation: Invocation, inspector: Inspector): S
     case "xargs":
     case "gxargs":
     case "parallel":
-      return judgeXargs(invocation, inspector);
+      return checkXargs(invocation, inspector);
     case "watch": {
       const words = operandsFrom(args, ["-n", "--interval", "-q"]);
       return inspector.script(words.join(" "), fork(state), NOTHING);
@@ -122,7 +122,7 @@ function runOption({ args, state }: Invocation, inspector: Inspector, ...names: 
 }
 
 /** The paths that find goes through: its start, and below it the name that it looks for. */
-function judgeFind(invocation: Invocation, inspector: Inspector): Stream {
+function checkFind(invocation: Invocation, inspector: Inspector): Stream {
   const { args, state } = invocation;
   const first = args.findIndex((arg) => /^[-(!]/.test(arg) && !/^-[HLPDO]/.test(arg));
   const starts = (first === -1 ? args : args.slice(0, first)).filter((arg) => !arg.startsWith("-"));
@@ -187,7 +187,7 @@ const XARGS_VALUED = [
   "--sshlogin",
 ];
 
-function judgeXargs(invocation: Invocation, inspector: Inspector): Stream {
+function checkXargs(invocation: Invocation, inspector: Inspector): Stream {
   const { program, args, state } = invocation;
   const replace =
     optionValue(args, "-I", "--replace") ?? (program === "parallel" || args.includes("-i") ? "{}" : undefined);

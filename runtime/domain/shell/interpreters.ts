@@ -75,7 +75,7 @@ const INTERPRETERS: Readonly<Record<string, Interpreter>> = {
 };
 
 /** The interpreter's output, or null when the program is none. */
-export function judgeInterpreter(invocation: Invocation, inspector: Inspector): Stream | null {
+export function checkInterpreter(invocation: Invocation, inspector: Inspector): Stream | null {
   const { program, args, input, state } = invocation;
   const interpreter = INTERPRETERS[program.replace(/[\d.]+$/, "")];
   if (!interpreter) return null;

@@ -1,10 +1,10 @@
 /** The rules for single programs: what each must not be called with, whatever brought the call about. */
 
 import { posix } from "node:path";
-import { judgeDispatcher } from "./dispatchers.ts";
+import { checkDispatcher } from "./dispatchers.ts";
 import { absolutePath, readable, readingOf } from "./files.ts";
 import { hasOption, type Inspector, type Invocation, operandsOf, optionValue } from "./inspection.ts";
-import { judgeInterpreter } from "./interpreters.ts";
+import { checkInterpreter } from "./interpreters.ts";
 import { echoOutput, filterOutput, lookupOutput, printfOutput } from "./output.ts";
 import { deletionReason, ownershipReason, territoriesOf, writeReason } from "./paths.ts";
 import { refuseSecrets } from "./reading.ts";
@@ -13,7 +13,7 @@ import { sedCommands } from "./sed.ts";
 import { fork, type ShellState } from "./state.ts";
 import { NOTHING, SILENCE, type Stream, textStream } from "./stream.ts";
 import { concatenate, textsOf } from "./streams.ts";
-import { judgeVariable } from "./variables.ts";
+import { checkVariable } from "./variables.ts";
 import { splitStringOf, unwrap } from "./wrappers.ts";
 
 type Rule = (invocation: Invocation, inspector: Inspector) => void;
@@ -139,7 +139,7 @@ const RULES: Readonly<Record<string, Rule>> = {
 };
 
 /** Applies every rule to one command. What it prints where a rule knows (a wrapped command's output), else null. */
-export function judge(invocation: Invocation, inspector: Inspector): Stream | null {
+export function checkInvocation(invocation: Invocation, inspector: Inspector): Stream | null {
   const { program, args, state, input } = invocation;
   const forbidden = /^(mkfs|newfs)(\.|$)/.test(program) ? "it would destroy or change a disk" : FORBIDDEN[program];
   const asksForHelp = args.length === 1 && /^--(help|version)$/.test(args[0] ?? "");
@@ -147,18 +147,18 @@ export function judge(invocation: Invocation, inspector: Inspector): Stream | nu
 
   const split = splitStringOf(program, args);
   if (split !== null) return inspector.script(split, fork(state), input);
-  if (program === "env") for (const arg of args) judgeEnvironment(arg, state, inspector);
+  if (program === "env") for (const arg of args) checkEnvironment(arg, state, inspector);
   const inner = unwrap(program, args);
   if (inner) return inner.length > 0 ? inspector.command(inner, state, input) : null;
 
   RULES[program]?.(invocation, inspector);
   refuseSecrets(invocation, inspector);
-  return judgeInterpreter(invocation, inspector) ?? judgeDispatcher(invocation, inspector);
+  return checkInterpreter(invocation, inspector) ?? checkDispatcher(invocation, inspector);
 }
 
-function judgeEnvironment(definition: string, state: ShellState, inspector: Inspector): void {
+function checkEnvironment(definition: string, state: ShellState, inspector: Inspector): void {
   const [, name = "", value = ""] = /^([A-Za-z_]\w*)=(.*)$/s.exec(definition) ?? [];
-  judgeVariable(name, value, state, inspector);
+  checkVariable(name, value, state, inspector);
 }
 
 /** What a command prints, as far as it can be told; downloads are noted where they are saved. */
@@ -197,7 +197,7 @@ export function outputOf(invocation: Invocation): Stream {
     }
     case "curl":
     case "wget":
-      rememberDownload(invocation);
+      recordDownload(invocation);
       break;
     case "head":
     case "tail":
@@ -217,7 +217,7 @@ export function outputOf(invocation: Invocation): Stream {
   return program === "cat" && args.every((arg) => arg.startsWith("-")) ? input : { kind: "program", program };
 }
 
-function rememberDownload({ program, args, state }: Invocation): void {
+function recordDownload({ program, args, state }: Invocation): void {
   const downloaded: Stream = { kind: "program", program };
   const target =
     program === "curl" ? optionValue(args, "-o", "--output") : optionValue(args, "-O", "--output-document");

@@ -17,13 +17,13 @@ import { readBuiltin } from "./builtins.ts";
 import { createExpander, type Fields } from "./expand.ts";
 import { createFindings } from "./findings.ts";
 import type { Finding, Inspector } from "./inspection.ts";
-import { judge, outputOf } from "./programs.ts";
+import { checkInvocation, outputOf } from "./programs.ts";
 import { createRedirections } from "./redirections.ts";
 import { callsItself, spawnsItself } from "./self-starting.ts";
 import { assign, bounded, fork, MAX_ALTERNATIVES, type ShellState, UNKNOWN } from "./state.ts";
 import { NOTHING, SILENCE, type Stream } from "./stream.ts";
 import { concatenate, either, textsOf } from "./streams.ts";
-import { judgeVariable } from "./variables.ts";
+import { checkVariable } from "./variables.ts";
 import { calledProgram } from "./words.ts";
 
 /** A script that needs more than this to be followed is not judged but asked about. */
@@ -166,7 +166,7 @@ export function readScript(text: string, start: ShellState, workspace: string): 
     const forms = wordForms([node.name, ...node.args], state, isNeverSet(node.name, state));
     const outputs = forms.map((words) => run(words, state, from));
     const output = outputs.reduce(either, outputs[0] ?? SILENCE);
-    redirections.remember(node.redirects, state, output);
+    redirections.record(node.redirects, state, output);
     return output;
   }
 
@@ -178,7 +178,7 @@ export function readScript(text: string, start: ShellState, workspace: string): 
       return;
     }
     const values = expander.texts(node.value, state);
-    for (const value of values) judgeVariable(node.name, value, state, inspector);
+    for (const value of values) checkVariable(node.name, value, state, inspector);
     if (!lasting) return;
     assign(
       state,
@@ -252,7 +252,7 @@ export function readScript(text: string, start: ShellState, workspace: string): 
     depth += 1;
     try {
       const invocation = { program: program.name, args, input, state };
-      return judge(invocation, inspector) ?? outputOf(invocation);
+      return checkInvocation(invocation, inspector) ?? outputOf(invocation);
     } finally {
       depth -= 1;
     }

@@ -14,7 +14,7 @@ export interface Redirections {
   /** Judges them; what the command reads afterwards. */
   apply(redirects: readonly Redirection[], state: ShellState, input: Stream): Stream;
   /** Notes what the script writes to files: it is known when the script runs such a file later. */
-  remember(redirects: readonly Redirection[], state: ShellState, output: Stream): void;
+  record(redirects: readonly Redirection[], state: ShellState, output: Stream): void;
 }
 
 export function createRedirections(expander: Expander, inspector: Inspector): Redirections {
@@ -47,7 +47,7 @@ export function createRedirections(expander: Expander, inspector: Inspector): Re
     return from;
   }
 
-  function remember(redirects: readonly Redirection[], state: ShellState, output: Stream): void {
+  function record(redirects: readonly Redirection[], state: ShellState, output: Stream): void {
     for (const entry of redirects) {
       if (entry.type !== "Redirect" || !entry.operator.includes(">") || !entry.target || entry.descriptor) continue;
       for (const target of expander.texts(entry.target, state)) {
@@ -58,5 +58,5 @@ export function createRedirections(expander: Expander, inspector: Inspector): Re
     }
   }
 
-  return { apply, remember };
+  return { apply, record };
 }

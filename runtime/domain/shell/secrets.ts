@@ -30,11 +30,11 @@ export function isSecretPath(path: string): boolean {
   if (SECRET_PLACES.some((place) => place.test(normal))) return true;
   const name = posix.basename(normal).toLowerCase();
   if (SECRET_FILE_NAMES.includes(name) || ENVIRONMENT_FILE.test(name)) return true;
-  return isTelling(name) && SECRET_FILE_NAMES.some((secret) => matchesGlob(name, secret));
+  return isSpecific(name) && SECRET_FILE_NAMES.some((secret) => matchesGlob(name, secret));
 }
 
 /** `*` matches anything and says nothing; `.e*` and `id_*` were written for something. */
-function isTelling(glob: string): boolean {
+function isSpecific(glob: string): boolean {
   const literal = glob.split(/[*?[]/)[0] ?? "";
   return literal !== glob && (literal.startsWith(".") || literal.length >= 3);
 }

@@ -82,8 +82,8 @@ export function changeDirectory(state: ShellState, directories: readonly string[
  * initial state and the owner's, and deleting `"$DIR/"` with an empty DIR is a classic.
  */
 export function valuesOf(state: ShellState, name: string): readonly string[] {
-  const known = state.variables.get(name);
-  if (known) return known;
+  const assigned = state.variables.get(name);
+  if (assigned) return assigned;
   if (name === "PWD") return state.directories;
   if (name === "0") return ["bash"];
   if (/^[1-9]\d*$/.test(name)) return state.positional ? [state.positional[Number(name) - 1] ?? ""] : [UNKNOWN];

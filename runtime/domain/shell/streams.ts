@@ -5,8 +5,8 @@ import type { Stream } from "./stream.ts";
 
 /** One after the other. */
 export function concatenate(first: Stream, second: Stream): Stream {
-  if (isSilent(first)) return second;
-  if (isSilent(second)) return first;
+  if (hasNoOutput(first)) return second;
+  if (hasNoOutput(second)) return first;
   if (first.kind === "program") return first;
   if (second.kind === "program") return second;
   if (first.kind === "text" && second.kind === "text") {
@@ -23,7 +23,7 @@ export function either(first: Stream, second: Stream): Stream {
   if (first === second) return first;
   if (first.kind === "text" && second.kind === "text")
     return { kind: "text", texts: bounded([...first.texts, ...second.texts]) };
-  return isSilent(first) || second.kind === "program" ? second : first;
+  return hasNoOutput(first) || second.kind === "program" ? second : first;
 }
 
 /** The possible texts; one that is unknown where there is more to it. */
@@ -33,6 +33,6 @@ export function textsOf(stream: Stream): readonly string[] {
   return stream.kind === "none" ? [""] : [UNKNOWN];
 }
 
-function isSilent(stream: Stream): boolean {
+function hasNoOutput(stream: Stream): boolean {
   return stream.kind === "none" || (stream.kind === "text" && stream.texts.every((text) => text === ""));
 }

@@ -19,7 +19,7 @@ const SCRIPTS = new Set(["BASH_ENV"]);
 /** Their value is a list of files that every program loads. */
 const LIBRARIES = new Set(["LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES"]);
 
-export function judgeVariable(name: string, value: string, state: ShellState, inspector: Inspector): void {
+export function checkVariable(name: string, value: string, state: ShellState, inspector: Inspector): void {
   if (COMMANDS.has(name)) inspector.script(value, fork(state), NOTHING);
   else if (FILTERS.has(name)) inspector.script(value.replace(/^\|*-?/, ""), fork(state), NOTHING);
   else if (SCRIPTS.has(name) && value !== "") {

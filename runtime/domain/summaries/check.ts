@@ -33,7 +33,7 @@ export interface Verdict {
 /** Of a list inside an objection. */
 const MOST_NAMED = 50;
 
-export function judge({ answer, truncated, budget, source, identifiers }: Given, count: CountTokens): Verdict {
+export function checkSummary({ answer, truncated, budget, source, identifiers }: Given, count: CountTokens): Verdict {
   const text = answer.trim();
   if (text === "") return { objections: [{ words: "It was empty.", reason: "it is empty" }], completed: null };
   const objections: Objection[] = [];

@@ -49,7 +49,7 @@ export function identifiersIn(text: string): string[] {
   const scanned = text.replaceAll(DATA, (run) => " ".repeat(run.length));
   const found: Found[] = PATTERNS.flatMap((pattern) =>
     [...scanned.matchAll(pattern)].map((match) => ({ at: match.index, text: match[0] })),
-  ).filter((one) => !NO_IDENTIFIER.test(one.text) && standsAlone(scanned, one.at, one.text));
+  ).filter((one) => !NO_IDENTIFIER.test(one.text) && isSeparate(scanned, one.at, one.text));
   found.sort((a, b) => a.at - b.at || b.text.length - a.text.length);
   const result = new Set<string>();
   let end = -1;
@@ -69,12 +69,12 @@ export function missingFrom(text: string, identifiers: readonly string[]): strin
 
 function holds(text: string, identifier: string): boolean {
   for (let at = text.indexOf(identifier); at >= 0; at = text.indexOf(identifier, at + 1)) {
-    if (standsAlone(text, at, identifier)) return true;
+    if (isSeparate(text, at, identifier)) return true;
   }
   return false;
 }
 
-function standsAlone(text: string, at: number, part: string): boolean {
+function isSeparate(text: string, at: number, part: string): boolean {
   return !joins(text[at - 1], part[0]) && !joins(part.at(-1), text[at + part.length]);
 }
 
@@ -84,16 +84,16 @@ function joins(left: string | undefined, right: string | undefined): boolean {
 }
 
 /** What a model can only make up: links, hashes and long numbers that its input does not hold. */
-const TELLING: readonly RegExp[] = PATTERNS.slice(0, 2);
+const EXACT: readonly RegExp[] = PATTERNS.slice(0, 2);
 const HASH = /(?<![\w-])(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b(?!-)/g;
 const NUMBERED = /(?<![\w&])#(\d{2,7})\b/g;
 
 /** Identifiers of an answer that occur nowhere in what it was made from. */
 export function inventedIn(answer: string, source: string): string[] {
-  const known = source.toLowerCase();
+  const lowered = source.toLowerCase();
   const claimed = [
-    ...[...TELLING, HASH].flatMap((pattern) => [...answer.matchAll(pattern)].map(([text]) => [text, text] as const)),
+    ...[...EXACT, HASH].flatMap((pattern) => [...answer.matchAll(pattern)].map(([text]) => [text, text] as const)),
     ...[...answer.matchAll(NUMBERED)].map(([text, digits = ""]) => [text, digits] as const),
   ];
-  return [...new Set(claimed.filter(([, core]) => !known.includes(core.toLowerCase())).map(([text]) => text))];
+  return [...new Set(claimed.filter(([, core]) => !lowered.includes(core.toLowerCase())).map(([text]) => text))];
 }

@@ -31,7 +31,7 @@ const REFUSAL =
   /\b(?:i(?:'m| am) (?:sorry|unable)|i (?:cannot|can't|could not|couldn't)|as an? (?:ai|language model)|not enough (?:information|context))\b/i;
 const MARKDOWN = /^(?:#{1,6}\s|[-*+]\s|>\s|\d+\.\s)|\*\*[^*]+\*\*|```|\]\(https?:/m;
 
-export function judgeSentence({ answer, truncated, instructions, source, redact }: Given): Verdict {
+export function checkSentence({ answer, truncated, instructions, source, redact }: Given): Verdict {
   if (truncated) return refuse("it was cut short");
   const sentence = unwrapped(answer);
   if (sentence === "") return refuse("it is empty");
@@ -101,11 +101,11 @@ const COMMON =
 
 /** The first name of the sentence that the call does not hold; null when all are there. */
 export function unknownName(sentence: string, source: string): string | null {
-  const known = source.toLowerCase();
+  const lowered = source.toLowerCase();
   for (const raw of sentence.split(/[\s`"“”'()[\]{}<>,;=]+/)) {
     const word = raw.replace(/^[:*!?]+|[.:*!?]+$/g, "");
     if (word === "" || !NAME.test(word) || MEASURE.test(word) || COMMON.test(word)) continue;
-    if (!known.includes(word.toLowerCase())) return word;
+    if (!lowered.includes(word.toLowerCase())) return word;
   }
   return null;
 }

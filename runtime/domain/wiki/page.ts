@@ -112,10 +112,10 @@ function withoutSource(statements: readonly Statement[], source: string): Statem
 
 /** What another source has said already gets this one beside it. */
 function addStatement(statements: Statement[], text: string, source: string): void {
-  const same = statements.findIndex((known) => comparable(known.text) === comparable(text));
-  const known = statements[same];
-  if (known === undefined) statements.push({ text, sources: [source] });
-  else if (!known.sources.includes(source)) statements[same] = { ...known, sources: [...known.sources, source] };
+  const same = statements.findIndex((one) => comparable(one.text) === comparable(text));
+  const former = statements[same];
+  if (former === undefined) statements.push({ text, sources: [source] });
+  else if (!former.sources.includes(source)) statements[same] = { ...former, sources: [...former.sources, source] };
 }
 
 function comparable(text: string): string {

@@ -71,7 +71,7 @@ describe("the exit code and the one document", () => {
 
 describe("doctor on a broken deployment", () => {
   it("ends in time although database and provider say nothing", async () => {
-    const { port } = await silentServer();
+    const { port } = await muteServer();
     const cli = await createCli();
     await writeFile(
       join(cli.home, "cairn.yaml"),
@@ -260,7 +260,7 @@ function statusOf(report: Report, id: string): Report["checks"][number] {
 }
 
 /** Takes connections and never says a word. */
-async function silentServer(): Promise<{ readonly port: number }> {
+async function muteServer(): Promise<{ readonly port: number }> {
   const sockets = new Set<{ destroy(): void }>();
   const server = createServer((socket) => {
     sockets.add(socket);

@@ -13,7 +13,7 @@ const DOCUMENTS = ["README.md", "CHANGELOG.md", "docs/**/*.md", "docs/examples/*
 /** A command line as a sentence quotes it, in source text maybe within a template. */
 const QUOTED = /`cairn((?: (?:\$\{[^}]*\}|[^`\\])+)?)\\?`/g;
 /** A command line of its own in an example of a document or a script. */
-const ALONE = /^(?:\s{4})?(?:\$ )?cairn ([^#\n]*)/gm;
+const OWN_LINE = /^(?:\s{4})?(?:\$ )?cairn ([^#\n]*)/gm;
 const EXAMPLE = /<%= config\.bin %> ([^"`|]*)/g;
 
 interface Named {
@@ -82,7 +82,7 @@ async function named(): Promise<readonly Named[]> {
   for await (const file of glob([...READ, ...DOCUMENTS], { cwd: ROOT })) {
     if (!(await stat(join(ROOT, file))).isFile()) continue;
     const text = await readFile(join(ROOT, file), "utf8");
-    const examples = /\.(?:md|sh)$/.test(file) || file.startsWith("docs/examples/") ? [ALONE] : [];
+    const examples = /\.(?:md|sh)$/.test(file) || file.startsWith("docs/examples/") ? [OWN_LINE] : [];
     for (const pattern of [QUOTED, EXAMPLE, ...examples]) {
       for (const [, line = ""] of text.matchAll(pattern)) {
         // A variable may have blanks in it.

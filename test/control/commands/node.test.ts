@@ -64,7 +64,7 @@ describe("a node in the background", () => {
   });
 
   it("says that others could read .env before it was closed to them, whichever command looks first", async () => {
-    const told = /\.env: others could read it: its mode was 0644 and is now 0600; change secrets/;
+    const warning = /\.env: others could read it: its mode was 0644 and is now 0600; change secrets/;
     for (const [argv, configured] of [
       [["start", "--detach"], true],
       [["start", "--detach"], false],
@@ -75,7 +75,7 @@ describe("a node in the background", () => {
       await writeFile(join(cli.home, ".env"), "SOME_KEY=1\n");
       await chmod(join(cli.home, ".env"), 0o644);
       const { stderr } = await cli.run(argv, { env: { SERVICE_LISTEN: "127.0.0.1:0" } });
-      expect(stderr, argv.join(" ")).toMatch(told);
+      expect(stderr, argv.join(" ")).toMatch(warning);
       expect((await stat(join(cli.home, ".env"))).mode & 0o777).toBe(0o600);
     }
   });

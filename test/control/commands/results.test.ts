@@ -15,7 +15,7 @@ interface Case {
 }
 
 const node = (cli: Cli) => cli.node();
-const alone: readonly Case[] = [
+const withoutNode: readonly Case[] = [
   { argv: ["version"], schema: "version" },
   { argv: ["status"], schema: "status", code: 1 },
   { argv: ["stop"], schema: "stop" },
@@ -114,7 +114,7 @@ async function check(cli: Cli, { argv, schema, code = 0, env }: Case): Promise<v
 }
 
 describe("the result of", () => {
-  it.each(alone)("$argv is one document of its schema", async (one) => {
+  it.each(withoutNode)("$argv is one document of its schema", async (one) => {
     const cli = await createCli();
     await one.prepare?.(cli);
     await check(cli, one);

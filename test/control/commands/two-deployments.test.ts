@@ -79,13 +79,13 @@ describe("two deployments of one machine", () => {
 
 describe("what an earlier version left in ~/.cairn", () => {
   async function earlier(files: Readonly<Record<string, string>>) {
-    const place = await twoDeployments();
-    const shared = join(place.cli.home, ".cairn");
+    const paths = await twoDeployments();
+    const shared = join(paths.cli.home, ".cairn");
     await mkdir(join(shared, "store"), { recursive: true });
     onTestFinished(() => endNodeOf(shared));
     for (const [name, text] of Object.entries(files)) await writeFile(join(shared, name), text);
-    for (const dir of [place.one, place.two]) await writeFile(join(dir, ".env"), "", { mode: 0o600 });
-    return { ...place, shared };
+    for (const dir of [paths.one, paths.two]) await writeFile(join(dir, ".env"), "", { mode: 0o600 });
+    return { ...paths, shared };
   }
 
   it("stays the home of the directory that used it", async () => {

@@ -95,10 +95,10 @@ describe("a deployed stack", { concurrent: false }, () => {
     }
     writeProject(at, { ...SHAPE, memory: "600Mi" });
     await up(run(at), UP);
-    const left = readdirSync(folder).filter((file) => file.endsWith(".json"));
-    expect(left).toHaveLength(KEPT_COPIES);
-    expect(left).toContain(one);
-    expect(left.filter((file) => file.endsWith("before-up.json")).length).toBeGreaterThan(0);
+    const remaining = readdirSync(folder).filter((file) => file.endsWith(".json"));
+    expect(remaining).toHaveLength(KEPT_COPIES);
+    expect(remaining).toContain(one);
+    expect(remaining.filter((file) => file.endsWith("before-up.json")).length).toBeGreaterThan(0);
     expect(JSON.parse(readFileSync(join(folder, one), "utf8"))).toMatchObject({ version: 3, deployment: {} });
   });
 

@@ -15,10 +15,10 @@ function interruption() {
     },
     closeOutput: () => first.abort(new OutputClosed()),
     held: () => holds > 0,
-    handled: () => handlers.length > 0,
+    isHandled: () => handlers.length > 0,
     given: {
       signal: first.signal,
-      insistence: second.signal,
+      killSignal: second.signal,
       onInterrupt(handler: () => void) {
         handlers.push(handler);
         return () => void handlers.pop();
@@ -41,10 +41,10 @@ describe("an operation on a deployment", () => {
     const stop = stopping(user.given, () => undefined);
     expect(stop.signal.aborted).toBe(false);
     user[how]();
-    expect([stop.signal.aborted, stop.insistence.aborted]).toEqual([true, false]);
+    expect([stop.signal.aborted, stop.killSignal.aborted]).toEqual([true, false]);
     expect(stop.signal.reason).toBeInstanceOf(Interrupted);
     user[how]();
-    expect(stop.insistence.aborted).toBe(true);
+    expect(stop.killSignal.aborted).toBe(true);
     stop.release();
   });
 
@@ -53,7 +53,7 @@ describe("an operation on a deployment", () => {
     const stop = stopping(user.given, () => undefined);
     user.ctrlC();
     user.terminate();
-    expect(stop.insistence.aborted).toBe(true);
+    expect(stop.killSignal.aborted).toBe(true);
     stop.release();
   });
 
@@ -61,7 +61,7 @@ describe("an operation on a deployment", () => {
     const user = interruption();
     const stop = stopping(user.given, () => undefined);
     user.closeOutput();
-    expect([stop.signal.aborted, stop.insistence.aborted]).toEqual([false, false]);
+    expect([stop.signal.aborted, stop.killSignal.aborted]).toEqual([false, false]);
     stop.release();
   });
 
@@ -78,6 +78,6 @@ describe("an operation on a deployment", () => {
   test("leaves nothing behind once it has ended", () => {
     const user = interruption();
     stopping(user.given, () => undefined).release();
-    expect([user.held(), user.handled()]).toEqual([false, false]);
+    expect([user.held(), user.isHandled()]).toEqual([false, false]);
   });
 });

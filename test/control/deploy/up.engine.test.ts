@@ -30,11 +30,11 @@ let base: string;
 let dir: string;
 let plugins: StubPlugins;
 /** Everything that was told or written, to look for secrets in. */
-const told: string[] = [];
+const reported: string[] = [];
 
 const run = (more: Partial<Parameters<typeof infraRun>[0]> = {}) => {
   const made = infraRun({ dir, home: join(base, "home"), target: { plugins }, ...more });
-  return { ...made, onEvent: (event: Parameters<typeof made.onEvent>[0]) => told.push(JSON.stringify(event)) };
+  return { ...made, onEvent: (event: Parameters<typeof made.onEvent>[0]) => reported.push(JSON.stringify(event)) };
 };
 const changes = () =>
   plugins
@@ -42,8 +42,8 @@ const changes = () =>
     .filter(({ op }) => op !== "read")
     .map(({ op, name }) => `${op} ${name}`)
     .sort();
-const remember = <T>(value: T): T => {
-  told.push(JSON.stringify(value));
+const keep = <T>(value: T): T => {
+  reported.push(JSON.stringify(value));
   return value;
 };
 const passwordOfDatabase = () =>
@@ -77,7 +77,7 @@ describe("a stack", { concurrent: false }, () => {
   afterAll(() => rmSync(base, { recursive: true, force: true }));
 
   it("is shown before it exists, and nothing is made", async () => {
-    const result = SCHEMAS["infra-preview"].parse(remember(await preview(run())));
+    const result = SCHEMAS["infra-preview"].parse(keep(await preview(run())));
     expect(result.summary).toMatchObject({ update: 0, replace: 0, delete: 0, same: 0 });
     expect(result.changes.filter(({ op }) => op !== "create")).toEqual([]);
     expect(result.changes.map(({ name }) => name)).toEqual(expect.arrayContaining(["lab-one", "lab-two", ...VOLUMES]));
@@ -85,7 +85,7 @@ describe("a stack", { concurrent: false }, () => {
   });
 
   it("is deployed", async () => {
-    const result = SCHEMAS["infra-up"].parse(remember(await up(run(), UP)));
+    const result = SCHEMAS["infra-up"].parse(keep(await up(run(), UP)));
     expect(result).toMatchObject({ healthy: true, adopted: [], next: "cairn chat" });
     expect(result.nodes.map(({ name, url }) => [name, url])).toEqual([
       ["one", "http://127.0.0.1:7433"],
@@ -95,7 +95,7 @@ describe("a stack", { concurrent: false }, () => {
     expect(record).toMatchObject({ stack: "lab", target: "docker", nodes: [{ name: "one" }, { name: "two" }] });
     const release = JSON.parse(readFileSync(join(dir, "infra/release.json"), "utf8"));
     expect(Object.keys(release.nodes)).toEqual(["one", "two"]);
-    expect(SCHEMAS["infra-status"].parse(remember(await status(run())))).toMatchObject({
+    expect(SCHEMAS["infra-status"].parse(keep(await status(run())))).toMatchObject({
       deployed: true,
       pending: 0,
       holder: null,
@@ -118,7 +118,7 @@ describe("a stack", { concurrent: false }, () => {
     expect(files.map(([name]) => name)).toEqual(expect.arrayContaining(["lab.json", "Pulumi.lab.yaml"]));
     for (const secret of [TOKEN, password, passphrase]) {
       expect(files.filter(([, text]) => text.includes(secret)).map(([name]) => name)).toEqual([]);
-      expect(told.filter((text) => text.includes(secret))).toEqual([]);
+      expect(reported.filter((text) => text.includes(secret))).toEqual([]);
     }
   });
 
@@ -130,7 +130,7 @@ describe("a stack", { concurrent: false }, () => {
 
   it("has only the changed setting changed, and shows it before", async () => {
     writeProject(dir, { ...SHAPE, memory: "768Mi" });
-    const { changes: shown } = remember(await preview(run()));
+    const { changes: shown } = keep(await preview(run()));
     expect(shown.map(({ op, name, properties }) => [op, name, properties.map(({ path }) => path)])).toEqual([
       ["update", "lab-one", ["memory", "memorySwap"]],
       ["update", "lab-two", ["memory", "memorySwap"]],
@@ -148,7 +148,7 @@ describe("a stack", { concurrent: false }, () => {
       details: { hint: expect.stringContaining("`cairn infra up --node one`, `cairn infra up --node two`") },
     });
     expect(changes()).toEqual([]);
-    const result = remember(await up(run(), { ...UP, node: "two" }));
+    const result = keep(await up(run(), { ...UP, node: "two" }));
     expect(result?.healthy).toBe(true);
     const touched = [...new Set(changes().map((line) => line.split(" ")[1] ?? ""))];
     expect(touched.filter((name) => !name.startsWith("lab-two"))).toEqual([]);
@@ -173,14 +173,14 @@ describe("a stack", { concurrent: false }, () => {
     const before = certificates();
     expect(before.shown).not.toBe(before.pinned);
     // Near its end, and somebody changes one node alone: that node goes on with what it has, and the rest is named.
-    const one = remember(await up(run(later), { ...UP, node: "two" }));
+    const one = keep(await up(run(later), { ...UP, node: "two" }));
     expect(one?.warnings).toContainEqual(
       expect.objectContaining({ message: expect.stringMatching(/^Not done by --node: .*lab-postgres/) }),
     );
     expect(changes()).toEqual([]);
     expect(certificates()).toEqual(before);
     // Both nodes run, and none of them stops.
-    const result = remember(await up(run(later), UP));
+    const result = keep(await up(run(later), UP));
     expect(result?.healthy).toBe(true);
     expect(result?.warnings).toEqual([]);
     const touched = new Set(changes().map((line) => line.split(" ")[1]));
@@ -224,8 +224,8 @@ describe("a stack", { concurrent: false }, () => {
   it("whose node was removed behind its back is not waited for, and what finds that is named", async () => {
     const file = join(plugins.data, "docker.json");
     const all = readFileSync(file, "utf8");
-    const standing = Object.entries(plugins.resources()).filter(([, { props }]) => props["name"] !== "lab-two");
-    writeFileSync(file, JSON.stringify(Object.fromEntries(standing)));
+    const existing = Object.entries(plugins.resources()).filter(([, { props }]) => props["name"] !== "lab-two");
+    writeFileSync(file, JSON.stringify(Object.fromEntries(existing)));
     const sleep = async () => expect.unreachable("it waits");
     const result = await up(run({ services: { sleep } }), UP);
     expect(result).toMatchObject({ healthy: false, changes: [], next: "cairn infra refresh" });
@@ -242,7 +242,7 @@ describe("a stack", { concurrent: false }, () => {
     const asked = run();
     await expect(preview(asked)).rejects.toMatchObject(protectedData);
     await expect(up(asked, UP)).rejects.toMatchObject(protectedData);
-    expect(told.filter((text) => text.includes("unprotect"))).toEqual([]);
+    expect(reported.filter((text) => text.includes("unprotect"))).toEqual([]);
     expect(changes()).toEqual([]);
     writeProject(dir, { ...less, nodes: SHAPE.nodes });
   });
@@ -260,7 +260,7 @@ describe("a stack", { concurrent: false }, () => {
     plugins.fault({ drift: { "docker/lab-one": { memory: 64 } } });
     const before = readFileSync(join(dir, "infra/state/.pulumi/stacks/cairn/lab.json"), "utf8");
     const own = { resource: "lab-two", setting: "cores", expected: "2", observed: "4" };
-    const result = remember(await refresh(run({ target: { plugins, drift: [own] } }), { preview: true }));
+    const result = keep(await refresh(run({ target: { plugins, drift: [own] } }), { preview: true }));
     expect(SCHEMAS["infra-refresh"].parse(result)).toMatchObject({
       applied: false,
       drift: [own],
@@ -272,10 +272,10 @@ describe("a stack", { concurrent: false }, () => {
   });
 
   it("is removed without its data, which the next deployment has again", async () => {
-    const result = SCHEMAS["infra-destroy"].parse(remember(await destroy(run(), DESTROY)));
+    const result = SCHEMAS["infra-destroy"].parse(keep(await destroy(run(), DESTROY)));
     expect(result.kept.map(({ name, place }) => [name, place])).toEqual(VOLUMES.map((name) => [name, "local"]));
-    const left = Object.values(plugins.resources()).map(({ props }) => props["name"]);
-    expect(left.sort()).toEqual(VOLUMES);
+    const remaining = Object.values(plugins.resources()).map(({ props }) => props["name"]);
+    expect(remaining.sort()).toEqual(VOLUMES);
     expect(await status(run())).toMatchObject({
       deployed: false,
       nodes: [{ state: "missing" }, { state: "missing" }],

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { Unavailable } from "../../../control/doctor/checks/check.ts";
 import { CHECKS } from "../../../control/doctor/checks/index.ts";
+import type { ProbeContext } from "../../../control/doctor/context/probe-context.ts";
 import { CATEGORIES } from "../../../control/doctor/report.ts";
 import { categoryOf } from "../../../control/doctor/run.ts";
-import type { Scene } from "../../../control/doctor/scene/scene.ts";
 import { EVENTUALLY_MS } from "../../lanes/patience.ts";
-import { healthWith, ROOT, sceneWith } from "./scene.ts";
+import { healthWith, probeContextWith, ROOT } from "./probe-context.ts";
 import { keyed, WRONGS } from "./wrongs.ts";
 
 describe("every check", () => {
@@ -34,11 +34,11 @@ describe("every check", () => {
 describe("a check tells what is wrong and what to do:", () => {
   it.each(WRONGS.map((wrong) => [`${wrong.id} when ${wrong.when}`, wrong] as const))("%s", async (_name, wrong) => {
     const isOwnTree = wrong.id === "updates.source" || wrong.id === "updates.available";
-    const scene = await sceneWith(wrong);
-    await wrong.arrange?.(scene);
-    if (isOwnTree) Object.assign(scene, { root: scene.place.dir });
+    const context = await probeContextWith(wrong);
+    await wrong.arrange?.(context);
+    if (isOwnTree) Object.assign(context, { root: context.paths.dir });
     const check = CHECKS.find(({ id }) => id === wrong.id);
-    const outcome = await check?.run(scene, AbortSignal.timeout(EVENTUALLY_MS)).catch((error: Error) => {
+    const outcome = await check?.run(context, AbortSignal.timeout(EVENTUALLY_MS)).catch((error: Error) => {
       if (error instanceof Unavailable) throw error;
       // As the runner has it.
       return { status: "fail", message: error.message, fix: "again" } as const;
@@ -63,23 +63,23 @@ describe("a provider", () => {
       asked.push(`${path} ${authorization}`);
       return status;
     });
-    const scene = await sceneWith({ yaml: keyed(`${url}/v1`), variables: { KEY: "sesame" } });
-    const outcome = await run("providers.reachable", scene);
+    const context = await probeContextWith({ yaml: keyed(`${url}/v1`), variables: { KEY: "sesame" } });
+    const outcome = await run("providers.reachable", context);
     expect(outcome).toMatchObject({ status: expected, message: expect.stringContaining(text) });
     expect(asked).toEqual(["/v1/models Bearer sesame"]);
   });
 
   it("that hangs is told of before the check's own time is over", async () => {
     const { url } = await answering(() => null);
-    const scene = await sceneWith({ yaml: keyed(url), variables: { KEY: "k" }, lookMs: 200 });
-    expect(await run("providers.reachable", scene, new AbortController().signal)).toMatchObject({
+    const context = await probeContextWith({ yaml: keyed(url), variables: { KEY: "k" }, probeMs: 200 });
+    expect(await run("providers.reachable", context, new AbortController().signal)).toMatchObject({
       status: "fail",
       message: expect.stringContaining("no answer in time"),
     });
   });
 
   it("without a key is asked for nothing", async () => {
-    expect(await run("providers.reachable", await sceneWith())).toMatchObject({
+    expect(await run("providers.reachable", await probeContextWith())).toMatchObject({
       status: "pass",
       message: "offline needs no server.",
     });
@@ -89,69 +89,71 @@ describe("a provider", () => {
 describe("tool calls without a model", () => {
   const waiting = { queue: "synthesize-tool-call", waiting: 20_000, failed: 0, oldest_waiting_ms: 9 * 3_600_000 };
   const seen = (worker: object) => {
-    const told = healthWith({ memory: { workers: { synthesis: worker } }, queues: [waiting] });
-    return { seen: { health: async () => told } };
+    const health = healthWith({ memory: { workers: { synthesis: worker } }, queues: [waiting] });
+    return { seen: { health: async () => health } };
   };
 
   it("wait by intention: that is said once, and is no backlog", async () => {
-    const scene = await sceneWith(seen({ state: "off", model: null, reason: "Nothing is set." }));
-    expect(await run("memory.synthesis", scene)).toMatchObject({
+    const context = await probeContextWith(seen({ state: "off", model: null, reason: "Nothing is set." }));
+    expect(await run("memory.synthesis", context)).toMatchObject({
       status: "skip",
       message: "20000 tool calls wait for a sentence, and no model writes it: Nothing is set.",
     });
-    expect(await run("queues.backlog", scene)).toMatchObject({ status: "pass" });
+    expect(await run("queues.backlog", context)).toMatchObject({ status: "pass" });
   });
 
   it("are a backlog where there is one", async () => {
-    const scene = await sceneWith(seen({ state: "on", model: "tiny", reason: null }));
-    expect(await run("memory.synthesis", scene)).toMatchObject({ status: "pass" });
-    expect(await run("queues.backlog", scene)).toMatchObject({ status: "warn" });
+    const context = await probeContextWith(seen({ state: "on", model: "tiny", reason: null }));
+    expect(await run("memory.synthesis", context)).toMatchObject({ status: "pass" });
+    expect(await run("queues.backlog", context)).toMatchObject({ status: "warn" });
   });
 });
 
 describe("reading", () => {
   it("leaves the mode of .env as it is, and takes its values all the same", async () => {
-    const scene = await sceneWith({ env: "SERVICE_API_TOKEN=long-enough-for-a-token\n", mode: 0o644 });
-    expect(await run("secrets.token", scene)).toMatchObject({ status: "pass" });
-    expect(await run("secrets.file", scene)).toMatchObject({
+    const context = await probeContextWith({ env: "SERVICE_API_TOKEN=long-enough-for-a-token\n", mode: 0o644 });
+    expect(await run("secrets.token", context)).toMatchObject({ status: "pass" });
+    expect(await run("secrets.file", context)).toMatchObject({
       status: "warn",
       message: expect.stringContaining("0644"),
     });
-    expect((await scene.secretsFile()).mode).toBe(0o644);
+    expect((await context.secretsFile()).mode).toBe(0o644);
   });
 
   it("never asks the password manager", async () => {
     const yaml = keyed("http://127.0.0.1:1").replace("${KEY}", "op://vault/item/field");
-    const scene = await sceneWith({ yaml });
-    expect(await run("providers.reachable", scene)).toMatchObject({
+    const context = await probeContextWith({ yaml });
+    expect(await run("providers.reachable", context)).toMatchObject({
       status: "pass",
       message: expect.stringContaining("not asked"),
     });
   });
 
   it("finds a stack lock of a dead process in the state's files", async () => {
-    const { localProbe } = await import("../../../control/doctor/scene/deployment-probe.ts");
+    const { localProbe } = await import("../../../control/doctor/context/deployment-probe.ts");
     const dead = 2_147_483_000;
     const text = JSON.stringify({ pid: dead, hostname: "box", timestamp: "2030-01-31T00:00:00Z" });
     const name = "infra/state/.pulumi/locks/organization/cairn/prod/0000.json";
-    const scene = await sceneWith({ files: { [name]: text } });
+    const context = await probeContextWith({ files: { [name]: text } });
     const probe = localProbe({ hostname: "box", userHome: undefined, unitFolders: [] });
-    expect(await probe.stackLocks(scene.place.dir)).toMatchObject([{ stack: "prod", pid: dead, alive: false }]);
+    expect(await probe.stackLocks(context.paths.dir)).toMatchObject([{ stack: "prod", pid: dead, alive: false }]);
     const elsewhere = localProbe({ hostname: "other", userHome: undefined, unitFolders: [] });
-    expect(await elsewhere.stackLocks(scene.place.dir)).toMatchObject([{ alive: null }]);
+    expect(await elsewhere.stackLocks(context.paths.dir)).toMatchObject([{ alive: null }]);
   });
 
   it("finds a unit of the service manager, also one of several nodes", async () => {
-    const { localProbe } = await import("../../../control/doctor/scene/deployment-probe.ts");
-    const scene = await sceneWith({ files: { "units/cairn-main.service": "[Service]\n", "units/other.service": "" } });
-    const unitFolders = [join(scene.place.dir, "units")];
+    const { localProbe } = await import("../../../control/doctor/context/deployment-probe.ts");
+    const context = await probeContextWith({
+      files: { "units/cairn-main.service": "[Service]\n", "units/other.service": "" },
+    });
+    const unitFolders = [join(context.paths.dir, "units")];
     const unit = await localProbe({ hostname: "box", userHome: undefined, unitFolders }).serviceUnit();
     expect(unit?.path).toMatch(/cairn-main\.service$/);
   });
 });
 
-async function run(id: string, scene: Scene, signal = AbortSignal.timeout(EVENTUALLY_MS)) {
-  return CHECKS.find((check) => check.id === id)?.run(scene, signal);
+async function run(id: string, context: ProbeContext, signal = AbortSignal.timeout(EVENTUALLY_MS)) {
+  return CHECKS.find((check) => check.id === id)?.run(context, signal);
 }
 
 /** A server that answers with a status, or never. */

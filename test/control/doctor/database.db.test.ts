@@ -8,7 +8,7 @@ import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 import { lacks } from "../../lanes/tools.ts";
 import { createPostgresCopy } from "../../support/databases.ts";
 import { MINIMAL } from "../../support/deployment.ts";
-import { ROOT, sceneWith } from "./scene.ts";
+import { probeContextWith, ROOT } from "./probe-context.ts";
 
 const cluster = process.env.CAIRN_TEST_PG_URL;
 
@@ -86,8 +86,8 @@ describe.skipIf(lacks("postgresql"))("doctor on a PostgreSQL server", () => {
     const vandal: Check = {
       id: "database.vandal",
       subject: "how much can be broken",
-      run: async (scene) => {
-        await scene.database();
+      run: async (context) => {
+        await context.database();
         const client = await connected();
         await client.query(
           "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
@@ -97,8 +97,8 @@ describe.skipIf(lacks("postgresql"))("doctor on a PostgreSQL server", () => {
       },
     };
     const others = CHECKS.filter(({ id }) => id.startsWith("database."));
-    const scene = await scenes("");
-    const { checks } = await runChecks([vandal, ...others], scene, {
+    const context = await contextOf("");
+    const { checks } = await runChecks([vandal, ...others], context, {
       timeoutMs: EVENTUALLY_MS,
       signal: new AbortController().signal,
     });
@@ -111,13 +111,13 @@ describe.skipIf(lacks("postgresql"))("doctor on a PostgreSQL server", () => {
   });
 
   async function run(id: string, more = "", seen = {}, url = database.url): Promise<Outcome | undefined> {
-    const scene = await scenes(more, seen, url);
-    return CHECKS.find((check) => check.id === id)?.run(scene, AbortSignal.timeout(EVENTUALLY_MS));
+    const context = await contextOf(more, seen, url);
+    return CHECKS.find((check) => check.id === id)?.run(context, AbortSignal.timeout(EVENTUALLY_MS));
   }
 
-  async function scenes(more: string, seen = {}, url = database.url) {
+  async function contextOf(more: string, seen = {}, url = database.url) {
     const yaml = `${MINIMAL}memory:\n  postgres:\n    connection_string: ${JSON.stringify(url)}\n    ${more}\n`;
-    return sceneWith({ yaml, seen, lookMs: EVENTUALLY_MS, root: join(ROOT) });
+    return probeContextWith({ yaml, seen, probeMs: EVENTUALLY_MS, root: join(ROOT) });
   }
 
   async function connected(): Promise<Client> {

@@ -8,7 +8,7 @@ import { secretsIgnored } from "../../../control/doctor/checks/secrets/ignored.t
 import { applyRepairs } from "../../../control/doctor/repair/apply.ts";
 import { readTemplates } from "../../../control/wizard/templates.ts";
 import { makeOwnHome } from "../../../runtime/config/index.ts";
-import { sceneWith } from "./scene.ts";
+import { probeContextWith } from "./probe-context.ts";
 
 const SECRET = [
   ".env",
@@ -35,9 +35,9 @@ const GIT = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.
 
 /** A repository with a home that has been used; `home` is its place in the directory. */
 async function repository(home: string, gitignore: string | null) {
-  const scene = await sceneWith({ probe: { hasTool: async () => true } });
-  const { dir } = scene.place;
-  const place = { ...scene.place, home: join(dir, home) };
+  const context = await probeContextWith({ probe: { hasTool: async () => true } });
+  const { dir } = context.paths;
+  const paths = { ...context.paths, home: join(dir, home) };
   const state = SECRET.map((path) => (path.startsWith(".env") || path.includes(".bak") ? path : join(home, path)));
   for (const path of [...state, ...KEPT.filter((name) => name !== ".gitignore" && name !== "cairn.yaml")]) {
     await mkdir(dirname(join(dir, path)), { recursive: true });
@@ -53,7 +53,7 @@ async function repository(home: string, gitignore: string | null) {
       .filter((name) => name !== "")
       .sort();
   };
-  return { dir, git, staged, check: () => secretsIgnored.run({ ...scene, place }, signal) };
+  return { dir, git, staged, check: () => secretsIgnored.run({ ...context, paths }, signal) };
 }
 
 describe.each([

@@ -5,10 +5,10 @@ import process from "node:process";
 import { describe, expect, it } from "vitest";
 import { type CheckReport, type Report, reportSchema, summarize } from "../../../control/doctor/report.ts";
 import { temporaryDirectory } from "../../support/deployment.ts";
-import { ROOT } from "./scene.ts";
+import { ROOT } from "./probe-context.ts";
 
 const EXAMPLES = join(ROOT, "docs", "examples", "monitoring");
-const ODD = 'He said "no" | 5\\n %s $(id) `id`';
+const UNUSUAL = 'He said "no" | 5\\n %s $(id) `id`';
 
 describe("the Nagios-style plugin", () => {
   it.each([
@@ -26,7 +26,7 @@ describe("the Nagios-style plugin", () => {
   });
 
   it("shows odd texts as they are, but for the bar, and runs nothing of them", async () => {
-    const { stdout, status } = await plugin(report([check("fail", ODD)]));
+    const { stdout, status } = await plugin(report([check("fail", UNUSUAL)]));
     expect(status).toBe(2);
     const [line = ""] = stdout.split("\n");
     expect(line.split("|")).toHaveLength(2);
@@ -63,7 +63,7 @@ describe("the Prometheus textfile wrapper", () => {
     const directory = await temporaryDirectory();
     const program = await fake(
       directory,
-      JSON.stringify(report([check("fail", ODD), check("warn", "w"), check("skip", "s")]), null, 2),
+      JSON.stringify(report([check("fail", UNUSUAL), check("warn", "w"), check("skip", "s")]), null, 2),
       1,
     );
     const folder = join(directory, "collector");

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { createSceneRedactor } from "../../../control/doctor/scene/redactor.ts";
+import { createContextRedactor } from "../../../control/doctor/context/redactor.ts";
 
 const FILE = { path: "/d/.env", exists: true, mode: 0o600, owners: [], values: {}, problem: null };
 
 it("takes out what the environment, .env and the configuration hold, where nothing could be read of the file itself", () => {
-  const redact = createSceneRedactor(
+  const redact = createContextRedactor(
     { MY_TOKEN: "from-the-environment", URL: "http://u:in-an-address@h/", PLAIN: "not-a-secret" },
     { ...FILE, values: { OTHER_KEY: "from-dot-env" } },
     { state: "broken", text: "", where: "line 1", reason: "x" },
@@ -14,7 +14,7 @@ it("takes out what the environment, .env and the configuration hold, where nothi
 });
 
 it("leaves the directory alone that every path begins with, although its variable is named like a password's", () => {
-  const redact = createSceneRedactor({ PWD: "/srv/cairn" }, FILE, {
+  const redact = createContextRedactor({ PWD: "/srv/cairn" }, FILE, {
     state: "invalid",
     text: "",
     tree: {},

@@ -16,7 +16,7 @@ import type { Planned, Repair } from "../../../control/doctor/repair/repair.ts";
 import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 import { MINIMAL, temporaryDirectory } from "../../support/deployment.ts";
 import { PLANTED_SECRET, PLANTS, plantedPlace } from "../../support/planted-files.ts";
-import { NO_TOOLS, ROOT, type SceneSpec, sceneWith, VERSION } from "./scene.ts";
+import { NO_TOOLS, type ProbeContextSpec, probeContextWith, ROOT, VERSION } from "./probe-context.ts";
 
 const signal = new AbortController().signal;
 
@@ -105,33 +105,33 @@ describe("a repair", () => {
 
 describe("a repair where agents write", () => {
   it.each(Object.keys(PLANTS))("takes %s for no core file, and neither reads nor writes through it", async (kind) => {
-    const place = await plantedPlace();
-    const scene = await sceneWith({ yaml: `${MINIMAL}runtime: { workspace: "${place.workspace}" }\n` });
-    await PLANTS[kind]?.(join(place.workspace, "USER.md"), place);
-    const outcome = await workspaceFiles.run(scene, signal);
+    const paths = await plantedPlace();
+    const context = await probeContextWith({ yaml: `${MINIMAL}runtime: { workspace: "${paths.workspace}" }\n` });
+    await PLANTS[kind]?.(join(paths.workspace, "USER.md"), paths);
+    const outcome = await workspaceFiles.run(context, signal);
     expect(outcome).toMatchObject({ status: "warn", message: expect.stringContaining("lacks CORE.md, WORKSPACE.md") });
     // How large it is is seen at the turn.
     if (kind !== "a sparse file of 10 GB")
       expect(JSON.stringify(outcome)).toMatch(/Agents do not get USER\.md.*USER\.md: it (is|has)/);
     const repairs = outcome.status === "warn" ? (outcome.repairs ?? []) : [];
-    expect(repairs.map(({ path }) => path)).not.toContain(join(place.workspace, "USER.md"));
+    expect(repairs.map(({ path }) => path)).not.toContain(join(paths.workspace, "USER.md"));
     // Put there after it was looked at.
-    await PLANTS[kind]?.(join(place.workspace, "CORE.md"), place).catch(() => undefined);
+    await PLANTS[kind]?.(join(paths.workspace, "CORE.md"), paths).catch(() => undefined);
     const done = await apply(...repairs);
     expect(done.map(({ outcome: result }) => result)).toEqual(["failed", "done", "done"]);
     expect(JSON.stringify([outcome, done])).not.toContain(PLANTED_SECRET);
-    expect(await readFile(join(place.outside, "secret.md"), "utf8")).toBe(PLANTED_SECRET);
-    expect(await readdir(place.outside)).toEqual(["secret.md"]);
+    expect(await readFile(join(paths.outside, "secret.md"), "utf8")).toBe(PLANTED_SECRET);
+    expect(await readdir(paths.outside)).toEqual(["secret.md"]);
   });
 
   it.each(Object.keys(PLANTS))("keeps no copy of what %s leads to", async (kind) => {
-    const place = await plantedPlace();
-    const path = join(place.workspace, ".gitignore");
-    await PLANTS[kind]?.(path, place);
-    const change = { kind: "change", path, root: place.workspace, before: PLANTED_SECRET, after: "new" } as const;
+    const paths = await plantedPlace();
+    const path = join(paths.workspace, ".gitignore");
+    await PLANTS[kind]?.(path, paths);
+    const change = { kind: "change", path, root: paths.workspace, before: PLANTED_SECRET, after: "new" } as const;
     expect(await apply(change)).toMatchObject([{ outcome: "failed", backup: null }]);
-    expect((await readdir(place.workspace)).filter((name) => name.includes("bak"))).toEqual([]);
-    expect(await readFile(join(place.outside, "secret.md"), "utf8")).toBe(PLANTED_SECRET);
+    expect((await readdir(paths.workspace)).filter((name) => name.includes("bak"))).toEqual([]);
+    expect(await readFile(join(paths.outside, "secret.md"), "utf8")).toBe(PLANTED_SECRET);
   });
 
   it("changes a file of its own there, with a copy", async () => {
@@ -159,7 +159,7 @@ unheard_of_key: 7
 `;
 
   it("are renamed where they stand: comments, quotes and order stay", async () => {
-    const outcome = await configKeys.run(await sceneWith({ yaml: YAML }), signal);
+    const outcome = await configKeys.run(await probeContextWith({ yaml: YAML }), signal);
     const [repair] = outcome.status === "warn" ? (outcome.repairs ?? []) : [];
     expect(repair).toMatchObject({ kind: "change", before: YAML });
     expect(repair?.kind === "change" && repair.after).toBe(
@@ -169,7 +169,7 @@ unheard_of_key: 7
 
   it("stay where the right one is there, or where the value would then be wrong", async () => {
     const yaml = `${MINIMAL}runtime:\n  listen: 127.0.0.1:7433\n  lisen: 127.0.0.1:1\n  timezon: Nowhere/Land\n`;
-    const outcome = await configKeys.run(await sceneWith({ yaml }), signal);
+    const outcome = await configKeys.run(await probeContextWith({ yaml }), signal);
     expect(outcome).toMatchObject({ status: "warn", fix: "Correct the keys, or take them out." });
     expect(outcome).not.toHaveProperty("repairs");
   });
@@ -313,14 +313,14 @@ describe("examining and fixing", () => {
   });
 });
 
-async function deployment(spec: SceneSpec) {
-  const { place } = await sceneWith(spec);
+async function deployment(spec: ProbeContextSpec) {
+  const { paths } = await probeContextWith(spec);
   const ended = new AbortController();
   onTestFinished(() => ended.abort());
   return {
-    flags: { dir: place.dir },
-    env: { HOME: place.dir, SERVICE_HOME: join(place.dir, "home") },
-    cwd: place.dir,
+    flags: { dir: paths.dir },
+    env: { HOME: paths.dir, SERVICE_HOME: join(paths.dir, "home") },
+    cwd: paths.dir,
     root: ROOT,
     version: VERSION,
     timeoutMs: EVENTUALLY_MS,

@@ -8,8 +8,8 @@ import { examine, examineAndFix } from "../../../control/doctor/doctor.ts";
 import { CATEGORIES, reportSchema } from "../../../control/doctor/report.ts";
 import { runChecks } from "../../../control/doctor/run.ts";
 import { EVENTUALLY_MS } from "../../lanes/patience.ts";
+import { NO_TOOLS, type ProbeContextSpec, probeContextWith, ROOT, VERSION } from "./probe-context.ts";
 import { SCHEMA_FILE, schemaText } from "./published-schema.ts";
-import { NO_TOOLS, ROOT, type SceneSpec, sceneWith, VERSION } from "./scene.ts";
 
 const FIXTURES = join(ROOT, "test", "fixtures", "doctor");
 
@@ -81,7 +81,7 @@ providers:
   openai: { model: m, base_url: "http://127.0.0.1:1/\${PATH_TOKEN}", api_key: in-the-file-itself }
 memory: { postgres: { connection_string: "postgresql://u:in-the-url@127.0.0.1:1/db" } }
 `;
-    const spec: SceneSpec = {
+    const spec: ProbeContextSpec = {
       yaml,
       env: "SERVICE_API_TOKEN=in-dot-env-only\n",
       variables: { PATH_TOKEN: "in-the-environment" },
@@ -94,9 +94,9 @@ memory: { postgres: { connection_string: "postgresql://u:in-the-url@127.0.0.1:1/
   });
 
   it("is made without a home directory: what needs one is skipped, and says so", async () => {
-    const scene = await sceneWith({ home: false });
-    expect(scene.place.home).toBeNull();
-    const { checks } = await runChecks(CHECKS, scene, {
+    const context = await probeContextWith({ home: false });
+    expect(context.paths.home).toBeNull();
+    const { checks } = await runChecks(CHECKS, context, {
       timeoutMs: EVENTUALLY_MS,
       signal: new AbortController().signal,
     });
@@ -109,14 +109,14 @@ memory: { postgres: { connection_string: "postgresql://u:in-the-url@127.0.0.1:1/
   });
 });
 
-async function deployment(spec: SceneSpec) {
-  const { place, processEnv } = await sceneWith(spec);
+async function deployment(spec: ProbeContextSpec) {
+  const { paths, processEnv } = await probeContextWith(spec);
   const ended = new AbortController();
   onTestFinished(() => ended.abort());
   return {
-    flags: { dir: place.dir },
+    flags: { dir: paths.dir },
     env: processEnv,
-    cwd: place.dir,
+    cwd: paths.dir,
     root: ROOT,
     version: VERSION,
     timeoutMs: EVENTUALLY_MS,

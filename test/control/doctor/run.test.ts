@@ -7,7 +7,7 @@ import { runChecks } from "../../../control/doctor/run.ts";
 import { selectChecks } from "../../../control/doctor/select.ts";
 import { UsageError } from "../../../control/output/failure.ts";
 import { EVENTUALLY_MS } from "../../lanes/patience.ts";
-import { sceneWith } from "./scene.ts";
+import { probeContextWith } from "./probe-context.ts";
 
 const GOOD = check("system.good", async () => ({ status: "pass", message: "Good." }));
 
@@ -45,10 +45,10 @@ describe("running checks", () => {
   });
 
   it("makes a failure of a check that hangs, tells it to end, and waits for nobody", async () => {
-    let told = false;
-    const hangs = check("memory.hangs", (_scene, signal) => {
+    let reported = false;
+    const hangs = check("memory.hangs", (_context, signal) => {
       signal.addEventListener("abort", () => {
-        told = true;
+        reported = true;
       });
       return new Promise(() => undefined);
     });
@@ -62,7 +62,7 @@ describe("running checks", () => {
       },
       { id: "system.good", status: "pass" },
     ]);
-    expect(told).toBe(true);
+    expect(reported).toBe(true);
     expect(results.late).toBe(true);
   });
 
@@ -87,25 +87,25 @@ describe("running checks", () => {
   it("ends at once when it is interrupted", async () => {
     const interruption = new AbortController();
     const hangs = check("memory.hangs", () => new Promise(() => undefined));
-    const running = runChecks([hangs], await sceneWith(), { timeoutMs: 60_000, signal: interruption.signal });
+    const running = runChecks([hangs], await probeContextWith(), { timeoutMs: 60_000, signal: interruption.signal });
     interruption.abort(new Error("interrupted"));
     await expect(running).rejects.toThrow("interrupted");
   });
 
   it("gives everybody else's answer when one check takes what they share down", async () => {
-    const looks: string[] = [];
-    const scene = Object.assign(await sceneWith(), {
+    const asked: string[] = [];
+    const context = Object.assign(await probeContextWith(), {
       database: async () => {
-        looks.push("looked");
+        asked.push("looked");
         throw new Error("the server crashed");
       },
     });
     const database = CHECKS.filter(({ id }) => id.startsWith("database.") || id.startsWith("system."));
-    const { checks } = await runChecks(database, scene, {
+    const { checks } = await runChecks(database, context, {
       timeoutMs: EVENTUALLY_MS,
       signal: new AbortController().signal,
     });
-    expect(looks).not.toHaveLength(0);
+    expect(asked).not.toHaveLength(0);
     expect(checks.find(({ id }) => id === "database.reachable")).toMatchObject({
       status: "fail",
       message: expect.stringContaining("the server crashed"),
@@ -151,5 +151,5 @@ function check(id: Check["id"], work: Check["run"]): Check {
 }
 
 async function run(checks: readonly Check[], timeoutMs = EVENTUALLY_MS) {
-  return runChecks(checks, await sceneWith(), { timeoutMs, signal: new AbortController().signal });
+  return runChecks(checks, await probeContextWith(), { timeoutMs, signal: new AbortController().signal });
 }

@@ -3,15 +3,15 @@
 import { execFileSync } from "node:child_process";
 import { chmod, mkdir, symlink, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import type { DatabaseLook, ServerFacts } from "../../../control/doctor/scene/database.ts";
-import type { MemoryStats, NodeLook } from "../../../control/doctor/scene/node.ts";
-import type { Scene } from "../../../control/doctor/scene/scene.ts";
+import type { DatabaseSnapshot, ServerFacts } from "../../../control/doctor/context/database.ts";
+import type { MemoryStats, NodeSnapshot } from "../../../control/doctor/context/node.ts";
+import type { ProbeContext } from "../../../control/doctor/context/probe-context.ts";
 import type { Client } from "../../../runtime/client/index.ts";
 import { MINIMAL } from "../../support/deployment.ts";
-import { healthWith, type SceneSpec } from "./scene.ts";
+import { healthWith, type ProbeContextSpec } from "./probe-context.ts";
 
 /** One way of going wrong: which check tells of it, and what its message says. */
-export interface Wrong extends SceneSpec {
+export interface Wrong extends ProbeContextSpec {
   readonly id: string;
   readonly when: string;
   readonly status: "warn" | "fail";
@@ -19,11 +19,11 @@ export interface Wrong extends SceneSpec {
   /** What is to be done, in part. */
   readonly fix?: RegExp;
   /** After the files are there. */
-  readonly arrange?: (scene: Scene) => Promise<void>;
+  readonly arrange?: (context: ProbeContext) => Promise<void>;
 }
 
 const POSTGRES = `${MINIMAL}memory:\n  postgres:\n    connection_string: postgresql://u@127.0.0.1:1/db\n`;
-const server = (facts: Partial<ServerFacts>): Pick<Scene, "database"> => ({
+const server = (facts: Partial<ServerFacts>): Pick<ProbeContext, "database"> => ({
   database: async () => ({ backend: "postgres", server: { ...GOOD_SERVER, ...facts } }),
 });
 const GOOD_SERVER: ServerFacts = {
@@ -34,8 +34,8 @@ const GOOD_SERVER: ServerFacts = {
   aheadMs: 3,
   uncertainMs: 5,
 };
-const store = (parts: object): Pick<Scene, "database"> => {
-  const look = {
+const store = (parts: object): Pick<ProbeContext, "database"> => {
+  const snapshot = {
     path: "/s",
     state: "complete",
     problem: null,
@@ -45,9 +45,9 @@ const store = (parts: object): Pick<Scene, "database"> => {
     bytes: 1,
     ...parts,
   };
-  return { database: async () => ({ backend: "embedded", store: look }) as DatabaseLook };
+  return { database: async () => ({ backend: "embedded", store: snapshot }) as DatabaseSnapshot };
 };
-const node = (parts: Partial<NodeLook>): Pick<Scene, "node"> => ({
+const node = (parts: Partial<NodeSnapshot>): Pick<ProbeContext, "node"> => ({
   node: async () => ({
     state: "running",
     target: null,
@@ -61,11 +61,11 @@ const node = (parts: Partial<NodeLook>): Pick<Scene, "node"> => ({
     ...parts,
   }),
 });
-const health = (parts: Parameters<typeof healthWith>[0]): Pick<Scene, "health" | "node"> => ({
+const health = (parts: Parameters<typeof healthWith>[0]): Pick<ProbeContext, "health" | "node"> => ({
   health: async () => healthWith(parts),
   ...node({ health: healthWith(parts) }),
 });
-const stats = (parts: Partial<MemoryStats>): Pick<Scene, "stats"> => ({
+const stats = (parts: Partial<MemoryStats>): Pick<ProbeContext, "stats"> => ({
   stats: async () => ({
     messages: { total: 10, embedded: 0 },
     embedding_queue_depth: 0,
@@ -123,7 +123,7 @@ export const WRONGS: readonly Wrong[] = [
     status: "warn",
     says: /mode is 0755/,
     fix: /chmod 700/,
-    arrange: ({ place }) => mkdir(place.home ?? "", { mode: 0o755 }).then(() => undefined),
+    arrange: ({ paths }) => mkdir(paths.home ?? "", { mode: 0o755 }).then(() => undefined),
   },
   { id: "system.home", when: "it is a file", status: "fail", says: /not a directory/, files: { home: "" } },
   {
@@ -287,7 +287,7 @@ export const WRONGS: readonly Wrong[] = [
     status: "warn",
     says: /agents\.main\.workspace.* holds the deployment directory/,
     yaml: "version: 1\nagents: { main: { workspace: linked } }\nproviders: { offline: { kind: offline } }\n",
-    arrange: (scene) => symlink(join(scene.place.dir, ".."), join(scene.place.dir, "linked")),
+    arrange: (context) => symlink(join(context.paths.dir, ".."), join(context.paths.dir, "linked")),
   },
   {
     id: "config.present",
@@ -303,7 +303,7 @@ export const WRONGS: readonly Wrong[] = [
     status: "fail",
     says: /not a regular file/,
     yaml: null,
-    arrange: ({ place }) => mkdir(place.file).then(() => undefined),
+    arrange: ({ paths }) => mkdir(paths.file).then(() => undefined),
   },
   {
     id: "config.present",
@@ -311,7 +311,7 @@ export const WRONGS: readonly Wrong[] = [
     status: "fail",
     says: /not a regular file/,
     yaml: null,
-    arrange: async ({ place }) => void execFileSync("mkfifo", [place.file]),
+    arrange: async ({ paths }) => void execFileSync("mkfifo", [paths.file]),
   },
   {
     id: "config.syntax",
@@ -408,7 +408,7 @@ export const WRONGS: readonly Wrong[] = [
     when: "it is a pipe",
     status: "fail",
     says: /not a regular file/,
-    arrange: async ({ place }) => void execFileSync("mkfifo", [join(place.dir, ".env")]),
+    arrange: async ({ paths }) => void execFileSync("mkfifo", [join(paths.dir, ".env")]),
   },
   {
     id: "secrets.file",
@@ -476,7 +476,7 @@ export const WRONGS: readonly Wrong[] = [
     status: "warn",
     says: /node\.key/,
     files: { "home/node.key": "" },
-    arrange: ({ place }) => chmod(join(place.home ?? "", "node.key"), 0o644),
+    arrange: ({ paths }) => chmod(join(paths.home ?? "", "node.key"), 0o644),
   },
   { id: "workspace.exists", when: "it is missing", status: "fail", says: /workspace \(of main\) is missing/ },
   { id: "workspace.exists", when: "it is a file", status: "fail", says: /not a directory/, files: { workspace: "" } },
@@ -485,7 +485,7 @@ export const WRONGS: readonly Wrong[] = [
     when: "it leads into itself",
     status: "fail",
     says: /cannot be written.*ELOOP/,
-    arrange: ({ place }) => symlink("workspace", join(place.dir, "workspace")),
+    arrange: ({ paths }) => symlink("workspace", join(paths.dir, "workspace")),
   },
   {
     id: "workspace.files",
@@ -661,7 +661,7 @@ export const WRONGS: readonly Wrong[] = [
     status: "warn",
     says: /the oldest for 2 d/,
     files: { "home/spool/a.json": "" },
-    arrange: ({ place }) => utimes(join(place.home ?? "", "spool", "a.json"), 0, Date.now() / 1_000 - 180_000),
+    arrange: ({ paths }) => utimes(join(paths.home ?? "", "spool", "a.json"), 0, Date.now() / 1_000 - 180_000),
   },
   {
     id: "queues.failed",
@@ -899,7 +899,7 @@ const GIT = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.
 
 /** A repository in the deployment directory; with more words, git does that in it, too. */
 function repository(...more: string[]) {
-  return async ({ place: { dir } }: Scene): Promise<void> => {
+  return async ({ paths: { dir } }: ProbeContext): Promise<void> => {
     const git = (...args: string[]) => execFileSync("git", ["-C", dir, ...GIT, ...args], { stdio: "pipe" });
     git("init", "-q");
     git("commit", "-q", "--allow-empty", "-m", "first");
@@ -908,9 +908,9 @@ function repository(...more: string[]) {
 }
 
 /** A repository whose origin, itself, has two releases. */
-async function released(scene: Scene): Promise<void> {
-  const { dir } = scene.place;
-  await repository("tag", "v1.10.0")(scene);
+async function released(context: ProbeContext): Promise<void> {
+  const { dir } = context.paths;
+  await repository("tag", "v1.10.0")(context);
   execFileSync("git", ["-C", dir, "tag", "v9.0.0"]);
   execFileSync("git", ["-C", dir, "remote", "add", "origin", dir]);
 }

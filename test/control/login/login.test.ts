@@ -15,7 +15,7 @@ function loginSection({ authorizeUrl, tokenUrl }: OAuthFake, clientId = CLIENT_I
   return `    login:\n      client_id: ${clientId}\n      authorize_url: ${authorizeUrl}\n      token_url: ${tokenUrl}\n`;
 }
 
-async function scene(
+async function fixture(
   section?: (oauth: OAuthFake) => string,
 ): Promise<{ readonly cli: Cli; readonly oauth: OAuthFake }> {
   const [cli, oauth] = await Promise.all([createCli(), oauthFake()]);
@@ -46,7 +46,7 @@ async function tokensOf(cli: Cli): Promise<{ access_token: string; refresh_token
 
 describe("login", () => {
   it("takes the browser's answer, keeps the tokens private and prints none of them", async () => {
-    const { cli, oauth } = await scene();
+    const { cli, oauth } = await fixture();
     const { address, outcome } = begin(cli, oauth, ["--json"]);
     const page = await fetch(oauth.consent(await address));
     expect(page.status).toBe(200);
@@ -82,7 +82,7 @@ describe("login", () => {
   });
 
   it("refuses an answer with another state, and still takes the right one", async () => {
-    const { cli, oauth } = await scene();
+    const { cli, oauth } = await fixture();
     const { address, outcome } = begin(cli, oauth);
     const right = oauth.consent(await address);
     const wrong = new URL(right);
@@ -99,7 +99,7 @@ describe("login", () => {
   });
 
   it("tells the provider's refusal in words", async () => {
-    const { cli, oauth } = await scene();
+    const { cli, oauth } = await fixture();
     const { address, outcome } = begin(cli, oauth);
     await fetch(oauth.consent(await address, "deny"));
     const { code, stderr } = await outcome;
@@ -110,7 +110,7 @@ describe("login", () => {
   });
 
   it("tells that the login server is broken", async () => {
-    const { cli, oauth } = await scene();
+    const { cli, oauth } = await fixture();
     oauth.fail({ status: 500 });
     const { address, outcome } = begin(cli, oauth);
     expect((await fetch(oauth.consent(await address))).status).toBe(502);
@@ -120,7 +120,7 @@ describe("login", () => {
   });
 
   it("is given up after its deadline, and at Ctrl-C", async () => {
-    const { cli, oauth } = await scene();
+    const { cli, oauth } = await fixture();
     const late = await cli.run(["login", "--timeout", "1", "--json"]);
     expect(late.code).toBe(1);
     expect(JSON.parse(late.stdout).error).toMatchObject({
@@ -137,7 +137,7 @@ describe("login", () => {
 
 describe("login without a browser", () => {
   it("takes the address that another machine's browser ended at", async () => {
-    const { cli, oauth } = await scene();
+    const { cli, oauth } = await fixture();
     const { child, address, outcome } = begin(cli, oauth, ["--no-browser", "--code-stdin"]);
     child.stdin?.end(`${oauth.consent(await address)}\n`);
     expect(await outcome).toMatchObject({ code: 0 });
@@ -145,7 +145,7 @@ describe("login without a browser", () => {
   });
 
   it("takes a code with its state, and refuses one with another", async () => {
-    const { cli, oauth } = await scene();
+    const { cli, oauth } = await fixture();
     const first = begin(cli, oauth, ["--code-stdin"]);
     const answer = new URL(oauth.consent(await first.address)).searchParams;
     first.child.stdin?.end(`${answer.get("code")}#of-somebody-else\n`);
@@ -161,7 +161,7 @@ describe("login without a browser", () => {
   });
 
   it("asks nobody without a terminal: it names the flag", async () => {
-    const { cli } = await scene();
+    const { cli } = await fixture();
     const { code, stderr } = await cli.run(["login", "--no-browser"]);
     expect(code).toBe(2);
     expect(stderr).toContain("--code-stdin");
@@ -170,7 +170,7 @@ describe("login without a browser", () => {
 
 describe("login with a configuration that is not ready for it", () => {
   it("says that a client id is needed, and where it goes", async () => {
-    const { cli } = await scene(() => "");
+    const { cli } = await fixture(() => "");
     const { code, stderr } = await cli.run(["login"]);
     expect(code).toBe(1);
     expect(stderr).toContain("providers.anthropic.login.client_id");
@@ -178,7 +178,7 @@ describe("login with a configuration that is not ready for it", () => {
   });
 
   it("writes the client id in place with --client-id", async () => {
-    const { cli } = await scene(() => "");
+    const { cli } = await fixture(() => "");
     const { code } = await cli.run(["login", "--client-id", "my-own", "--timeout", "1"]);
     expect(code).toBe(1);
     const text = await readFile(join(cli.home, "cairn.yaml"), "utf8");
@@ -193,7 +193,7 @@ describe("login with a configuration that is not ready for it", () => {
   });
 
   it("refuses addresses that would show the tokens to the network", async () => {
-    const { cli } = await scene(
+    const { cli } = await fixture(
       () => "    login:\n      client_id: c\n      token_url: http://login.example.org/token\n",
     );
     const { code, stderr } = await cli.run(["login"]);
@@ -202,7 +202,7 @@ describe("login with a configuration that is not ready for it", () => {
   });
 
   it("says that a key comes first", async () => {
-    const { cli, oauth } = await scene((fake) => `    api_key: \${ANTHROPIC_API_KEY}\n${loginSection(fake)}`);
+    const { cli, oauth } = await fixture((fake) => `    api_key: \${ANTHROPIC_API_KEY}\n${loginSection(fake)}`);
     const { address, outcome } = begin(cli, oauth);
     await fetch(oauth.consent(await address));
     const { stdout } = await outcome;
@@ -212,7 +212,7 @@ describe("login with a configuration that is not ready for it", () => {
 
 describe("the browser of a login", () => {
   it("is opened with the address, and one that fails leaves the address to be opened by hand", async () => {
-    const { cli, oauth } = await scene();
+    const { cli, oauth } = await fixture();
     const browser = join(cli.home, "browser");
     await writeFile(browser, `#!/bin/sh\nprintf '%s' "$1" > "${cli.home}/opened"\n`, { mode: 0o755 });
     const child = cli.start(["login", "--timeout", "600"], { env: { BROWSER: browser } });

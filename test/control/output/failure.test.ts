@@ -92,8 +92,8 @@ describe("the words", () => {
 
   it("say what to do when no node runs, unless the error knows better", () => {
     expect(describeFailure(new RuntimeError("RUNTIME_NOT_RUNNING", "No.")).body.hint).toContain("cairn start");
-    const known = new RuntimeError("RUNTIME_NOT_RUNNING", "No.", { hint: "Wait." });
-    expect(describeFailure(known).body.hint).toBe("Wait.");
+    const failure = new RuntimeError("RUNTIME_NOT_RUNNING", "No.", { hint: "Wait." });
+    expect(describeFailure(failure).body.hint).toBe("Wait.");
   });
 });
 

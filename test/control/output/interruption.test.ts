@@ -6,7 +6,7 @@ function interruption() {
   const first = new AbortController();
   const second = new AbortController();
   const state = { held: false };
-  const asked = { signal: first.signal, insistence: second.signal, isHeld: () => state.held };
+  const asked = { signal: first.signal, killSignal: second.signal, isHeld: () => state.held };
   return { state, asked, first: () => first.abort(new Interrupted("SIGHUP")), second: () => second.abort() };
 }
 
@@ -23,15 +23,15 @@ describe("a command that is interrupted", () => {
   it("is not given up while it is held, however often it is asked to end, and counts as done", async () => {
     const { state, asked, first, second } = interruption();
     const work = Promise.withResolvers<string>();
-    let settled = false;
+    let resolved = false;
     state.held = true;
     const ended = untilInterrupted(work.promise, asked, TIDY_UP_MS).finally(() => {
-      settled = true;
+      resolved = true;
     });
     first();
     second();
     await new Promise((resolve) => setTimeout(resolve, 10 * TIDY_UP_MS));
-    expect(settled).toBe(false);
+    expect(resolved).toBe(false);
     work.resolve("done");
     expect(await ended).toBe("done");
   });

@@ -8,7 +8,7 @@ import { safety } from "../../../runtime/plugins/hooks/safety/manifest.ts";
 import { PROVIDERS } from "../../../runtime/plugins/providers/manifests.ts";
 import { builtInTools } from "../../support/built-in-tools.ts";
 import { inspectText, temporaryDirectory } from "../../support/deployment.ts";
-import { silent } from "../../support/silent.ts";
+import { quietLogger } from "../../support/quiet-logger.ts";
 
 async function configOf(more = "") {
   const { loaded } = await inspectText(
@@ -52,7 +52,7 @@ describe("the list of built-in plugins", () => {
       gate: { locate: async () => undefined },
       auditFile: { append: async () => undefined, status: () => ({ failing: null, lost: 0 }) },
       redact: (text) => text,
-      logger: silent,
+      logger: quietLogger,
     });
     expect(names("hook")).toEqual([...new Set(hooks.map(({ name }) => name))]);
   });

@@ -86,9 +86,9 @@ describe("the journal of a change", () => {
       record: (name, work) =>
         journal.step(name, async () => {
           // What a kill at this moment would leave.
-          const left = schema.parse(JSON.parse(await readFile(path, "utf8")));
-          seen.push([name, directionOf(left.steps, "new")]);
-          last.push(left.steps.at(-1));
+          const remaining = schema.parse(JSON.parse(await readFile(path, "utf8")));
+          seen.push([name, directionOf(remaining.steps, "new")]);
+          last.push(remaining.steps.at(-1));
           await work();
         }),
     });
@@ -102,8 +102,8 @@ describe("the journal of a change", () => {
       ["gate-former", "back"],
     ]);
     expect(last).toEqual(seen.map(([name]) => ({ name, state: "begun", at: now().toISOString() })));
-    const left = await readJournalFile(path, schema, "");
-    expect(left?.steps.filter(({ state }) => state === "failed").map(({ name }) => name)).toEqual(["gate"]);
+    const remaining = await readJournalFile(path, schema, "");
+    expect(remaining?.steps.filter(({ state }) => state === "failed").map(({ name }) => name)).toEqual(["gate"]);
     await journal.close();
     expect(await readJournalFile(path, schema, "")).toBeNull();
   });

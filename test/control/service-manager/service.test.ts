@@ -56,13 +56,17 @@ describe("the unit for systemd", () => {
   it.skipIf(lacks("systemd"))("is exposed less than 4.0 by systemd's own count", async () => {
     const file = join(await temporaryDirectory(), "cairn.service");
     await writeFile(file, await machineUnit());
-    const judged = spawnSync("systemd-analyze", ["security", "--offline=true", "--no-pager", "--threshold=39", file], {
-      encoding: "utf8",
-    });
-    const exposure = Number(/Overall exposure level for cairn\.service: ([\d.]+)/.exec(judged.stdout)?.[1]);
+    const analysed = spawnSync(
+      "systemd-analyze",
+      ["security", "--offline=true", "--no-pager", "--threshold=39", file],
+      {
+        encoding: "utf8",
+      },
+    );
+    const exposure = Number(/Overall exposure level for cairn\.service: ([\d.]+)/.exec(analysed.stdout)?.[1]);
     expect(exposure).toBeGreaterThan(0);
     expect(exposure).toBeLessThan(4);
-    expect(judged.status).toBe(0);
+    expect(analysed.status).toBe(0);
   });
 
   it("writes where the node does and nowhere else, without a capability beyond ports below 1024", async () => {

@@ -12,7 +12,7 @@ import { resolveDirectories } from "../../../runtime/config/directories.ts";
 import { certificatePin } from "../../../runtime/contracts/certificates.ts";
 import { type Identity, type IdentitySpec, identity, tlsNode } from "../../support/certificates.ts";
 import { bareEnvironment } from "../../support/deployment.ts";
-import { sceneWith } from "../doctor/scene.ts";
+import { probeContextWith } from "../doctor/probe-context.ts";
 
 const never = new AbortController().signal;
 
@@ -45,21 +45,21 @@ providers: { offline: {} }
 runtime: { tls: { cert: cert.pem, key: key.pem } }
 deployment: { name: fleet, target: docker, nodes: [{ name: main, port: ${node.port} }] }
 `;
-  const scene = await sceneWith({
+  const fixture = await probeContextWith({
     yaml,
     env: "SERVICE_API_TOKEN=cairn_test-token-of-the-owner\n",
     files: { "cert.pem": own.cert, "key.pem": own.key, "infra/stack.json": JSON.stringify(record) },
   });
-  const { dir } = scene.place;
+  const { dir } = fixture.paths;
   const home = join(dir, "home");
   await mkdir(home, { recursive: true });
   const env = bareEnvironment({ SERVICE_HOME: home });
-  return { scene, node, own, deployment: resolveDirectories({ flags: { dir }, env, cwd: dir, homedir: dir }) };
+  return { fixture, node, own, deployment: resolveDirectories({ flags: { dir }, env, cwd: dir, homedir: dir }) };
 }
 
 describe("a deployed node with a certificate of its own", () => {
   test("is reached at 127.0.0.1 by status, chat's way, backup and doctor", async () => {
-    const { scene, deployment } = await deployed({});
+    const { fixture, deployment } = await deployed({});
     const { health, error } = await readNodeStatus(deployment, never);
     expect({ error, version: health?.version }).toEqual({ error: null, version: "1.2.3" });
 
@@ -73,15 +73,15 @@ describe("a deployed node with a certificate of its own", () => {
     await backupDeployed({ file, node: "main", deployment, driver, signal: never });
     expect(await readFile(file, "utf8")).toBe("the archive");
 
-    expect(await deploymentNode.run(scene, never)).toMatchObject({ status: "pass" });
-    expect(await databaseReachable.run(scene, never)).toMatchObject({ status: "pass" });
+    expect(await deploymentNode.run(fixture, never)).toMatchObject({ status: "pass" });
+    expect(await databaseReachable.run(fixture, never)).toMatchObject({ status: "pass" });
   });
 
   test.each([
     ["another certificate than the recorded one", async () => ({ recorded: await identity() }), /another certificate/],
     ["an expired one", async () => ({ from: -3, to: -1 }), /expired/],
   ])("is refused with %s, with the way out, by every command and by doctor", async (_name, spec, words) => {
-    const { scene, node, deployment } = await deployed(await spec());
+    const { fixture, node, deployment } = await deployed(await spec());
     const { running, error } = await readNodeStatus(deployment, never);
     expect({ running, error }).toMatchObject({
       running: false,
@@ -91,7 +91,7 @@ describe("a deployed node with a certificate of its own", () => {
         hint: expect.stringContaining("`cairn infra up`"),
       },
     });
-    expect(await deploymentNode.run(scene, never)).toMatchObject({
+    expect(await deploymentNode.run(fixture, never)).toMatchObject({
       status: "fail",
       message: expect.stringMatching(words),
       fix: expect.stringContaining("`cairn infra up`"),
@@ -114,13 +114,13 @@ describe("a deployed node with a certificate of its own", () => {
 });
 
 test("doctor asks for a deployment where the target has none, and does not look for its database", async () => {
-  const scene = await sceneWith({
+  const fixture = await probeContextWith({
     yaml: "version: 1\nagents: { main: {} }\nproviders: { offline: {} }\ndeployment: { target: docker, datahub: { postgres: true } }\n",
   });
-  expect(await deploymentNode.run(scene, never)).toMatchObject({
+  expect(await deploymentNode.run(fixture, never)).toMatchObject({
     status: "warn",
     message: "Nothing is deployed on docker.",
     fix: expect.stringContaining("`cairn infra up`"),
   });
-  await expect(databaseReachable.run(scene, never)).rejects.toThrow("Nothing is deployed on docker");
+  await expect(databaseReachable.run(fixture, never)).rejects.toThrow("Nothing is deployed on docker");
 });

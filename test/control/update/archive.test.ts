@@ -13,7 +13,7 @@ import { pack } from "../../support/update/archive.ts";
 const { signal } = new AbortController();
 
 /** The version that an archive would bring to a tree; the tree is as it was afterwards. */
-async function lookAt(archive: string, checksum?: string): Promise<string> {
+async function inspectArchive(archive: string, checksum?: string): Promise<string> {
   const root = await temporaryDirectory();
   await writeFile(join(root, "package.json"), '{ "name": "cairn", "version": "1.0.0" }');
   const request: PrebuiltRequest = { archive, checksum };
@@ -46,24 +46,26 @@ async function serve(archive: string) {
 describe("an archive of a built program", () => {
   it("is taken by its path, with the checksum beside it or the one that was passed", async () => {
     const { archive, checksum } = await pack("1.3.0");
-    expect(await lookAt(archive)).toBe("1.3.0");
+    expect(await inspectArchive(archive)).toBe("1.3.0");
     await writeFile(`${archive}.sha256`, "0".repeat(64));
-    await expect(lookAt(archive)).rejects.toThrow("not what its checksum says");
-    expect(await lookAt(archive, checksum.toUpperCase())).toBe("1.3.0");
+    await expect(inspectArchive(archive)).rejects.toThrow("not what its checksum says");
+    expect(await inspectArchive(archive, checksum.toUpperCase())).toBe("1.3.0");
   });
 
   it("is taken by its address, and so is its checksum", async () => {
     const { archive, checksum } = await pack("1.3.0");
     const { url, asked } = await serve(archive);
-    expect(await lookAt(`${url}/a.tgz?token=secret`)).toBe("1.3.0");
+    expect(await inspectArchive(`${url}/a.tgz?token=secret`)).toBe("1.3.0");
     expect(asked).toEqual(["/a.tgz.sha256?token=secret", "/a.tgz?token=secret"]);
-    expect(await lookAt(`${url}/elsewhere.tgz`, checksum)).toBe("1.3.0");
-    await expect(lookAt(`${url}/a.tgz?token=secret`, "0".repeat(64))).rejects.toThrow(`${url}/a.tgz is not what`);
-    await expect(lookAt(`${url}/gone.tgz?token=secret`, checksum)).rejects.toThrow(
+    expect(await inspectArchive(`${url}/elsewhere.tgz`, checksum)).toBe("1.3.0");
+    await expect(inspectArchive(`${url}/a.tgz?token=secret`, "0".repeat(64))).rejects.toThrow(
+      `${url}/a.tgz is not what`,
+    );
+    await expect(inspectArchive(`${url}/gone.tgz?token=secret`, checksum)).rejects.toThrow(
       /^http:\/\/127\.0\.0\.1:\d+\/gone\.tgz cannot be had: the server answers 404\.$/,
     );
-    await expect(lookAt(`${url}/cut.tgz`, checksum)).rejects.toMatchObject({ code: "INFRA_BUILD_FAILED" });
-    await expect(lookAt(`${url}/gone.tgz`)).rejects.toMatchObject({ name: "UsageError" });
+    await expect(inspectArchive(`${url}/cut.tgz`, checksum)).rejects.toMatchObject({ code: "INFRA_BUILD_FAILED" });
+    await expect(inspectArchive(`${url}/gone.tgz`)).rejects.toMatchObject({ name: "UsageError" });
   });
 
   it("is never asked for without encryption, but on this machine", async () => {
@@ -89,7 +91,7 @@ describe("an archive of a built program", () => {
     ["of no version", { version: "latest" }, "latest is no version"],
     ["for another Node", { engines: { node: ">=99" } }, "needs Node >=99"],
   ])("is refused when it is %s", async (_name, more, words) => {
-    await expect(lookAt((await pack("1.3.0", more)).archive)).rejects.toThrow(words);
+    await expect(inspectArchive((await pack("1.3.0", more)).archive)).rejects.toThrow(words);
   });
 
   it("is refused when it is something else, has no checksum, or is not there", async () => {
@@ -97,17 +99,17 @@ describe("an archive of a built program", () => {
     const notes = join(folder, "notes.txt");
     await writeFile(notes, "hello");
     const checksum = createHash("sha256").update("hello").digest("hex");
-    await expect(lookAt(notes, checksum)).rejects.toThrow("cannot be unpacked");
-    await expect(lookAt(notes)).rejects.toMatchObject({
+    await expect(inspectArchive(notes, checksum)).rejects.toThrow("cannot be unpacked");
+    await expect(inspectArchive(notes)).rejects.toMatchObject({
       name: "UsageError",
       hint: expect.stringContaining("--checksum"),
     });
     await writeFile(`${notes}.sha256`, "soon");
-    await expect(lookAt(notes)).rejects.toThrow("has no SHA-256 checksum");
-    await expect(lookAt(notes, "abc")).rejects.toThrow("--checksum has no SHA-256 checksum");
+    await expect(inspectArchive(notes)).rejects.toThrow("has no SHA-256 checksum");
+    await expect(inspectArchive(notes, "abc")).rejects.toThrow("--checksum has no SHA-256 checksum");
     await mkdir(join(folder, "cairn:1"));
     for (const name of ["cairn:1", join(folder, "cairn:1")]) {
-      await expect(lookAt(name)).rejects.toMatchObject({ hint: expect.stringContaining("npm pack") });
+      await expect(inspectArchive(name)).rejects.toMatchObject({ hint: expect.stringContaining("npm pack") });
     }
   });
 });

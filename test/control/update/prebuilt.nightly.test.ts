@@ -2,13 +2,13 @@ import { readdir, realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { pack } from "../../support/update/archive.ts";
-import { scene } from "../../support/update/scene.ts";
+import { fixture } from "../../support/update/fixture.ts";
 
 // Each test runs Git and several processes, which take their time on a busy machine.
 
 describe("update --prebuilt of a program of this machine", () => {
   it("needs no Git", async () => {
-    const at = await scene();
+    const at = await fixture();
     const { archive } = await pack("1.3.0");
     await rm(join(at.root, ".git"), { recursive: true });
     await at.start();
@@ -17,7 +17,7 @@ describe("update --prebuilt of a program of this machine", () => {
   });
 
   it("gives way to a release that is newer", async () => {
-    const at = await scene();
+    const at = await fixture();
     const { archive } = await pack("1.3.0");
     expect(await at.update({ prebuilt: { archive } })).toMatchObject({ outcome: "pending" });
     await at.release("1.2.0");
@@ -27,7 +27,7 @@ describe("update --prebuilt of a program of this machine", () => {
   });
 
   it("goes back from a build that fails at the gate", async () => {
-    const at = await scene();
+    const at = await fixture();
     const { archive } = await pack("1.3.0", { fault: "version" });
     await at.start();
     expect(await at.update({ prebuilt: { archive } })).toMatchObject({ outcome: "rolled_back", from: "1.0.0" });
@@ -36,7 +36,7 @@ describe("update --prebuilt of a program of this machine", () => {
   });
 
   it.each(["stage", "build", "switch", "gate"])("is finished when it was killed at %s", async (kill) => {
-    const at = await scene();
+    const at = await fixture();
     const { archive } = await pack("1.3.0");
     await at.start();
     expect(await at.update({ prebuilt: { archive }, kill })).toEqual({ killed: true });
@@ -49,7 +49,7 @@ describe("update --prebuilt of a program of this machine", () => {
   });
 
   it("goes on to what is asked for when the one that was cut off was another", async () => {
-    const at = await scene();
+    const at = await fixture();
     await at.release("1.1.0");
     await at.start();
     const { archive } = await pack("1.3.0");

@@ -2,13 +2,13 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { pack } from "../../support/update/archive.ts";
-import { scene } from "../../support/update/scene.ts";
+import { fixture } from "../../support/update/fixture.ts";
 
 // Each test runs Git and several processes, which take their time on a busy machine.
 
 describe("update --prebuilt of a program of this machine", () => {
   it("runs the archive's build, restarts the node and leaves the source tree alone", async () => {
-    const at = await scene();
+    const at = await fixture();
     const { archive } = await pack("1.3.0");
     await at.start();
     const head = await at.git("rev-parse", "HEAD");
@@ -27,7 +27,7 @@ describe("update --prebuilt of a program of this machine", () => {
   });
 
   it("that was killed at its restart is finished by the next one", async () => {
-    const at = await scene();
+    const at = await fixture();
     const { archive } = await pack("1.3.0");
     await at.start();
     expect(await at.update({ prebuilt: { archive }, kill: "restart" })).toEqual({ killed: true });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Run, Services } from "../../../control/deploy/operations/services.ts";
+import type { OperationInput, Services } from "../../../control/deploy/operations/services.ts";
 import type { UpResult } from "../../../control/deploy/schemas.ts";
 import { nameOf, updateDeployed } from "../../../control/update/update-deployed.ts";
 import type { ImageIdentity, Release } from "../../../infra/plan/types.ts";
@@ -37,7 +37,7 @@ async function play(shape: Shape) {
     release: { read: async () => release, write: async () => undefined },
     images: { provide: async () => NEW, resolve: async (reference) => ({ ...NEW, reference }) },
   };
-  const run = { dir: "/nowhere", services, signal: new AbortController().signal } as unknown as Run;
+  const run = { dir: "/nowhere", services, signal: new AbortController().signal } as unknown as OperationInput;
   const result = await updateDeployed({
     run,
     prebuilt: shape.prebuilt,

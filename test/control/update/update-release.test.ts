@@ -7,7 +7,7 @@ import { createProgram } from "../../support/update/program.ts";
 
 // Each test runs Git and several processes, which take their time on a busy machine.
 
-async function scene() {
+async function fixture() {
   const program = await createProgram();
   vi.stubEnv("PATH", program.path);
   const deployed: string[] = [];
@@ -35,7 +35,7 @@ async function scene() {
 
 describe("the update of a deployed node from a source tree", () => {
   it("deploys the newest release, and the tree follows", async () => {
-    const at = await scene();
+    const at = await fixture();
     const commit = await at.release("1.1.0");
     expect(await at.update("updated")).toMatchObject({ outcome: "updated" });
     expect(at.deployed).toEqual(["1.1.0"]);
@@ -49,7 +49,7 @@ describe("the update of a deployed node from a source tree", () => {
   it.each(["rolled_back", "operator", new Error("locked")] as const)(
     "leaves the tree where it was: %s",
     async (outcome) => {
-      const at = await scene();
+      const at = await fixture();
       const head = await at.git("rev-parse", "HEAD");
       await at.release("1.1.0");
       await at.update(outcome).catch((error: unknown) => expect(error).toBe(outcome));
@@ -61,7 +61,7 @@ describe("the update of a deployed node from a source tree", () => {
   );
 
   it("deploys nothing when the release cannot be built", async () => {
-    const at = await scene();
+    const at = await fixture();
     await at.release("1.1.0", { fault: "build" });
     await expect(at.update("updated")).rejects.toMatchObject({ code: "INFRA_BUILD_FAILED" });
     expect(at.deployed).toEqual([]);

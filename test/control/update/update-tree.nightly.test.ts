@@ -3,14 +3,14 @@ import { appendFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it } from "vitest";
+import { fixture } from "../../support/update/fixture.ts";
 import type { Program } from "../../support/update/program.ts";
-import { scene } from "../../support/update/scene.ts";
 
 // Each test runs Git and several processes, which take their time on a busy machine.
 
 describe("update of a source tree", () => {
   it("brings the newest release, restarts the node and moves the branch; then there is nothing to do", async () => {
-    const at = await scene();
+    const at = await fixture();
     await at.release("1.1.0");
     const commit = await at.release("1.2.0");
     await at.release("2.0.0-rc.1");
@@ -33,7 +33,7 @@ describe("update of a source tree", () => {
   });
 
   it("goes to a named release, older or not finished, and leaves a published branch for it", async () => {
-    const at = await scene();
+    const at = await fixture();
     const old = await at.git("rev-parse", "HEAD");
     await at.release("1.1.0");
     await at.release("2.0.0-rc.1");
@@ -45,7 +45,7 @@ describe("update of a source tree", () => {
   });
 
   it("leaves the node alone with --no-restart: the next start runs the new build", async () => {
-    const at = await scene();
+    const at = await fixture();
     await at.release("1.1.0");
     await at.start();
     expect(await at.update({ restart: false })).toMatchObject({ outcome: "pending", restarted: false });
@@ -88,7 +88,7 @@ describe("update refuses, and changes nothing", () => {
     ["no Git", "no Git checkout", async ({ root }: Program) => rm(join(root, ".git"), { recursive: true })],
     ["no remote", "no remote", async ({ git }: Program) => void (await git("remote", "remove", "origin"))],
   ])("for %s", async (_name, words, spoil) => {
-    const at = await scene();
+    const at = await fixture();
     await at.release("1.1.0");
     await at.start();
     const before = await at.node();
@@ -103,7 +103,7 @@ describe("update refuses, and changes nothing", () => {
   it.each(["ci", "build", "incomplete"] as const)(
     "for a release whose %s fails: the node never stops",
     async (fault) => {
-      const at = await scene();
+      const at = await fixture();
       await at.release("1.1.0", { fault });
       await at.start();
       const before = await at.node();
@@ -118,7 +118,7 @@ describe("update refuses, and changes nothing", () => {
 
 describe("update goes back", () => {
   it.each(["start", "version", "unready"] as const)("from a release that fails at the gate: %s", async (fault) => {
-    const at = await scene();
+    const at = await fixture();
     await at.release("1.1.0", { fault });
     await at.start();
     const head = await at.git("rev-parse", "HEAD");
@@ -138,7 +138,7 @@ describe("update that is killed", () => {
   it.each(["stage", "packages", "build", "switch", "restart", "gate", "tree"] as const)(
     "at %s leaves a whole program, and the next one finishes it",
     async (kill) => {
-      const at = await scene();
+      const at = await fixture();
       const commit = await at.release("1.1.0");
       await at.start();
       expect(await at.update({ kill })).toEqual({ killed: true });
@@ -153,7 +153,7 @@ describe("update that is killed", () => {
   );
 
   it.each(["back", "restart-former", "gate-former"] as const)("at %s goes on going back", async (kill) => {
-    const at = await scene();
+    const at = await fixture();
     await at.release("1.1.0", { fault: "version" });
     await at.start();
     expect(await at.update({ kill })).toEqual({ killed: true });
@@ -163,7 +163,7 @@ describe("update that is killed", () => {
   });
 
   it("between its two renames is healed by the next one", async () => {
-    const at = await scene();
+    const at = await fixture();
     await at.release("1.1.0");
     await at.update({ kill: "switch" });
     await execa("mv", [join(at.root, "dist"), join(at.root, "dist.former")]);
@@ -172,7 +172,7 @@ describe("update that is killed", () => {
   });
 
   it("asks for an operator when the tree was moved by hand since", async () => {
-    const at = await scene();
+    const at = await fixture();
     await at.release("1.1.0");
     await at.start();
     await at.update({ kill: "gate" });

@@ -2,13 +2,13 @@ import { existsSync } from "node:fs";
 import { appendFile, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { scene } from "../../support/update/scene.ts";
+import { fixture } from "../../support/update/fixture.ts";
 
 // Each test runs Git and several processes, which take their time on a busy machine.
 
 describe("update of a source tree", () => {
   it("brings the newest release, restarts the node and moves the branch", async () => {
-    const at = await scene();
+    const at = await fixture();
     const commit = await at.release("1.2.0");
     await at.start();
     const before = await at.node();
@@ -22,7 +22,7 @@ describe("update of a source tree", () => {
   });
 
   it("refuses local changes, and stops nothing", async () => {
-    const at = await scene();
+    const at = await fixture();
     await at.release("1.1.0");
     await appendFile(join(at.root, "package.json"), "\n");
     const result = await at.update();
@@ -32,7 +32,7 @@ describe("update of a source tree", () => {
   });
 
   it("goes back from a release that fails at the gate", async () => {
-    const at = await scene();
+    const at = await fixture();
     await at.release("1.1.0", { fault: "version" });
     await at.start();
     const head = await at.git("rev-parse", "HEAD");
@@ -42,7 +42,7 @@ describe("update of a source tree", () => {
   });
 
   it("that was killed with the new build in place is finished by the next one", async () => {
-    const at = await scene();
+    const at = await fixture();
     await at.release("1.1.0");
     await at.start();
     expect(await at.update({ kill: "restart" })).toEqual({ killed: true });

@@ -15,7 +15,7 @@ async function machine(answers: Readonly<Record<string, string>>) {
   return { tools, env: { PATH: tools.directory, HOME: await temporaryDirectory() } };
 }
 
-const look = (env: Record<string, string>, toolTimeoutMs = EVENTUALLY_MS) =>
+const detect = (env: Record<string, string>, toolTimeoutMs = EVENTUALLY_MS) =>
   detectFacts({ env, tools: TOOLS, localServers: [], toolTimeoutMs, timezone: "UTC" });
 
 describe("what a machine has", () => {
@@ -30,7 +30,7 @@ describe("what a machine has", () => {
     });
     await mkdir(join(env.HOME, ".ssh"));
     await writeFile(join(env.HOME, ".ssh", "id_ed25519.pub"), "");
-    expect(await look({ ...env, SSH_AUTH_SOCK: "/nowhere", XAI_API_KEY: "k" })).toMatchObject({
+    expect(await detect({ ...env, SSH_AUTH_SOCK: "/nowhere", XAI_API_KEY: "k" })).toMatchObject({
       docker: { version: "28.1.0" },
       pulumi: { version: "3.206.0" },
       kubernetes: { current: "a", contexts: ["a", "b"] },
@@ -42,7 +42,7 @@ describe("what a machine has", () => {
   test("is nothing where there are no tools", async () => {
     const { env } = await machine({});
     const nothing = { docker: null, pulumi: null, kubernetes: null, ssh: null, provider: { id: "offline" } };
-    expect(await look(env)).toMatchObject(nothing);
+    expect(await detect(env)).toMatchObject(nothing);
   });
 
   test.each([
@@ -53,7 +53,7 @@ describe("what a machine has", () => {
     ["are ended by a signal", "kill -9 $$"],
   ])("is found out, whatever the tools do: they %s", async (_what, answer) => {
     const { env } = await machine(Object.fromEntries([...TOOLS, "ssh-add"].map((name) => [name, answer])));
-    const facts = await look({ ...env, SSH_AUTH_SOCK: "/nowhere" }, answer.includes("sleep") ? 300 : EVENTUALLY_MS);
+    const facts = await detect({ ...env, SSH_AUTH_SOCK: "/nowhere" }, answer.includes("sleep") ? 300 : EVENTUALLY_MS);
     expect(facts.docker?.version ?? null).toBeNull();
     expect(facts).toMatchObject({ pulumi: null, kubernetes: null, provider: { id: "offline" } });
   });
@@ -94,8 +94,8 @@ describe("the key of a host", () => {
   });
 
   test("is none where the host shows none, or there is no ssh", async () => {
-    const silent = await machine({ "ssh-keyscan": "exit 1" });
-    expect(await readHostKey("pve", 22, { env: silent.env })).toBeNull();
+    const withoutAnswer = await machine({ "ssh-keyscan": "exit 1" });
+    expect(await readHostKey("pve", 22, { env: withoutAnswer.env })).toBeNull();
     const without = await machine({});
     expect(await readHostKey("pve", 22, { env: without.env })).toBeNull();
   });

@@ -116,9 +116,9 @@ describe("a wrong answer that is given by a flag", () => {
     ],
     [{ stack: "fleet" }, "--stack says nothing", "--target docker or --target proxmox or --target kubernetes"],
     [{ "docker-host": "local", "proxmox-host": "p" }, "--docker-host, --proxmox-host say nothing", "one target"],
-  ])("%j, of another target, is named with what to do", async (flags, words, way) => {
+  ])("%j, of another target, is named with what to do", async (flags, words, advice) => {
     const failed = await refusal({ flags });
-    expect(failed).toMatchObject({ name: "UsageError", hint: expect.stringContaining(way) });
+    expect(failed).toMatchObject({ name: "UsageError", hint: expect.stringContaining(advice) });
     expect(String(failed)).toContain(words);
   });
 

@@ -273,8 +273,8 @@ describe("a setup that is interrupted", () => {
   test("before it was decided has written nothing, and the next one starts afresh", async () => {
     const dir = join(await temporaryDirectory(), "d");
     await killedAt(dir, "staged");
-    const left = await readdir(dir);
-    expect(left.filter((name) => !name.startsWith(".cairn-init-"))).toEqual([]);
+    const remaining = await readdir(dir);
+    expect(remaining.filter((name) => !name.startsWith(".cairn-init-"))).toEqual([]);
     expect((await setup(dir)).recovered).toBe(false);
     expect((await readdir(dir)).sort()).toEqual([".env", ".gitignore", "cairn.yaml", "workspace"]);
   });

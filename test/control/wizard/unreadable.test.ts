@@ -34,7 +34,7 @@ describe("an answers file that is no use", () => {
     ["is several documents", "timezone: UTC\n---\nlisten: x\n", /second document .*only one/, /Keep one of them/],
     ["is a list", "- a\n", /a mapping of answers/, /Correct/],
     ["says something twice", "provider: { id: a }\nprovider: { id: b }\n", /line 2.*unique/, /Correct/],
-  ])("because it %s is told with what to do next", async (_why, content, words, way) => {
+  ])("because it %s is told with what to do next", async (_why, content, words, advice) => {
     const path = join(await temporaryDirectory(), "answers.yaml");
     if (content === undefined) await mkdir(path);
     else if (content !== null) await writeFile(path, content);
@@ -42,7 +42,7 @@ describe("an answers file that is no use", () => {
     expect(code).toBe("CONFIG_UNREADABLE");
     expect(message).toMatch(words);
     expect(message).toContain(path);
-    expect(hint).toMatch(way);
+    expect(hint).toMatch(advice);
   });
 
   test("is none where it only has long numbers", async () => {
@@ -57,13 +57,13 @@ describe("a configuration that is no use", () => {
     ["broken YAML", "a: [\n", /line 2, column 1/, /Correct that place/],
     ["several documents", "version: 1\n---\nversion: 1\n", /line 2, column 1: a second document/, /Keep one of them/],
     ["a list", "- a\n", /headed by `version: 1`/, /Correct/],
-  ])("for %s says where, and what to do next", async (_what, yaml, words, way) => {
+  ])("for %s says where, and what to do next", async (_what, yaml, words, advice) => {
     const dir = await deploymentDirectory({ yaml, env: "" });
-    for (const look of [inspectConfig({ dir, env: bareEnvironment() }), setup(dir, { purpose: "change" })]) {
-      const { code, message, hint } = await failureOf(look);
+    for (const attempt of [inspectConfig({ dir, env: bareEnvironment() }), setup(dir, { purpose: "change" })]) {
+      const { code, message, hint } = await failureOf(attempt);
       expect(code).toBe("CONFIG_INVALID");
       expect(message).toMatch(words);
-      expect(hint).toMatch(way);
+      expect(hint).toMatch(advice);
     }
     expect(await readFile(join(dir, "cairn.yaml"), "utf8")).toBe(yaml);
   });

@@ -21,15 +21,15 @@ export interface StubTarget {
 
 export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriver {
   const { plugins } = target;
-  const standing = (type: string) => Object.values(plugins.resources()).filter((one) => one.type === type);
-  const named = (type: string, name: string) => standing(type).find(({ props }) => props["name"] === name);
+  const existing = (type: string) => Object.values(plugins.resources()).filter((one) => one.type === type);
+  const named = (type: string, name: string) => existing(type).find(({ props }) => props["name"] === name);
   return {
     preflight: async () => target.findings ?? [],
     imagePlaces: () => ["local"],
     hasImage: async () => true,
     deliverImage: async () => undefined,
     existingData: async () =>
-      standing(VOLUME).map(({ props }) => ({
+      existing(VOLUME).map(({ props }) => ({
         name: String(props["name"]),
         place: "local",
         stack: plan.stack,
@@ -52,10 +52,10 @@ export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriv
     },
     deleteData: async (data) => {
       const file = join(plugins.data, "docker.json");
-      const left = Object.entries(
+      const remaining = Object.entries(
         JSON.parse(readFileSync(file, "utf8")) as ReturnType<StubPlugins["resources"]>,
       ).filter(([, one]) => !(one.type === VOLUME && data.some(({ name }) => name === one.props["name"])));
-      writeFileSync(file, JSON.stringify(Object.fromEntries(left)));
+      writeFileSync(file, JSON.stringify(Object.fromEntries(remaining)));
     },
     connect: async () => ({ url: target.url ?? "http://127.0.0.1:1", close: async () => undefined }),
   };

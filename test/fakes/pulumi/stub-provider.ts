@@ -24,7 +24,7 @@ interface ReadPrototype {
   getProperties(): object | undefined;
 }
 const given = ReadRequest.prototype.getProperties;
-ReadRequest.prototype.getProperties = function known(this: ReadPrototype) {
+ReadRequest.prototype.getProperties = function redactables(this: ReadPrototype) {
   return given.call(this) ?? new Struct();
 };
 

@@ -67,19 +67,19 @@ export async function startFake(wire: Wire, options: FakeOptions = {}): Promise<
 
   const waitFor = (condition: () => boolean, signal: AbortSignal): Promise<void> =>
     new Promise((resolve, reject) => {
-      const look = (): void => {
+      const poll = (): void => {
         if (condition()) finish(resolve);
       };
       const stop = (): void => finish(() => reject(signal.reason));
-      const finish = (settle: () => void): void => {
-        watchers.delete(look);
+      const finish = (resolveOrReject: () => void): void => {
+        watchers.delete(poll);
         signal.removeEventListener("abort", stop);
-        settle();
+        resolveOrReject();
       };
       if (signal.aborted) return stop();
-      watchers.add(look);
+      watchers.add(poll);
       signal.addEventListener("abort", stop);
-      look();
+      poll();
     });
 
   const isRefused = (key: string | undefined): boolean => {

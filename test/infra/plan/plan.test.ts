@@ -240,8 +240,8 @@ describe("a plan", () => {
     const { plan, warnings } = await projectOf(
       `${AGENTS}mesh: { advertise: "node.example.org:7433" }\ndeployment: { target: docker, ${nodes("{ name: a }", "{ name: b }")} }\n`,
     );
-    const told = plan.nodes.map(({ files }) => files[0]?.content.includes("node.example.org"));
-    expect(told).toEqual([true, false]);
+    const advertised = plan.nodes.map(({ files }) => files[0]?.content.includes("node.example.org"));
+    expect(advertised).toEqual([true, false]);
     expect(warnings.map(({ path }) => path)).toContain("mesh.advertise");
   });
 
@@ -341,8 +341,8 @@ telemetry: { otlp: ${otlp} }
     const project = await projectOf(configuration(false), { variables });
     const { AWS_SECRET_ACCESS_KEY, DEPLOY_KEY, OTEL_EXPORTER_OTLP_HEADERS, ...travelling } = given;
     expect(project.secrets.variables).toEqual({ ...travelling, SERVICE_API_TOKEN: TOKEN });
-    const left = "AWS_SECRET_ACCESS_KEY, DEPLOY_KEY, OTEL_EXPORTER_OTLP_HEADERS";
-    expect(project.warnings).toContainEqual({ path: ".env", message: expect.stringContaining(left) });
+    const ignored = "AWS_SECRET_ACCESS_KEY, DEPLOY_KEY, OTEL_EXPORTER_OTLP_HEADERS";
+    expect(project.warnings).toContainEqual({ path: ".env", message: expect.stringContaining(ignored) });
     expect(JSON.stringify(project.plan)).not.toContain("AWS_SECRET_ACCESS_KEY");
     const traced = await projectOf(configuration(true), { variables });
     expect(traced.secrets.variables).toMatchObject({ OTEL_EXPORTER_OTLP_HEADERS });

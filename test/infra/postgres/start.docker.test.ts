@@ -17,7 +17,7 @@ import {
 } from "../../../infra/postgres/configuration.ts";
 import { migrate } from "../../../runtime/app/migrate.ts";
 import { openPostgres } from "../../../runtime/plugins/memory/postgres/index.ts";
-import { MIGRATIONS, silent } from "../../support/databases.ts";
+import { MIGRATIONS, quietLogger } from "../../support/databases.ts";
 import { ensureTestImages, IMAGES_TIMEOUT_MS } from "../../support/docker/images.ts";
 import { docker, uniqueName } from "../../support/docker-lane.ts";
 
@@ -173,7 +173,7 @@ test("a node connects with the string that it is given, also after a renewal, an
     const file = join(context, "pinned.pem");
     await writeFile(file, certificate);
     const connectionString = url.replace(encodeURIComponent(POSTGRES.certificate), encodeURIComponent(file));
-    const database = await openPostgres({ connectionString, pool: 2, logger: silent });
+    const database = await openPostgres({ connectionString, pool: 2, logger: quietLogger });
     try {
       const { rows } = await database.query<{ ssl: boolean }>(
         "select ssl from pg_stat_ssl where pid = pg_backend_pid()",

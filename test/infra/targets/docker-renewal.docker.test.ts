@@ -9,7 +9,7 @@ import { generateAuthority, issueServerTls } from "../../../control/deploy/state
 import { POSTGRES } from "../../../infra/plan/types.ts";
 import { openPostgres } from "../../../runtime/plugins/memory/postgres/index.ts";
 import { lacks } from "../../lanes/tools.ts";
-import { silent } from "../../support/databases.ts";
+import { quietLogger } from "../../support/databases.ts";
 import { IMAGES_TIMEOUT_MS } from "../../support/docker/images.ts";
 import { type DockerDeployment, prepareDockerDeployment } from "../../support/docker-deployment.ts";
 import { docker } from "../../support/docker-lane.ts";
@@ -52,7 +52,7 @@ describe.skipIf(lacks("pulumi-docker", "pulumi-command"))("a renewal on real eng
     const connection = new URL(parse((await seen()).env)[POSTGRES.variable] ?? "");
     connection.host = `${publish.address}:${publish.port}`;
     connection.searchParams.set("sslrootcert", pinned);
-    const store = await openPostgres({ connectionString: connection.href, pool: 2, logger: silent });
+    const store = await openPostgres({ connectionString: connection.href, pool: 2, logger: quietLogger });
     try {
       const read = async () => (await store.query<{ answer: number }>("select answer from renewed")).rows;
       await store.query("create table renewed as select 42 as answer");

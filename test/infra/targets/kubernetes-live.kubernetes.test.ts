@@ -42,7 +42,7 @@ describe.skipIf(lacks("live-cluster"))("on a live cluster", () => {
     expect(state).toMatchObject({
       starts: 1,
       configuration: "version: 1\n",
-      odd: "odd\n",
+      unusual: "odd\n",
       owners: [0, 0],
       mode: "440",
       user: [1000, 0],

@@ -27,11 +27,11 @@ describe.each(Object.entries(COMBINATIONS))("the manifests of the plan %s", (_, 
     const objects = resources.filter(({ type }) => type.startsWith("kubernetes:")).map(({ inputs }) => inputs);
     expect(objects.length).toBeGreaterThan(8);
     const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: objects });
-    const told = await cluster.kubectl(
+    const output = await cluster.kubectl(
       ["apply", "--server-side", "--dry-run=server", "--validate=strict", "--warnings-as-errors", "-f", "-"],
       list,
     );
-    expect(told.split("\n")).toHaveLength(objects.length);
+    expect(output.split("\n")).toHaveLength(objects.length);
   });
 
   it("make pods that `restricted` lets in", async () => {

@@ -9,7 +9,7 @@ import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { alone } from "../../../scripts/lib/lock.js";
+import { withLock } from "../../../scripts/lib/lock.js";
 
 const MODULE = fileURLToPath(new URL(".", import.meta.url));
 const PACKAGE = "github.com/pulumi/pulumi/pkg/v3";
@@ -46,7 +46,7 @@ export async function buildEngine(): Promise<string> {
   if (there !== undefined) return there;
   const folder = cacheFolder(process.env);
   mkdirSync(folder, { recursive: true });
-  return alone(
+  return withLock(
     "build",
     () => {
       const binary = join(folder, "pulumi");

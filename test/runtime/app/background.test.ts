@@ -15,7 +15,7 @@ it("starts work after what is going on now, and settles when all of it is done",
     background.run("second", async () => void done.push("second"));
   });
   expect(done).toEqual([]);
-  await background.settled();
+  await background.idle();
   expect(done).toEqual(["first", "second"]);
 });
 
@@ -30,7 +30,7 @@ it("logs failures, thrown or rejected, and goes on", async () => {
   background.run("works", async () => {
     ran = true;
   });
-  await background.settled();
+  await background.idle();
   expect(ran).toBe(true);
   expect(warnings).toHaveLength(2);
 });
@@ -44,7 +44,7 @@ it("drops what comes on top of its limit, and says so", async () => {
       runs += 1;
     });
   }
-  await background.settled();
+  await background.idle();
   expect(runs).toBe(2);
   expect(warnings).toHaveLength(3);
 });

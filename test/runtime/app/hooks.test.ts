@@ -5,7 +5,7 @@ import { createHookPipeline } from "../../../runtime/app/hooks.ts";
 import { ToolError } from "../../../runtime/contracts/errors.ts";
 import { type AnyHook, HOOK_EVENTS, type HookContexts, type HookEvent } from "../../../runtime/contracts/hooks.ts";
 import type { Logger } from "../../../runtime/contracts/ports.ts";
-import { silent } from "../../support/silent.ts";
+import { quietLogger } from "../../support/quiet-logger.ts";
 
 /** A hook of any event; what it gets is passed on as it is. */
 const hook = (event: HookEvent, run: (context: never, signal?: AbortSignal) => Promise<unknown>, more = {}): AnyHook =>
@@ -15,7 +15,7 @@ const never = () => new Promise<never>(() => undefined);
 
 function logged() {
   const warnings: object[] = [];
-  const logger: Logger = { ...silent, warn: (fields) => void warnings.push(fields) };
+  const logger: Logger = { ...quietLogger, warn: (fields) => void warnings.push(fields) };
   return { warnings, logger };
 }
 
@@ -23,24 +23,24 @@ describe("the hooks of an event", () => {
   it("run by priority, each with what the one before it has returned", async () => {
     const add = (word: string, priority: number) =>
       hook("turn:before", async (given: { text: string }) => ({ text: `${given.text} ${word}` }), { priority });
-    const silentOne = hook("turn:before", async () => undefined, { priority: 20 });
-    const pipeline = createHookPipeline([add("last", 99), add("first", 0), silentOne, add("second", 30)], silent);
+    const hangingOne = hook("turn:before", async () => undefined, { priority: 20 });
+    const pipeline = createHookPipeline([add("last", 99), add("first", 0), hangingOne, add("second", 30)], quietLogger);
     expect(await pipeline.run("turn:before", context)).toEqual({ text: "hi first second last" });
   });
 
   it("leave another event alone, and an event without hooks as it is", async () => {
-    const pipeline = createHookPipeline([hook("turn:after", async () => ({ text: "other" }))], silent);
+    const pipeline = createHookPipeline([hook("turn:after", async () => ({ text: "other" }))], quietLogger);
     expect(await pipeline.run("turn:before", context)).toBe(context);
   });
 
   it.each([-1, 100, 1.5])("have a priority from 0 to 99, not %d", (priority) => {
-    expect(() => createHookPipeline([hook("turn:before", never, { priority })], silent)).toThrow(RangeError);
+    expect(() => createHookPipeline([hook("turn:before", never, { priority })], quietLogger)).toThrow(RangeError);
   });
 
   it.each([0, -5, Number.NaN, Number.POSITIVE_INFINITY])(
     "have a deadline that a timer can keep, not %d",
     (deadlineMs) => {
-      expect(() => createHookPipeline([hook("turn:before", never, { deadlineMs })], silent)).toThrow(RangeError);
+      expect(() => createHookPipeline([hook("turn:before", never, { deadlineMs })], quietLogger)).toThrow(RangeError);
     },
   );
 
@@ -54,7 +54,7 @@ describe("the hooks of an event", () => {
           await seen.promise;
         }),
       ],
-      silent,
+      quietLogger,
     );
     const ran = pipeline.run("turn:before", context, abort.signal);
     abort.abort("stop");
@@ -65,7 +65,7 @@ describe("the hooks of an event", () => {
 
 describe.each(Object.entries(HOOK_EVENTS))("a failing hook of %s", (name, { policy, stops }) => {
   const event = name as HookEvent;
-  const run = (hooks: AnyHook[], logger: Logger = silent) =>
+  const run = (hooks: AnyHook[], logger: Logger = quietLogger) =>
     createHookPipeline(hooks, logger).run(event, context as never);
   const refusal = new ToolError("TOOL_REFUSED", "no");
   const failing = (more: object) => hook(event, () => Promise.reject(refusal), more);
@@ -95,7 +95,7 @@ describe.each(Object.entries(HOOK_EVENTS))("a failing hook of %s", (name, { poli
 
   if (stops === null)
     it("cannot be closed: it comes too late to stop anything", () => {
-      expect(() => createHookPipeline([failing({ policy: "closed" })], silent)).toThrow(RangeError);
+      expect(() => createHookPipeline([failing({ policy: "closed" })], quietLogger)).toThrow(RangeError);
     });
 
   it("aborts its signal at its deadline, and what it does afterwards changes nothing", async () => {

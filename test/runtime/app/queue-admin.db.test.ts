@@ -5,16 +5,16 @@ import { createQueueAdmin } from "../../../runtime/app/queue-admin.ts";
 import { createSynthesisQueue } from "../../../runtime/app/transcript/synthesis-queue.ts";
 import { QUEUES } from "../../../runtime/contracts/jobs.ts";
 import { createJobQueue } from "../../../runtime/workers/queue.ts";
-import { describeEachDatabase, silent } from "../../support/databases.ts";
+import { describeEachDatabase, quietLogger } from "../../support/databases.ts";
 import { said, write, writerOf } from "../../support/memory.ts";
 import { embedderOf, fakeEncoder, makeDue, never } from "./embedding/support.ts";
 
 describeEachDatabase("the operator's view of the queues", (open) => {
   it("backfills where no queue runs yet, once, and lets what has died since wait again", async () => {
     const database = await open({ fresh: true });
-    const jobs = createJobQueue({ database, logger: silent, newId: randomUUID });
+    const jobs = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
     onTestFinished(() => jobs.stop(1_000));
-    const synthesis = createSynthesisQueue({ database, jobs, logger: silent });
+    const synthesis = createSynthesisQueue({ database, jobs, logger: quietLogger });
     const admin = createQueueAdmin({ database, jobs, synthesis });
     const calls = ["a", "b", "c"].map((key) => said("", { key, role: "assistant", toolName: "shell" }));
     const { rows } = await write(writerOf(database), "s", [said("hello"), ...calls]);
@@ -62,8 +62,8 @@ describeEachDatabase("the operator's view of the queues", (open) => {
 
   it("shows rows that the embedder gave up as failed work, and has those of an error tried again", async () => {
     const database = await open({ fresh: true });
-    const jobs = createJobQueue({ database, logger: silent, newId: randomUUID });
-    const synthesis = createSynthesisQueue({ database, jobs, logger: silent });
+    const jobs = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
+    const synthesis = createSynthesisQueue({ database, jobs, logger: quietLogger });
     const wakeEmbedder = vi.fn();
     const admin = createQueueAdmin({ database, jobs, synthesis, wakeEmbedder });
     const ofEmbed = async () => (await admin.states()).find(({ queue }) => queue === QUEUES.embed);
@@ -91,7 +91,7 @@ describeEachDatabase("the operator's view of the queues", (open) => {
     expect(await admin.retryFailed(QUEUES.embed, { errorPattern: "50\\d" })).toEqual(both);
     expect(wakeEmbedder).toHaveBeenCalledOnce();
     expect(await ofEmbed()).toMatchObject({ failed: 0, last_error: null });
-    expect(await embedder.run(never)).toEqual({ embedded: 2, failed: 0, away: null });
+    expect(await embedder.run(never)).toEqual({ embedded: 2, failed: 0, unavailable: null });
     expect(await admin.retryFailed(QUEUES.embed, {})).toEqual(none);
   });
 });

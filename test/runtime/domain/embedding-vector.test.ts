@@ -48,8 +48,8 @@ describe("the mean of parts", () => {
         const usable = given.filter(({ vector }) => vector.some((value) => value !== 0));
         if (usable.length === 0) return expect(pooled).toBeNull();
         expect(lengthOf(pooled ?? [])).toBeCloseTo(1, 6);
-        const alone = usable[0];
-        if (usable.length === 1 && alone) expect(pooled).toEqual(normalized(alone.vector));
+        const only = usable[0];
+        if (usable.length === 1 && only) expect(pooled).toEqual(normalized(only.vector));
       }),
     );
   });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { judgeShellCommand } from "../../../runtime/domain/shell-danger.ts";
+import { checkShellCommand } from "../../../runtime/domain/shell-danger.ts";
 
-const judge = (command: string, directory = "/srv/agent/ws") =>
-  judgeShellCommand(command, { workspace: "/srv/agent/ws", directory });
+const check = (command: string, directory = "/srv/agent/ws") =>
+  checkShellCommand(command, { workspace: "/srv/agent/ws", directory });
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const hex = (text: string) => Buffer.from(text).toString("hex");
@@ -329,7 +329,7 @@ describe("commands that are refused", () => {
   };
   describe.each(Object.entries(groups))("%s", (_, commands) => {
     it.each(commands)("%s", (command) => {
-      expect(judge(command)).toMatchObject({ action: "refuse", reason: expect.stringMatching(/\w/) });
+      expect(check(command)).toMatchObject({ action: "refuse", reason: expect.stringMatching(/\w/) });
     });
   });
 });
@@ -489,7 +489,7 @@ describe("commands that pass", () => {
     "perl -ne 'print if /q(x)/' file.txt",
     "perl -e 'print qq(hello)'",
   ])("%s", (command) => {
-    expect(judge(command)).toEqual({ action: "allow" });
+    expect(check(command)).toEqual({ action: "allow" });
   });
 });
 
@@ -502,13 +502,13 @@ describe("commands that only a person could judge", () => {
     "$(cat command.txt)",
     "echo ${c}; $(./which-tool) --help",
   ])("%s", (command) => {
-    expect(judge(command).action).toBe("ask");
+    expect(check(command).action).toBe("ask");
   });
 });
 
 it("starts where the call starts", () => {
-  expect(judge("rm -rf *", "/srv/agent/ws/build")).toEqual({ action: "allow" });
-  expect(judge("rm -rf ../*", "/srv/agent/ws/build").action).toBe("refuse");
+  expect(check("rm -rf *", "/srv/agent/ws/build")).toEqual({ action: "allow" });
+  expect(check("rm -rf ../*", "/srv/agent/ws/build").action).toBe("refuse");
 });
 
 it.each([
@@ -518,7 +518,7 @@ it.each([
   ["redirections that multiply", `${"x > $(".repeat(30)}x${")".repeat(30)}`],
   ["endless code", `python3 -c '${'"\\"'.repeat(30_000)}'`],
 ])("asks instead of following %s to the end", (_, command) => {
-  expect(judge(command).action).toBe("ask");
+  expect(check(command).action).toBe("ask");
 });
 
 it.each([
@@ -531,5 +531,5 @@ it.each([
   ["very many replacements of sed", `sed '${"s/".repeat(45_000)}' x`],
   ["a text that doubles with each assignment", `x=a; ${"x=$x$x; ".repeat(40)} echo $x`],
 ])("comes to an end for %s", (_, command) => {
-  expect(judge(command)).toEqual({ action: "allow" });
+  expect(check(command)).toEqual({ action: "allow" });
 });

@@ -70,8 +70,8 @@ describe("the choice of what to fetch", () => {
           const sets = Array.from({ length: 2 ** shares.length - 1 }, (_, n) => n + 1);
           const wordsOf = (set: number) => row(...shares.flatMap((_, n) => (set & (1 << n) ? [`w${n}`] : [])));
           const taken = sets.filter((set) => matches(choice?.fetch ?? null, wordsOf(set))).map(weigh);
-          const left = sets.filter((set) => !matches(choice?.fetch ?? null, wordsOf(set))).map(weigh);
-          expect(Math.max(0, ...left)).toBeLessThanOrEqual(Math.min(Number.POSITIVE_INFINITY, ...taken) + 1e-6);
+          const missed = sets.filter((set) => !matches(choice?.fetch ?? null, wordsOf(set))).map(weigh);
+          expect(Math.max(0, ...missed)).toBeLessThanOrEqual(Math.min(Number.POSITIVE_INFINITY, ...taken) + 1e-6);
         },
       ),
       { numRuns: 200 },

@@ -7,9 +7,9 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import {
-  aloneWithCredentials,
   credentialsPath,
   removeCredentials,
+  withCredentialsLock,
   writeCredentials,
 } from "../../../runtime/config/credentials.ts";
 import { ProviderError } from "../../../runtime/contracts/errors.ts";
@@ -28,13 +28,13 @@ async function refusal(work: Promise<unknown>): Promise<ProviderError> {
 
 describe("a token of a login", () => {
   it("is used as long as it counts, and asks nobody", async () => {
-    const { tokens, oauth } = await loggedIn({ leftS: 3_000 });
+    const { tokens, oauth } = await loggedIn({ expiresInS: 3_000 });
     expect(await tokens().token()).toBe(oauth.accessToken());
     expect(oauth.counts.refresh_token).toBe(0);
   });
 
   it("is replaced ahead of its end, on disk before it is used, with the rotated refresh token", async () => {
-    const { tokens, oauth, stored, hidden } = await loggedIn({ leftS: 200 });
+    const { tokens, oauth, stored, hidden } = await loggedIn({ expiresInS: 200 });
     const before = await stored();
     const token = await tokens().token();
     const after = await stored();
@@ -47,7 +47,7 @@ describe("a token of a login", () => {
   });
 
   it("is not handed out when it cannot be written: nobody could refresh it then", async () => {
-    const { tokens, home, oauth } = await loggedIn({ leftS: 200 });
+    const { tokens, home, oauth } = await loggedIn({ expiresInS: 200 });
     const answer = Promise.withResolvers<void>();
     oauth.fail({ hold: answer.promise });
     const asked = tokens().token();
@@ -62,7 +62,7 @@ describe("a token of a login", () => {
   });
 
   it("is refreshed once for many requests at the same time", async () => {
-    const { tokens, oauth } = await loggedIn({ leftS: 10 });
+    const { tokens, oauth } = await loggedIn({ expiresInS: 10 });
     const one = tokens();
     const answer = Promise.withResolvers<void>();
     oauth.fail({ hold: answer.promise });
@@ -75,7 +75,7 @@ describe("a token of a login", () => {
   });
 
   it("is refreshed once for several processes, and no refresh token is used twice", async () => {
-    const { home, oauth } = await loggedIn({ leftS: 10 });
+    const { home, oauth } = await loggedIn({ expiresInS: 10 });
     const answer = Promise.withResolvers<void>();
     oauth.fail({ hold: answer.promise });
     const ask = () => promisify(execFile)(process.execPath, [CHILD, home, oauth.tokenUrl, CLIENT_ID]);
@@ -94,7 +94,7 @@ describe("a token of a login", () => {
   });
 
   it("is renewed when the API refuses it, and taken from disk when somebody else was faster", async () => {
-    const { tokens, oauth } = await loggedIn({ leftS: 3_000 });
+    const { tokens, oauth } = await loggedIn({ expiresInS: 3_000 });
     const [one, other] = [tokens(), tokens()];
     const refused = await one.token();
     oauth.expire();
@@ -105,14 +105,14 @@ describe("a token of a login", () => {
   });
 
   it("ends one request's wait without ending the others'", async () => {
-    const { tokens, oauth } = await loggedIn({ leftS: 10 });
+    const { tokens, oauth } = await loggedIn({ expiresInS: 10 });
     const one = tokens();
     const answer = Promise.withResolvers<void>();
     oauth.fail({ hold: answer.promise });
     const stop = new AbortController();
-    const [left, stays] = [one.token(stop.signal), one.token()];
+    const [aborted, stays] = [one.token(stop.signal), one.token()];
     stop.abort(new Error("the user went away"));
-    await expect(left).rejects.toThrow("the user went away");
+    await expect(aborted).rejects.toThrow("the user went away");
     answer.resolve();
     expect(await stays).toBe(oauth.accessToken());
   });
@@ -120,7 +120,7 @@ describe("a token of a login", () => {
 
 describe("a login that cannot be refreshed", () => {
   it("says what to run, and does not ask the server again and again", async () => {
-    const { tokens, oauth, stored, home } = await loggedIn({ leftS: 10 });
+    const { tokens, oauth, stored, home } = await loggedIn({ expiresInS: 10 });
     await writeCredentials(home, { ...(await stored()), refresh_token: "refresh-of-somebody-else" });
     const one = tokens();
     const error = await refusal(one.token());
@@ -135,7 +135,7 @@ describe("a login that cannot be refreshed", () => {
   });
 
   it("goes on with a token that still counts while the server is broken", async () => {
-    const { tokens, oauth, stored } = await loggedIn({ leftS: 100 });
+    const { tokens, oauth, stored } = await loggedIn({ expiresInS: 100 });
     oauth.fail({ status: 500 });
     expect(await tokens().token()).toBe((await stored()).access_token);
   });
@@ -144,7 +144,7 @@ describe("a login that cannot be refreshed", () => {
     ["broken", { status: 500 }, "PROVIDER_SERVER_ERROR"],
     ["no login server at all", { garbage: true }, "PROVIDER_SERVER_ERROR"],
   ])("is an error that may pass when the server is %s and the token over", async (_name, fault, code) => {
-    const { tokens, oauth, stored } = await loggedIn({ leftS: -5 });
+    const { tokens, oauth, stored } = await loggedIn({ expiresInS: -5 });
     const before = await stored();
     oauth.fail(fault);
     const error = await refusal(tokens().token());
@@ -155,12 +155,12 @@ describe("a login that cannot be refreshed", () => {
   });
 
   it("ends with its token when there is no refresh token", async () => {
-    const { tokens } = await loggedIn({ leftS: -5, withoutRefresh: true });
+    const { tokens } = await loggedIn({ expiresInS: -5, withoutRefresh: true });
     expect(await refusal(tokens().token())).toMatchObject({ code: "PROVIDER_UNAUTHORIZED" });
   });
 
   it("is nobody's after a logout", async () => {
-    const { tokens, home } = await loggedIn({ leftS: 3_000 });
+    const { tokens, home } = await loggedIn({ expiresInS: 3_000 });
     const one = tokens();
     expect(await one.present()).toBe(true);
     await removeCredentials(home, "anthropic");
@@ -171,7 +171,7 @@ describe("a login that cannot be refreshed", () => {
 
 describe("the file of a login", () => {
   it("is private in a private directory, also after somebody loosened it", async () => {
-    const { home, tokens } = await loggedIn({ leftS: 3_000 });
+    const { home, tokens } = await loggedIn({ expiresInS: 3_000 });
     const path = credentialsPath(home, "anthropic");
     const modes = async () => [(await stat(path)).mode & 0o777, (await stat(dirname(path))).mode & 0o777];
     expect(await modes()).toEqual([0o600, 0o700]);
@@ -181,7 +181,7 @@ describe("the file of a login", () => {
   });
 
   it("leaves nothing half-written beside it", async () => {
-    const { home, tokens } = await loggedIn({ leftS: 10 });
+    const { home, tokens } = await loggedIn({ expiresInS: 10 });
     await tokens().token();
     expect((await readdir(dirname(credentialsPath(home, "anthropic")))).sort()).toEqual([
       "anthropic.json",
@@ -190,7 +190,7 @@ describe("the file of a login", () => {
   });
 
   it.each(["", "{", '{"schema":1}', "[]"])("that holds %j is reported, without its words", async (content) => {
-    const { home, tokens } = await loggedIn({ leftS: 10 });
+    const { home, tokens } = await loggedIn({ expiresInS: 10 });
     await writeFile(credentialsPath(home, "anthropic"), content);
     await expect(tokens().token()).rejects.toMatchObject({
       code: "CONFIG_UNREADABLE",
@@ -199,18 +199,18 @@ describe("the file of a login", () => {
   });
 
   it("is changed by one at a time", async () => {
-    const { home } = await loggedIn({ leftS: 10 });
+    const { home } = await loggedIn({ expiresInS: 10 });
     const order: string[] = [];
     // Who asks first need not be served first: the second asks once the first is in.
     const entered = Promise.withResolvers<void>();
-    const slow = aloneWithCredentials(home, "anthropic", async () => {
+    const slow = withCredentialsLock(home, "anthropic", async () => {
       order.push("first in");
       entered.resolve();
       await sleep(150);
       order.push("first out");
     });
     await entered.promise;
-    await aloneWithCredentials(home, "anthropic", async () => void order.push("second"));
+    await withCredentialsLock(home, "anthropic", async () => void order.push("second"));
     await slow;
     expect(order).toEqual(["first in", "first out", "second"]);
   });

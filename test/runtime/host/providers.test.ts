@@ -3,7 +3,7 @@ import type { Memory } from "../../../runtime/contracts/memory.ts";
 import { createProviders } from "../../../runtime/host/providers.ts";
 import { inspectText, temporaryDirectory } from "../../support/deployment.ts";
 import { CLIENT_ID, loggedIn } from "../../support/login/credentials.ts";
-import { silent } from "../../support/silent.ts";
+import { quietLogger } from "../../support/quiet-logger.ts";
 
 const yaml = (rest: string): string =>
   `version: 1\nagents: { main: { provider: anthropic } }\nproviders:\n  anthropic: { model: claude-sonnet-5${rest} }\n`;
@@ -17,7 +17,7 @@ async function provide(text: string, env: Record<string, string>, home: string) 
     // No provider here asks it.
     memory: {} as Memory,
     timezone: "UTC",
-    logger: silent,
+    logger: quietLogger,
     home,
     clock: { now: () => new Date(), monotonic: () => performance.now() },
     hide: (secrets) => void hidden.push(...secrets),
@@ -29,7 +29,7 @@ async function provide(text: string, env: Record<string, string>, home: string) 
 
 describe("a provider with a login in the configuration", () => {
   it("is there once somebody has logged in, and its tokens are hidden from the log", async () => {
-    const { home, stored } = await loggedIn({ leftS: 3_000 });
+    const { home, stored } = await loggedIn({ expiresInS: 3_000 });
     const { provider, hidden } = await provide(yaml(LOGIN), {}, home);
     expect(await provider.isAvailable()).toBe(true);
     expect(hidden).toContain((await stored()).access_token);

@@ -13,7 +13,7 @@ import { createShellTool } from "../../../runtime/plugins/tools/shell/index.ts";
 import { SHELL_DEFAULTS } from "../../../runtime/plugins/tools/shell/settings.ts";
 import { lacks } from "../../lanes/tools.ts";
 import { bareEnvironment, temporaryDirectory } from "../../support/deployment.ts";
-import { call, newId, silentLogger } from "../plugins/tools/support.ts";
+import { call, newId, quietLogger } from "../plugins/tools/support.ts";
 
 const SECRET = "kept-by-the-service";
 const YAML = `version: 1
@@ -43,7 +43,7 @@ async function deployment(workspace: string, home = "home", folder = "") {
   const gate = createWorkspaceGate({ protectedPaths });
   const place = { workspace: loaded.config.runtime.workspace };
   const shell = createShellTool({
-    ...{ gate, protectedPaths, stateDirectory: loaded.home, newId, container: false, logger: silentLogger },
+    ...{ gate, protectedPaths, stateDirectory: loaded.home, newId, container: false, logger: quietLogger },
     ...{ settings: { ...SHELL_DEFAULTS, sandbox: "bubblewrap" as const }, hostEnv: process.env },
   });
   const names = [...FILES, "cairn.yaml"].map((name) => (home === "." ? name.replace(/^home\//, "") : name));

@@ -11,12 +11,12 @@ function noted(log: string[], name: string, ...fails: readonly (keyof Service)[]
   return { name, start: step("start"), drain: step("drain"), stop: step("stop") };
 }
 
-const silent = () => new Services(pino({ level: "silent" }));
+const quiet = () => new Services(pino({ level: "silent" }));
 
 describe("services", () => {
   it("start in order, drain all in reverse before the first one stops, and stop in reverse", async () => {
     const log: string[] = [];
-    const services = silent();
+    const services = quiet();
     await services.start([noted(log, "store"), noted(log, "turns")]);
     await services.start([noted(log, "channels")]);
     expect(log).toEqual(["start store", "start turns", "start channels"]);
@@ -27,7 +27,7 @@ describe("services", () => {
 
   it("stops those that run when one fails to start, and reports its error rather than theirs", async () => {
     const log: string[] = [];
-    const services = silent();
+    const services = quiet();
     services.add(noted(log, "home"));
     await services.start([noted(log, "store", "stop")]);
     const starting = services.start([noted(log, "turns"), noted(log, "channels", "start"), noted(log, "never")]);
@@ -44,7 +44,7 @@ describe("services", () => {
 
   it("stops every service although one fails to drain and one to stop, and then says what failed first", async () => {
     const log: string[] = [];
-    const services = silent();
+    const services = quiet();
     await services.start([noted(log, "store"), noted(log, "server", "drain"), noted(log, "turns", "stop")]);
     await expect(services.stop()).rejects.toThrow("server cannot drain");
     expect(log.slice(3)).toEqual([
@@ -59,7 +59,7 @@ describe("services", () => {
 
   it("ends a start that waits when it is asked to stop, and starts nothing after it", async () => {
     const log: string[] = [];
-    const services = silent();
+    const services = quiet();
     const begun = Promise.withResolvers<void>();
     const waits: Service = {
       name: "schema",
@@ -79,7 +79,7 @@ describe("services", () => {
 
   it("ends once, however often it is asked", async () => {
     const log: string[] = [];
-    const services = silent();
+    const services = quiet();
     await services.start([noted(log, "store")]);
     await Promise.all([services.stop(), services.stop()]);
     await services.stop();
@@ -88,7 +88,7 @@ describe("services", () => {
 
   it("starts nothing after it has stopped", async () => {
     const log: string[] = [];
-    const services = silent();
+    const services = quiet();
     await services.stop();
     await expect(services.start([noted(log, "store")])).rejects.toThrow("aborted");
     expect(log).toEqual([]);

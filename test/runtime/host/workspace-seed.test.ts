@@ -6,7 +6,7 @@ import { type SeedVolume, seedWorkspaces } from "../../../runtime/host/workspace
 import { temporaryDirectory } from "../../support/deployment.ts";
 import { PLANTED_SECRET, PLANTS, plantedPlace } from "../../support/planted-files.ts";
 
-interface Place {
+interface SeedFixture {
   readonly seed: string;
   readonly root: string;
   readonly warnings: object[];
@@ -17,7 +17,7 @@ interface Place {
   read(path: string): Promise<string | null>;
 }
 
-async function place(): Promise<Place> {
+async function place(): Promise<SeedFixture> {
   const dir = await temporaryDirectory();
   const [seed, root] = [join(dir, "seed"), join(dir, "volume")];
   const warnings: object[] = [];

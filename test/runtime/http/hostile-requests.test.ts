@@ -210,25 +210,25 @@ describe("a body that has not arrived when the answer is known", () => {
 
   test("connections that say nothing make room for those that do, the oldest first", async () => {
     const url = await listening(startServer({ limits: { connections: 3 } }));
-    const silent = await rawRequest(url, "GET /health/live HTTP/1.1\r\n");
+    const stalled = await rawRequest(url, "GET /health/live HTTP/1.1\r\n");
     const others = await Promise.all([1, 2].map(() => rawRequest(url, "GET /health/live HTTP/1.1\r\n")));
     const fourth = await rawRequest(url, head("GET /health HTTP/1.1", "host: localhost", AUTHORIZED));
     expect(await fourth.status()).toBe(200);
-    expect(await silent.closedWithin(2_000)).toBeLessThan(2_000);
+    expect(await stalled.closedWithin(2_000)).toBeLessThan(2_000);
     expect(others.map(({ socket }) => socket.destroyed)).toEqual([false, false]);
   });
 
   test("connections with a valid token are not closed for new ones", async () => {
     const url = await listening(startServer({ limits: { connections: 2 } }));
-    const known = [];
+    const routes = [];
     for (let n = 0; n < 2; n += 1) {
       const connection = await rawRequest(url, head("GET /health HTTP/1.1", "host: localhost", AUTHORIZED));
       expect(await connection.status()).toBe(200);
-      known.push(connection);
+      routes.push(connection);
     }
     const third = await rawRequest(url, head("GET /health/live HTTP/1.1", "host: localhost"));
     expect(await third.closedWithin(2_000)).toBeLessThan(2_000);
-    expect(known.map(({ socket }) => socket.destroyed)).toEqual([false, false]);
+    expect(routes.map(({ socket }) => socket.destroyed)).toEqual([false, false]);
   });
 });
 

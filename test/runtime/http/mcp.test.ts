@@ -137,11 +137,11 @@ describe("POST /mcp", () => {
     const started = startServer();
     const { begun, ended } = hanging(started.app);
     const url = await listening(started);
-    const leave = new AbortController();
+    const disconnect = new AbortController();
     const { method, headers, payload } = post(message("tools/call", { name: "memory_stats" }));
-    const answer = fetch(`${url}/mcp`, { method, headers, body: payload, signal: leave.signal });
+    const answer = fetch(`${url}/mcp`, { method, headers, body: payload, signal: disconnect.signal });
     await begun;
-    leave.abort();
+    disconnect.abort();
     await expect(answer).rejects.toThrow();
     expect(await ended).toBeDefined();
   });

@@ -76,16 +76,16 @@ describeEachDatabase("routes over real turns", (open) => {
     });
     const { harness } = started;
     const base = await listening(started);
-    const leave = new AbortController();
+    const disconnect = new AbortController();
     const stream = await fetch(`${base}/api/agents/${harness.agentName}/messages`, {
       method: "POST",
       headers: { ...OWNER, accept: "text/event-stream", "content-type": "application/json" },
       body: JSON.stringify({ session: "s", text: "hi" }),
-      signal: leave.signal,
+      signal: disconnect.signal,
     });
     const turn = `${base}/api/agents/${harness.agentName}/turns/${stream.headers.get("x-turn-id")}`;
     await expect.poll(() => harness.requests.length).toBe(1);
-    leave.abort();
+    disconnect.abort();
     expect((await fetch(turn, { headers: OWNER })).status).toBe(202);
     gate.resolve();
     const followed = await fetch(turn, { headers: { ...OWNER, accept: "text/event-stream" } });

@@ -8,7 +8,7 @@ function parts({ broken = false } = {}) {
   const enqueued: [QueueName, EnqueueOptions | undefined][] = [];
   const handlers: ((job: Job<object>) => Promise<void>)[] = [];
   const warn = vi.fn();
-  const run = vi.fn(async () => ({ stored: { leaf: 0, branch: 0, root: 0 }, failed: 0, away: null }));
+  const run = vi.fn(async () => ({ stored: { leaf: 0, branch: 0, root: 0 }, failed: 0, unavailable: null }));
   const compactor = createCompactor({
     compaction: { run },
     jobs: {

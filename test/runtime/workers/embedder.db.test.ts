@@ -11,7 +11,7 @@ import { createEmbedder } from "../../../runtime/workers/embedder.ts";
 import { createJobQueue } from "../../../runtime/workers/queue.ts";
 import type { FakeEncoder } from "../../fakes/embeddings/index.ts";
 import { EVENTUALLY_MS } from "../../lanes/patience.ts";
-import { describeEachDatabase, silent } from "../../support/databases.ts";
+import { describeEachDatabase, quietLogger } from "../../support/databases.ts";
 import { memoryOf, said, write, writerOf } from "../../support/memory.ts";
 import { embedderOf, fakeEncoder, models } from "../app/embedding/support.ts";
 
@@ -22,9 +22,9 @@ interface Node {
 
 /** A node's queue and embedder, woken by its writer. */
 async function startNode(database: Database, fake: FakeEncoder, name: string): Promise<Node> {
-  const jobs = createJobQueue({ database, logger: silent, newId: randomUUID });
+  const jobs = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
   // Only writes and the start bring about work: the timer is an hour away.
-  const timing = { node: name, intervalMs: 3_600_000, logger: silent };
+  const timing = { node: name, intervalMs: 3_600_000, logger: quietLogger };
   const embedder = createEmbedder({ embedding: embedderOf(database, fake), jobs, ...timing });
   await jobs.start();
   await embedder.start();
@@ -45,7 +45,7 @@ describeEachDatabase("the embedder", (open, backend) => {
     const queries = createQueryEmbedding({
       service,
       redact: (text) => text,
-      logger: silent,
+      logger: quietLogger,
       deadlineMs: EVENTUALLY_MS,
     });
     const memory = memoryOf(database, { writer, embed: queries.embed });
@@ -59,7 +59,7 @@ describeEachDatabase("the embedder", (open, backend) => {
     expect(hits[0]).toMatchObject({ content: "My physician purchased an automobile.", scores: { fts: 0 } });
     expect(hits[0]?.scores.semantic).toBeGreaterThan(0.5);
     expect(await memory.getContextForTurn("doctor bought car", "main")).toContain("My physician purchased");
-    await memory.settled();
+    await memory.idle();
   });
 
   it("finds what is written while it works", async () => {
@@ -88,9 +88,9 @@ describeEachDatabase("the embedder", (open, backend) => {
   it("leaves no dead jobs behind while the encoder is away", async () => {
     const database = await open({ fresh: true });
     const fake = await fakeEncoder({ fault: () => ({ kind: "status", status: 503 }) });
-    const jobs = createJobQueue({ database, logger: silent, newId: randomUUID });
+    const jobs = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
     const embedding = embedderOf(database, fake);
-    const embedder = createEmbedder({ embedding, jobs, node: "one", intervalMs: 100, logger: silent });
+    const embedder = createEmbedder({ embedding, jobs, node: "one", intervalMs: 100, logger: quietLogger });
     await jobs.start();
     await embedder.start();
     onTestFinished(async () => {

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { expect, it, onTestFinished } from "vitest";
 import { createHousekeeping } from "../../../runtime/workers/housekeeping.ts";
 import { createJobQueue } from "../../../runtime/workers/queue.ts";
-import { describeEachDatabase, silent } from "../../support/databases.ts";
+import { describeEachDatabase, quietLogger } from "../../support/databases.ts";
 import { end, startHarness, text } from "../../support/turn-harness.ts";
 
 describeEachDatabase("housekeeping", (open) => {
@@ -22,14 +22,14 @@ describeEachDatabase("housekeeping", (open) => {
     await age(unsent.turn_id);
     await database.query("update outbox set state = 'pending' where turn_id = $1", [unsent.turn_id]);
 
-    const jobs = createJobQueue({ database, logger: silent, newId: randomUUID });
+    const jobs = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
     await jobs.start();
     let tidied = 0;
     const swept = Promise.withResolvers<void>();
     const housekeeping = createHousekeeping({
       database,
       jobs,
-      logger: silent,
+      logger: quietLogger,
       tasks: {
         broken: async () => Promise.reject(new Error("a task that fails")),
         last: async () => swept.resolve(),

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { migrate } from "../../../runtime/app/migrate.ts";
-import { Outage } from "../../../runtime/app/synthesis/outage.ts";
+import { CircuitBreaker } from "../../../runtime/app/synthesis/circuit-breaker.ts";
 import { createSynthesisQueue } from "../../../runtime/app/transcript/synthesis-queue.ts";
 import type { Writer } from "../../../runtime/app/transcript/writer.ts";
 import type { Database } from "../../../runtime/contracts/database.ts";
@@ -18,7 +18,7 @@ import { startSynthesizer } from "../../../runtime/workers/synthesizer.ts";
 import { createTermCounting } from "../../../runtime/workers/term-counter.ts";
 import { type PostgresServer, startPostgres } from "../../lanes/postgres.ts";
 import { lacks } from "../../lanes/tools.ts";
-import { MIGRATIONS, silent } from "../../support/databases.ts";
+import { MIGRATIONS, quietLogger } from "../../support/databases.ts";
 import { memoryOf, said, systemClock, writerOf } from "../../support/memory.ts";
 import { compactorOf, fakeModel } from "../app/compaction/support.ts";
 import { embedderOf, fakeEncoder, models } from "../app/embedding/support.ts";
@@ -35,7 +35,7 @@ describe.skipIf(lacks("postgresql"))("background work and a PostgreSQL that cras
 
   beforeAll(async () => {
     server = await startPostgres();
-    database = await openPostgres({ connectionString: server.url, pool: 24, logger: silent });
+    database = await openPostgres({ connectionString: server.url, pool: 24, logger: quietLogger });
     await migrate(database, { directory: MIGRATIONS });
   }, TIMEOUT);
 
@@ -50,7 +50,7 @@ describe.skipIf(lacks("postgresql"))("background work and a PostgreSQL that cras
   }, TIMEOUT);
 
   async function startQueue(): Promise<JobQueue> {
-    const jobs = createJobQueue({ database, logger: silent, newId: randomUUID });
+    const jobs = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
     await jobs.start();
     cleanups.push(() => jobs.stop(500));
     return jobs;
@@ -133,12 +133,12 @@ describe.skipIf(lacks("postgresql"))("background work and a PostgreSQL that cras
     const encoder = await fakeEncoder();
     const model = await fakeModel();
     const embedding = embedderOf(database, encoder, { batch: 64 });
-    const embedder = createEmbedder({ embedding, jobs, node: "one", intervalMs: 3_600_000, logger: silent });
+    const embedder = createEmbedder({ embedding, jobs, node: "one", intervalMs: 3_600_000, logger: quietLogger });
     const counting = createTermCounting({
       database,
       jobs,
       boot: "one",
-      logger: silent,
+      logger: quietLogger,
       intervalMs: 3_600_000,
       wakeMs: 50,
     });
@@ -147,9 +147,9 @@ describe.skipIf(lacks("postgresql"))("background work and a PostgreSQL that cras
       counting.wake();
     };
     const compaction = compactorOf(database, model, { onStored: onText });
-    const compactor = createCompactor({ compaction, jobs, boot: "one", intervalMs: 1_000, logger: silent });
-    const synthesis = createSynthesisQueue({ database, jobs, logger: silent });
-    const outage = new Outage({ clock: systemClock, sleep: (ms, signal) => sleep(ms, undefined, { signal }) });
+    const compactor = createCompactor({ compaction, jobs, boot: "one", intervalMs: 1_000, logger: quietLogger });
+    const synthesis = createSynthesisQueue({ database, jobs, logger: quietLogger });
+    const breaker = new CircuitBreaker({ clock: systemClock, sleep: (ms, signal) => sleep(ms, undefined, { signal }) });
     const writer = writerOf(database, {
       onWritten: ({ toolCalls }) => {
         synthesis.add(toolCalls);
@@ -163,7 +163,7 @@ describe.skipIf(lacks("postgresql"))("background work and a PostgreSQL that cras
     await counting.start();
     await compactor.start();
     const sentences = playedModel(() => "Ran the command `make` in a shell.");
-    await startSynthesizer({ synthesis: synthesisOf(database, sentences, { onWritten: onText }), outage, jobs });
+    await startSynthesizer({ synthesis: synthesisOf(database, sentences, { onWritten: onText }), breaker, jobs });
 
     const acknowledged = new Set<string>();
     const writing = Promise.all(Array.from({ length: WRITERS }, (_, n) => writeAll(writer, n, acknowledged)));
@@ -190,7 +190,7 @@ describe.skipIf(lacks("postgresql"))("background work and a PostgreSQL that cras
     const messages = await database.query("select id from messages");
     expect(messages.count).toBe(WRITERS * BATCHES);
 
-    await expect.poll(() => leftToDo(database), EVENTUALLY).toEqual(NOTHING);
+    await expect.poll(() => openJobs(database), EVENTUALLY).toEqual(NOTHING);
     const summaries = await database.query("select id from summaries");
     expect(summaries.count).toBeGreaterThanOrEqual(WRITERS);
     await expect
@@ -249,13 +249,13 @@ async function searchUntil(database: Database, signal: AbortSignal): Promise<num
     }
     await sleep(20);
   }
-  await memory.settled();
+  await memory.idle();
   return answered;
 }
 
 const NOTHING = { uncounted: 0, undescribed: 0, unembedded: 0, claimed: 0, due: 0, waiting: 0 };
 
-async function leftToDo(database: Database): Promise<Record<string, number>> {
+async function openJobs(database: Database): Promise<Record<string, number>> {
   const { rows } = await database.query<Record<string, number>>(
     `select
        (select count(*) from messages where content <> '')::int

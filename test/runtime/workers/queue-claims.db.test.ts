@@ -5,15 +5,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Database, Transaction } from "../../../runtime/contracts/database.ts";
 import { type Job, type JobQueue, QUEUES, type QueueName } from "../../../runtime/contracts/jobs.ts";
 import { createJobQueue } from "../../../runtime/workers/queue.ts";
-import { noteEnds, reclaimSilent, retryFailed } from "../../../runtime/workers/queue-records.ts";
-import { SilentJobs } from "../../../runtime/workers/silent-jobs.ts";
-import { describeEachDatabase, silent } from "../../support/databases.ts";
+import { noteEnds, reclaimStalled, retryFailed } from "../../../runtime/workers/queue-records.ts";
+import { StalledJobs } from "../../../runtime/workers/stalled-jobs.ts";
+import { describeEachDatabase, quietLogger } from "../../support/databases.ts";
 import { eventually } from "../../support/eventually.ts";
 import { through } from "../../support/through.ts";
 
 const TIMEOUT = 180_000;
 /** Nobody but the test takes such a job up. */
-const NOT_SILENT = -3_600;
+const NOT_STALLED = -3_600;
 
 describeEachDatabase("whose a job is", (open, backend) => {
   let database: Database;
@@ -27,7 +27,7 @@ describeEachDatabase("whose a job is", (open, backend) => {
       text.includes("as heartbeat from pgboss.job")
         ? Promise.resolve({ rows: [], count: 0 })
         : database.query(text, ...rest);
-    queue = createJobQueue({ database: through(database, { query }), logger: silent, newId: randomUUID });
+    queue = createJobQueue({ database: through(database, { query }), logger: quietLogger, newId: randomUUID });
     await queue.start();
   }, TIMEOUT);
 
@@ -39,18 +39,18 @@ describeEachDatabase("whose a job is", (open, backend) => {
     await queue.stop(1_000);
   }, TIMEOUT);
 
-  /** As if another process ran it, whose last sign of life was so long ago. */
-  async function runningElsewhere(key: string, silentS: number): Promise<string> {
+  /** As if another process ran it, whose last heartbeat was so long ago. */
+  async function runningElsewhere(key: string, staleS: number): Promise<string> {
     const id = await queue.enqueue(QUEUES.extractWiki, {}, { key });
     if (id === null) throw new Error("There is such a job.");
     await database.query("update pgboss.job set state = 'active', started_on = now() where id = $1", [id]);
-    await sign(id, silentS);
+    await heartbeatOf(id, staleS);
     return id;
   }
-  const sign = (id: string, silentS: number) =>
+  const heartbeatOf = (id: string, staleS: number) =>
     database.query("update pgboss.job set heartbeat_on = now() - make_interval(secs => $2) where id = $1", [
       id,
-      silentS,
+      staleS,
     ]);
   const jobOf = async (id: string) => {
     const { rows } = await database.query<{ state: string; retry_count: number; retry_limit: number; message: string }>(
@@ -67,31 +67,31 @@ describeEachDatabase("whose a job is", (open, backend) => {
       await runningElsewhere("own", 60),
     ];
     let now = 0;
-    const jobs = new SilentJobs({ database, running: () => [own], monotonic: () => now });
+    const jobs = new StalledJobs({ database, running: () => [own], monotonic: () => now });
     // The store stood still, or its clock jumped: nobody could give a sign, and everybody looks dead.
-    expect(await jobs.look()).toBe(0);
+    expect(await jobs.reclaim()).toBe(0);
     now += 1_000;
     // No time to give one yet.
-    expect(await jobs.look()).toBe(0);
+    expect(await jobs.reclaim()).toBe(0);
     now += 4_000;
-    await sign(living, 0);
-    expect(await jobs.look()).toBe(1);
+    await heartbeatOf(living, 0);
+    expect(await jobs.reclaim()).toBe(1);
     expect(await jobOf(dead)).toMatchObject({ state: "retry" });
     expect(await jobOf(living)).toMatchObject({ state: "active" });
     expect(await jobOf(own)).toMatchObject({ state: "active" });
     // Another stall is another first look.
-    await sign(living, 60);
+    await heartbeatOf(living, 60);
     now += 5_000;
-    expect(await jobs.look()).toBe(0);
-    await sign(living, 55);
+    expect(await jobs.reclaim()).toBe(0);
+    await heartbeatOf(living, 55);
     now += 5_000;
-    expect(await jobs.look()).toBe(0);
+    expect(await jobs.reclaim()).toBe(0);
     now += 5_000;
-    expect(await jobs.look()).toBe(1);
+    expect(await jobs.reclaim()).toBe(1);
   });
 
   it("lets a worker that was interrupted say nothing about the job of whoever runs it by then", async () => {
-    const [one, other] = [1, 2].map(() => createJobQueue({ database, logger: silent, newId: randomUUID }));
+    const [one, other] = [1, 2].map(() => createJobQueue({ database, logger: quietLogger, newId: randomUUID }));
     if (!one || !other) throw new Error("unreachable");
     await one.start();
     await other.start();
@@ -127,15 +127,15 @@ describeEachDatabase("whose a job is", (open, backend) => {
     await other.stop(1_000);
   });
 
-  it.each(["done", "failed", "away"] as const)(
+  it.each(["done", "failed", "unavailable"] as const)(
     "notes no end (%s) of a run that was overtaken, while the next one runs and after it",
     async (outcome) => {
       const id = await runningElsewhere(`overtaken: ${outcome}`, 60);
       let now = 0;
-      const jobs = new SilentJobs({ database, running: () => [], monotonic: () => now });
-      await jobs.look();
+      const jobs = new StalledJobs({ database, running: () => [], monotonic: () => now });
+      await jobs.reclaim();
       now += 5_000;
-      expect(await jobs.look()).toBe(1);
+      expect(await jobs.reclaim()).toBe(1);
       // As the next fetch does.
       await database.query("update pgboss.job set state = 'active', retry_count = retry_count + 1 where id = $1", [id]);
       const ended = { queue: QUEUES.extractWiki, id, attempt: 0, outcome, message: "of the one before" };
@@ -150,7 +150,7 @@ describeEachDatabase("whose a job is", (open, backend) => {
 
   /** Works on a queue and ends its jobs only when told to: deaf to signals, as a library may be. */
   async function deafWorker(name: QueueName) {
-    const jobs = createJobQueue({ database, logger: silent, newId: randomUUID });
+    const jobs = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
     const began = Promise.withResolvers<void>();
     const end = Promise.withResolvers<void>();
     const signals: AbortSignal[] = [];
@@ -186,7 +186,7 @@ describeEachDatabase("whose a job is", (open, backend) => {
     const run = { state: "active", retry_count: 0 };
     expect(await ofKey("dead once")).toMatchObject(run);
 
-    for (const outcome of ["done", "failed", "away"] as const)
+    for (const outcome of ["done", "failed", "unavailable"] as const)
       expect(await noteEnds(database, [{ queue: QUEUES.compact, id, attempt: 0, outcome, message: "late" }])).toBe(0);
     one.end.reject(new Error("late"));
     await one.jobs.stop(5_000);
@@ -218,13 +218,13 @@ describeEachDatabase("whose a job is", (open, backend) => {
   const changes = {
     "an operator's retry": (over: Database) => retryFailed(over, QUEUES.extractWiki, {}).then(({ retried }) => retried),
     "the note of its end": (over: Database, id: string) =>
-      noteEnds(over, [{ queue: QUEUES.extractWiki, id, attempt: 4, outcome: "away", message: "it was away" }]),
+      noteEnds(over, [{ queue: QUEUES.extractWiki, id, attempt: 4, outcome: "unavailable", message: "it was away" }]),
     "the end of a silent run": async (over: Database, id: string) => {
       const { rows } = await over.query<{ heartbeat: string }>(
         "select extract(epoch from heartbeat_on)::text as heartbeat from pgboss.job where id = $1",
         [id],
       );
-      return reclaimSilent(
+      return reclaimStalled(
         over,
         rows.map(({ heartbeat }) => ({ id, heartbeat })),
       );
@@ -268,7 +268,7 @@ describeEachDatabase("whose a job is", (open, backend) => {
       ["the end of a silent run", "the note of its end", "active"],
       ["the note of its end", "the end of a silent run", "active"],
     ])("%s, a new run, and only then %s: the run goes on alone", async (first, second, state) => {
-      const id = await runningElsewhere("contended", NOT_SILENT);
+      const id = await runningElsewhere("contended", NOT_STALLED);
       await database.query(
         `update pgboss.job set state = $2::text::pgboss.job_state, retry_count = 4, retry_limit = 5,
            completed_on = case when $2 = 'failed' then now() end where id = $1`,
@@ -295,8 +295,8 @@ describeEachDatabase("whose a job is", (open, backend) => {
     it.each(["an operator's retry", "the note of its end"] as const)(
       "%s leaves a dead job alone whose key is given to another one meanwhile",
       async (change) => {
-        const dead = await runningElsewhere("given away", NOT_SILENT);
-        const open = await runningElsewhere("open", NOT_SILENT);
+        const dead = await runningElsewhere("given away", NOT_STALLED);
+        const open = await runningElsewhere("open", NOT_STALLED);
         await database.query(
           "update pgboss.job set state = 'failed', retry_count = 4, completed_on = now() where id = $1",
           [dead],
@@ -319,7 +319,13 @@ describeEachDatabase("whose a job is", (open, backend) => {
       const job = await jobOf(id);
       if (job?.state === "failed") break;
       await noteEnds(database, [
-        { queue: QUEUES.extractWiki, id, attempt: job?.retry_count ?? 0, outcome: "away", message: "it crashed" },
+        {
+          queue: QUEUES.extractWiki,
+          id,
+          attempt: job?.retry_count ?? 0,
+          outcome: "unavailable",
+          message: "it crashed",
+        },
       ]);
       // As the next fetch does.
       await database.query(

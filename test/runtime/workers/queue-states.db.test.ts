@@ -6,7 +6,7 @@ import type { Database } from "../../../runtime/contracts/database.ts";
 import { QUEUES, type QueueName } from "../../../runtime/contracts/jobs.ts";
 import { createJobQueue } from "../../../runtime/workers/queue.ts";
 import { queueStates } from "../../../runtime/workers/queue-records.ts";
-import { describeEachDatabase, silent } from "../../support/databases.ts";
+import { describeEachDatabase, quietLogger } from "../../support/databases.ts";
 import { costOf, recording, type Sent } from "../../support/plans.ts";
 
 const TIMEOUT = 180_000;
@@ -19,7 +19,7 @@ describeEachDatabase("the state of long queues", (open) => {
 
   beforeAll(async () => {
     database = await open({ fresh: true });
-    const queue = createJobQueue({ database, logger: silent, newId: randomUUID });
+    const queue = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
     await queue.start();
     await queue.stop(1);
   }, TIMEOUT);

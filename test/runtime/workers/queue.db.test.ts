@@ -4,7 +4,7 @@ import type { Database } from "../../../runtime/contracts/database.ts";
 import { type JobQueue, QUEUES } from "../../../runtime/contracts/jobs.ts";
 import { createJobQueue } from "../../../runtime/workers/queue.ts";
 import { sweepCompleted } from "../../../runtime/workers/queue-records.ts";
-import { describeEachDatabase, silent } from "../../support/databases.ts";
+import { describeEachDatabase, quietLogger } from "../../support/databases.ts";
 import { eventually } from "../../support/eventually.ts";
 
 const TIMEOUT = 180_000;
@@ -15,7 +15,7 @@ describeEachDatabase("job queue", (open) => {
 
   beforeAll(async () => {
     database = await open();
-    queue = createJobQueue({ database, logger: silent, newId: randomUUID });
+    queue = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
     await queue.start();
   }, TIMEOUT);
 
@@ -229,7 +229,7 @@ describeEachDatabase("job queue", (open) => {
   });
 
   it("refuses to enqueue before it is started, and reports states all the same", async () => {
-    const idle = createJobQueue({ database, logger: silent, newId: randomUUID });
+    const idle = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
     await expect(idle.enqueue(QUEUES.embed, {})).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE", retryable: true });
     expect((await idle.states()).map((state) => state.queue)).toEqual(Object.values(QUEUES));
   });
@@ -250,7 +250,7 @@ describeEachDatabase("a job queue that stops", (open, backend) => {
     "gives running jobs until the deadline, then aborts them and lets them run again without a lost attempt",
     async () => {
       const database = await open();
-      const first = createJobQueue({ database, logger: silent, newId: randomUUID });
+      const first = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
       await first.start();
       const aborted = Promise.withResolvers<unknown>();
       const started = Promise.withResolvers<void>();
@@ -273,7 +273,7 @@ describeEachDatabase("a job queue that stops", (open, backend) => {
       );
       expect(rows).toEqual([{ state: "created", retry_count: 0 }]);
 
-      const second = createJobQueue({ database, logger: silent, newId: randomUUID });
+      const second = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
       const again = Promise.withResolvers<string>();
       await second.work(QUEUES.compact, async (job) => again.resolve(job.id));
       await second.start();
@@ -287,14 +287,14 @@ describeEachDatabase("a job queue that stops", (open, backend) => {
     "takes up at once what the last process was doing when it ended, and counts that as an attempt",
     async () => {
       const database = await open({ fresh: true });
-      const first = createJobQueue({ database, logger: silent, newId: randomUUID });
+      const first = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
       await first.start();
       for (const key of ["again", "hopeless"]) await first.enqueue(QUEUES.embed, {}, { key });
       await first.stop(1);
       await database.query("update pgboss.job set state = 'active', started_on = now(), heartbeat_on = now()");
       await database.query("update pgboss.job set retry_count = retry_limit where singleton_key = 'hopeless'");
 
-      const second = createJobQueue({ database, logger: silent, newId: randomUUID });
+      const second = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
       const again = Promise.withResolvers<void>();
       await second.work(QUEUES.embed, async () => again.resolve());
       await second.start();

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
 import { createQueueAdmin, type QueueAdmin } from "../../../runtime/app/queue-admin.ts";
-import { Outage } from "../../../runtime/app/synthesis/outage.ts";
+import { CircuitBreaker } from "../../../runtime/app/synthesis/circuit-breaker.ts";
 import { createSynthesisQueue, type SynthesisQueue } from "../../../runtime/app/transcript/synthesis-queue.ts";
 import type { Writer } from "../../../runtime/app/transcript/writer.ts";
 import type { Database } from "../../../runtime/contracts/database.ts";
@@ -13,7 +13,7 @@ import { QUEUES } from "../../../runtime/contracts/jobs.ts";
 import type { TextModel } from "../../../runtime/contracts/text-model.ts";
 import { createJobQueue } from "../../../runtime/workers/queue.ts";
 import { startSynthesizer } from "../../../runtime/workers/synthesizer.ts";
-import { describeEachDatabase, type OpenDatabase, silent } from "../../support/databases.ts";
+import { describeEachDatabase, type OpenDatabase, quietLogger } from "../../support/databases.ts";
 import { systemClock, write, writerOf } from "../../support/memory.ts";
 import { describeCommand, endpointOf, playedModel, shellCall, synthesisOf } from "../app/synthesis/support.ts";
 
@@ -25,13 +25,13 @@ interface Node {
 }
 
 async function startNode(database: Database, model: TextModel): Promise<Node> {
-  const jobs = createJobQueue({ database, logger: silent, newId: randomUUID });
-  const queue = createSynthesisQueue({ database, jobs, logger: silent });
-  const outage = new Outage({ clock: systemClock, sleep: (ms, signal) => sleep(ms, undefined, { signal }) });
+  const jobs = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
+  const queue = createSynthesisQueue({ database, jobs, logger: quietLogger });
+  const breaker = new CircuitBreaker({ clock: systemClock, sleep: (ms, signal) => sleep(ms, undefined, { signal }) });
   await jobs.start();
-  await startSynthesizer({ synthesis: synthesisOf(database, model), outage, jobs });
+  await startSynthesizer({ synthesis: synthesisOf(database, model), breaker, jobs });
   const stop = async () => {
-    await queue.settled();
+    await queue.idle();
     await jobs.stop(200);
   };
   onTestFinished(stop);
@@ -173,10 +173,10 @@ describeEachDatabase("the synthesizer", (open, backend) => {
 
   it("uses up the attempts of few jobs while the endpoint is away, and does all when it is back", async () => {
     const database = await withoutJobs(open);
-    let away = true;
+    let unavailable = true;
     const both = Promise.withResolvers<void>();
     const model = playedModel(async ({ user }, n) => {
-      if (!away) return describeCommand(user);
+      if (!unavailable) return describeCommand(user);
       if (n === 2) both.resolve();
       await both.promise;
       throw new ProviderError("PROVIDER_UNREACHABLE", "nobody there");
@@ -187,7 +187,7 @@ describeEachDatabase("the synthesizer", (open, backend) => {
       "away",
       commands(8).map((command) => shellCall(command)),
     );
-    await node.queue.settled();
+    await node.queue.idle();
     // The two that were taken first have met it, and two others are held up.
     const states = async () => {
       const { rows } = await database.query<{ state: string }>("select state::text from pgboss.job order by 1");
@@ -197,7 +197,7 @@ describeEachDatabase("the synthesizer", (open, backend) => {
     await expect.poll(states).toEqual(["active", "active", ...waiting, "retry", "retry"]);
     expect(model.requests).toHaveLength(2);
     await node.stop();
-    away = false;
+    unavailable = false;
     await database.query("update pgboss.job set start_after = now() where state = 'retry'");
     await startNode(database, model);
     await expect.poll(async () => await described(database, "away")).toBe(8);

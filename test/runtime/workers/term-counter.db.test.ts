@@ -5,17 +5,17 @@ import { expect, it, onTestFinished } from "vitest";
 import type { Database } from "../../../runtime/contracts/database.ts";
 import { createJobQueue } from "../../../runtime/workers/queue.ts";
 import { createTermCounting } from "../../../runtime/workers/term-counter.ts";
-import { describeEachDatabase, silent } from "../../support/databases.ts";
+import { describeEachDatabase, quietLogger } from "../../support/databases.ts";
 import { said, write, writerOf } from "../../support/memory.ts";
 
 /** A node's queue and counter; the timer is an hour away, so that only writes and the start bring about work. */
 async function startNode(database: Database) {
-  const jobs = createJobQueue({ database, logger: silent, newId: randomUUID });
+  const jobs = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
   const counting = createTermCounting({
     database,
     jobs,
     boot: randomUUID(),
-    logger: silent,
+    logger: quietLogger,
     intervalMs: 3_600_000,
     wakeMs: 20,
   });
@@ -61,8 +61,8 @@ describeEachDatabase("the counter of words", (open, backend) => {
       await counting.promise;
       const { jobs, writer } = await startNode(database);
       await write(writer, "s", [said("an old ship")]);
-      const looked = async () => (await jobs.states()).find(({ queue }) => queue === "enrich")?.completed;
-      await expect.poll(looked).toBeGreaterThan(2);
+      const completed = async () => (await jobs.states()).find(({ queue }) => queue === "enrich")?.completed;
+      await expect.poll(completed).toBeGreaterThan(2);
       expect(await documentsOf(database, "ship")).toBe(0);
       died.resolve();
       await other;

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { execa } from "execa";
-import { alone } from "../../../scripts/lib/lock.js";
+import { withLock } from "../../../scripts/lib/lock.js";
 import { mirrorArguments } from "../debian.ts";
 import { type TestImages, testImages } from "./names.ts";
 
@@ -31,7 +31,7 @@ export async function ensureTestImages(): Promise<TestImages> {
   for (const image of wanted) {
     const mark = await markOf(image.recipe);
     if ((await markOnImage(image.name)) === mark) continue;
-    await alone("test-images", async () => {
+    await withLock("test-images", async () => {
       // Somebody else may have made it while we waited.
       if ((await markOnImage(image.name)) === mark) return;
       await ensureBase();

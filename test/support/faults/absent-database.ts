@@ -5,12 +5,12 @@ import { MemoryError } from "../../../runtime/contracts/errors.ts";
 
 export interface Absent {
   readonly database: Database;
-  leave(): void;
+  disconnect(): void;
   come(): void;
 }
 
 export function absent(database: Database): Absent {
-  let away = false;
+  let unavailable = false;
   async function here<T>(work: () => Promise<T>): Promise<T> {
     check();
     const result = await work();
@@ -18,7 +18,7 @@ export function absent(database: Database): Absent {
     return result;
   }
   function check(): void {
-    if (away) throw new MemoryError("MEMORY_UNAVAILABLE", "The store is away.");
+    if (unavailable) throw new MemoryError("MEMORY_UNAVAILABLE", "The store is away.");
   }
   const query: Database["query"] = (text, values, options) => here(() => database.query(text, values, options));
   return {
@@ -37,11 +37,11 @@ export function absent(database: Database): Absent {
       status: () => database.status(),
       close: () => database.close(),
     },
-    leave() {
-      away = true;
+    disconnect() {
+      unavailable = true;
     },
     come() {
-      away = false;
+      unavailable = false;
     },
   };
 }

@@ -11,7 +11,7 @@ export interface DatabaseProxy {
   arm(point: KillPoint, strike: () => void): void;
   disarm(): void;
   /** Cuts every connection and refuses new ones until `back`. */
-  away(): void;
+  disconnect(): void;
   back(): void;
   close(): Promise<void>;
 }
@@ -70,7 +70,7 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
       trap = null;
       struck = false;
     },
-    away() {
+    disconnect() {
       refusing = true;
       cut();
     },

@@ -160,8 +160,8 @@ export function describeKills(steps: readonly Step[]): void {
       const file = join(deployment.workspace, "effects.txt");
       const lines = existsSync(file) ? (await readFile(file, "utf8")).trim().split("\n") : [];
       expect(["c1", "c2"].map((id) => lines.filter((line) => line === id).length)).toEqual(effects);
-      const told = fake.requests.at(-1)?.results ?? [];
-      expect(told.filter(({ text }) => text.includes("TOOL_OUTCOME_UNKNOWN")).map(({ id }) => id)).toEqual(unknown);
+      const results = fake.requests.at(-1)?.results ?? [];
+      expect(results.filter(({ text }) => text.includes("TOOL_OUTCOME_UNKNOWN")).map(({ id }) => id)).toEqual(unknown);
 
       const { messages } = await next.call<{ messages: { role: string; content: string; tool_name: string | null }[] }>(
         "/api/memory/tool/memory_browse",

@@ -31,12 +31,12 @@ await pulumi.runtime.setMocks(
 
 const program = kind === "inline" ? createProgram(await readProject({ dir })) : await rendered(dir);
 const outputs = await program();
-const settled = await new Promise<unknown>((resolve) => {
+const resolvedValue = await new Promise<unknown>((resolve) => {
   pulumi.all([outputs]).apply(([value]) => resolve(value));
 });
 await pulumi.runtime.disconnect();
 registered.sort((a, b) => (`${a.type} ${a.name}` < `${b.type} ${b.name}` ? -1 : 1));
-stdout.write(JSON.stringify({ registered, outputs: settled }));
+stdout.write(JSON.stringify({ registered, outputs: resolvedValue }));
 
 async function rendered(directory: string): Promise<() => Promise<unknown>> {
   const module: { default: () => Promise<unknown> } = await import(pathToFileURL(`${directory}/infra/index.ts`).href);

@@ -39,7 +39,7 @@ export async function startCluster(): Promise<Cluster> {
     await rm(directory, { recursive: true, force: true, maxRetries: 3 });
   };
   try {
-    return await bringUp(binaries, directory, children, stop);
+    return await provision(binaries, directory, children, stop);
   } catch (error) {
     const words = lastWords(directory);
     await stop();
@@ -47,7 +47,7 @@ export async function startCluster(): Promise<Cluster> {
   }
 }
 
-async function bringUp(
+async function provision(
   binaries: KubernetesBinaries,
   directory: string,
   children: ChildProcess[],

@@ -75,7 +75,7 @@ export async function makeLiveStack(cluster: LiveCluster, program: string, signa
     return (await execa(program, [...where, ...args])).stdout;
   };
   /** What stand-in-node.cjs answers; its callers know the form. */
-  const told = async (path: string): Promise<unknown> => {
+  const answerOf = async (path: string): Promise<unknown> => {
     const connection = await live.driver().connect("main", signal);
     try {
       return await (await fetch(`${connection.url}${path}`)).json();
@@ -98,8 +98,8 @@ export async function makeLiveStack(cluster: LiveCluster, program: string, signa
     async destroy() {
       await stack.destroy({ color: "never", excludeProtected: true });
     },
-    ask: async () => (await told("/state")) as Record<string, unknown> & { starts: number; env: string },
-    nodeReaches: async (host, port) => ((await told(`/reach/${host}/${port}`)) as { open: boolean }).open,
+    ask: async () => (await answerOf("/state")) as Record<string, unknown> & { starts: number; env: string },
+    nodeReaches: async (host, port) => ((await answerOf(`/reach/${host}/${port}`)) as { open: boolean }).open,
     sql: (statement) => kubectl("exec", "cairn-postgres-0", "--", "sh", "-c", PSQL, "sh", statement),
     databaseReaches: async (host, port) => {
       const script = `timeout 3 bash -c '</dev/tcp/${host}/${port}' 2>/dev/null && echo open || echo shut`;

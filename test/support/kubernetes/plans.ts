@@ -183,7 +183,7 @@ export async function declare(
   );
   let outputs: StackOutputs;
   try {
-    outputs = await settled(
+    outputs = await resolved(
       target({
         plan,
         secrets,
@@ -206,7 +206,7 @@ export async function declare(
   return { resources: resources.toSorted((a, b) => (`${a.type}${a.name}` < `${b.type}${b.name}` ? -1 : 1)), outputs };
 }
 
-async function settled<T>(value: pulumi.Input<T>): Promise<T> {
+async function resolved<T>(value: pulumi.Input<T>): Promise<T> {
   const { promise, resolve } = Promise.withResolvers<T>();
   // The unwrapped type of plain data is the data's own.
   pulumi.output(value).apply((plain) => resolve(plain as T));

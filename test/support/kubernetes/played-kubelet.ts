@@ -32,7 +32,7 @@ interface ListedPod {
 
 export function playKubelet(cluster: Cluster, namespace: string): PlayedKubelet {
   let decide: (pod: PlayedPod) => Fate = () => "ready";
-  const told = new Map<string, Fate>();
+  const fates = new Map<string, Fate>();
   const ending = new AbortController();
   const round = async () => {
     const { items } = JSON.parse(await cluster.kubectl(["get", "pods", "-n", namespace, "-o", "json"])) as {
@@ -42,7 +42,7 @@ export function playKubelet(cluster: Cluster, namespace: string): PlayedKubelet 
       const [container] = spec.containers;
       if (container === undefined || metadata.deletionTimestamp !== undefined) continue;
       const fate = decide({ name: metadata.name, image: container.image, annotations: metadata.annotations ?? {} });
-      if (told.get(metadata.uid) === fate) continue;
+      if (fates.get(metadata.uid) === fate) continue;
       const patch = JSON.stringify({ status: statusOf(container, fate) });
       const args = [
         "patch",
@@ -56,7 +56,7 @@ export function playKubelet(cluster: Cluster, namespace: string): PlayedKubelet 
         patch,
       ];
       // It may have been deleted in the meantime.
-      if ((await cluster.kubectl(args).catch(() => null)) !== null) told.set(metadata.uid, fate);
+      if ((await cluster.kubectl(args).catch(() => null)) !== null) fates.set(metadata.uid, fate);
     }
   };
   const running = (async () => {

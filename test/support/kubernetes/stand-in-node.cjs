@@ -17,13 +17,13 @@ const writable = (path) => {
   }
 };
 
-const told = () => {
+const report = () => {
   const env = fs.lstatSync("/etc/cairn/.env");
   const opened = fs.statSync("/etc/cairn/.env");
   return {
     starts: fs.readFileSync(`${home}/starts`, "utf8").trim().split("\n").length,
     configuration: fs.readFileSync("/etc/cairn/cairn.yaml", "utf8"),
-    odd: fs.readFileSync("/etc/cairn/seed/workspace/a b.md", "utf8"),
+    unusual: fs.readFileSync("/etc/cairn/seed/workspace/a b.md", "utf8"),
     env: fs.readFileSync("/etc/cairn/.env", "utf8"),
     owners: [env.uid, opened.uid],
     mode: (opened.mode & 0o7777).toString(8),
@@ -49,8 +49,8 @@ const reach = (url, done) => {
 http
   .createServer((request, response) => {
     if (request.url.startsWith("/health/")) response.end("{}");
-    else if (request.url.startsWith("/reach/")) reach(request.url, (told) => response.end(JSON.stringify(told)));
-    else response.end(JSON.stringify(told()));
+    else if (request.url.startsWith("/reach/")) reach(request.url, (report) => response.end(JSON.stringify(report)));
+    else response.end(JSON.stringify(report()));
   })
   .listen(7433, "0.0.0.0");
 process.on("SIGTERM", () => process.exit(0));

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import process from "node:process";
 import { LoginTokens } from "../../../runtime/host/login-tokens.ts";
-import { silent } from "../silent.ts";
+import { quietLogger } from "../quiet-logger.ts";
 
 const [home = "", tokenUrl = "", clientId = ""] = process.argv.slice(2);
 const tokens = new LoginTokens({
@@ -11,7 +11,7 @@ const tokens = new LoginTokens({
   home,
   endpoints: { authorizeUrl: tokenUrl, tokenUrl, clientId, scopes: [] },
   clock: { now: () => new Date(), monotonic: () => performance.now() },
-  logger: silent,
+  logger: quietLogger,
   hide: () => undefined,
 });
 process.stdout.write(

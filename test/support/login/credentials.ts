@@ -6,7 +6,7 @@ import type { LoginEndpoints } from "../../../runtime/config/logins.ts";
 import { LoginTokens } from "../../../runtime/host/login-tokens.ts";
 import { type OAuthFake, type OAuthFakeOptions, startOAuthFake } from "../../fakes/oauth/index.ts";
 import { temporaryDirectory } from "../deployment.ts";
-import { silent } from "../silent.ts";
+import { quietLogger } from "../quiet-logger.ts";
 
 export const CLIENT_ID = "client-of-the-operator";
 
@@ -32,9 +32,11 @@ export function endpointsOf(oauth: OAuthFake): LoginEndpoints {
   return { authorizeUrl, tokenUrl, clientId: CLIENT_ID, scopes: ["user:inference"] };
 }
 
-/** `leftS`: seconds that the first token still counts, of an hour. */
-export async function loggedIn(options: { readonly leftS: number } & Partial<OAuthFakeOptions>): Promise<LoggedIn> {
-  const { leftS, ...fake } = options;
+/** `expiresInS`: seconds that the first token still counts, of an hour. */
+export async function loggedIn(
+  options: { readonly expiresInS: number } & Partial<OAuthFakeOptions>,
+): Promise<LoggedIn> {
+  const { expiresInS, ...fake } = options;
   const oauth = await oauthFake(fake);
   const home = await temporaryDirectory();
   const hidden: string[] = [];
@@ -44,9 +46,9 @@ export async function loggedIn(options: { readonly leftS: number } & Partial<OAu
     provider: "anthropic",
     access_token: first.access_token,
     refresh_token: fake.withoutRefresh ? null : first.refresh_token,
-    expires_at: new Date(Date.now() + leftS * 1_000).toISOString(),
+    expires_at: new Date(Date.now() + expiresInS * 1_000).toISOString(),
     scopes: ["user:inference"],
-    obtained_at: new Date(Date.now() - (3_600 - leftS) * 1_000).toISOString(),
+    obtained_at: new Date(Date.now() - (3_600 - expiresInS) * 1_000).toISOString(),
   });
   const endpoints = endpointsOf(oauth);
   return {
@@ -65,7 +67,7 @@ export async function loggedIn(options: { readonly leftS: number } & Partial<OAu
         home,
         endpoints,
         clock: { now, monotonic: () => performance.now() },
-        logger: silent,
+        logger: quietLogger,
         hide: (secrets) => void hidden.push(...secrets),
       }),
   };

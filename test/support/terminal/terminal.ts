@@ -54,14 +54,14 @@ export function openTerminal(argv: readonly string[], { columns = 100, cwd, env 
   child.stdin?.on("error", () => undefined);
   let raw = "";
   let seen = 0;
-  const known = Promise.withResolvers<number>();
+  const started = Promise.withResolvers<number>();
   const listeners = new Set<() => void>();
   let over = false;
   const shown = (): string => stripVTControlCharacters(raw).replaceAll("\r", "");
   child.stdout?.setEncoding("utf8").on("data", (text: string) => {
     raw += text;
     const pid = /^pid (\d+)\n/.exec(raw)?.[1];
-    if (pid !== undefined) known.resolve(Number(pid));
+    if (pid !== undefined) started.resolve(Number(pid));
     for (const listener of listeners) listener();
   });
   const ended = once(child, "close").then(() => {
@@ -71,32 +71,32 @@ export function openTerminal(argv: readonly string[], { columns = 100, cwd, env 
   });
   onTestFinished(async () => {
     // The terminal goes away with its driver, and what runs on it is told so.
-    const pid = await Promise.race([known.promise, ended.then(() => null)]);
+    const pid = await Promise.race([started.promise, ended.then(() => null)]);
     if (pid !== null && !over) process.kill(pid, "SIGKILL");
     await ended;
   });
   return {
-    pid: known.promise,
+    pid: started.promise,
     ended,
     shown,
     type: (keys) => void child.stdin?.write(keys),
     until: (wanted) =>
       new Promise((resolve, reject) => {
-        const look = (): void => {
+        const poll = (): void => {
           const text = shown().slice(seen);
           const at = typeof wanted === "string" ? text.indexOf(wanted) : text.search(wanted);
           if (at >= 0) {
             const length = typeof wanted === "string" ? wanted.length : (wanted.exec(text)?.[0].length ?? 0);
             seen += at + length;
-            listeners.delete(look);
+            listeners.delete(poll);
             resolve(text);
           } else if (over) {
-            listeners.delete(look);
+            listeners.delete(poll);
             reject(new Error(`It ended before it showed ${String(wanted)}:\n${text}`));
           }
         };
-        listeners.add(look);
-        look();
+        listeners.add(poll);
+        poll();
       }),
   };
 }

@@ -15,10 +15,10 @@ if (fault === "start") throw new Error("this release cannot start");
 
 mkdirSync(join(home, "run"), { recursive: true });
 if (!tryLock(openSync(join(home, "run", "node.lock"), "a+", 0o600))) throw new Error("the home directory is held");
-const told = fault === "version" ? "0.0.1" : version;
+const reported = fault === "version" ? "0.0.1" : version;
 const health = {
   status: "healthy",
-  version: told,
+  version: reported,
   node: { id: "n", name: "small" },
   uptime_s: 1,
   started_at: new Date().toISOString(),
@@ -61,7 +61,7 @@ server.listen(0, "127.0.0.1", () => {
   const node = { pid: process.pid, boot: "b", listen: url, url, started_at: new Date().toISOString() };
   writeFileSync(
     join(home, "run", "node.json"),
-    JSON.stringify({ ...node, dir: values.dir, version: told, maintenance: false, program }),
+    JSON.stringify({ ...node, dir: values.dir, version: reported, maintenance: false, program }),
   );
   process.send?.({ type: "ready", url });
 });

@@ -14,7 +14,7 @@ export async function connect(plan: DockerPlan, name: string, signal: AbortSigna
     throw new InfraError(
       "INFRA_PLAN_INVALID",
       node ? `Node ${name} publishes no port.` : `The deployment has no node ${name}.`,
-      { hint: `It has ${plan.nodes.map((known) => known.name).join(", ")}.` },
+      { hint: `It has ${plan.nodes.map((one) => one.name).join(", ")}.` },
     );
   }
   const { address, port } = node.publish;

@@ -20,7 +20,7 @@ export async function findInterrupted(
   name: string,
   signal: AbortSignal,
 ): Promise<string | null> {
-  const find = Object.entries(FINDERS).find(([known]) => known === type)?.[1];
+  const find = Object.entries(FINDERS).find(([one]) => one === type)?.[1];
   for (const place of hostsOf(plan)) {
     if (type === CONTAINER_TYPE) await clearContainer(plan, name, place, signal);
     const [found] = find ? await find([name], place, signal) : [];

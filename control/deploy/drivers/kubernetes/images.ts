@@ -12,13 +12,13 @@ export const imagePlaces = (): string[] => [];
 export const hasImage = async (): Promise<boolean> => true;
 export const deliverImage = async (): Promise<void> => {};
 
-type Place = Pick<KubernetesPlan, "stack" | "namespace" | "context" | "kubeconfig">;
+type ClusterTarget = Pick<KubernetesPlan, "stack" | "namespace" | "context" | "kubeconfig">;
 
 /**
  * The command line that lets the group of `node` take it and waits until all pods have. The next `cairn infra up` sets the partition
  * back; run before that, it would end the rollout between two pods.
  */
-export function releaseCommand({ stack, namespace, context, kubeconfig }: Place, node: string): string {
+export function releaseCommand({ stack, namespace, context, kubeconfig }: ClusterTarget, node: string): string {
   const kubectl = [
     "kubectl",
     ...(kubeconfig === null ? [] : [`--kubeconfig=${shellWord(kubeconfig)}`]),

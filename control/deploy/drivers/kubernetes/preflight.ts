@@ -92,16 +92,16 @@ async function checkContext(kubectl: Kubectl, plan: KubernetesPlan, options: Cal
   // Prints it without its credentials.
   const text = await kubectl.local(["config", "view", "--output=json"], options);
   const configuration = checked(configurationSchema, parse(text));
-  const known = (configuration.contexts ?? []).map(({ name }) => name).sort();
+  const contextNames = (configuration.contexts ?? []).map(({ name }) => name).sort();
   const current = configuration["current-context"] ?? "";
-  const there = known.length === 0 ? "It has none" : `It has ${known.join(", ")}`;
+  const there = contextNames.length === 0 ? "It has none" : `It has ${contextNames.join(", ")}`;
   const where = plan.kubeconfig ?? "the kubeconfig";
-  if (plan.context !== null && !known.includes(plan.context)) {
+  if (plan.context !== null && !contextNames.includes(plan.context)) {
     const hint = `${there}. Correct deployment.kubernetes.context or deployment.kubernetes.kubeconfig.`;
     return [error("INFRA_CONTEXT_UNKNOWN", `There is no context ${plan.context} in ${where}.`, hint)];
   }
   if (plan.context !== null) return [];
-  if (!known.includes(current)) {
+  if (!contextNames.includes(current)) {
     const hint = `${there}. Set deployment.kubernetes.context.`;
     return [error("INFRA_CONTEXT_UNKNOWN", `No context is chosen in ${where}.`, hint)];
   }

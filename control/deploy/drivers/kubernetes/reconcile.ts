@@ -91,11 +91,11 @@ async function reconcileGroup(
 ): Promise<void> {
   const deadline = performance.now() + group.replicas * (pace.startMs + group.stopTimeoutS * 1_000);
   const trouble = new Trouble(pace.patienceMs);
-  let told = "";
+  let reported = "";
   let partition = group.partition;
   try {
     for (;;) {
-      const step = await look(kubectl, plan, group, signal);
+      const step = await readStep(kubectl, plan, group, signal);
       if (step.do === "done") {
         if (step.held.length > 0) {
           const release = releaseCommand(plan, group.node);
@@ -118,8 +118,8 @@ async function reconcileGroup(
         const words = step.trouble ?? (step.pod === null ? await refusal(kubectl, group.name, signal) : null);
         if (trouble.lasts(step.pod ?? group.name, words)) throw failed(plan, step.pod ?? group.name, words ?? "");
         const line = `${group.name}: waiting for ${step.pod ?? "its pods"}${words === null ? "" : `: ${words}`}`;
-        if (line !== told) report(line);
-        told = line;
+        if (line !== reported) report(line);
+        reported = line;
       }
       if (performance.now() > deadline) throw failed(plan, step.pod ?? group.name, "it takes too long");
       await sleep(pace.pollMs, undefined, { signal });
@@ -150,7 +150,7 @@ export async function findInterrupted(
   return `${plan.namespace}/${name}`;
 }
 
-async function look(kubectl: Kubectl, plan: KubernetesPlan, group: Group, signal: AbortSignal): Promise<Step> {
+async function readStep(kubectl: Kubectl, plan: KubernetesPlan, group: Group, signal: AbortSignal): Promise<Step> {
   const workload = await findObject(kubectl, "statefulset", group.name, statefulSetSchema, { signal });
   // `up --node` leaves the others for later: what is missing is told by `observe`.
   if (workload === null) return { do: "done", held: [] };

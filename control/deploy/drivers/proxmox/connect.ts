@@ -22,7 +22,7 @@ export async function connect(plan: ProxmoxPlan, name: string, signal: AbortSign
   const node = plan.nodes.find((candidate) => candidate.name === name);
   if (node === undefined) {
     throw new InfraError("INFRA_PLAN_INVALID", `The deployment has no node ${name}.`, {
-      hint: `It has ${plan.nodes.map((known) => known.name).join(", ")}.`,
+      hint: `It has ${plan.nodes.map((one) => one.name).join(", ")}.`,
     });
   }
   const ct = nodeCt(plan, node);

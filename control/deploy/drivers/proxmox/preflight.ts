@@ -12,7 +12,7 @@ import { ctsByMember, placeOf, withHost } from "./host/host.ts";
 /** Room for an image on its way and for what the nodes write at first, in KiB. */
 const DATA_ROOM_KIB = 2 * 1024 ** 2;
 
-/** One line a fact, as LOOK prints them. */
+/** One line a fact, as PROBE_SCRIPT prints them. */
 export interface Facts {
   readonly pct: boolean;
   /** Null: no storage of that name, or it is not active. */
@@ -33,8 +33,8 @@ export async function preflight(plan: ProxmoxPlan, signal: AbortSignal): Promise
     const remote = await withHost(plan, signal, async (host) => {
       const findings: Finding[] = [];
       for (const [member, cts] of ctsByMember(plan)) {
-        const facts = parseFacts(await host.run({ member, argv: lookArguments(plan, member, cts) }));
-        findings.push(...judge(plan, placeOf(plan, member), cts, facts));
+        const facts = parseFacts(await host.run({ member, argv: probeArguments(plan, member, cts) }));
+        findings.push(...findingsOf(plan, placeOf(plan, member), cts, facts));
       }
       return findings;
     });
@@ -63,7 +63,7 @@ async function localFindings(plan: ProxmoxPlan): Promise<Finding[]> {
 }
 
 /** Pure. */
-export function judge(plan: ProxmoxPlan, place: string, cts: readonly CtSpec[], facts: Facts): Finding[] {
+export function findingsOf(plan: ProxmoxPlan, place: string, cts: readonly CtSpec[], facts: Facts): Finding[] {
   if (!facts.pct) {
     return [
       finding(
@@ -129,8 +129,8 @@ export function judge(plan: ProxmoxPlan, place: string, cts: readonly CtSpec[], 
   return findings;
 }
 
-function lookArguments(plan: ProxmoxPlan, member: string | null, cts: readonly CtSpec[]): readonly string[] {
-  return script(LOOK, [
+function probeArguments(plan: ProxmoxPlan, member: string | null, cts: readonly CtSpec[]): readonly string[] {
+  return script(PROBE_SCRIPT, [
     plan.storage,
     plan.template,
     plan.bridge,
@@ -171,7 +171,7 @@ async function readable(path: string): Promise<boolean> {
   }
 }
 
-const LOOK = `${PRELUDE}
+const PROBE_SCRIPT = `${PRELUDE}
 storage=$1 template=$2 bridge=$3 data=$4 member=$5; shift 5
 command -v pct >/dev/null || { echo 'pct no'; exit 0; }
 command -v flock >/dev/null || fail INFRA_TOOL_MISSING "there is no flock on this host; install util-linux"

@@ -29,9 +29,9 @@ export async function reconcile(plan: ProxmoxPlan, report: Report, signal: Abort
       await host.run({ member: ct.member, argv: ensureCt(ct), timeoutMs: ENSURE_TIMEOUT_MS });
     }
   });
-  const left = await drift(plan, signal);
-  if (left.length === 0) return;
-  const words = left.map(
+  const drifted = await drift(plan, signal);
+  if (drifted.length === 0) return;
+  const words = drifted.map(
     ({ resource, setting, expected, observed }) => `${resource}: ${setting} is ${observed}, not ${expected}`,
   );
   throw new InfraError("INFRA_FAILED", `Something on Proxmox differs from the plan: ${words.join("; ")}.`, {

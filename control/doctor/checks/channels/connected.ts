@@ -6,9 +6,9 @@ import { type Check, fail, pass, warn } from "../check.ts";
 export const channelsConnected: Check = {
   id: "channels.connected",
   subject: "the channels as the node sees them",
-  async run(scene) {
-    const { channels: seen, draining } = await scene.health();
-    const { channels } = await scene.config();
+  async run(context) {
+    const { channels: seen, draining } = await context.health();
+    const { channels } = await context.config();
     // Of the others config.warnings says that this version does not have them: no restart brings them.
     const wanted = Object.entries(channels).flatMap(([id, { enabled, kind }]) =>
       enabled && isBuiltChannel(id, kind) ? [id] : [],

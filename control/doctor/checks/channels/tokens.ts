@@ -8,10 +8,10 @@ const NEEDS_TOKEN = new Set(["telegram", "discord"]);
 export const channelsTokens: Check = {
   id: "channels.tokens",
   subject: "the tokens of the channels",
-  async run(scene) {
-    const look = await scene.configuration();
-    if (look.state === "invalid") {
-      const lines = look.errors.flatMap(({ code, path, message }) =>
+  async run(context) {
+    const snapshot = await context.configuration();
+    if (snapshot.state === "invalid") {
+      const lines = snapshot.errors.flatMap(({ code, path, message }) =>
         code === "channel-token-missing" ? [`${path}: ${message}`] : [],
       );
       if (lines.length === 0) throw new Unavailable("The configuration is not valid (see config.valid).");
@@ -20,7 +20,7 @@ export const channelsTokens: Check = {
         "Put the tokens into .env, or into the environment.",
       );
     }
-    const { channels } = await scene.config();
+    const { channels } = await context.config();
     const wanting = Object.entries(channels).filter(
       ([id, { kind, enabled }]) => enabled && NEEDS_TOKEN.has(kind) && isBuiltChannel(id, kind),
     );

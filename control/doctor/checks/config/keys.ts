@@ -7,13 +7,13 @@ import { counted, issueLine } from "./issues.ts";
 export const configKeys: Check = {
   id: "config.keys",
   subject: "keys of the configuration that are not known",
-  async run(scene) {
-    const look = await scene.configuration();
-    if (!("warnings" in look))
+  async run(context) {
+    const snapshot = await context.configuration();
+    if (!("warnings" in snapshot))
       throw new Unavailable("The configuration cannot be judged (see config.present, config.syntax).");
-    const unknown = look.warnings.filter(({ code }) => code === "unknown-key");
+    const unknown = snapshot.warnings.filter(({ code }) => code === "unknown-key");
     if (unknown.length === 0) return pass("All keys of the configuration are known.");
-    const after = await renameKeys(look, scene.place, await scene.environment());
+    const after = await renameKeys(snapshot, context.paths, await context.environment());
     const lines = unknown.map(issueLine);
     return warn(
       lines.length === 1
@@ -22,7 +22,7 @@ export const configKeys: Check = {
       after === null ? "Correct the keys, or take them out." : "Correct the keys, or let `cairn doctor --fix` do it.",
       {
         details: lines,
-        repairs: after === null ? [] : [{ kind: "change", path: scene.place.file, before: look.text, after }],
+        repairs: after === null ? [] : [{ kind: "change", path: context.paths.file, before: snapshot.text, after }],
       },
     );
   },

@@ -6,16 +6,16 @@ import { counted, issueLine } from "./issues.ts";
 export const configValid: Check = {
   id: "config.valid",
   subject: "errors of the configuration",
-  async run(scene) {
-    const look = await scene.configuration();
-    if (!("errors" in look))
+  async run(context) {
+    const snapshot = await context.configuration();
+    if (!("errors" in snapshot))
       throw new Unavailable("The configuration cannot be judged (see config.present, config.syntax).");
-    if (look.errors.length === 0) return pass("The configuration is valid.");
-    const [first] = look.errors;
-    const lines = look.errors.map(issueLine);
+    if (snapshot.errors.length === 0) return pass("The configuration is valid.");
+    const [first] = snapshot.errors;
+    const lines = snapshot.errors.map(issueLine);
     return fail(
       `cairn.yaml is not valid: ${lines.length === 1 ? lines[0] : `${counted(lines.length, "error")}, the first at ${first?.path}`}.`,
-      `Correct ${scene.place.file}; \`cairn config validate\` tells what is allowed.`,
+      `Correct ${context.paths.file}; \`cairn config validate\` tells what is allowed.`,
       { details: lines },
     );
   },

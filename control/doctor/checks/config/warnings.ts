@@ -15,17 +15,17 @@ const ELSEWHERE: ReadonlySet<FindingCode> = new Set([
 export const configWarnings: Check = {
   id: "config.warnings",
   subject: "oddities of the configuration",
-  async run(scene) {
-    const look = await scene.configuration();
-    if (!("warnings" in look))
+  async run(context) {
+    const snapshot = await context.configuration();
+    if (!("warnings" in snapshot))
       throw new Unavailable("The configuration cannot be judged (see config.present, config.syntax).");
-    const lines = look.warnings.filter(({ code }) => !ELSEWHERE.has(code)).map(issueLine);
+    const lines = snapshot.warnings.filter(({ code }) => !ELSEWHERE.has(code)).map(issueLine);
     if (lines.length === 0) return pass("The configuration has no oddities.");
     return warn(
       lines.length === 1
         ? `Odd in cairn.yaml: ${lines[0]}.`
         : `cairn.yaml has ${counted(lines.length, "oddity", "oddities")}.`,
-      `Look at ${scene.place.file} where the lines say so.`,
+      `Look at ${context.paths.file} where the lines say so.`,
       { details: lines },
     );
   },

@@ -1,16 +1,16 @@
 /** The way around a pooler, which LISTEN and session locks need. */
 
-import { askPostgres, explainConnection } from "../../scene/postgres.ts";
+import { askPostgres, explainConnection } from "../../context/postgres.ts";
 import { type Check, fail, pass, skip } from "../check.ts";
 
 export const databaseDirect: Check = {
   id: "database.direct",
   subject: "the direct connection beside a pooler",
-  async run(scene, signal) {
-    const { postgres } = (await scene.config()).memory;
+  async run(context, signal) {
+    const { postgres } = (await context.config()).memory;
     if (postgres?.direct_url === undefined) return skip("There is no memory.postgres.direct_url.");
     try {
-      await askPostgres(postgres.direct_url, "select 1", { lookMs: scene.lookMs, signal });
+      await askPostgres(postgres.direct_url, "select 1", { probeMs: context.probeMs, signal });
       return pass("memory.postgres.direct_url answers.");
     } catch (error) {
       const { reason } = explainConnection(error);

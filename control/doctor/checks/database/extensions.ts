@@ -1,7 +1,7 @@
 /** The extensions that the schema needs: pgvector for vectors, pg_trgm for similar spelling. */
 
 import { isOlder } from "../../../../runtime/contracts/versions.ts";
-import { serverOf } from "../../scene/database.ts";
+import { serverOf } from "../../context/database.ts";
 import { type Check, fail, pass } from "../check.ts";
 
 const OLDEST_VECTOR = "0.8";
@@ -9,8 +9,8 @@ const OLDEST_VECTOR = "0.8";
 export const databaseExtensions: Check = {
   id: "database.extensions",
   subject: "the extensions pgvector and pg_trgm",
-  async run(scene) {
-    const { vector, trgm, version } = serverOf(await scene.database());
+  async run(context) {
+    const { vector, trgm, version } = serverOf(await context.database());
     const major = version.split(".")[0];
     if (vector === null) {
       return fail(

@@ -5,12 +5,12 @@ import { type Check, pass, skip, warn } from "../check.ts";
 export const databaseLock: Check = {
   id: "database.lock",
   subject: "who has the embedded store open",
-  async run(scene) {
-    const look = await scene.database();
-    if (look.backend === "postgres") return skip("The store is a server: it may have many openers.");
-    if (look.backend === "stack") return skip("The database is the stack's own.");
-    const { locked, holder, path } = look.store;
-    const { state } = await scene.node();
+  async run(context) {
+    const snapshot = await context.database();
+    if (snapshot.backend === "postgres") return skip("The store is a server: it may have many openers.");
+    if (snapshot.backend === "stack") return skip("The database is the stack's own.");
+    const { locked, holder, path } = snapshot.store;
+    const { state } = await context.node();
     if (!locked) return pass("Nobody has the embedded store open.");
     if (state === "running" || state === "elsewhere") return pass("The node has the embedded store open.");
     return warn(

@@ -3,9 +3,9 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../../../../runtime/contracts/system-errors.ts";
-import { connectionOf } from "../../scene/database.ts";
-import { askPostgres } from "../../scene/postgres.ts";
-import type { Scene } from "../../scene/scene.ts";
+import { connectionOf } from "../../context/database.ts";
+import { askPostgres } from "../../context/postgres.ts";
+import type { ProbeContext } from "../../context/probe-context.ts";
 import { type Check, fail, type Outcome, pass, skip, warn } from "../check.ts";
 
 interface Applied {
@@ -16,24 +16,24 @@ interface Applied {
 export const databaseMigrations: Check = {
   id: "database.migrations",
   subject: "the schema of the database",
-  async run(scene, signal) {
-    const newest = await newestMigration(join(scene.root, "migrations"));
-    const look = await scene.database();
-    if (look.backend !== "postgres") return throughNode(scene, newest);
-    const url = await connectionOf(await scene.config(), look);
-    const applied = await readApplied(url, { lookMs: scene.lookMs, signal });
-    return judge(newest, applied);
+  async run(context, signal) {
+    const newest = await newestMigration(join(context.root, "migrations"));
+    const snapshot = await context.database();
+    if (snapshot.backend !== "postgres") return throughNode(context, newest);
+    const url = await connectionOf(await context.config(), snapshot);
+    const applied = await readApplied(url, { probeMs: context.probeMs, signal });
+    return compareVersions(newest, applied);
   },
 };
 
 /** The schema of the embedded store, or of the stack's database, is known to its node alone. */
-async function throughNode(scene: Scene, newest: number): Promise<Outcome> {
-  const { schema_version: version } = await scene.health();
+async function throughNode(context: ProbeContext, newest: number): Promise<Outcome> {
+  const { schema_version: version } = await context.health();
   if (version === null) return skip("The node does not say which schema its store has.");
-  return judge(newest, [{ version, compatible_from: version }]);
+  return compareVersions(newest, [{ version, compatible_from: version }]);
 }
 
-function judge(newest: number, applied: readonly Applied[] | null): Outcome {
+function compareVersions(newest: number, applied: readonly Applied[] | null): Outcome {
   const last = applied?.at(-1);
   if (last === undefined) {
     return warn("The database has no schema yet.", "The first `cairn start` makes it.");
@@ -55,7 +55,7 @@ function judge(newest: number, applied: readonly Applied[] | null): Outcome {
 }
 
 /** Null when no migration was ever applied. */
-async function readApplied(url: string, asking: { readonly lookMs: number; readonly signal: AbortSignal }) {
+async function readApplied(url: string, asking: { readonly probeMs: number; readonly signal: AbortSignal }) {
   try {
     return await askPostgres<Applied>(
       url,

@@ -1,11 +1,11 @@
 /** Whether the server has room for this node's connections. */
 
-import { connectionOf } from "../../scene/database.ts";
-import { askPostgres } from "../../scene/postgres.ts";
+import { connectionOf } from "../../context/database.ts";
+import { askPostgres } from "../../context/postgres.ts";
 import { type Check, fail, pass, warn } from "../check.ts";
 
 /** The listener's and the one for scripts come on top of the pool. */
-const BESIDE_POOL = 2;
+const OUTSIDE_POOL = 2;
 const SPARE = 3;
 
 interface Row {
@@ -21,12 +21,12 @@ const ROOM = `select current_setting('max_connections')::int as most,
 export const databasePool: Check = {
   id: "database.pool",
   subject: "connections of the database server",
-  async run(scene, signal) {
-    const config = await scene.config();
-    const url = await connectionOf(config, await scene.database());
-    const [row] = await askPostgres<Row>(url, ROOM, { lookMs: scene.lookMs, signal });
+  async run(context, signal) {
+    const config = await context.config();
+    const url = await connectionOf(config, await context.database());
+    const [row] = await askPostgres<Row>(url, ROOM, { probeMs: context.probeMs, signal });
     const { most = 0, reserved = 0, used = 0 } = row ?? {};
-    const wanted = (config.memory.postgres?.pool ?? 0) + BESIDE_POOL;
+    const wanted = (config.memory.postgres?.pool ?? 0) + OUTSIDE_POOL;
     const room = most - reserved;
     const fix = "Raise max_connections of the server, or lower memory.postgres.pool of its nodes.";
     if (wanted > room) {

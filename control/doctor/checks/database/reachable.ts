@@ -1,37 +1,38 @@
 /** Whether the store can be reached: the server by a question, the embedded store through its node or by its files. */
 
 import { bytes } from "../../../output/words.ts";
-import type { Scene } from "../../scene/scene.ts";
-import type { StoreLook } from "../../scene/store.ts";
+import type { ProbeContext } from "../../context/probe-context.ts";
+import type { StoreSnapshot } from "../../context/store.ts";
 import { type Check, fail, type Outcome, pass } from "../check.ts";
 
 export const databaseReachable: Check = {
   id: "database.reachable",
   subject: "whether the database answers",
-  async run(scene) {
-    const look = await scene.database();
-    if (look.backend === "stack") return ofStack(scene);
-    if (look.backend === "embedded") return ofStore(scene, look.store);
-    if (look.server === null) return fail(`The PostgreSQL server cannot be used: ${look.reason}.`, look.fix);
-    const { health } = await scene.node();
+  async run(context) {
+    const snapshot = await context.database();
+    if (snapshot.backend === "stack") return ofStack(context);
+    if (snapshot.backend === "embedded") return ofStore(context, snapshot.store);
+    if (snapshot.server === null)
+      return fail(`The PostgreSQL server cannot be used: ${snapshot.reason}.`, snapshot.fix);
+    const { health } = await context.node();
     if (health?.memory["reachable"] === false) {
       return fail(
         "The PostgreSQL server answers here, but the node cannot reach it.",
         "Look at the node's log (`cairn logs --level warn`) and at the network between the node and the server.",
       );
     }
-    return pass(`PostgreSQL ${look.server.version} answers.`);
+    return pass(`PostgreSQL ${snapshot.server.version} answers.`);
   },
 };
 
-async function ofStack(scene: Scene): Promise<Outcome> {
-  const { memory } = await scene.health();
+async function ofStack(context: ProbeContext): Promise<Outcome> {
+  const { memory } = await context.health();
   if (memory["reachable"] !== false) return pass("The stack's database answers, through the node.");
   return fail("The node cannot reach the stack's database.", "See `cairn infra status`, then `cairn infra up`.");
 }
 
-async function ofStore(scene: Scene, store: StoreLook): Promise<Outcome> {
-  const { health } = await scene.node();
+async function ofStore(context: ProbeContext, store: StoreSnapshot): Promise<Outcome> {
+  const { health } = await context.node();
   if (health?.memory["reachable"] === false) {
     return fail(
       "The node cannot use its embedded store.",

@@ -1,6 +1,6 @@
 /** The version of PostgreSQL. */
 
-import { serverOf } from "../../scene/database.ts";
+import { serverOf } from "../../context/database.ts";
 import { type Check, fail, pass, Unavailable } from "../check.ts";
 
 const OLDEST = 160_000;
@@ -8,13 +8,13 @@ const OLDEST = 160_000;
 export const databaseVersion: Check = {
   id: "database.version",
   subject: "the version of PostgreSQL",
-  async run(scene) {
-    const look = await scene.database();
-    if (look.backend === "embedded") {
-      if (look.store.major === null) throw new Unavailable("There is no embedded store yet.");
-      return pass(`The embedded store is that of PostgreSQL ${look.store.major}.`);
+  async run(context) {
+    const snapshot = await context.database();
+    if (snapshot.backend === "embedded") {
+      if (snapshot.store.major === null) throw new Unavailable("There is no embedded store yet.");
+      return pass(`The embedded store is that of PostgreSQL ${snapshot.store.major}.`);
     }
-    const { number, version } = serverOf(look);
+    const { number, version } = serverOf(snapshot);
     if (number >= OLDEST) return pass(`PostgreSQL ${version}.`);
     return fail(
       `PostgreSQL ${version} is too old: 16 or newer is needed.`,

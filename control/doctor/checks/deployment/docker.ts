@@ -5,14 +5,14 @@ import { type Check, fail, pass, skip, Unavailable } from "../check.ts";
 export const deploymentDocker: Check = {
   id: "deployment.docker",
   subject: "whether the Docker engine answers",
-  async run(scene, signal) {
-    const { target, docker, nodes } = (await scene.config()).deployment;
+  async run(context, signal) {
+    const { target, docker, nodes } = (await context.config()).deployment;
     if (target !== "docker") return skip(`The target is ${target}.`);
     const hosts = nodes.length === 0 ? [docker.host] : nodes.map(({ host }) => host ?? docker.host);
     if (!hosts.includes("local")) return skip("All nodes run on other hosts: `cairn infra preview` asks those.");
-    if (!(await scene.probe.hasTool("docker")))
+    if (!(await context.probe.hasTool("docker")))
       throw new Unavailable("There is no docker command (see deployment.tools).");
-    const problem = await scene.probe.dockerProblem(signal);
+    const problem = await context.probe.dockerProblem(signal);
     if (problem === null) return pass("The Docker engine answers.");
     return fail(
       `The Docker engine does not answer: ${problem}.`,

@@ -5,8 +5,8 @@ import { type Check, fail, pass, skip, warn } from "../check.ts";
 export const deploymentLock: Check = {
   id: "deployment.lock",
   subject: "locks of the deployment's stacks",
-  async run(scene) {
-    const locks = await scene.probe.stackLocks(scene.place.dir);
+  async run(context) {
+    const locks = await context.probe.stackLocks(context.paths.dir);
     if (locks.length === 0) return skip("No stack is locked.");
     const lines = locks.map(
       ({ stack, pid, host, started_at }) => `${stack}: process ${pid} on ${host}, since ${started_at}`,
@@ -19,8 +19,8 @@ export const deploymentLock: Check = {
         { details: lines },
       );
     }
-    const away = locks.filter(({ alive }) => alive === null);
-    if (away.length === 0) return pass(`A command is at work on the deployment: ${lines.join("; ")}.`, lines);
+    const unreachable = locks.filter(({ alive }) => alive === null);
+    if (unreachable.length === 0) return pass(`A command is at work on the deployment: ${lines.join("; ")}.`, lines);
     return warn(
       `A process of another machine has locked the deployment: ${lines.join("; ")}.`,
       "Wait for it. When it is gone for good: `cairn infra unlock`.",

@@ -6,8 +6,8 @@ import { type Check, fail, pass, warn } from "../check.ts";
 export const deploymentNode: Check = {
   id: "deployment.node",
   subject: "whether the node runs and is healthy",
-  async run(scene) {
-    const { state, target, health, reason, url, code, fix } = await scene.node();
+  async run(context) {
+    const { state, target, health, reason, url, code, fix } = await context.node();
     if (state === "stopped" && target !== null) return warn(`${reason}.`, "Deploy it with `cairn infra up`.");
     if (state === "stopped") return warn(`${reason}.`, "Start it with `cairn start --detach`.");
     if (state === "busy") {

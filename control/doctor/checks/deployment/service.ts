@@ -7,10 +7,10 @@ import { type Check, pass, skip, warn } from "../check.ts";
 export const deploymentService: Check = {
   id: "deployment.service",
   subject: "the service manager's unit",
-  async run(scene) {
-    const { deployment, runtime } = await scene.config();
+  async run(context) {
+    const { deployment, runtime } = await context.config();
     if (deployment.target !== "manual") return skip(`The target ${deployment.target} supervises the nodes.`);
-    const unit = await scene.probe.serviceUnit();
+    const unit = await context.probe.serviceUnit();
     if (unit === null) return skip("No service manager starts the node; `cairn service install` would let one do it.");
     const stop = /^\s*TimeoutStopSec\s*=\s*(\S+)\s*$/m.exec(unit.text)?.[1];
     const stopMs = stop === undefined ? null : milliseconds(stop);

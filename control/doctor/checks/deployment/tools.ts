@@ -11,21 +11,21 @@ const TOOLS: Readonly<Record<string, readonly (readonly [tool: string, source: s
 export const deploymentTools: Check = {
   id: "deployment.tools",
   subject: "the programs that the target needs",
-  async run(scene) {
-    const { target } = (await scene.config()).deployment;
+  async run(context) {
+    const { target } = (await context.config()).deployment;
     const tools = TOOLS[target];
     if (tools === undefined) return skip("The target is manual: no program is needed.");
-    const looks = await Promise.all(
-      tools.map(async ([tool, source]) => ({ tool, source, found: await scene.probe.hasTool(tool) })),
+    const results = await Promise.all(
+      tools.map(async ([tool, source]) => ({ tool, source, found: await context.probe.hasTool(tool) })),
     );
-    const missing = looks.filter(({ found }) => !found);
+    const missing = results.filter(({ found }) => !found);
     if (missing.length > 0) {
       return fail(
         `The target ${target} needs ${missing.map(({ tool }) => tool).join(", ")}, which is not on the path.`,
         `Install it: ${missing.map(({ source }) => source).join(", ")}.`,
       );
     }
-    const pulumi = (await scene.probe.hasTool("pulumi"))
+    const pulumi = (await context.probe.hasTool("pulumi"))
       ? "Pulumi is there"
       : "Pulumi is fetched at the first `cairn infra up`";
     return pass(`${tools.map(([tool]) => tool).join(", ")} is there; ${pulumi}.`);

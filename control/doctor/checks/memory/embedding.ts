@@ -7,9 +7,9 @@ const WARN_WAITING = 5_000;
 export const memoryEmbedding: Check = {
   id: "memory.embedding",
   subject: "messages that wait for a vector",
-  async run(scene) {
-    const { messages, embedding_queue_depth: waiting } = await scene.stats();
-    const { embedding } = (await scene.config()).memory;
+  async run(context) {
+    const { messages, embedding_queue_depth: waiting } = await context.stats();
+    const { embedding } = (await context.config()).memory;
     if (embedding.provider === "off") {
       return skip("No embedding model is configured (memory.embedding): search works on text, spelling and time.");
     }

@@ -10,8 +10,8 @@ const DAY_MS = 86_400_000;
 export const memorySpool: Check = {
   id: "memory.spool",
   subject: "captured sessions that were not delivered",
-  async run(scene) {
-    const spool = join(scene.home(), "spool");
+  async run(context) {
+    const spool = join(context.home(), "spool");
     const waiting = await filesIn(spool);
     if (waiting === null) return skip("Nothing was ever spooled.");
     const dead = (await filesIn(join(spool, "dead"))) ?? [];

@@ -7,9 +7,9 @@ const WARN_DUE = 20;
 export const memorySummaries: Check = {
   id: "memory.summaries",
   subject: "conversations that are due for a summary",
-  async run(scene) {
-    const { summaries, unsummarized, compaction } = await scene.stats();
-    const { summarizer } = (await scene.config()).memory;
+  async run(context) {
+    const { summaries, unsummarized, compaction } = await context.stats();
+    const { summarizer } = (await context.config()).memory;
     if (summarizer.base_url === undefined) return skip("No summarizer is configured (memory.summarizer).");
     const fix =
       "Look whether the summarizer's model answers (`cairn logs --grep compact`), then `cairn memory retry-failed --task compact`.";

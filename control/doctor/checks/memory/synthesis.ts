@@ -2,17 +2,17 @@
 
 import { type Check, pass, skip, warn } from "../check.ts";
 import { queueStates } from "../queues/states.ts";
-import { workerLook } from "./workers.ts";
+import { workerSnapshot } from "./workers.ts";
 
 const QUEUE = "synthesize-tool-call";
 
 export const memorySynthesis: Check = {
   id: "memory.synthesis",
   subject: "the model that describes tool calls",
-  async run(scene) {
-    const worker = await workerLook(scene, "synthesis");
+  async run(context) {
+    const worker = await workerSnapshot(context, "synthesis");
     if (worker === null) return skip("The node does not tell about it.");
-    const waiting = (await queueStates(scene)).find(({ queue }) => queue === QUEUE)?.waiting ?? 0;
+    const waiting = (await queueStates(context)).find(({ queue }) => queue === QUEUE)?.waiting ?? 0;
     const calls = `${waiting} ${waiting === 1 ? "tool call waits" : "tool calls wait"}`;
     if (worker.state === "off") {
       return skip(`${calls} for a sentence, and no model writes it: ${worker.reason}`);

@@ -1,15 +1,15 @@
 /** The wiki that is kept from summaries. */
 
 import { type Check, pass, skip, warn } from "../check.ts";
-import { workerLook } from "./workers.ts";
+import { workerSnapshot } from "./workers.ts";
 
 export const memoryWiki: Check = {
   id: "memory.wiki",
   subject: "the wiki that is kept from summaries",
-  async run(scene) {
-    const { wiki } = (await scene.config()).memory;
+  async run(context) {
+    const { wiki } = (await context.config()).memory;
     if (!wiki.enabled) return skip("No wiki is kept (memory.wiki.enabled).");
-    const worker = await workerLook(scene, "wiki");
+    const worker = await workerSnapshot(context, "wiki");
     if (worker === null) return skip("The node keeps none: it may have started before the wiki was enabled.");
     if (worker.state === "on") return pass(`The model ${worker.model} sorts summaries into pages.`);
     if (worker.state === "off")

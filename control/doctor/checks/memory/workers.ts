@@ -1,8 +1,8 @@
 /** The memory's workers as a node tells them. */
 
-import type { Scene } from "../../scene/scene.ts";
+import type { ProbeContext } from "../../context/probe-context.ts";
 
-export interface WorkerLook {
+export interface WorkerSnapshot {
   /** `off`: no model is configured. `away`: it failed when it was last asked. */
   readonly state: "off" | "on" | "away";
   readonly model: string;
@@ -10,8 +10,8 @@ export interface WorkerLook {
 }
 
 /** Null where the node has no such worker, or is of a version that does not tell. Unavailable without a node that answers. */
-export async function workerLook(scene: Scene, name: string): Promise<WorkerLook | null> {
-  const { memory } = await scene.health();
+export async function workerSnapshot(context: ProbeContext, name: string): Promise<WorkerSnapshot | null> {
+  const { memory } = await context.health();
   const worker: unknown = Reflect.get(Object(memory["workers"]), name);
   const { state, model, reason }: Readonly<Record<string, unknown>> = { ...Object(worker) };
   if (state !== "off" && state !== "on" && state !== "away") return null;

@@ -9,8 +9,8 @@ const FUTURE_MS = 60_000;
 export const memoryWrites: Check = {
   id: "memory.writes",
   subject: "when the memory was last written",
-  async run(scene) {
-    const last = await scene.lastMessage();
+  async run(context) {
+    const last = await context.lastMessage();
     if (last === null) return pass("The memory is empty so far.");
     const ago = Date.now() - last.getTime();
     if (ago < -FUTURE_MS) {

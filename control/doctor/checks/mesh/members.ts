@@ -1,8 +1,8 @@
 /** `mesh.json`, the registry of the fleet's nodes, as far as doctor needs it. */
 
 import { join } from "node:path";
-import { readRegularFile } from "../../scene/regular-file.ts";
-import type { Scene } from "../../scene/scene.ts";
+import type { ProbeContext } from "../../context/probe-context.ts";
+import { readRegularFile } from "../../context/regular-file.ts";
 import { Unavailable } from "../check.ts";
 
 export interface Member {
@@ -11,19 +11,19 @@ export interface Member {
   readonly address: string | null;
 }
 
-export function registryPath(scene: Scene): string {
-  return join(scene.home(), "mesh.json");
+export function registryPath(context: ProbeContext): string {
+  return join(context.home(), "mesh.json");
 }
 
 /** Unavailable where this node is in no mesh. */
-export async function requireMesh(scene: Scene): Promise<void> {
-  const { mesh } = await scene.config();
+export async function requireMesh(context: ProbeContext): Promise<void> {
+  const { mesh } = await context.config();
   if (!mesh.enabled) throw new Unavailable("This node is in no mesh (mesh.enabled).");
 }
 
 /** Null when there is no registry yet. Rejects for one that cannot be read, or is none. */
-export async function readMembers(scene: Scene): Promise<readonly Member[] | null> {
-  const text = await readRegularFile(registryPath(scene));
+export async function readMembers(context: ProbeContext): Promise<readonly Member[] | null> {
+  const text = await readRegularFile(registryPath(context));
   if (text === null) return null;
   const registry: unknown = JSON.parse(text);
   const nodes = typeof registry === "object" && registry !== null && "nodes" in registry ? registry.nodes : registry;

@@ -9,26 +9,26 @@ const DEFAULT_PORT = 7433;
 export const meshPeers: Check = {
   id: "mesh.peers",
   subject: "whether the other nodes can be reached",
-  async run(scene, signal) {
-    await requireMesh(scene);
-    const { mesh } = await scene.config();
-    const known = await readMembers(scene).catch(() => {
+  async run(context, signal) {
+    await requireMesh(context);
+    const { mesh } = await context.config();
+    const members = await readMembers(context).catch(() => {
       throw new Unavailable("The registry cannot be read (see mesh.registry).");
     });
     const seeds = mesh.seeds.map((address): Member => ({ name: address, address }));
-    const peers = [...(known ?? []).filter(({ name }) => name !== mesh.name), ...seeds].filter(
+    const peers = [...(members ?? []).filter(({ name }) => name !== mesh.name), ...seeds].filter(
       ({ address }) => address !== null && address !== mesh.advertise,
     );
     const unique = [...new Map(peers.map((peer) => [peer.address, peer])).values()];
     if (unique.length === 0) return skip("No other node is known.");
-    const deadline = AbortSignal.any([signal, AbortSignal.timeout(scene.lookMs)]);
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(context.probeMs)]);
     const answers = await Promise.all(
       unique.map(async (peer) => ({ peer, there: await reaches(peer.address ?? "", deadline) })),
     );
-    const away = answers.filter(({ there }) => !there).map(({ peer }) => peer.name);
-    if (away.length === 0) return pass(`All ${unique.length} other nodes can be reached.`);
+    const unreachable = answers.filter(({ there }) => !there).map(({ peer }) => peer.name);
+    if (unreachable.length === 0) return pass(`All ${unique.length} other nodes can be reached.`);
     return warn(
-      `${away.length} of ${unique.length} other nodes cannot be reached: ${away.join(", ")}.`,
+      `${unreachable.length} of ${unique.length} other nodes cannot be reached: ${unreachable.join(", ")}.`,
       "Start them, or check the network between; mesh.json in the home directory has what the node knows of them.",
     );
   },

@@ -1,19 +1,19 @@
 /** Whether the registry of the mesh can be read. */
 
-import { reasonOf } from "../../scene/regular-file.ts";
+import { reasonOf } from "../../context/regular-file.ts";
 import { type Check, fail, pass, warn } from "../check.ts";
 import { readMembers, registryPath, requireMesh } from "./members.ts";
 
 export const meshRegistry: Check = {
   id: "mesh.registry",
   subject: "the registry of the mesh",
-  async run(scene) {
-    await requireMesh(scene);
-    const path = registryPath(scene);
+  async run(context) {
+    await requireMesh(context);
+    const path = registryPath(context);
     try {
-      const members = await readMembers(scene);
+      const members = await readMembers(context);
       if (members === null) {
-        const { seeds, mdns } = (await scene.config()).mesh;
+        const { seeds, mdns } = (await context.config()).mesh;
         if (seeds.length > 0 || mdns) return pass(`There is no ${path} yet: it comes with the first meeting.`);
         return warn(
           `There is no ${path}, and no way to find other nodes.`,

@@ -6,12 +6,12 @@ import { usedProviders } from "./usage.ts";
 export const providersAvailable: Check = {
   id: "providers.available",
   subject: "the providers as the node sees them",
-  async run(scene) {
-    const { providers } = await scene.health();
-    const away = Object.entries(providers).filter(([, { available }]) => !available);
-    if (away.length === 0) return pass("The node can use all of its providers.");
-    const names = away.map(([id]) => id);
-    const needed = usedProviders(await scene.config())
+  async run(context) {
+    const { providers } = await context.health();
+    const unreachable = Object.entries(providers).filter(([, { available }]) => !available);
+    if (unreachable.length === 0) return pass("The node can use all of its providers.");
+    const names = unreachable.map(([id]) => id);
+    const needed = usedProviders(await context.config())
       .filter(({ use }) => use === "needed")
       .map(({ id }) => id);
     const message = `The node cannot use ${names.join(", ")}.`;

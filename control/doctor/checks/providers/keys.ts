@@ -7,10 +7,10 @@ import { modelList, usedProviders } from "./usage.ts";
 export const providersKeys: Check = {
   id: "providers.keys",
   subject: "the keys of the providers",
-  async run(scene) {
-    const look = await scene.configuration();
-    if (look.state === "invalid") {
-      const lines = look.errors.flatMap(({ code, path, message }) =>
+  async run(context) {
+    const snapshot = await context.configuration();
+    if (snapshot.state === "invalid") {
+      const lines = snapshot.errors.flatMap(({ code, path, message }) =>
         code === "provider-key-missing" ? [`${path}: ${message}`] : [],
       );
       if (lines.length === 0) throw new Unavailable("The configuration is not valid (see config.valid).");
@@ -19,7 +19,7 @@ export const providersKeys: Check = {
         "Put the keys into .env, or into the environment.",
       );
     }
-    const used = usedProviders(await scene.config());
+    const used = usedProviders(await context.config());
     if (used.length === 0)
       return fail("There is no provider.", "Name one under `providers`; `offline: {}` needs nothing.");
     const wrong = used.flatMap((entry) => {

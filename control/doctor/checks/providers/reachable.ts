@@ -1,23 +1,23 @@
 /** Whether every provider answers, and takes its key: asked for its list of models, which costs nothing. */
 
 import { isSecretReference } from "../../../../runtime/config/references.ts";
-import { reasonOf } from "../../scene/regular-file.ts";
+import { reasonOf } from "../../context/regular-file.ts";
 import { type Check, fail, pass, skip, warn } from "../check.ts";
 import { modelList, shown, type UsedProvider, usedProviders } from "./usage.ts";
 
 export const providersReachable: Check = {
   id: "providers.reachable",
   subject: "whether the providers answer",
-  async run(scene, signal) {
-    const used = usedProviders(await scene.config());
-    const deadline = AbortSignal.any([signal, AbortSignal.timeout(scene.lookMs)]);
+  async run(context, signal) {
+    const used = usedProviders(await context.config());
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(context.probeMs)]);
     const answers = await Promise.all(used.map((entry) => ask(entry, deadline)));
     const lines = answers.map(({ id, text }) => `${id}: ${text}`);
     if (answers.length === 0) return skip("There is no provider.");
     const bad = answers.filter(({ level }) => level === "bad");
-    const odd = answers.filter(({ level }) => level === "odd");
-    const named = [...bad, ...odd].map(({ id, text }) => `${id} ${text}`).join("; ");
-    const [first] = [...bad, ...odd];
+    const unexpected = answers.filter(({ level }) => level === "odd");
+    const named = [...bad, ...unexpected].map(({ id, text }) => `${id} ${text}`).join("; ");
+    const [first] = [...bad, ...unexpected];
     if (first === undefined) return pass(said(answers), lines);
     const needed = bad.some(({ use }) => use === "needed");
     return (needed ? fail : warn)(`${named}.`, first.fix, { details: lines });
@@ -44,24 +44,24 @@ async function ask({ id, use, provider }: UsedProvider, signal: AbortSignal): Pr
   }
   // Without its key it would only say so; providers.keys does.
   if (list.needsKey && !provider.api_key) return answer("odd", "is not asked: it has no key", "Put the key into .env.");
-  const place = shown(list.url);
+  const paths = shown(list.url);
   try {
     const response = await fetch(list.url, { headers: { ...list.headers }, redirect: "manual", signal });
     await response.body?.cancel();
-    return judge(response.status);
+    return classify(response.status);
   } catch (error) {
     const reason = signal.aborted ? "no answer in time" : causeOf(error);
     const local = /^https?:\/\/(?:127\.|localhost|\[::1\])/.test(list.url);
     return answer(
       "bad",
-      `cannot be reached at ${place} (${reason})`,
+      `cannot be reached at ${paths} (${reason})`,
       local
         ? "Start the model server, or correct providers.<id>.base_url."
         : "Check the network, a proxy, and providers.<id>.base_url.",
     );
   }
 
-  function judge(status: number): Answer {
+  function classify(status: number): Answer {
     if (status === 401 || status === 403) {
       return answer("bad", `refuses the key (status ${status})`, "Put a valid key into .env, then `cairn restart`.");
     }
@@ -85,7 +85,7 @@ async function ask({ id, use, provider }: UsedProvider, signal: AbortSignal): Pr
       );
     }
     // A server without such a list is there all the same.
-    return answer("good", `answers at ${place}`);
+    return answer("good", `answers at ${paths}`);
   }
 }
 

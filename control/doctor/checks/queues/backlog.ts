@@ -2,7 +2,7 @@
 
 import { duration } from "../../../output/words.ts";
 import { type Check, pass, warn } from "../check.ts";
-import { workerLook } from "../memory/workers.ts";
+import { workerSnapshot } from "../memory/workers.ts";
 import { queueStates } from "./states.ts";
 
 const WARN_WAITING = 10_000;
@@ -11,10 +11,10 @@ const WARN_AGE_MS = 3_600_000;
 export const queuesBacklog: Check = {
   id: "queues.backlog",
   subject: "jobs that wait",
-  async run(scene) {
+  async run(context) {
     // Without a model they wait by intention, and `memory.synthesis` says so.
-    const off = (await workerLook(scene, "synthesis"))?.state === "off";
-    const waiting = (await queueStates(scene)).filter(
+    const off = (await workerSnapshot(context, "synthesis"))?.state === "off";
+    const waiting = (await queueStates(context)).filter(
       ({ queue, waiting }) => waiting > 0 && !(off && queue === "synthesize-tool-call"),
     );
     const total = waiting.reduce((sum, state) => sum + state.waiting, 0);

@@ -6,8 +6,8 @@ import { queueStates } from "./states.ts";
 export const queuesFailed: Check = {
   id: "queues.failed",
   subject: "jobs that failed for good",
-  async run(scene) {
-    const bad = (await queueStates(scene)).filter(({ failed }) => failed > 0);
+  async run(context) {
+    const bad = (await queueStates(context)).filter(({ failed }) => failed > 0);
     if (bad.length === 0) return pass("No job has failed for good.");
     const [first] = bad;
     return warn(

@@ -1,6 +1,6 @@
 /** The queues as a node tells them. */
 
-import type { Scene } from "../../scene/scene.ts";
+import type { ProbeContext } from "../../context/probe-context.ts";
 
 export interface QueueState {
   readonly queue: string;
@@ -12,8 +12,8 @@ export interface QueueState {
 }
 
 /** Unavailable without a node that answers. A node of another version may tell more, or less. */
-export async function queueStates(scene: Scene): Promise<readonly QueueState[]> {
-  const { queues } = await scene.health();
+export async function queueStates(context: ProbeContext): Promise<readonly QueueState[]> {
+  const { queues } = await context.health();
   return queues.flatMap(({ queue, waiting, failed, last_error, oldest_waiting_ms }) =>
     typeof queue === "string"
       ? [

@@ -9,9 +9,9 @@ const OTHERS_OF_ROOT = 0o037;
 export const secretsFile: Check = {
   id: "secrets.file",
   subject: "owner and mode of .env",
-  async run(scene) {
-    const { exists, path, mode, owners, problem } = await scene.secretsFile();
-    const { uid } = scene.machine;
+  async run(context) {
+    const { exists, path, mode, owners, problem } = await context.secretsFile();
+    const { uid } = context.machine;
     if (!exists) return skip(`There is no secrets file ${path}.`);
     const foreign = uid === undefined ? undefined : owners.find((owner) => owner !== uid && owner !== 0);
     if (foreign !== undefined) {

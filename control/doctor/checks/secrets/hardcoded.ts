@@ -6,11 +6,11 @@ import { counted, issueLine } from "../config/issues.ts";
 export const secretsHardcoded: Check = {
   id: "secrets.hardcoded",
   subject: "secrets that stand in cairn.yaml",
-  async run(scene) {
-    const look = await scene.configuration();
-    if (!("warnings" in look))
+  async run(context) {
+    const snapshot = await context.configuration();
+    if (!("warnings" in snapshot))
       throw new Unavailable("The configuration cannot be judged (see config.present, config.syntax).");
-    const lines = look.warnings.filter(({ code }) => code === "hardcoded-secret").map(issueLine);
+    const lines = snapshot.warnings.filter(({ code }) => code === "hardcoded-secret").map(issueLine);
     if (lines.length === 0) return pass("No secret stands in cairn.yaml.");
     return warn(
       `${counted(lines.length, "secret stands", "secrets stand")} in cairn.yaml.`,

@@ -3,9 +3,9 @@
 import { realpath } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { readTemplates } from "../../../wizard/templates.ts";
+import { git, repositoryOf } from "../../context/git.ts";
+import { readOwnFile } from "../../context/regular-file.ts";
 import type { Repair } from "../../repair/repair.ts";
-import { git, repositoryOf } from "../../scene/git.ts";
-import { readOwnFile } from "../../scene/regular-file.ts";
 import { type Check, fail, pass, skip, warn } from "../check.ts";
 
 /** In the deployment directory: what holds secrets, and a copy that may. */
@@ -27,10 +27,10 @@ const STATE = [
 export const secretsIgnored: Check = {
   id: "secrets.ignored",
   subject: "whether git ignores secrets",
-  async run(scene, signal) {
-    const { dir, home } = scene.place;
+  async run(context, signal) {
+    const { dir, home } = context.paths;
     if ((await repositoryOf(dir)) === null) return skip("The deployment directory is not in a git repository.");
-    if (!(await scene.probe.hasTool("git"))) return skip("The git command is not installed.");
+    if (!(await context.probe.hasTool("git"))) return skip("The git command is not installed.");
     const inside = home === null ? null : await placeInside(dir, home);
     const state = inside === null ? [] : STATE.map((path) => join(inside, path));
     const entries = [SECRETS, ...state.map((path) => (path.endsWith(".key") ? path : dirname(path)))];

@@ -9,14 +9,14 @@ const OTHERS = 0o077;
 export const secretsPrivate: Check = {
   id: "secrets.private",
   subject: "the modes of the node's key and of deployment secrets",
-  async run({ place, machine: { uid } }) {
+  async run({ paths: deployment, machine: { uid } }) {
     if (uid === undefined) return skip("This system knows no file modes.");
     const paths = [
-      ...(place.home === null ? [] : [join(place.home, "node.key")]),
-      join(place.dir, "infra", ".passphrase"),
-      join(place.dir, "infra", "state"),
+      ...(deployment.home === null ? [] : [join(deployment.home, "node.key")]),
+      join(deployment.dir, "infra", ".passphrase"),
+      join(deployment.dir, "infra", "state"),
     ];
-    const found = (await Promise.all(paths.map(look))).filter((file) => file !== null);
+    const found = (await Promise.all(paths.map(readMode))).filter((file) => file !== null);
     if (found.length === 0) return skip("There is no node key and no deployment yet.");
     const open = found.filter(({ mode }) => (mode & OTHERS) !== 0);
     if (open.length === 0) return pass("Nobody else can read the node's key and the deployment's secrets.");
@@ -29,7 +29,7 @@ export const secretsPrivate: Check = {
   },
 };
 
-async function look(path: string) {
+async function readMode(path: string) {
   const found = await stat(path).catch(() => null);
   return found === null ? null : { path, mode: found.mode & 0o777, owner: found.uid };
 }

@@ -10,8 +10,8 @@ const SHORTEST = 16;
 export const secretsToken: Check = {
   id: "secrets.token",
   subject: "the owner's token of the HTTP interface",
-  async run(scene) {
-    const token = (await scene.environment())[API_TOKEN_VARIABLE];
+  async run(context) {
+    const token = (await context.environment())[API_TOKEN_VARIABLE];
     if (!token) {
       return warn(
         `There is no ${API_TOKEN_VARIABLE}, neither in the environment nor in .env.`,
@@ -25,7 +25,7 @@ export const secretsToken: Check = {
         "Take its line out of .env and restart: `cairn restart` makes a new one.",
       );
     }
-    const { code } = await scene.node();
+    const { code } = await context.node();
     if (code === "RUNTIME_UNAUTHORIZED") {
       return fail(
         `The running node does not know this ${API_TOKEN_VARIABLE}.`,

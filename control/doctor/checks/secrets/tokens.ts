@@ -6,10 +6,10 @@ import { agentsWithShellForOthers } from "./reach.ts";
 export const secretsTokens: Check = {
   id: "secrets.tokens",
   subject: "tokens that reach an agent with a shell",
-  async run(scene, signal) {
-    const agents = agentsWithShellForOthers(await scene.config());
+  async run(context, signal) {
+    const agents = agentsWithShellForOthers(await context.config());
     if (agents.length === 0) return pass("No agent runs commands for others than the owner.");
-    const { client, health, reason } = await scene.node();
+    const { client, health, reason } = await context.node();
     if (client === null || health === null) throw new Unavailable(`${reason} (see deployment.node).`);
     const tokens = (await client.listTokens({ signal })).filter(
       ({ scopes, revoked_at: revokedAt }) => revokedAt === null && scopes.includes("agent"),

@@ -7,9 +7,9 @@ import { type Check, pass, warn } from "../check.ts";
 export const secretsWorkspace: Check = {
   id: "secrets.workspace",
   subject: "workspaces around the service's own files",
-  async run(scene) {
-    const { dir } = scene.place;
-    const found = await checkWorkspacePlaces(await scene.config(), { dir, home: scene.place.home ?? dir });
+  async run(context) {
+    const { dir } = context.paths;
+    const found = await checkWorkspacePlaces(await context.config(), { dir, home: context.paths.home ?? dir });
     if (found.length === 0) return pass("Workspaces hold neither the service's own files nor each other.");
     const lines = found.map(({ path, message }) => `${formatPath(path)}: ${message}`);
     return warn(

@@ -11,10 +11,10 @@ const WARN_BYTES = 1_000_000_000;
 export const systemDisk: Check = {
   id: "system.disk",
   subject: "free space on the disk of the home directory",
-  async run(scene) {
-    let at = scene.home();
+  async run(context) {
+    let at = context.home();
     while (at !== dirname(at) && (await stat(at).catch(() => null)) === null) at = dirname(at);
-    const { freeBytes, totalBytes } = await scene.machine.disk(at);
+    const { freeBytes, totalBytes } = await context.machine.disk(at);
     const message = `The disk of ${at} has ${bytes(freeBytes)} of ${bytes(totalBytes)} left.`;
     const fix = "Free some space: old logs and backups first. A full disk stops the store.";
     if (freeBytes < FAIL_BYTES) return fail(message, fix);

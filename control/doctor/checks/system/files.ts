@@ -8,10 +8,10 @@ const WARN_BELOW = 1_024;
 export const systemFiles: Check = {
   id: "system.files",
   subject: "the limit of open files",
-  async run(scene, signal) {
-    const { pid } = await scene.node();
-    const ofNode = pid === null ? null : await scene.machine.openFiles(signal, pid);
-    const limit = ofNode ?? (await scene.machine.openFiles(signal));
+  async run(context, signal) {
+    const { pid } = await context.node();
+    const ofNode = pid === null ? null : await context.machine.openFiles(signal, pid);
+    const limit = ofNode ?? (await context.machine.openFiles(signal));
     if (limit === null) return skip("The limit of open files cannot be known here.");
     const message = `${ofNode === null ? "A process here" : "The node"} may have ${
       Number.isFinite(limit) ? limit : "any number of"

@@ -11,8 +11,8 @@ const GUARDS = {
 export const systemGuards: Check = {
   id: "system.guards",
   subject: "guards of tool calls that are switched off",
-  async run(scene) {
-    const { safety } = (await scene.config()).runtime;
+  async run(context) {
+    const { safety } = (await context.config()).runtime;
     const off = Object.entries(GUARDS).filter(([name]) => safety[name as keyof typeof GUARDS] === false);
     if (off.length === 0) return pass("All guards of tool calls are on.");
     return warn(

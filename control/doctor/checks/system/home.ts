@@ -10,7 +10,7 @@ const OTHERS = 0o077;
 export const systemHome: Check = {
   id: "system.home",
   subject: "the home directory of the service",
-  async run({ place: { home, homeError }, machine }) {
+  async run({ paths: { home, homeError }, machine }) {
     if (home === null) {
       return fail(
         homeError?.message ?? "There is no home directory.",

@@ -8,17 +8,17 @@ const FIX = "Set `runtime.tls` to a certificate and its key, or listen on 127.0.
 export const systemListen: Check = {
   id: "system.listen",
   subject: "listening beyond this machine without TLS",
-  async run(scene) {
-    const look = await scene.configuration();
-    if (!("warnings" in look))
+  async run(context) {
+    const snapshot = await context.configuration();
+    if (!("warnings" in snapshot))
       throw new Unavailable("The configuration cannot be read (see config.present, config.syntax).");
-    const missing = look.errors.filter(({ code }) => code === "tls-missing").map(issueLine);
+    const missing = snapshot.errors.filter(({ code }) => code === "tls-missing").map(issueLine);
     if (missing.length > 0) {
       return fail("TLS is configured, and there is no certificate: the node does not start.", FIX, {
         details: missing,
       });
     }
-    const plain = look.warnings.filter(({ code }) => code === "plain-http").map(issueLine);
+    const plain = snapshot.warnings.filter(({ code }) => code === "plain-http").map(issueLine);
     if (plain.length > 0) return warn(`Plain HTTP: ${plain.join("; ")}.`, FIX);
     return pass("No address beyond this machine is served without TLS.");
   },

@@ -7,18 +7,18 @@ import { type Check, fail, pass, warn } from "../check.ts";
 const FAIL_BYTES = 64_000_000;
 const WARN_BYTES = 400_000_000;
 /** A node that runs has what it needs: what is left is for its peaks. */
-const WARN_BYTES_BESIDE_NODE = 150_000_000;
+const WARN_BYTES_WITHOUT_NODE = 150_000_000;
 
 export const systemMemory: Check = {
   id: "system.memory",
   subject: "available memory",
-  async run(scene) {
-    const { totalBytes, availableBytes } = await scene.machine.memory();
+  async run(context) {
+    const { totalBytes, availableBytes } = await context.machine.memory();
     const message = `${bytes(availableBytes)} of ${bytes(totalBytes)} memory are available.`;
     const fix = "End what is not needed, raise the container's memory limit, or use a larger machine.";
     if (availableBytes < FAIL_BYTES) return fail(message, fix);
-    const { pid } = await scene.node();
-    if (availableBytes < (pid === null ? WARN_BYTES : WARN_BYTES_BESIDE_NODE)) return warn(message, fix);
+    const { pid } = await context.node();
+    if (availableBytes < (pid === null ? WARN_BYTES : WARN_BYTES_WITHOUT_NODE)) return warn(message, fix);
     return pass(message);
   },
 };

@@ -6,8 +6,8 @@ import { agentsWithShell, agentsWithShellForOthers } from "../secrets/reach.ts";
 export const systemNetwork: Check = {
   id: "system.network",
   subject: "the network of agents' commands",
-  async run(scene) {
-    const config = await scene.config();
+  async run(context) {
+    const config = await context.config();
     if (agentsWithShell(config).length === 0) return skip("No agent has the tool shell.");
     const { network, network_for_others: forOthers } = config.tools.shell;
     if (!network) return pass("Agents' commands have no network.");

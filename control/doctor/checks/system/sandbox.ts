@@ -6,8 +6,8 @@ import { agentsWithShell } from "../secrets/reach.ts";
 export const systemSandbox: Check = {
   id: "system.sandbox",
   subject: "the sandbox of agents' commands",
-  async run(scene, signal) {
-    const config = await scene.config();
+  async run(context, signal) {
+    const config = await context.config();
     const { target } = config.deployment;
     if (target !== "manual") return skip(`The target ${target} gives each node a container.`);
     if (agentsWithShell(config).length === 0) return skip("No agent has the tool shell.");
@@ -17,11 +17,11 @@ export const systemSandbox: Check = {
         "Take `tools.shell.sandbox: none` out of cairn.yaml, install bubblewrap and run `cairn restart`.",
       );
     }
-    const problem = await scene.probe.sandboxProblem(signal);
+    const problem = await context.probe.sandboxProblem(signal);
     if (problem === null) return pass("Agents' commands run in a sandbox (bubblewrap).");
     return warn(
       `Agents' commands are refused: ${problem}.`,
-      scene.machine.platform === "linux"
+      context.machine.platform === "linux"
         ? "Install the package bubblewrap (`sudo apt install bubblewrap`, `sudo dnf install bubblewrap`), and allow unprivileged user namespaces."
         : "bubblewrap is for Linux. Run the node in a container, or set `tools.shell.enabled: false`.",
     );

@@ -5,11 +5,11 @@ import { type Check, fail, pass, warn } from "../check.ts";
 export const systemTimezone: Check = {
   id: "system.timezone",
   subject: "the time zones of the configuration and of the environment",
-  async run(scene) {
-    const look = await scene.configuration();
-    const runtime = "tree" in look ? look.tree["runtime"] : undefined;
+  async run(context) {
+    const snapshot = await context.configuration();
+    const runtime = "tree" in snapshot ? snapshot.tree["runtime"] : undefined;
     const written = typeof runtime === "object" && runtime !== null && "timezone" in runtime ? runtime.timezone : "UTC";
-    const zone = look.state === "valid" ? look.config.runtime.timezone : String(written);
+    const zone = snapshot.state === "valid" ? snapshot.config.runtime.timezone : String(written);
     // A reference that is not resolved is the configuration's own failure.
     if (!zone.includes("${") && !isZone(zone)) {
       return fail(
@@ -17,7 +17,7 @@ export const systemTimezone: Check = {
         "Write an IANA name, such as UTC or Europe/Berlin.",
       );
     }
-    const { tz } = scene.machine;
+    const { tz } = context.machine;
     if (tz && !isZone(tz.replace(/^:/, ""))) {
       return warn(
         `The variable TZ is ${JSON.stringify(tz)}, which is no time zone: UTC is used in its place.`,

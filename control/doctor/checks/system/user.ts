@@ -5,13 +5,13 @@ import { type Check, pass, skip, warn } from "../check.ts";
 export const systemUser: Check = {
   id: "system.user",
   subject: "the user that the node runs as",
-  async run(scene) {
-    const { target } = (await scene.config()).deployment;
+  async run(context) {
+    const { target } = (await context.config()).deployment;
     if (target !== "manual") return skip(`The target ${target} runs the nodes as a user without rights.`);
-    const { uid } = scene.machine;
+    const { uid } = context.machine;
     if (uid === undefined) return skip("This system knows no user numbers.");
-    const { pid } = await scene.node();
-    const owner = (pid === null ? null : await scene.machine.ownerOf(pid)) ?? uid;
+    const { pid } = await context.node();
+    const owner = (pid === null ? null : await context.machine.ownerOf(pid)) ?? uid;
     if (owner !== 0) return pass(`The node's user has no rights of root (user number ${owner}).`);
     return warn(
       pid === null ? "A node that is started here runs as root." : "The node runs as root.",

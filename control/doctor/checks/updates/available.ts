@@ -2,7 +2,7 @@
 
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { git } from "../../scene/git.ts";
+import { git } from "../../context/git.ts";
 import { type Check, pass, skip, warn } from "../check.ts";
 
 const ID = "updates.available";
@@ -10,12 +10,12 @@ const ID = "updates.available";
 export const updatesAvailable: Check = {
   id: ID,
   subject: "whether there is a newer release",
-  async run(scene, signal) {
-    if (!scene.requested.has(ID)) return skip(`Nobody is asked for news: \`cairn doctor --only ${ID}\` does.`);
-    if ((await stat(join(scene.root, ".git")).catch(() => null)) === null) {
+  async run(context, signal) {
+    if (!context.requested.has(ID)) return skip(`Nobody is asked for news: \`cairn doctor --only ${ID}\` does.`);
+    if ((await stat(join(context.root, ".git")).catch(() => null)) === null) {
       return skip("This program was installed as a package: its package manager knows of newer ones.");
     }
-    const { code, stdout, stderr } = await git(scene.root, ["ls-remote", "--tags", "--refs", "origin", "v*"], signal);
+    const { code, stdout, stderr } = await git(context.root, ["ls-remote", "--tags", "--refs", "origin", "v*"], signal);
     if (code !== 0) {
       return warn(
         `The source tree's origin does not answer: ${stderr.trim().split("\n")[0] || `exit code ${code}`}.`,
@@ -25,8 +25,8 @@ export const updatesAvailable: Check = {
     const releases = stdout.split("\n").flatMap((line) => /refs\/tags\/v(\d+\.\d+\.\d+)$/.exec(line)?.[1] ?? []);
     const newest = releases.toSorted(compare).at(-1);
     if (newest === undefined) return skip("The source tree's origin has no releases.");
-    if (compare(newest, scene.version) <= 0) return pass(`Version ${scene.version} is the newest release.`);
-    return warn(`Version ${newest} is out; this is ${scene.version}.`, "Update with `cairn update`.");
+    if (compare(newest, context.version) <= 0) return pass(`Version ${context.version} is the newest release.`);
+    return warn(`Version ${newest} is out; this is ${context.version}.`, "Update with `cairn update`.");
   },
 };
 

@@ -1,14 +1,14 @@
 /** Images of the deployed nodes against the newest one that was built. */
 
 import { join } from "node:path";
-import { readRegularFile, reasonOf } from "../../scene/regular-file.ts";
+import { readRegularFile, reasonOf } from "../../context/regular-file.ts";
 import { type Check, fail, pass, skip, warn } from "../check.ts";
 
 export const updatesImages: Check = {
   id: "updates.images",
   subject: "the images of the deployed nodes",
-  async run(scene) {
-    const path = join(scene.place.dir, "infra", "release.json");
+  async run(context) {
+    const path = join(context.paths.dir, "infra", "release.json");
     const text = await readRegularFile(path);
     if (text === null) return skip("No image was built for a deployment yet.");
     let versions: ReturnType<typeof readVersions>;
@@ -46,8 +46,8 @@ function readVersions(release: unknown): {
   return {
     built: imageOf(Reflect.get(release, "built")),
     nodes: entries.flatMap(([name, image]) => {
-      const known = imageOf(image);
-      return known === null ? [] : [{ name, ...known }];
+      const parsed = imageOf(image);
+      return parsed === null ? [] : [{ name, ...parsed }];
     }),
   };
 }

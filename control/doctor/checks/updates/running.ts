@@ -5,11 +5,11 @@ import { type Check, pass, warn } from "../check.ts";
 export const updatesRunning: Check = {
   id: "updates.running",
   subject: "the version of the running node",
-  async run(scene) {
-    const { version } = await scene.health();
-    if (version === scene.version) return pass(`The node runs version ${version}, as this program does.`);
+  async run(context) {
+    const { version } = await context.health();
+    if (version === context.version) return pass(`The node runs version ${version}, as this program does.`);
     return warn(
-      `The node runs version ${version}, and this program is ${scene.version}.`,
+      `The node runs version ${version}, and this program is ${context.version}.`,
       "`cairn restart` lets the node run this version; when the node is newer, update this program.",
     );
   },

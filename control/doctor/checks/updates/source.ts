@@ -2,18 +2,18 @@
 
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { git } from "../../scene/git.ts";
+import { git } from "../../context/git.ts";
 import { type Check, pass, skip, warn } from "../check.ts";
 
 export const updatesSource: Check = {
   id: "updates.source",
   subject: "the source tree of this program",
-  async run(scene, signal) {
-    const { root, version } = scene;
+  async run(context, signal) {
+    const { root, version } = context;
     // A package that merely lies somewhere inside a repository is no source tree of its own.
     if ((await stat(join(root, ".git")).catch(() => null)) === null)
       return skip(`Version ${version} was installed as a package.`);
-    if (!(await scene.probe.hasTool("git"))) return skip("The git command is not installed.");
+    if (!(await context.probe.hasTool("git"))) return skip("The git command is not installed.");
     const head = await git(root, ["describe", "--always", "--tags", "--abbrev=10"], signal);
     if (head.code !== 0)
       return skip(`git does not tell the revision: ${head.stderr.trim().split("\n")[0] || "no reason given"}.`);

@@ -7,13 +7,13 @@ import { CORE_FILES, fromTemplate, workspacesOf } from "./places.ts";
 export const workspaceExists: Check = {
   id: "workspace.exists",
   subject: "whether the agents' workspaces are there",
-  async run(scene) {
-    const workspaces = await workspacesOf(scene);
-    const looks = await Promise.all(
+  async run(context) {
+    const workspaces = await workspacesOf(context);
+    const results = await Promise.all(
       workspaces.map(async ({ path, agents }) => ({ path, agents, found: await stat(path).catch(() => null) })),
     );
-    const missing = looks.filter(({ found }) => found === null);
-    const wrong = looks.filter(({ found }) => found !== null && !found.isDirectory());
+    const missing = results.filter(({ found }) => found === null);
+    const wrong = results.filter(({ found }) => found !== null && !found.isDirectory());
     if (missing.length === 0 && wrong.length === 0) {
       return pass(`The workspace is ${workspaces.map(({ path }) => path).join(", ")}.`);
     }

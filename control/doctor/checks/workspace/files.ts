@@ -12,17 +12,17 @@ import { CORE_FILES, fromTemplate, PROMPT_FILES, workspacesOf } from "./places.t
 export const workspaceFiles: Check = {
   id: "workspace.files",
   subject: "the core files of the agents' workspaces",
-  async run(scene) {
-    const workspaces = await workspacesOf(scene);
+  async run(context) {
+    const workspaces = await workspacesOf(context);
     const states = await Promise.all(workspaces.map(async ({ path }) => ((await isThere(path)) ? [path] : [])));
     const there = states.flat();
     if (there.length === 0) throw new Unavailable("There is no workspace (see workspace.exists).");
     const files = there.flatMap((workspace) => PROMPT_FILES.map((name) => ({ workspace, name })));
-    const looks = await Promise.all(
+    const results = await Promise.all(
       files.map(async (file) => ({ ...file, ...(await stateOf(join(file.workspace, file.name))) })),
     );
-    const missing = looks.filter(({ name, there: found }) => !found && isCore(name));
-    const refused = looks.filter(({ problem }) => problem !== null);
+    const missing = results.filter(({ name, there: found }) => !found && isCore(name));
+    const refused = results.filter(({ problem }) => problem !== null);
     if (missing.length === 0 && refused.length === 0) return pass("The core files of the workspace are there.");
     const lines = [
       ...(missing.length === 0 ? [] : [`The workspace lacks ${missing.map(({ name }) => name).join(", ")}.`]),

@@ -4,8 +4,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { agentWorkspace } from "../../../../runtime/config/config.ts";
 import { templateDirectory } from "../../../wizard/templates.ts";
+import type { ProbeContext } from "../../context/probe-context.ts";
 import type { Repair } from "../../repair/repair.ts";
-import type { Scene } from "../../scene/scene.ts";
 
 export interface Workspace {
   readonly path: string;
@@ -13,8 +13,8 @@ export interface Workspace {
 }
 
 /** Unavailable without a valid configuration. */
-export async function workspacesOf(scene: Scene): Promise<readonly Workspace[]> {
-  const config = await scene.config();
+export async function workspacesOf(context: ProbeContext): Promise<readonly Workspace[]> {
+  const config = await context.config();
   const places = new Map<string, string[]>([[config.runtime.workspace, []]]);
   for (const agent of Object.keys(config.agents)) {
     const path = agentWorkspace(config, agent);

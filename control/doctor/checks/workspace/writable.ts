@@ -8,9 +8,9 @@ import { workspacesOf } from "./places.ts";
 export const workspaceWritable: Check = {
   id: "workspace.writable",
   subject: "whether the agents' workspaces can be written",
-  async run(scene) {
-    const looks = await Promise.all(
-      (await workspacesOf(scene)).map(async ({ path }) => ({
+  async run(context) {
+    const results = await Promise.all(
+      (await workspacesOf(context)).map(async ({ path }) => ({
         path,
         refused: await access(path, constants.R_OK | constants.W_OK | constants.X_OK).then(
           () => null,
@@ -18,7 +18,7 @@ export const workspaceWritable: Check = {
         ),
       })),
     );
-    const there = looks.filter(({ refused }) => refused !== "ENOENT");
+    const there = results.filter(({ refused }) => refused !== "ENOENT");
     if (there.length === 0) throw new Unavailable("There is no workspace (see workspace.exists).");
     const closed = there.filter(({ refused }) => refused !== null);
     if (closed.length === 0) return pass("The workspace can be written.");

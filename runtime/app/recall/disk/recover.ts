@@ -1,11 +1,17 @@
 /** Fetches back what was cut from a captured row, from the session file that its disk pointer names. */
 
 import type { Metadata } from "../../../contracts/records.ts";
-import { claudeCodeLine, isClaudeCodeLine } from "../../../domain/sessions/claude-code.ts";
-import { codexLine, isCodexLine } from "../../../domain/sessions/codex.ts";
-import type { SessionPiece } from "../../../domain/sessions/event.ts";
-import { type CutPart, type CutRow, type FoundParts, FULL_LENGTHS, partsFrom } from "../../../domain/sessions/match.ts";
-import { openCodePart } from "../../../domain/sessions/opencode.ts";
+import { claudeCodeLine, isClaudeCodeLine } from "../../../domain/harnesses/claude-code.ts";
+import { codexLine, isCodexLine } from "../../../domain/harnesses/codex.ts";
+import type { SessionPiece } from "../../../domain/harnesses/event.ts";
+import {
+  type CutPart,
+  type CutRow,
+  type FoundParts,
+  FULL_LENGTHS,
+  partsFrom,
+} from "../../../domain/harnesses/match.ts";
+import { openCodePart } from "../../../domain/harnesses/opencode.ts";
 import { readParts } from "./session-database.ts";
 import { resolveSessionFile, type SessionFileKind, UnreadablePointer } from "./session-files.ts";
 import { readLines } from "./session-lines.ts";

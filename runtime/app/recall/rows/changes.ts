@@ -3,14 +3,14 @@ import { embeddingTable } from "../embedding-tables.ts";
 import { numbersIn, type RowRef } from "../found.ts";
 import type { EmbeddingModel } from "../query-analysis.ts";
 import { Values } from "../sql.ts";
-import type { Access } from "./access-memory.ts";
-import { BESIDE } from "./known-row.ts";
+import type { Access } from "./access-count-cache.ts";
+import { NEIGHBOURS } from "./cached-row.ts";
 import { readState, STATE, type StoreState } from "./state.ts";
 import { readCosine, readVector, sentVector, similarity } from "./vector.ts";
 
 /** What may have changed about rows that are known, as far as the statements that found them have not told: in one statement. */
 
-export interface Place {
+export interface Position {
   readonly conversationId: string;
   readonly seq: number;
 }
@@ -20,7 +20,7 @@ export interface ChangesRequest {
   /** Whose accesses are wanted. */
   readonly rows: readonly RowRef[];
   /** Which messages follow these places is wanted. */
-  readonly ends: readonly Place[];
+  readonly ends: readonly Position[];
   /** Whose vectors or cosines are wanted: they had none, or it is not known any more. */
   readonly vectors: readonly RowRef[];
   /** The query's vector as a parameter, where the cosines with it are wanted; else null. */
@@ -79,11 +79,11 @@ from access where kind = '${kind}' and id = any(${values.add(accessed)}::uuid[])
     }
     const unknown = idsOf(vectors, kind);
     if (unknown.length > 0 && model !== null) {
-      const told =
+      const included =
         near === null
           ? `'vector', '${kind}', v.id, ${sentVector("v.embedding")}, null`
           : `'cosine', '${kind}', v.id, null, ${similarity("v.embedding", values.add(near))}`;
-      branches.push(`select ${told}, null
+      branches.push(`select ${included}, null
 from ${embeddingTable(model.id)} v where v.kind = '${kind}' and v.id = any(${values.add(unknown)}::uuid[])`);
     }
   }
@@ -92,7 +92,7 @@ from ${embeddingTable(model.id)} v where v.kind = '${kind}' and v.id = any(${val
     const numbers = values.add(ends.map(({ seq }) => seq));
     branches.push(`select 'end', null, null, (select string_agg(next.seq::text, ' ' order by next.seq) from (
     select o.seq from messages o where o.conversation_id = last.conversation_id and o.seq > last.seq
-    order by o.conversation_id, o.seq limit ${BESIDE}) as next), last.n::float8, null
+    order by o.conversation_id, o.seq limit ${NEIGHBOURS}) as next), last.n::float8, null
 from unnest(${conversations}::uuid[], ${numbers}::int8[]) with ordinality as last (conversation_id, seq, n)`);
   }
   return branches.join("\nunion all\n");

@@ -3,13 +3,13 @@ import type { FeatureRequest, Features } from "../features.ts";
 import type { FoundRow } from "../found.ts";
 import type { AnalyzedQuery } from "../query-analysis.ts";
 import { vectorParameter } from "../vectors.ts";
-import { type Changes, type Place, readChanges } from "./changes.ts";
+import type { CachedRow } from "./cached-row.ts";
+import { type Changes, type Position, readChanges } from "./changes.ts";
 import { featuresOf } from "./described.ts";
-import type { KnownRow } from "./known-row.ts";
-import { likenesses } from "./likeness.ts";
 import { loadRows } from "./load.ts";
-import type { RowMemory } from "./row-memory.ts";
-import { besideOf, Scene } from "./scene.ts";
+import type { RowCache } from "./row-cache.ts";
+import { neighboursOf, SearchSnapshot } from "./search-snapshot.ts";
+import { similarities } from "./similarity.ts";
 import type { StoreState } from "./state.ts";
 
 export interface Candidates {
@@ -30,23 +30,23 @@ export interface DescribeRequest extends FeatureRequest {
  */
 export async function describeRows(
   database: Database,
-  memory: RowMemory,
+  cache: RowCache,
   query: AnalyzedQuery,
   request: DescribeRequest,
 ): Promise<Candidates> {
   if (request.rows.length === 0) return { rows: [], state: undefined };
-  const likeness = likenesses(database, request);
+  const similarity = similarities(database, request);
   // Whoever fails first is told; the other is not left without anybody who hears of it.
-  likeness.catch(() => undefined);
-  const surrounded = request.rows.filter(({ kind }) => kind === "message").slice(0, request.besides);
-  const given = { database, memory, query, request, surrounded };
-  const { scene, state } = (await remembered(given)) ?? (await afresh(given));
-  return { rows: featuresOf(scene, query, request, { surrounded, likeness: await likeness }), state };
+  similarity.catch(() => undefined);
+  const surrounded = request.rows.filter(({ kind }) => kind === "message").slice(0, request.withNeighbours);
+  const given = { database, cache, query, request, surrounded };
+  const { snapshot, state } = (await fromCache(given)) ?? (await fromDatabase(given));
+  return { rows: featuresOf(snapshot, query, request, { surrounded, similarity: await similarity }), state };
 }
 
 interface Given {
   readonly database: Database;
-  readonly memory: RowMemory;
+  readonly cache: RowCache;
   readonly query: AnalyzedQuery;
   readonly request: DescribeRequest;
   /** Messages that bring those beside them. */
@@ -54,22 +54,22 @@ interface Given {
 }
 
 interface Described {
-  readonly scene: Scene;
+  readonly snapshot: SearchSnapshot;
   readonly state: StoreState | undefined;
 }
 
 /** Null when the memory has nothing of them, or holds what may not be true any more. */
-async function remembered(given: Given): Promise<Described | null> {
-  const { database, memory, query, request } = given;
+async function fromCache(given: Given): Promise<Described | null> {
+  const { database, cache, query, request } = given;
   const { states } = request;
   const modelId = query.model?.id ?? null;
   const holds = (state: StoreState | undefined) =>
-    state === undefined || (state.text === memory.state && state.modelId === modelId);
-  if (memory.state === undefined || !states.every(holds)) return null;
-  const { scene, unknown, places, open } = recalled(given);
-  if (scene.size === 0) return null;
+    state === undefined || (state.text === cache.state && state.modelId === modelId);
+  if (cache.state === undefined || !states.every(holds)) return null;
+  const { snapshot, unknown, places, open } = recalled(given);
+  if (snapshot.size === 0) return null;
   const { vectors, near } = compared(given);
-  const rows = scene.all();
+  const rows = snapshot.all();
   const ends = endsOf(open);
   const asked = {
     model: query.model,
@@ -88,74 +88,74 @@ async function remembered(given: Given): Promise<Described | null> {
     nothingNew ? null : readChanges(database, asked),
     loadRows(database, { ...wanted(given), rows: unknown, surrounded, places }),
   ]);
-  if (!holds(changes?.state) || !holds(loading.state) || !scene.agrees(loading)) return null;
-  if (changes !== null) scene.take(changes, asked.rows);
-  scene.add(loading);
-  const described = { scene, state: states[0] ?? changes?.state };
-  const late = followersOf(scene, open, ends, changes?.following ?? []);
+  if (!holds(changes?.state) || !holds(loading.state) || !snapshot.agrees(loading)) return null;
+  if (changes !== null) snapshot.take(changes, asked.rows);
+  snapshot.add(loading);
+  const described = { snapshot, state: states[0] ?? changes?.state };
+  const late = followersOf(snapshot, open, ends, changes?.following ?? []);
   if (late.length === 0) return described;
   const followers = await loadRows(database, { ...wanted(given), rows: [], surrounded: [], places: late });
   if (!holds(followers.state)) return null;
-  scene.add(followers);
+  snapshot.add(followers);
   return described;
 }
 
 interface Recalled {
-  readonly scene: Scene;
+  readonly snapshot: SearchSnapshot;
   /** Rows that are to be read, or of which it is not known what is beside them. */
   readonly unknown: readonly FoundRow[];
   /** Messages beside found ones that are to be read. */
-  readonly places: readonly Place[];
+  readonly places: readonly Position[];
   /** Rows that others may follow by now. */
   readonly open: readonly OpenRow[];
 }
 
 /** What the memory has of the rows, and what is missing. */
-function recalled({ memory, request: { rows, states }, surrounded }: Given): Recalled {
-  const accessesHold = states.length > 0 && states.every(({ accessVersion }) => memory.accesses.holdsAt(accessVersion));
-  const scene = new Scene(memory, memory.state, { accessesHold });
+function recalled({ cache, request: { rows, states }, surrounded }: Given): Recalled {
+  const accessesHold = states.length > 0 && states.every(({ accessVersion }) => cache.accesses.holdsAt(accessVersion));
+  const snapshot = new SearchSnapshot(cache, cache.state, { accessesHold });
   const unknown = new Set<FoundRow>();
-  for (const ref of rows) if (scene.recall(ref) === undefined) unknown.add(ref);
-  const known: KnownRow[] = [];
+  for (const ref of rows) if (snapshot.recall(ref) === undefined) unknown.add(ref);
+  const cached: CachedRow[] = [];
   const open: OpenRow[] = [];
   for (const ref of surrounded) {
-    const row = scene.row(ref)?.row;
+    const row = snapshot.row(ref)?.row;
     if (row === undefined) continue;
     if (!row.hasNeighbours) unknown.add(ref);
     if (ref.next !== undefined) row.follow(ref.next);
     else if (row.open) open.push(...endOf(row));
-    known.push(row);
+    cached.push(row);
   }
-  const places = known.flatMap(besideOf).filter(({ seq }) => scene.recallMessage(seq) === undefined);
-  return { scene, unknown: [...unknown], places, open };
+  const places = cached.flatMap(neighboursOf).filter(({ seq }) => snapshot.recallMessage(seq) === undefined);
+  return { snapshot, unknown: [...unknown], places, open };
 }
 
 /** Takes note of what follows, and answers the places of what is not known yet. */
 function followersOf(
-  scene: Scene,
+  snapshot: SearchSnapshot,
   open: readonly OpenRow[],
-  ends: readonly Place[],
+  ends: readonly Position[],
   following: Changes["following"],
-): Place[] {
-  const late: Place[] = [];
+): Position[] {
+  const late: Position[] = [];
   for (const [n, end] of ends.entries()) {
     const next = following[n] ?? [];
     for (const { row, seq } of open) if (seq === end.seq) row.follow(next);
-    for (const seq of next) if (scene.message(seq) === undefined) late.push({ ...end, seq });
+    for (const seq of next) if (snapshot.message(seq) === undefined) late.push({ ...end, seq });
   }
   return late;
 }
 
 /** Everything from the database. What the memory holds from another state is forgotten. */
-async function afresh(given: Given): Promise<Described> {
-  const { database, memory, query, request, surrounded } = given;
+async function fromDatabase(given: Given): Promise<Described> {
+  const { database, cache, query, request, surrounded } = given;
   const { state, rows } = await loadRows(database, { ...wanted(given), rows: request.rows, surrounded, places: [] });
   // Vectors of a model that is not the current one any more are not kept.
   const kept = state?.modelId === (query.model?.id ?? null) ? state : undefined;
-  if (kept !== undefined) memory.enter(kept.text);
-  const scene = new Scene(memory, kept?.text, { accessesHold: false });
-  scene.add({ state, rows });
-  return { scene, state: kept };
+  if (kept !== undefined) cache.enter(kept.text);
+  const snapshot = new SearchSnapshot(cache, kept?.text, { accessesHold: false });
+  snapshot.add({ state, rows });
+  return { snapshot, state: kept };
 }
 
 function wanted(given: Given) {
@@ -172,21 +172,21 @@ function wanted(given: Given) {
  * Whether vectors are read, or what the database compares them with. A store that could be remembered as a whole soon is, and
  * then nothing has to be read; of a larger one most rows are met once.
  */
-function compared({ database, memory, query: { model, messages }, request: { vector } }: Given) {
-  const whole = memory.couldHold(messages, model?.dimensions ?? 0);
+function compared({ database, cache, query: { model, messages }, request: { vector } }: Given) {
+  const whole = cache.couldHold(messages, model?.dimensions ?? 0);
   if (model === null || vector === null) return { whole, vectors: false, near: null };
   return { whole, vectors: whole, near: whole ? null : vectorParameter(database.backend, vector) };
 }
 
-type OpenRow = Place & { readonly row: KnownRow };
+type OpenRow = Position & { readonly row: CachedRow };
 
 /** What follows this place is to be asked: another search may move the row's last one meanwhile. */
-function endOf(row: KnownRow): OpenRow[] {
+function endOf(row: CachedRow): OpenRow[] {
   const { conversationId } = row.facts;
   return conversationId === null ? [] : [{ conversationId, seq: row.last, row }];
 }
 
 /** Each place once. */
-function endsOf(places: readonly Place[]): Place[] {
+function endsOf(places: readonly Position[]): Position[] {
   return [...new Map(places.map((place) => [place.seq, place])).values()];
 }

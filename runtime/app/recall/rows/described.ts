@@ -1,24 +1,24 @@
 import type { FeatureRequest, Features } from "../features.ts";
-import { type Filters, passesBeside } from "../filters.ts";
+import { type Filters, passesAsNeighbour } from "../filters.ts";
 import type { FoundRow } from "../found.ts";
 import type { AnalyzedQuery } from "../query-analysis.ts";
-import type { KnownRow } from "./known-row.ts";
-import type { Likeness } from "./likeness.ts";
-import { besideOf, type Scene, type Seen } from "./scene.ts";
+import type { CachedRow } from "./cached-row.ts";
+import { neighboursOf, type SearchSnapshot, type Seen } from "./search-snapshot.ts";
+import type { Similarities } from "./similarity.ts";
 import { cosineOf, queryDirection } from "./vector.ts";
 
 export interface Surroundings {
   /** Messages that bring those beside them. */
   readonly surrounded: readonly FoundRow[];
-  readonly likeness: Likeness;
+  readonly similarity: Similarities;
 }
 
 /** What the ranking is told, of found rows and those beside them, each once. */
 export function featuresOf(
-  scene: Scene,
+  snapshot: SearchSnapshot,
   query: AnalyzedQuery,
   request: FeatureRequest,
-  { surrounded, likeness }: Surroundings,
+  { surrounded, similarity }: Surroundings,
 ): Features[] {
   const terms = query.terms.map(({ lexeme }) => lexeme);
   const asked = request.vector === null ? null : queryDirection(request.vector);
@@ -32,20 +32,20 @@ export function featuresOf(
         found: found !== null,
         surrounded: isSurrounded,
         frequencies: terms.map((lexeme) => row.facts.words.get(lexeme) ?? 0),
-        similarity: found !== null ? (likeness[row.facts.kind].get(row.facts.id) ?? 0) : 0,
+        similarity: found !== null ? (similarity[row.facts.kind].get(row.facts.id) ?? 0) : 0,
         cosine: asked === null ? null : cosineOfRow(seen, found, asked),
       }),
     );
   };
   for (const ref of request.rows) {
-    const seen = scene.row(ref);
+    const seen = snapshot.row(ref);
     if (seen !== undefined) add(seen, ref, around.has(ref));
   }
   for (const ref of surrounded) {
-    const row = scene.row(ref)?.row;
+    const row = snapshot.row(ref)?.row;
     if (row === undefined) continue;
-    for (const { seq } of besideOf(row)) {
-      const seen = scene.message(seq);
+    for (const { seq } of neighboursOf(row)) {
+      const seen = snapshot.message(seq);
       if (seen !== undefined && !features.has(seen) && isVisible(seen.row, request.filters)) add(seen, null, false);
     }
   }
@@ -59,8 +59,8 @@ function cosineOfRow({ vector, cosine }: Seen, found: FoundRow | null, asked: Fl
   return vector === null ? null : cosineOf(vector, asked);
 }
 
-function isVisible({ facts }: KnownRow, filters: Filters): boolean {
-  return passesBeside(filters, { id: facts.id, agent: facts.agent, createdMs: facts.createdMs });
+function isVisible({ facts }: CachedRow, filters: Filters): boolean {
+  return passesAsNeighbour(filters, { id: facts.id, agent: facts.agent, createdMs: facts.createdMs });
 }
 
 interface OfThisSearch {
@@ -95,7 +95,7 @@ class Described implements Features {
   readonly accessCount: number;
   readonly head: string;
   readonly whole: boolean;
-  readonly #row: KnownRow;
+  readonly #row: CachedRow;
 
   constructor({ row, access }: Seen, here: OfThisSearch) {
     const { facts } = row;

@@ -3,9 +3,9 @@ import { lexemeCounts } from "../../../domain/lexemes.ts";
 import { numbersIn, type RowRef } from "../found.ts";
 import type { EmbeddingModel } from "../query-analysis.ts";
 import { Values } from "../sql.ts";
-import { type Access, NEVER } from "./access-memory.ts";
-import { idsOf, type Place } from "./changes.ts";
-import { BESIDE, KnownRow, type RowFacts } from "./known-row.ts";
+import { type Access, NEVER } from "./access-count-cache.ts";
+import { CachedRow, NEIGHBOURS, type RowFacts } from "./cached-row.ts";
+import { idsOf, type Position } from "./changes.ts";
 import { readState, STATE, type StoreState } from "./state.ts";
 import { cosineTo, readCosine, readVector, vectorOf } from "./vector.ts";
 
@@ -17,7 +17,7 @@ export interface LoadRequest {
   /** Of `rows`, the messages that bring those beside them. */
   readonly surrounded: readonly RowRef[];
   /** Messages by their place. */
-  readonly places: readonly Place[];
+  readonly places: readonly Position[];
   /** Lexemes of the query. */
   readonly lexemes: readonly string[];
   /** Whether it is wanted of every row which messages are beside it, and not only of those of `surrounded`. */
@@ -31,7 +31,7 @@ export interface LoadRequest {
 }
 
 export interface Loaded {
-  readonly row: KnownRow;
+  readonly row: CachedRow;
   /** Whether nothing of it can change, and all of it is there. */
   readonly lasting: boolean;
   readonly vector: Float32Array | null;
@@ -104,13 +104,13 @@ const STATE_ONCE = `case when row_number() over () = 1 then ${STATE} end as stat
 
 function messageBranch(ids: readonly string[], given: Given): string {
   const { request, values } = given;
-  const beside = (side: "<" | ">", direction: "desc" | "asc", of: string) => `
+  const neighbours = (side: "<" | ">", direction: "desc" | "asc", of: string) => `
       select o.seq from messages o where o.conversation_id = ${of}.conversation_id and o.seq ${side} ${of}.seq
-      order by o.conversation_id ${direction}, o.seq ${direction} limit ${BESIDE}`;
+      order by o.conversation_id ${direction}, o.seq ${direction} limit ${NEIGHBOURS}`;
   const surrounded = values.add(idsOf(request.surrounded, "message"));
-  const told = request.whole ? "true" : `m.id = any(${surrounded}::uuid[])`;
-  const seqs = (side: "<" | ">", direction: "desc" | "asc") => `case when ${told} then (
-    select coalesce(string_agg(o.seq::text, ' ' order by o.seq ${direction}), '') from (${beside(side, direction, "m")}) as o) end`;
+  const included = request.whole ? "true" : `m.id = any(${surrounded}::uuid[])`;
+  const seqs = (side: "<" | ">", direction: "desc" | "asc") => `case when ${included} then (
+    select coalesce(string_agg(o.seq::text, ' ' order by o.seq ${direction}), '') from (${neighbours(side, direction, "m")}) as o) end`;
   const places = {
     conversations: values.add(request.places.map(({ conversationId }) => conversationId)),
     seqs: values.add(request.places.map(({ seq }) => seq)),
@@ -122,8 +122,8 @@ function messageBranch(ids: readonly string[], given: Given): string {
 ), place as (
   select conversation_id, seq from found
   union
-  select found.conversation_id, beside.seq from found
-  cross join lateral ((${beside("<", "desc", "found")}) union all (${beside(">", "asc", "found")})) as beside
+  select found.conversation_id, neighbour.seq from found
+  cross join lateral ((${neighbours("<", "desc", "found")}) union all (${neighbours(">", "asc", "found")})) as neighbour
   where found.id = any(${surrounded}::uuid[])
   union
   select * from unnest(${places.conversations}::uuid[], ${places.seqs}::int8[])
@@ -200,7 +200,7 @@ function loaded(row: Row, { lexemes, near }: LoadRequest): Loaded {
     before: row.before === null ? null : numbersIn(row.before),
   };
   return {
-    row: new KnownRow(facts, row.after === null ? null : numbersIn(row.after)),
+    row: new CachedRow(facts, row.after === null ? null : numbersIn(row.after)),
     // The content of a tool call may come later.
     lasting: row.words !== null && !row.empty,
     vector: row.vector === null ? null : readVector(row.vector),

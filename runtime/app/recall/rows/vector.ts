@@ -54,13 +54,13 @@ function direction(vector: Float32Array): Float32Array {
 /** Cosine of two directions, -1 to 1; null when one of them has none. */
 export function cosineOf(one: Float32Array, other: Float32Array): number | null {
   let even = 0;
-  let odd = 0;
+  let remainder = 0;
   // Two sums, so that one does not wait for the other.
   for (let n = 0; n + 1 < one.length; n += 2) {
     even += (one[n] ?? 0) * (other[n] ?? 0);
-    odd += (one[n + 1] ?? 0) * (other[n + 1] ?? 0);
+    remainder += (one[n + 1] ?? 0) * (other[n + 1] ?? 0);
   }
   if (one.length % 2 === 1) even += (one[one.length - 1] ?? 0) * (other[one.length - 1] ?? 0);
-  const cosine = even + odd;
+  const cosine = even + remainder;
   return Number.isNaN(cosine) ? null : Math.min(1, Math.max(-1, cosine));
 }

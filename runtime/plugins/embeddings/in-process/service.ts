@@ -4,7 +4,7 @@ import type { EmbeddingService, EmbedOptions } from "../../../contracts/embeddin
 import { CairnError } from "../../../contracts/errors.ts";
 import { networkReason } from "../../../contracts/system-errors.ts";
 import { checkedVectors } from "../shared/answer.ts";
-import { KnownDimensions } from "../shared/dimensions.ts";
+import { DimensionsCache } from "../shared/dimensions.ts";
 import { request } from "../shared/request.ts";
 import { loadError } from "./errors.ts";
 import { type Extractor, loadLibrary } from "./library.ts";
@@ -17,7 +17,7 @@ const CLOSE_MS = 2_000;
 export class InProcessEmbedding implements EmbeddingService {
   readonly model: string;
   readonly #settings: InProcessSettings;
-  readonly #dimensions: KnownDimensions;
+  readonly #dimensions: DimensionsCache;
   readonly #extractors = new Map<string, Promise<Extractor>>();
   /** Requests run one after the other: each takes all the cores there are. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -25,7 +25,7 @@ export class InProcessEmbedding implements EmbeddingService {
   constructor(settings: InProcessSettings) {
     this.#settings = settings;
     this.model = settings.model;
-    this.#dimensions = new KnownDimensions(settings.model, settings.dimensions);
+    this.#dimensions = new DimensionsCache(settings.model, settings.dimensions);
   }
 
   get dimensions(): number | null {
@@ -84,8 +84,8 @@ export class InProcessEmbedding implements EmbeddingService {
   }
 
   #extractorOf(model: string): Promise<Extractor> {
-    const known = this.#extractors.get(model);
-    if (known !== undefined) return known;
+    const cached = this.#extractors.get(model);
+    if (cached !== undefined) return cached;
     const { load = loadLibrary, cacheDirectory } = this.#settings;
     const loading = load().then((library) => {
       library.env.cacheDir = cacheDirectory;

@@ -1,6 +1,6 @@
 import type { EmbeddingService, EmbedOptions } from "../../../contracts/embedding.ts";
 import { checkedVectors } from "../shared/answer.ts";
-import { KnownDimensions } from "../shared/dimensions.ts";
+import { DimensionsCache } from "../shared/dimensions.ts";
 import { AnswerError, request, serverParty, unusable } from "../shared/request.ts";
 import { DEFAULT_TIMEOUT_MS, type EmbeddingSettings } from "../shared/settings.ts";
 import { readError } from "./errors.ts";
@@ -9,13 +9,13 @@ import { readError } from "./errors.ts";
 export class OllamaEmbedding implements EmbeddingService {
   readonly model: string;
   readonly #settings: EmbeddingSettings;
-  readonly #dimensions: KnownDimensions;
+  readonly #dimensions: DimensionsCache;
   readonly #baseUrl: string;
 
   constructor(settings: EmbeddingSettings) {
     this.#settings = { ...settings, apiKey: settings.apiKey?.trim() };
     this.model = settings.model;
-    this.#dimensions = new KnownDimensions(settings.model, settings.dimensions);
+    this.#dimensions = new DimensionsCache(settings.model, settings.dimensions);
     // The address of the server, or of one of its two interfaces.
     this.#baseUrl = settings.baseUrl.replace(/\/+$/, "").replace(/\/(v1|api)$/, "");
   }

@@ -1,7 +1,7 @@
 import type OpenAI from "openai";
 import type { EmbeddingService, EmbedOptions } from "../../../contracts/embedding.ts";
 import { checkedVectors } from "../shared/answer.ts";
-import { KnownDimensions } from "../shared/dimensions.ts";
+import { DimensionsCache } from "../shared/dimensions.ts";
 import { request, serverParty, unusable } from "../shared/request.ts";
 import { DEFAULT_TIMEOUT_MS, type EmbeddingSettings } from "../shared/settings.ts";
 import { readError } from "./errors.ts";
@@ -15,14 +15,14 @@ const NO_SDK_TIMEOUT_MS = 2_147_483_647;
 export class OpenaiCompatibleEmbedding implements EmbeddingService {
   readonly model: string;
   readonly #settings: EmbeddingSettings;
-  readonly #dimensions: KnownDimensions;
+  readonly #dimensions: DimensionsCache;
   readonly #baseUrl: string;
 
   constructor(settings: EmbeddingSettings) {
     // Keys come out of files with line ends.
     this.#settings = { ...settings, apiKey: settings.apiKey?.trim() };
     this.model = settings.model;
-    this.#dimensions = new KnownDimensions(settings.model, settings.dimensions);
+    this.#dimensions = new DimensionsCache(settings.model, settings.dimensions);
     this.#baseUrl = settings.baseUrl.replace(/\/+$/, "");
   }
 

@@ -37,18 +37,18 @@ export function createAuditFile({ directory, clock, logger }: AuditFileDeps): Au
   let failing: string | null = null;
   let lost = 0;
   /** Of these, the ones that no line has told of yet. */
-  let untold = 0;
+  let unreported = 0;
 
   async function write(at: string, entry: Readonly<Record<string, unknown>>): Promise<void> {
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
-      const gap = untold > 0 ? lineOf({ at, event: "audit.gap", lost: untold, reason: failing }) : "";
+      const gap = unreported > 0 ? lineOf({ at, event: "audit.gap", lost: unreported, reason: failing }) : "";
       // A line that failed may be there in part: what comes next begins a line of its own.
       const text = `${failing === null ? "" : "\n"}${gap}${lineOf({ at, ...entry })}`;
       await appendFile(join(directory, `${at.slice(0, 10)}.jsonl`), text, { mode: 0o600 });
-      if (failing !== null) logger.warn({ lost: untold }, "the audit log can be written again");
+      if (failing !== null) logger.warn({ lost: unreported }, "the audit log can be written again");
       failing = null;
-      untold = 0;
+      unreported = 0;
     } catch (error) {
       lose(codeOf(error) ?? "UNKNOWN", error);
     }
@@ -56,7 +56,7 @@ export function createAuditFile({ directory, clock, logger }: AuditFileDeps): Au
 
   function lose(reason: string, error?: unknown): void {
     lost++;
-    untold++;
+    unreported++;
     if (failing === null) logger.error({ err: error, reason, directory }, "the audit log could not be written");
     failing = reason;
   }

@@ -88,8 +88,8 @@ export function recordingRefusals(hook: Hook<"tool:before">, log: AuditLog): Hoo
       try {
         return await hook.run(context, signal);
       } catch (error) {
-        const known = error instanceof CairnError ? { code: error.code, reason: error.message } : {};
-        await log.record("refused", context, { hook: hook.name, ...known });
+        const reason = error instanceof CairnError ? { code: error.code, reason: error.message } : {};
+        await log.record("refused", context, { hook: hook.name, ...reason });
         throw error;
       }
     },

@@ -2,7 +2,7 @@
 
 import { resolve } from "node:path";
 import type { Hook } from "../../../contracts/hooks.ts";
-import { judgeShellCommand } from "../../../domain/shell-danger.ts";
+import { checkShellCommand } from "../../../domain/shell-danger.ts";
 import { type Approve, enforce } from "./approval.ts";
 
 export function createShellDangerHook(deps: { readonly approve?: Approve | undefined }): Hook<"tool:before"> {
@@ -16,7 +16,7 @@ export function createShellDangerHook(deps: { readonly approve?: Approve | undef
       const { command, cwd } = call.arguments;
       if (call.name !== "shell" || typeof command !== "string") return;
       const directory = resolve(workspace, typeof cwd === "string" ? cwd : ".");
-      await enforce(judgeShellCommand(command, { workspace, directory }), context, deps.approve, signal);
+      await enforce(checkShellCommand(command, { workspace, directory }), context, deps.approve, signal);
     },
   };
 }

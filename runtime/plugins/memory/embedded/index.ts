@@ -61,8 +61,8 @@ export async function openEmbedded({ path, logger, now = () => new Date() }: Emb
 
 /** What the file system refuses, in words: it names the path and the reason. */
 function openError(path: string, error: unknown): MemoryError {
-  const known = toMemoryError(error);
-  if (known.code !== "MEMORY_QUERY_FAILED" && known.code !== "MEMORY_UNAVAILABLE") return known;
+  const translated = toMemoryError(error);
+  if (translated.code !== "MEMORY_QUERY_FAILED" && translated.code !== "MEMORY_UNAVAILABLE") return translated;
   if (error instanceof MemoryError) return error;
   const reason = error instanceof Error ? error.message : String(error);
   return new MemoryError("MEMORY_UNAVAILABLE", `The store ${path} cannot be opened: ${reason}`, { cause: error });

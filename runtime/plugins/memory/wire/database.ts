@@ -54,9 +54,9 @@ export class WireDatabase implements Database {
     options: QueryOptions = {},
   ): Promise<QueryResult<Row>> {
     this.#parts.scope.assertOutside("query");
-    const alone = this.#settings.preset && options.durable !== false;
+    const autocommit = this.#settings.preset && options.durable !== false;
     return this.#with(this.#parts.connections, {}, (session) =>
-      alone ? session.query<Row>(text, values) : session.single<Row>(text, values, options),
+      autocommit ? session.query<Row>(text, values) : session.single<Row>(text, values, options),
     );
   }
 
@@ -82,7 +82,7 @@ export class WireDatabase implements Database {
         return await session.simple<Row>(sql);
       } finally {
         // A block that failed half way is still open, and its session would refuse everything.
-        await session.rest();
+        await session.reset();
         for (const [name] of settings) await session.simple(`RESET ${name}`).catch(() => {});
       }
     });
@@ -139,7 +139,7 @@ export class WireDatabase implements Database {
     try {
       return await work(session);
     } finally {
-      lease.release(!(await session.rest()));
+      lease.release(!(await session.reset()));
     }
   }
 }

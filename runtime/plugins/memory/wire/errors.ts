@@ -62,7 +62,7 @@ export function sqlStateOf(error: unknown): string | undefined {
 }
 
 function isConnectionLoss(code: string | undefined, message: string): boolean {
-  if (code === undefined) return CONNECTION_MESSAGES.some((known) => message.startsWith(known));
+  if (code === undefined) return CONNECTION_MESSAGES.some((prefix) => message.startsWith(prefix));
   return (
     NETWORK_CODES.has(code) ||
     code.startsWith("08") ||

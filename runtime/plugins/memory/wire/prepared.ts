@@ -17,8 +17,8 @@ export class PreparedStatements {
 
   /** The name to prepare this text under, or undefined to send it unnamed. */
   nameOf(text: string): string | undefined {
-    const known = this.#names.get(text);
-    if (known !== undefined) return known;
+    const cached = this.#names.get(text);
+    if (cached !== undefined) return cached;
     if (text.length > MAX_LENGTH || this.#names.size >= MAX_NAMED) return undefined;
     const uses = (this.#uses.get(text) ?? 0) + 1;
     if (uses < USES_BEFORE_NAMED) {

@@ -118,7 +118,7 @@ export class Session {
   }
 
   /** Ends a transaction that was left open; false when the session cannot be used any more. */
-  async rest(): Promise<boolean> {
+  async reset(): Promise<boolean> {
     if (!this.#failed && this.#lease.client.getTransactionStatus() === "I") return true;
     return this.simple("ROLLBACK").then(
       () => true,

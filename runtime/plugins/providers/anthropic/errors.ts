@@ -7,7 +7,7 @@ import { retryAfterS, type Watch } from "../shared/watch.ts";
 /** What went wrong, from whatever the Anthropic SDK throws and what was seen on the wire. */
 export function readError(error: unknown, sdk: typeof Anthropic, watch: Watch, timeoutMs: number): Failure {
   const arrival = watch.arrival();
-  if (watch.silent()) return { kind: "silent", timeoutMs, begun: arrival.bytes > 0 };
+  if (watch.stalled()) return { kind: "silent", timeoutMs, begun: arrival.bytes > 0 };
   const read = readFailure(error, watch);
   if (read !== undefined) return read;
   if (error instanceof sdk.APIConnectionError)

@@ -37,14 +37,14 @@ export function toRequest(messages: readonly Message[], options: ChatOptions, co
   const history = shapeHistory(messages, { ...context, ids: IDS });
   const inline = generationOf(model).systemRole && !quirks.has("no-system-role");
   const noted = isBlank(options.context ?? "") ? undefined : (options.context ?? "").toWellFormed();
-  const besideUser = inline && history.entries.some((entry) => entry.kind === "user" && entry.newest);
+  const withUserText = inline && history.entries.some((entry) => entry.kind === "user" && entry.newest);
   const sent = toMessages(history, {
     replay: !quirks.has("no-replay"),
     inline,
-    noted: besideUser ? noted : undefined,
+    noted: withUserText ? noted : undefined,
     retrieved: isBlank(options.retrieved ?? "") ? undefined : (options.retrieved ?? "").toWellFormed(),
   });
-  const system = toSystem(options, history, besideUser ? undefined : noted);
+  const system = toSystem(options, history, withUserText ? undefined : noted);
   const level = quirks.has("no-thinking") ? undefined : options.thinking;
   const plan = planThinking(level, model, options.maxTokens ?? context.maxTokens, keepsThinking(sent));
   const { thinking, output_config } = plan.params;
@@ -228,7 +228,7 @@ function toBlock(part: ContentPart): ContentBlockParam {
 }
 
 function toImage(part: ImagePart): ImageBlockParam | TextBlockParam {
-  const type = IMAGE_TYPES.find((known) => known === part.mediaType.toLowerCase());
+  const type = IMAGE_TYPES.find((candidate) => candidate === part.mediaType.toLowerCase());
   if (type === undefined)
     return { type: "text", text: `[An image of type ${part.mediaType} that the model cannot see]` };
   return { type: "image", source: { type: "base64", media_type: type, data: part.data } };

@@ -8,7 +8,7 @@ export interface AnswerOptions {
   /** The agent that answers. */
   readonly agent: string;
   /** Whether the conversation has heard how to get a model: once is enough. */
-  readonly told: boolean;
+  readonly explained: boolean;
 }
 
 /** Said at the end of every answer; it is also how an answer of ours is known when memory finds it again. */
@@ -32,7 +32,7 @@ export function compose(question: string, hits: readonly MemoryHit[], options: A
     finds.length > 0
       ? `Here is what I remember:\n${finds.map((hit) => toLine(hit, question, options)).join("\n")}`
       : emptyHanded(question);
-  return `${found}\n\n${NO_MODEL}${options.told ? "" : ` ${howTo(options.agent)}`}`;
+  return `${found}\n\n${NO_MODEL}${options.explained ? "" : ` ${howTo(options.agent)}`}`;
 }
 
 /**

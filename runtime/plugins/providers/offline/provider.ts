@@ -39,7 +39,7 @@ export class OfflineProvider implements Provider {
     const text = compose(lookup.question, hits, {
       timezone: this.#settings.timezone ?? "UTC",
       agent: options.caller?.agent ?? "main",
-      told: lookup.told,
+      explained: lookup.explained,
     });
     for (const chunk of toChunks(text, this.#model)) {
       options.signal?.throwIfAborted();

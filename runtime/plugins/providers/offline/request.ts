@@ -11,7 +11,7 @@ export interface Lookup {
   /** Undefined when nobody is known to ask: then there is nothing that may be shown. */
   readonly visibility: Visibility | undefined;
   /** Whether an answer of ours stands in the conversation already. */
-  readonly told: boolean;
+  readonly explained: boolean;
 }
 
 export function toLookup(messages: readonly Message[], options: ChatOptions): Lookup {
@@ -19,7 +19,7 @@ export function toLookup(messages: readonly Message[], options: ChatOptions): Lo
   return {
     question: newest === undefined ? "" : textOf(newest.content).trim(),
     visibility: visibilityOf(options.caller),
-    told: messages.some(({ role, content }) => role === "assistant" && textOf(content).includes(NO_MODEL)),
+    explained: messages.some(({ role, content }) => role === "assistant" && textOf(content).includes(NO_MODEL)),
   };
 }
 

@@ -15,7 +15,7 @@ export type ReasoningField = (typeof REASONING_FIELDS)[number];
 export function readState(stored: unknown): ReplyState {
   if (!isRecord(stored)) return { extras: [] };
   const reasoning = isRecord(stored["reasoning"]) ? stored["reasoning"] : {};
-  const field = REASONING_FIELDS.find((known) => known === reasoning["field"]);
+  const field = REASONING_FIELDS.find((candidate) => candidate === reasoning["field"]);
   const text = reasoning["text"];
   const extras: readonly unknown[] = Array.isArray(stored["extras"]) ? stored["extras"] : [];
   return {

@@ -39,7 +39,7 @@ export function reasoningRoom(model: string, effort: Effort | undefined): number
 
 const ROOM: Readonly<Record<Effort, number>> = { none: 0, minimal: 1_024, low: 4_096, medium: 16_384, high: 32_768 };
 
-type Line =
+type ModelLine =
   /** OpenAI models without reasoning. */
   | "plain"
   | "o-series"
@@ -48,7 +48,7 @@ type Line =
   | "gpt-5.1"
   | "unknown";
 
-function lineOf(model: string): Line {
+function lineOf(model: string): ModelLine {
   const name = model.slice(model.lastIndexOf("/") + 1).toLowerCase();
   if (/^o\d/.test(name)) return "o-series";
   const version = /^(?:chat)?gpt-(\d+)(?:\.(\d+))?/.exec(name);

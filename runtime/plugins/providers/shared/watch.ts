@@ -31,7 +31,7 @@ export interface Watch {
   /** The fetch to make the call with. */
   readonly fetch: typeof globalThis.fetch;
   /** True once the silence has lasted too long. */
-  silent(): boolean;
+  stalled(): boolean;
   arrival(): Arrival;
   /** Ends the timer and lets go of the caller's signal. */
   dispose(): void;
@@ -48,14 +48,14 @@ export function createWatch(options: WatchOptions): Watch {
   else options.signal?.addEventListener("abort", forward, { once: true });
 
   let timer: NodeJS.Timeout | undefined;
-  let silent = false;
+  let stalled = false;
   let arrival = nothingYet();
 
   const rest = (): void => clearTimeout(timer);
   const listen = (): void => {
     clearTimeout(timer);
     timer = setTimeout(() => {
-      silent = true;
+      stalled = true;
       controller.abort(new DOMException(`Nothing arrived for ${options.timeoutMs} ms.`, "TimeoutError"));
     }, options.timeoutMs);
   };
@@ -123,7 +123,7 @@ export function createWatch(options: WatchOptions): Watch {
   return {
     signal: controller.signal,
     fetch: watchedFetch,
-    silent: () => silent,
+    stalled: () => stalled,
     arrival: () => ({ ...arrival, head: arrival.head.toString("utf8") }),
     dispose() {
       rest();

@@ -24,15 +24,15 @@ interface Listing {
 /** Entries that are looked at; in a larger home a file with a second name is refused without a look. */
 const MOST_ENTRIES = 100_000;
 /** Time stamps of file systems are coarse: a directory that was changed just now can change again without a trace. */
-const SETTLED_MS = 2_000;
+const STABLE_MS = 2_000;
 
 export function createProtectedFiles(paths: readonly string[], now: () => number = Date.now): ProtectedFiles {
   /** A link to a file changes neither the names nor the inodes in its directory, so a listing holds while its time stays. */
   const listings = new Map<string, Listing>();
 
   async function list(directory: string, stats: Stats): Promise<Listing> {
-    const known = listings.get(directory);
-    if (known && known.inode === identityOf(stats) && known.mtimeMs === stats.mtimeMs) return known;
+    const cached = listings.get(directory);
+    if (cached && cached.inode === identityOf(stats) && cached.mtimeMs === stats.mtimeMs) return cached;
     const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
     const files = await Promise.all(
       entries.filter((entry) => entry.isFile()).map(({ name }) => lstat(join(directory, name)).catch(() => null)),
@@ -43,7 +43,7 @@ export function createProtectedFiles(paths: readonly string[], now: () => number
       directories: entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(directory, name)),
       inodes: new Set(files.flatMap((file) => (file === null ? [] : [identityOf(file)]))),
     };
-    if (Math.abs(now() - stats.mtimeMs) > SETTLED_MS) listings.set(directory, listing);
+    if (Math.abs(now() - stats.mtimeMs) > STABLE_MS) listings.set(directory, listing);
     else listings.delete(directory);
     return listing;
   }

@@ -85,8 +85,8 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
     if (kind === "none" && settings.sandbox !== "none") {
       throw missing(bubblewrap.problem ?? "bubblewrap does not work");
     }
-    const known = equipped.get(kind);
-    if (known) return await known;
+    const cached = equipped.get(kind);
+    if (cached) return await cached;
     const pending = (async () => {
       if (works) return await equip(deps, bubblewrapWalls(deps, bubblewrap, system));
       return await equip(deps, kind === "container" ? await containerWalls(deps, missing) : NO_WALLS);

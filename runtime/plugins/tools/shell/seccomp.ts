@@ -162,10 +162,10 @@ const ARCHITECTURES: Readonly<Record<string, { column: 0 | 1; audit: number; fir
 
 /** Pure. Null for an architecture whose numbers are not known here. */
 export function commandFilter({ architecture, network, apart, service }: CommandFilter): Buffer | null {
-  const known = ARCHITECTURES[architecture];
-  if (known === undefined) return null;
+  const numbers = ARCHITECTURES[architecture];
+  if (numbers === undefined) return null;
   const deny: Deny = (errno, calls, ...when) => ({
-    calls: calls.map((call) => CALLS[call][known.column]).filter((call) => call !== null),
+    calls: calls.map((call) => CALLS[call][numbers.column]).filter((call) => call !== null),
     errno,
     when,
   });
@@ -198,8 +198,8 @@ export function commandFilter({ architecture, network, apart, service }: Command
     ...(service === null ? [] : serviceDenials(deny, service)),
   ];
   return assembleFilter({
-    architecture: known.audit,
-    firstForeignCall: known.firstForeignCall,
+    architecture: numbers.audit,
+    firstForeignCall: numbers.firstForeignCall,
     denials: denials.filter(({ calls }) => calls.length > 0),
   });
 }

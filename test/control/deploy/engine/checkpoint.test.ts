@@ -4,8 +4,8 @@ import {
   type ExportedState,
   pendingOf,
   readStored,
+  resolvePending,
   resourcesOf,
-  settlePending,
   toStored,
   unprotect,
 } from "../../../../control/deploy/engine/checkpoint.ts";
@@ -47,17 +47,17 @@ describe("a stack's state", () => {
 
   it("has each interrupted creation exactly once afterwards, if it exists", () => {
     fc.assert(
-      fc.property(fc.uniqueArray(name), fc.uniqueArray(name), fc.func(fc.boolean()), (standing, creating, exists) => {
+      fc.property(fc.uniqueArray(name), fc.uniqueArray(name), fc.func(fc.boolean()), (existing, creating, exists) => {
         const state = stateOf(
-          standing,
+          existing,
           creating.map((one) => ["creating", one]),
         );
         const found = new Map(creating.filter(exists).map((one) => [urnOf(one), `found-${one}`]));
-        const settled = settlePending(state, found);
-        expect(pendingOf(settled)).toEqual([]);
-        const ids = resourcesOf(settled).map(({ id, name: own }) => [own, id]);
+        const resolved = resolvePending(state, found);
+        expect(pendingOf(resolved)).toEqual([]);
+        const ids = resourcesOf(resolved).map(({ id, name: own }) => [own, id]);
         const expected = [
-          ...standing.filter((one) => !found.has(urnOf(one))).map((one) => [one, `id-${one}`]),
+          ...existing.filter((one) => !found.has(urnOf(one))).map((one) => [one, `id-${one}`]),
           ...creating.filter((one) => found.has(urnOf(one))).map((one) => [one, `found-${one}`]),
         ];
         expect(ids).toEqual(expected);
@@ -66,7 +66,7 @@ describe("a stack's state", () => {
   });
 
   it("keeps a resource as it was whose update or deletion was cut off", () => {
-    const settled = settlePending(
+    const resolved = resolvePending(
       stateOf(
         ["a", "b"],
         [
@@ -76,12 +76,12 @@ describe("a stack's state", () => {
       ),
       new Map([[urnOf("a"), "other"]]),
     );
-    expect(resourcesOf(settled).map(({ id }) => id)).toEqual(["id-a", "id-b"]);
+    expect(resourcesOf(resolved).map(({ id }) => id)).toEqual(["id-a", "id-b"]);
   });
 
   it("keeps what it does not know", () => {
-    const odd = { ...stateOf(["a"]), extra: 1 } as ExportedState;
-    expect(settlePending(odd, new Map())).toMatchObject({ extra: 1, deployment: { manifest: { time: "t" } } });
+    const unusual = { ...stateOf(["a"]), extra: 1 } as ExportedState;
+    expect(resolvePending(unusual, new Map())).toMatchObject({ extra: 1, deployment: { manifest: { time: "t" } } });
   });
 
   it("loses the protection of what is named, and of nothing else", () => {

@@ -171,8 +171,8 @@ describe("a note", () => {
   });
 
   it("stays readable beside a secret of one letter, and shows no rest of a secret that begins as another", () => {
-    const known = redactable(["e", "", "hunter2", "hunter2-and-more"]);
-    expect(redactText("the engine saw hunter2-and-more", known)).toBe("the engine saw [redacted]");
+    const redactables = redactable(["e", "", "hunter2", "hunter2-and-more"]);
+    expect(redactText("the engine saw hunter2-and-more", redactables)).toBe("the engine saw [redacted]");
   });
 
   it("is redacted", () => {

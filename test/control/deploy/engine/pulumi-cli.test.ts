@@ -25,7 +25,7 @@ function program(name: string, text: string): string {
 const options = (path: string) => ({
   env: { PATH: path },
   installRoot: join(folder, "installed"),
-  insistence: new AbortController().signal,
+  killSignal: new AbortController().signal,
   report: (text: string) => void said.push(text),
 });
 
@@ -87,13 +87,13 @@ describe("the Pulumi command", () => {
       `if [ "$1" = version ]; then echo v3.250.0; exit; fi
       trap 'echo stopping' INT; echo ready > ${folder}/ready; while :; do sleep 0.05; done`,
     );
-    const insist = new AbortController();
+    const kill = new AbortController();
     const stop = new AbortController();
-    const cli = await findPulumi({ ...options(bin), insistence: insist.signal, killAfterMs: 100 });
+    const cli = await findPulumi({ ...options(bin), killSignal: kill.signal, killAfterMs: 100 });
     const run = cli.run(["up"], { cwd: folder, env: {}, signal: stop.signal });
     const outcome = expect(run).rejects.toMatchObject({ name: "PulumiFailure", cancelled: true });
     stop.abort();
-    insist.abort();
+    kill.abort();
     await outcome;
   });
 

@@ -4,7 +4,7 @@ import {
   nodeOf,
   refuseDataLoss,
   refuseManyStops,
-  sharedLeft,
+  sharedWaiting,
   stoppedNodes,
   targetsOf,
 } from "../../../../control/deploy/operations/guards.ts";
@@ -93,9 +93,9 @@ describe("a run that is about one node", () => {
     const mine = change("replace", "lab-a");
     const network = change("create", "lab-net", "docker:index/network:Network");
     const diff = diffOf(mine, change("replace", "lab-b"), change("replace", "lab-postgres"), network);
-    const standing = { urn: "urn:x::y::t::lab-a-home", type: VOLUME, name: "lab-a-home", id: "1", protected: true };
-    const other = { ...standing, urn: "urn:x::y::t::lab-b-home", name: "lab-b-home" };
-    expect(targetsOf(diff, [standing, other], plan, "a")).toEqual([mine.urn, network.urn, standing.urn].sort());
+    const existing = { urn: "urn:x::y::t::lab-a-home", type: VOLUME, name: "lab-a-home", id: "1", protected: true };
+    const other = { ...existing, urn: "urn:x::y::t::lab-b-home", name: "lab-b-home" };
+    expect(targetsOf(diff, [existing, other], plan, "a")).toEqual([mine.urn, network.urn, existing.urn].sort());
   });
 });
 
@@ -107,8 +107,8 @@ describe("what a run for one node leaves to all", () => {
   const database = change("replace", "lab-postgres");
   const access = change("update", "lab-postgres-access", DATABASE_ACCESS_TYPE);
   const network = change("replace", "lab-net", "docker:index/network:Network");
-  const left = (changes: Change[], running = both, did: Change[] = [mine]) =>
-    sharedLeft({
+  const remaining = (changes: Change[], running = both, did: Change[] = [mine]) =>
+    sharedWaiting({
       node: "a",
       plan,
       whole: diffOf(...changes),
@@ -127,18 +127,18 @@ describe("what a run for one node leaves to all", () => {
   };
 
   it("is nothing where nothing shared changes", () => {
-    expect(left([mine, other])).toEqual([]);
+    expect(remaining([mine, other])).toEqual([]);
   });
 
   it("is named where the node does without, as with a renewed certificate", () => {
-    expect(left([mine, other, database])).toEqual(["lab-postgres"]);
+    expect(remaining([mine, other, database])).toEqual(["lab-postgres"]);
   });
 
   it.each([
     ["another password or authority of the database", [mine, other, database, access], [mine]],
     ["another network, which the node follows", [mine, other, network], []],
   ])("is refused for %s, and all are stopped for it where more than one runs", (_words, changes, did) => {
-    const run = (running?: Set<string>) => () => left(changes, running, did);
+    const run = (running?: Set<string>) => () => remaining(changes, running, did);
     expect(run()).toThrow(expect.objectContaining({ code: "INFRA_UP_REFUSED" }));
     expect(hintOf(run())).toContain("`cairn infra destroy`");
     expect(hintOf(run(new Set(["a"])))).toMatch(/^`cairn infra up` without --node/);
@@ -151,7 +151,7 @@ describe("what a run for one node leaves to all", () => {
         const running = new Set(names);
         const whole = () => refuseManyStops(diffOf(...changes), plan, running);
         const one = () =>
-          left(changes, running, follows && changes.includes(network) ? [] : changes.filter((c) => c === mine));
+          remaining(changes, running, follows && changes.includes(network) ? [] : changes.filter((c) => c === mine));
         // The way of last resort, which neither of them refuses.
         if (hintOf(one).includes("without --node")) expect(whole).not.toThrow();
         if (hintOf(whole).includes("--node") && !changes.includes(network)) expect(one).not.toThrow();

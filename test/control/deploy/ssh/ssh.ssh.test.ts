@@ -78,9 +78,9 @@ describe("ssh", () => {
   });
 
   it("gives up a host that accepts and says nothing, at the deadline", async () => {
-    const silent: Server = createServer(() => {}).listen(0, "127.0.0.1");
-    await once(silent, "listening");
-    const address = silent.address();
+    const mute: Server = createServer(() => {}).listen(0, "127.0.0.1");
+    await once(mute, "listening");
+    const address = mute.address();
     const port = typeof address === "object" && address !== null ? address.port : 0;
     const other = await openSsh({ ...server, port });
     try {
@@ -90,7 +90,7 @@ describe("ssh", () => {
       });
     } finally {
       await other.close();
-      silent.close();
+      mute.close();
     }
   });
 
@@ -152,7 +152,7 @@ describe("ssh", () => {
 
 /** Anything but NUL, which no argument of a process can hold. */
 function argument(): fc.Arbitrary<string> {
-  const odd = fc.constantFrom(
+  const unusual = fc.constantFrom(
     "a; rm -rf /",
     "'",
     "''",
@@ -168,7 +168,7 @@ function argument(): fc.Arbitrary<string> {
     "é",
     "€ 😀",
   );
-  return fc.oneof(odd, fc.string({ unit: character() })).map((text) => text.replaceAll("\0", "").toWellFormed());
+  return fc.oneof(unusual, fc.string({ unit: character() })).map((text) => text.replaceAll("\0", "").toWellFormed());
 }
 
 /** Of all of Unicode's first plane; the library's own units take seconds to be made. */

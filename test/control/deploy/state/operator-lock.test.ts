@@ -20,7 +20,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 describe("the operator's lock", () => {
   it("is had by one, and names them to the next", async () => {
     const lock = await takeLock(path, "up", ME, NOW);
-    expect(lock.left).toBeNull();
+    expect(lock.interrupted).toBeNull();
     await expect(takeLock(path, "destroy", { ...ME, user: "bob" }, NOW)).rejects.toMatchObject({
       code: "INFRA_LOCKED",
       message: "The stack is locked by ada@here: `cairn infra up` (process 4711, since 2030-01-31T12:00:00.000Z).",
@@ -40,7 +40,7 @@ describe("the operator's lock", () => {
       holder: { pid: 4711 },
     });
     const next = await takeLock(path, "unlock", { ...ME, pid: 5 }, NOW);
-    expect(next.left).toMatchObject({ pid: 4711, command: "up" });
+    expect(next.interrupted).toMatchObject({ pid: 4711, command: "up" });
     await next.release();
   });
 
@@ -52,14 +52,14 @@ describe("the operator's lock", () => {
       message: expect.stringContaining("ada@far"),
     });
     const forced = await takeLock(path, "unlock", ME, NOW, { takeOver: true });
-    expect(forced.left).toMatchObject({ host: "far" });
+    expect(forced.interrupted).toMatchObject({ host: "far" });
     await forced.release();
   });
 
   it("takes half a record for a dead holder, not for nobody", async () => {
     writeFileSync(path, '{"user":"ada","ho');
     const lock = await takeLock(path, "up", ME, NOW);
-    expect(lock.left).toMatchObject({ user: "unknown" });
+    expect(lock.interrupted).toMatchObject({ user: "unknown" });
     await lock.release();
   });
 });

@@ -82,8 +82,8 @@ describe("the certificates of a stack's PostgreSQL", () => {
 
   it("of before there was an authority pin themselves", async () => {
     // As earlier versions made it: one certificate, signed by its own key.
-    const alone = await generateAuthority(NOW);
-    expect(pinOf(alone).trim()).toBe(shownBy(alone).toString().trim());
+    const single = await generateAuthority(NOW);
+    expect(pinOf(single).trim()).toBe(shownBy(single).toString().trim());
   });
 });
 

@@ -12,7 +12,12 @@ import type { Database } from "../../../../runtime/contracts/database.ts";
 import { openEmbedded } from "../../../../runtime/plugins/memory/embedded/index.ts";
 import { openPostgres } from "../../../../runtime/plugins/memory/postgres/index.ts";
 import { lacks } from "../../../lanes/tools.ts";
-import { createEmbeddedCopy, createPostgresCopy, describeEachDatabase, silent } from "../../../support/databases.ts";
+import {
+  createEmbeddedCopy,
+  createPostgresCopy,
+  describeEachDatabase,
+  quietLogger,
+} from "../../../support/databases.ts";
 import { said, systemClock, write, writerOf } from "../../../support/memory.ts";
 
 const cleanups: (() => Promise<unknown>)[] = [];
@@ -176,12 +181,12 @@ describe.skipIf(lacks("postgresql"))("an archive", () => {
     for (const backend of ["postgres", "embedded", "postgres"] as const) {
       if (backend === "postgres") {
         const { url, remove } = await createPostgresCopy(clusterUrl ?? "");
-        const database = await openPostgres({ connectionString: url, pool: 4, logger: silent });
+        const database = await openPostgres({ connectionString: url, pool: 4, logger: quietLogger });
         cleanups.push(remove, () => database.close());
         stores.push(database);
       } else {
         const { path, remove } = await createEmbeddedCopy();
-        const database = await openEmbedded({ path, logger: silent });
+        const database = await openEmbedded({ path, logger: quietLogger });
         cleanups.push(remove, () => database.close());
         stores.push(database);
       }
@@ -372,7 +377,7 @@ describeEachDatabase("export and import", (open) => {
     const database = await open({ fresh: true });
     await write(writerOf(database), "main:agent:live:", [said("what the owner said")]);
     const { archives } = await archivesOf(database);
-    const known = await database.query<{ id: string }>("select id from conversations");
+    const conversations = await database.query<{ id: string }>("select id from conversations");
     const line = (session_key: string, more: object = {}) =>
       JSON.stringify({ session_key, role: "assistant", content: `into ${session_key}`, ...more });
     for (const key of ["main:agent:live:", "main:agent:new:", "m%61in:agent:live:", "main:telegram:1:ada"]) {
@@ -383,7 +388,7 @@ describeEachDatabase("export and import", (open) => {
       });
     }
     // Another key does not open its conversation either.
-    const planted = Buffer.from(line("elsewhere", { conversation_id: known.rows[0]?.id }));
+    const planted = Buffer.from(line("elsewhere", { conversation_id: conversations.rows[0]?.id }));
     await expect(archives.importJsonl(streamOf(planted))).rejects.toMatchObject({ code: "MEMORY_INVALID_ARGUMENT" });
     const count = "select count(*)::int as n from messages m join conversations c on c.id = m.conversation_id";
     const { rows } = await database.query(`${count} where c.session_key not in ('elsewhere')`);

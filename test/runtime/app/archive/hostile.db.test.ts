@@ -270,11 +270,11 @@ describeEachDatabase("a forged archive", (open) => {
     const { archives } = await archivesOf(database);
     const lease = { name: "agent:main", holder: "evil", epoch: 5, expires_at: "2999-01-01", data: {} };
     await archives.restore(streamOf(forged([section("leases", lease)])));
-    const { expires_at: _, holder: __, ...left } = lease;
+    const { expires_at: _, holder: __, ...remaining } = lease;
     expect((await database.query("select holder, epoch from leases")).rows).toEqual([{ holder: "", epoch: 6 }]);
     expect(await powerOf(database)).toEqual([]);
     await empty(database);
-    const withoutEnd = archives.restore(streamOf(forged([section("leases", left)])));
+    const withoutEnd = archives.restore(streamOf(forged([section("leases", remaining)])));
     await withoutEnd.catch(() => undefined);
     expect(await powerOf(database)).toEqual([]);
   });

@@ -20,7 +20,11 @@ describeEachDatabase("compaction", (open) => {
     );
     const { conversationId: id } = await write(writer, "harbour", entries);
     const compactor = compactorOf(database, await fakeModel());
-    expect(await compactor.run(never)).toEqual({ stored: { leaf: 1, branch: 0, root: 0 }, failed: 0, away: null });
+    expect(await compactor.run(never)).toEqual({
+      stored: { leaf: 1, branch: 0, root: 0 },
+      failed: 0,
+      unavailable: null,
+    });
     const [leaf, ...others] = await summariesOf(database, id);
     expect(others).toEqual([]);
     expect(leaf).toMatchObject({ kind: "leaf", depth: 0, parent_id: null, message_count: 10, model: "writer" });
@@ -193,8 +197,8 @@ describeEachDatabase("compaction", (open) => {
       ids[1],
     ]);
     const claimed: (Claim | null)[] = [];
-    const claimant = "00000000-0000-0000-0000-00000000000c";
-    for (let n = 0; n < 3; n += 1) claimed.push(await claim(database, claimant, 60_000));
+    const owner = "00000000-0000-0000-0000-00000000000c";
+    for (let n = 0; n < 3; n += 1) claimed.push(await claim(database, owner, 60_000));
     expect(claimed.map((one) => one?.conversationId)).toEqual([ids[1], ids[0], undefined]);
     expect(DUE_RULES[0]?.messages).toBe(10);
   });

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { openPostgres } from "../../../../runtime/plugins/memory/postgres/index.ts";
 import type { TextFake } from "../../../fakes/chat-completions/index.ts";
-import { createPostgresCopy, describeEachDatabase, silent } from "../../../support/databases.ts";
+import { createPostgresCopy, describeEachDatabase, quietLogger } from "../../../support/databases.ts";
 import { absent } from "../../../support/faults/absent-database.ts";
 import { type DeathPoint, mortal } from "../../../support/faults/mortal-database.ts";
 import { notEmbedded } from "../../../support/through.ts";
@@ -27,7 +27,7 @@ describeEachDatabase("compactors of one store", (open, backend) => {
     const others = Array.from({ length: 15 }, () => compactorOf(notEmbedded(database), fake, { parallel: 1 }));
     const reports = await Promise.all([first, ...others].map((compactor) => compactor.run(never)));
     expect(reports.reduce((sum, { stored }) => sum + stored.leaf, 0)).toBe(32);
-    expect(reports.map(({ failed, away }) => [failed, away])).toEqual(reports.map(() => [0, null]));
+    expect(reports.map(({ failed, unavailable }) => [failed, unavailable])).toEqual(reports.map(() => [0, null]));
     expect(await counted(database)).toEqual({ twice: 0, never: 0, once: 384 });
     // No model was asked for nothing.
     expect(fake.requests).toHaveLength(32);
@@ -65,7 +65,7 @@ describeEachDatabase("compactors of one store", (open, backend) => {
       `update compaction_work set claimed_by = gen_random_uuid(), claimed_until = now() + interval '1 hour'
        where claimed_by is null`,
     );
-    store.leave();
+    store.disconnect();
     fake.release("model");
     await expect(running).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
     store.come();
@@ -78,7 +78,7 @@ describeEachDatabase("compactors of one store", (open, backend) => {
     "one that waits for 12 answers of its model at once leaves all 10 connections of its pool free",
     async () => {
       const { url, remove } = await createPostgresCopy(process.env.CAIRN_TEST_PG_URL ?? "");
-      const database = await openPostgres({ connectionString: url, pool: 10, logger: silent });
+      const database = await openPostgres({ connectionString: url, pool: 10, logger: quietLogger });
       try {
         for (let n = 0; n < 12; n += 1) await talk(database, `session-${n}`, 10);
         const fake = await fakeModel({ fault: () => ({ kind: "hold", gate: "model" }) });
@@ -110,7 +110,7 @@ describeEachDatabase("compactors of one store", (open, backend) => {
     await expireClaims(database);
     expect(await compactorOf(notEmbedded(database), fake).run(never)).toMatchObject({ stored: { leaf: 1 } });
     fake.release("slow");
-    expect(await slow).toMatchObject({ stored: { leaf: 0 }, failed: 0, away: null });
+    expect(await slow).toMatchObject({ stored: { leaf: 0 }, failed: 0, unavailable: null });
     expect(await summariesOf(database, id)).toHaveLength(1);
     expect(await counted(database, id)).toEqual({ twice: 0, never: 0, once: 12 });
   });
@@ -127,7 +127,7 @@ describeEachDatabase("compactors of one store", (open, backend) => {
       [id],
     );
     fake.release("fenced");
-    expect(await slow).toMatchObject({ stored: { leaf: 0 }, failed: 0, away: null });
+    expect(await slow).toMatchObject({ stored: { leaf: 0 }, failed: 0, unavailable: null });
     expect(await summariesOf(database, id)).toEqual([]);
     await expireClaims(database);
     await compactorOf(notEmbedded(database), fake).run(never);
@@ -169,7 +169,7 @@ describeEachDatabase("compactors of one store", (open, backend) => {
       [id],
     );
     await fake.waitUntil(({ counters }) => counters().closed === 1);
-    expect(await hung).toMatchObject({ stored: { leaf: 0 }, failed: 0, away: null });
+    expect(await hung).toMatchObject({ stored: { leaf: 0 }, failed: 0, unavailable: null });
     // What the other one holds stays its own.
     expect(await workOf(database, id)).toMatchObject({ claimed: true, attempts: 0 });
     await expireClaims(database);

@@ -55,7 +55,11 @@ describeEachDatabase("compaction, when something fails,", (open) => {
     const database = await open();
     const fake = await fakeModel({ fault: () => ({ kind: "over-budget", words: 12_000 }) });
     const id = await talk(database, "verbose", 10);
-    expect(await compactorOf(database, fake).run(never)).toMatchObject({ stored: { leaf: 0 }, failed: 1, away: null });
+    expect(await compactorOf(database, fake).run(never)).toMatchObject({
+      stored: { leaf: 0 },
+      failed: 1,
+      unavailable: null,
+    });
     expect(fake.requests).toHaveLength(3);
     expect(await summariesOf(database, id)).toEqual([]);
     const error = expect.stringMatching(/no acceptable summary in 3 answers.*\d+ tokens where 7000 are allowed/);
@@ -121,10 +125,10 @@ describeEachDatabase("compaction, when something fails,", (open) => {
     const ids = [await talk(database, `${name}/1`, 10), await talk(database, `${name}/2`, 10)];
     const fake = await fakeModel({ fault: () => fault });
     const compactor = compactorOf(database, fake, { parallel: 1 });
-    const { away, failed, stored } = await compactor.run(never);
-    expect([away?.code, failed, stored.leaf]).toEqual([expect.stringMatching(/^PROVIDER_/), 0, 0]);
-    expect(compactor.state()).toEqual({ state: "away", model: "writer", reason: away?.message });
-    expect(await compactionStatus(database)).toMatchObject({ last_error: away?.message });
+    const { unavailable, failed, stored } = await compactor.run(never);
+    expect([unavailable?.code, failed, stored.leaf]).toEqual([expect.stringMatching(/^PROVIDER_/), 0, 0]);
+    expect(compactor.state()).toEqual({ state: "away", model: "writer", reason: unavailable?.message });
+    expect(await compactionStatus(database)).toMatchObject({ last_error: unavailable?.message });
     for (const id of ids)
       expect(await workOf(database, id)).toEqual({
         attempts: 0,
@@ -134,7 +138,7 @@ describeEachDatabase("compaction, when something fails,", (open) => {
         failed: false,
       });
     fake.setFault(undefined);
-    expect(await compactor.run(never)).toMatchObject({ stored: { leaf: 2 }, failed: 0, away: null });
+    expect(await compactor.run(never)).toMatchObject({ stored: { leaf: 2 }, failed: 0, unavailable: null });
     expect(compactor.state()).toEqual({ state: "on", model: "writer", reason: null });
     expect(await compactionStatus(database)).toMatchObject({ last_error: null, last_run_at: expect.any(Date) });
   });
@@ -145,7 +149,7 @@ describeEachDatabase("compaction, when something fails,", (open) => {
     const good = await talk(database, "does not", 10);
     const fake = await fakeModel({ fault: inPrompt("unspeakable", { kind: "status", status: 500 }) });
     const compactor = compactorOf(database, fake);
-    expect(await compactor.run(never)).toMatchObject({ stored: { leaf: 1 }, failed: 1, away: null });
+    expect(await compactor.run(never)).toMatchObject({ stored: { leaf: 1 }, failed: 1, unavailable: null });
     expect(compactor.pauses).toEqual([5_000, 10_000, 15_000]);
     expect(await workOf(database, bad)).toMatchObject({ attempts: 1, due: true });
     expect(await summariesOf(database, good)).toHaveLength(1);
@@ -157,28 +161,28 @@ describeEachDatabase("compaction, when something fails,", (open) => {
   it("writes down why a conversation failed, and why the model is away, also where the store cannot hold the words", async () => {
     const database = await open();
     const bad = await talk(database, "odd complaint", 10, "unspeakable");
-    let awayFromAll = false;
+    let allUnavailable = false;
     const model: TextModel = {
       model: "writer",
       async complete({ user }) {
-        if (awayFromAll || user.includes("unspeakable"))
+        if (allUnavailable || user.includes("unspeakable"))
           throw new ProviderError("PROVIDER_SERVER_ERROR", "What is \0?");
         return { text: answerFrom({ lastUser: user }), truncated: false };
       },
     };
     const compactor = compactorOf(database, await fakeModel(), { model });
-    expect(await compactor.run(never)).toMatchObject({ failed: 1, away: null });
+    expect(await compactor.run(never)).toMatchObject({ failed: 1, unavailable: null });
     const error = "What is \ufffd?";
     expect(await workOf(database, bad)).toMatchObject({ attempts: 1, error, claimed: false, due: true });
-    awayFromAll = true;
+    allUnavailable = true;
     const other = await talk(database, "complains at everything", 10);
-    expect(await compactor.run(never)).toMatchObject({ failed: 0, away: { code: "PROVIDER_SERVER_ERROR" } });
+    expect(await compactor.run(never)).toMatchObject({ failed: 0, unavailable: { code: "PROVIDER_SERVER_ERROR" } });
     expect(await compactionStatus(database)).toMatchObject({ last_error: error });
     expect(await workOf(database, other)).toMatchObject({ attempts: 0, claimed: false, due: true });
     await makeDue(database);
     expect(await compactorOf(database, await fakeModel()).run(never)).toMatchObject({
       stored: { leaf: 2 },
-      away: null,
+      unavailable: null,
     });
   });
 
@@ -202,7 +206,7 @@ describeEachDatabase("compaction, when something fails,", (open) => {
     const good = [];
     for (let n = 0; n < 4; n += 1) good.push(await talk(database, `taken ${n}`, 10));
     const compactor = compactorOf(database, await fakeModel());
-    expect(await compactor.run(never)).toMatchObject({ stored: { leaf: 4 }, failed: 1, away: null });
+    expect(await compactor.run(never)).toMatchObject({ stored: { leaf: 4 }, failed: 1, unavailable: null });
     expect(await workOf(database, bad)).toMatchObject({ attempts: 1, claimed: false, due: true });
     for (const id of good) expect(await summariesOf(database, id)).toHaveLength(1);
   });
@@ -238,7 +242,10 @@ describeEachDatabase("compaction, when something fails,", (open) => {
     const id = await talk(database, "hangs for hours", 10);
     const fake = await fakeModel({ fault: () => ({ kind: "hang" }) });
     const leaseTimes = { leaseMs: 60_000, renewMs: 10_000, longestMs: 50 };
-    expect(await compactorOf(database, fake, { leaseTimes }).run(never)).toMatchObject({ failed: 1, away: null });
+    expect(await compactorOf(database, fake, { leaseTimes }).run(never)).toMatchObject({
+      failed: 1,
+      unavailable: null,
+    });
     expect(await workOf(database, id)).toMatchObject({
       attempts: 1,
       error: expect.stringContaining("no answer within"),
@@ -258,7 +265,10 @@ describeEachDatabase("compaction, when something fails,", (open) => {
           ? { kind: "status", status: 400, message: "This model's maximum context length is 20000 tokens." }
           : undefined,
     });
-    expect(await compactorOf(database, fake, { parallel: 1 }).run(never)).toMatchObject({ failed: 0, away: null });
+    expect(await compactorOf(database, fake, { parallel: 1 }).run(never)).toMatchObject({
+      failed: 0,
+      unavailable: null,
+    });
     const leaves = await summariesOf(database, id);
     expect(leaves.flatMap(({ sources }) => sources)).toEqual(entries.map(({ content }) => content));
     expect(await counted(database, id)).toEqual({ twice: 0, never: 0, once: 70 });
@@ -278,7 +288,7 @@ describeEachDatabase("compaction, when something fails,", (open) => {
       },
     });
     const compactor = compactorOf(database, fake, { parallel: 1 });
-    expect(await compactor.run(never)).toMatchObject({ failed: 0, away: null });
+    expect(await compactor.run(never)).toMatchObject({ failed: 0, unavailable: null });
     expect((await summariesOf(database, dense)).length).toBeGreaterThan(1);
     // From 128k to 16k tokens, once.
     expect(refusals).toBe(3);
@@ -292,8 +302,8 @@ describeEachDatabase("compaction, when something fails,", (open) => {
     const database = await open();
     const id = await talk(database, "silently cut", 10, "ice on the harbour, ".repeat(400));
     const fake = await fakeModel({ inputTokens: () => 4_096 });
-    const { away } = await compactorOf(database, fake).run(never);
-    expect(away).toMatchObject({
+    const { unavailable } = await compactorOf(database, fake).run(never);
+    expect(unavailable).toMatchObject({
       message: expect.stringMatching(/about \d+ tokens and read 4096/),
       details: { hint: expect.stringContaining("memory.summarizer.context_window") },
     });
@@ -310,12 +320,16 @@ describeEachDatabase("compaction, when something fails,", (open) => {
     const short = await talk(database, "short", 10);
     const compactor = compactorOf(database, fake, { parallel: 1 });
     await makeDue(database);
-    expect(await compactor.run(never)).toMatchObject({ stored: { leaf: 1 }, failed: 0, away: expect.any(Error) });
+    expect(await compactor.run(never)).toMatchObject({
+      stored: { leaf: 1 },
+      failed: 0,
+      unavailable: expect.any(Error),
+    });
     expect(compactor.state()).toMatchObject({ state: "away", reason: expect.stringContaining("read 4096") });
     expect(await summariesOf(database, short)).toHaveLength(1);
     // It has its turn again later, as if it had not had it.
     expect(await workOf(database, long)).toMatchObject({ attempts: 0, error: null, claimed: false, due: true });
-    expect(await compactorOf(database, fake).run(never)).toMatchObject({ stored: { leaf: 0 }, away: null });
+    expect(await compactorOf(database, fake).run(never)).toMatchObject({ stored: { leaf: 0 }, unavailable: null });
     await makeDue(database);
     await compactorOf(database, await fakeModel()).run(never);
     expect(await counted(database)).toEqual({ twice: 0, never: 0, once: 20 });

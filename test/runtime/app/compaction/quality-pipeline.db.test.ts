@@ -12,14 +12,14 @@ import { compactorOf, fakeModel, makeDue, never, type SummaryRow, summariesOf, t
 const count = createTokenizer();
 const at = (minute: number) => new Date(Date.UTC(2026, 4, 1, 10, minute, 34)).toISOString();
 
-interface Told {
+interface Recounted {
   readonly id: string;
   readonly summaries: readonly SummaryRow[];
   readonly requests: readonly RecordedRequest[];
 }
 
 /** Writes the entries, marks the conversation ready and lets it be summarized. */
-async function told(
+async function recount(
   database: Database,
   session: string,
   entries: Parameters<typeof write>[2],
@@ -28,7 +28,7 @@ async function told(
     title,
     window,
   }: { readonly options?: TextFakeOptions; readonly title?: string; readonly window?: number } = {},
-): Promise<Told> {
+): Promise<Recounted> {
   const fake = await fakeModel(options);
   const batch = { finalize: true, ...(title === undefined ? {} : { title }) };
   const { conversationId: id } = await write(writerOf(database), session, entries, batch);
@@ -37,7 +37,7 @@ async function told(
 }
 
 /** A session's tree up to its root, with what the model was asked for at each level. */
-async function tree(database: Database, session: string): Promise<Told> {
+async function tree(database: Database, session: string): Promise<Recounted> {
   const fake = await fakeModel();
   const compactor = compactorOf(database, fake);
   let id = "";
@@ -55,7 +55,7 @@ const LEVELS = [/a stretch of one conversation/, /consecutive summaries/, /summa
 describeEachDatabase("the memory-quality pipeline", (open) => {
   it("source message truncation: none, a message of 20,000 words reaches the model whole", async () => {
     const words = Array.from({ length: 20_000 }, (_, n) => `w${n}`);
-    const { requests, summaries } = await told(await open(), "long", [said("first"), said(words.join(" "))]);
+    const { requests, summaries } = await recount(await open(), "long", [said("first"), said(words.join(" "))]);
     const shown = requests
       .map(({ lastUser }) => lastUser)
       .join("\n")
@@ -66,7 +66,7 @@ describeEachDatabase("the memory-quality pipeline", (open) => {
 
   it("source message truncation: none, what no window holds goes in parts that are one summary together", async () => {
     const words = Array.from({ length: 20_000 }, (_, n) => `w${n}`);
-    const { requests, summaries } = await told(await open(), "too long", [said(words.join(" ")), said("second")], {
+    const { requests, summaries } = await recount(await open(), "too long", [said(words.join(" ")), said("second")], {
       window: 32_000,
     });
     const parts = requests.filter(({ lastUser }) => / part \d+ of \d+\]/.test(lastUser));
@@ -81,7 +81,7 @@ describeEachDatabase("the memory-quality pipeline", (open) => {
   });
 
   it("source message truncation: none, and a message of nothing but white space has a summary too", async () => {
-    const { summaries } = await told(await open(), "blank", [said(" \n".repeat(200_000)), said("second")]);
+    const { summaries } = await recount(await open(), "blank", [said(" \n".repeat(200_000)), said("second")]);
     expect(summaries.map(({ message_count }) => message_count)).toEqual([1, 1]);
     expect(summaries[0]?.content).toMatch(/white space/);
   });
@@ -102,14 +102,14 @@ describeEachDatabase("the memory-quality pipeline", (open) => {
   });
 
   it("thinking mode: on for every summary, and no reasoning in any", async () => {
-    const { requests, summaries } = await told(await open(), "thinking", [said("a"), said("b")]);
+    const { requests, summaries } = await recount(await open(), "thinking", [said("a"), said("b")]);
     expect(requests[0]?.body).toMatchObject({ reasoning_effort: "medium" });
     expect(summaries[0]?.content).not.toMatch(/let me look/i);
   });
 
   it("timestamps: ISO to the minute on every message and at every summary layer", async () => {
     const database = await open();
-    const { requests } = await told(database, "times", [
+    const { requests } = await recount(database, "times", [
       said("a", { createdAt: at(12) }),
       said("b", { createdAt: at(13) }),
     ]);
@@ -131,7 +131,7 @@ describeEachDatabase("the memory-quality pipeline", (open) => {
     const writer = writerOf(database);
     await write(writer, "agents", [said("from main", { createdAt: at(1) })]);
     await write(writer, "agents", [said("from scout", { role: "assistant", createdAt: at(2) })], { agent: "scout" });
-    const { requests, id } = await told(database, "agents", [said("again", { createdAt: at(3) })]);
+    const { requests, id } = await recount(database, "agents", [said("again", { createdAt: at(3) })]);
     expect(requests[0]?.lastUser.match(/^\[#.*\]$/gm)).toEqual([
       "[#1 2026-05-01T10:01Z main/user]",
       "[#2 2026-05-01T10:02Z scout/assistant]",
@@ -152,7 +152,7 @@ describeEachDatabase("the memory-quality pipeline", (open) => {
   it("conversation header: id, agent, channel, title, time span and message count, at every level", async () => {
     const database = await open();
     const entries = [said("a", { createdAt: at(12) }), said("b", { createdAt: at(59) })];
-    const { requests, id } = await told(database, "header", entries, { title: "The move" });
+    const { requests, id } = await recount(database, "header", entries, { title: "The move" });
     expect(requests[0]?.lastUser.split("\n\n")[0]).toBe(
       [
         `Conversation: ${id}`,
@@ -181,7 +181,7 @@ describeEachDatabase("the memory-quality pipeline", (open) => {
     ];
     const identifiers = ["#482", "9f8e7d6c", "120 lines", "src/app/main.ts", "pdf-forms", "v1.4.0"];
     const forgetful = { answer: () => "Something was merged, and a skill was loaded." };
-    const { requests, summaries } = await told(await open(), "identifiers", entries, { options: forgetful });
+    const { requests, summaries } = await recount(await open(), "identifiers", entries, { options: forgetful });
     expect(requests[0]?.lastUser).toContain(
       `exactly as it stands here:\n${identifiers.map((one) => `- ${one}`).join("\n")}\n\n`,
     );
@@ -223,7 +223,7 @@ describeEachDatabase("the memory-quality pipeline", (open) => {
       toolArgs: { path: "a" },
       toolResult: "x".repeat(20_000),
     });
-    const { requests } = await told(await open(), "tools", [call, long]);
+    const { requests } = await recount(await open(), "tools", [call, long]);
     expect(requests[0]?.lastUser).toContain(
       'main/assistant]\nTool call: shell\nArguments: {"command":"df -h"}\nResult: disk full',
     );
@@ -238,7 +238,7 @@ describeEachDatabase("the memory-quality pipeline", (open) => {
     await talk(database, "retries", 10);
     const compactor = compactorOf(database, fake);
     await makeDue(database);
-    expect(await compactor.run(never)).toMatchObject({ stored: { leaf: 1 }, failed: 0, away: null });
+    expect(await compactor.run(never)).toMatchObject({ stored: { leaf: 1 }, failed: 0, unavailable: null });
     expect(compactor.pauses).toEqual([5_000, 10_000, 15_000]);
   });
 

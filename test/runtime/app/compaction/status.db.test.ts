@@ -4,7 +4,7 @@ import { v7 } from "uuid";
 import { expect, it } from "vitest";
 import { givenUpConversations, retryConversations } from "../../../../runtime/app/compaction/given-up.ts";
 import { compactionStatus, recountCompaction } from "../../../../runtime/app/compaction/status.ts";
-import { claim, recordFailure, rest } from "../../../../runtime/app/compaction/work.ts";
+import { claim, markIdle, recordFailure } from "../../../../runtime/app/compaction/work.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 import { costOf, recording, type Sent } from "../../../support/plans.ts";
@@ -42,7 +42,7 @@ async function counted(database: Database) {
 async function step(database: Database, n: number): Promise<void> {
   const held = await claim(database, v7(), LEASE_MS);
   if (held === null) return;
-  if (n % 4 === 0) await rest(database, held, n);
+  if (n % 4 === 0) await markIdle(database, held, n);
   else await recordFailure(database, held, `failure ${n}`, n % 3 === 0 ? null : 0);
 }
 

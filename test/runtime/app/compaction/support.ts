@@ -11,7 +11,7 @@ import { createTokenizer } from "../../../../runtime/domain/tokens.ts";
 import { createOpenaiCompatibleProvider } from "../../../../runtime/plugins/providers/openai-compatible/index.ts";
 import { createChatCompletionsTextModel } from "../../../../runtime/plugins/text-models/chat-completions/index.ts";
 import { startTextFake, type TextFake, type TextFakeOptions } from "../../../fakes/chat-completions/index.ts";
-import { silent } from "../../../support/databases.ts";
+import { quietLogger } from "../../../support/databases.ts";
 import { said, systemClock, write, writerOf } from "../../../support/memory.ts";
 
 /** A model for summaries and compactors over a test's database, whose pauses pass at once and are counted. */
@@ -43,17 +43,17 @@ export function compactorOf(database: Database, fake: TextFake, options: Partial
     baseUrl: fake.baseUrl,
     maxRetries: 0,
     timeoutMs: 2_147_483_647,
-    logger: silent,
+    logger: quietLogger,
   });
   const compaction = createCompaction({
     database,
-    model: createChatCompletionsTextModel({ provider, sleep: pause, logger: silent }),
+    model: createChatCompletionsTextModel({ provider, sleep: pause, logger: quietLogger }),
     window: 128_000,
     countTokens,
     newId: v7,
     clock: systemClock,
     sleep: pause,
-    logger: silent,
+    logger: quietLogger,
     ...options,
   });
   return { ...compaction, pauses };

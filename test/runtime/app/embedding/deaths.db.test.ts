@@ -17,7 +17,7 @@ async function expireClaims(database: Database): Promise<void> {
 async function expectAllOnce(database: Database, rows: number): Promise<void> {
   const fake = await fakeEncoder();
   await expireClaims(database);
-  expect(await embedderOf(database, fake).run(never)).toMatchObject({ failed: 0, away: null });
+  expect(await embedderOf(database, fake).run(never)).toMatchObject({ failed: 0, unavailable: null });
   expect(await work(database)).toEqual([]);
   expect(await models(database)).toMatchObject([{ vectors: rows }]);
   const { rows: without } = await database.query(

@@ -5,7 +5,7 @@ import { v7 } from "uuid";
 import { expect, it } from "vitest";
 import { memoryStats } from "../../../../runtime/app/recall/stats.ts";
 import { openPostgres } from "../../../../runtime/plugins/memory/postgres/index.ts";
-import { createPostgresCopy, describeEachDatabase, silent } from "../../../support/databases.ts";
+import { createPostgresCopy, describeEachDatabase, quietLogger } from "../../../support/databases.ts";
 import { said, write, writerOf } from "../../../support/memory.ts";
 import { through } from "../../../support/through.ts";
 import { embedderOf, fakeEncoder, fill, models, never, work } from "./support.ts";
@@ -19,7 +19,7 @@ describeEachDatabase("embedding", (open, backend) => {
     const embedder = embedderOf(database, fake);
     await fill(database, 20);
     await database.query("insert into summaries (id, content) values ($1, 'a summary')", [v7()]);
-    expect(await embedder.run(never)).toEqual({ embedded: 21, failed: 0, away: null });
+    expect(await embedder.run(never)).toEqual({ embedded: 21, failed: 0, unavailable: null });
     expect(await models(database)).toMatchObject([{ name: "words", dimensions: 64, current: true, vectors: 21 }]);
     // The first request learns the dimensions; three carry the rows.
     const [first, ...others] = fake.requests.map(({ texts }) => texts.length);
@@ -27,7 +27,7 @@ describeEachDatabase("embedding", (open, backend) => {
     // Some of them are with the encoder at the same time.
     expect(others.sort()).toEqual([5, 8, 8]);
     expect(await work(database)).toEqual([]);
-    expect(await embedder.run(never)).toEqual({ embedded: 0, failed: 0, away: null });
+    expect(await embedder.run(never)).toEqual({ embedded: 0, failed: 0, unavailable: null });
     await fill(database, 3, "later");
     expect(await embedder.run(never)).toMatchObject({ embedded: 3 });
     expect((await memoryStats(database, undefined, all)).messages).toEqual({ total: 23, embedded: 23, coverage: 1 });
@@ -97,7 +97,7 @@ describeEachDatabase("embedding", (open, backend) => {
     await expect.poll(async () => (await work(database)).filter(({ claimed }) => claimed).length).toBe(48);
     expect((await models(database))[0]).toMatchObject({ vectors: 0 });
     store.resolve();
-    expect(await running).toEqual({ embedded: 80, failed: 0, away: null });
+    expect(await running).toEqual({ embedded: 80, failed: 0, unavailable: null });
     expect(batches()).toBe(10);
   });
 
@@ -195,13 +195,13 @@ describeEachDatabase("embedding", (open, backend) => {
     const database = await open({ fresh: true });
     const fake = await fakeEncoder();
     const runs = await Promise.all(Array.from({ length: 4 }, () => embedderOf(database, fake).run(never)));
-    expect(runs.every(({ away }) => away === null)).toBe(true);
+    expect(runs.every(({ unavailable }) => unavailable === null)).toBe(true);
     expect(await models(database)).toMatchObject([{ current: true, vectors: 0 }]);
   });
 
   it.runIf(backend === "postgres")("holds no connection while the model thinks", async () => {
     const { url, remove } = await createPostgresCopy(process.env.CAIRN_TEST_PG_URL ?? "");
-    const database = await openPostgres({ connectionString: url, pool: 1, logger: silent });
+    const database = await openPostgres({ connectionString: url, pool: 1, logger: quietLogger });
     try {
       const fake = await fakeEncoder();
       await fill(database, 24);
@@ -211,17 +211,17 @@ describeEachDatabase("embedding", (open, backend) => {
       void run.finally(() => {
         running = false;
       });
-      let looked = 0;
+      let checks = 0;
       while (running) {
         if (fake.open() > 0) {
           // Without a free connection in the pool this would wait for the model, which waits for this.
           expect((await database.query("select 1 as one")).rows).toEqual([{ one: 1 }]);
-          looked += 1;
+          checks += 1;
           fake.release();
         }
         await sleep(5);
       }
-      expect(looked).toBeGreaterThanOrEqual(2);
+      expect(checks).toBeGreaterThanOrEqual(2);
       expect(await run).toMatchObject({ embedded: 24 });
     } finally {
       await database.close();

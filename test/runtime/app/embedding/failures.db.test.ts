@@ -57,7 +57,7 @@ describeEachDatabase("embedding, when something fails,", (open, backend) => {
     const embedder = embedderOf(store.database, fake);
     const running = embedder.run(never);
     await expect.poll(() => fake.requests.some(({ texts }) => texts.length > 1)).toBe(true);
-    store.leave();
+    store.disconnect();
     fake.setFault(undefined);
     fake.release();
     await expect(running).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
@@ -85,14 +85,14 @@ describeEachDatabase("embedding, when something fails,", (open, backend) => {
     expect(await embedder.run(never)).toMatchObject({
       embedded: 0,
       failed: 0,
-      away: { code: "PROVIDER_SERVER_ERROR" },
+      unavailable: { code: "PROVIDER_SERVER_ERROR" },
     });
     expect(embedder.pauses).toEqual([5_000, 10_000, 15_000]);
     expect((await work(database)).every(({ attempts, claimed, due }) => attempts === 0 && !claimed && due)).toBe(true);
     const { embedding_queue_depth: depth } = await memoryStats(database, undefined, all);
     expect(depth).toBe(10);
     fake.setFault(undefined);
-    expect(await embedder.run(never)).toMatchObject({ embedded: 10, away: null });
+    expect(await embedder.run(never)).toMatchObject({ embedded: 10, unavailable: null });
   });
 
   it("waits as long as the encoder asks for, and calls it away when that is more than a minute", async () => {
@@ -103,11 +103,19 @@ describeEachDatabase("embedding, when something fails,", (open, backend) => {
     await patient.run(never);
     await fill(database, 2, "more");
     fake.setFault(() => ({ kind: "status", status: 429, retryAfterS: 12 }));
-    expect(await patient.run(never)).toMatchObject({ embedded: 0, failed: 0, away: { code: "PROVIDER_RATE_LIMITED" } });
+    expect(await patient.run(never)).toMatchObject({
+      embedded: 0,
+      failed: 0,
+      unavailable: { code: "PROVIDER_RATE_LIMITED" },
+    });
     expect(patient.pauses).toEqual([12_000, 12_000, 15_000]);
     fake.setFault(() => ({ kind: "status", status: 429, retryAfterS: 61 }));
     const asked = fake.requests.length;
-    expect(await patient.run(never)).toMatchObject({ embedded: 0, failed: 0, away: { code: "PROVIDER_RATE_LIMITED" } });
+    expect(await patient.run(never)).toMatchObject({
+      embedded: 0,
+      failed: 0,
+      unavailable: { code: "PROVIDER_RATE_LIMITED" },
+    });
     expect(patient.pauses).toHaveLength(3);
     expect(fake.requests).toHaveLength(asked + 1);
   });
@@ -116,17 +124,17 @@ describeEachDatabase("embedding, when something fails,", (open, backend) => {
     const database = await open({ fresh: true });
     const fake = await fakeEncoder();
     await fill(database, 24);
-    const away = { kind: "status", status: 503 } as const;
+    const unavailable = { kind: "status", status: 503 } as const;
     // The first learns the dimensions, the second brings a batch, the next two are there at the same time.
     fake.setFault(() => {
       if (fake.requests.length <= 2) return undefined;
-      return fake.requests.length <= 4 ? { kind: "hold", next: away } : away;
+      return fake.requests.length <= 4 ? { kind: "hold", next: unavailable } : unavailable;
     });
     const embedder = embedderOf(database, fake, { clock: { now: () => new Date(), monotonic: () => 0 } });
     const running = embedder.run(never);
     await expect.poll(() => fake.requests.length).toBe(4);
     fake.release();
-    expect(await running).toMatchObject({ embedded: 8, away: { code: "PROVIDER_OVERLOADED" } });
+    expect(await running).toMatchObject({ embedded: 8, unavailable: { code: "PROVIDER_OVERLOADED" } });
     expect(embedder.pauses).toEqual([5_000, 10_000, 15_000]);
     expect(fake.requests).toHaveLength(4 + 3);
     fake.setFault(undefined);
@@ -141,11 +149,11 @@ describeEachDatabase("embedding, when something fails,", (open, backend) => {
     });
     const embedder = embedderOf(database, fake);
     await fill(database, 30, "poison");
-    expect(await embedder.run(never)).toEqual({ embedded: 0, failed: 30, away: null });
+    expect(await embedder.run(never)).toEqual({ embedded: 0, failed: 30, unavailable: null });
     await makeDue(database);
     await fill(database, 6, "fresh");
     const before = fake.requests.length;
-    expect(await embedder.run(never)).toEqual({ embedded: 6, failed: 30, away: null });
+    expect(await embedder.run(never)).toEqual({ embedded: 6, failed: 30, unavailable: null });
     const asked = fake.requests.slice(before);
     const first = asked.findIndex(({ texts }) => texts.some((text) => text.includes("fresh")));
     expect(asked.slice(0, first).filter(isPoison).length).toBeLessThanOrEqual(2);
@@ -188,21 +196,21 @@ describeEachDatabase("embedding, when something fails,", (open, backend) => {
       await fill(database, 5);
       const [bad] = await fill(database, 1, "poison");
       await fill(database, 14, "good");
-      expect(await embedder.run(never)).toEqual({ embedded: 19, failed: 1, away: null });
+      expect(await embedder.run(never)).toEqual({ embedded: 19, failed: 1, unavailable: null });
       expect(embedder.pauses).toEqual([]);
       // Not before its time.
       expect(await embedder.run(never)).toMatchObject({ failed: 0 });
       for (let attempt = 2; attempt <= 5; attempt += 1) {
         await makeDue(database);
         await fill(database, 1, `fresh ${attempt}`);
-        expect(await embedder.run(never)).toEqual({ embedded: 1, failed: 1, away: null });
+        expect(await embedder.run(never)).toEqual({ embedded: 1, failed: 1, unavailable: null });
         expect(await work(database)).toMatchObject([{ id: bad, attempts: attempt, claimed: false }]);
       }
       expect(await work(database)).toMatchObject([
         { id: bad, due: false, failed: true, error: expect.stringMatching(/./) },
       ]);
       await makeDue(database);
-      expect(await embedder.run(never)).toEqual({ embedded: 0, failed: 0, away: null });
+      expect(await embedder.run(never)).toEqual({ embedded: 0, failed: 0, unavailable: null });
       const stats = await memoryStats(database, undefined, all);
       expect([stats.messages.total - stats.messages.embedded, stats.embedding_queue_depth]).toEqual([1, 0]);
     },
@@ -212,7 +220,7 @@ describeEachDatabase("embedding, when something fails,", (open, backend) => {
     const database = await open({ fresh: true });
     const fake = await fakeEncoder();
     await write(writerOf(database), "s", [said(" \n "), said("a car")]);
-    expect(await embedderOf(database, fake).run(never)).toEqual({ embedded: 1, failed: 1, away: null });
+    expect(await embedderOf(database, fake).run(never)).toEqual({ embedded: 1, failed: 1, unavailable: null });
     expect(await work(database)).toMatchObject([{ attempts: 1, failed: true }]);
     expect((await memoryStats(database, undefined, all)).embedding_queue_depth).toBe(0);
   });

@@ -6,7 +6,7 @@ import type { EmbeddingService } from "../../../../runtime/contracts/embedding.t
 import { createOllamaEmbedding } from "../../../../runtime/plugins/embeddings/ollama/index.ts";
 import type { FakeEncoder } from "../../../fakes/embeddings/index.ts";
 import { EVENTUALLY_MS } from "../../../lanes/patience.ts";
-import { silent } from "../../../support/silent.ts";
+import { quietLogger } from "../../../support/quiet-logger.ts";
 import { fakeEncoder } from "./support.ts";
 
 const same = (text: string) => text;
@@ -16,9 +16,9 @@ function queriesOf(fake: FakeEncoder, options: Partial<QueryEmbeddingDeps> = {})
   return createQueryEmbedding({
     service,
     redact: same,
-    logger: silent,
+    logger: quietLogger,
     deadlineMs: EVENTUALLY_MS,
-    restMs: 50,
+    halfOpenAfterMs: 50,
     ...options,
   });
 }
@@ -50,7 +50,7 @@ describe("the vector of a query", () => {
 
   it("is not waited for while the encoder is away; a look beside the queries finds it back", async () => {
     const fake = await fakeEncoder({ fault: () => ({ kind: "hang" }) });
-    const { embed, settled } = queriesOf(fake);
+    const { embed, idle } = queriesOf(fake);
     // Every deadline runs out when the test says so, which is when the request has arrived.
     const deadlines: AbortController[] = [];
     const timeout = vi.spyOn(AbortSignal, "timeout").mockImplementation(() => {
@@ -76,12 +76,12 @@ describe("the vector of a query", () => {
         return (await embed("back?", undefined, model))?.length;
       })
       .toBe(64);
-    await settled();
+    await idle();
   });
 
   it("is not waited for either by the query that comes when the encoder has been left alone for long enough", async () => {
     const fake = await fakeEncoder({ fault: () => ({ kind: "status", status: 500 }) });
-    const { embed, settled } = queriesOf(fake, { restMs: 1 });
+    const { embed, idle } = queriesOf(fake, { halfOpenAfterMs: 1 });
     for (let n = 0; n < 2; n += 1) await embed(`query ${n}`, undefined, model);
     fake.setFault(() => ({ kind: "hold" }));
     await expect
@@ -92,7 +92,7 @@ describe("the vector of a query", () => {
       .toBe(1);
     expect(fake.requests.at(-1)?.texts).toEqual(["ok"]);
     fake.release();
-    await settled();
+    await idle();
     fake.setFault(undefined);
     expect(await embed("and now?", undefined, model)).toHaveLength(64);
   });
@@ -109,16 +109,21 @@ describe("the vector of a query", () => {
       close: async () => {},
     };
     const caller = new AbortController();
-    const patient = createQueryEmbedding({ service: deaf, redact: same, logger: silent, deadlineMs: 2_000_000_000 });
+    const patient = createQueryEmbedding({
+      service: deaf,
+      redact: same,
+      logger: quietLogger,
+      deadlineMs: 2_000_000_000,
+    });
     const answer = patient.embed("a car", caller.signal, model);
     caller.abort(new Error("gone"));
     await expect(answer).rejects.toThrow("gone");
     const hasty = createQueryEmbedding({
       service: deaf,
       redact: same,
-      logger: silent,
+      logger: quietLogger,
       deadlineMs: 10,
-      restMs: 2_000_000_000,
+      halfOpenAfterMs: 2_000_000_000,
     });
     for (let n = 0; n < 2; n += 1) expect(await hasty.embed(`query ${n}`, undefined, model)).toBeNull();
     expect(asked).toBe(3);

@@ -8,7 +8,7 @@ import type { Database } from "../../../../runtime/contracts/database.ts";
 import type { Clock } from "../../../../runtime/contracts/ports.ts";
 import { createOpenaiCompatibleEmbedding } from "../../../../runtime/plugins/embeddings/openai-compatible/index.ts";
 import { type FakeEncoder, type FakeEncoderOptions, startFakeEncoder } from "../../../fakes/embeddings/index.ts";
-import { silent } from "../../../support/databases.ts";
+import { quietLogger } from "../../../support/databases.ts";
 import { said, write, writerOf } from "../../../support/memory.ts";
 
 /** An encoder and embedders over a test's database, whose pauses pass at once and are counted. */
@@ -45,7 +45,7 @@ export function embedderOf(
     batch: 8,
     clock,
     newId: v7,
-    logger: silent,
+    logger: quietLogger,
     async sleep(ms, signal) {
       pauses.push(ms);
       await sleep(1, undefined, { signal });

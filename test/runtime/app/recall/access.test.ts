@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createAccessCounter } from "../../../../runtime/app/recall/access.ts";
-import { AccessMemory } from "../../../../runtime/app/recall/rows/access-memory.ts";
+import { AccessCountCache } from "../../../../runtime/app/recall/rows/access-count-cache.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import type { MemoryHit } from "../../../../runtime/contracts/memory.ts";
 
@@ -41,7 +41,7 @@ describe("counting what answers have handed out", () => {
 
   it("writes together what comes within a quarter of a second", async () => {
     const { database, writes } = slowStore();
-    const counter = createAccessCounter(database, new AccessMemory(), { warn: () => {} });
+    const counter = createAccessCounter(database, new AccessCountCache(), { warn: () => {} });
     const hits = hitsOf(3);
     counter.count(hits, AT);
     counter.count(hits.slice(1), AT);
@@ -49,23 +49,23 @@ describe("counting what answers have handed out", () => {
     await vi.advanceTimersByTimeAsync(250);
     expect(writes.map(({ counts }) => counts)).toEqual([[1, 2, 2]]);
     writes[0]?.end();
-    await counter.settled();
+    await counter.idle();
   });
 
   it("holds a bounded number of rows while the store takes none, and tells of the others", async () => {
     const warn = vi.fn();
     const { database, writes } = slowStore();
-    const counter = createAccessCounter(database, new AccessMemory(), { warn });
+    const counter = createAccessCounter(database, new AccessCountCache(), { warn });
     for (let n = 0; n < 40; n += 1) {
       counter.count(hitsOf(BOUND / 10), AT);
       await vi.advanceTimersByTimeAsync(250);
     }
-    const settled = counter.settled();
+    const idle = counter.idle();
     for (const { end } of writes) {
       end();
       await vi.advanceTimersByTimeAsync(0);
     }
-    await settled;
+    await idle;
     expect(writes.map(({ counts }) => counts.length)).toEqual([BOUND / 10, BOUND]);
     expect(warn.mock.calls).toEqual([[{ rows: 40 * (BOUND / 10) - BOUND - BOUND / 10 }, expect.any(String)]]);
   });
@@ -73,12 +73,12 @@ describe("counting what answers have handed out", () => {
   it("is settled when what came during a write is written, too, though that failed", async () => {
     const warn = vi.fn();
     const { database, writes } = slowStore();
-    const counter = createAccessCounter(database, new AccessMemory(), { warn });
-    await counter.settled();
+    const counter = createAccessCounter(database, new AccessCountCache(), { warn });
+    await counter.idle();
     counter.count(hitsOf(1), AT);
-    const first = counter.settled();
+    const first = counter.idle();
     counter.count(hitsOf(2), AT);
-    const second = counter.settled();
+    const second = counter.idle();
     await vi.advanceTimersByTimeAsync(0);
     writes[0]?.fail();
     await vi.advanceTimersByTimeAsync(0);

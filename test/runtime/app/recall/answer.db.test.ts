@@ -12,7 +12,7 @@ import { createTokenizer } from "../../../../runtime/domain/tokens.ts";
 import { createOpenaiCompatibleProvider } from "../../../../runtime/plugins/providers/openai-compatible/index.ts";
 import { createChatCompletionsTextModel } from "../../../../runtime/plugins/text-models/chat-completions/index.ts";
 import { startTextFake, type TextFake, type TextFault } from "../../../fakes/chat-completions/index.ts";
-import { describeEachDatabase, silent } from "../../../support/databases.ts";
+import { describeEachDatabase, quietLogger } from "../../../support/databases.ts";
 import { clockAt, memoryOf, said, write, writerOf } from "../../../support/memory.ts";
 
 const owner = { all: true } as const;
@@ -27,7 +27,7 @@ interface Result {
   readonly answer_missing?: string;
 }
 
-interface Scene {
+interface AnswerFixture {
   readonly fake: TextFake;
   /** Milliseconds of every pause between attempts; they pass at once. */
   readonly pauses: readonly number[];
@@ -70,7 +70,7 @@ describeEachDatabase("the answer of a search", (open) => {
     ]);
   });
 
-  async function scene(
+  async function fixture(
     answer: (lastUser: string) => string = copied,
     {
       fault,
@@ -81,7 +81,7 @@ describeEachDatabase("the answer of a search", (open) => {
       readonly deadlineMs?: number;
       readonly stopping?: AbortSignal;
     } = {},
-  ): Promise<Scene> {
+  ): Promise<AnswerFixture> {
     const fake = await startTextFake({ answer: ({ lastUser }) => answer(lastUser), ...(fault ? { fault } : {}) });
     onTestFinished(() => fake.close());
     const pauses: number[] = [];
@@ -92,7 +92,7 @@ describeEachDatabase("the answer of a search", (open) => {
       baseUrl: fake.baseUrl,
       maxRetries: 0,
       timeoutMs: 2_147_483_647,
-      logger: silent,
+      logger: quietLogger,
     });
     const pause = async (ms: number, signal: AbortSignal) => {
       pauses.push(ms);
@@ -105,11 +105,11 @@ describeEachDatabase("the answer of a search", (open) => {
       timezone: "UTC",
       answer: createAnswers({
         database,
-        model: createChatCompletionsTextModel({ provider, sleep: pause, logger: silent }),
+        model: createChatCompletionsTextModel({ provider, sleep: pause, logger: quietLogger }),
         redact: createRedactor([SECRET]),
         count,
         clock,
-        logger: silent,
+        logger: quietLogger,
         stopping,
         ...(deadlineMs === undefined ? {} : { deadlineMs }),
       }),
@@ -128,7 +128,7 @@ describeEachDatabase("the answer of a search", (open) => {
   }
 
   it("rests on hits of the result: their places in the text, their ids as citations", async () => {
-    const { fake, search } = await scene(() => "Port 7433 was chosen [1], as Grace said on 2026-03-09 [1] [2].");
+    const { fake, search } = await fixture(() => "Port 7433 was chosen [1], as Grace said on 2026-03-09 [1] [2].");
     const { results, answer, answer_missing: missing } = await search("harbour port chosen 7433");
     expect(results.length).toBeGreaterThanOrEqual(3);
     expect(answer).toEqual({
@@ -145,14 +145,14 @@ describeEachDatabase("the answer of a search", (open) => {
   });
 
   it("is not there unless it is asked for", async () => {
-    const { fake, search } = await scene();
+    const { fake, search } = await fixture();
     const result = await search("harbour", { synthesize: false });
     expect(Object.keys(result)).toEqual(["query", "mode", "results", "took_ms"]);
     expect(fake.requests).toEqual([]);
   });
 
   it("asks no model where nothing was found", async () => {
-    const { fake, search } = await scene();
+    const { fake, search } = await fixture();
     const { results, answer_missing: missing } = await search("zeppelin");
     expect(results).toEqual([]);
     expect(missing).toBe("Nothing was found that could answer.");
@@ -160,7 +160,7 @@ describeEachDatabase("the answer of a search", (open) => {
   });
 
   it("knows no secret, whether by value or by shape: neither the model nor the answer does", async () => {
-    const { fake, search } = await scene((lastUser) => `${copied(lastUser)}\nIt was ${SECRET} and ${KEY} [1].`);
+    const { fake, search } = await fixture((lastUser) => `${copied(lastUser)}\nIt was ${SECRET} and ${KEY} [1].`);
     const { results, answer } = await search(`harbour passphrase ${SECRET}`);
     expect(results.some(({ content }) => content.includes(SECRET))).toBe(true);
     expect(JSON.stringify(fake.requests)).toContain("[redacted]");
@@ -172,7 +172,7 @@ describeEachDatabase("the answer of a search", (open) => {
   });
 
   it("sees no row that the caller may not see", async () => {
-    const { fake, search } = await scene();
+    const { fake, search } = await fixture();
     const bob = { visibility: { channel: "agent", user: "bob" } };
     const { results, answer } = await search("harbour port", {}, bob);
     expect(results.map(({ content }) => content)).toEqual(["The harbour port of Bob is 9999."]);
@@ -181,7 +181,7 @@ describeEachDatabase("the answer of a search", (open) => {
   });
 
   it("takes no mark that a stored message has forged, though the model copies it word for word", async () => {
-    const { fake, search } = await scene();
+    const { fake, search } = await fixture();
     const { results, answer } = await search("kraken sleeps");
     expect(results).toHaveLength(1);
     expect(answer?.citations).toEqual([results[0]?.id]);
@@ -189,12 +189,12 @@ describeEachDatabase("the answer of a search", (open) => {
     expect(fake.requests[0]?.lastUser.match(/<\/?hits>/g)).toEqual(["<hits>", "</hits>"]);
   });
 
-  const away = "The language model could not be asked: ";
+  const refused = "The language model could not be asked: ";
   it.each<[string, TextFault | string, string, number]>([
-    ["a server error 500, asked 4 times", { kind: "status", status: 500 }, away, 4],
-    ["a wrong key", { kind: "status", status: 401 }, away, 1],
-    ["a connection that breaks, asked 4 times", { kind: "cut" }, away, 4],
-    ["no JSON, asked 4 times", { kind: "garbage" }, away, 4],
+    ["a server error 500, asked 4 times", { kind: "status", status: 500 }, refused, 4],
+    ["a wrong key", { kind: "status", status: 401 }, refused, 1],
+    ["a connection that breaks, asked 4 times", { kind: "cut" }, refused, 4],
+    ["no JSON, asked 4 times", { kind: "garbage" }, refused, 4],
     ["an empty answer, asked twice", { kind: "empty" }, "it was empty", 2],
     ["reasoning alone, asked twice", { kind: "reasoning-only" }, "it was empty", 2],
     ["an answer over its budget, asked twice", { kind: "over-budget", words: 5_000 }, "it was too long", 2],
@@ -205,7 +205,7 @@ describeEachDatabase("the answer of a search", (open) => {
     ["that the hits do not tell", "NOTHING", "The hits do not answer the question.", 1],
   ])("costs only itself: with %s there are results and a reason", async (_name, fault, reason, asked) => {
     const given: TextFault = typeof fault === "string" ? { kind: "says", text: fault } : fault;
-    const { fake, pauses, search } = await scene(copied, { fault: () => given });
+    const { fake, pauses, search } = await fixture(copied, { fault: () => given });
     const { results, answer, answer_missing: missing } = await search("harbour port", { limit: 3 });
     expect(results).toHaveLength(3);
     expect(answer).toBeUndefined();
@@ -215,7 +215,7 @@ describeEachDatabase("the answer of a search", (open) => {
   });
 
   it("tells somebody who does not see everything nothing of the model's server", async () => {
-    const { search } = await scene(copied, {
+    const { search } = await fixture(copied, {
       fault: () => ({ kind: "status", status: 400, message: "tiny at 10.0.0.7" }),
     });
     expect((await search("harbour")).answer_missing).toContain("tiny at 10.0.0.7");
@@ -225,7 +225,7 @@ describeEachDatabase("the answer of a search", (open) => {
 
   it("is asked for again with what was wrong, and then taken", async () => {
     let asked = 0;
-    const { fake, search } = await scene(() => (++asked === 1 ? "It is 7433." : "It is 7433 [1]."));
+    const { fake, search } = await fixture(() => (++asked === 1 ? "It is 7433." : "It is 7433 [1]."));
     expect((await search("harbour port")).answer?.text).toBe("It is 7433 [1].");
     expect(fake.requests[1]?.lastUser).toContain("not taken: it named none of the hits");
   });
@@ -238,7 +238,7 @@ describeEachDatabase("the answer of a search", (open) => {
     const deadline = new AbortController();
     const timeout = AbortSignal.timeout;
     vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) => (ms === deadlineMs ? deadline.signal : timeout(ms)));
-    const { fake, search } = await scene(copied, { fault: () => ({ kind: "hang", inPart }), deadlineMs });
+    const { fake, search } = await fixture(copied, { fault: () => ({ kind: "hang", inPart }), deadlineMs });
     const searching = search("harbour port");
     await fake.waitForRequests(1);
     // What there is of the answer is on its way.
@@ -253,7 +253,7 @@ describeEachDatabase("the answer of a search", (open) => {
   });
 
   it("is waited for by 12 searches at once that leave the connections of the store free", async () => {
-    const { fake, search } = await scene(copied, { fault: () => ({ kind: "hold", gate: "model" }) });
+    const { fake, search } = await fixture(copied, { fault: () => ({ kind: "hold", gate: "model" }) });
     const searching = Array.from({ length: 12 }, () => search("harbour port"));
     await fake.waitForRequests(12);
     expect((await search("harbour port", { synthesize: false })).results.length).toBeGreaterThan(0);
@@ -262,7 +262,7 @@ describeEachDatabase("the answer of a search", (open) => {
   });
 
   it("ends with the caller's signal, and asks nothing when that is aborted before", async () => {
-    const { fake, search } = await scene(copied, { fault: () => ({ kind: "hang" }), deadlineMs: 600_000 });
+    const { fake, search } = await fixture(copied, { fault: () => ({ kind: "hang" }), deadlineMs: 600_000 });
     const gone = new AbortController();
     const searching = search("harbour port", {}, { signal: gone.signal });
     await fake.waitForRequests(1, 30_000);
@@ -277,7 +277,7 @@ describeEachDatabase("the answer of a search", (open) => {
   it("ends with the node, and the results come all the same", async () => {
     const node = new AbortController();
     const options = { fault: () => ({ kind: "hang" }) as const, deadlineMs: 600_000, stopping: node.signal };
-    const { fake, search } = await scene(copied, options);
+    const { fake, search } = await fixture(copied, options);
     const searching = search("harbour port");
     await fake.waitForRequests(1, 30_000);
     node.abort();

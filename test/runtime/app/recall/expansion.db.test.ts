@@ -25,7 +25,7 @@ async function summary(
 async function found(database: Database, query: string, options: object = {}) {
   const memory = memoryOf(database);
   const hits = await memory.search(query, { scope: "summaries", ...options });
-  await memory.settled();
+  await memory.idle();
   return hits;
 }
 

@@ -16,7 +16,7 @@ describeEachDatabase("a query", (open) => {
   const found = async (query: string, options: SearchOptions = {}) => {
     const memory = memoryOf(database);
     const hits = await memory.search(query, { limit: 1, ...options });
-    await memory.settled();
+    await memory.idle();
     return hits.map(({ content }) => content);
   };
 

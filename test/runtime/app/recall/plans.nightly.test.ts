@@ -4,7 +4,7 @@ import { openPostgres } from "../../../../runtime/plugins/memory/postgres/index.
 import { type PostgresServer, startPostgres } from "../../../lanes/postgres.ts";
 import { MIGRATIONS } from "../../../support/databases.ts";
 import { testPlans } from "../../../support/plan-suite.ts";
-import { silent } from "../../../support/silent.ts";
+import { quietLogger } from "../../../support/quiet-logger.ts";
 
 /** The bounds that hold at 10,000 messages hold at 200,000: what a statement reads does not grow with the store. */
 
@@ -18,7 +18,7 @@ describe("plans at 200,000 messages", () => {
   testPlans(
     async () => {
       server = await startPostgres();
-      const database = await openPostgres({ connectionString: server.url, pool: 4, logger: silent });
+      const database = await openPostgres({ connectionString: server.url, pool: 4, logger: quietLogger });
       ends.push(() => database.close());
       await migrate(database, { directory: MIGRATIONS });
       return database;

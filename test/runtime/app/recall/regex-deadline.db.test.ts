@@ -25,7 +25,7 @@ describeEachDatabase("a regular expression that never comes to an end", (open, b
       // Others' writes go on all the while.
       await write(writerOf(database), "others", [said(`goes on ${query}`)]);
       await asked;
-      await memory.settled();
+      await memory.idle();
     },
   );
 
@@ -52,7 +52,7 @@ describeEachDatabase("a regular expression that never comes to an end", (open, b
     await expect(plain("token a")).rejects.toMatchObject({ status: 429, details: { retryAfterS: 1 } });
     now += 1_001;
     expect(await plain("token a")).toHaveLength(1);
-    await memory.settled();
+    await memory.idle();
   });
 });
 

@@ -146,7 +146,7 @@ describeEachDatabase("search", (open) => {
     const memory = memoryOf(database);
     expect(contents(await memory.search("harbour", { mode: "fts" }))).toEqual(["the ships in the harbour"]);
     expect(await memory.getContextForTurn("the harbour", "main")).toContain("the ships in the harbour");
-    await memory.settled();
+    await memory.idle();
   });
 
   it("looks up 64 words of a long query while rows are not counted, and finds by a rare one of them", async () => {
@@ -159,7 +159,7 @@ describeEachDatabase("search", (open) => {
     const hits = await memory.search(`${words.join(" ")} marmalade`, { mode: "fts" });
     // What follows in the background counts the rows.
     const searched = [...sent];
-    await memory.settled();
+    await memory.idle();
     expect(contents(hits)).toContain("the marmalade");
     for (const one of searched) expect((await costOf(database, one)).rows, one.text).toBeLessThanOrEqual(64 * 110);
   });
@@ -231,7 +231,7 @@ describeEachDatabase("search over summaries", (open) => {
     expect(plain?.children ?? plain?.sources).toBeUndefined();
     expect((await memory.search("coffee", { scope: "messages" })).map(({ kind }) => kind)).toEqual(["message"]);
     expect(await memory.search("coffee", { visibility: { channel: "agent", user: "bob" } })).toEqual([]);
-    await memory.settled();
+    await memory.idle();
   });
 });
 
@@ -242,12 +242,12 @@ describeEachDatabase("access counts", (open) => {
     const memory = memoryOf(database);
     const counts = async () => (await memory.search("lighthouse")).map(({ access_count }) => access_count);
     expect(await counts()).toEqual([0, 0]);
-    await memory.settled();
+    await memory.idle();
     expect(await counts()).toEqual([1, 1]);
     await Promise.all(Array.from({ length: 8 }, () => memory.search("lighthouse")));
-    await memory.settled();
+    await memory.idle();
     expect(await counts()).toEqual([10, 10]);
-    await memory.settled();
+    await memory.idle();
     const { rows } = await database.query("select count(*) as n from access");
     expect(rows).toEqual([{ n: 2 }]);
   });
@@ -266,7 +266,7 @@ describeEachDatabase("access counts", (open) => {
     };
     const memory = memoryOf(database, { logger });
     expect(await memory.search("lighthouse")).toHaveLength(1);
-    await memory.settled();
+    await memory.idle();
     expect(warnings).toHaveLength(1);
   });
 });
@@ -300,7 +300,7 @@ describeEachDatabase("search by vectors", (open) => {
     const mixed = await memory.search("desk");
     expect(mixed.map(({ content, scores }) => [content, scores.fts > 0])).toContainEqual(["desk", true]);
     expect(await memory.getContextForTurn("ocean", "main")).toMatch(/main\/user\] sea\n.*main\/user\] ship\n<\/memory/);
-    await memory.settled();
+    await memory.idle();
   });
 
   it("goes by text when the model cannot be reached, and says so when asked for vectors alone", async () => {
@@ -311,7 +311,7 @@ describeEachDatabase("search by vectors", (open) => {
     });
     expect(contents(await memory.search("desk"))).toEqual(["desk"]);
     await expect(memory.search("desk", { mode: "vector" })).rejects.toMatchObject({ code: "MEMORY_INVALID_ARGUMENT" });
-    await memory.settled();
+    await memory.idle();
   });
 
   it("asks for the vector while the words are analyzed, once it knows by which model", async () => {
@@ -335,7 +335,7 @@ describeEachDatabase("search by vectors", (open) => {
     // The analysis goes on once the encoder was asked.
     analysis = asked.promise;
     expect(contents(await memory.search("second"))).toEqual(["sea", "ship", "desk"]);
-    await memory.settled();
+    await memory.idle();
   });
 
   it("asks again when another model has become the current one", async () => {
@@ -354,7 +354,7 @@ describeEachDatabase("search by vectors", (open) => {
     expect(asked).toEqual(["tiny", "tiny", "other"]);
     await database.query("update embedding_models set current = false");
     await expect(memory.search("ocean", { mode: "vector" })).rejects.toMatchObject({ code: "MEMORY_INVALID_ARGUMENT" });
-    await memory.settled();
+    await memory.idle();
   });
 
   it("tells of an analysis that fails, and of no vector that fails after it", async () => {
@@ -385,6 +385,6 @@ describeEachDatabase("search by vectors", (open) => {
     await expect(memory.search("ocean", { signal: caller.signal })).rejects.toThrow("the store is away");
     caller.abort();
     await gone.promise;
-    await memory.settled();
+    await memory.idle();
   });
 });

@@ -94,7 +94,7 @@ describeEachDatabase("the context of a turn", (open) => {
     await write(writerOf(database), "s", [said("a walnut")]);
     const memory = memoryOf(database);
     expect(await memory.getContextForTurn("walnut", "main")).not.toBe("");
-    await memory.settled();
+    await memory.idle();
     expect((await database.query("select 1 from access")).rows).toEqual([]);
   });
 });
@@ -148,6 +148,6 @@ describeEachDatabase("a session's memory", (open) => {
     expect(await memory.append(entry)).toBe(first);
     expect(await memory.append({ ...entry, eventId: "1" })).not.toBe(first);
     expect((await memory.search("hello")).length).toBe(2);
-    await memory.settled();
+    await memory.idle();
   });
 });

@@ -47,7 +47,7 @@ function throughIndexes(database: Database): Database {
       if (name !== "query") return Reflect.get(target, name);
       const query: Database["query"] = (text, values) =>
         target.transaction(async (tx) => {
-          for (const way of ["seqscan", "bitmapscan", "sort"]) await tx.query(`set local enable_${way} = off`);
+          for (const method of ["seqscan", "bitmapscan", "sort"]) await tx.query(`set local enable_${method} = off`);
           return tx.query(text, values);
         });
       return query;
@@ -103,9 +103,9 @@ describeEachDatabase("the nearest by vectors", (open) => {
     }
     expect(sent).toHaveLength(2);
     // So few rows the planner would rather read one by one: the question is whether the index knows what is asked.
-    const told = ["seqscan", "bitmapscan", "sort"].map((way) => `set local enable_${way} = off`);
+    const disabled = ["seqscan", "bitmapscan", "sort"].map((method) => `set local enable_${method} = off`);
     for (const { settings, ...one } of sent) {
-      const all = [...settings, ...told.map((text) => ({ text, values: [], settings: [] }))];
+      const all = [...settings, ...disabled.map((text) => ({ text, values: [], settings: [] }))];
       expect((await costOf(database, { ...one, settings: all })).plan).toContain(`embeddings_${model.id}_nearest`);
     }
   });

@@ -7,7 +7,7 @@ import type { Database } from "../../../../runtime/contracts/database.ts";
 import type { TextAnswer, TextModel, TextRequest } from "../../../../runtime/contracts/text-model.ts";
 import { createTextModel } from "../../../../runtime/host/text-models.ts";
 import { startTextFake, type TextFake, type TextFakeOptions } from "../../../fakes/chat-completions/index.ts";
-import { silent } from "../../../support/databases.ts";
+import { quietLogger } from "../../../support/databases.ts";
 import { said, write, writerOf } from "../../../support/memory.ts";
 
 export interface PlayedModel extends TextModel {
@@ -40,12 +40,15 @@ export function describeCommand(prompt: string): string {
 export async function endpointOf(options: TextFakeOptions = {}): Promise<{ fake: TextFake; model: TextModel }> {
   const fake = await startTextFake({ answer: ({ lastUser }) => describeCommand(lastUser), ...options });
   onTestFinished(() => fake.close());
-  const model = createTextModel({ path: "memory.summarizer", baseUrl: fake.baseUrl, model: "m", apiKey: "k" }, silent);
+  const model = createTextModel(
+    { path: "memory.summarizer", baseUrl: fake.baseUrl, model: "m", apiKey: "k" },
+    quietLogger,
+  );
   return { fake, model };
 }
 
 export function synthesisOf(database: Database, model: TextModel, options: Partial<SynthesisDeps> = {}): Synthesis {
-  return createSynthesis({ database, model, redact: (text) => text, logger: silent, ...options });
+  return createSynthesis({ database, model, redact: (text) => text, logger: quietLogger, ...options });
 }
 
 /** An entry of a shell call. */

@@ -22,7 +22,7 @@ describeEachDatabase("the sentence of a tool call", (open) => {
     const memory = memoryOf(database);
     const [hit] = await memory.search("terraform apply");
     expect(hit).toMatchObject({ id, scores: { importance: expect.any(Number) } });
-    await memory.settled();
+    await memory.idle();
   });
 
   it("queues the row for embedding in the same change", async () => {
@@ -161,13 +161,13 @@ describeEachDatabase("the sentence of a tool call", (open) => {
   it("is asked for again when the store went away before it could be written, and is written once", async () => {
     const database = await open();
     const id = await writeCall(database, "vacuum");
-    let away = true;
+    let unavailable = true;
     const leaving: Database = {
       ...database,
       backend: database.backend,
       query: (text, values, options) => {
-        if (!away || !text.startsWith("update messages")) return database.query(text, values, options);
-        away = false;
+        if (!unavailable || !text.startsWith("update messages")) return database.query(text, values, options);
+        unavailable = false;
         return Promise.reject(new MemoryError("MEMORY_UNAVAILABLE", "the server has gone away"));
       },
     };

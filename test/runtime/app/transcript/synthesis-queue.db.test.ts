@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createSynthesisQueue } from "../../../../runtime/app/transcript/synthesis-queue.ts";
 import type { JobQueue } from "../../../../runtime/contracts/jobs.ts";
-import { describeEachDatabase, silent } from "../../../support/databases.ts";
+import { describeEachDatabase, quietLogger } from "../../../support/databases.ts";
 import { said, write, writerOf } from "../../../support/memory.ts";
 
 type Jobs = Pick<JobQueue, "enqueueAll" | "failedKeys" | "liveKeys">;
@@ -35,24 +35,24 @@ describeEachDatabase("the queue of tool calls", (open) => {
   it("takes tool calls without content after they are stored, and nothing else", async () => {
     const database = await open({ fresh: true });
     const jobs = heldKeys();
-    const queue = createSynthesisQueue({ database, jobs, logger: silent });
+    const queue = createSynthesisQueue({ database, jobs, logger: quietLogger });
     const writer = writerOf(database, { onWritten: ({ toolCalls }) => queue.add(toolCalls) });
     const named = said("I listed the files.", { key: "named", toolName: "shell" });
     const { rows } = await write(writer, "s", [said("hello"), call("a"), named]);
-    await queue.settled();
+    await queue.idle();
     expect([...jobs.keys]).toEqual([rows[1]?.id]);
   });
 
   it("costs no row when it is down, and sweeps up afterwards what was missed", async () => {
     const database = await open({ fresh: true });
-    const down = createSynthesisQueue({ database, jobs: broken, logger: silent });
+    const down = createSynthesisQueue({ database, jobs: broken, logger: quietLogger });
     const writer = writerOf(database, { onWritten: ({ toolCalls }) => down.add(toolCalls) });
     const { rows } = await write(writer, "s", [call("a"), call("b"), call("c")]);
-    await down.settled();
+    await down.idle();
     expect(rows.every(({ inserted }) => inserted)).toBe(true);
     const [a, b, c] = rows.map(({ id }) => id);
     const jobs = heldKeys([b ?? ""]);
-    const up = createSynthesisQueue({ database, jobs, logger: silent });
+    const up = createSynthesisQueue({ database, jobs, logger: quietLogger });
     expect(await up.sweep()).toBe(2);
     expect([...jobs.keys]).toEqual([a, c]);
     expect(await up.sweep()).toBe(0);
@@ -61,21 +61,21 @@ describeEachDatabase("the queue of tool calls", (open) => {
   it("offers to a queue that was away what it did not take, until it does, and nothing twice", async () => {
     const database = await open({ fresh: true });
     const held = heldKeys();
-    let away = true;
+    let unavailable = true;
     const jobs: Jobs = {
       ...held,
-      enqueueAll: (name, list) => (away ? broken : held).enqueueAll(name, list),
+      enqueueAll: (name, list) => (unavailable ? broken : held).enqueueAll(name, list),
     };
-    const queue = createSynthesisQueue({ database, jobs, logger: silent });
+    const queue = createSynthesisQueue({ database, jobs, logger: quietLogger });
     const writer = writerOf(database, { onWritten: ({ toolCalls }) => queue.add(toolCalls) });
     const written: string[] = [];
     for (const session of ["s", "t"]) {
       const { rows } = await write(writer, session, [call(`${session} a`), call(`${session} b`)]);
       written.push(...rows.map(({ id }) => id));
     }
-    await queue.settled();
+    await queue.idle();
     expect([...held.keys]).toEqual([]);
-    away = false;
+    unavailable = false;
     await expect.poll(() => [...held.keys].sort()).toEqual(written.sort());
     queue.stop();
   });
@@ -86,7 +86,7 @@ describeEachDatabase("the queue of tool calls", (open) => {
     const [, a, b, c, d] = rows.map(({ id }) => id);
     const jobs = heldKeys([b ?? ""]);
     jobs.keys.add(a ?? "");
-    const queue = createSynthesisQueue({ database, jobs, logger: silent });
+    const queue = createSynthesisQueue({ database, jobs, logger: quietLogger });
     const counted = await queue.backfill({ dryRun: true });
     expect(counted).toEqual({ candidates: 4, enqueued: 2, queued: 1, failed: 1 });
     expect([...jobs.keys]).toEqual([a]);
@@ -102,10 +102,10 @@ describeEachDatabase("the queue of tool calls", (open) => {
     const calls = Array.from({ length: 1_001 }, (_, n) => call(`many ${n}`));
     await write(writerOf(database), "s", calls);
     const jobs = heldKeys();
-    const queue = createSynthesisQueue({ database, jobs, logger: silent });
+    const queue = createSynthesisQueue({ database, jobs, logger: quietLogger });
     expect(await queue.backfill({ dryRun: false })).toMatchObject({ candidates: 1_001, enqueued: 1_001 });
     expect(jobs.keys.size).toBe(1_001);
-    const down = createSynthesisQueue({ database, jobs: broken, logger: silent });
+    const down = createSynthesisQueue({ database, jobs: broken, logger: quietLogger });
     await expect(down.backfill({ dryRun: false })).rejects.toThrow("the queue is down");
     await expect(queue.backfill({ dryRun: true, signal: AbortSignal.abort() })).rejects.toThrow();
   });

@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from "vitest";
 import type { Tool } from "../../../../runtime/contracts/tool.ts";
 import { createSafetyHooks } from "../../../../runtime/plugins/hooks/safety/index.ts";
 import { createWorkspaceGate } from "../../../../runtime/plugins/tools/index.ts";
-import { describeEachDatabase, silent } from "../../../support/databases.ts";
+import { describeEachDatabase, quietLogger } from "../../../support/databases.ts";
 import { end, type HarnessOptions, startHarness, text, toolCall } from "../../../support/turn-harness.ts";
 
 function tool(name: string, execute: Tool["execute"] = async () => ({ content: `${name} ran` }), extra = {}): Tool {
@@ -58,7 +58,7 @@ describeEachDatabase("tools that change while a node runs", (open) => {
     const harness = await start({
       script: (_request, call) =>
         call === 1 ? [toolCall("c1", "late", { where: "/etc/passwd" }), end("tool_calls")] : [text("Done."), end()],
-      hooks: createSafetyHooks({ settings, gate, auditFile, redact: (value) => value, logger: silent }),
+      hooks: createSafetyHooks({ settings, gate, auditFile, redact: (value) => value, logger: quietLogger }),
       agent: { workspace: tmpdir() },
     });
     harness.tools.register(tool("late", async () => ({ content: "read" }), { pathArguments: ["where"] }));

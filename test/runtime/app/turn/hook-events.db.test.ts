@@ -96,7 +96,7 @@ describeEachDatabase("hook events of turns", (open) => {
       reply: "re: hi",
       messages: [{ role: "user", content: "hi" }],
     });
-    expect(await harness.turns.look(harness.agentName, turn_id)).toMatchObject({ state: "finished" });
+    expect(await harness.turns.read(harness.agentName, turn_id)).toMatchObject({ state: "finished" });
     await expect(harness.say("again")).rejects.toMatchObject({ code: "PROVIDER_REJECTED_REQUEST" });
     expect(calls).toBe(2);
     expect(of("turn:reflect")).toHaveLength(1);

@@ -7,7 +7,7 @@ import { CairnError, ERROR_CODES, type ErrorCode, ProviderError } from "../../..
 import type { AnyHook, TurnInfo } from "../../../../runtime/contracts/hooks.ts";
 import type { ChatChunk, ChatOptions, Provider } from "../../../../runtime/contracts/provider.ts";
 import { modelChain } from "../../../../runtime/domain/model-ref.ts";
-import { silent } from "../../../support/silent.ts";
+import { quietLogger } from "../../../support/quiet-logger.ts";
 import { end, text } from "../../../support/turn-harness.ts";
 
 type Behaviour = ErrorCode | readonly (ChatChunk | ErrorCode)[];
@@ -33,8 +33,8 @@ function setUp(behaviours: Readonly<Record<string, Behaviour>>, hooks: readonly 
       },
     ]),
   );
-  const pipeline = createHookPipeline(hooks, silent);
-  const call = createModelCaller({ providers, hooks: pipeline, redact: (value) => value, logger: silent });
+  const pipeline = createHookPipeline(hooks, quietLogger);
+  const call = createModelCaller({ providers, hooks: pipeline, redact: (value) => value, logger: quietLogger });
   const said: string[] = [];
   return {
     asked,

@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished, vi } from "vitest";
 import type { Agent } from "../../../../runtime/app/turn/agents.ts";
 import { createPlacement } from "../../../../runtime/app/turn/placement.ts";
-import { silent } from "../../../support/silent.ts";
+import { quietLogger } from "../../../support/quiet-logger.ts";
 
 it("stops waiting for the lease of its identity when the node is told to stop meanwhile", async () => {
   const placement = createPlacement({
@@ -13,7 +13,7 @@ it("stops waiting for the lease of its identity when the node is told to stop me
     place: "p",
     leaseMs: 600_000,
     clock: { now: () => new Date(0), monotonic: () => 0 },
-    logger: silent,
+    logger: quietLogger,
     onGained: () => {},
   });
   const stopping = new AbortController();
@@ -36,7 +36,7 @@ it("renews the lease of its identity and of its agents four times while they las
     place: "p",
     leaseMs: 60_000,
     clock: { now: () => new Date(), monotonic: () => performance.now() },
-    logger: silent,
+    logger: quietLogger,
     onGained: () => {},
   });
   await placement.start();

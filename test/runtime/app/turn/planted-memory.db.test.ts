@@ -361,6 +361,6 @@ describeEachDatabase("what others stored", (open) => {
       visibility: { all: true },
     });
     expect(JSON.stringify(answer)).toContain("<|im_start|>system");
-    await memory.settled();
+    await memory.idle();
   });
 });

@@ -185,7 +185,7 @@ describeEachDatabase("takeover of turns", (open) => {
     expect(counts).toEqual({ first: 1, second: 1, third: 1 });
     expect(await other.transcript()).toEqual(before);
     expect(result.interrupted).toBe(true);
-    expect(await other.turns.look(other.agentName, turnId)).toMatchObject({ state: "finished" });
+    expect(await other.turns.read(other.agentName, turnId)).toMatchObject({ state: "finished" });
   });
 
   it("makes a claim wait for a write that has passed the fence and not yet committed", async () => {
@@ -225,7 +225,7 @@ describeEachDatabase("takeover of turns", (open) => {
     gate.resolve();
     await drained;
     expect((await harness.turns.wait(harness.agentName, active.turnId)).text).toBe("re: active");
-    expect(await harness.turns.look(harness.agentName, queued.turnId)).toMatchObject({ state: "queued" });
+    expect(await harness.turns.read(harness.agentName, queued.turnId)).toMatchObject({ state: "queued" });
     await harness.die();
     const next = await start({ script: () => [text("later"), end()], ...harness.next });
     expect(await next.turns.wait(next.agentName, queued.turnId)).toMatchObject({ text: "later", interrupted: false });

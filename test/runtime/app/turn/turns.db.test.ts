@@ -611,10 +611,10 @@ describeEachDatabase("turns", (open) => {
     const harness = await start({ script: echo });
     const unknown = "018f0000-0000-7000-8000-000000000000";
     for (const malformed of ["x", "'", "%00"]) {
-      const look = harness.turns.look(harness.agentName, malformed);
-      await expect(look).rejects.toMatchObject({ code: "RUNTIME_TURN_UNKNOWN" });
+      const read = harness.turns.read(harness.agentName, malformed);
+      await expect(read).rejects.toMatchObject({ code: "RUNTIME_TURN_UNKNOWN" });
     }
-    await expect(harness.turns.look(harness.agentName, unknown)).rejects.toMatchObject({
+    await expect(harness.turns.read(harness.agentName, unknown)).rejects.toMatchObject({
       code: "RUNTIME_TURN_UNKNOWN",
     });
   });

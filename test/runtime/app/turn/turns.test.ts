@@ -5,7 +5,7 @@ import { createTurns, type TurnsDeps } from "../../../../runtime/app/turn/turns.
 
 /** Turns of which the store says, when it is let, that they are still running. */
 function turnsOf(hub: StreamHub, answer: Promise<void>) {
-  const store = { look: () => answer.then(() => ({ state: "running", attempt: 1, user: "ada" })) };
+  const store = { read: () => answer.then(() => ({ state: "running", attempt: 1, user: "ada" })) };
   // What waiting needs; nothing is accepted here.
   return createTurns({ hub, store } as unknown as TurnsDeps);
 }

@@ -64,9 +64,9 @@ describeEachDatabase("turns that wait for an answer", (open) => {
 
   async function waiting(harness: Harness, turnId: string) {
     await expect
-      .poll(async () => (await harness.turns.look(harness.agentName, turnId)).state, { interval: 20 })
+      .poll(async () => (await harness.turns.read(harness.agentName, turnId)).state, { interval: 20 })
       .toBe("waiting");
-    const state = await harness.turns.look(harness.agentName, turnId);
+    const state = await harness.turns.read(harness.agentName, turnId);
     if (state.state !== "waiting") throw new Error("unreachable");
     return state.question;
   }
@@ -182,7 +182,7 @@ describeEachDatabase("turns that wait for an answer", (open) => {
     const harness = await start({ script, tools, limits: { turnTimeoutMs: 400 } });
     const { turnId } = await ask(harness);
     await sleep(500);
-    expect(await harness.turns.look(harness.agentName, turnId)).toMatchObject({ state: "waiting" });
+    expect(await harness.turns.read(harness.agentName, turnId)).toMatchObject({ state: "waiting" });
     const result = await harness.turns.wait(harness.agentName, turnId);
     expect(result).toMatchObject({ text: "On it.\n\nacted 1, nobody answered, acted 2", interrupted: false });
   });
@@ -247,7 +247,7 @@ describeEachDatabase("turns that wait for an answer", (open) => {
     const { turnId } = await ask(harness);
     const behind = await harness.turns.accept(harness.message("behind"));
     expect((await harness.say("elsewhere", { session: "s2" })).text).toBe("re: elsewhere");
-    expect(await harness.turns.look(harness.agentName, behind.turnId)).toMatchObject({ state: "queued" });
+    expect(await harness.turns.read(harness.agentName, behind.turnId)).toMatchObject({ state: "queued" });
     expect(order).toEqual(["elsewhere"]);
     // The answer does not wait behind it.
     await answer(harness, turnId, "red");
@@ -280,7 +280,7 @@ describeEachDatabase("turns that wait for an answer", (open) => {
     const { data } = await harness.command(line);
     expect(data).toMatchObject(line.startsWith("/interrupt") ? { interrupted: true } : { stopped: true });
     // The command has seen it end.
-    expect(await harness.turns.look(harness.agentName, turnId)).toMatchObject({ state: "finished" });
+    expect(await harness.turns.read(harness.agentName, turnId)).toMatchObject({ state: "finished" });
     const stopped = await harness.turns.wait(harness.agentName, turnId);
     expect(stopped).toMatchObject({ text: "On it.", interrupted: true, notice: "Stopped." });
     await expect(answer(harness, turnId, "late", question.id)).rejects.toMatchObject({
@@ -368,7 +368,7 @@ describeEachDatabase("turns that wait for an answer", (open) => {
       await expect
         .poll(
           async () => {
-            const state = await harness.turns.look(harness.agentName, turnId);
+            const state = await harness.turns.read(harness.agentName, turnId);
             return state.state === "waiting" ? state.question.text : state.state;
           },
           { interval: 20 },

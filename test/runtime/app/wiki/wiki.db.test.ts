@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { v7 } from "uuid";
 import { expect, it, onTestFinished } from "vitest";
-import { Outage } from "../../../../runtime/app/synthesis/outage.ts";
+import { CircuitBreaker } from "../../../../runtime/app/synthesis/circuit-breaker.ts";
 import { createWikiExtraction } from "../../../../runtime/app/wiki/extraction.ts";
 import { createWikiPages, type WikiPages } from "../../../../runtime/app/wiki/pages.ts";
 import { openSources } from "../../../../runtime/app/wiki/sources.ts";
@@ -16,7 +16,7 @@ import { QUEUES } from "../../../../runtime/contracts/jobs.ts";
 import type { TextModel } from "../../../../runtime/contracts/text-model.ts";
 import { createJobQueue } from "../../../../runtime/workers/queue.ts";
 import { createWikiWorker } from "../../../../runtime/workers/wiki.ts";
-import { describeEachDatabase, silent } from "../../../support/databases.ts";
+import { describeEachDatabase, quietLogger } from "../../../support/databases.ts";
 import { systemClock } from "../../../support/memory.ts";
 import { playedModel } from "../synthesis/support.ts";
 
@@ -55,7 +55,7 @@ function extractionOf(database: Database, model: TextModel) {
     model,
     redact: (text) => text,
     clock: systemClock,
-    logger: silent,
+    logger: quietLogger,
     pageLimit: 9_000,
   });
 }
@@ -249,15 +249,15 @@ describeEachDatabase("the wiki", (open) => {
       if (user.includes("poison")) return "I will not.";
       return [...user.matchAll(/^(\w+): (.+)$/gm)].map(([, topic, text]) => `# ${topic}\n- ${text} [S1]`).join("\n");
     });
-    const jobs = createJobQueue({ database, logger: silent, newId: randomUUID });
+    const jobs = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
     const worker = createWikiWorker({
       database,
       jobs,
       extraction: extractionOf(database, model),
-      outage: new Outage({ clock: systemClock, sleep: wait }),
+      breaker: new CircuitBreaker({ clock: systemClock, sleep: wait }),
       wikis: new Map([["main", pages]]),
       intervalMs: 3_600_000,
-      logger: silent,
+      logger: quietLogger,
     });
     await summary(database, "main", "Backup: It runs at noon.");
     await summary(database, "main", "poison");

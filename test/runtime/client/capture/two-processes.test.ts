@@ -31,9 +31,9 @@ test("2 processes write 300 batches to one spool and replay it while the node co
   );
 
   expect(ended.map(({ stdout }) => stdout)).toEqual(["", ""]);
-  const sent = (name: string, odd: number) =>
+  const sent = (name: string, rest: number) =>
     Array.from({ length: BATCHES }, (_, n) => n)
-      .filter((n) => n % 2 === odd)
+      .filter((n) => n % 2 === rest)
       .map((n) => `${name}/${n}`);
   const shared = node.stored.get("shared") ?? [];
   for (const name of ["one", "other"]) {

@@ -183,9 +183,9 @@ describe("a session of Claude Code", () => {
           expect(unique.map(saying).at(0)).toBe("The checkout test fails since Monday. Can you find out why? 🗿");
           expect(unique).toHaveLength(12);
           expect(unique.map(({ metadata }) => metadata?.["full_reasoning_length"]).filter(Boolean)).toEqual([92]);
-          const told = (await log()).split("\n").filter(Boolean);
+          const reported = (await log()).split("\n").filter(Boolean);
           expect(
-            told.filter((line) => !/claude-code: \d+ batches wait for the node \(.+\); they are in /.test(line)),
+            reported.filter((line) => !/claude-code: \d+ batches wait for the node \(.+\); they are in /.test(line)),
           ).toEqual([]);
         },
       ),

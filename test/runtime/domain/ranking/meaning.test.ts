@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
+import { adjacenciesOf } from "../../../../runtime/domain/ranking/adjacency.ts";
 import { meaning } from "../../../../runtime/domain/ranking/meaning.ts";
-import { placesOf } from "../../../../runtime/domain/ranking/scene.ts";
 import { row } from "./support.ts";
 
 const apart = (cosines: readonly (number | null)[]) => {
   const rows = cosines.map((cosine, n) => row(n, { cosine, conversationId: null }));
-  return [...(meaning(rows, placesOf(rows)) ?? [])];
+  return [...(meaning(rows, adjacenciesOf(rows)) ?? [])];
 };
 
 describe("nearness in meaning", () => {
   it("is null without vectors", () => {
-    expect(meaning([row(1)], placesOf([row(1)]))).toBeNull();
+    expect(meaning([row(1)], adjacenciesOf([row(1)]))).toBeNull();
   });
 
   it("is the same for an encoder that gives everything higher cosines", () => {
@@ -22,8 +22,8 @@ describe("nearness in meaning", () => {
   it("puts a row without a vector in the middle, and next to near rows above it", () => {
     expect(apart([0.1, 0.3, null])[2]).toBeCloseTo(0.5, 9);
     const rows = [row(1, { cosine: 0.8 }), row(2), row(50, { cosine: 0.1, conversationId: "two" })];
-    const [, beside = 0, far = 1] = meaning(rows, placesOf(rows)) ?? [];
-    expect(beside).toBeGreaterThan(far);
+    const [, adjacent = 0, far = 1] = meaning(rows, adjacenciesOf(rows)) ?? [];
+    expect(adjacent).toBeGreaterThan(far);
   });
 
   it("makes little of the differences of few rows", () => {

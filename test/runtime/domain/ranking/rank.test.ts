@@ -83,9 +83,9 @@ describe("the ranking of candidates", () => {
   it("ranks the answer to a matching question above a row that only mentions as much", () => {
     const asked = row(1, { head: "Where did you go climbing?", frequencies: [1, 1] });
     const answer = row(2, { head: "To the Dolomites.", frequencies: [0, 0] });
-    const told = row(101, { head: "They were there.", frequencies: [1, 1] });
+    const spoken = row(101, { head: "They were there.", frequencies: [1, 1] });
     const after = row(102, { head: "To the theatre.", frequencies: [0, 0] });
-    const order = rank(inputOf([asked, answer, told, after])).map(({ candidate }) => candidate.position);
+    const order = rank(inputOf([asked, answer, spoken, after])).map(({ candidate }) => candidate.position);
     expect(order.indexOf(2)).toBeLessThan(order.indexOf(102));
   });
 
@@ -116,10 +116,10 @@ describe("the ranking of candidates", () => {
     expect(rank(inputOf([...others, summary]))[0]?.candidate.kind).toBe("summary");
   });
 
-  it("counts what a summary says as what its sitting says, however alone it stands", () => {
+  it("counts what a summary says as what its segment says, even without neighbours", () => {
     const summary = row(1, { kind: "summary", surrounded: false, frequencies: [1] });
     const { columns } = featuresOf(inputOf([summary]), temporal);
-    expect(columns.sitting?.[0]).toBe(columns.window?.[0]);
+    expect(columns.session_proximity?.[0]).toBe(columns.window?.[0]);
   });
 
   it("returns the best that are wanted, only of rows that can be hits", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { placesOf } from "../../../../runtime/domain/ranking/scene.ts";
+import { adjacenciesOf } from "../../../../runtime/domain/ranking/adjacency.ts";
 import { BM25, ownWords, windowsOf, windowWords } from "../../../../runtime/domain/ranking/words.ts";
 import { row } from "./support.ts";
 
@@ -30,7 +30,7 @@ describe("how words match", () => {
 
   it("counts a neighbour's words by its share, against a full window of average rows", () => {
     const input = inputOf([row(1, { frequencies: [1, 0] }), row(2, { frequencies: [0, 1] })]);
-    const [first = 0] = windowWords(input, windowsOf(input, placesOf(input.candidates)), BM25);
+    const [first = 0] = windowWords(input, windowsOf(input, adjacenciesOf(input.candidates)), BM25);
     const slowness = 1.2 * (0.25 + (0.75 * 16) / 29.2);
     expect(first).toBeCloseTo((3 / 4) * (1 / (1 + slowness)) + (1 / 4) * (0.6 / (0.6 + slowness)), 9);
   });

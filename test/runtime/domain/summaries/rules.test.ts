@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { judge } from "../../../../runtime/domain/summaries/check.ts";
+import { checkSummary } from "../../../../runtime/domain/summaries/check.ts";
 import { preamble } from "../../../../runtime/domain/summaries/entries.ts";
 import { systemPrompt, userPrompt } from "../../../../runtime/domain/summaries/prompts.ts";
 import { isDue, MAX_ATTEMPTS, nextStep, retryAfterMs, type Tree } from "../../../../runtime/domain/summaries/steps.ts";
@@ -86,7 +86,7 @@ describe("an answer", () => {
   const given = { truncated: false, budget: 60, source, identifiers: ["#482"] };
 
   it("may stand when it is short enough, plain, and holds every identifier", () => {
-    expect(judge({ ...given, answer: "At 2026-05-01T10:12Z #482 was merged." }, count)).toEqual({
+    expect(checkSummary({ ...given, answer: "At 2026-05-01T10:12Z #482 was merged." }, count)).toEqual({
       objections: [],
       completed: null,
     });
@@ -100,22 +100,22 @@ describe("an answer", () => {
     ["names a pull request that nobody named", { answer: "#482 and #999" }, /does not occur in the input: #999/],
     ["leaves an identifier out", { answer: "Something was merged." }, /left out .*#482/],
   ])("that %s is refused, and the model is told why", (_, over, words) => {
-    const { objections } = judge({ ...given, ...over }, count);
+    const { objections } = checkSummary({ ...given, ...over }, count);
     expect(objections.map((objection) => objection.words).join(" ")).toMatch(words);
     // Logs and operators are told without a word of what was said.
     expect(objections.map(({ reason }) => reason).join(" ")).not.toMatch(/#|\\/);
   });
 
   it("may quote what the conversation itself wrote in LaTeX", () => {
-    expect(judge({ ...given, answer: "#482; the formula was $x^2$." }, count).objections).toEqual([]);
+    expect(checkSummary({ ...given, answer: "#482; the formula was $x^2$." }, count).objections).toEqual([]);
   });
 
   it("is completed with identifiers only where nothing else is wrong and they fit", () => {
-    expect(judge({ ...given, answer: "It was merged." }, count).completed).toBe(
+    expect(checkSummary({ ...given, answer: "It was merged." }, count).completed).toBe(
       "It was merged.\n\nIdentifiers in system messages: #482",
     );
-    expect(judge({ ...given, answer: "It was merged.", budget: 6 }, count).completed).toBeNull();
-    expect(judge({ ...given, answer: "It was \\times merged." }, count).completed).toBeNull();
+    expect(checkSummary({ ...given, answer: "It was merged.", budget: 6 }, count).completed).toBeNull();
+    expect(checkSummary({ ...given, answer: "It was \\times merged." }, count).completed).toBeNull();
   });
 });
 

@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SYSTEM_PROMPT } from "../../../../runtime/domain/synthesis/prompt.ts";
-import { judgeSentence } from "../../../../runtime/domain/synthesis/sentence.ts";
+import { checkSentence } from "../../../../runtime/domain/synthesis/sentence.ts";
 import { isPastTense } from "../../../../runtime/domain/synthesis/verbs.ts";
 
 const SOURCE = `Tool: shell {"command":"npm test -- src/app.test.ts"} Time: 2026-03-04T05:06Z
 /srv/app node-3 v1.2.3 a1b2c3d PR #482 build_all config.yaml 14213 lines`;
 
-function judge(answer: string, given: Partial<Parameters<typeof judgeSentence>[0]> = {}) {
-  return judgeSentence({
+function check(answer: string, given: Partial<Parameters<typeof checkSentence>[0]> = {}) {
+  return checkSentence({
     answer,
     truncated: false,
     instructions: SYSTEM_PROMPT,
@@ -18,7 +18,7 @@ function judge(answer: string, given: Partial<Parameters<typeof judgeSentence>[0
   });
 }
 
-describe("judgeSentence", () => {
+describe("checkSentence", () => {
   it.each([
     "Ran `npm test` in /srv/app, and all 120 tests passed in 4.2s.",
     "The agent read config.yaml and found that 3 of 14213 lines had changed.",
@@ -31,11 +31,11 @@ describe("judgeSentence", () => {
     "Delegated the review to Dr. Ada Byron and waited.",
     "The tool calls made no change.",
   ])("takes %j as it is", (answer) => {
-    expect(judge(answer)).toEqual({ accepted: true, sentence: answer });
+    expect(check(answer)).toEqual({ accepted: true, sentence: answer });
   });
 
   it("takes off what models put around a sentence, and gives it its full stop", () => {
-    expect(judge('  "Ran the tests in /srv/app"\n')).toEqual({
+    expect(check('  "Ran the tests in /srv/app"\n')).toEqual({
       accepted: true,
       sentence: "Ran the tests in /srv/app.",
     });
@@ -71,19 +71,19 @@ describe("judgeSentence", () => {
     ["Merged PR #483 into the main branch.", "#483"],
     ["Counted 14214 lines in the file.", "14214"],
   ])("refuses %j", (answer, reason) => {
-    const verdict = judge(answer);
+    const verdict = check(answer);
     if (reason === undefined) return expect(verdict.accepted).toBe(true);
     expect(verdict).toEqual({ accepted: false, reason: expect.stringContaining(reason) });
   });
 
   it("refuses what was cut short", () => {
-    expect(judge("Ran the tests in /srv/app.", { truncated: true }).accepted).toBe(false);
+    expect(check("Ran the tests in /srv/app.", { truncated: true }).accepted).toBe(false);
   });
 
   it("takes only one line of bounded length, whatever a model says", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.lorem({ mode: "sentences" })), (answer) => {
-        const verdict = judge(answer);
+        const verdict = check(answer);
         if (!verdict.accepted) return;
         expect(verdict.sentence).not.toMatch(/[\r\n]/);
         expect(verdict.sentence.length).toBeLessThanOrEqual(700);

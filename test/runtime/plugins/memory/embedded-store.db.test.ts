@@ -10,7 +10,7 @@ import type { Database } from "../../../../runtime/contracts/database.ts";
 import { openEmbedded } from "../../../../runtime/plugins/memory/embedded/index.ts";
 import { Upkeep } from "../../../../runtime/plugins/memory/embedded/upkeep.ts";
 import { EVENTUALLY_MS } from "../../../lanes/patience.ts";
-import { createEmbeddedCopy, silent } from "../../../support/databases.ts";
+import { createEmbeddedCopy, quietLogger } from "../../../support/databases.ts";
 import { eventually } from "../../../support/eventually.ts";
 
 const TIMEOUT = 300_000;
@@ -36,7 +36,7 @@ describe("the embedded store", { timeout: TIMEOUT }, () => {
   }
 
   async function open(path: string): Promise<Database> {
-    const database = await openEmbedded({ path, logger: silent });
+    const database = await openEmbedded({ path, logger: quietLogger });
     cleanups.push(() => database.close());
     return database;
   }
@@ -91,7 +91,7 @@ describe("the embedded store", { timeout: TIMEOUT }, () => {
     const path = await copiedStore();
     const { child, acknowledged } = startWriter(path);
     await until(() => acknowledged.length > 0, child);
-    await expect(openEmbedded({ path, logger: silent })).rejects.toMatchObject({
+    await expect(openEmbedded({ path, logger: quietLogger })).rejects.toMatchObject({
       code: "MEMORY_STORE_LOCKED",
       severity: "fatal",
       message: expect.stringMatching(new RegExp(`process ${child.pid} \\(since 20\\d\\d-.*\\)`)),
@@ -103,8 +103,8 @@ describe("the embedded store", { timeout: TIMEOUT }, () => {
 
   it("refuses a second opener in the same process, until the first has closed", async () => {
     const path = await copiedStore();
-    const first = await openEmbedded({ path, logger: silent });
-    await expect(openEmbedded({ path, logger: silent })).rejects.toMatchObject({ code: "MEMORY_STORE_LOCKED" });
+    const first = await openEmbedded({ path, logger: quietLogger });
+    await expect(openEmbedded({ path, logger: quietLogger })).rejects.toMatchObject({ code: "MEMORY_STORE_LOCKED" });
     await first.close();
     await expect((await open(path)).query("select 1 as n")).resolves.toMatchObject({ rows: [{ n: 1 }] });
   });
@@ -124,7 +124,7 @@ describe("the embedded store", { timeout: TIMEOUT }, () => {
     cleanups.push(async () => process.umask(umask));
     const path = await emptyDirectory();
     const openAfterUse = async (): Promise<string[]> => {
-      const database = await openEmbedded({ path, logger: silent });
+      const database = await openEmbedded({ path, logger: quietLogger });
       await database.script("create table if not exists written as select g from generate_series(1, 1000) g");
       const open = await openToOthers(path);
       await database.close();
@@ -165,9 +165,9 @@ describe("the embedded store", { timeout: TIMEOUT }, () => {
     const path = await emptyDirectory();
     await mkdir(join(path, "data"));
     await writeFile(join(path, "data", "base"), "");
-    await expect(openEmbedded({ path, logger: silent })).rejects.toMatchObject({ code: "MEMORY_SCHEMA_MISMATCH" });
+    await expect(openEmbedded({ path, logger: quietLogger })).rejects.toMatchObject({ code: "MEMORY_SCHEMA_MISMATCH" });
     await writeFile(join(path, "data", "PG_VERSION"), "17\n");
-    await expect(openEmbedded({ path, logger: silent })).rejects.toMatchObject({
+    await expect(openEmbedded({ path, logger: quietLogger })).rejects.toMatchObject({
       code: "MEMORY_SCHEMA_MISMATCH",
       message: expect.stringContaining("17"),
     });
@@ -178,7 +178,7 @@ describe("the embedded store", { timeout: TIMEOUT }, () => {
     const path = await copiedStore();
     await rm(join(path, "data", "global", "pg_control"));
     for (let time = 0; time < 2; time += 1) {
-      await expect(openEmbedded({ path, logger: silent })).rejects.toMatchObject({
+      await expect(openEmbedded({ path, logger: quietLogger })).rejects.toMatchObject({
         code: "MEMORY_UNAVAILABLE",
         message: expect.stringContaining("pg_control"),
       });
@@ -188,7 +188,7 @@ describe("the embedded store", { timeout: TIMEOUT }, () => {
   it("says why a place that is no directory cannot hold a store", async () => {
     const path = join(await emptyDirectory(), "file");
     await writeFile(path, "");
-    await expect(openEmbedded({ path, logger: silent })).rejects.toMatchObject({
+    await expect(openEmbedded({ path, logger: quietLogger })).rejects.toMatchObject({
       code: "MEMORY_UNAVAILABLE",
       message: expect.stringContaining(path),
     });
@@ -223,7 +223,7 @@ describe("the embedded store", { timeout: TIMEOUT }, () => {
     const database = await open(await copiedStore());
     let now = 0;
     let uses = 0;
-    const upkeep = new Upkeep({ database, logger: silent, uses: () => uses, monotonic: () => now });
+    const upkeep = new Upkeep({ database, logger: quietLogger, uses: () => uses, monotonic: () => now });
     const redo = async () =>
       (await database.query<{ at: string }>("select redo_lsn::text as at from pg_control_checkpoint()")).rows[0]?.at;
     const deadRows = async () =>

@@ -11,7 +11,7 @@ import { openPostgres } from "../../../../runtime/plugins/memory/postgres/index.
 import { createJobQueue } from "../../../../runtime/workers/queue.ts";
 import { type PostgresServer, startPostgres } from "../../../lanes/postgres.ts";
 import { lacks } from "../../../lanes/tools.ts";
-import { MIGRATIONS, silent } from "../../../support/databases.ts";
+import { MIGRATIONS, quietLogger } from "../../../support/databases.ts";
 import { eventually } from "../../../support/eventually.ts";
 
 const TIMEOUT = 300_000;
@@ -24,7 +24,7 @@ describe.skipIf(lacks("postgresql"))("PostgreSQL that goes away", { timeout: TIM
 
   beforeAll(async () => {
     server = await startPostgres();
-    const database = await openPostgres({ connectionString: server.url, pool: 2, logger: silent });
+    const database = await openPostgres({ connectionString: server.url, pool: 2, logger: quietLogger });
     await migrate(database, { directory: MIGRATIONS });
     await database.close();
   }, TIMEOUT);
@@ -37,7 +37,7 @@ describe.skipIf(lacks("postgresql"))("PostgreSQL that goes away", { timeout: TIM
     await server.stop();
   }, TIMEOUT);
 
-  async function open(connectionString: string, logger: Logger = silent): Promise<Database> {
+  async function open(connectionString: string, logger: Logger = quietLogger): Promise<Database> {
     const database = await openPostgres({ connectionString, pool: 4, logger });
     cleanups.push(() => database.close());
     return database;
@@ -92,7 +92,7 @@ describe.skipIf(lacks("postgresql"))("PostgreSQL that goes away", { timeout: TIM
 
   it("takes its jobs up again, and those that were enqueued before", async () => {
     const database = await open(server.url);
-    const queue = createJobQueue({ database, logger: silent, newId: randomUUID });
+    const queue = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
     cleanups.push(() => queue.stop(1_000));
     const done: string[] = [];
     await queue.work<{ name: string }>(QUEUES.enrich, async ({ data }) => void done.push(data.name), { pollS: 0.5 });
@@ -111,7 +111,7 @@ describe.skipIf(lacks("postgresql"))("PostgreSQL that goes away", { timeout: TIM
     const database = await open(server.url);
     const heard: string[] = [];
     await database.listen("late", (payload) => heard.push(payload));
-    const queue = createJobQueue({ database, logger: silent, newId: randomUUID });
+    const queue = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
     cleanups.push(() => queue.stop(1_000));
     await queue.start();
     await expect(queue.enqueue(QUEUES.embed, {})).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
@@ -167,7 +167,7 @@ describe.skipIf(lacks("postgresql"))("PostgreSQL that goes away", { timeout: TIM
       connectionString: server.url,
       directUrl: server.url,
       pool: 2,
-      logger: silent,
+      logger: quietLogger,
     });
     cleanups.push(() => database.close());
     const { rows } = await database.query(
@@ -194,7 +194,7 @@ describe.skipIf(lacks("postgresql"))("PostgreSQL that goes away", { timeout: TIM
   });
 
   it("serves no more callers at once than the pool has connections, and refuses the rest in time", async () => {
-    const database = await openPostgres({ connectionString: server.url, pool: 2, logger: silent });
+    const database = await openPostgres({ connectionString: server.url, pool: 2, logger: quietLogger });
     cleanups.push(() => database.close());
     const release = Promise.withResolvers<void>();
     const holders = [1, 2].map(() => database.transaction(async () => release.promise));

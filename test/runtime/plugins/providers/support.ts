@@ -13,12 +13,12 @@ import { EVENTUALLY_MS } from "../../../lanes/patience.ts";
 
 export const KEY = "sk-test-0123456789abcdef";
 
-export const silentLogger: Logger = {
+export const quietLogger: Logger = {
   debug: () => undefined,
   info: () => undefined,
   warn: () => undefined,
   error: () => undefined,
-  child: () => silentLogger,
+  child: () => quietLogger,
 };
 
 export interface Api {
@@ -34,7 +34,7 @@ const complete = (settings: Partial<ProviderSettings>, model: string): ProviderS
   apiKey: KEY,
   maxRetries: 0,
   timeoutMs: EVENTUALLY_MS,
-  logger: silentLogger,
+  logger: quietLogger,
   ...settings,
 });
 

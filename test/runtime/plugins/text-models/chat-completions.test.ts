@@ -12,7 +12,7 @@ import {
   type TextFakeOptions,
   type TextFault,
 } from "../../../fakes/chat-completions/index.ts";
-import { silentLogger } from "../providers/support.ts";
+import { quietLogger } from "../providers/support.ts";
 
 interface Started {
   readonly fake: TextFake;
@@ -36,13 +36,13 @@ async function started(options: TextFakeOptions = {}): Promise<Started> {
       baseUrl: fake.baseUrl,
       maxRetries: 0,
       timeoutMs: 2_147_483_647,
-      logger: silentLogger,
+      logger: quietLogger,
     }),
     sleep: async (ms, signal) => {
       pauses.push(ms);
       signal.throwIfAborted();
     },
-    logger: silentLogger,
+    logger: quietLogger,
   });
   return { fake, model, pauses };
 }
@@ -193,13 +193,13 @@ describe("the chat-completions text model", () => {
         model: "writer",
         baseUrl: fake.baseUrl,
         maxRetries: 0,
-        logger: silentLogger,
+        logger: quietLogger,
       }),
       sleep: async (_, signal) => {
         leaving.abort(new Error("the node stops"));
         signal.throwIfAborted();
       },
-      logger: silentLogger,
+      logger: quietLogger,
     });
     expect(await thrown(model.complete(ask({ signal: leaving.signal })))).toMatchObject({ message: "the node stops" });
     expect(fake.requests).toHaveLength(1);

@@ -10,7 +10,7 @@ import { createWorkspaceGate } from "../../../../runtime/plugins/tools/shared/lo
 import { createShellTool } from "../../../../runtime/plugins/tools/shell/index.ts";
 import { SHELL_DEFAULTS, type ShellSettings } from "../../../../runtime/plugins/tools/shell/settings.ts";
 import { lacks } from "../../../lanes/tools.ts";
-import { call, createPlace, newId, SECRET, silentLogger } from "./support.ts";
+import { call, createPlace, newId, quietLogger, SECRET } from "./support.ts";
 
 async function setUp(settings: Partial<ShellSettings> = {}, container = false) {
   const place = await createPlace();
@@ -30,7 +30,7 @@ async function setUp(settings: Partial<ShellSettings> = {}, container = false) {
       TZ: "UTC",
     },
     newId,
-    logger: silentLogger,
+    logger: quietLogger,
   });
   return {
     place,
@@ -310,7 +310,7 @@ describe.skipIf(lacks("bubblewrap"))("the walls of the sandbox", () => {
       stateDirectory: place.home,
       hostEnv: {},
       newId,
-      logger: silentLogger,
+      logger: quietLogger,
     });
     const command = `cat "${named}/file" ${place.workspace}/file; ls ${place.outside}`;
     expect((await call(tool, { workspace: named }, { command }, undefined, { owner: true })).content).toMatch(

@@ -8,7 +8,7 @@ import { CairnError } from "../../../../runtime/contracts/errors.ts";
 import type { Logger } from "../../../../runtime/contracts/ports.ts";
 import type { Tool, ToolContext, ToolResult } from "../../../../runtime/contracts/tool.ts";
 
-export interface Place extends AsyncDisposable {
+export interface ToolFixture extends AsyncDisposable {
   /** Holds `ws`, `ws-evil` and `home`. */
   readonly base: string;
   readonly workspace: string;
@@ -19,7 +19,7 @@ export interface Place extends AsyncDisposable {
 
 export const SECRET = "the-secret-of-the-service";
 
-export async function createPlace(): Promise<Place> {
+export async function createPlace(): Promise<ToolFixture> {
   const base = await realpath(await mkdtemp(join(tmpdir(), "cairn-tools-")));
   for (const name of ["ws", "ws-evil", "home"]) await mkdir(join(base, name));
   await writeFile(join(base, "ws-evil", "secret.txt"), SECRET);
@@ -71,10 +71,10 @@ export async function call(
 
 export const newId = randomUUID;
 
-export const silentLogger: Logger = {
+export const quietLogger: Logger = {
   debug() {},
   info() {},
   warn() {},
   error() {},
-  child: () => silentLogger,
+  child: () => quietLogger,
 };

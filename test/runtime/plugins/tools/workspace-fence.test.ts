@@ -6,7 +6,7 @@ import { createFileEditTool } from "../../../../runtime/plugins/tools/file-edit/
 import { createFileReadTool } from "../../../../runtime/plugins/tools/file-read/index.ts";
 import { createFileWriteTool } from "../../../../runtime/plugins/tools/file-write/index.ts";
 import { createWorkspaceGate } from "../../../../runtime/plugins/tools/shared/locate.ts";
-import { call, createPlace, newId, type Place, SECRET } from "./support.ts";
+import { call, createPlace, newId, SECRET, type ToolFixture } from "./support.ts";
 
 const NAMES = ["a", "b", "c"] as const;
 const component = fc.constantFrom(...NAMES, "..", ".", "", "ws", "ws-evil", "secret.txt", "link");
@@ -33,7 +33,10 @@ const entry = fc.record({
   ),
 });
 
-async function build(place: Place, entries: readonly { at: string; kind: string; target: string }[]): Promise<void> {
+async function build(
+  place: ToolFixture,
+  entries: readonly { at: string; kind: string; target: string }[],
+): Promise<void> {
   await rm(place.workspace, { recursive: true, force: true });
   await mkdir(place.workspace);
   for (const { at, kind, target } of entries) {
@@ -51,7 +54,7 @@ async function build(place: Place, entries: readonly { at: string; kind: string;
   }
 }
 
-async function pathIsPlain(place: Place, at: string): Promise<boolean> {
+async function pathIsPlain(place: ToolFixture, at: string): Promise<boolean> {
   const parts = at.split("/");
   for (let depth = 1; depth < parts.length; depth += 1) {
     const parent = place.path(...parts.slice(0, depth));
@@ -68,7 +71,7 @@ async function pathIsPlain(place: Place, at: string): Promise<boolean> {
 }
 
 /** Everything outside the workspace: names and contents. */
-async function outsideOf(place: Place): Promise<Record<string, string>> {
+async function outsideOf(place: ToolFixture): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const name of await readdir(place.base)) if (name !== "ws") found[name] = "";
   for (const directory of [place.outside, place.home]) {

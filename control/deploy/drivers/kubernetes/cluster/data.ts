@@ -41,8 +41,8 @@ export async function deleteData(kubectl: Kubectl, data: readonly ExistingData[]
   const objects = names.map((name) => `persistentvolumeclaim/${name}`);
   await kubectl.run([...gone, ...objects], { signal, timeoutMs: DELETE_MS + 10_000 }).catch(async (error: unknown) => {
     signal.throwIfAborted();
-    const left = await listObjects(kubectl, ["persistentvolumeclaims"], claimSchema, { signal });
-    const kept = left.map(({ metadata }) => metadata.name).filter((name) => names.includes(name));
+    const remaining = await listObjects(kubectl, ["persistentvolumeclaims"], claimSchema, { signal });
+    const kept = remaining.map(({ metadata }) => metadata.name).filter((name) => names.includes(name));
     if (kept.length === 0) return;
     throw new InfraError("INFRA_FAILED", `These claims are still used by a pod: ${kept.join(", ")}.`, {
       hint: "They go as soon as the pod has ended; see `kubectl get pods`.",

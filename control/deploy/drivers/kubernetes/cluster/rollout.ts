@@ -7,7 +7,7 @@ import { IMAGE_ANNOTATION } from "../../../../../infra/components/kubernetes/nam
 import type { Pod, StatefulSet } from "./objects.ts";
 import { podHealth } from "./pod-health.ts";
 
-export interface Look {
+export interface GroupSnapshot {
   readonly workload: StatefulSet;
   /** Its pods, in any order. */
   readonly pods: readonly Pod[];
@@ -34,7 +34,7 @@ interface Member {
   readonly free: boolean;
 }
 
-export function nextStep({ workload, pods, partition }: Look): Step {
+export function nextStep({ workload, pods, partition }: GroupSnapshot): Step {
   const { metadata, spec, status } = workload;
   const replicas = spec.replicas ?? 1;
   const revision = status?.updateRevision;

@@ -22,10 +22,10 @@ export async function existingData(plan: ProxmoxPlan, signal: AbortSignal): Prom
     const found: ExistingData[] = [];
     for (const [member, here] of Map.groupBy(planned, (data) => data.ct.member)) {
       const paths = here.map((data) => data.directory.path);
-      const answer = await host.run({ member, argv: script(LOOK, [`${rootOf(plan)}/${plan.stack}`, ...paths]) });
+      const answer = await host.run({ member, argv: script(LIST_SCRIPT, [`${rootOf(plan)}/${plan.stack}`, ...paths]) });
       const [stack = "", ...full] = answer.split("\n");
       for (const { directory, place } of here.filter((data) => full.includes(data.directory.path))) {
-        if (found.some((known) => known.place === place)) continue;
+        if (found.some((one) => one.place === place)) continue;
         found.push({ name: directory.name, place, stack: stack === "" ? null : stack });
       }
     }
@@ -70,7 +70,7 @@ function rootOf(plan: ProxmoxPlan): string {
   return plan.dataDir.replace(/\/+$/, "");
 }
 
-const LOOK = `${PRELUDE}
+const LIST_SCRIPT = `${PRELUDE}
 stack=$1; shift
 head -n 1 "$stack/${STACK_MARK}" 2>/dev/null || echo
 for path in "$@"; do

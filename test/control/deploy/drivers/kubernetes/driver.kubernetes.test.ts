@@ -18,7 +18,7 @@ let cluster: Cluster;
 let kubelet: PlayedKubelet;
 let number = 0;
 let plan: KubernetesPlan;
-let told: string[];
+let reported: string[];
 
 beforeAll(async () => {
   cluster = await startCluster();
@@ -30,14 +30,14 @@ afterAll(async () => {
 beforeEach(async () => {
   await kubelet?.stop();
   number += 1;
-  told = [];
+  reported = [];
   plan = kubernetesPlan({ kubeconfig: cluster.kubeconfig, context: "fleet", namespace: `run-${number}` });
   kubelet = playKubelet(cluster, plan.namespace);
 });
 
 const driverOf = (of: KubernetesPlan) =>
   createKubernetesDriver(of, secretValues(), { program: cluster.kubectlPath, pace: PACE });
-const reconcile = (of: KubernetesPlan) => driverOf(of).reconcile?.((text) => told.push(text), signal);
+const reconcile = (of: KubernetesPlan) => driverOf(of).reconcile?.((text) => reported.push(text), signal);
 const errors = (findings: readonly Finding[]) => findings.filter(({ severity }) => severity === "error");
 
 /** What the provider does with the graph: server-side apply, forced, under one manager. */
@@ -201,7 +201,7 @@ describe("reconcile", () => {
     await apply(after);
     await reconcile(after);
     expect(await pods()).toEqual(old);
-    expect(told.join("\n")).toMatch(/cairn-main-0 keeps its image/);
+    expect(reported.join("\n")).toMatch(/cairn-main-0 keeps its image/);
   });
 
   it("names the commands that bring a held image to the pods, and holds the next one again", async () => {
@@ -211,13 +211,13 @@ describe("reconcile", () => {
     const after = withNodes({ replicas: 2, image: image("cairn:2") });
     await apply(after);
     await reconcile(after);
-    const line = /`(kubectl [^`]+)`/.exec(told.join("\n"))?.[1] ?? "";
+    const line = /`(kubectl [^`]+)`/.exec(reported.join("\n"))?.[1] ?? "";
     // The very words, with the test's own kubectl under that name.
     await execa("/bin/sh", ["-ec", `kubectl() { '${cluster.kubectlPath}' "$@"; }\n${line}`], { timeout: 60_000 });
     expect((await pods()).map(({ image: of }) => of)).toEqual(["cairn:2", "cairn:2"]);
-    told = [];
+    reported = [];
     await reconcile(after);
-    expect(told.join("\n")).not.toContain("keeps its image");
+    expect(reported.join("\n")).not.toContain("keeps its image");
     expect(await partition()).toBe(2);
   });
 

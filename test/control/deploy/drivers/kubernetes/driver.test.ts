@@ -298,10 +298,10 @@ describe("deleting data", () => {
   const data = [{ name: "home-cairn-main-0", place: "agents", stack: "cairn" }];
 
   it("names the claims, waits for them, and says which are still used", async () => {
-    const left = JSON.stringify({ items: [{ metadata: { name: "home-cairn-main-0" }, spec: {} }] });
+    const claims = JSON.stringify({ items: [{ metadata: { name: "home-cairn-main-0" }, spec: {} }] });
     const program = await played(
       { to: "wait --for=delete", err: "error: timed out waiting for the condition", code: 1 },
-      { to: "get persistentvolumeclaims", out: left },
+      { to: "get persistentvolumeclaims", out: claims },
     );
     await expect(driver(program).deleteData(data, signal)).rejects.toMatchObject({
       message: expect.stringContaining("home-cairn-main-0"),

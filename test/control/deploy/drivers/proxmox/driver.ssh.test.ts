@@ -17,7 +17,7 @@ import { makeImage, type TestImage } from "../../../../support/proxmox/image.ts"
 import { startSshd } from "../../../../support/ssh/sshd.ts";
 
 const signal = new AbortController().signal;
-const silent = (): void => {};
+const ignore = (): void => {};
 
 describe.skipIf(lacks("lxc"))("the Proxmox driver", () => {
   let host: ProxmoxTestHost;
@@ -97,13 +97,13 @@ describe.skipIf(lacks("lxc"))("the Proxmox driver", () => {
       const driver = createProxmoxDriver(plan);
       process.env.PATH = `${host.engineWith({ identity: image.identity, file: "/dev/zero" })}:${path}`;
       const stopping = new AbortController();
-      const endless = driver.deliverImage(image.identity, place(), silent, stopping.signal);
+      const endless = driver.deliverImage(image.identity, place(), ignore, stopping.signal);
       setTimeout(() => stopping.abort(new Error("enough")), 1_000);
       await expect(endless).rejects.toThrow("enough");
       expect(await driver.hasImage(image.identity, place(), signal)).toBe(false);
 
       process.env.PATH = `${host.engineWith(image)}:${path}`;
-      await driver.deliverImage(image.identity, place(), silent, signal);
+      await driver.deliverImage(image.identity, place(), ignore, signal);
       expect(images().filter((name) => name.endsWith(".tar"))).toEqual([`${image.identity.id?.slice(7)}.tar`]);
       process.env.PATH = path;
       const reports: string[] = [];
@@ -118,7 +118,7 @@ describe.skipIf(lacks("lxc"))("the Proxmox driver", () => {
         `#!/bin/sh\n[ "$1" = save ] || { echo '${image.identity.id}'; exit 0; }\nhead -c 4096 '${image.file}'; exit 1\n`,
       );
       process.env.PATH = `${engine}:${path}`;
-      const sending = createProxmoxDriver(plan).deliverImage(image.identity, place(), silent, signal);
+      const sending = createProxmoxDriver(plan).deliverImage(image.identity, place(), ignore, signal);
       await expect(sending).rejects.toMatchObject({ code: "INFRA_IMAGE_MISSING" });
       expect(images().filter((name) => name.endsWith(".tar"))).toEqual([]);
     });
@@ -127,7 +127,7 @@ describe.skipIf(lacks("lxc"))("the Proxmox driver", () => {
       process.env.PATH = `${host.engineWith(image)}:${path}`;
       const driver = createProxmoxDriver(plan);
       const other = { ...image.identity, id: `sha256:${"9".repeat(64)}` };
-      await expect(driver.deliverImage(other, place(), silent, signal)).rejects.toMatchObject({
+      await expect(driver.deliverImage(other, place(), ignore, signal)).rejects.toMatchObject({
         code: "INFRA_IMAGE_MISSING",
       });
       const digest = `registry.example/cairn@sha256:${"1".repeat(64)}`;

@@ -1,7 +1,7 @@
 /** Facts of a Proxmox host, and what is found to be wrong with them. */
 
 import { describe, expect, it } from "vitest";
-import { judge, parseFacts } from "../../../../../control/deploy/drivers/proxmox/preflight.ts";
+import { findingsOf, parseFacts } from "../../../../../control/deploy/drivers/proxmox/preflight.ts";
 import { allCts } from "../../../../../infra/components/proxmox/ct.ts";
 import { proxmoxPlan } from "../../../../support/proxmox/mocks.ts";
 
@@ -17,7 +17,7 @@ const GOOD = [
 
 function codes(facts: string): string[] {
   const plan = proxmoxPlan();
-  return judge(plan, "pve", allCts(plan), parseFacts(facts)).map(({ severity, code }) => `${severity} ${code}`);
+  return findingsOf(plan, "pve", allCts(plan), parseFacts(facts)).map(({ severity, code }) => `${severity} ${code}`);
 }
 
 describe("preflight", () => {

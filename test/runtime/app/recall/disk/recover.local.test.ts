@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createRecover } from "../../../../../runtime/app/recall/disk/recover.ts";
-import { type CutRow, cutParts } from "../../../../../runtime/domain/sessions/match.ts";
+import { type CutRow, cutParts } from "../../../../../runtime/domain/harnesses/match.ts";
 import { writeOpenCodeDatabase } from "../../../../support/session-files.ts";
 
 const LONG = "A long answer. ".repeat(2_000);

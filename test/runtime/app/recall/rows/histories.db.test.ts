@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { it } from "vitest";
-import { RowMemory } from "../../../../../runtime/app/recall/rows/row-memory.ts";
+import { RowCache } from "../../../../../runtime/app/recall/rows/row-cache.ts";
 import { writeSentence } from "../../../../../runtime/app/synthesis/row.ts";
 import type { Database } from "../../../../../runtime/contracts/database.ts";
 import { describeEachDatabase } from "../../../../support/databases.ts";
@@ -55,7 +55,7 @@ function failing(database: Database, n: number): Database {
 
 class History {
   readonly #database: Database;
-  readonly #memories = [new RowMemory(), new RowMemory({ rowBytes: 64_000, vectorBytes: 2_000 })];
+  readonly #caches = [new RowCache(), new RowCache({ rowBytes: 64_000, vectorBytes: 2_000 })];
   readonly #rows: { readonly kind: "message" | "summary"; readonly id: string }[] = [];
   readonly #calls: string[] = [];
   readonly #conversations = new Map<number, string>();
@@ -101,8 +101,8 @@ class History {
         );
         return;
       case "failure":
-        for (const memory of this.#memories) {
-          const search = searcher(failing(database, event.n ?? 1), memory);
+        for (const cache of this.#caches) {
+          const search = searcher(failing(database, event.n ?? 1), cache);
           await search({ query: textOf(random, 5), vector: vectorFor(random) }).catch(() => undefined);
         }
         return;
@@ -153,15 +153,15 @@ class History {
       ...(seed % 5 === 0 ? { filters: { before: new Date(NOW.getTime() - 4_990 * 60_000) } } : {}),
     };
     const expected = await searcher(this.#database, null)(asked);
-    for (const memory of this.#memories) {
-      const searches = Array.from({ length: together ? 2 : 1 }, () => searcher(this.#database, memory)(asked));
+    for (const cache of this.#caches) {
+      const searches = Array.from({ length: together ? 2 : 1 }, () => searcher(this.#database, cache)(asked));
       for (const hits of await Promise.all(searches)) expectSame(hits, expected);
     }
   }
 }
 
 describeEachDatabase("searches between changes", (open) => {
-  it("answer as if nothing was remembered", async () => {
+  it("answer as if nothing was cached", async () => {
     const database = await open({ fresh: true });
     const history = new History(database, await createModel(database));
     await fc.assert(

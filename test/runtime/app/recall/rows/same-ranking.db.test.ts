@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { RowMemory } from "../../../../../runtime/app/recall/rows/row-memory.ts";
+import { RowCache } from "../../../../../runtime/app/recall/rows/row-cache.ts";
 import type { Database } from "../../../../../runtime/contracts/database.ts";
 import { describeEachDatabase } from "../../../../support/databases.ts";
 import { expectSame, fill, generator, NOW, searcher, textOf, vectorFor } from "./store.ts";
@@ -28,7 +28,7 @@ const question = fc.record({
   filters: fc.oneof(fc.constant({}), filters),
 });
 
-describeEachDatabase("a search with remembered rows", (open) => {
+describeEachDatabase("a search with cached rows", (open) => {
   let filled: Promise<Database> | undefined;
   const store = async () => {
     const database = await open({ fresh: true });
@@ -39,10 +39,10 @@ describeEachDatabase("a search with remembered rows", (open) => {
   it("has the same hits in the same order as one that reads everything", async () => {
     filled ??= store();
     const database = await filled;
-    const memory = new RowMemory();
+    const cache = new RowCache();
     // So small that it drops rows all the time.
-    const small = new RowMemory({ rowBytes: 64_000, vectorBytes: 2_000 });
-    const [plain, remembering, forgetting] = [null, memory, small].map((one) => searcher(database, one));
+    const small = new RowCache({ rowBytes: 64_000, vectorBytes: 2_000 });
+    const [plain, remembering, forgetting] = [null, cache, small].map((one) => searcher(database, one));
     await fc.assert(
       fc.asyncProperty(question, async ({ seed, words, named, ...request }) => {
         const random = generator(seed);
@@ -57,6 +57,6 @@ describeEachDatabase("a search with remembered rows", (open) => {
       }),
       { numRuns: 30 },
     );
-    expect(memory.bytes.rows).toBeGreaterThan(100_000);
+    expect(cache.bytes.rows).toBeGreaterThan(100_000);
   });
 });

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { countAccess } from "../../../../../runtime/app/recall/access.ts";
-import { RowMemory } from "../../../../../runtime/app/recall/rows/row-memory.ts";
+import { RowCache } from "../../../../../runtime/app/recall/rows/row-cache.ts";
 import { writeSentence } from "../../../../../runtime/app/synthesis/row.ts";
 import type { Database } from "../../../../../runtime/contracts/database.ts";
 import type { Visibility } from "../../../../../runtime/contracts/memory.ts";
@@ -61,27 +61,27 @@ describeEachDatabase("rows that a node remembers", (open) => {
 
   it("are followed by all that a search was told of, though another one was told less before", async () => {
     const database = await open({ fresh: true });
-    const memory = new RowMemory();
+    const cache = new RowCache();
     const asked = { query: "where is the marmalade kept", vector: HEAD };
     const say = (text: string, minute: number) =>
       write(writerOf(database), "s", [said(text, { createdAt: at(minute) })]);
     const started = () => {
-      const told = Promise.withResolvers<void>();
+      const included = Promise.withResolvers<void>();
       const goOn = Promise.withResolvers<void>();
       const held = holding(database, async () => {
-        told.resolve();
+        included.resolve();
         await goOn.promise;
       });
-      return { hits: searcher(held, memory)(asked), told: told.promise, goOn: goOn.resolve };
+      return { hits: searcher(held, cache)(asked), included: included.promise, goOn: goOn.resolve };
     };
     await say("Where is the marmalade kept?", 1);
-    await searcher(database, memory)(asked);
+    await searcher(database, cache)(asked);
     await say("On the upper shelf.", 2);
     const first = started();
-    await first.told;
+    await first.included;
     await say("Behind the flour.", 3);
     const second = started();
-    await second.told;
+    await second.included;
     first.goOn();
     expect(contentsOf(await first.hits)).toContain("On the upper shelf.");
     second.goOn();
@@ -90,12 +90,12 @@ describeEachDatabase("rows that a node remembers", (open) => {
 
   it("are forgotten when another database takes the place of theirs, copied from the same template", async () => {
     const [one, other] = await Promise.all([open({ fresh: true }), open({ fresh: true })]);
-    const memory = new RowMemory();
+    const cache = new RowCache();
     const shared = "11111111-1111-4111-8111-111111111111";
     await write(writerOf(one), "s", [said("the marmalade of one", { id: shared })]);
     await write(writerOf(other), "s", [said("the marmalade of the other", { id: shared })]);
-    expect(contentsOf(await searcher(one, memory)({ query: "marmalade" }))).toEqual(["the marmalade of one"]);
-    expect(contentsOf(await searcher(other, memory)({ query: "marmalade" }))).toEqual(["the marmalade of the other"]);
+    expect(contentsOf(await searcher(one, cache)({ query: "marmalade" }))).toEqual(["the marmalade of one"]);
+    expect(contentsOf(await searcher(other, cache)({ query: "marmalade" }))).toEqual(["the marmalade of the other"]);
   });
 
   it("are found by text as soon as they are committed, wherever", async () => {
@@ -167,17 +167,17 @@ describeEachDatabase("rows that a node remembers", (open) => {
 
   it("are forgotten when the server was started anew: it may have gone back to an earlier state", async () => {
     const database = await open({ fresh: true });
-    const memory = new RowMemory();
+    const cache = new RowCache();
     const query = "where is the marmalade kept";
     const { rows } = await write(writerOf(database), "s", [
       said("Where is the marmalade kept?", { createdAt: at(1) }),
       said("On the upper shelf.", { createdAt: at(2) }),
     ]);
-    expect(await searcher(database, memory)({ query, vector: HEAD })).toHaveLength(2);
+    expect(await searcher(database, cache)({ query, vector: HEAD })).toHaveLength(2);
     await database.script(`alter table messages disable trigger user;
       delete from message_keys where message_id = '${rows[1]?.id}'; delete from messages where id = '${rows[1]?.id}';
       alter table messages enable trigger user`);
-    const hits = await searcher(restarted(database), memory)({ query, vector: HEAD });
+    const hits = await searcher(restarted(database), cache)({ query, vector: HEAD });
     expect(contentsOf(hits)).toEqual(["Where is the marmalade kept?"]);
   });
 

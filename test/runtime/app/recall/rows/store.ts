@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { createEmbeddingTable, embeddingTable } from "../../../../../runtime/app/recall/embedding-tables.ts";
 import { RegexTurns } from "../../../../../runtime/app/recall/regex-turns.ts";
-import { RowMemory } from "../../../../../runtime/app/recall/rows/row-memory.ts";
+import { RowCache } from "../../../../../runtime/app/recall/rows/row-cache.ts";
 import { type SearchDeps, type SearchRequest, search } from "../../../../../runtime/app/recall/search.ts";
 import { vectorText } from "../../../../../runtime/app/recall/vectors.ts";
 import { createTermCounter } from "../../../../../runtime/app/terms/terms.ts";
@@ -20,7 +20,7 @@ const WORDS =
   "garden kettle harbour lantern marble orchard pigeon quarry ribbon saddle thimble umbrella violin walnut running runs".split(
     " ",
   );
-const ODD = [
+const UNUSUAL = [
   "it's",
   "node-37",
   "O'Brien",
@@ -45,7 +45,7 @@ export function generator(seed: number): () => number {
 
 export function textOf(random: () => number, length: number): string {
   const pick = (list: readonly string[]) => list[Math.floor(random() ** 2 * list.length)] ?? "";
-  const words = Array.from({ length }, () => (random() < 0.12 ? pick(ODD) : pick(WORDS)));
+  const words = Array.from({ length }, () => (random() < 0.12 ? pick(UNUSUAL) : pick(WORDS)));
   return `${words.join(" ")}${random() < 0.2 ? "?" : "."}`;
 }
 
@@ -144,7 +144,7 @@ function entryOf(random: () => number, key: string, n: number): WriteEntry {
 export type Question = Partial<SearchRequest> & { readonly query: string; readonly vector?: readonly number[] | null };
 
 /** Searches of one node; without a memory everything is read each time. */
-export function searcher(database: Database, memory: RowMemory | null = new RowMemory()) {
+export function searcher(database: Database, cache: RowCache | null = new RowCache()) {
   let number = 0;
   const lastModel = { current: null };
   const regexTurns = new RegexTurns({ monotonic: () => performance.now() });
@@ -153,7 +153,7 @@ export function searcher(database: Database, memory: RowMemory | null = new RowM
       database,
       weights: SEARCH_WEIGHTS,
       regexTurns,
-      ...(memory === null ? {} : { memory, lastModel }),
+      ...(cache === null ? {} : { rowCache: cache, lastModel }),
       embedQuery: async () => vector,
       now: () => NOW,
       nextNumber: () => {

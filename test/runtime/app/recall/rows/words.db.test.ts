@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { lexemeCounts } from "../../../../../runtime/domain/lexemes.ts";
 import { describeEachDatabase } from "../../../../support/databases.ts";
 
-const ODD = [
+const UNUSUAL = [
   "it's",
   "''",
   "C:\\temp\\new",
@@ -22,7 +22,7 @@ const ODD = [
 ];
 const text = fc
   .array(
-    fc.oneof(fc.constantFrom(...ODD), fc.string({ unit: "binary", maxLength: 12 }), fc.string({ maxLength: 20 })),
+    fc.oneof(fc.constantFrom(...UNUSUAL), fc.string({ unit: "binary", maxLength: 12 }), fc.string({ maxLength: 20 })),
     {
       maxLength: 40,
     },

@@ -8,11 +8,11 @@ import {
 import { startAnthropicFake } from "../../../../fakes/anthropic/index.ts";
 import { EVENTUALLY_MS } from "../../../../lanes/patience.ts";
 import { type LoggedIn, loggedIn } from "../../../../support/login/credentials.ts";
-import { silent } from "../../../../support/silent.ts";
+import { quietLogger } from "../../../../support/quiet-logger.ts";
 import { chunks, failure, says, textIn } from "../support.ts";
 
 /** An API that takes the token that counts now, and nothing else. */
-async function scene(
+async function fixture(
   options: Parameters<typeof loggedIn>[0],
   settings: Partial<ProviderSettings> = {},
   taken?: () => string | null,
@@ -26,7 +26,7 @@ async function scene(
     baseUrl: api.baseUrl,
     maxRetries: 0,
     timeoutMs: EVENTUALLY_MS,
-    logger: silent,
+    logger: quietLogger,
     login: login.tokens(),
     ...settings,
   });
@@ -35,7 +35,7 @@ async function scene(
 
 describe("a provider with a login", () => {
   it("sends the token as a bearer, and no key beside it", async () => {
-    const { provider, api, oauth } = await scene({ leftS: 3_000 });
+    const { provider, api, oauth } = await fixture({ expiresInS: 3_000 });
     expect(textIn(await chunks(provider, says("hello")))).not.toBe("");
     const [request] = api.requests;
     expect(request?.headers["authorization"]).toBe(`Bearer ${oauth.accessToken()}`);
@@ -43,17 +43,17 @@ describe("a provider with a login", () => {
   });
 
   it("is available when somebody has logged in", async () => {
-    expect(await (await scene({ leftS: 3_000 })).provider.isAvailable()).toBe(true);
+    expect(await (await fixture({ expiresInS: 3_000 })).provider.isAvailable()).toBe(true);
   });
 
   it("uses the key where there is one", async () => {
-    const { provider, api } = await scene({ leftS: 3_000 }, { apiKey: "sk-of-the-configuration" });
+    const { provider, api } = await fixture({ expiresInS: 3_000 }, { apiKey: "sk-of-the-configuration" });
     expect(await failure(chunks(provider, says("hello")))).toMatchObject({ code: "PROVIDER_UNAUTHORIZED" });
     expect(api.requests[0]?.headers["x-api-key"]).toBe("sk-of-the-configuration");
   });
 
   it("renews a refused token once and sends the request again", async () => {
-    const { provider, api, oauth } = await scene({ leftS: 3_000 });
+    const { provider, api, oauth } = await fixture({ expiresInS: 3_000 });
     oauth.expire();
     expect(textIn(await chunks(provider, says("hello")))).not.toBe("");
     expect(api.requests).toHaveLength(2);
@@ -61,7 +61,7 @@ describe("a provider with a login", () => {
   });
 
   it("gives up after the second refusal, and says what to run", async () => {
-    const { provider, api, oauth } = await scene({ leftS: 3_000 }, {}, () => null);
+    const { provider, api, oauth } = await fixture({ expiresInS: 3_000 }, {}, () => null);
     const error = await failure(chunks(provider, says("hello")));
     expect(error).toBeInstanceOf(ProviderError);
     expect(error).toMatchObject({
@@ -74,7 +74,7 @@ describe("a provider with a login", () => {
   });
 
   it("says that the login has ended when the API and the login server refuse", async () => {
-    const { provider, oauth, stored, home } = await scene({ leftS: 3_000 });
+    const { provider, oauth, stored, home } = await fixture({ expiresInS: 3_000 });
     await writeCredentials(home, { ...(await stored()), refresh_token: "refresh-that-is-dead" });
     oauth.expire();
     const error = await failure(chunks(provider, says("hello")));

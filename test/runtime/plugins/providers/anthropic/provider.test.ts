@@ -5,7 +5,7 @@ import { createAnthropicProvider } from "../../../../../runtime/plugins/provider
 import { startAnthropicFake } from "../../../../fakes/anthropic/index.ts";
 import type { FakeServer } from "../../../../fakes/shared/server.ts";
 import { EVENTUALLY_MS } from "../../../../lanes/patience.ts";
-import { chunks, failure, KEY, says, silentLogger, textIn } from "../support.ts";
+import { chunks, failure, KEY, quietLogger, says, textIn } from "../support.ts";
 
 let fake: FakeServer;
 let provider: Provider;
@@ -23,7 +23,7 @@ const create = (settings: Partial<Parameters<typeof createAnthropicProvider>[0]>
     baseUrl: fake.baseUrl,
     maxRetries: 0,
     timeoutMs: EVENTUALLY_MS,
-    logger: silentLogger,
+    logger: quietLogger,
     ...settings,
   });
 

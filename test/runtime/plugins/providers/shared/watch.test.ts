@@ -30,10 +30,10 @@ describe("the watch over a call", () => {
       server.enqueue(BYTES);
       expect(await read).toEqual({ done: false, value: BYTES });
     }
-    expect(watch.silent()).toBe(false);
+    expect(watch.stalled()).toBe(false);
     void reader.read();
     await vi.advanceTimersByTimeAsync(TIMEOUT_MS);
-    expect(watch.silent()).toBe(true);
+    expect(watch.stalled()).toBe(true);
     expect(watch.signal.reason).toMatchObject({ name: "TimeoutError" });
   });
 
@@ -44,15 +44,15 @@ describe("the watch over a call", () => {
       expect(await reader.read()).toEqual({ done: false, value: BYTES });
       await vi.advanceTimersByTimeAsync(10 * TIMEOUT_MS);
     }
-    expect(watch.silent()).toBe(false);
+    expect(watch.stalled()).toBe(false);
   });
 
   it("gives up on a server that never answers", async () => {
     const watch = createWatch({ timeoutMs: TIMEOUT_MS, fetch: () => new Promise(() => {}) });
     void watch.fetch("http://127.0.0.1/");
     await vi.advanceTimersByTimeAsync(TIMEOUT_MS - 1);
-    expect(watch.silent()).toBe(false);
+    expect(watch.stalled()).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
-    expect(watch.silent()).toBe(true);
+    expect(watch.stalled()).toBe(true);
   });
 });

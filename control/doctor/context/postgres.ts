@@ -1,0 +1,71 @@
+/**
+ * Asks a PostgreSQL server a question, over a connection of its own: a question that breaks the connection breaks no other
+ * one's. Only facts of the server are asked for; what the tables hold is the node's business.
+ */
+
+import type { Client } from "pg";
+import { codeOf } from "../../../runtime/contracts/system-errors.ts";
+
+export interface Asking {
+  readonly probeMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Rejects with what `pg` says, or with the signal's reason. */
+export async function askPostgres<Row extends object>(
+  connectionString: string,
+  sql: string,
+  { probeMs, signal }: Asking,
+): Promise<readonly Row[]> {
+  const { default: pg } = await import("pg");
+  signal.throwIfAborted();
+  const client = new pg.Client({
+    connectionString,
+    application_name: "cairn-doctor",
+    connectionTimeoutMillis: probeMs,
+    query_timeout: probeMs,
+  });
+  // A connection that breaks while nothing is asked must not end the process.
+  client.on("error", () => undefined);
+  const onAbort = (): void => drop(client);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    await client.connect();
+    const { rows } = await client.query<Row>(sql);
+    return rows;
+  } catch (error) {
+    throw signal.aborted ? new Error("the server does not answer in time", { cause: error }) : error;
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    drop(client);
+  }
+}
+
+/** Without a farewell: a server that hangs would not answer it. */
+function drop(client: Client): void {
+  client.connection.stream.destroy();
+}
+
+/** What went wrong on the way to a server, and what to do about it. */
+export function explainConnection(error: unknown): { readonly reason: string; readonly fix: string } {
+  const code = codeIn(error);
+  const said = error instanceof Error && error.message !== "" ? error.message : String(code ?? error);
+  return { reason: said, fix: (code && FIXES[code]) ?? FIXES["other"] ?? "" };
+}
+
+const FIXES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "Start the PostgreSQL server, or correct host and port of the connection string (SERVICE_PG_URL).",
+  ENOTFOUND: "Correct the host of the connection string (SERVICE_PG_URL): its name is not known here.",
+  EAI_AGAIN: "The host's name cannot be looked up now: check the network and the name server.",
+  "28P01": "Correct the password in the connection string (SERVICE_PG_URL).",
+  "28000": "Let this user in by the server's pg_hba.conf, or correct the user of the connection string.",
+  "3D000": "Create the database (`createdb NAME`), or correct its name in the connection string.",
+  "53300": "Raise max_connections of the server, or lower memory.postgres.pool of its nodes.",
+  "57P03": "The server is starting or stopping: wait, and look at its log.",
+  other: "Look whether the server runs and whether this machine may reach it, and at the server's log.",
+};
+
+function codeIn(error: unknown): string | undefined {
+  if (error instanceof AggregateError) return codeIn(error.errors[0]);
+  return codeOf(error);
+}

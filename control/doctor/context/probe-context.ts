@@ -1,0 +1,112 @@
+/**
+ * What checks look at: the machine, the files, the node, the database. Each thing is looked at once, when the first check
+ * asks, and changes nothing. What is not there is Unavailable, so that a check need not care why.
+ */
+
+import type { Health } from "../../../runtime/client/index.ts";
+import type { Config } from "../../../runtime/config/index.ts";
+import type { Redactor } from "../../../runtime/config/redact.ts";
+import type { Environment } from "../../../runtime/config/references.ts";
+import { Unavailable } from "../unavailable.ts";
+import { type ConfigurationSnapshot, readConfiguration } from "./configuration.ts";
+import { type DatabaseSnapshot, readDatabase } from "./database.ts";
+import type { DeploymentProbe } from "./deployment-probe.ts";
+import type { Machine } from "./machine.ts";
+import { type MemoryStats, type NodeSnapshot, readLastMessage, readNode, readStats } from "./node.ts";
+import type { DeploymentPaths } from "./paths.ts";
+import { createContextRedactor } from "./redactor.ts";
+import { environmentOf, readSecrets, type SecretsSnapshot } from "./secrets-file.ts";
+
+export interface ProbeContextInput {
+  readonly paths: DeploymentPaths;
+  readonly machine: Machine;
+  readonly probe: DeploymentProbe;
+  readonly processEnv: Environment;
+  /** Root of this program's package, and its version. */
+  readonly root: string;
+  readonly version: string;
+  /** Ids that were asked for by name. */
+  readonly requested: ReadonlySet<string>;
+  /** Milliseconds for looking at one thing; less than a check has, so that the reason is told and not the deadline. */
+  readonly probeMs: number;
+  /** Aborts when doctor ends: nothing that is looked at outlives it. */
+  readonly signal: AbortSignal;
+}
+
+export interface ProbeContext extends Omit<ProbeContextInput, "signal"> {
+  secretsFile(): Promise<SecretsSnapshot>;
+  /** `.env`, as far as it can be used, and the process's environment over it. */
+  environment(): Promise<Environment>;
+  configuration(): Promise<ConfigurationSnapshot>;
+  /** Unavailable when there is none or it is not valid. */
+  config(): Promise<Config>;
+  /** Absolute; Unavailable when this user has no home directory. */
+  home(): string;
+  node(): Promise<NodeSnapshot>;
+  /** What a node says of itself; Unavailable when none answers. */
+  health(): Promise<Health>;
+  stats(): Promise<MemoryStats>;
+  /** Time of the newest message; null when there is none. */
+  lastMessage(): Promise<Date | null>;
+  database(): Promise<DatabaseSnapshot>;
+  /** Takes every secret that is known of by now out of a text. */
+  redactor(): Promise<Redactor>;
+}
+
+export function createProbeContext({ signal, ...input }: ProbeContextInput): ProbeContext {
+  const { paths, processEnv, probeMs } = input;
+  const until = (): AbortSignal => AbortSignal.any([signal, AbortSignal.timeout(probeMs)]);
+
+  const secretsFile = once(() => readSecrets(paths.dir));
+  const environment = once(async () => environmentOf(await secretsFile(), processEnv));
+  const configuration = once(async () => readConfiguration(paths, await environment()));
+  const node = once(async () =>
+    readNode(paths, await configuration(), await environment(), { probeMs, signal: until(), ended: signal }),
+  );
+  const stats = once(async () => readStats(await node(), { probeMs, signal: until() }));
+  const lastMessage = once(async () => readLastMessage(await node(), { probeMs, signal: until() }));
+
+  const context: ProbeContext = {
+    ...input,
+    secretsFile,
+    environment,
+    configuration,
+    node,
+    stats,
+    lastMessage,
+    async config() {
+      const snapshot = await configuration();
+      if (snapshot.state !== "valid") throw new Unavailable(NO_CONFIGURATION[snapshot.state]);
+      return snapshot.config;
+    },
+    home() {
+      if (paths.home === null) throw new Unavailable("This user has no home directory (see system.home).");
+      return paths.home;
+    },
+    async health() {
+      const snapshot = await node();
+      if (snapshot.health === null) throw new Unavailable(`${snapshot.reason} (see deployment.node).`);
+      return snapshot.health;
+    },
+    database: once(async () => readDatabase(await context.config(), { probeMs, signal: until() })),
+    redactor: async () => createContextRedactor(processEnv, await secretsFile(), await configuration()),
+  };
+  return context;
+}
+
+const NO_CONFIGURATION = {
+  missing: "There is no configuration (see config.present).",
+  unreadable: "The configuration cannot be read (see config.present).",
+  broken: "The configuration is no YAML (see config.syntax).",
+  newer: "The configuration is of a newer version (see config.version).",
+  invalid: "The configuration is not valid (see config.valid).",
+} as const;
+
+/** The work's promise, the same for everybody who asks. */
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let promise: Promise<T> | undefined;
+  return () => {
+    promise ??= work();
+    return promise;
+  };
+}
