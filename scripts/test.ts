@@ -1,5 +1,5 @@
 /**
- * The test command. Without arguments: formatting and lint, types, imports, licences, the build, then every lane whose tools
+ * The test command. Without arguments: formatting and lint, types, imports, licences, names, the build, then every lane whose tools
  * are here. Paths run the tests there, and options of Vitest go to it: then only what these tests need comes before them.
  * `--lane NAME` makes what the lane needs where it can, and runs that lane alone. Ends with what was left out and how to ask
  * for it, and the line `N passed, N failed[, N skipped]` over all of it; a check counts as one.
@@ -55,7 +55,7 @@ async function main(request: Request): Promise<number> {
 /** The type check takes as long as the quick checks together, so they share the two cores. */
 async function checks(): Promise<Counts[]> {
   const results = await Promise.all([
-    inOrder([() => task("lint"), () => task("imports"), () => task("licences")]),
+    inOrder([() => task("lint"), () => task("imports"), () => task("licences"), () => task("names")]),
     inOrder([() => task("typecheck"), () => task("build")]),
   ]);
   return results.flat();

@@ -57,4 +57,5 @@ export const TASKS = {
     ],
   },
   licences: { command: ["scripts/licences.ts"] },
+  names: { command: ["scripts/names.ts"] },
 };
