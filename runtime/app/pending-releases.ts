@@ -1,14 +1,14 @@
 import type { Logger } from "../contracts/ports.ts";
 
 /**
- * Claims that a run could not give back because the store was away. They are given back before the next run of this
- * process, so that nothing waits for the end of a lease whose holder is long gone. Those of other processes are theirs.
+ * Claims that a run could not release because the database was unreachable. They are released before the next run of this
+ * process, so that no row waits for its lease to expire. Claims of other processes are not touched.
  */
 
 export interface PendingReleases {
-  /** Frees what the owner holds, or remembers it. Never rejects. */
+  /** Releases the owner's claims, or keeps them for `catchUp`. Never rejects. */
   release(owner: string): Promise<void>;
-  /** Frees what was remembered; rejects where the store is still away. */
+  /** Releases what is pending; rejects where the database is still unreachable. */
   catchUp(): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export function createPendingReleases(
         await free(owner);
       } catch (err) {
         pending.add(owner);
-        logger.warn({ err }, "claims could not be given back; the next run does it");
+        logger.warn({ err }, "claims could not be released; the next run does it");
       }
     },
     async catchUp() {

@@ -1,4 +1,4 @@
-/** Has one job queued: once for many askings, and again until the queue has taken it. */
+/** Enqueues one job: once for many requests, and again until the queue has taken it. */
 
 import type { Logger } from "../contracts/ports.ts";
 
@@ -13,7 +13,7 @@ export interface JobTriggerDeps {
 }
 
 export interface JobTrigger {
-  /** In so many milliseconds. A job that runs may have looked already: with `followMs` another one follows it. */
+  /** In so many milliseconds. A running job may have read its work already: with `followMs` another one follows it. */
   schedule(inMs: number, followMs?: number): void;
   /** At once. Never rejects. */
   enqueueNow(followMs?: number): Promise<void>;
@@ -21,14 +21,14 @@ export interface JobTrigger {
   stop(): void;
 }
 
-/** While the queue is away. */
+/** While the queue is unavailable. */
 const RETRY_MS = 2_000;
 
 export function createJobTrigger({ enqueue, failure, logger, retryMs = RETRY_MS }: JobTriggerDeps): JobTrigger {
   let stopped = false;
   let failing = false;
   let timer: NodeJS.Timeout | null = null;
-  /** Of the rings that the queue has not answered yet. */
+  /** Of the requests that the queue has not answered yet. */
   let follow: number | undefined;
   let asking = false;
   let askedMeanwhile = false;
@@ -45,7 +45,7 @@ export function createJobTrigger({ enqueue, failure, logger, retryMs = RETRY_MS 
   async function enqueueNow(followMs?: number): Promise<void> {
     if (stopped) return;
     follow = followMs ?? follow;
-    // A queue that is slow is not asked twice at the same time.
+    // One request to the queue at a time, even when it is slow.
     if (asking) {
       askedMeanwhile = true;
       return;

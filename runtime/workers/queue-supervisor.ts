@@ -129,7 +129,7 @@ export class QueueSupervisor {
       await ensureQueues(boss);
       await ensureIndex(database);
       await warmQueues(boss);
-      // Nobody else can have this store open: what is marked as running was running when the last process ended.
+      // The embedded store is single-process, so jobs that are marked as running are stale.
       if (embedded && !this.#reclaimed) await reclaimJobs(database);
       this.#reclaimed = true;
       for (const worker of this.#workers) await registerWorker(boss, worker);

@@ -3,9 +3,9 @@ import { HEARTBEAT_S, STALLED_AFTER_S } from "./queue-policy.ts";
 import { reclaimStalled, stalledJobs } from "./queue-records.ts";
 
 /**
- * Takes up the running jobs of processes that were killed, which show no sign of life any more. One that was seen silent is
- * looked at twice, and between the looks a living process has the time for a sign: after a stall of the store, a jump of
- * its clock or a pause of the whole machine all jobs look silent.
+ * Reclaims the running jobs of processes that were killed, which send no heartbeat any more. A stalled job is read twice, and
+ * between the reads a living process has the time for a heartbeat: after a stall of the database, a jump of its clock or a
+ * pause of the whole machine all jobs look stalled.
  */
 
 export interface StalledJobsDeps {
@@ -16,7 +16,7 @@ export interface StalledJobsDeps {
   readonly monotonic?: () => number;
 }
 
-/** Between two looks, in milliseconds. */
+/** Poll interval, in milliseconds. */
 export const POLL_MS = 5_000;
 const FIRST_POLL_S = STALLED_AFTER_S - POLL_MS / 1_000;
 const HEARTBEAT_MS = HEARTBEAT_S * 1_000;
@@ -24,7 +24,7 @@ const HEARTBEAT_MS = HEARTBEAT_S * 1_000;
 export class StalledJobs {
   readonly #deps: StalledJobsDeps;
   readonly #monotonic: () => number;
-  /** Id and last sign of life of what was silent at the last look. */
+  /** Id and last heartbeat of the jobs that were stalled at the last poll. */
   #seen: ReadonlyMap<string, string> = new Map();
   #seenAt = Number.NEGATIVE_INFINITY;
   #reclaiming = false;
@@ -34,7 +34,8 @@ export class StalledJobs {
     this.#monotonic = deps.monotonic ?? (() => performance.now());
   }
 
-  /** Answers how many jobs were taken up. Call it every POLL_MS; more often it does nothing. Rejects where the store is away. */
+  /** Resolves to the number of reclaimed jobs. Call it every POLL_MS; more often it does nothing. Rejects where the database is
+   * unreachable. */
   async reclaim(): Promise<number> {
     if (this.#reclaiming || this.#monotonic() - this.#seenAt < HEARTBEAT_MS) return 0;
     this.#reclaiming = true;

@@ -5,9 +5,9 @@ import type { Logger } from "../contracts/ports.ts";
 import { type EndedJob, noteEnds } from "./queue-records.ts";
 
 /**
- * Jobs of this process whose end could not be noted because the store was away. pg-boss gives such a job up after its
- * heartbeat; here its end is noted as soon as the store answers again. What failed for want of the store is tried again at
- * once, and that costs it no attempt.
+ * Jobs of this process whose end could not be recorded because the database was unreachable. pg-boss fails such a job after
+ * its heartbeat; here its end is recorded as soon as the database answers again. A job that failed because the database was
+ * unreachable is retried at once, and that costs no attempt.
  */
 
 export interface UnacknowledgedJobsDeps {
@@ -31,12 +31,12 @@ export class UnacknowledgedJobs {
     this.#deps = deps;
   }
 
-  /** Milliseconds for which the store has been answering, as far as the queue knows. */
+  /** Milliseconds since the queue last found the database unreachable. */
   get steadyMs(): number {
     return performance.now() - this.#unavailableAt;
   }
 
-  /** The handler of a job has ended; pg-boss is about to note it. */
+  /** The handler of a job has ended; pg-boss is about to record it. */
   ended(queue: QueueName, id: string, attempt: number, outcome: EndedJob["outcome"], message: string | null): void {
     this.#ended.delete(id);
     this.#ended.set(id, { queue, id, attempt, outcome, message });
@@ -47,12 +47,12 @@ export class UnacknowledgedJobs {
     if (outcome === "unavailable") this.storeIsUnavailable();
   }
 
-  /** It runs again: how it ended before is of no interest. */
+  /** It runs again, so its former end is obsolete. */
   begun(id: string): void {
     this.#ended.delete(id);
   }
 
-  /** A statement of the queue found the store away: what was to be noted then is noted when it is back. */
+  /** A statement of the queue found the database unreachable: ends are recorded once it answers again. */
   storeIsUnavailable(): void {
     this.#unavailableAt = performance.now();
     if (this.#active) this.#timer ??= setTimeout(() => void this.#note(), RETRY_MS);
@@ -72,17 +72,24 @@ export class UnacknowledgedJobs {
     try {
       const noted = await noteEnds(this.#deps.database, ended);
       for (const job of ended) if (this.#ended.get(job.id) === job) this.#ended.delete(job.id);
-      if (noted > 0) this.#deps.logger.info({ jobs: noted }, "jobs that the store's absence had left open were ended");
+      if (noted > 0)
+        this.#deps.logger.info(
+          { jobs: noted },
+          "completed the jobs that had finished while the database was unreachable",
+        );
     } catch (err) {
       if (err instanceof CairnError && err.retryable) {
-        this.#deps.logger.warn({ err }, "jobs were left open: their ends are noted once the store is back");
+        this.#deps.logger.warn(
+          { err },
+          "the ends of jobs could not be recorded; retried once the database is reachable",
+        );
         this.storeIsUnavailable();
       } else {
         // It would be refused again and again.
         for (const job of ended) if (this.#ended.get(job.id) === job) this.#ended.delete(job.id);
         this.#deps.logger.warn(
           { err, jobs: ended.length },
-          "the ends of jobs could not be noted; their heartbeats end them",
+          "the ends of jobs were refused; their heartbeats expire instead",
         );
       }
     } finally {

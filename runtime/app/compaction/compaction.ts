@@ -69,7 +69,7 @@ const PARALLEL = 2;
 const MARK_AGAIN_MS = 5 * 60_000;
 /** Until a conversation that is too long for the window at the server comes again: an operator has to widen it. */
 const CUT_PAUSE_MS = 15 * 60_000;
-/** Conversations whose smaller windows are remembered. */
+/** Conversations whose smaller windows are cached. */
 const MOST_LEARNED = 1_000;
 /** Pauses before a summary is stored once more, where the store was away. */
 const STORE_PAUSES_MS = [1_000, 2_000, 4_000, 8_000, 15_000] as const;
@@ -103,7 +103,7 @@ export function createCompaction(deps: CompactionDeps): Compaction {
   const windows = new Windows(deps.window);
 
   async function run(signal: AbortSignal): Promise<CompactionReport> {
-    // Nobody else can have this store open: whoever claimed a conversation has ended.
+    // The embedded store is single-process, so claims that are left are stale.
     if (!opened && database.backend === "embedded") await releaseAll(database);
     opened = true;
     await pendingReleases.catchUp();

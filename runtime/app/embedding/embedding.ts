@@ -82,7 +82,7 @@ export function createEmbedding(deps: EmbeddingDeps): Embedding {
 
   return {
     async run(signal) {
-      // Nobody else can have this store open: whoever claimed a row has ended.
+      // The embedded store is single-process, so claims that are left are stale.
       if (!opened && database.backend === "embedded") await releaseAll(database);
       opened = true;
       await pendingReleases.catchUp();

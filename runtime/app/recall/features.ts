@@ -125,7 +125,7 @@ from s left join c on c.id = s.conversation_id left join ${accessOf("s", "summar
   return rows.map(toFeatures);
 }
 
-/** Conversation and number of the messages with these ids, and of those beside the first of them. */
+/** Conversation and number of the messages with these ids, and of the neighbours of the first of them. */
 function rowsWithNeighbours(ids: string, withNeighbours: string): string {
   const neighbours = (side: "<" | ">", direction: "desc" | "asc") => `(
       select o.seq from messages o where o.conversation_id = found.conversation_id and o.seq ${side} found.seq
@@ -143,7 +143,7 @@ function rowsWithNeighbours(ids: string, withNeighbours: string): string {
   ) as every group by conversation_id, seq`;
 }
 
-/** What is beside a found row is in its conversation, and so as visible as it is. */
+/** A found row's neighbours are in its conversation, and so as visible as it is. */
 function neighbourConditions({ agent, since, before, exclude }: Filters, values: Values): string {
   return messageConditions({ agent, since, before, exclude }, values);
 }
@@ -153,7 +153,7 @@ function ranksOf(tsv: string, terms: readonly string[]): string {
   return `concat_ws(' ', ${terms.map((term) => `ts_rank('{1,1,1,1}', ${tsv}, ${term})`).join(", ")})`;
 }
 
-/** Only of rows that contain it: telling how alike takes long. */
+/** Only of rows that contain it: the similarity is expensive. */
 function similarityOf(content: string, identifiers: string | null, found: string): string {
   if (identifiers === null) return "0::float8";
   return `case when ${found} then coalesce((select max(word_similarity(word, ${content}))
@@ -198,7 +198,7 @@ function toFeatures(row: Row): Features {
     cosine: row.cosine === null || Number.isNaN(row.cosine) ? null : row.cosine,
     lastAccessedAt: row.accessed_ms === null ? null : new Date(row.accessed_ms),
     accessCount: row.access_count ?? 0,
-    // Telling it takes longer than all the rest, and not every ranking asks.
+    // Lazy: expensive, and not every ranking needs it.
     get importance() {
       importance ??= importanceOf(row.head);
       return importance;

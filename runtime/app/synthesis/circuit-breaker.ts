@@ -2,8 +2,8 @@ import { CairnError, type ErrorCode } from "../../contracts/errors.ts";
 import type { Clock } from "../../contracts/ports.ts";
 
 /**
- * While an endpoint is away, the jobs that have met this already go on asking by their own retries, and the others wait: an
- * outage of a night must not use up the attempts of every job there is.
+ * A circuit breaker of one endpoint. While it is open, the jobs that have failed already probe by their own retries, and the
+ * others wait: an outage of a night must not use up the attempts of every job there is.
  */
 
 export interface CircuitBreakerDeps {
@@ -13,9 +13,9 @@ export interface CircuitBreakerDeps {
 
 const FIRST_PAUSE_MS = 15_000;
 const LONGEST_PAUSE_MS = 900_000;
-/** How long a wait may not notice that the endpoint is back. */
+/** How long a wait may not notice that the breaker has closed. */
 const POLL_MS = 1_000;
-/** What says something about one request, not about the endpoint. */
+/** Errors of one request, not of the endpoint. */
 const OWN_FAILURES: ReadonlySet<ErrorCode> = new Set(["PROVIDER_BAD_RESPONSE", "PROVIDER_CONTEXT_TOO_LONG"]);
 
 export class CircuitBreaker {
@@ -29,12 +29,12 @@ export class CircuitBreaker {
     this.#deps = deps;
   }
 
-  /** Why the endpoint is taken to be away; null while it is not. */
+  /** Why the breaker is open; null while it is closed. */
   get error(): string | null {
     return this.#error;
   }
 
-  /** Does the work once it is this key's time. What it rejects with tells whether the endpoint is there. */
+  /** Does the work once it is this key's time. Its error decides whether the breaker opens. */
   async attempt<T>(key: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const { clock, sleep } = this.#deps;
     for (;;) {
@@ -43,7 +43,7 @@ export class CircuitBreaker {
       if (remainingMs <= 0 || this.#probing.has(key)) break;
       await sleep(Math.min(remainingMs, POLL_MS), signal);
     }
-    // Whoever comes next waits for what becomes of this one.
+    // The next one waits for the result of this probe.
     if (this.#failures > 0 && !this.#probing.has(key)) this.#until = clock.monotonic() + this.#pause();
     try {
       const result = await work();

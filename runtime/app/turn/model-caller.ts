@@ -41,7 +41,7 @@ export function createModelCaller(deps: {
 }): ModelCaller {
   const { providers, hooks, redact, logger } = deps;
 
-  /** What was said before a failure cannot be taken back: then there is no fallback. */
+  /** No fallback after the first streamed chunk. */
   async function callOne(
     call: ModelCall,
     ref: ModelRef,

@@ -99,7 +99,7 @@ export function checkChannels({ config }: CheckInput): Findings {
       found.warn(
         [...path, "owner_id"],
         "no-effect",
-        "nobody is the owner and pairing is off: nobody will get an answer",
+        "no owner_id and pairing is off: every message will be refused",
       );
     }
     if (channel.kind === "voice" && !(channel.transcription && channel.speech)) {

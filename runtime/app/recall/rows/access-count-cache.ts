@@ -1,6 +1,6 @@
 import type { RowRef } from "../found.ts";
 
-/** How often rows were handed out, as far as it is known: right at one number of the store's (migration 012). */
+/** How often rows were handed out: valid at one number of the store's writes (migration 012). */
 
 export interface Access {
   readonly count: number;

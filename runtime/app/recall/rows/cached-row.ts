@@ -37,7 +37,7 @@ export interface RowFacts {
   readonly before: readonly number[] | null;
 }
 
-/** How many rows on each side count as beside a row. */
+/** How many rows on each side count as neighbours. */
 export const NEIGHBOURS = 2;
 
 export class CachedRow {
@@ -55,36 +55,36 @@ export class CachedRow {
     this.#after = after;
   }
 
-  /** Whether it is known what is beside it; of a summary nothing is. */
+  /** Whether its neighbours were read; a summary has none. */
   get hasNeighbours(): boolean {
     return this.#after !== null || this.facts.kind === "summary";
   }
 
-  /** Numbers of the messages beside it that are known to be there. */
+  /** Numbers of its neighbours that were read. */
   get neighbours(): readonly number[] {
     return [...(this.facts.before ?? []), ...(this.#after ?? [])];
   }
 
-  /** Whether rows may follow it that are not known. */
+  /** Whether rows may follow it that were not read. */
   get open(): boolean {
     return this.#after !== null && this.facts.kind === "message" && this.#after.length < NEIGHBOURS;
   }
 
-  /** Number of the last row that is known of those from it on. */
+  /** Number of the last row that was read of those from it on. */
   get last(): number {
     return this.#after?.at(-1) ?? this.facts.seq;
   }
 
   /**
    * Takes note of rows that follow: the first ones after the row that was the last when they were asked for. Another search
-   * may have been told of them, or of fewer, meanwhile; each knew all up to its last one.
+   * may have read them, or fewer, meanwhile; each had all up to its last one.
    */
   follow(next: readonly number[]): void {
     if (next.length === 0 || !this.open) return;
     this.#after = [...new Set([...(this.#after ?? []), ...next])].sort((a, b) => a - b).slice(0, NEIGHBOURS);
   }
 
-  /** Base importance of its kind. Telling it takes longer than all the rest, so it is told once. */
+  /** Base importance of its kind. Lazy: expensive, computed once. */
   get importance(): number {
     this.#importance ??= importanceOf(this.facts.head);
     return this.#importance;

@@ -15,18 +15,18 @@ import type { StoreState } from "./state.ts";
 export interface Candidates {
   /** In no particular order; empty when nothing in the query can be looked up. */
   readonly rows: readonly Features[];
-  /** In which state of the store they were seen; undefined when that is not known. */
+  /** State of the store in which they were read; undefined when it was not read. */
   readonly state: StoreState | undefined;
 }
 
 export interface DescribeRequest extends FeatureRequest {
-  /** What the statements that found the rows have seen; none when that is not known. */
+  /** States that the statements that found the rows have read; none when they read none. */
   readonly states: readonly StoreState[];
 }
 
 /**
- * What the ranking needs to know of found rows and of the messages beside them: from the node's memory what is true for ever,
- * from the database what is not, and the rows that are not remembered, at once. The same as `loadFeatures` answers.
+ * What the ranking needs of found rows and their neighbours: from the row cache what never changes, from the database what
+ * does, and the rows that are not cached, at once. The same as `loadFeatures` answers.
  */
 export async function describeRows(
   database: Database,
@@ -36,7 +36,7 @@ export async function describeRows(
 ): Promise<Candidates> {
   if (request.rows.length === 0) return { rows: [], state: undefined };
   const similarity = similarities(database, request);
-  // Whoever fails first is told; the other is not left without anybody who hears of it.
+  // Rejects with the first error; the other promise is marked as handled.
   similarity.catch(() => undefined);
   const surrounded = request.rows.filter(({ kind }) => kind === "message").slice(0, request.withNeighbours);
   const given = { database, cache, query, request, surrounded };
@@ -49,7 +49,7 @@ interface Given {
   readonly cache: RowCache;
   readonly query: AnalyzedQuery;
   readonly request: DescribeRequest;
-  /** Messages that bring those beside them. */
+  /** Messages whose neighbours are wanted. */
   readonly surrounded: readonly FoundRow[];
 }
 
@@ -58,7 +58,7 @@ interface Described {
   readonly state: StoreState | undefined;
 }
 
-/** Null when the memory has nothing of them, or holds what may not be true any more. */
+/** Null when the cache has none of them, or may be stale. */
 async function fromCache(given: Given): Promise<Described | null> {
   const { database, cache, query, request } = given;
   const { states } = request;
@@ -102,15 +102,15 @@ async function fromCache(given: Given): Promise<Described | null> {
 
 interface Recalled {
   readonly snapshot: SearchSnapshot;
-  /** Rows that are to be read, or of which it is not known what is beside them. */
+  /** Rows that are not cached, or whose neighbours are not. */
   readonly unknown: readonly FoundRow[];
-  /** Messages beside found ones that are to be read. */
+  /** Neighbours that are not cached. */
   readonly places: readonly Position[];
   /** Rows that others may follow by now. */
   readonly open: readonly OpenRow[];
 }
 
-/** What the memory has of the rows, and what is missing. */
+/** What the cache has of the rows, and what is missing. */
 function recalled({ cache, request: { rows, states }, surrounded }: Given): Recalled {
   const accessesHold = states.length > 0 && states.every(({ accessVersion }) => cache.accesses.holdsAt(accessVersion));
   const snapshot = new SearchSnapshot(cache, cache.state, { accessesHold });
@@ -130,7 +130,7 @@ function recalled({ cache, request: { rows, states }, surrounded }: Given): Reca
   return { snapshot, unknown: [...unknown], places, open };
 }
 
-/** Takes note of what follows, and answers the places of what is not known yet. */
+/** Records what follows, and returns the positions of what is not cached yet. */
 function followersOf(
   snapshot: SearchSnapshot,
   open: readonly OpenRow[],
@@ -146,7 +146,7 @@ function followersOf(
   return late;
 }
 
-/** Everything from the database. What the memory holds from another state is forgotten. */
+/** Everything from the database. What the cache holds of another state is invalidated. */
 async function fromDatabase(given: Given): Promise<Described> {
   const { database, cache, query, request, surrounded } = given;
   const { state, rows } = await loadRows(database, { ...wanted(given), rows: request.rows, surrounded, places: [] });
@@ -169,7 +169,7 @@ function wanted(given: Given) {
 }
 
 /**
- * Whether vectors are read, or what the database compares them with. A store that could be remembered as a whole soon is, and
+ * Whether vectors are read, or what the database compares them with. A store that could be cached as a whole soon is, and
  * then nothing has to be read; of a larger one most rows are met once.
  */
 function compared({ database, cache, query: { model, messages }, request: { vector } }: Given) {

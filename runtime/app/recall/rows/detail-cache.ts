@@ -21,7 +21,7 @@ export class UnderRow {
     this.facts = facts;
   }
 
-  /** Base importance of its kind; told once, as it takes long. */
+  /** Base importance of its kind. Lazy: expensive, computed once. */
   get importance(): number {
     this.#importance ??= importanceOf(this.facts.head);
     return this.#importance;

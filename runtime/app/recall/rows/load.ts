@@ -9,7 +9,7 @@ import { idsOf, type Position } from "./changes.ts";
 import { readState, STATE, type StoreState } from "./state.ts";
 import { cosineTo, readCosine, readVector, vectorOf } from "./vector.ts";
 
-/** Reads rows as they are remembered, those beside them too, in one statement. */
+/** Reads rows as they are cached, and their neighbours, in one statement. */
 
 export interface LoadRequest {
   readonly model: EmbeddingModel | null;

@@ -10,21 +10,21 @@ import type { StoreState } from "./state.ts";
 export interface Seen {
   readonly row: CachedRow;
   vector: Float32Array | null;
-  /** Of the row's vector and the query's, where the database has told it; undefined where not. */
+  /** Cosine of the row's vector and the query's, where the database has computed it; undefined where not. */
   cosine: number | null | undefined;
-  /** Undefined while it is not known. */
+  /** Undefined until it was read. */
   access: Access | undefined;
 }
 
 /**
- * The rows of one search: what the memory had of them at its start, and what was read since. It holds them itself, so that
- * nothing which the memory drops meanwhile is missed.
+ * The rows of one search: what the cache had of them at its start, and what was read since. It holds them itself, so that
+ * an eviction meanwhile does no harm.
  */
 export class SearchSnapshot {
   readonly #cache: RowCache;
   /** The state of the database in which all of it holds. */
   readonly state: string | undefined;
-  /** Whether what is remembered of accesses is what the database has now. */
+  /** Whether the cached access counts are those of the database now. */
   readonly #accessesHold: boolean;
   readonly #byId = { message: new Map<string, Seen>(), summary: new Map<string, Seen>() };
   readonly #bySeq = new Map<number, Seen>();
@@ -35,7 +35,7 @@ export class SearchSnapshot {
     this.#accessesHold = accessesHold;
   }
 
-  /** Whether the memory still is of the state in which this was read. */
+  /** Whether the cache still is of the state in which this was read. */
   get #keeps(): boolean {
     return this.state !== undefined && this.#cache.state === this.state;
   }
@@ -56,7 +56,7 @@ export class SearchSnapshot {
     return this.#bySeq.get(seq);
   }
 
-  /** Takes the row from the memory; undefined when that does not have it. */
+  /** Takes the row from the cache; undefined when it is not cached. */
   recall(found: FoundRow): Seen | undefined {
     const seen = this.row(found) ?? this.#fromCache(this.#cache.row(found.kind, found.id));
     if (seen !== undefined && found.cosine !== undefined) seen.cosine = found.cosine;
@@ -86,7 +86,7 @@ export class SearchSnapshot {
     return state === undefined || state.text === this.state;
   }
 
-  /** Takes what was read, and has the memory keep what lasts. */
+  /** Takes what was read, and caches what does not change. */
   add({ state, rows }: Loading): void {
     const keep = this.#keeps;
     for (const { row: read, lasting, vector, cosine, access } of rows) {
@@ -119,12 +119,12 @@ export class SearchSnapshot {
   }
 }
 
-/** What is beside a row is only asked where it matters, and then it is not forgotten by reading the row again. */
+/** Neighbours are only read where they matter; reading the row again must not lose them. */
 function preferRicher(cached: CachedRow | undefined, read: CachedRow): CachedRow {
   return cached?.hasNeighbours === true && !read.hasNeighbours ? cached : read;
 }
 
-/** Where the messages beside a row stand that are known to be there. */
+/** Positions of a row's neighbours. */
 export function neighboursOf({ facts, neighbours }: CachedRow): Position[] {
   const { conversationId } = facts;
   return conversationId === null ? [] : neighbours.map((seq) => ({ conversationId, seq }));
