@@ -82,7 +82,7 @@ async function outcomeOf(check: Check, context: ProbeContext, signal: AbortSigna
 function tooLate(check: Check, timeoutMs: number): Outcome {
   return {
     status: "fail",
-    message: `The check was not done after ${timeoutMs / 1_000} s.`,
+    message: `Timed out after ${timeoutMs / 1_000} s.`,
     fix: `What it looks at hangs or is slow (${check.subject}). Give it more time: \`cairn doctor --only ${check.id} --timeout 30\`.`,
   };
 }

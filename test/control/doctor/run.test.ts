@@ -57,7 +57,7 @@ describe("running checks", () => {
       {
         id: "memory.hangs",
         status: "fail",
-        message: "The check was not done after 0.05 s.",
+        message: "Timed out after 0.05 s.",
         fix: expect.stringContaining("--timeout 30"),
       },
       { id: "system.good", status: "pass" },

@@ -14,17 +14,15 @@ const ELSEWHERE: ReadonlySet<FindingCode> = new Set([
 
 export const configWarnings: Check = {
   id: "config.warnings",
-  subject: "oddities of the configuration",
+  subject: "warnings of the configuration",
   async run(context) {
     const snapshot = await context.configuration();
     if (!("warnings" in snapshot))
-      throw new Unavailable("The configuration cannot be judged (see config.present, config.syntax).");
+      throw new Unavailable("The configuration cannot be validated (see config.present, config.syntax).");
     const lines = snapshot.warnings.filter(({ code }) => !ELSEWHERE.has(code)).map(issueLine);
-    if (lines.length === 0) return pass("The configuration has no oddities.");
+    if (lines.length === 0) return pass("The configuration has no warnings.");
     return warn(
-      lines.length === 1
-        ? `Odd in cairn.yaml: ${lines[0]}.`
-        : `cairn.yaml has ${counted(lines.length, "oddity", "oddities")}.`,
+      lines.length === 1 ? `cairn.yaml: ${lines[0]}.` : `cairn.yaml has ${counted(lines.length, "warning")}.`,
       `Look at ${context.paths.file} where the lines say so.`,
       { details: lines },
     );
