@@ -72,7 +72,7 @@ describe("running checks", () => {
       throw new Error("too late to be heard");
     });
     const results = await run([late], 20);
-    expect(results.checks[0]?.message).toContain("not done after");
+    expect(results.checks[0]?.message).toContain("Timed out after");
     // An unhandled rejection would end this test run.
     await sleep(120);
   });
