@@ -70,8 +70,8 @@ async function runRelated(changed: readonly string[]): Promise<boolean> {
     spent += costOf(test) ?? 0;
     return spent <= BUDGET_S;
   });
-  const left = related.length - files.length;
-  if (left > 0) say(`${left} more test files reach the change; \`npm test\` runs them.`);
+  const unread = related.length - files.length;
+  if (unread > 0) say(`${unread} more test files reach the change; \`npm test\` runs them.`);
   if (files.length === 0) {
     say("No test of the quick lanes reaches the change.");
     return true;

@@ -30,7 +30,7 @@ async function main(request: Request): Promise<number> {
   const suites = requiredSuites(process.env);
   const before = request.complete ? await checks() : [];
   if (required.size > 0) await prepare([...required]);
-  const { lanes, left, failed } = choose(request, required);
+  const { lanes, omitted, failed } = choose(request, required);
   const after = [{ ...NOTHING, failed }];
   if (!request.complete && lanes.some(({ built }) => built) && !isBuilt()) after.push(await task("build"));
   const folder = mkdtempSync(join(tmpdir(), "cairn-test-"));
@@ -40,13 +40,13 @@ async function main(request: Request): Promise<number> {
     const named = existsSync(lacking) ? readFileSync(lacking, "utf8").split("\n") : [];
     const missing = TOOLS.filter((tool) => named.includes(tool) || (suites.has(tool) && lackOf(tool) !== undefined));
     for (const tool of missing.filter((one) => suites.has(one))) {
-      left.push(`suites that need ${tool}: REQUIRED, but ${lackOf(tool)}`);
+      omitted.push(`suites that need ${tool}: REQUIRED, but ${lackOf(tool)}`);
       after.push(FAILURE);
     }
-    left.push(
+    omitted.push(
       ...missing.filter((one) => !suites.has(one)).map((tool) => `suites that need ${tool}: skipped, ${lackOf(tool)}`),
     );
-    return end([...before, ...after].reduce(add, NOTHING), left);
+    return end([...before, ...after].reduce(add, NOTHING), omitted);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -67,7 +67,7 @@ async function prepare(lanes: readonly string[]): Promise<void> {
 }
 
 /** The lanes to run, the words about those that cannot run here, and how many of them are required. */
-function choose(request: Request, required: ReadonlySet<string>): { lanes: Lane[]; left: string[]; failed: number } {
+function choose(request: Request, required: ReadonlySet<string>): { lanes: Lane[]; omitted: string[]; failed: number } {
   const wanted = LANES.filter((lane) => {
     if (request.lanes.length > 0) return request.lanes.includes(lane.name);
     const named =
@@ -75,12 +75,12 @@ function choose(request: Request, required: ReadonlySet<string>): { lanes: Lane[
     return named && (request.paths.length === 0 || filesOf(lane).some((file) => matches(file, request.paths)));
   });
   if (wanted.length === 0)
-    return { lanes: [], left: [`no test file is called ${request.paths.join(" or ")}`], failed: 1 };
+    return { lanes: [], omitted: [`no test file is called ${request.paths.join(" or ")}`], failed: 1 };
   const { run, skipped } = chooseLanes(wanted, required);
-  const left = skipped.map(
+  const omitted = skipped.map(
     ({ lane, reason, required: must }) => `lane ${lane.name}: ${must ? "REQUIRED, but" : "skipped,"} ${reason}`,
   );
-  return { lanes: [...run], left, failed: skipped.filter((one) => one.required).length };
+  return { lanes: [...run], omitted, failed: skipped.filter((one) => one.required).length };
 }
 
 function matches(file: string, paths: readonly string[]): boolean {
@@ -115,10 +115,10 @@ async function vitest(
   return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
 }
 
-function end(total: Counts, left: readonly string[]): number {
-  if (left.length > 0) {
+function end(total: Counts, omitted: readonly string[]): number {
+  if (omitted.length > 0) {
     say("\nNot run here:");
-    for (const line of left) say(`  ${line}`);
+    for (const line of omitted) say(`  ${line}`);
     say("`npm test -- --lane NAME` makes what a lane needs, where it can, and runs it; REQUIRE_LANES=a,b and");
     say("REQUIRE_SUITES=a,b fail where one cannot run (CONTRIBUTING.md).");
   }

@@ -37,12 +37,12 @@ export function keyVariable(kind: string, baseUrl: string | undefined): string |
   const service =
     baseUrl === undefined
       ? serviceOfKind(kind)
-      : SERVICES.find((known) => known.id !== known.kind && known.baseUrl === baseUrl);
+      : SERVICES.find((one) => one.id !== one.kind && one.baseUrl === baseUrl);
   return service?.keyVariables?.[0] ?? null;
 }
 
 export function knownProvider(id: string): KnownProvider | undefined {
-  const service = SERVICES.find((known) => known.id === id);
+  const service = SERVICES.find((one) => one.id === id);
   if (!service) return undefined;
   const { kind, baseUrl } = service;
   return kind === id || baseUrl === undefined ? { kind } : { kind, baseUrl };

@@ -31,7 +31,7 @@ export async function writeDurably(path: string, data: string | Uint8Array, opti
   const existing = await stat(real).catch(() => null);
   const mode = options.mode ?? (existing === null ? undefined : existing.mode & MODE_BITS);
   const owner = options.owner ?? existing ?? undefined;
-  const temporary = options.temporary ?? temporaryBeside(real);
+  const temporary = options.temporary ?? temporaryName(real);
   try {
     if (mode === undefined) await writeNew(temporary, data, 0o666);
     else await writeExactly(temporary, data, mode, owner);
@@ -45,7 +45,7 @@ export async function writeDurably(path: string, data: string | Uint8Array, opti
 
 /** False when something has the name already, or another process was first: that stays as it is. */
 export async function createDurably(path: string, data: string | Uint8Array, mode: number): Promise<boolean> {
-  const temporary = temporaryBeside(path);
+  const temporary = temporaryName(path);
   try {
     await writeExactly(temporary, data, mode, undefined);
     if (!(await giveName(temporary, path))) return false;
@@ -145,6 +145,6 @@ async function keepOwner(file: FileHandle, owner: NonNullable<WriteOptions["owne
   if (own.uid !== owner.uid || own.gid !== owner.gid) await file.chown(owner.uid, owner.gid).catch(() => undefined);
 }
 
-function temporaryBeside(path: string): string {
+function temporaryName(path: string): string {
   return `${path}.${randomUUID()}`;
 }

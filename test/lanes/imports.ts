@@ -17,9 +17,9 @@ export interface Imports {
 
 /** Reads each file once. */
 export function importReader(): (file: string) => Imports {
-  const known = new Map<string, Imports>();
+  const cache = new Map<string, Imports>();
   return (file) => {
-    const there = known.get(file);
+    const there = cache.get(file);
     if (there !== undefined) return there;
     const text = /\.(ts|js|mjs|cjs)$/.test(file) ? readFileSync(join(ROOT, file), "utf8").replace(TYPES, "") : "";
     const paths = [...text.matchAll(PATH)].map(([, path = ""]) => resolve(ROOT, dirname(file), path));
@@ -28,7 +28,7 @@ export function importReader(): (file: string) => Imports {
       files: files.map((path) => relative(ROOT, path)),
       packages: [...text.matchAll(PACKAGE)].map(([, name = ""]) => name),
     };
-    known.set(file, imports);
+    cache.set(file, imports);
     return imports;
   };
 }

@@ -87,12 +87,12 @@ export type Tool = keyof typeof PROBES;
 
 export const TOOLS = Object.keys(PROBES).filter((name): name is Tool => name in PROBES);
 
-const known = new Map<Tool, string | undefined>();
+const probed = new Map<Tool, string | undefined>();
 
 /** Why a tool cannot be used here, or undefined when it can. Probed once in a process. */
 export function lackOf(tool: Tool): string | undefined {
-  if (!known.has(tool)) known.set(tool, PROBES[tool]());
-  return known.get(tool);
+  if (!probed.has(tool)) probed.set(tool, PROBES[tool]());
+  return probed.get(tool);
 }
 
 /**

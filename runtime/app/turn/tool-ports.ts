@@ -39,8 +39,8 @@ export function createCallPorts({ turnId, toolCallId, answers, deliver, emit }: 
     async ask(question) {
       const checked = checkedQuestion(question);
       const ordinal = questions++;
-      const known = answers[ordinal];
-      if (known) return known;
+      const answer = answers[ordinal];
+      if (answer) return answer;
       asked ??= { ordinal, ...checked };
       throw new AnswerPending("The turn waits for an answer.");
     },

@@ -96,11 +96,7 @@ export function checkChannels({ config }: CheckInput): Findings {
       found.error([...path, "token"], "nothing", allowed, undefined, "channel-token-missing");
     }
     if (chat && channel.owner_id === undefined && !channel.pairing) {
-      found.warn(
-        [...path, "owner_id"],
-        "no-effect",
-        "no owner_id and pairing is off: every message will be refused",
-      );
+      found.warn([...path, "owner_id"], "no-effect", "no owner_id and pairing is off: every message will be refused");
     }
     if (channel.kind === "voice" && !(channel.transcription && channel.speech)) {
       found.error(path, "no complete audio routes", "transcription and speech, each with base_url and model");

@@ -47,8 +47,8 @@ export const secretsIgnored: Check = {
     const ignored = await git(dir, ["check-ignore", "--", ...paths], signal);
     if (ignored.code !== 0 && ignored.code !== 1)
       return skip(`git does not tell: ${ignored.stderr.trim().split("\n")[0] || "no reason given"}.`);
-    const known = new Set(ignored.stdout.split("\n"));
-    const open = paths.filter((path) => !known.has(path));
+    const covered = new Set(ignored.stdout.split("\n"));
+    const open = paths.filter((path) => !covered.has(path));
     if (open.length === 0) return pass("git ignores .env and the node's state.");
     return warn(
       `git does not ignore ${open.join(", ")}: the next commit may take it along.`,

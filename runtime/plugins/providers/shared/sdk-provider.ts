@@ -78,7 +78,7 @@ export abstract class SdkProvider<Sdk, Params, Quirk extends string> implements 
     const problem = keyProblem(apiKey, this.isHome && login === undefined);
     if (problem !== undefined) throw toProviderError(this.#party(model), { kind: "key", problem });
     const sdk = await this.loadSdk();
-    const known = this.#quirksOf(model);
+    const found = this.#quirksOf(model);
     this.#fetch ??= this.settings.fetch ?? (await openFetch());
     const build = (quirks: ReadonlySet<Quirk>): Params => this.request(messages, options, model, quirks);
 
@@ -86,13 +86,13 @@ export abstract class SdkProvider<Sdk, Params, Quirk extends string> implements 
       signal: options.signal,
       timeoutMs,
       fetch: this.#fetch,
-      quirks: known,
+      quirks: found,
       attempt: (quirks, watch) => this.attempt({ sdk, params: build(quirks), model, watch }),
       explain: (error, watch) =>
         toProviderError(this.#party(model), this.readError(error, sdk, watch, timeoutMs), error),
       adapt: (error, quirks, watch) => this.quirkFor(this.readError(error, sdk, watch, timeoutMs), build(quirks)),
       onAdapted: (quirk) => {
-        if (this.lasts(quirk)) known.add(quirk);
+        if (this.lasts(quirk)) found.add(quirk);
         logger.info({ provider: this.id, model, quirk }, "request adapted to what the server accepts");
       },
     });
@@ -135,8 +135,8 @@ export abstract class SdkProvider<Sdk, Params, Quirk extends string> implements 
   }
 
   #quirksOf(model: string): Set<Quirk> {
-    const known = this.#quirks.get(model) ?? new Set<Quirk>();
-    this.#quirks.set(model, known);
-    return known;
+    const found = this.#quirks.get(model) ?? new Set<Quirk>();
+    this.#quirks.set(model, found);
+    return found;
   }
 }

@@ -173,7 +173,7 @@ function ct(settings: Record<string, string>): CtSpec {
 
 /** Anything but NUL, which no argument of a process can hold. */
 function argument(minLength = 0): fc.Arbitrary<string> {
-  const odd = fc.constantFrom(
+  const unusual = fc.constantFrom(
     "a; rm -rf /",
     "'",
     "''",
@@ -189,7 +189,7 @@ function argument(minLength = 0): fc.Arbitrary<string> {
     "é😀",
   );
   return fc
-    .oneof(odd, fc.string({ unit: character(), maxLength: 40 }))
+    .oneof(unusual, fc.string({ unit: character(), maxLength: 40 }))
     .map((text) => text.replaceAll("\0", "").toWellFormed())
     .filter((text) => text.length >= minLength);
 }
