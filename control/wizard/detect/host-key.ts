@@ -9,7 +9,7 @@ export interface HostKey {
   /** `SHA256:...`, as `ssh-keygen -l` shows it. */
   readonly fingerprint: string;
   /** Whether the user's known_hosts has exactly this key for the host. */
-  readonly entries: boolean;
+  readonly trusted: boolean;
 }
 
 const TIMEOUT_MS = 8_000;
@@ -31,7 +31,7 @@ export async function readHostKey(
   ]);
   const key = chooseKey(scan?.stdout ?? "");
   if (key === null) return null;
-  return { key, fingerprint: fingerprintOf(key), entries: keysIn(entries?.stdout ?? "").includes(key) };
+  return { key, fingerprint: fingerprintOf(key), trusted: keysIn(entries?.stdout ?? "").includes(key) };
 }
 
 /** The best key of what ssh-keyscan printed; null when there is none. */

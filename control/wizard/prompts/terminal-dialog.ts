@@ -128,7 +128,7 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
       const shown = await readHostKey(host, port, { env, signal });
       if (shown === null) await say(mark.warn(filled(WORDS.hostKeyUnread, { host })));
       else {
-        await say(mark.dim(shown.entries ? WORDS.hostKeyKnown : WORDS.hostKeyUnknown));
+        await say(mark.dim(shown.trusted ? WORDS.hostKeyKnown : WORDS.hostKeyUnknown));
         const message = filled(WORDS.hostKey, { fingerprint: shown.fingerprint, host });
         if (await ask(({ confirm }, context) => confirm({ message, default: false }, context))) return shown.key;
       }

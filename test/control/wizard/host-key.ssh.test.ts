@@ -6,5 +6,5 @@ test("the key that a real host shows is the one that it has", async () => {
   const server = await startSshd();
   onTestFinished(() => server.stop());
   const shown = await readHostKey(server.host, server.port, { env: { PATH: process.env.PATH } });
-  expect(shown).toMatchObject({ key: server.hostKey, known: false });
+  expect(shown).toMatchObject({ key: server.hostKey, trusted: false });
 });
