@@ -82,9 +82,9 @@ describe("the key of a host", () => {
       "ssh-keyscan": scan,
       "ssh-keygen": `echo '# Host pve found'; echo 'pve ${HOST_KEY}'`,
     });
-    expect(await readHostKey("pve", 22, { env: same.env })).toMatchObject({ key: HOST_KEY, known: true });
+    expect(await readHostKey("pve", 22, { env: same.env })).toMatchObject({ key: HOST_KEY, trusted: true });
     const other = await machine({ "ssh-keyscan": scan, "ssh-keygen": `echo '${line("ssh-ed25519", "AAAAother")}'` });
-    expect(await readHostKey("pve", 2222, { env: other.env })).toMatchObject({ known: false });
+    expect(await readHostKey("pve", 2222, { env: other.env })).toMatchObject({ trusted: false });
     expect(await other.tools.calls()).toEqual(
       expect.arrayContaining([
         ["ssh-keyscan", "-T", "5", "-p", "2222", "pve"],

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { SCHEMA_LOCK } from "../../../runtime/app/migrate.ts";
+import { lacks } from "../../lanes/tools.ts";
 import { createPostgresCopy } from "../../support/databases.ts";
 import { temporaryDirectory } from "../../support/deployment.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -31,7 +32,7 @@ deployment: { target: manual, nodes: [{ name: one }, { name: two }] }
   return dir;
 }
 
-describe.skipIf(cluster === "")("nodes that start at once on one empty PostgreSQL", () => {
+describe.skipIf(lacks("postgresql"))("nodes that start at once on one empty PostgreSQL", () => {
   it("migrate it once, the other waits for the lock, and both serve", async () => {
     const { url, remove } = await createPostgresCopy(cluster);
     const client = new Client({ connectionString: url });
