@@ -1,5 +1,5 @@
 /**
- * What the commands need of a target outside the resource graph: is it there, what stands on it, how is an image brought
+ * What the commands need of a target outside the resource graph: is it reachable, what runs on it, how is an image brought
  * to it, how is a node reached. One implementation a target under `drivers/`.
  */
 
@@ -14,14 +14,14 @@ export interface Finding {
   readonly hint?: string;
 }
 
-/** Data that stands on the target under a name of the plan. */
+/** Data that exists on the target under a name of the plan. */
 export interface ExistingData {
   /** The volume's or claim's own name. */
   readonly name: string;
   readonly place: string;
   /** Stack that made it, as its labels say; null when nothing does. */
   readonly stack: string | null;
-  /** What runs on it now, as the target names it; absent where nothing does, or the target cannot tell. */
+  /** What runs on it now, as the target names it; absent where nothing does, or where that cannot be determined. */
   readonly usedBy?: readonly string[];
 }
 
@@ -33,7 +33,7 @@ export interface ObservedNode {
   readonly health: "healthy" | "starting" | "unhealthy" | "unknown";
   /** As the target names it. */
   readonly image: string | null;
-  /** Why it is not healthy, in words, where the target knows. */
+  /** Why it is not healthy, in words, where the target gives a reason. */
   readonly reason?: string;
 }
 
@@ -51,7 +51,7 @@ export interface NodeConnection {
   close(): Promise<void>;
 }
 
-/** What goes on now, in a few words for the user. */
+/** The current step, in a few words for the user. */
 export type Report = (text: string) => void;
 
 export interface TargetDriver {
@@ -69,7 +69,7 @@ export interface TargetDriver {
    * applied, one node after the other, and returns when all of it is ready; INFRA_FAILED names what is not, and why.
    */
   reconcile?(report: Report, signal: AbortSignal): Promise<void>;
-  /** Data under the plan's names, whoever made it. */
+  /** Data under the plan's names, also what another stack made. */
   existingData(signal: AbortSignal): Promise<readonly ExistingData[]>;
   observe(signal: AbortSignal): Promise<readonly ObservedNode[]>;
   /** What Pulumi's own refresh cannot see; empty where it sees all. */

@@ -6,7 +6,7 @@ import type { Terminal } from "../output/terminal.ts";
 import type { Prompts } from "./operations/services.ts";
 import { diffText } from "./words.ts";
 
-/** Null where nobody can be asked. `before` clears the live line away. */
+/** Null without a terminal. `before` clears the live line. */
 export function terminalPrompts(terminal: Terminal, before: () => Promise<void>): Prompts | null {
   if (!terminal.inIsTerminal || !terminal.errIsTerminal) return null;
   const ask = async <T>(

@@ -12,11 +12,11 @@ export interface Stopping {
   release(): void;
 }
 
-/** What still runs this long after the user insisted is left alone, in milliseconds. */
+/** Milliseconds to wait for what still runs after the kill signal. */
 const PATIENCE_MS = 10_000;
 
 /**
- * The first Ctrl-C, or the first other signal, stops gently; the second insists. Until then the command is not given up: a
+ * The first Ctrl-C, or the first other signal, stops gently; the second kills the engine. Until then the command waits: a
  * process that ended while its engine changes things would leave a locked state and half a step.
  */
 export function stopping(
@@ -42,7 +42,7 @@ export function stopping(
     }
   });
   const { signal, killSignal } = interruption;
-  // A reader of our output that went away is no reason to stop in the middle of a change.
+  // A closed output pipe (`| head`) is no reason to stop in the middle of a change.
   const first = (): void => {
     if (!(signal.reason instanceof Interrupted)) return;
     if (stop.signal.aborted) end(signal.reason);

@@ -22,7 +22,7 @@ export type WentBack =
   | { readonly kind: "stuck"; readonly reason: string; readonly back: string | null };
 export type ChangeEnd = { readonly kind: "passed" } | WentBack;
 
-/** Rejects with what `isUnrelated` names alone. */
+/** Rejects only with errors that `isUnrelated` accepts. */
 export async function changeNode<Name extends string>(change: NodeChange<Name>): Promise<ChangeEnd> {
   const reason = await failureOf(change, change.forward);
   return reason === null ? { kind: "passed" } : goBack(change, reason);

@@ -8,7 +8,7 @@ import { selfTest } from "../self-test/self-test.ts";
 /** Milliseconds of one step of the self-test. */
 const STEP_MS = 30_000;
 
-/** RUNTIME_START_FAILED that says what is missing. `agent` is asked for nothing. */
+/** RUNTIME_START_FAILED that says what is missing. `agent` gets no message. */
 export async function gate(client: Client, agent: string, version: string, signal: AbortSignal): Promise<void> {
   const marker = `zx${randomUUID().replaceAll("-", "").slice(0, 14)}`;
   const test = await selfTest({ client, agent, quick: true, marker, timeoutMs: STEP_MS, signal });

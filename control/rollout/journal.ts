@@ -1,4 +1,4 @@
-/** A file that says what a change of nodes is about to do, and what it has done: written before and after each step. */
+/** A write-ahead journal of a change of nodes: written before and after each step. */
 
 import { readFile, rm } from "node:fs/promises";
 import type { z } from "zod";
@@ -7,7 +7,7 @@ import { codeOf } from "../../runtime/contracts/system-errors.ts";
 import { writeDurably } from "../../runtime/files/durable.ts";
 import type { StepRecord, StepState } from "./steps.ts";
 
-/** What every journal has, beside what its change needs to go on. */
+/** What every journal has, besides what its change needs to resume. */
 export interface JournalContent<Name extends string> {
   readonly steps: readonly StepRecord<Name>[];
 }

@@ -1,6 +1,6 @@
-/** The steps of one node's change as a journal records them, and how an interrupted one goes on. Pure. */
+/** The steps of one node's change as a journal records them, and how an interrupted one is resumed. Pure. */
 
-/** What gives a node its new program, in order. A node that is not to be restarted gets the first alone. */
+/** What gives a node its new program, in order. A node that is not to be restarted gets only the first. */
 export const FORWARD = ["switch", "restart", "gate"] as const;
 /** The way back, step by step. */
 export const BACK = ["back", "restart-former", "gate-former"] as const;
@@ -24,7 +24,7 @@ export type Serving = "former" | "new" | "none" | "other";
 
 /**
  * `anew`: nothing that runs was touched. `forward`: the new program serves, so restart, gate and what follows are done again.
- * `back`: the gate had failed, or going back had begun. `unknown`: somebody has put another program there.
+ * `back`: the gate had failed, or going back had begun. `unknown`: another program was put there meanwhile.
  */
 export type Direction = "anew" | "forward" | "back" | "unknown";
 

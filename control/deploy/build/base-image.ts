@@ -1,4 +1,4 @@
-/** Pins the base image: what a tag means tomorrow must not change what was built today, nor what the record says of it. */
+/** Pins the base image: what a tag means tomorrow must not change what was built today, nor its record. */
 
 import { CairnError } from "../../../runtime/contracts/errors.ts";
 import { tryDocker } from "../images/docker-cli.ts";
@@ -12,13 +12,13 @@ const DIGEST = /sha256:[0-9a-f]{64}/;
 export interface BaseImage {
   /** What the Dockerfile starts from: with its digest where that is known. */
   readonly reference: string;
-  /** `sha256:<64 hex>`; null where no registry knows the image, or none can be asked. */
+  /** `sha256:<64 hex>`; null where no registry has the image, or none is reachable. */
   readonly digest: string | null;
 }
 
 /**
  * The engine's own builder takes the image that the engine has: its digest is the one of the registry that it came from, and one
- * that was made here has none. Any other builder asks the registry, and so is it asked here.
+ * that was made here has none. Any other builder resolves it at the registry, and so does this.
  */
 export async function pinBaseImage(image: string, builder: Builder, signal: AbortSignal): Promise<BaseImage> {
   const given = new RegExp(`@(${DIGEST.source})$`).exec(image)?.[1];

@@ -39,7 +39,7 @@ export interface BuildWork {
   /** Directory of the program's package.json. */
   readonly root: string;
   readonly signal: AbortSignal;
-  /** What goes on now, in a few words, again and again. */
+  /** The current step, in a few words, repeatedly. */
   readonly report: Report;
   /** Every line of the builder. */
   readonly line?: (text: string) => void;
@@ -49,7 +49,7 @@ export interface BuildWork {
   readonly sourceDateEpoch?: number | null;
 }
 
-/** Milliseconds between two reports of a step that says nothing. */
+/** Milliseconds between two reports of a step without output. */
 const REPORT_EVERY_MS = 1_000;
 
 /**
@@ -182,7 +182,7 @@ async function describe(
   };
 }
 
-/** What the registry calls it: the engine knows after a push of its own, else the builder says. */
+/** Its reference in the registry: from the engine after a push of its own, else from the builder's metadata. */
 function digestOf(reference: string, metadata: Metadata, image: InspectedImage | null): string | null {
   const repository = repositoryOf(reference);
   const digest = image?.digests.find((digest) => digest.startsWith(`${repository}@`));
@@ -195,7 +195,7 @@ type Metadata = Readonly<Record<string, unknown>>;
 async function readMetadata(file: string): Promise<Metadata> {
   try {
     const parsed: unknown = JSON.parse(await readFile(file, "utf8"));
-    // An object of unknown fields; each is looked at before it is used.
+    // An object of unknown fields; each is checked before it is used.
     return typeof parsed === "object" && parsed !== null ? (parsed as Metadata) : {};
   } catch {
     return {};

@@ -18,7 +18,7 @@ export function buildFailure({ step, reason, output }: BuildFailure): InfraError
   return new InfraError("INFRA_BUILD_FAILED", words.join("\n"), hint === undefined ? {} : { hint });
 }
 
-/** What a step fetches can be told from its own words alone: around them stand the names of all others. */
+/** What a step fetches follows from its own output only: the lines around it name all other steps. */
 function hintFor(headline: string, said: string): string | undefined {
   const words = `${headline}\n${said}`;
   if (/load metadata for|failed to resolve source metadata|pull access denied/i.test(headline)) {

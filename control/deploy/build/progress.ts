@@ -1,5 +1,5 @@
 /**
- * Reads the plain progress of BuildKit: which step is at work, what it said last, which one failed. The plain form is the
+ * Reads the plain progress of BuildKit: which step runs, its last output, which one failed. The plain form is the
  * one that every buildx has.
  */
 
@@ -14,7 +14,7 @@ export interface BuildFailure {
   readonly step: string | null;
   /** BuildKit's words. */
   readonly reason: string;
-  /** What the failing step said last. */
+  /** Last output of the failing step. */
   readonly output: readonly string[];
 }
 

@@ -12,7 +12,7 @@ const NAMES: readonly RegExp[] = [
 
 /** The beginning of a line, or of the field in which clouds hand out keys of service accounts. */
 const PRIVATE_KEY = /(?:^|\n|"private_key"\s*:\s*")-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY/;
-/** Bytes of a file in which a key is looked for. */
+/** Bytes of a file that are searched for a key. */
 const HEAD_BYTES = 4096;
 
 /** `name`: without its directory. Hidden files are not asked about: none of them goes into an image. */
@@ -21,7 +21,7 @@ export function isSecretName(name: string): boolean {
   return SECRET_FILE_NAMES.includes(lower) || NAMES.some((pattern) => pattern.test(lower));
 }
 
-/** Whether a private key stands near the beginning of a regular file. */
+/** Whether a regular file has a private key near its beginning. */
 export async function holdsPrivateKey(path: string): Promise<boolean> {
   const file = await open(path, "r");
   try {

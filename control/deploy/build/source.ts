@@ -59,7 +59,7 @@ async function compile(root: string, signal: AbortSignal, say: (line: string) =>
   throw new InfraError("INFRA_BUILD_FAILED", `The program cannot be compiled:\n${lines.slice(-30).join("\n")}`);
 }
 
-/** Git is asked only about a tree that is a checkout itself: a package installed inside another's is not that. */
+/** Git is run only in a tree that is a checkout itself: a package installed inside another's is not that. */
 export async function revisionOf(root: string, signal?: AbortSignal): Promise<string | null> {
   const git = async (...args: string[]): Promise<string | null> => {
     const result = await execa("git", ["-C", root, ...args], {

@@ -1,4 +1,4 @@
-/** What a build is asked for, and what it says afterwards. */
+/** Request and result of a build. */
 
 import type { ImageIdentity } from "../../../infra/plan/types.ts";
 
@@ -38,7 +38,7 @@ export interface BuildResult {
   readonly version: string;
   readonly revision: string | null;
   readonly base_image: string;
-  /** `sha256:<64 hex>`; null where the base was built here or no registry said it. */
+  /** `sha256:<64 hex>`; null where the base was built here or no registry had it. */
   readonly base_digest: string | null;
   readonly platforms: readonly string[];
   /** Unpacked, base included; null when this machine's engine does not have the image. */

@@ -69,7 +69,7 @@ export function resourcesOf(state: ExportedState | null): RecordedResource[] {
     }));
 }
 
-/** What the program told last; null where nothing was ever deployed. */
+/** Outputs of the program's last run; null where nothing was ever deployed. */
 export function outputsOf(state: ExportedState | null): unknown {
   return state?.deployment.resources?.find(({ type }) => type === "pulumi:pulumi:Stack")?.outputs ?? null;
 }
@@ -84,8 +84,8 @@ export function pendingOf(state: ExportedState | null): PendingOperation[] {
 }
 
 /**
- * The state with its interrupted operations settled. A creation whose resource exists under `found` becomes that resource,
- * as if the engine had been told; every other operation is forgotten: an update or a deletion left the resource recorded
+ * The state with its interrupted operations reconciled. A creation whose resource exists under `found` becomes that resource,
+ * as if the engine had recorded it; every other operation is dropped: an update or a deletion left the resource recorded
  * as it was, and the next run compares it anew. (The engine's own `refresh --import-pending-creates` drops the operation
  * without importing anything, at least up to 3.250.)
  */
@@ -100,7 +100,7 @@ export function resolvePending(state: ExportedState, found: ReadonlyMap<string, 
   return { ...state, deployment: { ...rest, resources: [...kept, ...taken] } };
 }
 
-/** The state without the protection of these resources, so that the engine may let go of them. */
+/** The state without the protection of these resources, so that the engine may remove them. */
 export function unprotect(state: ExportedState, urns: ReadonlySet<string>): ExportedState {
   const resources = (state.deployment.resources ?? []).map((one) =>
     urns.has(one.urn) ? { ...one, protect: false } : one,

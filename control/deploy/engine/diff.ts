@@ -37,14 +37,14 @@ export function diffBuilder(redact: Redact, drift = false): DiffBuilder {
     const recorded = changes.get(urn);
     if (recorded && WEIGHT[recorded.op] > WEIGHT[op]) return;
     const sides = propertiesOf(metadata, drift).map((property) => redactProperty(property, redact));
-    // The replacement's own step comes without properties when the one before has told them.
+    // The replacement's own step comes without properties when the one before has listed them.
     const properties = sides.length === 0 && recorded ? recorded.properties : sides;
     const inputs = metadata.new?.inputs ?? metadata.old?.inputs;
     changes.set(urn, { op, type: parseUrn(urn).type || type, name: ownName(urn, inputs), urn, properties });
   };
   return {
     add(event) {
-      // A refresh knows only afterwards what it found.
+      // A refresh reports what it found only in its output events.
       const found = drift ? event.resOutputsEvent : (event.resourcePreEvent ?? event.resOutputsEvent);
       if (found) take(found.metadata);
     },
@@ -121,7 +121,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A value under a name that says what it is stays out of sight even where nobody marked it. */
+/** A value under a telling name (`password`, `token`) is redacted even where it is not marked as secret. */
 const SECRET_NAME = /(?:^|[._[\]"-])(?:password|passwd|secret|token|private_?key|api_?key)s?(?:$|[._[\]"-])/i;
 
 function redactProperty(property: PropertyChange, redact: Redact): PropertyChange {

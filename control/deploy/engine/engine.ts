@@ -60,7 +60,7 @@ export interface Engine {
   restoreState(state: ExportedState): Promise<void>;
   /** Empty where the backend is no folder: there the engine itself says so when it is used. */
   locks(): Promise<readonly EngineLock[]>;
-  /** Takes the engine's locks away. */
+  /** Removes the engine's locks. */
   cancel(): Promise<void>;
   /** Removes a stack without resources, its history and its configuration. */
   remove(): Promise<void>;

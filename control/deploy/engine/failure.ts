@@ -9,23 +9,23 @@ export interface FailureContext {
   readonly stack: string;
   /** What was being done, as it is typed: `up`. */
   readonly command: string;
-  /** Errors that the engine told as events, newest last, redacted. */
+  /** Errors that the engine sent as events, newest last, redacted. */
   readonly diagnostics: readonly { readonly message: string; readonly resource: string | null }[];
   readonly redact: (text: string) => string;
 }
 
-/** `kind` for code that goes on after a failure; the error for everybody else. */
+/** `kind` for code that handles the failure and continues; the error for all other callers. */
 export interface EngineFailure {
   readonly kind: "stack-not-found" | "stack-exists" | "locked" | "cancelled" | "other";
   readonly error: CairnError;
 }
 
-/** `root@vm (pid 6292) at 2026-11-21T21:02:50Z`, as the file backends tell of a lock. */
+/** `root@vm (pid 6292) at 2026-11-21T21:02:50Z`, as the file backends describe a lock. */
 const HELD_BY = /created by (\S+)@(\S+) \(pid (\d+)\) at (\S+)/;
 const PLUGIN =
   /(?:no resource plugin|could not load plugin for|Could not automatically download and install resource plugin|resource plugin)\s+'?(?:pulumi-resource-)?([a-z][a-z0-9-]*)'?(?:[^\n]*?(\d+\.\d+\.\d+))?/i;
 
-/** The engine refuses it while it previews; what it advises next would take the protection away. */
+/** The engine refuses it while it previews; what it advises next would remove the protection. */
 const PROTECTED = /resource "([^"]+)" cannot be deleted\s+because it is protected/g;
 /** Docker's words for a name that is taken. */
 const TAKEN = /network with name \S+ already exists|container name "[^"]+" is already in use/i;
@@ -108,7 +108,7 @@ export function describeEngineFailure(thrown: unknown, context: FailureContext):
   return fail("other", "INFRA_FAILED", firstError(text, context), hint);
 }
 
-/** A change of the configuration would take data away: these volumes or claims. */
+/** A change of the configuration would delete data: these volumes or claims. */
 export function dataProtected(names: readonly string[], cause?: unknown): InfraError {
   const list = [...new Set(names)].sort().join(", ");
   return new InfraError("INFRA_DATA_PROTECTED", `This would remove data: ${list}.`, {

@@ -29,11 +29,11 @@ const SEVERITIES: Readonly<Record<string, "info" | "warning" | "error">> = {
   error: "error",
 };
 
-/** Said by the engine about itself, of no use to an operator, or of harm: how to take the protection of data away. */
+/** Messages of the engine about itself that do not help an operator, or harm: how to remove the protection of data. */
 const CHATTER =
   /^using pulumi-|^Attempting to deploy or update resources with \d+ pending|^(?:update|preview) failed$|cannot be deleted\s+because it is protected/;
 
-/** Null for what nobody needs to hear. `redact` is applied to words of the engine and its providers. */
+/** Null for events that are not shown. `redact` is applied to the text of the engine and its providers. */
 export function noteOf(event: EngineEvent, redact: (text: string) => string): EngineNote | null {
   const { diagnosticEvent: said, resourcePreEvent: begun, resOutputsEvent: ended, resOpFailedEvent: failed } = event;
   if (said) {

@@ -12,7 +12,7 @@ import type { Environment } from "../../../runtime/config/index.ts";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { isOlder } from "../../../runtime/contracts/versions.ts";
 
-/** The oldest engine that knows everything we ask of it: inline programs for `destroy`, events over gRPC. */
+/** The oldest engine that has everything we use: inline programs for `destroy`, events over gRPC. */
 export const OLDEST_ENGINE = "3.206.0";
 
 /** Undefined takes a variable out of the environment of a child. */
@@ -46,7 +46,7 @@ export class PulumiFailure extends Error {
   /** Whether it ended because it was asked to. */
   readonly cancelled: boolean;
 
-  /** The failure of the process is no cause of it: its text repeats all that the engine said, redacted by nobody. */
+  /** The failure of the process is no cause of it: its text repeats the engine's output unredacted. */
   constructor(result: { readonly stderr: string; readonly stdout: string; readonly cancelled: boolean }) {
     super("The Pulumi engine failed");
     this.name = "PulumiFailure";
@@ -63,7 +63,7 @@ export interface FindOptions {
   /** Ends the engine at once, with what it is doing. */
   readonly killSignal: AbortSignal;
   readonly report: (text: string) => void;
-  /** Milliseconds that it gets to end by itself when somebody insists. */
+  /** Milliseconds that it gets to end by itself after the kill signal. */
   readonly killAfterMs?: number;
 }
 

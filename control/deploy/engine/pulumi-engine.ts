@@ -22,13 +22,13 @@ import { redactable, redactor, redactText } from "./redact.ts";
 import { parseUrn } from "./urn.ts";
 
 export interface EngineOptions {
-  /** Found, or installed, when it is first needed: looking at a state in a folder does without. */
+  /** Found, or installed, when it is first needed: reading a state in a folder does without. */
   readonly cli: () => Promise<PulumiCli>;
   readonly files: InfraFiles;
   readonly stack: string;
   readonly target: string;
   readonly backend: string;
-  /** Values that may not be shown, whatever the engine knows of them. */
+  /** Values that may not be shown, also where the engine does not mark them as secret. */
   readonly secrets: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** Takes secrets out of what is shown. The engine marks what it knows to be secret; values that we know go as well. */
+/** Takes secrets out of what is shown: what the engine marks as secret, and the configuration's own secrets. */
 
 export const REDACTED = "[redacted]";
 
@@ -13,7 +13,7 @@ const SHORTEST_SECRET = 6;
 
 export type Redact = (value: unknown) => unknown;
 
-/** A function that copies a JSON value with every secret in it replaced; property names are left alone. */
+/** A function that copies a JSON value with every secret in it replaced; property names are kept. */
 export function redactor(secrets: readonly string[]): Redact {
   const values = redactable(secrets);
   const redact: Redact = (value) => {
@@ -25,7 +25,7 @@ export function redactor(secrets: readonly string[]): Redact {
   return redact;
 }
 
-/** Those that are looked for, the longest first: one secret may contain another. */
+/** The longest first: one secret may contain another. */
 export function redactable(secrets: readonly string[]): string[] {
   const values = [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST_SECRET);
   return values.sort((a, b) => b.length - a.length);

@@ -21,7 +21,7 @@ export function ownName(urn: string, inputs: Readonly<Record<string, unknown>> |
   return typeof name === "string" && name !== "" && !name.startsWith("[") ? name : parseUrn(urn).name;
 }
 
-/** Providers, the stack itself and components are the engine's bookkeeping: nothing of them stands on a target. */
+/** Providers, the stack itself and components are the engine's bookkeeping: nothing of them exists on a target. */
 export function isBookkeeping(type: string, custom: boolean): boolean {
   return !custom || type.startsWith("pulumi:");
 }

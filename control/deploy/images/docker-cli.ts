@@ -1,5 +1,5 @@
 /**
- * Docker's own command line: the one way that this program talks to an engine outside a Pulumi program. It knows contexts,
+ * Docker's own command line: the one way that this program talks to an engine outside a Pulumi program. It handles contexts,
  * SSH hosts and credential helpers, so that whatever works in the operator's shell works here.
  */
 

@@ -1,4 +1,4 @@
-/** What an engine knows about an image: the answers of `docker image inspect`. */
+/** The answers of `docker image inspect`. */
 
 import { z } from "zod";
 import type { ImageIdentity } from "../../../infra/plan/types.ts";
@@ -62,7 +62,7 @@ export async function inspectImage(
   };
 }
 
-/** What the rest of the program knows an image by; version and revision are what its labels say. */
+/** How the rest of the program identifies an image; version and revision are from its labels. */
 export function identityOf(image: InspectedImage, reference: string): ImageIdentity {
   const repository = repositoryOf(reference);
   return {

@@ -46,7 +46,7 @@ export function withCredentials(
 ): DockerConfiguration {
   const { credsStore, credHelpers = {}, auths = {}, ...rest } = configuration;
   const own = dockerAuths(registry);
-  // A store for all registries would be asked instead of the file: it stays for those that it knows.
+  // credsStore takes precedence over the file for every registry, so it is kept only for those that it has a login of.
   const stored = credsStore === undefined ? [] : Object.keys(auths).map((name) => [name, credsStore] as const);
   const helpers = Object.fromEntries(
     [...stored, ...Object.entries(credHelpers)].filter(

@@ -26,7 +26,7 @@ import { withRegistryLogin } from "./registry-login.ts";
 /** Milliseconds that a pull may take. */
 const PULL_MS = 30 * 60_000;
 
-/** What an engine is asked for: the digest if a registry has the image, else the id. */
+/** The name to pull or inspect: the digest if a registry has the image, else the id. */
 export function runnable(image: ImageIdentity | string): string {
   return typeof image === "string" ? image : (image.digest ?? image.id ?? image.reference);
 }
@@ -131,7 +131,7 @@ async function stream(
   void load.then((result) => result.failed && ending.abort());
   const [saved, loaded] = await Promise.all([save, load, moved]);
   signal?.throwIfAborted();
-  // Who failed first has words of its own; the other was only ended.
+  // The first failure has a message of its own; the other process was only cancelled.
   for (const [result, host, what] of [
     [loaded, to, "docker image load"],
     [saved, from, "docker image save"],

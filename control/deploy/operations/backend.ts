@@ -1,4 +1,4 @@
-/** Where the state is kept: a folder of the project, or the backend that was named once and stands in `Pulumi.yaml` since. */
+/** Where the state is kept: a folder of the project, or the backend that was named once and is kept in `Pulumi.yaml`. */
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Data that stands on the target already and that the state does not know: taken over after a question, never overwritten. */
+/** Data that exists on the target but not in the state: taken over after a question, never overwritten. */
 
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { Interrupted } from "../../output/failure.ts";
@@ -6,7 +6,7 @@ import type { ExistingData } from "../driver.ts";
 import { type ExportedState, resourcesOf } from "../engine/checkpoint.ts";
 import type { Session } from "./session.ts";
 
-/** Names to adopt. INFRA_DATA_EXISTS when nobody can be asked, or says no, or when something else runs on them. */
+/** Names to adopt. INFRA_DATA_EXISTS without a terminal, when the answer is no, or when something else runs on them. */
 export async function dataToAdopt(
   session: Session,
   state: ExportedState | null,
@@ -28,7 +28,7 @@ export async function dataToAdopt(
   return new Set(names);
 }
 
-/** Two programs on the same data ruin them, two databases above all: whoever runs on them has to be stopped first. */
+/** Two programs on the same data ruin them, two databases above all: what runs on them has to be stopped first. */
 function refuseUsed(strange: readonly ExistingData[]): void {
   const used = strange.filter(({ usedBy = [] }) => usedBy.length > 0);
   const [first] = used;

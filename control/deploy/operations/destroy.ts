@@ -1,4 +1,4 @@
-/** `infra destroy`: removes what `up` made and leaves the data, unless they are asked for by the stack's name. */
+/** `infra destroy`: removes what `up` made and keeps the data, unless the stack's name is typed to delete them. */
 
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -116,7 +116,7 @@ async function deleteData(session: Session): Promise<{ name: string; place: stri
   const guarded = resourcesOf(state).filter((one) => one.protected);
   if (state !== null && guarded.length > 0) {
     await engine.replaceState(unprotect(state, new Set(guarded.map(({ urn }) => urn))));
-    // The resources say of themselves that they are kept on the target when the engine lets go of them.
+    // The resources have `retainOnDelete`, so the target keeps them when the engine removes them from its state.
     await engine.destroy(session.engineRun());
   }
   const names = new Set(guarded.map(({ name }) => name));

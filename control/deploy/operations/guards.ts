@@ -89,7 +89,7 @@ export interface OneNodeRun {
 
 /**
  * A run for one node leaves what all share as it is. INFRA_UP_REFUSED where the node could not work without it: it would find
- * nothing to change in what follows from that, or would not reach the database any more. Else the names of what is left.
+ * nothing to change in what follows from that, or would not reach the database any more. Else the names of what remains.
  */
 export function sharedWaiting({ node, plan, whole, diff, targets, running }: OneNodeRun): string[] {
   const done = new Set(diff.changes.map(({ urn }) => urn));

@@ -1,4 +1,4 @@
-/** What an interrupted run left unfinished, settled with what stands on the target: nothing is doubled, nothing orphaned. */
+/** Reconciles the unfinished operations of an interrupted run with what exists on the target: no duplicates, no orphans. */
 
 import { CairnError } from "../../../runtime/contracts/errors.ts";
 import { pendingOf, resolvePending } from "../engine/checkpoint.ts";
@@ -6,7 +6,7 @@ import type { PendingOutcome } from "../schemas.ts";
 import type { Session } from "./session.ts";
 
 /**
- * Resources whose creation was cut off are looked for on the target: those that exist are recorded, the others forgotten.
+ * Resources whose creation was cut off are searched on the target: those that exist are recorded, the others dropped.
  * Where the target does not answer everything is left as it is, for the next run.
  */
 export async function reconcileInterrupted(session: Session): Promise<readonly PendingOutcome[]> {
@@ -31,7 +31,7 @@ export async function reconcileInterrupted(session: Session): Promise<readonly P
     return pending.map((one) => ({ ...one, outcome: "left" }));
   }
   await engine.replaceState(resolvePending(state, found));
-  // The provider tells what the resource is really like, which its inputs do not.
+  // The provider reads the resource's actual properties; its inputs may differ.
   if (found.size > 0) await engine.refresh({ ...session.engineRun(), apply: true, targets: [...found.keys()] });
   return pending.map((one) => ({ ...one, outcome: found.has(one.urn) ? "taken-over" : "cleared" }));
 }

@@ -1,4 +1,4 @@
-/** Looks before anything is changed: what the driver finds wrong ends the command, what is merely odd is told. */
+/** Checks before anything is changed: the driver's errors end the command, its warnings are shown. */
 
 import { type ErrorCode, InfraError } from "../../../runtime/contracts/errors.ts";
 import type { Finding } from "../driver.ts";

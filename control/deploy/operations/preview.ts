@@ -1,4 +1,4 @@
-/** `infra preview`: what `up` would change. Changes nothing on the target; a first one makes the project and an empty stack here. */
+/** `infra preview`: what `up` would change. Changes nothing on the target; the first one makes the project and an empty stack. */
 
 import type { PulumiFn } from "@pulumi/pulumi/automation/index.js";
 import { resourcesOf } from "../engine/checkpoint.ts";
@@ -10,7 +10,7 @@ import { stackSecrets } from "./secrets.ts";
 import type { OperationInput } from "./services.ts";
 import { openSession } from "./session.ts";
 
-/** Data that stand there unrecorded are shown as taken over. Errors as `openSession`'s and `preflight`'s. */
+/** Data that exist there unrecorded are shown as taken over. Errors as `openSession`'s and `preflight`'s. */
 export async function preview(run: OperationInput): Promise<PreviewResult> {
   const session = await openSession(run);
   const { engine, project, driver, files } = session;

@@ -1,4 +1,4 @@
-/** What the operations are handed: everything that reads, asks, waits or runs something. `default-services.ts` has the real ones. */
+/** Ports of the operations: everything that reads, prompts, waits or runs something. `default-services.ts` has the real ones. */
 
 import type { PulumiFn } from "@pulumi/pulumi/automation/index.js";
 import type { DeploymentPlan, ImageIdentity, Release, SecretValues } from "../../../infra/plan/types.ts";
@@ -43,7 +43,7 @@ export interface Services {
   readonly images: {
     /** Builds or pulls the image that the configuration asks for, and records it as `built` in release.json. */
     provide(project: ReadProject, report: (text: string) => void, signal: AbortSignal): Promise<ImageIdentity>;
-    /** What a name on the command line stands for. INFRA_IMAGE_MISSING. */
+    /** The image that a name on the command line means. INFRA_IMAGE_MISSING. */
     resolve(reference: string, project: ReadProject, signal: AbortSignal): Promise<ImageIdentity>;
   };
   /** Writes infra/ where it is not there, or not of this version. */
@@ -72,7 +72,7 @@ export interface Rendered {
   readonly kept: readonly string[];
 }
 
-/** Asks a person. Null in Services where nobody sits there. */
+/** Prompts a person. Null in Services without a terminal. */
 export interface Prompts {
   /** Shows what would change and asks whether to go on. */
   confirm(question: string, diff: Diff, signal: AbortSignal): Promise<boolean>;

@@ -20,7 +20,7 @@ export interface Session {
   readonly files: InfraFiles;
   readonly driver: TargetDriver;
   readonly engine: Engine;
-  /** Begins a part of the work; told as an event. */
+  /** Begins a part of the work, and emits an event. */
   phase(name: string, message: string): void;
   report(text: string): void;
   warn(text: string): void;
@@ -100,12 +100,12 @@ function asEvent(note: EngineNote, time: string): Parameters<OperationInput["onE
   return { schema: 1, event: "resource", time, op, state, type, name, urn };
 }
 
-/** Milliseconds between looks at a lock that the engine is about to give back. */
+/** Poll interval for a lock that the engine is about to release, in milliseconds. */
 const LOCK_PAUSE_MS = 100;
 
 /**
- * Does `work` alone: nobody else may change the stack meanwhile. A run that was interrupted before has to be unlocked first:
- * INFRA_INTERRUPTED. INFRA_LOCKED names whoever is at work. The state is copied aside before and after.
+ * Runs `work` while no other command may change the stack. INFRA_LOCKED names the holder of the lock; INFRA_INTERRUPTED: an
+ * earlier run was interrupted and has to be unlocked first. The state is copied aside before and after.
  */
 export async function withOperatorLock<T>(session: Session, command: string, work: () => Promise<T>): Promise<T> {
   try {
@@ -141,7 +141,7 @@ async function withLock<T>(session: Session, command: string, work: () => Promis
 
 async function refuseInterrupted(lock: OperatorLock, command: string): Promise<never> {
   const { interrupted } = lock;
-  // What the file said belongs back into it, for `unlock`.
+  // Restores the file's content, for `unlock`.
   if (interrupted) await lock.restore(interrupted);
   await lock.abandon();
   throw new InfraError(
@@ -155,7 +155,7 @@ async function refuseInterrupted(lock: OperatorLock, command: string): Promise<n
 async function finish({ run, files, engine }: Session, lock: OperatorLock, command: string): Promise<void> {
   const { services } = run;
   const waiting = new AbortController();
-  // The engine gives its lock back a moment after it has said how it ended.
+  // The engine releases its lock a moment after its last event.
   for (let tries = 0; tries < 20 && (await engine.locks()).length > 0; tries++) {
     await services.sleep(LOCK_PAUSE_MS, waiting.signal);
   }

@@ -1,4 +1,4 @@
-/** `infra status`: what is deployed and how it is now. Looks at the target, asks the engine for nothing but its state. */
+/** `infra status`: what is deployed and how it is now. Observes the target, and reads only the state from the engine. */
 
 import { pendingOf, resourcesOf } from "../engine/checkpoint.ts";
 import type { StatusResult } from "../schemas.ts";

@@ -1,4 +1,4 @@
-/** `infra unlock`: takes away the locks of a run that was killed, and settles what it left behind. */
+/** `infra unlock`: removes the locks of a run that was killed, and reconciles what it left unfinished. */
 
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { UsageError } from "../../output/failure.ts";
@@ -11,12 +11,12 @@ import { reconcileInterrupted } from "./pending.ts";
 import type { OperationInput } from "./services.ts";
 import { openSession, type Session } from "./session.ts";
 
-/** Milliseconds that an engine whose operator was killed gets to end its current step, and between two looks. */
+/** Milliseconds that an engine whose operator was killed gets to end its current step, and the poll interval. */
 const ENGINE_ENDS_MS = 60_000;
 const POLL_MS = 250;
 
 export interface UnlockOptions {
-  /** The stack's name: whoever holds it on another host is taken for dead. */
+  /** The stack's name: a holder on another host is taken for dead. */
   readonly force: string | undefined;
   /** Put a copy of the state back. */
   readonly restoreState: boolean;
@@ -24,7 +24,7 @@ export interface UnlockOptions {
   readonly copy: string | undefined;
 }
 
-/** INFRA_LOCKED names a holder that is at work, or that cannot be looked at from here. */
+/** INFRA_LOCKED names a holder that is alive, or that is on another host. */
 export async function unlock(run: OperationInput, options: UnlockOptions): Promise<UnlockResult> {
   if (options.copy !== undefined && !options.restoreState) throw new UsageError("--copy belongs to --restore-state.");
   const session = await openSession(run);

@@ -1,4 +1,4 @@
-/** `infra up`: brings the target to what the configuration says, after everything that speaks against it was looked at. */
+/** `infra up`: brings the target to what the configuration says, after the preflight and the guards. */
 
 import { needsTerminal, UsageError } from "../../output/failure.ts";
 import type { Finding, ObservedNode } from "../driver.ts";
@@ -180,7 +180,7 @@ async function untilHealthy(
   }
 }
 
-/** Whether those that are not healthy are all gone: the state says that they stand, and only a look of the engine corrects it. */
+/** Whether those that are not healthy are all gone: the state still has them, and only a refresh corrects it. */
 function allGone(observed: readonly ObservedNode[], nodes: readonly string[]): boolean {
   const sick = nodes
     .map((name) => observed.find((one) => one.name === name))

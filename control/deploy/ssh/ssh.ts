@@ -1,6 +1,6 @@
 /**
  * Commands on another machine by the system's `ssh`. The host's key is pinned: a file with that one key is all that `ssh` may
- * compare with, and it asks nobody anything.
+ * compare with, and it never prompts.
  */
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -39,7 +39,7 @@ export interface SshResult {
 export interface Ssh {
   /** Throws what `parseSshFailure` makes of a failure, INFRA_TOOL_MISSING without `ssh`, and the signal's reason. */
   run(run: SshRun): Promise<SshResult>;
-  /** A child whose standard input and output are the command's; whoever asked for it ends it. */
+  /** A child whose standard input and output are the command's; the caller ends it. */
   open(line: string): SshChild;
   /** Ends what still runs and removes the file with the host's key. */
   close(): Promise<void>;

@@ -1,6 +1,6 @@
 /**
  * One operator at a time. The operating system's lock on `infra/.lock` is held as long as the command lives, however it
- * ends; what the file says of its holder outlives a holder that was killed, so that the next one knows of it.
+ * ends; the record in the file outlives a holder that was killed, so that the next run can reconcile.
  */
 
 import { type FileHandle, mkdir, open, readFile } from "node:fs/promises";
@@ -37,11 +37,11 @@ export interface OperatorLock {
 
 export type LockState =
   | { readonly state: "free" }
-  /** Somebody is at work; null where the file does not say who. */
+  /** A run is in progress; null where the file does not name its holder. */
   | { readonly state: "held"; readonly holder: LockRecord | null }
-  /** Whoever it was is gone. */
+  /** The holder's process has ended. */
   | { readonly state: "dead"; readonly holder: LockRecord }
-  /** On another host, where nobody here can look. */
+  /** On another host, where this one cannot check. */
   | { readonly state: "elsewhere"; readonly holder: LockRecord };
 
 export interface Identity {
@@ -76,7 +76,7 @@ function classify(holder: LockRecord | null, identity: Identity): LockState {
 
 /**
  * Takes the lock and writes who has it. INFRA_LOCKED names a holder that is at work, or that is on another host;
- * `takeOver` takes a record of another host for dead. What a dead holder left is in `left`, and for the caller to judge.
+ * `takeOver` takes a record of another host for dead. `left` has the record of a dead holder; the caller decides about it.
  */
 export async function takeLock(
   path: string,
@@ -140,7 +140,7 @@ function parseRecord(text: string, { host }: Identity): LockRecord | null {
   try {
     return record.parse(JSON.parse(text));
   } catch {
-    // Cut short by the holder's death: somebody was at work, and that is all that is known.
+    // Cut short by the holder's death: a run was in progress, and nothing more can be read.
     return { user: "unknown", host, pid: 0, command: "unknown", started_at: "unknown", boot: "" };
   }
 }

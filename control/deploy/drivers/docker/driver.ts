@@ -1,4 +1,4 @@
-/** The Docker target outside the resource graph: what stands on its hosts, how images get there, how nodes are reached. */
+/** The Docker target outside the resource graph: what runs on its hosts, how images get there, how nodes are reached. */
 
 import type { DockerPlan, SecretValues } from "../../../../infra/plan/types.ts";
 import type { TargetDriver } from "../../driver.ts";

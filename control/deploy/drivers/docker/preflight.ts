@@ -29,7 +29,7 @@ const GIB = 1024 ** 3;
 /** Bytes: less is an error, or a warning. An image and a young database fit. */
 const DISK_ERROR = GIB;
 const DISK_WARNING = 5 * GIB;
-/** What Docker's libraries take when nothing else is said. */
+/** The default of Docker's libraries. */
 const DEFAULT_ENDPOINT = "unix:///var/run/docker.sock";
 
 /** Hosts side by side; nothing throws but the signal. */
@@ -137,7 +137,7 @@ function isAny(address: string): boolean {
   return isWildcard(address) || address === "*";
 }
 
-/** True also when it cannot be told: an address that this machine does not have is Docker's to complain about. */
+/** True also when it cannot be determined: Docker itself refuses an address that this machine does not have. */
 function isFree({ address, port }: Listener): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();

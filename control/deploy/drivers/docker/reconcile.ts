@@ -30,7 +30,7 @@ export async function findInterrupted(
 }
 
 /**
- * Docker makes a container in several steps, and nobody can see which were done: its files or its network may be missing.
+ * Docker makes a container in several steps, and which were done cannot be seen: its files or its network may be missing.
  * Nothing in it lasts, so that it goes and is made anew.
  */
 async function clearContainer(plan: DockerPlan, name: string, place: string, signal: AbortSignal): Promise<void> {

@@ -85,7 +85,7 @@ async function forwardPort(
     throw error;
   } finally {
     stop.removeEventListener("abort", onStop);
-    // What it says later is nobody's; unread, it would fill the pipe.
+    // Its later output is discarded; unread, it would fill the pipe.
     lines?.removeAllListeners("line").on("line", () => {});
   }
 }

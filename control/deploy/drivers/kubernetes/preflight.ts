@@ -154,7 +154,7 @@ async function checkRights(
 
 async function checkStorage(kubectl: Kubectl, plan: KubernetesPlan, options: CallOptions): Promise<Finding[]> {
   const classes = await listObjects(kubectl, ["storageclasses"], storageClassSchema, options).catch(unknownIfForbidden);
-  // Not everybody may look at them: then the claims will tell.
+  // Not every user may list them: then a wrong class shows when the claims are bound.
   if (classes === undefined) return [];
   const names = classes.map(({ metadata }) => metadata.name).sort();
   const there = names.length === 0 ? "The cluster has none." : `The cluster has ${names.join(", ")}.`;

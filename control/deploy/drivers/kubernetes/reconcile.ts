@@ -145,14 +145,14 @@ export async function findInterrupted(
   const kind = KINDS[type];
   if (kind === undefined) return null;
   const found = await findObject(kubectl, kind, name, namedSchema, { signal });
-  // Somebody else's is not what was interrupted.
+  // An object of another stack is not what was interrupted.
   if (found?.metadata.labels?.[INSTANCE_LABEL] !== plan.stack) return null;
   return `${plan.namespace}/${name}`;
 }
 
 async function readStep(kubectl: Kubectl, plan: KubernetesPlan, group: Group, signal: AbortSignal): Promise<Step> {
   const workload = await findObject(kubectl, "statefulset", group.name, statefulSetSchema, { signal });
-  // `up --node` leaves the others for later: what is missing is told by `observe`.
+  // `up --node` does not deploy the others; `observe` reports what is missing.
   if (workload === null) return { do: "done", held: [] };
   const component = group.node === POSTGRES_NODE ? "postgres" : "node";
   const selector = `${INSTANCE_LABEL}=${plan.stack},${COMPONENT_LABEL}=${component},${NODE_LABEL}=${group.node}`;

@@ -1,4 +1,4 @@
-/** The Proxmox target outside the resource graph: what stands on its hosts, how images get there, how nodes are reached. */
+/** The Proxmox target outside the resource graph: what runs on its hosts, how images get there, how nodes are reached. */
 
 import type { ProxmoxPlan } from "../../../../infra/plan/types.ts";
 import type { TargetDriver } from "../../driver.ts";

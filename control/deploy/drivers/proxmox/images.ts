@@ -95,7 +95,7 @@ async function send(
     await host.run({ member, argv: locked(lock, script(KEEP, [file, expected])), timeoutMs: CHECK_TIMEOUT_MS });
   } finally {
     saving.kill();
-    // Nobody reads on: a child of it that was left must not keep it open.
+    // Not read any further: a surviving child process must not keep the pipe open.
     saving.stdout.destroy();
     await saving;
   }

@@ -1,4 +1,4 @@
-/** What stands on the Proxmox host: CTs, the containers in them, and every setting that differs from the plan. */
+/** What exists on the Proxmox host: CTs, the containers in them, and every setting that differs from the plan. */
 
 import { type CtSpec, ctHash, nodeCt, postgresCt } from "../../../../infra/components/proxmox/ct.ts";
 import { compareCt, ownerOf, parsePctConfig } from "../../../../infra/components/proxmox/ct-config.ts";

@@ -1,5 +1,5 @@
 /**
- * After the graph was applied: CTs that somebody changed by hand are brought back to their plan. The graph cannot do that, since
+ * After the graph was applied: CTs that were changed by hand are brought back to their plan. The graph cannot do that, since
  * the provider runs a command again only when the command itself has changed.
  */
 

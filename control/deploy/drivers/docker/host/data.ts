@@ -1,4 +1,4 @@
-/** Volumes on the Docker hosts of a plan: which of them stand, and their removal for good. */
+/** Volumes on the Docker hosts of a plan: which of them exist, and their removal for good. */
 
 import type { DockerPlan } from "../../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../../runtime/contracts/errors.ts";
@@ -6,7 +6,7 @@ import type { ExistingData } from "../../../driver.ts";
 import { findVolumes, removeVolume, volumeUsers } from "./inventory.ts";
 import { atPlace, dataNames, hostsOf } from "./names.ts";
 
-/** Volumes under the plan's names, whoever made them. */
+/** Volumes under the plan's names, also those of another stack. */
 export async function existingData(plan: DockerPlan, signal: AbortSignal): Promise<ExistingData[]> {
   const found = hostsOf(plan).map(async (place) => {
     const names = atPlace(dataNames(plan), place).map(({ name }) => name);

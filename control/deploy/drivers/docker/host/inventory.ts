@@ -1,4 +1,4 @@
-/** What stands on a Docker host, as its command line tells: one function for each of its answers. */
+/** What exists on a Docker host, from its command line: one function for each of its answers. */
 
 import { z } from "zod";
 import { STACK_LABEL } from "../../../../../infra/components/docker/labels.ts";
@@ -43,7 +43,7 @@ export interface FoundContainer {
 }
 
 export interface FoundThing {
-  /** What the Docker provider knows it by. */
+  /** Its id for the Docker provider. */
   readonly id: string;
   readonly name: string;
   readonly stack: string | null;

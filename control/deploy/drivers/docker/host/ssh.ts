@@ -1,6 +1,6 @@
 /**
  * SSH to a Docker host: short commands, and the way to a node's port. A host that is not known, or shows another key, is an
- * error; nothing is asked. Text of ssh is read by `sshFailure` alone.
+ * error; it never prompts. Text of ssh is read by `sshFailure` alone.
  */
 
 import { connect, createServer } from "node:net";
@@ -80,7 +80,7 @@ export async function openTunnel(
   });
   try {
     await Promise.race([answers(port, AbortSignal.any([signal, AbortSignal.timeout(TUNNEL_MS)])), ended]);
-    // ssh takes the port when it has a connection, and until then its arguments tell everybody which one that will be.
+    // ssh takes the port when it has a connection, and until then any process could take it: its arguments are public.
     if (await isForeignListener(`http://127.0.0.1:${port}`)) throw portTaken(port);
   } catch (error) {
     await close();
@@ -88,7 +88,7 @@ export async function openTunnel(
     if (error instanceof InfraError) throw error;
     throw sshFailure(address, "Connection timed out");
   }
-  // It may end later, too: who uses the port then sees a refused connection.
+  // The tunnel may end later, too: then connections to the port are refused.
   ended.catch(() => undefined);
   return { port, close };
 }

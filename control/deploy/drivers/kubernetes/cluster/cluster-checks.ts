@@ -37,7 +37,7 @@ export function checkUserNamespaces(plan: KubernetesPlan, version: string): Find
 }
 
 /**
- * Commands of agents run in the nodes' pods. Which addresses are the cluster's own only the cluster knows, and not every user may
+ * Commands of agents run in the nodes' pods. Only the cluster has the list of its own addresses, and not every user may
  * ask: then nothing is found.
  */
 export async function checkDeniedNetworks(
@@ -45,7 +45,7 @@ export async function checkDeniedNetworks(
   plan: KubernetesPlan,
   options: CallOptions,
 ): Promise<Finding[]> {
-  /** The object that stands for the cluster's API; null where the user may not look, or the version does not have the kind. */
+  /** The object that stands for the cluster's API; null where the user may not read it, or the version does not have the kind. */
   const read = async <T>(schema: z.ZodType<T>, kind: string): Promise<T | null> => {
     const get = ["get", kind, "kubernetes", "--namespace=default", "--ignore-not-found", "--output=json"];
     const text = await kubectl.run(get, options).catch(unknownIfUnreadable);

@@ -15,7 +15,7 @@ import { claimSchema, listObjects } from "./objects.ts";
 /** For a claim whose pod is still ending, in milliseconds. */
 const DELETE_MS = 150_000;
 
-/** Claims under the plan's names, whoever made them. */
+/** Claims under the plan's names, also those of another stack. */
 export async function existingData(
   kubectl: Kubectl,
   plan: KubernetesPlan,

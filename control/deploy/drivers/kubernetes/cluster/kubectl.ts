@@ -1,5 +1,5 @@
 /**
- * kubectl, always told which cluster and which namespace: arguments only, a deadline each time, and its words turned into our
+ * kubectl, always with an explicit cluster and namespace: arguments only, a deadline each time, and its words turned into our
  * errors in one place.
  */
 
@@ -108,7 +108,7 @@ export function failureOf(words: string, context: string | null): InfraError {
   return new InfraError("INFRA_FAILED", `kubectl failed: ${words === "" ? "it said nothing" : words}.`);
 }
 
-/** Who may not look at something for the whole cluster may still use it. */
+/** A user who may not list something for the whole cluster may still use it. */
 export function unknownIfForbidden(thrown: unknown): undefined {
   if (thrown instanceof InfraError && thrown.code === "INFRA_FAILED" && /forbidden/i.test(thrown.message)) return;
   throw thrown;

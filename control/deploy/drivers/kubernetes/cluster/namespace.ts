@@ -1,4 +1,4 @@
-/** The namespace of a stack, which is no resource of its graph: it may be somebody else's. */
+/** The namespace of a stack, which is no resource of its graph: it may belong to others. */
 
 import { objectLabels } from "../../../../../infra/components/kubernetes/names.ts";
 import type { KubernetesPlan } from "../../../../../infra/plan/types.ts";
@@ -16,7 +16,7 @@ export async function ensureNamespace(
   const found = await findObject(kubectl, "namespace", namespace, namespaceSchema, { signal }).catch(
     unknownIfForbidden,
   );
-  // Who may not look at it was given one to work in.
+  // A user who may not read it was given one to work in.
   if (found !== null) return;
   report(`Making the namespace ${namespace}.`);
   const manifest = {

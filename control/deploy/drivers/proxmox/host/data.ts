@@ -15,7 +15,7 @@ interface PlannedData {
   readonly place: string;
 }
 
-/** Directories of the plan that hold something, whoever filled them. */
+/** Directories of the plan that are not empty, also those of another stack. */
 export async function existingData(plan: ProxmoxPlan, signal: AbortSignal): Promise<ExistingData[]> {
   return withHost(plan, signal, async (host) => {
     const planned = plannedData(plan);
