@@ -1,4 +1,4 @@
-/** `agent add | remove | list`: who there is, as cairn.yaml says. */
+/** `agent add | remove | list`: the agents of cairn.yaml. */
 
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile } from "node:fs/promises";
@@ -109,7 +109,7 @@ export async function addAgent(
       setOwn(document, ["agents", request.name], document.createNode(entry));
       const before = valueAt(tree, DEFAULT_AGENT);
       if (request.makeDefault) setOwn(document, DEFAULT_AGENT, request.name);
-      // Who is the default one only for being alone, or for not being called main, stays it.
+      // An agent that is the default implicitly (the only one, or none is called main) stays the default.
       else if (before !== undefined && before !== "main" && !document.hasIn(DEFAULT_AGENT))
         setOwn(document, DEFAULT_AGENT, before);
     },

@@ -1,5 +1,5 @@
 /**
- * The configuration as the editing commands look at it: the password manager is not asked, and a variable that is not set
+ * The configuration as the editing commands read it: the password manager is not called, and a variable that is not set
  * yet is no error, because the file itself is not wrong for that.
  */
 
@@ -27,12 +27,12 @@ export interface Current {
 }
 
 export interface InspectOptions {
-  /** Directory whose cairn.yaml is looked at, where it is not the deployment's own. */
+  /** Directory whose cairn.yaml is read, where it is not the deployment's own. */
   readonly staged?: string;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Rejects as `inspectConfig` does where there is nothing to look at. */
+/** Rejects as `inspectConfig` does where there is nothing to read. */
 export async function inspectCurrent(
   { dir, home }: Pick<Deployment, "dir" | "home">,
   { staged = dir, signal }: InspectOptions = {},
@@ -75,7 +75,7 @@ export function unknownAgent(name: string, config: Config): RuntimeError {
   });
 }
 
-/** What stands for the value of a variable that is not set: the reference itself, but where only an address is allowed. */
+/** The placeholder for a variable that is not set: the reference itself, but where only an address is allowed. */
 export function standIn(name: string): string {
   return /_URL$/.test(name) ? "postgres://localhost/cairn" : `\${${name}}`;
 }

@@ -23,7 +23,7 @@ export interface Edit {
   readonly changed: boolean;
   /** Unified diff with secrets taken out; empty when nothing changed. */
   readonly diff: string;
-  /** What the change brings with it that somebody should look at. */
+  /** Consequences of the change that the operator should review. */
   readonly warnings: readonly ConfigIssue[];
   /** Variables that the changed file refers to and that are not set yet. */
   readonly missing: readonly string[];
@@ -49,7 +49,7 @@ const YAML_STYLE = { lineWidth: 0, flowCollectionPadding: true } as const;
 
 /**
  * Applies `change` to the document. CONFIG_INVALID when the result has an error that the file did not have before;
- * CONFIG_UNREADABLE, CONFIG_VERSION_UNSUPPORTED as `inspectConfig`; CONFIG_UNWRITABLE; RUNTIME_CONFLICT when somebody else
+ * CONFIG_UNREADABLE, CONFIG_VERSION_UNSUPPORTED as `inspectConfig`; CONFIG_UNWRITABLE; RUNTIME_CONFLICT when another edit
  * changed the file meanwhile. Whatever `change` throws leaves the file as it was.
  */
 export async function editConfiguration(
@@ -97,7 +97,7 @@ export async function planEdit(
   return { file, changed: true, diff, warnings, missing, before: text, after: changed };
 }
 
-/** What the loader knows, and what stands in the file itself: of one that is not valid the loader tells nothing. */
+/** From the loader, and from the file itself: the loader gives nothing of a file that is not valid. */
 function secretsOf({ loaded }: Inspection, text: string): string[] {
   const written = [...texts(parseDocument(text).toJS())]
     .filter(({ path, text: value }) => isSecretPath(path) && !hasReference(value) && !isSecretReference(value))

@@ -1,5 +1,5 @@
 /**
- * Puts what changed in a YAML document into the text that somebody wrote: their indentation, blank lines, quotes, long lines and
+ * Puts what changed in a YAML document into the text as it was written: its indentation, blank lines, quotes, long lines and
  * line ends stay wherever nothing was changed. Pure.
  */
 import { isDeepStrictEqual } from "node:util";

@@ -22,13 +22,13 @@ export interface Replacement {
   /** The text that the change was made from. */
   readonly expected: string;
   readonly text: string;
-  /** Told once the new file lies beside the old one; tests come between there. */
+  /** Called once the new file is beside the old one; tests interfere there. */
   readonly onStaged?: () => Promise<void>;
 }
 
 /**
- * RUNTIME_CONFLICT where somebody else has changed the file meanwhile, or is about to; CONFIG_UNWRITABLE, also for a file that
- * nobody may write: its owner has said so, though the directory would allow to replace it. A link stays one.
+ * RUNTIME_CONFLICT where the file was changed meanwhile, or is locked by another edit; CONFIG_UNWRITABLE, also for a file that
+ * is read-only: its owner has decided so, though the directory would allow to replace it. A link stays one.
  */
 export async function replaceConfiguration({ file, expected, text, onStaged }: Replacement): Promise<void> {
   await withEditLock(file, async () => {
@@ -41,7 +41,7 @@ export async function replaceConfiguration({ file, expected, text, onStaged }: R
       try {
         await writeDurably(staged, text, { mode: mode & MODE_BITS, owner: { uid, gid } });
         await onStaged?.();
-        // Whoever edits by hand knows no lock: looked at once more, right before it counts.
+        // An editor takes no lock: compared once more, right before the rename.
         await requireUnchanged(file, expected);
         await rename(staged, real);
       } finally {
@@ -67,7 +67,7 @@ export async function requireUnchanged(file: string, expected: string): Promise<
   });
 }
 
-/** CONFIG_UNWRITABLE for a file that has no permission to write for anybody; the administrator is asked to respect it, too. */
+/** CONFIG_UNWRITABLE for a file that has no permission to write at all; it holds for root, too. */
 export async function requireWritableFile(file: string): Promise<void> {
   const { mode } = await stat(file);
   if ((mode & WRITE_BITS) !== 0) return;
@@ -99,7 +99,7 @@ async function takeLock(path: string): Promise<FileHandle | null> {
   for (;;) {
     const lock = await open(path, "a", 0o600).catch(() => null);
     if (lock === null) return null;
-    // Whoever had it before has taken the file away: the one that is locked must be the one that others find.
+    // The former holder has removed the file: the locked file must be the one that others open.
     if (tryLock(lock.fd) && (await lock.stat()).ino === (await inodeOf(path))) return lock;
     await lock.close();
     if (performance.now() > deadline) {

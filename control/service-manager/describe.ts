@@ -14,7 +14,7 @@ import { type ServiceDescription, stopSeconds } from "./service.ts";
 export interface ServiceRequest {
   readonly name: string;
   readonly scope: ServiceDescription["scope"];
-  /** Who runs a machine's service; the owner of the deployment directory when absent. */
+  /** User of a machine's service; the owner of the deployment directory when absent. */
   readonly user?: string | undefined;
 }
 

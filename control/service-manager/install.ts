@@ -1,6 +1,6 @@
 /**
- * `service install | uninstall`: hands a node to systemd or launchd. The file that is written says who wrote it; a file
- * that somebody else wrote is never replaced or removed.
+ * `service install | uninstall`: hands a node to systemd or launchd. The file that is written names its writer; a file
+ * of another writer is never replaced or removed.
  */
 
 import { chown, mkdir, readFile, rm, stat } from "node:fs/promises";
@@ -24,7 +24,7 @@ export interface Manager {
   readonly load: readonly (readonly string[])[];
   readonly start: readonly (readonly string[])[];
   readonly unload: readonly (readonly string[])[];
-  /** How the user looks at it. */
+  /** The command that shows its state. */
   readonly inspect: string;
 }
 
@@ -52,7 +52,7 @@ export interface ServiceResult {
 export type RunCommand = (command: readonly string[], signal: AbortSignal, deadlineMs: number) => Promise<void>;
 
 export const SIGNATURE = "Written by `cairn service install`";
-/** Milliseconds of a command of the manager, beside the time that the node may take to stop. */
+/** Milliseconds of a command of the manager, in addition to the time that the node may take to stop. */
 const COMMAND_MS = 60_000;
 
 /** RUNTIME_INVALID_REQUEST on a machine without a service manager that is known. */
@@ -101,7 +101,7 @@ function launchd(service: ServiceDescription, machine: Machine): Manager {
   };
 }
 
-/** RUNTIME_CONFLICT for a file of somebody else or a service of another deployment directory; CONFIG_UNWRITABLE; RUNTIME_START_FAILED with the manager's own words. */
+/** RUNTIME_CONFLICT for a file of another writer or a service of another deployment directory; CONFIG_UNWRITABLE; RUNTIME_START_FAILED with the manager's own words. */
 export async function installService(
   service: ServiceDescription,
   machine: Machine,
@@ -178,7 +178,7 @@ async function makeWritable({ dir, writable }: ServiceDescription): Promise<void
   }
 }
 
-/** What stands there, if it is ours; null where nothing is. */
+/** The installed file, if it is ours; null where there is none. */
 async function readOwn(file: string): Promise<string | null> {
   const text = await readFile(file, "utf8").catch((error: unknown) => {
     if (codeOf(error) === "ENOENT") return null;

@@ -13,7 +13,7 @@ export interface KeptRestart {
   /** Milliseconds until it must be ready. */
   readonly readyMs: number;
   readonly signal: AbortSignal;
-  /** Tests say who runs a process, and play the manager. */
+  /** Ports that tests replace: the owner of a process, and the manager. */
   readonly keeper?: (pid: number) => Promise<Keeper>;
   readonly restart?: typeof restartNode;
 }

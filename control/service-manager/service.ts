@@ -1,4 +1,4 @@
-/** What a service manager is told of a node, whichever manager it is. Pure: the files are written elsewhere. */
+/** What a service manager needs of a node, independent of the manager. Pure: the files are written elsewhere. */
 
 export interface ServiceDescription {
   /** Unit or label: `cairn`, or `cairn-<name>` for a second deployment on the machine. */
@@ -9,13 +9,13 @@ export interface ServiceDescription {
   readonly dir: string;
   /** Directories that the node writes to, absolute; a machine's service can write nowhere else but to its own /tmp. */
   readonly writable: readonly string[];
-  /** None of it secret: secrets stand in `.env`. */
+  /** None of it secret: secrets are in `.env`. */
   readonly environment: Readonly<Record<string, string>>;
   /** Seconds until a node that does not end is killed; above the drain deadline. */
   readonly stopSeconds: number;
-  /** The whole machine's service (needs root), or one of the user who asks. */
+  /** The whole machine's service (needs root), or one of the user who runs the command. */
   readonly scope: "system" | "user";
-  /** Who runs a machine's service; null: root. */
+  /** User of a machine's service; null: root. */
   readonly user: string | null;
 }
 

@@ -1,4 +1,4 @@
-/** Where units of systemd stand. */
+/** Folders of systemd's units. */
 
 import { isAbsolute, join } from "node:path";
 

@@ -45,7 +45,7 @@ export async function placeOf(text: string): Promise<ArchivePlace> {
   );
 }
 
-/** `checksum` is SHA-256 in hexadecimal; undefined: it stands beside the archive, in `<archive>.sha256`. A UsageError for none. */
+/** `checksum` is SHA-256 in hexadecimal; undefined: it is next to the archive, in `<archive>.sha256`. A UsageError for none. */
 export async function bringArchive(
   place: ArchivePlace,
   {
@@ -82,7 +82,7 @@ export async function bringArchive(
   });
 }
 
-/** Unpacks what stands below the archive's one folder. INFRA_BUILD_FAILED for what is no such archive. */
+/** Unpacks what is in the archive's one folder. INFRA_BUILD_FAILED for what is no such archive. */
 export async function unpack({ file }: Archive, folder: string, signal: AbortSignal): Promise<void> {
   await mkdir(folder, { recursive: true });
   const args = ["-xzf", file, "-C", folder, "--strip-components=1", "--no-same-owner"];
@@ -123,7 +123,7 @@ function siblingsOf(place: ArchivePlace): ArchivePlace {
   return { kind: "url", url };
 }
 
-/** The number alone, or a line of `sha256sum`. */
+/** The digest alone, or a line of `sha256sum`. */
 function parseChecksum(text: string, from: string): string {
   const [word = ""] = text.trim().toLowerCase().split(/\s+/, 1);
   if (HEX.test(word)) return word;
@@ -135,7 +135,7 @@ function parseChecksum(text: string, from: string): string {
 
 async function download(url: URL, signal: AbortSignal): Promise<Readable> {
   const response = await fetch(url, { signal });
-  // Whoever answers may have sent us on.
+  // The server may have redirected.
   if (response.url !== "") refuseInsecure(new URL(response.url));
   if (!response.ok || response.body === null) throw new Error(`the server answers ${response.status}`);
   return Readable.fromWeb(response.body);
@@ -169,7 +169,7 @@ function notBrought(place: ArchivePlace, reason: string, cause?: unknown): Infra
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // fetch says no more than that it failed; its cause says why.
+  // fetch's own error says only that it failed; its cause says why.
   const { cause } = error;
   return cause instanceof Error && cause.message !== "" ? cause.message : error.message;
 }

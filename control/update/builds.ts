@@ -138,7 +138,7 @@ export class Builds {
     const fresh = join(this.root, ".cache", "dist.link");
     await mkdir(dirname(fresh), { recursive: true });
     await rm(fresh, { force: true });
-    // Relative to where it will stand: the tree may be moved.
+    // Relative to its final place: the tree may be moved.
     await symlink(relative(this.root, target), fresh);
     await rename(fresh, this.#dist);
   }

@@ -1,4 +1,4 @@
-/** Git, as far as an update needs it. Its words are read here alone. */
+/** Git, as far as an update needs it. Its output is parsed only here. */
 
 import { existsSync } from "node:fs";
 import { realpath, rm } from "node:fs/promises";
@@ -78,7 +78,7 @@ export class Git {
     };
   }
 
-  /** A second work tree with the commit; one that a cut-off update left there is thrown away. */
+  /** A second work tree with the commit; the one of an interrupted update is removed. */
   async addWorktree(folder: string, commit: string): Promise<void> {
     await this.removeWorktree(folder);
     await this.#ask("worktree", "add", "--quiet", "--force", "--detach", folder, commit);
@@ -108,7 +108,7 @@ export class Git {
     });
   }
 
-  /** Null where Git says no. */
+  /** Null where Git refuses. */
   async #try(...args: string[]): Promise<string | null> {
     const result = await this.#run(args);
     return result.failed ? null : result.stdout.trim();
@@ -118,7 +118,7 @@ export class Git {
     const result = await execa("git", ["-C", this.#root, "-c", "core.quotePath=false", ...args], {
       reject: false,
       stdin: "ignore",
-      // It must not ask for a password: nobody would see the question.
+      // It must not prompt for a password: the prompt would not be seen.
       env: { GIT_TERMINAL_PROMPT: "0", LC_ALL: "C" },
       cancelSignal: this.#signal,
       forceKillAfterDelay: GRACE_MS,

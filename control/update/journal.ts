@@ -15,7 +15,7 @@ const journal = z.strictObject({
   schema: z.literal(1),
   /** Source tree. */
   root: z.string(),
-  /** `prebuilt`: from an archive; its checksum stands for the commit, and the tree is left alone. */
+  /** `prebuilt`: from an archive; its checksum replaces the commit, and the tree is not changed. */
   source: z.enum(["git", "prebuilt"]).default("git"),
   from: build,
   to: build.extend({ tag: z.string() }),

@@ -1,4 +1,4 @@
-/** The candidate of `update --prebuilt`: an archive of a whole program, verified and looked at before anything is changed. */
+/** The candidate of `update --prebuilt`: an archive of a whole program, verified and checked before anything is changed. */
 
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promises";
@@ -15,7 +15,7 @@ import type { Candidate } from "./candidate.ts";
 export interface PrebuiltRequest {
   /** Path or address. */
   readonly archive: string;
-  /** SHA-256 in hexadecimal; undefined: it stands beside the archive. */
+  /** SHA-256 in hexadecimal; undefined: it is next to the archive. */
   readonly checksum: string | undefined;
 }
 
@@ -25,7 +25,7 @@ const manifest = z.looseObject({
   engines: z.looseObject({ node: z.string().optional() }).optional(),
 });
 
-/** Hands the candidate to the work, and throws away what was brought. Errors of `archive.ts`; RUNTIME_FORBIDDEN. */
+/** Hands the candidate to the work, and removes what was unpacked. Errors of `archive.ts`; RUNTIME_FORBIDDEN. */
 export async function withPrebuilt<T>(
   { archive, checksum }: PrebuiltRequest,
   at: { readonly builds: Builds; readonly signal: AbortSignal; readonly report: (text: string) => void },
@@ -101,7 +101,7 @@ async function readManifest(folder: string): Promise<z.infer<typeof manifest> | 
   }
 }
 
-/** Beside the builds, so that one rename moves it there. One that a killed update left goes with the next one's tidying. */
+/** Beside the builds, so that one rename moves it there. One that a killed update left is removed by the next update's clean-up. */
 async function temporaryFolder(builds: string): Promise<string> {
   try {
     await mkdir(builds, { recursive: true });

@@ -30,7 +30,7 @@ export interface RestartOptions {
   readonly signal: AbortSignal;
 }
 
-/** Milliseconds of `systemctl restart`, beside the time that the node may take to drain. */
+/** Milliseconds of `systemctl restart`, in addition to the time that the node may take to drain. */
 const MANAGER_MS = 60_000;
 
 /** The unit that a process belongs to, by its control group; null for one that a session runs. Pure. */

@@ -1,4 +1,4 @@
-/** How an update goes on that was cut off: decided by what is there, and by the journal where that leaves a choice. Pure. */
+/** How an interrupted update is resumed: decided by the files that exist, and by the journal where that is ambiguous. Pure. */
 
 import { directionOf, type Serving } from "../rollout/steps.ts";
 import type { JournalEntry } from "./journal.ts";
@@ -11,7 +11,7 @@ export interface Found {
 }
 
 export type Resumption =
-  /** Nothing that runs was touched: what was prepared is thrown away, and the update begins anew. */
+  /** Nothing that runs was touched: what was prepared is removed, and the update begins anew. */
   | { readonly kind: "anew" }
   /** The new build serves: restart, gate and what follows are done again. */
   | { readonly kind: "forward" }

@@ -23,10 +23,10 @@ export interface TreeUpdate {
   readonly readyMs: number;
   readonly signal: AbortSignal;
   readonly report: (text: string) => void;
-  /** Keeps this process from being given up, until what it returns is called; see Interruption. */
+  /** Defers interruptions until the returned function is called; see Interruption. */
   readonly hold?: () => () => void;
   readonly now: () => Date;
-  /** Told after each step is written down as begun; tests cut an update off here. */
+  /** Called after each step is recorded as begun; tests interrupt an update here. */
   readonly onStep?: (step: StepName) => void;
 }
 
@@ -36,7 +36,7 @@ export interface Work extends TreeUpdate {
   readonly journal: UpdateJournal;
 }
 
-/** From a complete build to the end, or back. Nobody interrupts it: a node that was stopped is to be started, too. */
+/** From a complete build to the end, or back. Not interruptible: a node that was stopped has to be started again. */
 export async function forward(interruptible: Work): Promise<UpdateResult> {
   const letGo = interruptible.hold?.();
   try {
@@ -46,7 +46,7 @@ export async function forward(interruptible: Work): Promise<UpdateResult> {
   }
 }
 
-/** The way back alone, for an update that was cut off on it. */
+/** The way back alone, for an update that was interrupted on it. */
 export async function back(interruptible: Work, reason: string): Promise<UpdateResult> {
   const letGo = interruptible.hold?.();
   try {
@@ -67,7 +67,7 @@ async function goForward(work: Work): Promise<UpdateResult> {
   return { ...base, outcome, restarted: restart };
 }
 
-/** The steps of the node, the same for a first run and for one that goes on. */
+/** The steps of the node, the same for a first run and for a resumed one. */
 function nodeChange(work: Work): NodeChange<StepName> {
   const { builds, journal, report } = work;
   const { stage, former, from, to, restart, keeper } = journal.entry;

@@ -12,7 +12,7 @@ export interface TreeFacts {
   readonly headTags: readonly string[];
   /** Tracked files that differ from the commit. */
   readonly changed: readonly string[];
-  /** Files that Git does not know, and that the release has. */
+  /** Untracked files whose paths the release has, too. */
   readonly inTheWay: readonly string[];
   readonly target: Release & { readonly commit: string };
   readonly headIsBeforeTarget: boolean;

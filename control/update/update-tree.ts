@@ -1,6 +1,6 @@
 /**
  * `update` of a node that runs from a source tree. The new version is fetched, installed and built beside the old one, which
- * goes on meanwhile; then one rename lets the next start run it. The tree itself moves last, when the node has passed its gate.
+ * keeps running; then one rename lets the next start run it. The tree itself moves last, when the node has passed its gate.
  */
 
 import semver from "semver";
@@ -42,7 +42,7 @@ export async function updateTree(update: TreeUpdate): Promise<UpdateResult> {
   return ended !== null && result.outcome === "unchanged" ? ended : result;
 }
 
-/** Whether an update that has just been finished was not the one that is asked for. */
+/** Whether an update that has just been finished was for another release than the requested one. */
 function goesElsewhere({ version, prebuilt }: TreeUpdate, { outcome, to }: UpdateResult): boolean {
   if (outcome !== "updated" && outcome !== "pending") return false;
   return prebuilt !== undefined || (version !== undefined && semver.valid(version) !== to);
@@ -126,7 +126,7 @@ async function change(update: TreeUpdate, builds: Builds, git: Git, candidate: C
 
 async function prepare(work: Work, candidate: Candidate, serving: string): Promise<void> {
   const { deployment } = work;
-  // Built already, and what the next start runs: only the tree stands elsewhere.
+  // Built already, and what the next start runs: only the tree is at another commit.
   if (serving !== candidate.stage) {
     await recordStep(work, "stage", () => candidate.stageIt());
     await recordStep(work, "packages", () => candidate.packages());
@@ -168,7 +168,7 @@ async function readState(builds: Builds, git: Git, entry: JournalEntry): Promise
   return { serving: serving === entry.former ? "former" : "other", head };
 }
 
-/** The node of this home; null when none runs. RUNTIME_CONFLICT when somebody else holds the home. */
+/** The node of this home; null when none runs. RUNTIME_CONFLICT when another process holds the home. */
 async function runningNode(home: string): Promise<NodeFile | null> {
   const state = await inspectNode(home);
   if (state.state === "busy") throw unknownHolder(home);

@@ -82,7 +82,7 @@ export async function update(run: OperationInput, request: UpdateRequest): Promi
   });
 }
 
-/** By what `infra up` has left; a target that was never deployed is told so. */
+/** From the state of `infra up`; an error where the target was never deployed. */
 async function isDeployed(deployment: Deployment, signal: AbortSignal): Promise<boolean> {
   const { dir } = deployment;
   if (existsSync(join(dir, "infra", "stack.json"))) {

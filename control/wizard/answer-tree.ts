@@ -12,7 +12,7 @@ export type AnswerPath = readonly string[];
 /** Lists, and what their entries are called by. */
 const LISTS: Readonly<Record<string, string>> = { agents: "name", channels: "id", "deployment.nodes": "name" };
 
-/** Answers that mean nothing once another one beside them has changed: of another provider, the model is another. */
+/** Answers that are dropped once a neighbouring one has changed: of another provider, the model is another. */
 const DEPENDENTS: Readonly<Record<string, readonly [decides: string, dependents: readonly string[]]>> = {
   provider: ["id", ["kind", "base_url", "model", "api_key_variable"]],
   "agents.*": ["provider", ["model"]],
@@ -24,7 +24,7 @@ export function listKey(path: AnswerPath): string | null {
   return LISTS[path.join(".")] ?? null;
 }
 
-/** Later trees overrule earlier ones; null takes an answer away; a list has the entries of the last one that has it. */
+/** Later trees overrule earlier ones; null removes an answer; a list has the entries of the last one that has it. */
 export function mergeAnswers(...trees: readonly AnswerTree[]): AnswerTree {
   return trees.reduce<AnswerTree>((merged, tree) => mergeMaps(merged, tree, []), {});
 }
@@ -40,7 +40,7 @@ export function answerAt(tree: AnswerTree, path: AnswerPath): unknown {
 }
 
 /**
- * The tree with the answer in it; entries and maps on the way are made. Undefined takes an answer away. What depended on a former
+ * The tree with the answer in it; entries and maps on the way are made. Undefined removes an answer. What depended on a former
  * answer goes with it.
  */
 export function withAnswer(tree: AnswerTree, path: AnswerPath, value: unknown): AnswerTree {
@@ -62,7 +62,7 @@ export function patternOf(path: AnswerPath): string {
   return path.map((part, index) => (listKey(path.slice(0, index)) === null ? part : "*")).join(".");
 }
 
-/** The tree with exactly these entries in the list; what was said of those that stay is kept. */
+/** The tree with exactly these entries in the list; the answers of those that stay are kept. */
 export function withEntries(tree: AnswerTree, path: AnswerPath, names: readonly string[]): AnswerTree {
   const key = listKey(path) ?? "name";
   const before = entriesOf(answerAt(tree, path));

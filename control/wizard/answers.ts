@@ -1,5 +1,5 @@
 /**
- * Everything that a setup can be told: one schema for the questions, the flags, `--answers FILE` and `--yes`. Each answer says in
+ * All answers of a setup: one schema for the questions, the flags, `--answers FILE` and `--yes`. Each answer says in
  * which phase it is asked for and which flag gives it; the words of the question are in prompts/texts.ts.
  */
 import { z } from "zod";
@@ -11,7 +11,7 @@ import { dnsLabel, identifier, name, text, timezone, variableName } from "../../
 export const PHASES = ["deployment", "agents", "channels"] as const;
 export type Phase = (typeof PHASES)[number];
 
-/** What the schema says of an answer beside its values. */
+/** What the schema has of an answer besides its values. */
 export interface AnswerMeta {
   readonly phase: Phase;
   readonly flag: string;

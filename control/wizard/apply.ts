@@ -13,7 +13,7 @@ export function applyChanges(document: Document, before: readonly Setting[], aft
     applySetting(document, setting);
   }
   for (const { path } of before) {
-    // An entry of its own: a provider that nobody uses any more may be wanted again.
+    // An entry of its own: a provider that is not used any more may be wanted again.
     if (!wanted.has(path.join("\0")) && path[0] !== "providers") removeAt(document, path);
   }
 }

@@ -1,4 +1,4 @@
-/** The services and local servers that a setup knows by name: where they are, whose key they want, what to ask them for. */
+/** The services and local servers that a setup offers by name: their addresses, keys and lists of models. */
 
 import type { Environment } from "../../runtime/config/index.ts";
 import type { ProviderService } from "../../runtime/plugins/providers/manifest.ts";
@@ -17,7 +17,7 @@ export interface CatalogueEntry {
 export const SERVICES: readonly CatalogueEntry[] = PROVIDERS.flatMap(({ id: kind, services }) =>
   services.flatMap(({ id, baseUrl, keyVariables = [], model }: ProviderService): CatalogueEntry[] => {
     if (kind === "offline" || model === undefined) return [];
-    // A plugin knows the address of its own kind.
+    // A plugin has the address of its own kind.
     return [{ id, kind, keyVariables, model, ...(id === kind || baseUrl === undefined ? {} : { baseUrl }) }];
   }),
 );

@@ -1,4 +1,4 @@
-/** Whether what a setup would write is valid and can be deployed; looked at in a directory of its own. */
+/** Whether what a setup would write is valid and can be deployed; checked in a directory of its own. */
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -24,7 +24,7 @@ export async function checkNew(files: readonly PlannedFile[], { env, home, deplo
         hint: "Nothing was written. Give other answers.",
       });
     }
-    // Addresses that clash, a database that nodes cannot reach: the plan knows before anything is deployed.
+    // Addresses that clash, a database that nodes cannot reach: the plan finds them before anything is deployed.
     if (deployed) await plan(dir, { env, home });
   });
 }
@@ -46,7 +46,7 @@ async function planProblem(content: string, around: Omit<Around, "deployed">): P
     await staged([{ path: CONFIG_FILE, content, mode: "create" }], (dir) => plan(dir, around));
     return null;
   } catch (error) {
-    // Anything else is said where the configuration itself is looked at.
+    // Anything else is reported by the validation of the configuration.
     if (error instanceof CairnError && error.code === "INFRA_PLAN_INVALID") return error;
     if (error instanceof CairnError) return null;
     throw error;

@@ -1,4 +1,4 @@
-/** Who answers the questions of a setup: a person at a terminal, or nobody, where what is usual counts. */
+/** Answers the questions of a setup: a person at a terminal, or else the defaults. */
 import type { CairnError } from "../../runtime/contracts/errors.ts";
 import { UsageError } from "../output/failure.ts";
 import type { AnswerLeaf } from "./answer-leaves.ts";
@@ -6,7 +6,7 @@ import type { Phase } from "./answers.ts";
 import type { Facts } from "./detect/facts.ts";
 import type { Question, SecretQuestion } from "./phases/question.ts";
 
-/** What would be written, for the operator to look at. */
+/** What would be written, for the operator to review. */
 export interface Review {
   readonly dir: string;
   /** A unified diff where there is a configuration, else the new one. Without secrets. */
@@ -20,7 +20,7 @@ export interface Review {
 }
 
 export interface Dialog {
-  /** Phases in which somebody is there: what was said is kept in a draft, and what is written is shown first. */
+  /** Phases with a person: the answers are kept in a draft, and what would be written is shown first. */
   readonly attended: boolean;
   found(facts: Facts, existing: boolean): Promise<void>;
   begin(phase: Phase): Promise<void>;
@@ -28,7 +28,7 @@ export interface Dialog {
   answer(question: Question, leaf: AnswerLeaf): Promise<unknown>;
   /** Undefined: it is written into `.env` later. */
   secret(question: SecretQuestion): Promise<string | undefined>;
-  /** Whether to go on with the answers of an interrupted setup. */
+  /** Whether to continue with the answers of an interrupted setup. */
   resume(savedAt: Date): Promise<boolean>;
   /** What the answers make cannot be written: what is to be answered again. */
   refused(reason: CairnError): Promise<"leave" | Phase>;

@@ -1,5 +1,5 @@
 /**
- * The answers of a setup that is under way, so that one that was interrupted goes on: a file of the deployment directory that
+ * The answers of a setup that is under way, so that an interrupted one can continue: a file of the deployment directory that
  * only its user reads. It holds no secrets, because answers are names of variables, and it is gone when the setup is done.
  */
 

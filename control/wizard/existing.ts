@@ -1,4 +1,4 @@
-/** What a configuration answers already. What stands there as a reference, or is not understood, is left alone. Pure. */
+/** What a configuration answers already. What is a reference there, or is not understood, is not changed. Pure. */
 import { derive } from "../../runtime/config/derive.ts";
 import { holdsSecret } from "../../runtime/config/secret-values.ts";
 import { type Tree, type TreeMap, valueAt } from "../../runtime/config/tree.ts";

@@ -1,6 +1,6 @@
 /**
- * Whether the answers that flags give can be: each is allowed, and says something of the target that it is said for. What is
- * wrong is wrong usage, told by the names of the flags. Pure.
+ * Whether the answers that flags give can be: each is allowed, and belongs to the chosen target. What is
+ * wrong is a UsageError that names the flags. Pure.
  */
 import type { DEPLOYMENT_TARGETS } from "../../runtime/config/schema/deployment.ts";
 import { ConfigValidationError } from "../../runtime/contracts/errors.ts";
@@ -14,7 +14,7 @@ type Target = (typeof DEPLOYMENT_TARGETS)[number];
 type GivenFlags = Readonly<Record<string, unknown>>;
 
 const DEPLOYED: readonly Target[] = ["docker", "proxmox", "kubernetes"];
-/** Answers that mean something for these targets alone, where their section does not say so. */
+/** Answers that belong to these targets alone, where their section does not say so. */
 const TARGETS: Readonly<Record<string, readonly Target[]>> = {
   "deployment.name": DEPLOYED,
   "deployment.nodes": DEPLOYED,
@@ -38,7 +38,7 @@ export function requireAllowed(tree: AnswerTree, flags: GivenFlags): Answers {
   throw new UsageError(message, "Nothing was written. `cairn init --help` tells what each flag may be.");
 }
 
-/** UsageError that names each flag that says something of another target than this one. */
+/** UsageError that names each flag that belongs to another target. */
 export function requireFitting({ deployment: { target } }: Answers, flags: GivenFlags): void {
   const strangers = answerLeaves()
     .filter(({ flag }) => flags[flag] !== undefined)

@@ -19,7 +19,7 @@ export async function infraFiles(target: string, stack: string): Promise<Readonl
   }
 }
 
-/** Lets `pulumi up` by hand find this program. The commands of `infra` do so too: a failure is theirs to tell. */
+/** Lets `pulumi up` by hand find this program. The commands of `infra` do so too, and report a failure. */
 export async function linkProject(dir: string, stack: string): Promise<void> {
   const { renderProject } = await import("../../infra/render.ts");
   await renderProject({ dir, stack }).catch(() => undefined);

@@ -25,7 +25,7 @@ import { type PreparedSetup, planSetup, writeSetup } from "./write-setup.ts";
 
 export type { InitOptions, InitResult } from "./setup.ts";
 
-/** A setup to which nobody answers. */
+/** A setup without a terminal. */
 export function initYes(options: InitOptions): Promise<InitResult> {
   return initialize(options);
 }
@@ -79,7 +79,7 @@ export async function initialize(options: InitOptions): Promise<InitResult> {
   return { ...result, notes: [...found, ...result.notes], recovered };
 }
 
-/** What the file says, then the answers of a file and of flags. What is wrong is said before anything is looked at or asked. */
+/** What the file says, then the answers of a file and of flags. Errors are thrown before anything is probed or asked. */
 function startingState(options: InitOptions, existing: Existing | null, dialog: Dialog): FlowState {
   const fromFile = options.answers ?? {};
   const flagValues = options.flags ?? {};
@@ -88,13 +88,13 @@ function startingState(options: InitOptions, existing: Existing | null, dialog: 
   const flags: FlagAnswers = flagAnswers(flagValues, written);
   const answers = requireAllowed(flags.tree, flagValues);
   const given = [...pathsOf(fromFile, []), ...flags.answered];
-  // Somebody who is asked for the target may choose another one still.
+  // At a terminal, another target may still be chosen.
   if (!dialog.attended || given.includes("deployment.target")) {
     requireFitting(answers, flagValues);
     if (given.includes("memory")) requireStorable(answers, flagValues);
   }
   const before = existing?.tree ?? {};
-  // What the file says of another provider or another host is not said of this one.
+  // Answers of the file for another provider or another host do not hold for this one.
   const open = given
     .map((id) => id.split("."))
     .filter((path) => answerAt(before, path) !== undefined && answerAt(before, path) !== answerAt(flags.tree, path))
@@ -103,7 +103,7 @@ function startingState(options: InitOptions, existing: Existing | null, dialog: 
   return { tree: flags.tree, answered: new Set([...pinned, ...given]) };
 }
 
-/** Somebody who is asked sees everything; otherwise only what the answers depend on is looked at. */
+/** At a terminal everything is probed; otherwise only what the answers depend on. */
 function detectMachine(options: InitOptions, env: Environment, answers: Answers, dialog: Dialog): Promise<Facts> {
   const { target } = answers.deployment;
   const needed: ToolName[] = target === "kubernetes" ? ["kubectl"] : target === "docker" ? ["docker"] : [];
@@ -127,7 +127,7 @@ async function resumed(options: InitOptions, dialog: Dialog, start: FlowState): 
   return { tree, answered: new Set([...draft.state.answered, ...start.answered, ...answered]) };
 }
 
-/** The answers that the configuration gives where everything is left as it is: what differs from them is a change. */
+/** The answers that the configuration gives when nothing is changed: what differs from them is a change. */
 async function usualAnswers(existing: Existing, around: Surroundings): Promise<Answers> {
   const nobody = unattended({ lenient: true });
   let state: FlowState = { tree: existing.tree, answered: new Set(existing.pinned) };

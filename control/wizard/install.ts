@@ -2,7 +2,7 @@
  * Puts all files of a setup into a directory, or none. They are written into a staging directory, which is then renamed:
  * that rename is the decision. What is decided is carried out file by file, and by the next setup if this one is killed
  * in between. Existing files are never overwritten; cairn.yaml comes last, so that it is there only when all is. Of two
- * setups at the same moment each places what the other has not; whoever places cairn.yaml is the one that counts.
+ * setups at the same moment each places what the other has not; the one that places cairn.yaml wins.
  */
 
 import { randomUUID } from "node:crypto";
@@ -30,11 +30,11 @@ export interface FileOutcome {
   readonly action: "created" | "kept" | "extended" | "replaced" | "updated";
 }
 
-/** Where a setup stands; tests end the process at each. */
+/** Steps of a setup; tests end the process at each. */
 export type InstallStep = "staged" | "decided" | "placed" | "finished";
 
 export interface InstallOptions {
-  /** Looks at the staged files before they count: it rejects when they must not be used. */
+  /** Checks the staged files before they are used: it rejects when they must not be. */
   readonly check?: (stagedDirectory: string) => Promise<void>;
   readonly onStep?: (step: InstallStep, path?: string) => void;
 }
@@ -163,7 +163,7 @@ async function place(staged: string, target: string, file: DecidedFile): Promise
   return (await isSameFile(staged, target)) ? "created" : "kept";
 }
 
-/** The file keeps its mode. What somebody has written there meanwhile is kept beside it. */
+/** The file keeps its mode. What was written there meanwhile is kept beside it. */
 async function update(staged: string, target: string, expected: string): Promise<FileOutcome["action"]> {
   if (!(await exists(staged))) return "updated";
   if (await exists(target)) {
@@ -212,7 +212,7 @@ export async function requireWritable(dir: string): Promise<void> {
   let at = dir;
   while (!(await exists(at).catch(() => false)) && dirname(at) !== at) at = dirname(at);
   await translated(dir, async () => {
-    // Tried, and not asked for: a full disk or a system that is mounted for reading says nothing before.
+    // A trial write: a full disk or a read-only mount cannot be seen from permissions.
     await rmdir(await mkdtemp(join(at, ".cairn-init-probe-")));
   });
 }

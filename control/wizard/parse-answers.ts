@@ -70,7 +70,7 @@ const KINDS: Readonly<Record<string, string>> = {
   boolean: "true or false",
 };
 
-/** An entry that is there twice: which one counts nobody could tell. */
+/** An entry that is there twice: which one counts would be ambiguous. */
 function repeated(tree: AnswerTree): AnswerIssue[] {
   const nodes = isTree(tree["deployment"]) ? tree["deployment"]["nodes"] : undefined;
   const lists: readonly (readonly [path: readonly string[], list: unknown])[] = [

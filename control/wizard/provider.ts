@@ -7,7 +7,7 @@ export function serviceOf(id: string): CatalogueEntry | undefined {
   return SERVICES.find((service) => service.id === id);
 }
 
-/** As it will stand in cairn.yaml. `found` is what the machine offers, by which the reason is told. */
+/** As it will stand in cairn.yaml. `found` is what the machine offers, from which the reason follows. */
 export function chosenProvider({ provider }: Answers, found: readonly ProviderChoice[]): ProviderChoice {
   const id = provider.id ?? "offline";
   const detected = found.find((one) => one.id === id && sameModel(one, provider));

@@ -45,7 +45,7 @@ export async function runSetup({ purpose, flags, terminal, json, signal }: Setup
   });
 }
 
-/** Whoever passes `--yes` or a file of answers wants no questions; whoever wants one document cannot be asked. */
+/** No questions with `--yes` or a file of answers, nor with `--json`, whose output is one document. */
 async function chooseDialog(
   flags: SetupRequest["flags"],
   terminal: Terminal,

@@ -50,7 +50,7 @@ function entrySettings(choice: ProviderChoice): Setting[] {
   return Object.entries(providerEntry(choice)).map(([key, value]) => ({ path: at(key), value }));
 }
 
-/** Written only where the file does not know that provider yet. */
+/** Written only where the file does not have that provider yet. */
 function wholeEntry(choice: ProviderChoice): Setting {
   return { path: ["providers", choice.id], value: providerEntry(choice), entry: true };
 }

@@ -1,4 +1,4 @@
-/** What a setup is told, and what comes of it. */
+/** Input and result of a setup. */
 import type { Directories, Environment } from "../../runtime/config/index.ts";
 import type { AnswerTree } from "./answer-tree.ts";
 import type { Answers } from "./answers.ts";
@@ -15,17 +15,17 @@ export interface InitOptions {
   readonly answers?: AnswerTree;
   /** Answers of flags, by their names; they overrule a file's. */
   readonly flags?: Readonly<Record<string, unknown>>;
-  /** `create` refuses an existing configuration where nobody is asked; `change` wants one. */
+  /** `create` refuses an existing configuration without a terminal; `change` wants one. */
   readonly purpose?: "create" | "change";
   /** Replace an existing cairn.yaml; a copy of it is kept. */
   readonly force?: boolean;
-  /** False forgets the answers of an interrupted setup, true goes on with them; asked when absent. */
+  /** False drops the answers of an interrupted setup, true continues with them; a question when absent. */
   readonly resume?: boolean;
-  /** Who answers; nobody when absent: what is usual counts. */
+  /** Answers the questions; when absent, defaults are taken. */
   readonly dialog?: Dialog;
   readonly localServers?: readonly LocalServer[];
   readonly detectTimeoutMs?: number;
-  /** The machine's time zone; default: what the system says. */
+  /** The machine's time zone; default: the system's. */
   readonly timezone?: string;
   readonly random?: (size: number) => Buffer;
   readonly onStep?: (step: InstallStep, path?: string) => void;

@@ -107,7 +107,7 @@ async function planChange(
   );
 }
 
-/** Errors of `install`; RUNTIME_CONFLICT when somebody has changed the configuration meanwhile; CONFIG_EXISTS. */
+/** Errors of `install`; RUNTIME_CONFLICT when the configuration was changed meanwhile; CONFIG_EXISTS. */
 export async function writeSetup(
   prepared: PreparedSetup,
   options: InitOptions,

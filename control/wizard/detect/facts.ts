@@ -1,4 +1,4 @@
-/** Phase 1 of a setup: what this machine has. Everything is looked at at once, briefly, and nothing is changed. */
+/** Phase 1 of a setup: what this machine has. Everything is probed in parallel, with short deadlines, and nothing is changed. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
@@ -12,7 +12,7 @@ export type ToolName = (typeof TOOLS)[number];
 
 export interface Facts {
   readonly node: string;
-  /** Null where it was not looked for or is not there. */
+  /** Null where it was not probed or is not there. */
   readonly docker: { readonly version: string | null } | null;
   readonly pulumi: { readonly version: string } | null;
   readonly kubernetes: { readonly current: string | null; readonly contexts: readonly string[] } | null;
@@ -20,14 +20,14 @@ export interface Facts {
   readonly ssh: { readonly agentKeys: number; readonly keyFiles: number } | null;
   /** Local model servers that answer. */
   readonly servers: readonly ProviderChoice[];
-  /** What is taken where nothing else is said. */
+  /** Defaults. */
   readonly provider: ProviderChoice;
   readonly timezone: string;
 }
 
 export interface FactOptions {
   readonly env: Environment;
-  /** Programs that are asked; none when empty. */
+  /** Programs that are run; none when empty. */
   readonly tools: readonly ToolName[];
   /** False: a key in the environment says enough. */
   readonly allServers?: boolean;

@@ -1,4 +1,4 @@
-/** Asks a program on this machine something, and gives up soon. */
+/** Runs a program of this machine with a short deadline. */
 import type { Environment } from "../../../runtime/config/index.ts";
 
 export interface ToolQuestion {

@@ -1,4 +1,4 @@
-/** Phase 3 of a setup: who there is, and which language model answers for them. Pure. */
+/** Phase 3 of a setup: the agents, and the language model of each. Pure. */
 import type { Answers } from "../answers.ts";
 import { localServers, SERVICES } from "../catalogue.ts";
 import { serviceOf } from "../provider.ts";
@@ -6,7 +6,7 @@ import type { Choice, PhaseInput, Question } from "./question.ts";
 import { secretsOf } from "./secrets.ts";
 
 export const FIRST_AGENT = "main";
-/** A known id whose kind says what it is; its address is asked for. */
+/** Any server that speaks this API; it needs an address. */
 const OTHER = "openai-compatible";
 
 export function agentQuestions(input: PhaseInput): Question[] {

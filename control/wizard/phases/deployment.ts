@@ -1,4 +1,4 @@
-/** Phase 2 of a setup: where the service runs, and what that place has to be told. Pure. */
+/** Phase 2 of a setup: where the service runs, and what that target needs. Pure. */
 import { DEPLOYMENT_TARGETS } from "../../../runtime/config/schema/deployment.ts";
 import type { Answers } from "../answers.ts";
 import type { PhaseInput, Question } from "./question.ts";
@@ -128,7 +128,7 @@ function databaseQuestions({ deployment, memory }: Answers, fallback: string): Q
   return [...questions, { kind: "confirm", path: ["deployment", "shared_storage"], default: shared }];
 }
 
-/** Containers with addresses of their own need to know the way out. */
+/** Containers with addresses of their own need a gateway. */
 function addressQuestions({ proxmox, nodes }: Answers["deployment"], deployed: boolean): Question[] {
   const at = (key: keyof typeof proxmox): string[] => ["deployment", "proxmox", key];
   const fixed = nodes.some(({ address }) => address !== undefined && address !== "dhcp");

@@ -1,6 +1,6 @@
 /**
- * Asks what the phases want to know, one question after the other: which one comes next follows from the answers so far. Whoever
- * answers, a person, a file of answers or nobody, goes the same way; so the same answers make the same files.
+ * Asks the questions of the phases, one after the other: which one comes next follows from the answers so far. A person, a
+ * file of answers and the defaults take the same path; so the same answers make the same files.
  */
 import { type AnswerLeaf, answerLeaves, leafAt } from "../answer-leaves.ts";
 import { type AnswerTree, answerAt, dependentsOf, listKey, withAnswer, withEntries } from "../answer-tree.ts";
@@ -23,7 +23,7 @@ export interface FlowOptions {
   readonly around: Surroundings;
   /** Undefined: there is no answer. */
   readonly answer: (question: Question, leaf: AnswerLeaf) => Promise<unknown>;
-  /** Told of each new state, before the next question. */
+  /** Called with each new state, before the next question. */
   readonly onAnswer?: (state: FlowState) => Promise<void>;
 }
 

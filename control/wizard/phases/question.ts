@@ -1,4 +1,4 @@
-/** A question of a setup as data: what is asked, where the answer goes, and what may be said. The words are in prompts/. */
+/** A question of a setup as data: its answer's path, and the values that are allowed. The texts are in prompts/. */
 import type { Environment } from "../../../runtime/config/index.ts";
 import type { AnswerPath } from "../answer-tree.ts";
 import type { Answers } from "../answers.ts";
@@ -34,7 +34,7 @@ export type Question =
       readonly port: number;
     });
 
-/** What a phase knows when it says its questions. */
+/** Input from which a phase makes its questions. */
 export interface PhaseInput {
   readonly answers: Answers;
   readonly facts: Facts;

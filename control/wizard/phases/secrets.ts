@@ -3,7 +3,7 @@ import type { Answers } from "../answers.ts";
 import { serviceOf } from "../provider.ts";
 import type { SecretQuestion } from "./question.ts";
 
-/** In the order in which they are asked for; each variable once. */
+/** In the order of the questions; each variable once. */
 export function secretsOf(answers: Answers): SecretQuestion[] {
   const { provider, agents, channels, memory } = answers;
   const wanted: SecretQuestion[] = [];

@@ -23,7 +23,7 @@ export interface TerminalDialogOptions {
 type Prompts = typeof import("@inquirer/prompts");
 type Context = { readonly signal: AbortSignal; readonly output: NodeJS.WriteStream };
 
-/** Null where nobody can be asked. */
+/** Null without a terminal. */
 export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions): Dialog | null {
   if (!terminal.inIsTerminal || !terminal.errIsTerminal) return null;
   const mark = terminal.errMark;
@@ -46,7 +46,7 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
       const typed = await input(
         {
           message: empty === undefined ? `${message}:` : `${message} (empty: ${empty}):`,
-          // What may be left empty is there to be edited; anything else is taken by Enter.
+          // An optional answer is prefilled to be edited; any other is taken by Enter.
           ...(usual === "" ? {} : { default: usual }),
           ...(usual !== "" && empty !== undefined ? { prefill: "editable" as const } : {}),
           validate: (text) => checkTyped(question, leaf, text),
@@ -108,7 +108,7 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
     },
   };
 
-  /** What is to come after what was shown: one of these, another look at a phase, or nothing. */
+  /** What is to come after what was shown: one of these, a phase again, or nothing. */
   function decide<T extends string>(message: string, first: readonly { readonly value: T; readonly name: string }[]) {
     const again = PHASES.map((phase) => ({
       value: phase,
@@ -120,7 +120,7 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
     );
   }
 
-  /** The key that stands there is kept by Enter; otherwise the host shows one, which counts once somebody agrees. */
+  /** The configured key is kept by Enter; otherwise the host shows one, which is used once the operator confirms it. */
   async function askHostKey(question: Extract<Question, { kind: "host-key" }>, leaf: AnswerLeaf): Promise<unknown> {
     const { host, port, default: usual } = question;
     if (usual === undefined && host !== "") {
