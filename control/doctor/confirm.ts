@@ -1,4 +1,4 @@
-/** Asks on the terminal whether the repairs may be made. */
+/** Asks on the terminal for confirmation of the repairs. */
 
 import process from "node:process";
 import { Interrupted } from "../output/failure.ts";

@@ -1,4 +1,4 @@
-/** The doctor: looks at everything side by side, and with `--fix` repairs what can be repaired and looks again. */
+/** The doctor: runs all checks in parallel, and with `--fix` repairs what can be repaired and checks again. */
 
 import type { Redactor } from "../../runtime/config/redact.ts";
 import type { Environment } from "../../runtime/config/references.ts";
@@ -15,9 +15,9 @@ import { type CheckReport, type Report, summarize } from "./report.ts";
 import { runChecks } from "./run.ts";
 import { type Selection, selectChecks } from "./select.ts";
 
-/** Milliseconds that each check gets when nobody says otherwise. */
+/** Default deadline of a check, in milliseconds. */
 export const DEFAULT_TIMEOUT_MS = 2_500;
-/** What a look at one thing gets of a check's time: the rest is for telling the reason. */
+/** Share of a check's deadline that one probe gets: the rest is for reporting the reason. */
 const PROBE_SHARE = 0.8;
 
 export interface DoctorInput extends Selection {
@@ -29,7 +29,7 @@ export interface DoctorInput extends Selection {
   readonly version: string;
   readonly timeoutMs?: number;
   readonly signal: AbortSignal;
-  /** Tests look at other machines, and with other checks. */
+  /** Tests pass other machines and other checks. */
   readonly machine?: Machine;
   readonly probe?: DeploymentProbe;
   readonly checks?: readonly Check[];
@@ -81,7 +81,7 @@ export async function examine(input: DoctorInput): Promise<Examination> {
 }
 
 export interface FixOptions {
-  /** Shows what would be changed, and asks whether it may be; called only when there is something. */
+  /** Shows what would be changed, and asks for confirmation; called only when there are changes. */
   readonly confirm: (diff: readonly DiffLine[], count: number) => Promise<boolean>;
 }
 
@@ -122,7 +122,7 @@ function redacted(check: CheckReport, redact: Redactor): CheckReport {
   };
 }
 
-/** The configuration has been read by now, or hangs: nobody waits for it again. */
+/** The configuration has been read by now, or hangs: it is not waited for again. */
 async function withinProbe(context: ProbeContext, hostname: string): Promise<{ redact: Redactor; node: string }> {
   const [{ createContextRedactor }, { nodeNameOf }] = await Promise.all([
     import("./context/redactor.ts"),

@@ -39,7 +39,7 @@ export function renderDiff(diff: readonly DiffLine[], mark: Mark): string {
     .join("\n");
 }
 
-/** Neighbours that are skipped for the same reason are told once. */
+/** Adjacent checks that are skipped for the same reason are shown as one. */
 function together(checks: readonly CheckReport[]): { check: CheckReport; times: number }[] {
   const groups: { check: CheckReport; times: number }[] = [];
   for (const check of checks) {

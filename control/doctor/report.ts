@@ -1,4 +1,4 @@
-/** What doctor says, as data: the document of `doctor --json`. Fields and ids are only ever added. */
+/** The report as data: the document of `doctor --json`. Fields and ids are only ever added. */
 
 import { z } from "zod";
 

@@ -1,4 +1,4 @@
-/** Runs checks side by side. None waits for another, and whatever becomes of one, the others have their say. */
+/** Runs checks in parallel. None waits for another, and a failure of one does not stop the others. */
 
 import { performance } from "node:perf_hooks";
 import { type Check, type Outcome, Unavailable } from "./checks/check.ts";

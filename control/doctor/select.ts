@@ -20,7 +20,7 @@ export function selectChecks(all: readonly Check[], { only = [], skip = [] }: Se
   const isNamed = (check: Check, names: readonly string[]): boolean =>
     names.some((name) => name === check.id || name === categoryOf(check) || GROUPS[name]?.includes(check.id));
   const selected = all.filter((check) => !isNamed(check, skip) && (only.length === 0 || isNamed(check, only)));
-  // Nothing that was looked at is no good news.
+  // A report without any check must not look like a success.
   if (selected.length === 0)
     throw new UsageError("--skip takes away every check that --only names.", "Leave one of them.");
   return selected;

@@ -1,4 +1,4 @@
-/** Why a check is skipped: what it needs cannot be had here, and another check tells why. */
+/** Why a check is skipped: what it needs is not available, and another check reports why. */
 
 /** The message is a sentence; the runner makes a skip of it. */
 export class Unavailable extends Error {

@@ -7,13 +7,13 @@ import type { Category } from "../report.ts";
 export { Unavailable } from "../unavailable.ts";
 
 export interface Check {
-  /** Stable: monitoring knows it. */
+  /** Stable: monitoring refers to it. */
   readonly id: `${Category}.${string}`;
-  /** What is looked at, to be read after "Looks at". */
+  /** What is checked, to be read after "Looks at". */
   readonly subject: string;
   /**
    * Looks and changes nothing. Whatever it throws becomes a failure of this check, except Unavailable, which becomes a
-   * skip. The signal aborts at the check's deadline; an outcome that comes later is not heard.
+   * skip. The signal aborts at the check's deadline; an outcome that comes later is ignored.
    */
   run(context: ProbeContext, signal: AbortSignal): Promise<Outcome>;
 }

@@ -1,4 +1,4 @@
-/** All checks, in the order in which they are told. Ids are stable: a test keeps the list. */
+/** All checks, in the order of the report. Ids are stable: a test keeps the list. */
 
 import { channelsConnected } from "./channels/connected.ts";
 import { channelsTokens } from "./channels/tokens.ts";

@@ -1,5 +1,5 @@
 /**
- * Looks at cairn.yaml as far as it goes: missing, no YAML, of a newer version, not valid, valid. The password manager is
+ * Reads cairn.yaml as far as it is readable: missing, no YAML, of a newer version, not valid, valid. The password manager is
  * not asked (it may ask the user back): its references stay what they are.
  */
 
@@ -21,7 +21,7 @@ export type ConfigurationSnapshot =
   | (ParsedSource & { readonly state: "invalid" })
   | (ParsedSource & { readonly state: "valid"; readonly config: Config });
 
-/** What a file that is at least YAML says. */
+/** The content of a file that is at least YAML. */
 export interface ParsedSource {
   readonly text: string;
   /** As it is written: no defaults, no references resolved. */
@@ -48,7 +48,7 @@ export async function validateText(
   paths: DeploymentPaths,
   env: Environment,
 ): Promise<ConfigurationSnapshot> {
-  // Half a second of schema: only once there is something to be judged by it.
+  // Loading the schema takes half a second: only once there is something to validate.
   const [{ validateConfig }, { parseYaml }, { CONFIG_VERSION }, { finishConfig }, { readServiceVariables }] =
     await Promise.all([
       import("../../../runtime/config/validate.ts"),
@@ -80,7 +80,7 @@ export async function validateText(
   });
   const validated = { text, tree: source.tree, errors, warnings, secrets };
   if (parsed === null) return { state: "invalid", ...validated };
-  // Where there is no home, the paths in it are of no use, and whoever wants one of them asks for the home first.
+  // Where there is no home, the paths in it are of no use, and every check that uses one requires the home first.
   const config = finishConfig(parsed, { dir: paths.dir, home: paths.home ?? paths.dir, userHome: paths.userHome });
   return { state: "valid", ...validated, config };
 }

@@ -1,4 +1,4 @@
-/** Looks at the database from outside: a PostgreSQL server by one question, the embedded store by its files. */
+/** Probes the database from outside: a PostgreSQL server by one query, the embedded store by its files. */
 
 import type { Config } from "../../../runtime/config/index.ts";
 import { Unavailable } from "../unavailable.ts";
@@ -6,7 +6,7 @@ import { type Asking, askPostgres, explainConnection } from "./postgres.ts";
 import { readStore, type StoreSnapshot } from "./store.ts";
 
 export type DatabaseSnapshot =
-  /** It is reached in the stack's own network, or lies in a node's volume: its nodes alone can tell of it. */
+  /** It is reached in the stack's own network, or is in a node's volume: only its nodes can report on it. */
   | { readonly backend: "stack" }
   | { readonly backend: "embedded"; readonly store: StoreSnapshot }
   | { readonly backend: "postgres"; readonly server: ServerFacts }
@@ -61,7 +61,7 @@ export async function readDatabase(config: Config, asking: Asking): Promise<Data
   }
 }
 
-/** Unavailable when the database is no server, or is away. */
+/** Unavailable when the database is no server, or is unreachable. */
 export function serverOf(snapshot: DatabaseSnapshot): ServerFacts {
   if (snapshot.backend === "embedded") throw new Unavailable("The store is embedded: there is no server.");
   if (snapshot.backend === "stack")
@@ -70,7 +70,7 @@ export function serverOf(snapshot: DatabaseSnapshot): ServerFacts {
   return snapshot.server;
 }
 
-/** The server's address; Unavailable when the database is no server, or is away. */
+/** The server's address; Unavailable when the database is no server, or is unreachable. */
 export async function connectionOf(config: Config, snapshot: DatabaseSnapshot): Promise<string> {
   serverOf(snapshot);
   const { postgres } = config.memory;

@@ -1,4 +1,4 @@
-/** What doctor asks about a deployment's surroundings. The one implementation looks at files and tools of this machine alone. */
+/** What doctor needs of a deployment's surroundings. The one implementation reads only files and tools of this machine. */
 
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { findTool, runTool } from "./tools.ts";
 export interface DeploymentProbe {
   /** Whether a program is on the path. */
   hasTool(name: string): Promise<boolean>;
-  /** Null when the engine answers, else why it does not. `host` is `local` or `ssh://...`; only the local one is asked. */
+  /** Null when the engine answers, else why it does not. `host` is `local` or `ssh://...`; only the local one is called. */
   dockerProblem(signal: AbortSignal): Promise<string | null>;
   /** Null when agents' commands can be put into a sandbox here, else why not, as a clause. */
   sandboxProblem(signal: AbortSignal): Promise<string | null>;

@@ -1,4 +1,4 @@
-/** A git repository, looked at by the git command without running anything that the repository could name. */
+/** A git repository, read by the git command without running anything that the repository could configure. */
 
 import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";

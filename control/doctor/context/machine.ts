@@ -13,14 +13,14 @@ export interface Machine {
   readonly hostname: string;
   /** Number of the user; undefined where there are none. */
   readonly uid: number | undefined;
-  /** Number of the user that a process runs as; null where it cannot be known. */
+  /** Number of the user that a process runs as; null where it cannot be determined. */
   ownerOf(pid: number): Promise<number | null>;
   /** The variable TZ. */
   readonly tz: string | undefined;
   memory(): Promise<{ readonly totalBytes: number; readonly availableBytes: number }>;
   /** Bytes that this user may still write to the file system of a path. */
   disk(path: string): Promise<{ readonly totalBytes: number; readonly freeBytes: number }>;
-  /** Files that a process (this one when absent) may have open; null where it cannot be known, Infinity for no limit. */
+  /** Files that a process (this one when absent) may have open; null where it cannot be determined, Infinity for no limit. */
   openFiles(signal: AbortSignal, pid?: number): Promise<number | null>;
 }
 

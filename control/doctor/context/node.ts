@@ -1,5 +1,5 @@
 /**
- * Looks for the node: one of the stack that this directory has deployed, else the one that runs from this home directory, else
+ * Finds the node: one of the stack that this directory has deployed, else the one that runs from this home directory, else
  * the one that answers at the configured address.
  */
 
@@ -99,7 +99,7 @@ function notRunning(target: string | null): string {
   return target === null ? "No node is running" : `Nothing is deployed on ${target}`;
 }
 
-/** The target that is to have the nodes; null where they run on this machine, or where there is no telling. */
+/** The target that is to have the nodes; null where they run on this machine, or where that is unknown. */
 function targetOf(configuration: ConfigurationSnapshot): string | null {
   if (configuration.state !== "valid") return null;
   const { target } = configuration.config.deployment;
@@ -202,7 +202,7 @@ async function secretReader(env: Environment, signal: AbortSignal): Promise<Secr
   };
 }
 
-/** The token goes only to what says, unasked for it, that it is a node. */
+/** The token is sent only to a server that has identified itself as a node without it. */
 async function isNode(endpoint: Endpoint, { probeMs, signal }: ProbeLimits): Promise<boolean> {
   try {
     const { node_id: id } = await clientOf(endpoint, { timeoutMs: probeMs }).ping({ signal });

@@ -19,7 +19,7 @@ export interface DeploymentPaths {
   readonly userHome: string | undefined;
 }
 
-/** Never throws: a user without a home is one of the things to be told. */
+/** Never throws: a user without a home is one of the things to report. */
 export function findPaths(
   flags: { readonly dir?: string | undefined },
   env: Environment,
@@ -39,7 +39,7 @@ export function findPaths(
   }
 }
 
-/** A user that the system does not know (a container with any number as its user) has none. */
+/** A user without an entry in the system (a container with any number as its user) has none. */
 function systemHome(): string | undefined {
   try {
     return homedir() || undefined;

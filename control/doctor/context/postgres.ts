@@ -1,6 +1,6 @@
 /**
- * Asks a PostgreSQL server a question, over a connection of its own: a question that breaks the connection breaks no other
- * one's. Only facts of the server are asked for; what the tables hold is the node's business.
+ * Sends one query to a PostgreSQL server, over a connection of its own: a query that breaks the connection breaks no other
+ * one's. Only facts of the server are queried; the tables are left to the node.
  */
 
 import type { Client } from "pg";
@@ -11,7 +11,7 @@ export interface Asking {
   readonly signal: AbortSignal;
 }
 
-/** Rejects with what `pg` says, or with the signal's reason. */
+/** Rejects with the error of `pg`, or with the signal's reason. */
 export async function askPostgres<Row extends object>(
   connectionString: string,
   sql: string,
@@ -25,7 +25,7 @@ export async function askPostgres<Row extends object>(
     connectionTimeoutMillis: probeMs,
     query_timeout: probeMs,
   });
-  // A connection that breaks while nothing is asked must not end the process.
+  // A connection that breaks while it is idle must not end the process.
   client.on("error", () => undefined);
   const onAbort = (): void => drop(client);
   signal.addEventListener("abort", onAbort, { once: true });

@@ -1,6 +1,6 @@
 /**
- * What checks look at: the machine, the files, the node, the database. Each thing is looked at once, when the first check
- * asks, and changes nothing. What is not there is Unavailable, so that a check need not care why.
+ * What checks read: the machine, the files, the node, the database. Each is read once, when the first check
+ * needs it, and nothing is changed. What is not there is Unavailable, so that a check need not care why.
  */
 
 import type { Health } from "../../../runtime/client/index.ts";
@@ -27,9 +27,9 @@ export interface ProbeContextInput {
   readonly version: string;
   /** Ids that were asked for by name. */
   readonly requested: ReadonlySet<string>;
-  /** Milliseconds for looking at one thing; less than a check has, so that the reason is told and not the deadline. */
+  /** Milliseconds of one probe; less than a check has, so that the report has the reason and not the deadline. */
   readonly probeMs: number;
-  /** Aborts when doctor ends: nothing that is looked at outlives it. */
+  /** Aborts when doctor ends: no probe outlives it. */
   readonly signal: AbortSignal;
 }
 
@@ -43,13 +43,13 @@ export interface ProbeContext extends Omit<ProbeContextInput, "signal"> {
   /** Absolute; Unavailable when this user has no home directory. */
   home(): string;
   node(): Promise<NodeSnapshot>;
-  /** What a node says of itself; Unavailable when none answers. */
+  /** What a node reports; Unavailable when none answers. */
   health(): Promise<Health>;
   stats(): Promise<MemoryStats>;
   /** Time of the newest message; null when there is none. */
   lastMessage(): Promise<Date | null>;
   database(): Promise<DatabaseSnapshot>;
-  /** Takes every secret that is known of by now out of a text. */
+  /** Redacts every secret that was read so far. */
   redactor(): Promise<Redactor>;
 }
 
@@ -102,7 +102,7 @@ const NO_CONFIGURATION = {
   invalid: "The configuration is not valid (see config.valid).",
 } as const;
 
-/** The work's promise, the same for everybody who asks. */
+/** One promise, shared by all callers. */
 function once<T>(work: () => Promise<T>): () => Promise<T> {
   let promise: Promise<T> | undefined;
   return () => {

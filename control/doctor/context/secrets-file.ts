@@ -1,6 +1,6 @@
 /**
- * Looks at `.env` as the service does, and changes nothing: reading it with the service's own function would repair its
- * mode on the way, and nobody would be told.
+ * Reads `.env` as the service does, and changes nothing: reading it with the service's own function would repair its
+ * mode on the way, without a report.
  */
 
 import { lstat, stat } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** Looks at the files of the embedded store, without opening it: whoever has it open may be a node. */
+/** Reads the files of the embedded store, without opening it: a node may have it open. */
 
 import { open, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,13 +10,13 @@ export interface StoreSnapshot {
   readonly path: string;
   /** `new`: there is none yet; `incomplete`: files without a database in them. */
   readonly state: "new" | "incomplete" | "complete";
-  /** Why its directory cannot be looked into; null when it can. */
+  /** Why its directory cannot be read; null when it can. */
   readonly problem: string | null;
   /** Major version of the PostgreSQL that wrote it. */
   readonly major: string | null;
   /** A process has it open. */
   readonly locked: boolean;
-  /** Who says to have it open: a process that was killed leaves its name behind. */
+  /** The process that its lock file names; a process that was killed leaves its lock file behind. */
   readonly holder: { readonly pid: number; readonly since: string } | null;
   readonly bytes: number;
 }
@@ -37,7 +37,7 @@ export async function readStore(path: string): Promise<StoreSnapshot> {
   return { path, state, problem: null, major: major?.trim() ?? null, locked, holder, bytes };
 }
 
-/** Asks for the lock as a reader would, and gives it back at once. */
+/** Takes the lock as a reader would, and releases it at once. */
 async function isLocked(path: string): Promise<boolean> {
   const file = await open(path, "r").catch(() => null);
   if (file === null) return false;

@@ -1,4 +1,4 @@
-/** Programs of the machine: whether they are there, and what they say. */
+/** Programs of the machine: whether they are there, and their output. */
 
 import { execFile } from "node:child_process";
 import { access, constants } from "node:fs/promises";

@@ -17,7 +17,7 @@ import type { Planned, Repair } from "./repair.ts";
 export interface ApplyOptions {
   /** No repair is begun once it has aborted. */
   readonly signal: AbortSignal;
-  /** Where a repair stands; tests end the process there. */
+  /** Steps of a repair; tests end the process there. */
   readonly onStep?: (step: "backed-up" | "repaired", repair: Repair) => void;
 }
 
@@ -64,7 +64,7 @@ async function apply(repair: Repair): Promise<void> {
   }
 }
 
-/** Through an open file: what was looked at is what is changed, whatever takes its name meanwhile. */
+/** Through an open file: what was checked is what is changed, even if the path is replaced meanwhile. */
 async function changeMode(path: string, from: number, to: number): Promise<void> {
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {

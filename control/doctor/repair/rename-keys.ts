@@ -1,6 +1,6 @@
 /**
  * Puts misspelt keys of cairn.yaml right. Only the key's own characters change: comments, order and quoting stay. A key is
- * left alone where the right one is there already, and where the value would make a new error under its new name.
+ * not renamed where the right one is there already, and where the value would make a new error under its new name.
  */
 
 import { isMap, isScalar, parseDocument } from "yaml";

@@ -13,7 +13,7 @@ export type Repair =
       readonly after: string;
       readonly mode: number;
     }
-  /** `before` is the text that was looked at: another one by now is not overwritten. */
+  /** `before` is the text that was checked: a file that differs by now is not overwritten. */
   | {
       readonly kind: "change";
       readonly path: string;

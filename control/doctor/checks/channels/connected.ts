@@ -9,7 +9,7 @@ export const channelsConnected: Check = {
   async run(context) {
     const { channels: seen, draining } = await context.health();
     const { channels } = await context.config();
-    // Of the others config.warnings says that this version does not have them: no restart brings them.
+    // config.warnings reports those that this version does not have: no restart brings them.
     const wanted = Object.entries(channels).flatMap(([id, { enabled, kind }]) =>
       enabled && isBuiltChannel(id, kind) ? [id] : [],
     );
@@ -23,9 +23,9 @@ export const channelsConnected: Check = {
       ...missing.map((id) => `${id} is not there`),
     ];
     const message = `The node is not connected to all of its channels: ${lines.join(", ")}.`;
-    // It lets go of them on purpose: an update is no alarm.
+    // A draining node disconnects on purpose: an update is no alarm.
     if (draining) return warn(message, "The node is draining: wait for its end, or call it back.");
-    // It goes on by itself, or a part of it does.
+    // It recovers by itself, or works in part.
     const lasting = missing.length > 0 || not.some(([, { state }]) => state === "down");
     return (lasting ? fail : warn)(
       message,

@@ -1,4 +1,4 @@
-/** Whether cairn.yaml is of a version that this program knows. */
+/** Whether cairn.yaml is of a version that this program supports. */
 
 import { type Check, fail, pass, Unavailable, warn } from "../check.ts";
 

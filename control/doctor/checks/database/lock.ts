@@ -1,4 +1,4 @@
-/** Who has the embedded store open. */
+/** The process that has the embedded store open. */
 
 import { type Check, pass, skip, warn } from "../check.ts";
 

@@ -1,4 +1,4 @@
-/** Whether the node runs, and how it says it is. */
+/** Whether the node runs, and the health that it reports. */
 
 import { duration } from "../../../output/words.ts";
 import { type Check, fail, pass, warn } from "../check.ts";

@@ -1,15 +1,15 @@
-/** The memory's workers as a node tells them. */
+/** The memory's workers as a node reports them. */
 
 import type { ProbeContext } from "../../context/probe-context.ts";
 
 export interface WorkerSnapshot {
-  /** `off`: no model is configured. `away`: it failed when it was last asked. */
+  /** `off`: no model is configured. `away`: its last call failed. */
   readonly state: "off" | "on" | "away";
   readonly model: string;
   readonly reason: string;
 }
 
-/** Null where the node has no such worker, or is of a version that does not tell. Unavailable without a node that answers. */
+/** Null where the node has no such worker, or is of a version that does not report it. Unavailable without a node that answers. */
 export async function workerSnapshot(context: ProbeContext, name: string): Promise<WorkerSnapshot | null> {
   const { memory } = await context.health();
   const worker: unknown = Reflect.get(Object(memory["workers"]), name);

@@ -7,7 +7,7 @@ import { Unavailable } from "../check.ts";
 
 export interface Member {
   readonly name: string;
-  /** Absent where the node tells none. */
+  /** Absent where the node reports none. */
   readonly address: string | null;
 }
 

@@ -1,4 +1,4 @@
-/** Whether the other nodes can be reached: a connection is opened, and nothing is said. */
+/** Whether the other nodes can be reached: a connection is opened, and nothing is sent. */
 
 import { connect } from "node:net";
 import { type Check, pass, skip, Unavailable, warn } from "../check.ts";

@@ -1,4 +1,4 @@
-/** What the node itself says of its providers: it may see another network than this command does. */
+/** The node's own view of its providers: it may reach another network than this command does. */
 
 import { type Check, fail, pass, warn } from "../check.ts";
 import { usedProviders } from "./usage.ts";

@@ -42,7 +42,7 @@ async function ask({ id, use, provider }: UsedProvider, signal: AbortSignal): Pr
   if (provider.api_key !== undefined && isSecretReference(provider.api_key)) {
     return answer("good", "is not asked: its key is in the password manager");
   }
-  // Without its key it would only say so; providers.keys does.
+  // Without its key it would only answer that; providers.keys reports it.
   if (list.needsKey && !provider.api_key) return answer("odd", "is not asked: it has no key", "Put the key into .env.");
   const paths = shown(list.url);
   try {

@@ -7,7 +7,7 @@ import { PROVIDERS } from "../../../../runtime/plugins/providers/manifests.ts";
 export interface UsedProvider {
   readonly id: string;
   readonly provider: ProviderConfig;
-  /** `needed`: an agent's own; `fallback`: only behind another one; `unused`: nobody names it. */
+  /** `needed`: an agent's own; `fallback`: only behind another one; `unused`: no agent names it. */
   readonly use: "needed" | "fallback" | "unused";
 }
 

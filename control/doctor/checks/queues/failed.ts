@@ -1,4 +1,4 @@
-/** Jobs that were given up. */
+/** Jobs that have failed for good. */
 
 import { type Check, pass, warn } from "../check.ts";
 import { queueStates } from "./states.ts";

@@ -1,4 +1,4 @@
-/** The queues as a node tells them. */
+/** The queues as a node reports them. */
 
 import type { ProbeContext } from "../../context/probe-context.ts";
 
@@ -7,11 +7,11 @@ export interface QueueState {
   readonly waiting: number;
   readonly failed: number;
   readonly last_error: string | null;
-  /** Null where none waits, or where the node does not tell. */
+  /** Null where none waits, or where the node does not report it. */
   readonly oldest_waiting_ms: number | null;
 }
 
-/** Unavailable without a node that answers. A node of another version may tell more, or less. */
+/** Unavailable without a node that answers. A node of another version may report more, or less. */
 export async function queueStates(context: ProbeContext): Promise<readonly QueueState[]> {
   const { queues } = await context.health();
   return queues.flatMap(({ queue, waiting, failed, last_error, oldest_waiting_ms }) =>

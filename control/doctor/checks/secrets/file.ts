@@ -1,4 +1,4 @@
-/** `.env`: a file of this user that nobody else can read. */
+/** `.env`: a file that only this user can read. */
 
 import { type Check, fail, pass, skip, warn } from "../check.ts";
 

@@ -11,7 +11,7 @@ import { type Check, fail, pass, skip, warn } from "../check.ts";
 /** In the deployment directory: what holds secrets, and a copy that may. */
 const SECRETS = ".env";
 const COPY = "cairn.yaml.bak";
-/** In the home: a file each that is there at some time, with a token, a key or what was said. */
+/** In the home: files that may exist at some time, each with a token, a key or a conversation. */
 const STATE = [
   "node.key",
   "capture/token",

@@ -1,4 +1,4 @@
-/** The owner's token of the HTTP interface: there, long enough, and the one that the running node knows. */
+/** The owner's token of the HTTP interface: there, long enough, and the one that the running node has. */
 
 import { isSecretReference } from "../../../../runtime/config/references.ts";
 import { API_TOKEN_VARIABLE } from "../../../../runtime/config/secrets-file.ts";

@@ -1,4 +1,4 @@
-/** The home directory: there, or to be made; writable; and nobody else's business. */
+/** The home directory: there, or to be made; writable; and closed to other users. */
 
 import { access, constants, stat } from "node:fs/promises";
 import { dirname } from "node:path";

@@ -1,4 +1,4 @@
-/** Time zones: the one of the configuration, and TZ, which Node silently takes for UTC when it does not know it. */
+/** Time zones: the one of the configuration, and TZ, which Node silently takes for UTC when it is unknown. */
 
 import { type Check, fail, pass, warn } from "../check.ts";
 

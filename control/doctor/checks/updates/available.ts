@@ -1,4 +1,4 @@
-/** Whether there is a newer release. Asks the source tree's origin, and therefore only when it is asked for by name. */
+/** Whether there is a newer release. Fetches from the source tree's origin, and therefore runs only when it is named. */
 
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
