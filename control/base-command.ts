@@ -35,7 +35,7 @@ export abstract class BaseCommand<Result> extends Command {
   /** The result in words, without a newline at its end; an empty text prints nothing. */
   protected abstract render(result: Result, mark: Mark): string;
 
-  /** A result may say no: `status` of a node that is not running is a result, and still a failure for a script. */
+  /** A result may be negative: `status` of a node that is not running is a result, and still a failure for a script. */
   protected exitCodeOf(_result: Result): number {
     return EXIT.done;
   }
@@ -78,7 +78,7 @@ export abstract class BaseCommand<Result> extends Command {
   }
 }
 
-/** How an error is told in JSON, if it is: as the one document, or as one line among others. */
+/** Form of an error under `--json`: the one document, or one line among others. */
 export type JsonForm = false | "document" | "line";
 
 /** Shows an error where it belongs and sets the exit code of the process. */

@@ -49,8 +49,8 @@ async function loadCommands(root: string, argv: readonly string[]): Promise<Conf
 }
 
 /**
- * Every file that matches is loaded, which takes longer than most commands: the one that is asked for is enough, unless it
- * tells of the others.
+ * Every file that matches is loaded, which takes longer than most commands: the requested one is enough, unless it
+ * lists the others.
  */
 function sourceOf(folder: string, argv: readonly string[]): string {
   const options = argv.findIndex((word) => !/^[a-z][a-z-]*$/.test(word));

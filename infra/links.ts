@@ -1,6 +1,6 @@
 /**
  * Links this installation into the rendered project's node_modules, so that `pulumi up` by hand runs this program with the one
- * copy of the SDK that it was made with. Packages that somebody has installed there are left alone.
+ * copy of the SDK that it was made with. Packages that were installed there by hand are kept.
  */
 
 import { randomUUID } from "node:crypto";

@@ -12,8 +12,8 @@ import type { TargetInput } from "./targets/target.ts";
 /** Type of the component that everything hangs below. */
 const ROOT_TYPE = "cairn:index:Stack";
 /**
- * Type of the component that records what nodes reach the stack's PostgreSQL with. It stands on no target: a run for one node
- * compares it, and leaves alone what only all nodes can get together with the database.
+ * Type of the component that records what nodes reach the stack's PostgreSQL with. It has nothing on the target: a run for one node
+ * compares it, and does not change what only all nodes can get together with the database.
  */
 export const DATABASE_ACCESS_TYPE = "cairn:index:DatabaseAccess";
 /** The database's secrets in the stack's configuration, as the engine's own command calls them. */
@@ -30,7 +30,7 @@ export interface ProgramOptions {
   readonly adopt?: ReadonlySet<string>;
 }
 
-/** What the stack tells once its resources are there, key by key. */
+/** Outputs of the stack. */
 export type ProgramOutputs = { readonly [Key in keyof StackOutputs]: Output<StackOutputs[Key]> };
 
 /** Errors of the target, and INFRA_PLAN_INVALID where the stack's configuration lacks the database's secrets. */

@@ -164,7 +164,7 @@ async function resolveVariables(
   return resolved;
 }
 
-/** Whatever stands in `.env` reaches the nodes: a reference that cannot be read is said here, not found out there. */
+/** All of `.env` reaches the nodes: a reference that cannot be read is an error here, and not at a node's start. */
 async function ask(name: string, reference: string, readSecret: SecretReader): Promise<string> {
   try {
     return await readSecret(reference);

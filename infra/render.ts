@@ -1,6 +1,6 @@
 /**
- * Writes the Pulumi project of a deployment into its folder `infra`: from templates, the same bytes each time. What somebody
- * has changed there is left alone and told; state, passphrase, release and the stack's settings are never touched.
+ * Writes the Pulumi project of a deployment into its folder `infra`: from templates, the same bytes each time. Files that were
+ * changed by hand are kept and reported; state, passphrase, release and the stack's settings are never touched.
  */
 
 import { copyFile, lstat, mkdir, readFile } from "node:fs/promises";
@@ -15,7 +15,7 @@ import { linkPackages } from "./links.ts";
 import { templateDirectory } from "./templates.ts";
 
 const PROJECT_FOLDER = "infra";
-/** Says what was rendered last, so that a change by hand is told from an older template. */
+/** Records what was rendered last, so that a change by hand is distinguished from an older template. */
 const RECORD = ".rendered.json";
 const LOCAL_BACKEND = "file://./state";
 
@@ -116,7 +116,7 @@ async function place(
       await writeDurably(path, text, { mode: 0o644 });
       outcome.written.push(name);
     }
-    // A file that was left alone stays what it was taken for.
+    // A file that was kept keeps its record.
     if (!outcome.kept.includes(name)) hashes[name] = hashOf(text);
     else if (previous !== undefined) hashes[name] = previous;
   }

@@ -1,6 +1,6 @@
 /**
- * Reads the workspace files that travel into containers: regular text files of a bounded size. What is left out is said, and
- * whatever holds a secret is left out: plans are printed and compared.
+ * Reads the workspace files that travel into containers: regular text files of a bounded size. What is left out is reported, and
+ * what holds a secret is left out: plans are printed and compared.
  */
 
 import { realpath } from "node:fs/promises";
@@ -15,9 +15,9 @@ import { type SeedFile, type WorkspaceRoot, within } from "./plan/workspaces.ts"
 /** Bytes of one file, and of all together: what a ConfigMap holds, with room for the configuration. */
 const LARGEST_FILE = 256 * 1024;
 const LARGEST_TOTAL = 768 * 1024;
-/** Entries that are looked at before the workspace is taken for something else. */
+/** Entries that are read before the directory is taken for no workspace. */
 const MOST_ENTRIES = 2_000;
-/** A shorter value cannot be told from ordinary text. */
+/** A shorter value cannot be distinguished from ordinary text. */
 const SHORTEST_SECRET = 6;
 
 export interface SeedsInput {

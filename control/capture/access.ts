@@ -25,7 +25,7 @@ const DEFAULT_URL = "http://127.0.0.1:7433";
 const TIMEOUT_MS = 60_000;
 
 /**
- * Sees to it that the hook has an address and a token. What is there is kept while the node still knows it; otherwise a
+ * Sees to it that the hook has an address and a token. The stored token is kept while the node still accepts it; otherwise a
  * token is made at the deployment's node, which is started for that when none runs. Answers the address.
  */
 export async function ensureAccess(
@@ -59,7 +59,7 @@ export async function ensureAccess(
   });
 }
 
-/** Best effort: the files go in any case, and a node that cannot be asked keeps a token that nobody has. */
+/** Best effort: the files are removed in any case; an unreachable node keeps a token whose only copy is gone. */
 export async function revokeAccess(deployment: Deployment, signal: AbortSignal): Promise<boolean> {
   const stored = await readCaptureSettings(deployment.home);
   const id = stored?.token_id;

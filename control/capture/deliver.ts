@@ -31,7 +31,7 @@ export interface BackfillOptions {
   readonly home: string;
   readonly machine: Machine;
   readonly signal: AbortSignal;
-  /** Told of each session, and of what a person should know. */
+  /** Called for each session, and with warnings for the user. */
   readonly onLine: (line: string) => void;
 }
 
@@ -92,7 +92,7 @@ async function databaseWorks(machine: Machine, tools: Tools) {
         works.push({ session: `${path} ${session}`, run: () => captureDatabase({ path, session, ...tools }) });
       }
     } catch (error) {
-      // Told with the others that could not be read.
+      // Reported with the others that could not be read.
       works.push({ session: path, run: () => Promise.reject(error) });
     }
   }

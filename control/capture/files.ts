@@ -16,7 +16,7 @@ export async function readIfThere(path: string): Promise<string | null> {
 }
 
 /**
- * Replaces the file, which may be a link to where somebody keeps his settings. Answers the path of the copy of what was
+ * Replaces the file, which may be a link into a repository of settings. Returns the path of the copy of what was
  * there; null when there was nothing.
  */
 export async function replaceWithBackup(path: string, text: string, stamp: string): Promise<string | null> {

@@ -105,7 +105,7 @@ function parse(text: string): Readonly<Record<string, unknown>> {
   if (!isRecord(value)) throw unreadable("it is no JSON object");
   const tree = jsonc.parseTree(text, [], { allowTrailingComma: true });
   const duplicate = tree && (repeatedKey(tree) ?? repeatedKey(jsonc.findNodeAtLocation(tree, ["hooks"])));
-  // Readers take the last one and an edit would change the first: somebody's hooks would be gone.
+  // Readers take the last one and an edit would change the first: the user's hooks would be lost.
   if (duplicate !== undefined) throw unreadable(`\`${duplicate}\` stands in it twice`);
   return value;
 }

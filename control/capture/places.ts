@@ -1,4 +1,4 @@
-/** What the capture commands know of this machine. */
+/** What the capture commands read of this machine. */
 
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";

@@ -121,7 +121,7 @@ export default class Chat extends BaseCommand<ChatResult> {
   }
 }
 
-/** The agent is named by a flag: its name alone is no message, but a command that would be sent to somebody else. */
+/** The agent is named by a flag: its name alone is no message, but a mistyped command that would go to another agent. */
 async function refuseAgentAsMessage(deployment: Deployment, message: string): Promise<void> {
   if (/\s/.test(message)) return;
   const inspection = await inspectWithoutSecrets(deployment).catch(() => null);

@@ -9,7 +9,7 @@ import { updateText } from "../update/render.ts";
 import { exitCodeOfUpdate, type UpdateResult } from "../update/result.ts";
 import { update } from "../update/update.ts";
 
-/** Somebody else is updating, or holds the stack. */
+/** Another update is running, or another command holds the stack's lock. */
 const LOCKED = 3;
 
 export default class Update extends InfraCommand<UpdateResult> {

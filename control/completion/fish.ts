@@ -43,7 +43,7 @@ function valueWords(value: FlagWord["value"]): string {
   return value === "any" ? " -x" : ` -x -a ${quote(value.join(" "))}`;
 }
 
-/** In single quotes fish knows two escapes. */
+/** In single quotes fish has two escapes. */
 function quote(text: string): string {
   return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
 }

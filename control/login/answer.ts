@@ -1,10 +1,10 @@
-/** What somebody pastes after a login: the address that the browser ended at, or the code that a page showed. Pure. */
+/** What is pasted after a login: the address that the browser ended at, or the code that a page showed. Pure. */
 
 import { UsageError } from "../output/failure.ts";
 
 /**
  * The parameters of the answer. Taken are a whole address, its query, and `code#state`. A code without its state is not:
- * it could be the answer to somebody else's question. Throws a UsageError.
+ * it could be the answer to another login. Throws a UsageError.
  */
 export function parseAnswer(pasted: string): URLSearchParams {
   const text = pasted.trim();

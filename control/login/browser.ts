@@ -5,7 +5,7 @@ import { spawn } from "node:child_process";
 /** Milliseconds after which a command that opens a browser counts as having done so: some run as long as it does. */
 const OPENED_MS = 2_000;
 
-/** The command, or null on a machine where nobody would see a browser. Pure. */
+/** The command, or null on a machine without a display. Pure. */
 export function browserCommand(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): readonly string[] | null {
   if (env["BROWSER"]) return [env["BROWSER"]];
   if (platform === "darwin") return ["open"];

@@ -32,7 +32,7 @@ export interface LoginResult {
   readonly changed: boolean;
   readonly file: string;
   readonly expires_at: string | null;
-  /** Whether the token can be replaced at its end without asking anybody. */
+  /** Whether the token can be refreshed at its end without a new login. */
   readonly renewable: boolean;
   readonly scopes: readonly string[];
   /** False where an API key of the configuration comes first. */
@@ -43,7 +43,7 @@ export interface LoginResult {
 
 export interface LoginWork {
   readonly signal: AbortSignal;
-  /** Milliseconds until the login is given up. */
+  /** Deadline of the login, in milliseconds. */
   readonly deadlineMs: number;
   /** Port of 127.0.0.1 for the answer; 0: a free one. */
   readonly port: number;
@@ -56,7 +56,7 @@ export interface LoginWork {
 
 const DONE: Page = { status: 200, text: "You are logged in. This page can be closed." };
 
-/** ProviderError with what the provider said, PROVIDER_TIMEOUT after the deadline; UsageError for what cannot be an answer. */
+/** ProviderError with the provider's message, PROVIDER_TIMEOUT after the deadline; UsageError for what cannot be an answer. */
 export async function logIn(target: LoginTarget, endpoints: LoginEndpoints, work: LoginWork): Promise<LoginResult> {
   const oauth = await import("oauth4webapi");
   const state = oauth.generateRandomState();
@@ -72,7 +72,7 @@ export async function logIn(target: LoginTarget, endpoints: LoginEndpoints, work
 
   let taken = false;
   const finish = async (answer: URLSearchParams): Promise<Page> => {
-    // Somebody else's answer ends nothing: any page could send one.
+    // An answer with a foreign `state` is ignored: any page could send one.
     await checkAnswer(endpoints, answer, state).catch((error: unknown) => {
       if (!isForeign(error)) outcome.reject(error);
       throw error;

@@ -4,7 +4,7 @@ import process from "node:process";
 import { Interrupted, needsTerminal } from "../output/failure.ts";
 import type { Terminal } from "../output/terminal.ts";
 
-/** A UsageError where nobody can be asked: then it names the flag. */
+/** A UsageError that names the flag without a terminal. */
 export function askForAnswer(terminal: Terminal): (signal: AbortSignal) => Promise<string> {
   if (!terminal.inIsTerminal || !terminal.errIsTerminal) throw needsTerminal("The code", "--code-stdin and pipe it in");
   return async (signal) => {

@@ -1,4 +1,4 @@
-/** Which provider a login is about, and what the configuration says of it. */
+/** Which provider a login is about, and its configuration. */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import type { Deployment } from "../service/deployment.ts";
 export interface LoginTarget {
   readonly provider: string;
   readonly home: string;
-  /** Null: the configuration does not say who asks. */
+  /** Null: the configuration has no client id. */
   readonly endpoints: LoginEndpoints | null;
   /** A key that is written down comes before the login. */
   readonly keyComesFirst: boolean;

@@ -1,6 +1,6 @@
 /**
  * How far each followed file has been shown, through rotation by renaming and by copying and emptying (`copytruncate`). Pure.
- * A file is known by its number and by its first bytes: lines begin with their time, so that only a copy begins alike.
+ * A file is identified by its inode and its first bytes: lines begin with their time, so that only a copy begins alike.
  */
 
 /** A file as it is now. */
@@ -15,19 +15,19 @@ export interface Seen {
 export interface FilePosition {
   /** Offset behind the last line that was shown. */
   readonly at: number;
-  /** Null before the file was looked at. */
+  /** Null before the file was read. */
   readonly head: string | null;
 }
 
 export interface Followed {
   readonly places: ReadonlyMap<string, FilePosition>;
-  /** What stood in files that were emptied, the newest first: a copy goes on from there. */
+  /** Positions in files that were emptied, the newest first: a copy is read from there. */
   readonly emptied: readonly FilePosition[];
 }
 
 const EMPTIED_KEPT = 8;
 
-/** Where each file has to be read from. A copy of a file that still stands has no place: it would be shown twice. */
+/** Where each file has to be read from. A copy of a file that still exists has no position: it would be shown twice. */
 export function placesOf(followed: Followed, seen: readonly Seen[]): Followed {
   const places = new Map(followed.places);
   const emptied = [...followed.emptied];

@@ -16,7 +16,7 @@ export interface LogFile {
 const LOG_NAME = /^cairn(?:\.[\w-]+)*\.log(?:\.\d+)?$/;
 const BLOCK = 64 * 1024;
 const NEWLINE = 0x0a;
-/** Bytes that tell a file from others: the time of its first line is among them. */
+/** Bytes that distinguish a file from others: the time of its first line is among them. */
 const HEAD = 512;
 
 /** Oldest first; empty when there is no log yet. */
@@ -28,7 +28,7 @@ export async function listLogFiles(directory: string): Promise<LogFile[]> {
   const files = new Map<string, LogFile>();
   for (const name of names.filter((candidate) => LOG_NAME.test(candidate))) {
     const path = join(directory, name);
-    // Rotation may take it away between the listing and here.
+    // Rotation may remove it between the listing and here.
     const stats = await stat(path).catch(() => null);
     if (!stats?.isFile()) continue;
     const id = idOf(stats);

@@ -23,7 +23,7 @@ export function parseLine(text: string): LogLine {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return { text, fields: { ...value } };
   } catch {
-    // Shown as it stands.
+    // Shown as it is.
   }
   return { text, fields: null };
 }
@@ -37,7 +37,7 @@ export function isWanted(line: LogLine, filter: LogFilter): boolean {
   return !isBefore(line, filter.since);
 }
 
-/** False for a line that does not say when it was written. */
+/** False for a line without a time. */
 export function isBefore(line: LogLine, since: Date | undefined): boolean {
   if (since === undefined) return false;
   const time = line.fields?.["time"];

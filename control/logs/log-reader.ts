@@ -114,7 +114,7 @@ function isTooOld(file: LogFile, { since }: LogFilter): boolean {
   return since !== undefined && file.modifiedMs < since.getTime();
 }
 
-/** A line that is being written is left to the one who follows. */
+/** A line that is still being written is shown only by `--follow`. */
 async function endOfLastLine(file: LogFile): Promise<number> {
   for await (const unfinished of linesBackward(file.path, file.size)) {
     const start = file.size - Buffer.byteLength(unfinished);

@@ -26,7 +26,7 @@ export interface McpStreams {
 
 /**
  * Resolves when the input has ended and what came before that is answered. Rejects with the signal's reason, or with the
- * error that makes it impossible to go on reading.
+ * error that makes it impossible to read on.
  */
 export async function serveMcp(
   client: Pick<Client, "mcp">,
@@ -46,7 +46,7 @@ export async function serveMcp(
       const answer = await client.mcp(message, { signal: AbortSignal.any([signal, call.signal]) });
       if (answer !== null && id !== undefined) await send({ ...answer, id });
     } catch (error) {
-      // Nobody waits for the answer of a call that was cancelled.
+      // A cancelled call gets no answer.
       if (signal.aborted || call.signal.aborted) return;
       const { body } = describeFailure(error);
       if (id === undefined) warn(`A message was not delivered: ${body.message}`);
@@ -94,7 +94,7 @@ export async function serveMcp(
   }
 }
 
-/** The call that a client no longer wants: over HTTP only the end of its request tells the node. */
+/** The call that a client no longer wants: over HTTP the node only notices that the request was closed. */
 function cancelledCall(message: JSONRPCMessage): MessageId | undefined {
   if (!isJSONRPCNotification(message) || message.method !== "notifications/cancelled") return undefined;
   const id = message.params?.["requestId"];

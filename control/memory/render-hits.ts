@@ -1,4 +1,4 @@
-/** Hits of a search in words: where each comes from, then what it says. */
+/** Hits of a search in words: where each comes from, then its text. */
 
 import type { MemoryHit } from "../../runtime/contracts/memory.ts";
 import type { Mark } from "../output/terminal.ts";

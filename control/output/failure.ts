@@ -39,7 +39,7 @@ export class Interrupted extends Error {
   }
 }
 
-/** The reader of our output has gone away (`| head`): nothing went wrong, there is just nobody to tell. */
+/** The output was closed by its reader (`| head`): this is not a failure, and nothing more is written. */
 export class OutputClosed extends Error {
   constructor() {
     super("The output was closed");
@@ -47,7 +47,7 @@ export class OutputClosed extends Error {
   }
 }
 
-/** Without a terminal nothing is asked: the flag that would have answered is named instead. */
+/** Without a terminal there is no prompt: the error names the flag that replaces it. */
 export function needsTerminal(what: string, flag: string): UsageError {
   return new UsageError(`${what} cannot be asked for without a terminal.`, `Pass ${flag}.`);
 }
@@ -98,7 +98,7 @@ export function errorFromBody(value: unknown): CairnError | null {
   return fromErrorBody(value as ErrorBody);
 }
 
-/** What helps on this side, where the other side did not know. */
+/** Hints of the command, for errors that the node sends without one. */
 const HINTS: { readonly [Code in ErrorCode]?: string } = {
   RUNTIME_INTERNAL: "See `cairn logs`.",
   RUNTIME_NOT_RUNNING: "Start a node with `cairn start --detach`.",

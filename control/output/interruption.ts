@@ -7,15 +7,15 @@ import { watchOutput } from "./terminal.ts";
 export interface Interruption {
   /** Aborts with an Interrupted or an OutputClosed as its reason. */
   readonly signal: AbortSignal;
-  /** Aborts when the user asks a second time: what still tidies up is left alone. */
+  /** Aborts on the second interruption: clean-up that still runs is not waited for. */
   readonly killSignal: AbortSignal;
   /**
    * Lets a command answer Ctrl-C itself: while the handler is set it gets each SIGINT instead of the signals above.
-   * Returns what gives it back.
+   * Returns what removes the handler.
    */
   onInterrupt(handler: () => void): () => void;
   /**
-   * Says that what was begun has to be ended: until that is taken back the command is not given up, whatever signal comes.
+   * Defers all signals until the returned function is called, for work that must not stop halfway.
    * A terminal that is closed sends one, and must not leave a node that was stopped and not started.
    */
   hold(): () => void;

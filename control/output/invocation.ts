@@ -26,7 +26,7 @@ export function invocationOf({ argv, script, env, cwd }: Call): Invocation {
 }
 
 /**
- * Replaces each command that stands between backticks. Comments of a file that is shown, such as cairn.yaml in a diff, stay as they are
+ * Replaces each command between backticks. Comments of a file that is shown, such as cairn.yaml in a diff, stay as they are
  * written.
  */
 export function typedCommands(text: string, { program, dir }: Invocation): string {

@@ -1,4 +1,4 @@
-/** Tells how long work goes on: a line that changes on a terminal, a plain line now and then otherwise. */
+/** Shows how long work has taken: a line that changes on a terminal, a plain line now and then otherwise. */
 
 import type { Terminal } from "./terminal.ts";
 
@@ -11,7 +11,7 @@ export interface Progress {
 const PLAIN_EVERY_MS = 10_000;
 const CLEAR_LINE = "\r\u001b[2K";
 
-/** Speaks on standard error, where `--json` does not mind. */
+/** Writes to standard error, so that `--json` keeps standard output. */
 export function startProgress(terminal: Terminal, now: () => number = () => performance.now()): Progress {
   let shown = "";
   let saidAt = Number.NEGATIVE_INFINITY;

@@ -1,4 +1,4 @@
-/** What a command sees of the terminal: two streams, whether somebody sits there, and colours if they are wanted. */
+/** What a command sees of the terminal: two streams, whether they are terminals, and colours if they are wanted. */
 
 import process from "node:process";
 import { styleText } from "node:util";
@@ -14,9 +14,9 @@ export interface Mark {
 }
 
 export interface Terminal {
-  /** Results. Resolves once the text is with the system; never rejects: a closed reader is told of through `closed`. */
+  /** Results. Resolves once the text is with the system; never rejects: a closed output is reported through `closed`. */
   out(text: string | Uint8Array): Promise<void>;
-  /** Everything that is said beside the result. */
+  /** Everything besides the result. */
   err(text: string): Promise<void>;
   readonly outIsTerminal: boolean;
   readonly errIsTerminal: boolean;
@@ -44,7 +44,7 @@ export function processTerminal(): Terminal {
 
 /**
  * Takes over the errors of the process's outputs for as long as it lives; without it each would end the process with a stack. A
- * reader that goes away (`| head`) is no failure. A disk that is full is one: what was to be told is lost.
+ * closed reader (`| head`) is no failure. A full disk is one: the result is lost.
  */
 export function ownOutput(): void {
   let reported = false;
@@ -63,7 +63,7 @@ export function ownOutput(): void {
 
 const CLOSED: readonly string[] = ["EPIPE", "ERR_STREAM_DESTROYED", "EIO"];
 
-/** Calls `onClosed` once when nobody can be told anything any more. Returns what takes the listeners off again. */
+/** Calls `onClosed` once when the outputs are closed. Returns what removes the listeners. */
 export function watchOutput(onClosed: () => void): () => void {
   let reported = false;
   const listener = (): void => {
@@ -79,7 +79,7 @@ export function watchOutput(onClosed: () => void): () => void {
   };
 }
 
-/** Rows as aligned columns, two blanks apart; the last column is left as it is. */
+/** Rows as aligned columns, two blanks apart; the last column is not padded. */
 export function columns(rows: readonly (readonly string[])[], indent = ""): string {
   const widths: number[] = [];
   for (const row of rows) {

@@ -2,7 +2,7 @@
 
 /**
  * The text with control characters shown as `\u001b` and the like: an agent's words, a tool's output or a log line could
- * otherwise move the cursor, change the title or hide what stands there. Newlines and tabs stay; so does other text.
+ * otherwise move the cursor, change the title or hide other text. Newlines and tabs stay; so does other text.
  */
 export function visible(text: string): string {
   return text

@@ -1,4 +1,4 @@
-/** Numbers as people say them. */
+/** Numbers in words. */
 
 /** `42 s`, `3 min 5 s`, `2 h 10 min`, `4 d 3 h`. */
 export function duration(milliseconds: number): string {

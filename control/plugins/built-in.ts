@@ -7,7 +7,7 @@ export interface BuiltIn {
   readonly kind: PluginKind;
   readonly name: string;
   readonly about: string;
-  /** Where its settings stand in cairn.yaml. */
+  /** Path of its settings in cairn.yaml. */
   readonly configuration: string;
 }
 

@@ -9,14 +9,14 @@ import { BUILT_IN } from "./built-in.ts";
 
 export interface PluginEntry {
   readonly name: string;
-  /** Null where a folder does not say. */
+  /** Null where a folder's manifest does not have it. */
   readonly kind: PluginKind | null;
   readonly about: string;
   readonly version: string | null;
   readonly source: "built-in" | "directory";
   /** Folder of a plugin in plugin_dirs. */
   readonly path: string | null;
-  /** Where its settings stand in cairn.yaml; null where that is not known. */
+  /** Path of its settings in cairn.yaml; null where that is unknown. */
   readonly configuration: string | null;
   /** What of the configuration uses it, such as `providers.main`. */
   readonly used_by: readonly string[];

@@ -1,5 +1,5 @@
 /**
- * `cairn test`: asks a running node to do once what it is for, from end to end. Each step stands for itself: one that
+ * `cairn test`: one pass through a running node, from end to end. Each step is independent: one that
  * fails, or takes too long, ends nothing but those that need its result.
  */
 
@@ -30,9 +30,9 @@ export interface SelfTest {
 export interface SelfTestRequest {
   readonly client: Pick<Client, "health" | "ready" | "memoryTool" | "stream">;
   readonly agent: string;
-  /** Asks no model: nothing is spent and nothing is written. */
+  /** Without a call of the model: it costs nothing and writes nothing. */
   readonly quick: boolean;
-  /** A word that nobody has said before. */
+  /** A word that is in no conversation yet. */
   readonly marker: string;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;

@@ -1,4 +1,4 @@
-/** What is looked at before a target's own part: names, memory, deadlines, and addresses that mean something else in a container. */
+/** Checks before a target's own part: names, memory, deadlines, and addresses that mean something else in a container. */
 import { WATCHDOG_MS } from "../../runtime/config/deadlines.ts";
 import { type Config, isLoopback } from "../../runtime/config/index.ts";
 import { formatDuration } from "../../runtime/config/schema/scalars.ts";
@@ -10,10 +10,10 @@ import { POSTGRES } from "./types.ts";
 
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** Between the drain deadline and the kill, where deployment.stop_timeout says nothing. */
+/** Between the drain deadline and the kill, where deployment.stop_timeout is not set. */
 const KILL_AFTER_DRAIN_MS = 30_000;
 
-/** The schema refuses such names already; what is made into commands is looked at twice. */
+/** The schema refuses such names already; what becomes part of commands is checked twice. */
 export function checkNames(config: Config, nodes: readonly NodeSettings[], problems: Problems): void {
   const { name: stack, datahub } = config.deployment;
   if (!LABEL.test(stack)) problems.refuse("deployment.name", `${JSON.stringify(stack)} is no name for a stack`);

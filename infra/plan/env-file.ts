@@ -1,6 +1,6 @@
 /**
- * The text of a node's `.env`. dotenv knows no escapes that work for every value, so each one is written in the first of its
- * quotings that dotenv reads back as it was; the whole text is read once more before anybody gets it.
+ * The text of a node's `.env`. dotenv has no escapes that work for every value, so each one is written in the first of its
+ * quotings that dotenv reads back as it was; the whole text is parsed once more before it is used.
  */
 import { parse } from "dotenv";
 import { InfraError } from "../../runtime/contracts/errors.ts";

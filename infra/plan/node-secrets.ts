@@ -1,5 +1,5 @@
 /**
- * Which variables stand in a node's `.env`: those that its configuration refers to or names, and the service's own. Everything
+ * Which variables are in a node's `.env`: those that its configuration refers to or names, and the service's own. Everything
  * else of the operator's `.env` stays behind.
  */
 import { derive } from "../../runtime/config/derive.ts";

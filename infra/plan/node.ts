@@ -14,12 +14,12 @@ export type NodeBase = Omit<NodePlan, "limits" | "publish">;
 /** The fleet's nodes in the order of the file; one, named by mesh.name, where the file has none. */
 export function configuredNodes(config: Config, tree: TreeMap): readonly NodeSettings[] {
   if (config.deployment.nodes.length > 0) return config.deployment.nodes;
-  // The name of the operator's machine, which the loader fills in, says nothing about a container.
+  // The loader fills in the name of the operator's machine, which does not hold for a container.
   const written = valueAt(tree, ["mesh", "name"]);
   return [{ name: written === undefined || written === null ? ONLY_NODE : config.mesh.name }];
 }
 
-/** `runtime.listen` as the file has it: SERVICE_LISTEN of the operator's machine says nothing about a node. */
+/** `runtime.listen` as the file has it: SERVICE_LISTEN of the operator's machine does not hold for a node. */
 export function writtenListen(config: Config, tree: TreeMap): ListenAddress {
   const written: Tree | undefined = valueAt(tree, ["runtime", "listen"]);
   const usual = { host: "127.0.0.1", port: 7433 };
@@ -35,7 +35,7 @@ export function limitsOf(
   return { memoryBytes: node.memory ?? fallback.memory ?? null, cpus: node.cpus ?? fallback.cpus ?? null };
 }
 
-/** Without TLS nobody but the node's own host reaches it. */
+/** Without TLS only the node's own host reaches it. */
 export function publishAddress(tls: boolean): string {
   return tls ? "0.0.0.0" : "127.0.0.1";
 }

@@ -144,7 +144,7 @@ function imageOf({ nodes, built }: Release, node: string): ImageIdentity | null 
   return (Object.hasOwn(nodes, node) ? nodes[node] : undefined) ?? built;
 }
 
-/** Those that are bound to the node, and those that are bound to none: whoever holds their lease runs them. */
+/** Those that are bound to the node, and those that are bound to none: the holder of their lease runs them. */
 function agentsOf(config: Config, node: string): string[] {
   return Object.entries(config.agents).flatMap(([name, agent]) =>
     agent.node === undefined || agent.node === node ? [name] : [],

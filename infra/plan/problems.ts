@@ -1,8 +1,8 @@
-/** Everything that is wrong with a plan, gathered so that it is said at once. */
+/** Everything that is wrong with a plan, gathered for one report. */
 import { InfraError, type Issue } from "../../runtime/contracts/errors.ts";
 
 export interface Problems {
-  /** Things that should be known and stop nothing. */
+  /** Warnings: they stop nothing. */
   readonly warnings: readonly Issue[];
   refuse(path: string, message: string): void;
   warn(path: string, message: string): void;

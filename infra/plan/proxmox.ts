@@ -13,7 +13,7 @@ import type { ProxmoxNodePlan, ProxmoxPlan } from "./types.ts";
 export function planProxmox(context: TargetContext, problems: Problems): ProxmoxPlan {
   const { config, common, nodes, listenPort } = context;
   const { proxmox } = config.deployment;
-  // The configuration's own check says so first.
+  // The configuration's validation reports it first.
   if (proxmox === undefined) throw new InfraError("INFRA_PLAN_INVALID", "deployment.proxmox is missing.");
   const planned = nodes.map(
     ({ base, settings }, index): ProxmoxNodePlan => ({
@@ -75,7 +75,7 @@ function checkNumbers({ config }: TargetContext, plan: ProxmoxPlan, problems: Pr
   }
 }
 
-/** A container gets its address from outside: nodes could not be told one that is given out anew. */
+/** A container gets its address from outside: nodes would not learn of one that DHCP changes. */
 function checkDatabase({ common }: TargetContext, plan: ProxmoxPlan, problems: Problems): void {
   if (common.postgres === null || plan.postgresAddress !== null) return;
   problems.refuse(

@@ -1,5 +1,5 @@
 /**
- * Makes a configuration carry no secret: what stands in it in plain text or comes from the password manager becomes a
+ * Makes a configuration carry no secret: what is in it in plain text or comes from the password manager becomes a
  * reference to a variable, whose value travels in the node's `.env`. References that are there already stay.
  */
 import {
@@ -48,7 +48,7 @@ function mustLift(parts: readonly TemplatePart[], value: string, path: TreePath)
     : parts.some((part) => part.kind === "variable" && part.fallback !== undefined && part.fallback !== "");
 }
 
-/** An address without a password is no secret, wherever it stands. */
+/** An address without a password is no secret. */
 function isAddress(text: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(text) && URL.canParse(text);
 }

@@ -1,7 +1,7 @@
 /**
  * The deployment plan: everything that a target is to create, as plain data without a secret in it. `planDeployment` makes
  * it from the configuration alone, so that it can be compared, printed and kept in golden files. Secrets are named here;
- * their values travel beside the plan (`SecretValues`) and meet it in the Pulumi program.
+ * their values are passed apart from the plan (`SecretValues`) and meet it in the Pulumi program.
  */
 
 /** Paths inside a node's container, the same on every target. */
@@ -41,13 +41,13 @@ export const POSTGRES = {
   certificate: "/etc/cairn/postgres.pem",
 } as const;
 
-/** What one image is known by. `digest` exists once a registry has it. */
+/** Identity of an image. `digest` exists once a registry has it. */
 export interface ImageIdentity {
   /** Image id of the engine that built it: `sha256:<64 hex>`. */
   readonly id: string | null;
   /** `repository@sha256:<64 hex>`. */
   readonly digest: string | null;
-  /** `repository:tag`, for targets that know images by name alone. */
+  /** `repository:tag`, for targets that identify images only by name. */
   readonly reference: string;
   /** Version of the program inside. */
   readonly version: string;
@@ -188,13 +188,13 @@ export interface KubernetesPlan extends CommonPlan {
   readonly podLimits: { readonly memoryBytes: number; readonly cpus: number };
   /** Networks that nodes may not connect to, beside those that they never may. */
   readonly deniedNetworks: readonly string[];
-  /** Root of a pod is nobody on its machine. */
+  /** Root of a pod has no rights on its machine. */
   readonly userNamespaces: boolean;
 }
 
 export type DeploymentPlan = DockerPlan | ProxmoxPlan | KubernetesPlan;
 
-/** What must not stand in a plan. */
+/** What must not be in a plan. */
 export interface SecretValues {
   /** Values of the variables that nodes get in `.env`, references to a password manager resolved. */
   readonly variables: Readonly<Record<string, string>>;
@@ -209,7 +209,7 @@ export interface PostgresSecrets {
   readonly tls: string;
 }
 
-/** What a stack tells after `up`; none of it is secret. */
+/** Outputs of a stack after `up`; none of it is secret. */
 export interface StackOutputs {
   readonly nodes: readonly {
     readonly name: string;

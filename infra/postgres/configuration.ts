@@ -1,6 +1,6 @@
 /**
  * What a deployment's PostgreSQL is started with, the same on every target: its files, its environment, its command, and the
- * address that nodes find it under. The start script stands beside this file.
+ * address that nodes find it under. The start script is next to this file.
  */
 
 import { readFileSync } from "node:fs";
@@ -29,7 +29,7 @@ export function postgresFiles(addresses: readonly string[] = ["all"]): readonly 
   ];
 }
 
-/** The secret files by name; their content is known to the Pulumi program alone. */
+/** The secret files by name; only the Pulumi program has their content. */
 export function postgresSecretFiles({ password, tls }: PostgresSecrets): Readonly<Record<SecretFile, string>> {
   return { [POSTGRES_PASSWORD_FILE]: `${password}\n`, [POSTGRES_TLS_FILE]: tls };
 }

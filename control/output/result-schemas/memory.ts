@@ -5,7 +5,7 @@ import { count } from "./parts.ts";
 
 const written = z.strictObject({ file: z.string(), bytes: count });
 
-/** Loose: what the node tells of itself grows with its version. */
+/** Loose: the node's report grows with its version. */
 const queue = z.looseObject({ queue: z.string(), waiting: count, failed: count });
 
 const hit = z.looseObject({

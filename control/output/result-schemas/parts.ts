@@ -6,7 +6,7 @@ import { FINDING_CODES } from "../../../runtime/config/finding-codes.ts";
 export const count = z.number().int().nonnegative();
 export const time = z.iso.datetime({ offset: true });
 
-/** An error as a node or a command tells it. */
+/** An error as a node or a command reports it. */
 export const errorBody = z.looseObject({
   code: z.string(),
   message: z.string(),

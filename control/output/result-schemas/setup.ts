@@ -1,4 +1,4 @@
-/** Results of the commands that write or look at a configuration, and of what is installed with the program. */
+/** Results of the commands that write or read a configuration, and of what is installed with the program. */
 
 import { z } from "zod";
 import { PLUGIN_KINDS } from "../../../runtime/contracts/plugin.ts";

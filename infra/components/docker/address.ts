@@ -35,8 +35,8 @@ export function parseDockerHost(address: string): SshAddress | null {
 }
 
 /**
- * Options of every ssh that we start: a host that is not known, or shows another key, is an error; nothing is asked; a host
- * that has gone away is noticed.
+ * Options of every ssh that we start: a host that is not known, or shows another key, is an error; it never prompts; a host
+ * that becomes unreachable is noticed.
  */
 export const SSH_OPTIONS = [
   "-o",

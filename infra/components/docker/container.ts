@@ -23,7 +23,7 @@ export function limitArgs(limits: ResourceLimits): Limited {
   };
 }
 
-/** Memory is limited anew while a container runs, but Docker does not take a limit away: then a label makes it a new one. */
+/** Memory is limited anew while a container runs, but Docker does not remove a limit: then a label makes it a new one. */
 export function limitLabels({ memoryBytes }: ResourceLimits): Label[] {
   return memoryBytes === null ? [] : [{ label: "cairn.memory", value: "limited" }];
 }

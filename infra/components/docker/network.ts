@@ -14,7 +14,7 @@ export function stackNetwork(
   return new Network(
     `network-${slug}`,
     { name: plan.network, driver: "bridge", labels: ownLabels(plan, "network") },
-    // Two networks of one name cannot be told apart, so the old one goes first.
+    // Two networks of one name cannot be distinguished, so the old one is deleted first.
     { provider, deleteBeforeReplace: true, ...(parent ? { parent } : {}) },
   );
 }

@@ -22,7 +22,7 @@ import { ownLabels, serviceLabels } from "./labels.ts";
 import { limitPids } from "./pids.ts";
 import { dataVolume } from "./volume.ts";
 
-/** Seconds until a node that does not become healthy is given up. The first start migrates the database. */
+/** Seconds until a node that does not become healthy has failed. The first start migrates the database. */
 const WAIT_TIMEOUT_S = 300;
 const PROBE = ["node", "/opt/cairn/dist/runtime/health-probe.js"];
 
@@ -45,7 +45,7 @@ export class DockerNode extends ComponentResource {
   readonly container: Container;
   /** The volumes' own names. */
   readonly volumes: readonly string[];
-  /** As Docker is told. */
+  /** As passed to Docker. */
   readonly image: string;
 
   constructor(input: NodeInput) {

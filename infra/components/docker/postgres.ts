@@ -21,7 +21,7 @@ import { dataVolume } from "./volume.ts";
 
 /** Seconds. A checkpoint of much data takes its time, and a kill instead means recovery at the next start. */
 const STOP_TIMEOUT_S = 120;
-/** Seconds. Recovery after a crash takes its time; longer than this, and somebody should look. */
+/** Seconds. Recovery after a crash takes its time; longer than this is a fault to be examined. */
 const WAIT_TIMEOUT_S = 300;
 /** MiB of /dev/shm: parallel queries and the building of vector indexes work there. */
 const SHARED_MEMORY_MIB = 256;

@@ -1,5 +1,5 @@
 /**
- * PersistentVolumeClaims, as resources of their own under the names that the StatefulSet controller looks for: it takes what
+ * PersistentVolumeClaims, as resources of their own under the names that the StatefulSet controller expects: it takes what
  * is there. So a claim can grow, `destroy` leaves it, and a StatefulSet that is made again finds it.
  */
 
@@ -10,7 +10,7 @@ import type { KubernetesPlan } from "../../plan/types.ts";
 import { objectLabels, type PlannedClaim, selectorLabels } from "./names.ts";
 import { quantityText } from "./quantity.ts";
 
-/** Deleting and scaling leave claims alone, also where somebody else deletes the StatefulSet. */
+/** Deleting and scaling keep the claims, also when the StatefulSet is deleted by hand. */
 export const CLAIM_RETENTION = { whenDeleted: "Retain", whenScaled: "Retain" } as const;
 
 /** `adopted`: it exists already and keeps the storage class that it has, which nothing can change. */
@@ -27,7 +27,7 @@ export function makeClaim(
         name: claim.name,
         namespace: plan.namespace,
         labels: objectLabels(plan.stack, claim.component, claim.node ?? undefined),
-        // Some storage binds when the first pod is there; what a pod waits for is told when it is looked at.
+        // Some storage binds when the first pod is there; what a pod waits for is reported when it is observed.
         annotations: { "pulumi.com/skipAwait": "true" },
       },
       spec: claimSpec(claim, adopted ? null : plan.storageClass),
@@ -42,7 +42,7 @@ export function makeClaim(
   );
 }
 
-/** The template that a claim stands for. Its size counts for nothing: the claim is there first. */
+/** The template of a claim. Its size has no effect: the claim exists first. */
 export function claimTemplate(
   plan: KubernetesPlan,
   claim: PlannedClaim & { readonly template: string },

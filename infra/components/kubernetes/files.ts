@@ -1,5 +1,5 @@
 /**
- * The files of a deployment directory as Kubernetes keeps them: keys of ConfigMaps, which know no folders and hold 1 MiB, and
+ * The files of a deployment directory as Kubernetes keeps them: keys of ConfigMaps, which have no folders and hold 1 MiB, and
  * the items that put each key back at its path in a pod.
  */
 
@@ -17,7 +17,7 @@ const LONGEST_KEY = 253;
 export const ENV_KEY = "env";
 /** Key of the database's certificate there, and its name below CONTAINER.configuration. */
 export const CERTIFICATE_KEY = posix.basename(POSTGRES.certificate);
-/** Read by its owner and its group, as `runtime/config/secrets-file.ts` asks of a file of root. */
+/** Read by its owner and its group, as `runtime/config/secrets-file.ts` requires of a file of root. */
 export const FILE_MODE = 0o440;
 
 export interface Item {
@@ -61,7 +61,7 @@ export function packFiles(files: readonly PlannedFile[]): {
 }
 
 /**
- * A mark that changes with a text of secrets and cannot be turned back into it: who may read a pod may not read its Secret.
+ * A hash that changes with a text of secrets and cannot be reversed: not every reader of a pod may read its Secret.
  * All secrets of a node go into one mark, through a function that is slow to try, so that a short one among them is not
  * guessed alone. Costs about 40 ms.
  */

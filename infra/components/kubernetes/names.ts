@@ -1,6 +1,6 @@
 /**
  * What the objects of a stack are called on Kubernetes, and the labels that find them. The program makes objects under these
- * names, the driver looks for the same ones.
+ * names, the driver searches for the same ones.
  */
 
 import { InfraError } from "../../../runtime/contracts/errors.ts";

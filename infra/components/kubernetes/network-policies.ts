@@ -1,4 +1,4 @@
-/** Who may talk to whom: nothing, but nodes among themselves, nodes with the database, and nodes with the world. */
+/** Allowed connections: between nodes, from nodes to the database, and from nodes to the outside; nothing else. */
 
 import type { types } from "@pulumi/kubernetes";
 import { NetworkPolicy } from "@pulumi/kubernetes/networking/v1/index.js";

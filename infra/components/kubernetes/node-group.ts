@@ -23,7 +23,7 @@ const REVISIONS = 5;
 
 /**
  * A StatefulSet under a partition never counts as rolled out for Pulumi's own wait, and one that waits for its first pod would
- * hold back everything after it. What runs is looked at after the whole graph is there; a deletion is waited for all the same,
+ * hold back everything after it. What runs is observed after the whole graph is applied; a deletion is waited for all the same,
  * which `skipAwait` would not do.
  */
 export const APPLIED_IS_ENOUGH = { "pulumi.com/waitFor": "jsonpath={.metadata.uid}" } as const;
@@ -37,7 +37,7 @@ export interface NodeGroupInput {
   /** Of the stack's own PostgreSQL; null where there is none. */
   readonly certificate: Output<string> | null;
   readonly pullSecret: string | null;
-  /** What must stand before a pod starts: claims, service account, network policies. */
+  /** What must exist before a pod starts: claims, service account, network policies. */
   readonly before: readonly Resource[];
 }
 

@@ -68,7 +68,7 @@ export function nodePod(input: NodePodInput): PodTemplate {
   };
 }
 
-/** What a runtime is told to run: the registry's digest where there is one, for a reference can be moved. */
+/** The image reference for the container runtime: the registry's digest where there is one, for a reference can be moved. */
 export function imageReference(image: ImageIdentity): string {
   return image.digest ?? image.reference;
 }

@@ -109,7 +109,7 @@ export class Postgres extends ComponentResource {
           replicas: 1,
           selector: { matchLabels: selector },
           podManagementPolicy: "Parallel",
-          // Its image stands in the configuration and changes by hand alone: nothing has to be held back.
+          // Its image is in the configuration and changes only by hand: no partition is needed.
           updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 0 } },
           persistentVolumeClaimRetentionPolicy: CLAIM_RETENTION,
           revisionHistoryLimit: 5,

@@ -8,7 +8,7 @@ export function makeProvider(plan: KubernetesPlan, options: ResourceOptions): Pr
   return new Provider(
     `${plan.stack}-cluster`,
     {
-      // A path, not the text: it holds credentials, which would stand in the state.
+      // A path, not the text: it holds credentials, which would be in the state.
       ...(plan.kubeconfig === null ? {} : { kubeconfig: plan.kubeconfig }),
       ...(plan.context === null ? {} : { context: plan.context }),
       namespace: plan.namespace,

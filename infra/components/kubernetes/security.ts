@@ -1,4 +1,4 @@
-/** What the Pod Security Standard `restricted` asks, and a little more: the root file system cannot be written. */
+/** What the Pod Security Standard `restricted` requires, and a little more: the root file system cannot be written. */
 
 import type { types } from "@pulumi/kubernetes";
 import { quantityText } from "./quantity.ts";
@@ -31,7 +31,7 @@ export function containerSecurity(): ContainerSecurity {
 /** Nothing in a pod of ours talks to the cluster, and services of the namespace are none of its environment. */
 export const QUIET_POD = { automountServiceAccountToken: false, enableServiceLinks: false } as const;
 
-/** Where the cluster has user namespaces, root of a pod is nobody on its machine. The field is left out elsewhere. */
+/** Where the cluster has user namespaces, root of a pod has no rights on its machine. The field is left out elsewhere. */
 export function userNamespace(wanted: boolean): { readonly hostUsers?: false } {
   return wanted ? { hostUsers: false } : {};
 }

@@ -1,6 +1,6 @@
 /**
  * Files on their way into a CT through standard input: base64 of a tar archive whose entries have numbers for names, and a
- * list of the real paths, so that no path is too long or too odd for the format. Deterministic: equal files, equal text.
+ * list of the real paths, so that no path is too long or too unusual for the format. Deterministic: equal files, equal text.
  */
 
 import { InfraError } from "../../../runtime/contracts/errors.ts";

@@ -6,13 +6,13 @@ import { secret } from "@pulumi/pulumi";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import type { ProxmoxPlan } from "../../plan/types.ts";
 
-/** Attempts and seconds: the driver has looked before, so what fails now is not worth the provider's ten minutes. */
+/** Attempts and seconds: the driver's preflight has connected before, so what fails now is not worth the provider's ten minutes. */
 const RETRIES = 3;
 const DIAL_TIMEOUT_S = 15;
 
 /**
  * Throws INFRA_PLAN_INVALID without a host key (the provider would take any) and when the identity file cannot be read.
- * Without an identity file the provider asks the agent at SSH_AUTH_SOCK.
+ * Without an identity file the provider uses the SSH agent at SSH_AUTH_SOCK.
  */
 export function connectionArgs(ssh: ProxmoxPlan["ssh"]): types.input.remote.ConnectionArgs {
   if (!/^(?:ssh|ecdsa|sk)-[\w@.-]+ [A-Za-z0-9+/=]+$/.test(ssh.hostKey)) {

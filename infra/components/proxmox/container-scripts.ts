@@ -15,11 +15,11 @@ export interface ContainerSpec {
   /** Everything after `docker run -d --name NAME`: options, image, command. Nothing of it is secret. */
   readonly arguments: readonly string[];
   readonly stopTimeoutS: number;
-  /** Seconds until a container that does not become healthy is given up. */
+  /** Seconds until a container that does not become healthy has failed. */
   readonly healthTimeoutS: number;
 }
 
-/** Label with the hash of the container's arguments: says whether what runs is what is planned. */
+/** Label with the hash of the container's arguments: shows whether what runs is what is planned. */
 const SPEC_LABEL = "cairn.spec";
 
 /** Hash of what is not secret; the files are compared byte by byte instead. */

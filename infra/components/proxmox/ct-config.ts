@@ -1,4 +1,4 @@
-/** Reads what `pct config` prints and compares it with a plan: the one place that knows that format. Pure. */
+/** Reads what `pct config` prints and compares it with a plan: the only parser of that format. Pure. */
 
 import { ABSENT, type CtSpec } from "./ct.ts";
 

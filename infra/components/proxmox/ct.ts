@@ -9,7 +9,7 @@ import { DATABASE_NAME, stackNames } from "../../plan/names.ts";
 import type { ProxmoxNodePlan, ProxmoxPlan } from "../../plan/types.ts";
 import { CONTAINER, POSTGRES } from "../../plan/types.ts";
 
-/** Settings that are unset when the plan does not want them; all others are left alone when they are not named. */
+/** Settings that are unset when the plan does not want them; all others are kept when they are not named. */
 export const ABSENT = "";
 
 export interface CtSpec {
@@ -138,7 +138,7 @@ export function allCts(plan: ProxmoxPlan): readonly CtSpec[] {
   return [...(postgres === null ? [] : [postgres]), ...plan.nodes.map((node) => nodeCt(plan, node))];
 }
 
-/** Hash of what `ensureCt` brings about: tells a plan that is not applied yet from a CT that was changed by hand. */
+/** Hash of what `ensureCt` brings about: distinguishes a plan that is not applied yet from a CT that was changed by hand. */
 export function ctHash(spec: CtSpec): string {
   const { settings, unprivileged, diskGiB } = spec;
   return createHash("sha256").update(JSON.stringify({ settings, unprivileged, diskGiB })).digest("hex");
@@ -240,7 +240,7 @@ export function imageDirectory(plan: Pick<ProxmoxPlan, "dataDir">): string {
   return `${dataDirectory(plan)}/.images`;
 }
 
-/** Paths go into settings of the form `path,mp=...`: a comma or an odd character in them would change their meaning. */
+/** Paths go into settings of the form `path,mp=...`: a comma or another special character in them would change their meaning. */
 function dataDirectory(plan: Pick<ProxmoxPlan, "dataDir">): string {
   const path = plan.dataDir.replace(/\/+$/, "");
   if (!/^(?:\/[A-Za-z0-9_][A-Za-z0-9_.-]*)+$/.test(path)) {

@@ -56,7 +56,7 @@ export function registryInput(registry: SecretValues["registry"]): string {
 
 /** `argv` inside the CT, as its root, standard input passed on. */
 export function inCt(spec: Pick<CtSpec, "vmid">, argv: readonly string[]): readonly string[] {
-  // Not every version of pct looks for itself in sbin.
+  // Not every version of pct finds programs in sbin.
   return script(`${PRELUDE}exec pct exec "$@"`, [String(spec.vmid), "--", ...argv]);
 }
 

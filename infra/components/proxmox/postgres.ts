@@ -1,4 +1,4 @@
-/** What PostgreSQL in its own CT is given, and who may reach it. Pure but for reading the start script. */
+/** Settings of PostgreSQL in its own CT, and the addresses that may connect. Pure but for reading the start script. */
 
 import { type PlannedFile, POSTGRES, type PostgresSecrets, type ProxmoxPlan } from "../../plan/types.ts";
 import { postgresFiles, postgresSecretFiles } from "../../postgres/configuration.ts";
@@ -13,9 +13,9 @@ export function databaseFiles(plan: ProxmoxPlan, secrets: PostgresSecrets): read
 }
 
 /**
- * Addresses in pg_hba.conf. The CT's own lies in the operator's network, so the server itself turns away everybody but the nodes,
- * before any password is asked for: by address where a node's is fixed; where one comes from DHCP, its whole network may ask. With
- * `publish` everybody may.
+ * Addresses in pg_hba.conf. The CT's own lies in the operator's network, so the server itself refuses all but the nodes,
+ * before it asks for a password: by address where a node's is fixed; where one comes from DHCP, its whole network may connect. With
+ * `publish` every address may.
  */
 function clientAddresses(plan: ProxmoxPlan): readonly string[] {
   if (plan.postgres?.publish != null) return ["all"];

@@ -35,13 +35,13 @@ export function remoteHost(plan: ProxmoxPlan): RemoteHost {
       {
         connection,
         create: ensure,
-        // Said again, because without it a changed trigger would replace what can be changed in place.
+        // Repeated, because without it a changed trigger would replace what can be changed in place.
         update: ensure,
-        // The provider sends the input at the end, too, and takes it amiss when nobody reads it.
+        // The provider sends the input at the end, too, and fails when it is not read.
         delete: line(stdin === undefined ? remove : script(DRAIN, remove)),
         ...(stdin === undefined ? {} : { stdin }),
         ...(replaceOn === undefined ? {} : { triggers: [...replaceOn] }),
-        // Both would show words of the host in logs and environments, where nobody looks for them.
+        // Both would copy output of the host into logs and environments, where it is not expected.
         addPreviousOutputInEnv: false,
         logging: remote.Logging.Stderr,
       },

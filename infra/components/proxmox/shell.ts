@@ -9,7 +9,7 @@ import { shellQuote } from "../../../runtime/contracts/shell-quote.ts";
 /** Longest command that is sent in one piece; Linux takes 128 KiB as one argument of a process. */
 const MAX_COMMAND_BYTES = 120 * 1024;
 
-/** `text` as one word of a shell, whatever stands in it. Throws INFRA_PLAN_INVALID for a NUL, which no argument can hold. */
+/** `text` as one word of a shell, whatever it contains. Throws INFRA_PLAN_INVALID for a NUL, which no argument can hold. */
 export function quote(text: string): string {
   if (text.includes("\0")) {
     throw new InfraError("INFRA_PLAN_INVALID", "A value for the Proxmox host holds a NUL character.", {
