@@ -2,7 +2,7 @@
 
 import type { AcceptedMessage, Attachment, Channel, CommandReply, HistoryMessage } from "./channel.ts";
 
-/** Whoever sent the request, as the server has authenticated them. */
+/** The caller, as the server has authenticated it. */
 export interface AgentCaller {
   /** The token's id: its name may be given to another one later. */
   readonly id: string;
@@ -15,7 +15,7 @@ export interface AgentPost {
   /** The client's name of the conversation. */
   readonly session: string;
   readonly text: string;
-  /** Whom the client speaks for; absent: the caller. */
+  /** The user on whose behalf the client sends; absent: the caller. */
   readonly user?: string;
   readonly attachments?: readonly Attachment[];
   readonly history?: readonly HistoryMessage[];

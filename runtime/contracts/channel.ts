@@ -1,4 +1,4 @@
-/** A chat platform, or the HTTP agent channel. The channel splits long messages itself and knows its platform's limits. */
+/** A chat platform, or the HTTP agent channel. The channel splits long messages itself and keeps to its platform's limits. */
 
 import type { StreamEvent, WaitingQuestion } from "./stream.ts";
 
@@ -38,7 +38,7 @@ export interface InboundMessage {
   readonly attachments?: readonly Attachment[];
   /** True when the sender is the owner of the instance. */
   readonly owner: boolean;
-  /** ISO 8601; when the platform says the message was sent. */
+  /** ISO 8601; time of sending, from the platform. */
   readonly sentAt?: string;
   /**
    * What was said before, oldest first, where the client keeps the conversation and names no session: written into the
@@ -52,7 +52,7 @@ export interface OutboundMessage {
   readonly agent: string;
   readonly turnId: string;
   readonly text: string;
-  /** Said to the user beside the text: that the turn was interrupted, for instance. */
+  /** Shown to the user besides the text: that the turn was interrupted, for instance. */
   readonly notice?: string;
   /** Platform's id of the message that this one answers; a platform without replies leaves it out. Channels of chat platforms set it. */
   readonly replyTo?: string;
@@ -74,7 +74,7 @@ export interface EditResult {
 /** How a channel is, as /health, `cairn test` and doctor show it; the reason is for operators and holds no secret. */
 export type ChannelState =
   | { readonly state: "up"; readonly reason: null }
-  /** `connecting`: not yet, or not at present, and it goes on trying. `degraded`: a part of it works. `down`: it has given up. */
+  /** `connecting`: not yet, or not at present, and it keeps trying. `degraded`: a part of it works. `down`: it does not try any more. */
   | { readonly state: "connecting" | "degraded" | "down"; readonly reason: string };
 
 export interface CommandRequest {
@@ -105,7 +105,7 @@ export type KeepSent = (sent: EditResult) => Promise<void>;
 
 export interface AcceptedMessage {
   readonly turnId: string;
-  /** Who answers: the one that was named, else the one that the router chose. */
+  /** The agent that answers: the one that was named, else the one that the router chose. */
   readonly agent: string;
   /** False when the same message had been accepted before. */
   readonly fresh: boolean;
@@ -114,10 +114,10 @@ export interface AcceptedMessage {
 export interface Channel {
   readonly id: string;
   readonly platform: string;
-  /** Does not wait for a platform that cannot be reached: `state` tells of that. */
+  /** Does not wait for a platform that cannot be reached: `state` reports that. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Of this moment; asks nobody. */
+  /** Of this moment, without I/O. */
   state(): ChannelState;
   /**
    * The platform's ids of what was sent, or null where it gives none. Rejects when not all of it was sent: it is called again,

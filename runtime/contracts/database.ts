@@ -30,7 +30,7 @@ export interface QueryOptions {
 }
 
 export interface TransactionOptions extends QueryOptions {
-  /** Deadline of each statement, in milliseconds; default 5,000. Long work (migrations, restore) asks for more. */
+  /** Deadline of each statement, in milliseconds; default 5,000. Long work (migrations, restore) sets more. */
   readonly statementTimeoutMs?: number;
   /** Milliseconds to wait for a lock; default 2,000. */
   readonly lockTimeoutMs?: number;

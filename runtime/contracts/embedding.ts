@@ -15,7 +15,7 @@ export interface EmbeddingService {
   /** Of the configured model: as configured, else learned from its first answer; null until then. */
   readonly dimensions: number | null;
   /**
-   * One request, with a deadline of its own, and never sent twice: who wants retries knows which. One vector a text, in
+   * One request, with a deadline of its own, and never sent twice: retries are up to the caller. One vector a text, in
    * the texts' order: finite numbers, all of the model's dimensions. Rejects with a ProviderError, or with the signal's
    * reason once that is aborted.
    */

@@ -82,7 +82,7 @@ export const ERROR_CODES = {
   RUNTIME_START_FAILED: traits("fatal", false, 500),
   RUNTIME_STOP_TIMEOUT: traits("error", true, 504),
   RUNTIME_UNSAFE_LISTEN: traits("fatal", false, 500),
-  /** Of the command line: whoever ran the command asked it to end. */
+  /** Of the command line: the user interrupted the command. */
   RUNTIME_INTERRUPTED: traits("warning", true, 499),
   RUNTIME_INTERNAL: traits("error", false, 500),
 
@@ -135,7 +135,7 @@ export interface ErrorDetails {
   readonly retryAfterS?: number;
   /** The turn that the error belongs to, where there is one. */
   readonly turnId?: string;
-  /** Where the table says that a retry may help, and it cannot: the same request gets this same answer. */
+  /** Overrules the table's `retryable`: the same request gets this same answer. */
   readonly retryable?: false;
   /** What the reader can do about it, as one sentence. */
   readonly hint?: string;
@@ -224,7 +224,7 @@ export function toCairnError(error: unknown): CairnError {
   return new RuntimeError("RUNTIME_INTERNAL", "An internal error occurred; the log has the details.", { cause: error });
 }
 
-/** The error that a body describes, with the class of its code; a code that this version does not know is an internal error. */
+/** The error that a body describes, with the class of its code; a code that is unknown to this version is an internal error. */
 export function fromErrorBody(body: ErrorBody, extra: Pick<ErrorDetails, "cause" | "retryAfterS"> = {}): CairnError {
   const details: ErrorDetails = {
     ...extra,

@@ -55,7 +55,7 @@ export type HookEvent = keyof HookContexts;
 
 /**
  * What becomes of the stage when a hook throws or misses its deadline. `closed`: the stage does not happen, and the error is what
- * it ends with; a hook that must be able to refuse is closed. `open`: the failure is logged, and the stage goes on as if the
+ * it ends with; a hook that must be able to refuse is closed. `open`: the failure is logged, and the stage continues as if the
  * hook were not there.
  */
 export type HookPolicy = "closed" | "open";
@@ -142,5 +142,5 @@ export interface Hook<E extends HookEvent = HookEvent> {
   run(context: HookContexts[E], signal?: AbortSignal): Promise<HookContexts[E] | void>;
 }
 
-/** A hook of any one event; keeps event and context together where hooks of several events stand in one list. */
+/** A hook of any one event; keeps event and context together where hooks of several events are in one list. */
 export type AnyHook = { [E in HookEvent]: Hook<E> }[HookEvent];

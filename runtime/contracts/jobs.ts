@@ -28,7 +28,7 @@ export interface EnqueueOptions {
   readonly over?: Queryable;
 }
 
-/** Exact up to 10,000 of a state; more are not counted whenever somebody asks. */
+/** Exact up to 10,000 of a state; counting more would be too expensive. */
 export interface QueueState {
   readonly queue: QueueName;
   /** Beyond 10,000: as they were last counted, about once a minute while a node runs, and at least 10,000. */
@@ -36,7 +36,7 @@ export interface QueueState {
   readonly active: number;
   /** As `waiting`. */
   readonly failed: number;
-  /** Of the last day; 10,000 stands for any more. */
+  /** Of the last day; at most 10,000. */
   readonly completed: number;
   readonly last_error: string | null;
   /** Milliseconds for which the oldest of the next 10,000 waiting jobs has been due; null where none is. */
@@ -78,7 +78,7 @@ export interface JobQueue {
   /** Keys of the queue's jobs that wait or run. */
   liveKeys(queue: QueueName): Promise<ReadonlySet<string>>;
   /**
-   * Resolves once jobs are fetched, or once the first attempt has failed because the database is away: then it goes on
+   * Resolves once jobs are fetched, or once the first attempt has failed because the database is unreachable: then it keeps
    * trying by itself, and until then `enqueue` rejects with MEMORY_UNAVAILABLE.
    */
   start(): Promise<void>;

@@ -3,7 +3,7 @@ import type { Metadata, SessionSettings, SummaryKind } from "./records.ts";
 
 /** The memory as plugins and tools see it (specification, "Plugin contracts"); implemented once, in app/recall. */
 
-/** One message to store. Whoever writes, the one writer (app/transcript) stores it. */
+/** One message to store. All messages are stored by the one writer (app/transcript). */
 export interface MemoryEntry {
   readonly sessionKey: string;
   readonly agent: string;
@@ -58,7 +58,7 @@ export interface SearchOptions {
   readonly since?: string;
   readonly before?: string;
   readonly expand?: boolean;
-  /** Who asks, for bounds on single callers; without it the visibility tells. */
+  /** The caller, for bounds on single callers; without it the visibility is used. */
   readonly caller?: string | undefined;
   readonly visibility?: Visibility;
   readonly signal?: AbortSignal;

@@ -18,7 +18,7 @@ export interface ImagePart {
 export type ContentPart = TextPart | ImagePart;
 
 export interface ToolCall {
-  /** Unique within the reply that asks for it; the provider's own id where it gives one. */
+  /** Unique within the reply that has the call; the provider's own id where it gives one. */
   readonly id: string;
   readonly name: string;
   /** Parsed arguments. When the model's JSON was malformed, `{ "__invalid_json": <raw text> }`. */

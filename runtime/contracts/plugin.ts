@@ -1,5 +1,5 @@
 /**
- * Manifests: what is said of a plugin without loading it. Each plugin's folder has one in `manifest.ts`, which imports nothing
+ * Manifests: what describes a plugin without loading it. Each plugin's folder has one in `manifest.ts`, which imports nothing
  * of the plugin but types, so that commands and the configuration can read all of them; `create` loads the rest.
  */
 
@@ -11,7 +11,7 @@ export interface PluginManifest<Kind extends PluginKind, Needs, Made> {
   /** Unique among those of its kind. */
   readonly id: string;
   readonly about: string;
-  /** Where its settings stand in cairn.yaml. */
+  /** Path of its settings in cairn.yaml. */
   readonly configuration: string;
   /** Loads the plugin and makes one. Starts nothing and connects to nothing, but for a store, which is opened. */
   create(needs: Needs): Promise<Made>;

@@ -15,7 +15,7 @@ export interface ChatOptions {
   /** Stable text of the system prompt: provider prompt caches hold on it. */
   readonly system?: string;
   /**
-   * What the service says of this turn, such as the time; never stored. Sent as system-role text beside the newest user
+   * What the service adds to this turn, such as the time; never stored. Sent as system-role text next to the newest user
    * message where the API has that, else as the last block of the system prompt.
    */
   readonly context?: string;

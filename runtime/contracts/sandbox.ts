@@ -1,4 +1,4 @@
-/** Where the programs are looked for that a sandbox is made of. Fixed: a PATH may name a directory that others write to. */
+/** Search path of the programs that make a sandbox. Fixed: a PATH may name a directory that others write to. */
 const FOLDERS = ["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"];
 
 /** The first that can be executed is used. */

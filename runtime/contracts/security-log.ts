@@ -1,8 +1,8 @@
-/** The trace of what concerns security: who signed in wrongly, who took the memory, who changed tokens or the node's state. */
+/** Security events: failed authentication, exports of the memory, changes of tokens and of the node's state. */
 
 export type SecurityEventName =
   | "token.wrong"
-  /** Refused without a look at the token, because the address is locked out. */
+  /** Refused without a check of the token, because the address is locked out. */
   | "token.locked_out"
   /** The lockout of an address begins. */
   | "token.lockout"
@@ -20,7 +20,7 @@ export type SecurityEventName =
 
 export interface SecurityEvent {
   readonly event: SecurityEventName;
-  /** `cut`: the client went away before the end of the answer; what it asked for may be done all the same. */
+  /** `cut`: the client disconnected before the end of the answer; its request may be carried out all the same. */
   readonly outcome: "begun" | "done" | "refused" | "failed" | "cut";
   /** Of the socket: behind a proxy, the proxy's. */
   readonly address?: string;

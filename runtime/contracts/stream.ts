@@ -2,7 +2,7 @@ import type { ErrorBody } from "./errors.ts";
 import type { Usage } from "./message.ts";
 
 /**
- * What a turn says while it runs. The server-sent events of the agent channel are these objects, unchanged:
+ * Events of a turn while it runs. The server-sent events of the agent channel are these objects, unchanged:
  * `event:` is `type`, `data:` the whole object. `turn.finished` or `turn.failed` is always the last one.
  */
 
@@ -59,7 +59,7 @@ export type StreamEvent =
       readonly tool_call_id: string;
       readonly text: string;
     }
-  /** Said to the user on the way, beside the reply. */
+  /** Shown to the user on the way, besides the reply. */
   | { readonly type: "turn.message"; readonly turn_id: string; readonly text: string }
   /** Nothing happens until there is an answer or the question's time is over; then the turn starts again (`turn.started`). */
   | {

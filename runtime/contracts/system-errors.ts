@@ -1,4 +1,4 @@
-/** What the operating system and the network say no with: their codes, in words, and what helps. Pure. */
+/** Error codes of the operating system and the network, in words, with what helps. Pure. */
 
 interface SystemWords {
   readonly reason: string;
@@ -42,7 +42,7 @@ export function codeOf(error: unknown): string | undefined {
   return typeof error.code === "string" ? error.code : undefined;
 }
 
-/** The first `code` of an error and its causes: fetch says no more than that it failed. */
+/** The first `code` of an error and its causes: fetch's own error says only that it failed. */
 export function causeCodeOf(error: unknown): string | undefined {
   for (let at: unknown = error; at instanceof Error; at = innerOf(at)) {
     const code = codeOf(at);

@@ -7,13 +7,13 @@ export interface Question {
   readonly text: string;
   /** What a channel may offer to choose from, at most 20. The answer is free text all the same: the tool decides what it takes. */
   readonly choices?: readonly string[];
-  /** Milliseconds, at most 30 days, after which nobody is waited for any more. Default one day. */
+  /** Milliseconds, at most 30 days, until the wait for an answer ends. Default one day. */
   readonly deadlineMs?: number;
 }
 
 export type Answer = { readonly kind: "answered"; readonly text: string } | { readonly kind: "expired" };
 
-/** What a call may ask of the turn that it belongs to. */
+/** Ports of a call to the turn that it belongs to. */
 export interface ToolPorts {
   /**
    * Asks the turn's user. The turn then waits without a process, over restarts: the promise rejects, the call must let that pass and
@@ -21,10 +21,10 @@ export interface ToolPorts {
    * a call does nothing before it asks that should not happen twice. TOOL_INVALID_ARGUMENTS for a question beyond the bounds.
    */
   ask(question: Question): Promise<Answer>;
-  /** Says in the turn's stream how far the call is. Not stored: nobody who comes later sees it. */
+  /** Reports the call's progress in the turn's stream. Not stored: a later reader does not get it. */
   progress(text: string): void;
   /**
-   * Sends a message to the turn's conversation at once, beside the reply. Durable when it resolves, sent at least once; after
+   * Sends a message to the turn's conversation at once, besides the reply. Durable when it resolves, sent at least once; after
    * `ask` the same message of the same call is not sent again. TOOL_INVALID_ARGUMENTS for a blank one.
    */
   deliver(text: string): Promise<void>;

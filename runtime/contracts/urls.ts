@@ -1,11 +1,11 @@
 /** Addresses that a server listens on, and the URLs under which its own machine reaches it. Pure. */
 
-/** Whether an address stands for every interface. */
+/** Whether an address means every interface. */
 export function isWildcard(host: string): boolean {
   return host === "0.0.0.0" || host === "::";
 }
 
-/** Loopback for an address that stands for every interface: nothing can connect to that one. Every other host as it is. */
+/** Loopback for an address that means every interface: nothing can connect to that one. Every other host as it is. */
 export function reachableHost(host: string): string {
   if (host === "0.0.0.0") return "127.0.0.1";
   return host === "::" ? "::1" : host;

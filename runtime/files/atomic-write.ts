@@ -9,7 +9,7 @@ import { codeOf } from "../contracts/system-errors.ts";
 import { assertRegular, type OpenDirectory, statEntry } from "./directory.ts";
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
-/** What file systems without hard links say. */
+/** Codes of file systems without hard links. */
 const NO_LINKS = new Set<string | undefined>(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
 export interface WriteOutcome {

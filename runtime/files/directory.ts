@@ -1,5 +1,5 @@
 /**
- * Directories and files below a directory that somebody else may write to. Each directory is opened by a handle and none
+ * Directories and files below a directory that other users may write to. Each directory is opened by a handle and none
  * through a link, so that a link put in the way after a check is met with an error instead of being followed.
  */
 
@@ -79,7 +79,7 @@ export async function openRegularFile(directory: OpenDirectory, name: string): P
   }
 }
 
-/** What stands under this name in the directory, links not followed; null when nothing does. */
+/** The entry of this name in the directory, links not followed; null when nothing does. */
 export async function statEntry(directory: OpenDirectory, name: string): Promise<Stats | null> {
   try {
     return await lstat(directory.at(name));

@@ -10,9 +10,9 @@ import { copyFile, type FileHandle, link, lstat, open, realpath, rename, rm, sta
 import { dirname } from "node:path";
 import { codeOf } from "../contracts/system-errors.ts";
 
-/** What file systems without hard links say. */
+/** Codes of file systems without hard links. */
 const NO_LINKS = new Set<string | undefined>(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
-/** What file systems say that cannot sync a directory, or let this user do it. */
+/** Codes of file systems that cannot sync a directory, or do not let this user do it. */
 const NO_SYNC = new Set<string | undefined>(["EINVAL", "ENOTSUP", "EPERM", "EACCES", "EISDIR"]);
 const MODE_BITS = 0o7777;
 
@@ -88,7 +88,7 @@ export function copyName(path: string, number: number): string {
   return `${path}.bak${number === 1 ? "" : `-${number}`}`;
 }
 
-/** Makes the names in a directory durable; file systems that cannot do it are left alone. */
+/** Makes the names in a directory durable; file systems that cannot do it are passed over. */
 export async function syncDirectory(path: string): Promise<void> {
   try {
     const directory = await open(path, "r");
@@ -131,7 +131,7 @@ export async function writeNew(
   }
 }
 
-/** Nobody else reads it before it has its owner and its mode. */
+/** Closed to other users until it has its owner and its mode. */
 async function writeExactly(path: string, data: string | Uint8Array, mode: number, owner: WriteOptions["owner"]) {
   await writeNew(path, data, mode & 0o600, async (file) => {
     if (owner !== undefined) await keepOwner(file, owner);

@@ -1,5 +1,5 @@
 /**
- * The manifest of a plugin that somebody else wrote: its package.json. One schema for everything that reads it: `plugins list`,
+ * The manifest of a third-party plugin: its package.json. One schema for everything that reads it: `plugins list`,
  * the builder of images, and what loads plugins.
  */
 
@@ -10,7 +10,7 @@ import { PLUGIN_KINDS } from "../contracts/plugin.ts";
 
 const packages = z.record(z.string(), z.string()).optional();
 
-/** What it has to say; everything else in it is its own. */
+/** What it must have; everything else in it is its own. */
 export const pluginPackage = z.object({
   name: z.string().min(1),
   version: z.string().optional(),
@@ -29,7 +29,7 @@ export type FoundPlugin = {
   readonly written: boolean;
 } & (
   | { readonly manifest: PluginPackage; readonly problem: null }
-  /** `problem` says what is wrong, as the end of a sentence: "its package.json is not JSON". */
+  /** `problem` is what is wrong, as the end of a sentence: "its package.json is not JSON". */
   | { readonly manifest: null; readonly problem: string }
 );
 

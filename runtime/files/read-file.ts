@@ -1,4 +1,4 @@
-/** Reads a file below a directory that somebody else may write to: a regular one, within a bound, whatever its name leads to. */
+/** Reads a file below a directory that other users may write to: a regular one, within a bound, whatever its name leads to. */
 
 import type { Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";

@@ -9,6 +9,6 @@ export type EmbeddingNeeds = EmbeddingSettings & InProcessSettings;
 
 /** Its id is `memory.embedding.provider`. */
 export interface EmbeddingManifest extends PluginManifest<"embedding", EmbeddingNeeds, EmbeddingService> {
-  /** Whether it asks a server, so that `base_url` has to be there. */
+  /** Whether it calls a server, so that `base_url` has to be there. */
   readonly server: boolean;
 }

@@ -1,4 +1,4 @@
-/** What a provider's manifest says, and what a provider is made from. */
+/** A provider's manifest, and what a provider is made from. */
 
 import type { Memory } from "../../contracts/memory.ts";
 import type { PluginManifest } from "../../contracts/plugin.ts";
@@ -22,7 +22,7 @@ export interface ProviderService {
   readonly baseUrl?: string;
   /** Variables that may hold its key, the usual one first. */
   readonly keyVariables?: readonly string[];
-  /** What a setup takes where nothing else is asked for; without one the setup does not offer it. */
+  /** Default of a setup; without one the setup does not offer it. */
   readonly model?: string;
   /** Runs on this machine: its name, and how its list of models is written. */
   readonly local?: { readonly name: string; readonly list: "ollama" | "openai" };

@@ -93,8 +93,8 @@ function addressOf(settings: AgentChannelSettings, sender: Sender): { owner: boo
 }
 
 /**
- * Who speaks. The owner's user is empty, whatever `owner_id` says today, so that a changed configuration keeps their
- * sessions. Any other token never speaks as the owner, nor as another token's users: it speaks for itself, and the users
+ * The sender. The owner's user is empty, whatever `owner_id` says today, so that a changed configuration keeps their
+ * sessions. Any other token never acts as the owner, nor as another token's users: it acts for itself, and the users
  * that it names are its own.
  */
 function identify({ user, caller }: Sender, ownerId: string | undefined): { owner: boolean; user: string } {

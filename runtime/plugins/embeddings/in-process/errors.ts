@@ -1,7 +1,7 @@
 import { ProviderError } from "../../../contracts/errors.ts";
 import { isMissing, LIBRARY } from "./library.ts";
 
-/** What goes wrong before a model in this process can be asked. */
+/** What goes wrong before a model in this process can be used. */
 export function loadError(model: string, error: unknown): ProviderError {
   if (isMissing(error)) {
     return new ProviderError(

@@ -19,7 +19,7 @@ export type LoadLibrary = () => Promise<Library>;
 export const LIBRARY = "@huggingface/transformers";
 
 export const loadLibrary: LoadLibrary = async () => {
-  // By its address, so that nothing looks for it before it is wanted, and Node itself says where it is not installed.
+  // By its address, so that nothing loads it before it is wanted, and Node itself reports where it is not installed.
   const found: unknown = await import(import.meta.resolve(LIBRARY));
   // The package's own types are as absent as the package; what is used of it is declared above.
   return found as Library;

@@ -12,7 +12,7 @@ export async function readError(response: Response): Promise<Failure> {
   };
 }
 
-/** Ollama says `{"error": "..."}`; proxies in front of it say what they like, and a page of HTML says nothing. */
+/** Ollama answers `{"error": "..."}`; proxies in front of it have other shapes, and a page of HTML has no message. */
 function messageIn(body: string): string | undefined {
   try {
     const error: unknown = Reflect.get(Object(JSON.parse(body)), "error");

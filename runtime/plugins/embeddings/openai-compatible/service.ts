@@ -11,7 +11,7 @@ const NO_KEY = "none";
 /** The SDK's own timer, set where it never runs out: each request has a deadline here. */
 const NO_SDK_TIMEOUT_MS = 2_147_483_647;
 
-/** Embeddings by OpenAI's interface, which most servers speak. */
+/** Embeddings by OpenAI's interface, which most servers implement. */
 export class OpenaiCompatibleEmbedding implements EmbeddingService {
   readonly model: string;
   readonly #settings: EmbeddingSettings;
@@ -63,7 +63,7 @@ export class OpenaiCompatibleEmbedding implements EmbeddingService {
   }
 
   #client(sdk: typeof OpenAI): OpenAI {
-    // Everything that the SDK would take from the environment is given: the configuration alone decides.
+    // Everything that the SDK would take from the environment is passed explicitly: only the configuration counts.
     return new sdk({
       apiKey: this.#settings.apiKey || NO_KEY,
       baseURL: this.#baseUrl,

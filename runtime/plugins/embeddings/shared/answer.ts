@@ -1,6 +1,6 @@
 import { unusable } from "./request.ts";
 
-/** Checks that an answer holds what was asked for: so many vectors, of one length, of numbers. */
+/** Checks that an answer matches the request: so many vectors, of one length, of numbers. */
 
 export function checkedVectors(
   answer: unknown,

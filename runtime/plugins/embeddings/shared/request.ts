@@ -1,7 +1,7 @@
 import { networkReason } from "../../../contracts/system-errors.ts";
 import { type Failure, hostOf, type Party, toProviderError } from "../../shared/model-http/failure.ts";
 
-/** One request under a deadline, its failure told apart from the caller's abort. */
+/** One request under a deadline; its timeout is distinguished from the caller's abort. */
 
 export interface RequestPlan<Answer> {
   readonly party: Party;

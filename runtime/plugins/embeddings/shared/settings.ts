@@ -4,7 +4,7 @@ export interface EmbeddingSettings {
   /** Address of the API. */
   readonly baseUrl: string;
   readonly apiKey?: string | undefined;
-  /** What the model is asked for and has to answer; its own when absent. */
+  /** Requested and required length of its vectors; the model's own when absent. */
   readonly dimensions?: number | undefined;
   /** Deadline of one request, in milliseconds. Default one minute: a batch on a small machine takes its time. */
   readonly timeoutMs?: number | undefined;

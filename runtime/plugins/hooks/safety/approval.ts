@@ -1,4 +1,4 @@
-/** What becomes of a decision about a call: it passes, it is refused, or somebody is asked. */
+/** Outcome of a decision about a call: it passes, it is refused, or a person is asked. */
 
 import { ToolError } from "../../../contracts/errors.ts";
 import type { HookContexts } from "../../../contracts/hooks.ts";
@@ -6,7 +6,7 @@ import type { SafetyDecision } from "../../../domain/shell-danger.ts";
 
 export type ToolCallContext = HookContexts["tool:before"];
 
-/** Asks a person whether a call may run; false also when nobody answered in time. */
+/** Asks a person whether a call may run; false also when no answer came in time. */
 export type Approve = (context: ToolCallContext, reason: string, signal?: AbortSignal) => Promise<boolean>;
 
 /** Resolves when the call may run; TOOL_REFUSED when it may not. Without `approve` a question is a refusal. */

@@ -36,7 +36,7 @@ export function createAuditFile({ directory, clock, logger }: AuditFileDeps): Au
   let waiting = 0;
   let failing: string | null = null;
   let lost = 0;
-  /** Of these, the ones that no line has told of yet. */
+  /** Of these, the ones that no line has reported yet. */
   let unreported = 0;
 
   async function write(at: string, entry: Readonly<Record<string, unknown>>): Promise<void> {

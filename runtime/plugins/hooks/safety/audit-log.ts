@@ -7,7 +7,7 @@ import type { ToolContext } from "../../../contracts/tool.ts";
 import type { AuditFile } from "./audit-file.ts";
 import { auditable } from "./auditable.ts";
 
-/** What is known beside the call itself; `result` is shortened. */
+/** Details besides the call itself; `result` is shortened. */
 export type AuditDetails = Readonly<Record<string, unknown>> & { readonly result?: string };
 
 /** A call before it runs, or after. */

@@ -31,7 +31,7 @@ export interface SafetyDeps {
   /** Takes secrets out of a text. */
   readonly redact: (text: string) => string;
   readonly logger: Logger;
-  /** Asks a person about a call that cannot be judged; without it such a call is refused. */
+  /** Asks a person about a call that the rules cannot decide; without it such a call is refused. */
   readonly approve?: Approve;
 }
 

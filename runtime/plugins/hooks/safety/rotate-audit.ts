@@ -21,7 +21,7 @@ export interface AuditRotation {
   readonly removed: readonly string[];
   /** What the directory holds afterwards. */
   readonly bytes: number;
-  /** Sizes that the owner should know of, in words. */
+  /** Warnings about sizes, in words. */
   readonly warnings: readonly string[];
 }
 
@@ -33,7 +33,7 @@ const LARGE_TOTAL_BYTES = 1024 ** 3;
 
 /**
  * Safe to run at any time and again after a crash: a compressed file appears whole, and only then is its original
- * removed. Files with other names are left alone. A directory that does not exist is an empty one. With a logger, the
+ * removed. Files with other names are kept. A directory that does not exist is an empty one. With a logger, the
  * warnings are logged too.
  */
 export async function rotateAudit(

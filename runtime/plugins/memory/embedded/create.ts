@@ -9,7 +9,7 @@ import { CREATE_PARAMETERS, START_PARAMETERS } from "./settings.ts";
 const directory = process.argv[2];
 if (directory === undefined) throw new Error("The directory of the new database is missing.");
 
-// Whoever asked for it has gone.
+// The caller has aborted.
 process.on("disconnect", () => process.exit(1));
 
 const database = await PGlite.create({

@@ -5,7 +5,7 @@ import { codeOf } from "../../../contracts/system-errors.ts";
 /**
  * PGlite's files on disk, with the one operation that its file system leaves out: fsync. Without it a commit is safe
  * from the end of the process, but not from a power cut. What it creates is the owner's alone, whatever the process's
- * umask, which a thread cannot set: the engine asks for 0666.
+ * umask, which a thread cannot set: the engine creates files with 0666.
  */
 export class DurableFiles extends NodeFS {
   readonly #syncs: Syncs;
@@ -25,7 +25,7 @@ export class DurableFiles extends NodeFS {
     return { emscriptenOpts: { ...emscriptenOpts, preRun: [...(emscriptenOpts.preRun ?? []), install] } };
   }
 
-  /** The engine is open. Before it was, its recovery asked for an fsync of every file there is. */
+  /** The engine is open. Before it was, its recovery requested an fsync of every file there is. */
   started(): void {
     this.#syncs.syncedBefore = undefined;
   }
@@ -61,11 +61,11 @@ interface NodeOperations {
 }
 
 interface Module {
-  // Emscripten's typings know neither the file systems' tables nor what they hold.
+  // Emscripten's typings have neither the file systems' tables nor their entries.
   readonly FS: { readonly filesystems: object; readonly ErrnoError: new (code: number) => Error };
 }
 
-/** All bits of a mode but those of group and others: it says what kind of file it is, too. */
+/** All bits of a mode but those of group and others: the mode has the file's type, too. */
 const OWNER_ONLY = ~0o077;
 const EIO = 29;
 const ENOSPC = 51;

@@ -14,7 +14,7 @@ const CLOSE_TIMEOUT_MS = 30_000;
 
 export interface EngineEvents {
   onNotification(notification: Notification): void;
-  /** The thread is gone, without having been asked to close. */
+  /** The thread has ended without a request to close. */
   onLost(error: Error): void;
 }
 
@@ -57,7 +57,7 @@ export class Engine {
     });
   }
 
-  /** Opens the store in a new thread; rejects with what the engine said when it cannot. */
+  /** Opens the store in a new thread; rejects with the engine's message when it cannot. */
   static async start(settings: ThreadSettings, logger: Logger, events: EngineEvents): Promise<Engine> {
     const engine = new Engine(settings, logger, events);
     const deadline = setTimeout(

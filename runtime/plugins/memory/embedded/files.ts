@@ -63,7 +63,7 @@ async function closeToOthers(directory: string): Promise<void> {
   if (((await stat(join(directory, "PG_VERSION"))).mode & OTHERS) === 0) return;
   const { files, directories } = await entriesOf(directory);
   await eachOf(directories, (path) => chmod(path, 0o700));
-  // The one that is looked at last: a start that is cut short does it again.
+  // Last, since it is the one that is checked: an interrupted start does all of it again.
   await eachOf(
     files.filter((path) => path !== join(directory, "PG_VERSION")),
     (path) => chmod(path, 0o600),

@@ -5,7 +5,7 @@ import type { Listener } from "../wire/database.ts";
 import { toMemoryError } from "../wire/errors.ts";
 import { Subscriptions } from "../wire/subscriptions.ts";
 
-/** LISTEN on the one connection; said again whenever the store's thread was replaced. */
+/** LISTEN on the one connection; sent again whenever the store's thread was replaced. */
 export class EmbeddedListener implements Listener {
   readonly #connections: Connections;
   readonly #logger: Logger;
@@ -29,7 +29,7 @@ export class EmbeddedListener implements Listener {
     this.#subscriptions.deliver(channel, payload ?? "");
   }
 
-  /** After a new thread has taken over: listens again, and tells everybody that something may have been missed. */
+  /** After a new thread has taken over: listens again, and notifies all handlers that something may have been missed. */
   async renew(): Promise<void> {
     try {
       await this.#run(this.#subscriptions.channels().map((channel) => `LISTEN ${escapeIdentifier(channel)}`));

@@ -13,7 +13,7 @@ export interface StoreLock {
 
 const FILE = "lock";
 
-/** Takes the lock of a store's directory (made when missing), or MEMORY_STORE_LOCKED, naming who holds it. */
+/** Takes the lock of a store's directory (made when missing), or MEMORY_STORE_LOCKED, naming its holder. */
 export async function lockStore(directory: string, since: Date): Promise<StoreLock> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const path = join(directory, FILE);

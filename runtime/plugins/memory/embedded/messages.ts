@@ -15,5 +15,5 @@ export type FromThread =
   | { readonly type: "ready" }
   | { readonly type: "bytes"; readonly bytes: Uint8Array }
   | { readonly type: "closed" }
-  /** What the engine said at its end, and whether it ended for want of disk space. */
+  /** The engine's last message, and whether it ended for want of disk space. */
   | { readonly type: "failed"; readonly lines: readonly string[]; readonly full: boolean };

@@ -11,7 +11,7 @@ import { unitsOf } from "./units.ts";
 
 /** Within this time even a relaxed commit is on disk, as PostgreSQL's own WAL writer would see to. */
 const FLUSH_MS = 200;
-/** What the engine said last, for the error that tells why it ended. */
+/** The engine's last message, for the error with the reason of its end. */
 const KEPT_LINES = 20;
 
 async function serve(port: MessagePort, { directory, syncedBefore }: ThreadSettings): Promise<void> {
@@ -23,7 +23,7 @@ async function serve(port: MessagePort, { directory, syncedBefore }: ThreadSetti
     onStderr: (line) => {
       said.push(line);
       if (said.length > KEPT_LINES) said.shift();
-      // The engine has aborted itself, and its JavaScript would go on calling it.
+      // The engine has aborted itself, and its JavaScript would keep calling it.
       if (/\bPANIC: /.test(line)) fail(port, new Error(line), said);
       return false;
     },

@@ -18,7 +18,7 @@ const AFTER_FAILURE_MS = 60 * 60_000;
 export interface UpkeepSettings {
   readonly database: Database;
   readonly logger: Logger;
-  /** Counts how often the connection was used: an idle store is left alone. */
+  /** Counts how often the connection was used: an idle store gets no upkeep. */
   readonly uses: () => number;
   /** Milliseconds of a clock that never goes back. */
   readonly monotonic: () => number;

@@ -5,7 +5,7 @@ import { toMemoryError } from "../wire/errors.ts";
 import { checkServer } from "./server.ts";
 import { directSettings, pooledSettings } from "./settings.ts";
 
-/** A pool of connections to a server. It connects when first asked, so a server that is down at start is no failure. */
+/** A pool of connections to a server. It connects at the first use, so a server that is down at start is no failure. */
 
 const ACQUIRE_TIMEOUT_MS = 5_000;
 /** The server ends a statement at its deadline; when even its answer is missing by then, the connection is dead. */
@@ -16,7 +16,7 @@ const ALIVE_MS = 10_000;
 
 export interface PoolSettings {
   readonly connectionString: string;
-  /** True when a pooler (PgBouncer) stands between: no session survives a transaction. */
+  /** True when a pooler (PgBouncer) is in between: no session survives a transaction. */
   readonly pooled: boolean;
   /** Connections at most. */
   readonly max: number;

@@ -17,8 +17,8 @@ export interface PostgresSettings {
 }
 
 /**
- * The store on a PostgreSQL server. Nothing is connected yet when it resolves: a server that is away makes the
- * statements fail with MEMORY_UNAVAILABLE, and `status()` tells. MEMORY_INVALID_ARGUMENT for a malformed URL.
+ * The store on a PostgreSQL server. Nothing is connected yet when it resolves: an unreachable server makes the
+ * statements fail with MEMORY_UNAVAILABLE, and `status()` reports it. MEMORY_INVALID_ARGUMENT for a malformed URL.
  */
 export async function openPostgres(settings: PostgresSettings): Promise<Database> {
   const { connectionString, directUrl, pool, logger, random = Math.random } = settings;

@@ -3,7 +3,7 @@ import type { QueryResult } from "../../../contracts/database.ts";
 
 /** What the shared Database needs of a backend: connections, handed out one user at a time. */
 
-/** A connection while somebody has it. */
+/** A connection while it is checked out. */
 export interface Lease {
   readonly client: ClientBase;
   /**
@@ -12,8 +12,8 @@ export interface Lease {
    */
   abandon(): void;
   /**
-   * Commits until the release need not reach the disk. Where it is missing, the server is told so (and keeps what was
-   * committed when it ends unexpectedly; without its own process there is nobody to write it later).
+   * Commits until the release need not reach the disk. Where it is missing, `synchronous_commit` is set on the server (which keeps what was
+   * committed when it ends unexpectedly; without its own process nothing would write it later).
    */
   relax?(): void;
   /** What is sent until the running callback has ended leaves as one packet. */
@@ -29,7 +29,7 @@ export interface Connections {
   readonly sessions: boolean;
   /**
    * Milliseconds that a statement's answer may come later than its own deadline before the connection is abandoned:
-   * zero where nobody else enforces the deadline.
+   * zero where nothing else enforces the deadline.
    */
   readonly graceMs: number;
   /** Whether the database is known to be there, without asking it: it may be busy. */
@@ -44,7 +44,7 @@ export const CLOSE_TIMEOUT_MS = 10_000;
 /** SQL and values as the driver takes them, with the answer in the contract's form. */
 export function resultOf<Row>(answer: Answer): QueryResult<Row> {
   const parts = Array.isArray(answer) ? answer : [answer];
-  // The caller says what its SQL returns; the driver cannot know.
+  // The caller declares what its SQL returns; the driver has no types.
   const rows = (parts.length === 1 ? (parts[0]?.rows ?? []) : parts.flatMap((part) => part.rows)) as Row[];
   const count = parts.reduce((sum, part) => sum + (part.rowCount ?? 0), 0);
   return { rows, count };

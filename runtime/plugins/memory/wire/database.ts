@@ -17,7 +17,7 @@ const STATUS_TIMEOUT_MS = 2_000;
 
 /** LISTEN, kept up across lost connections. */
 export interface Listener {
-  /** Resolves once the server listens, or at once when it is away (and listens as soon as it is back). */
+  /** Resolves once the server listens, or at once when it is unreachable (and listens as soon as it is back). */
   listen(channel: string, handler: (payload: string) => void): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
@@ -33,7 +33,7 @@ export interface WireDatabaseParts {
   readonly onClosed?: () => Promise<void>;
 }
 
-/** The Database of both backends: they speak the same protocol, and differ in where the connections come from. */
+/** The Database of both backends: they use the same protocol, and differ in where the connections come from. */
 export class WireDatabase implements Database {
   readonly backend: Database["backend"];
   readonly #parts: WireDatabaseParts;

@@ -11,7 +11,7 @@ export const DEFAULT_LOCK_TIMEOUT_MS = 2_000;
 export const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000;
 
 export interface SessionSettings {
-  /** Undefined where names do not hold (a connection pooler stands between). */
+  /** Undefined where names do not hold (a connection pooler is in between). */
   readonly prepared: PreparedStatements | undefined;
   /** True when the defaults above hold for the session already; else each transaction sets them. */
   readonly preset: boolean;
@@ -27,9 +27,9 @@ export class Session {
   #savepoints = 0;
   #unanswered = 0;
   #watchdog: NodeJS.Timeout | undefined;
-  /** The driver rejects a statement before it knows what state that left the session in. */
+  /** The driver rejects a statement before the state of the session is known. */
   #failed = false;
-  /** A statement got no answer in time, so the connection was given up, with all that was sent on it. */
+  /** A statement got no answer in time, so the connection was closed, with all that was sent on it. */
   #abandoned = false;
 
   constructor(lease: Lease, settings: SessionSettings, options: TransactionOptions = {}) {

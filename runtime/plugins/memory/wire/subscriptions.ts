@@ -1,6 +1,6 @@
 import type { Logger } from "../../../contracts/ports.ts";
 
-/** Who wants to hear of which channel; both listeners keep their handlers in one. */
+/** Handlers by channel; both listeners keep theirs in one. */
 export class Subscriptions {
   readonly #handlers = new Map<string, Set<(payload: string) => void>>();
   readonly #logger: Logger;

@@ -29,7 +29,7 @@ export function readError(error: unknown, sdk: typeof Anthropic, watch: Watch, t
   return { kind: "unreachable", reason: networkReason(error) };
 }
 
-/** The message of a body that is not in the API's shape; pages and streams say nothing to anybody. */
+/** The message of a body that is not in the API's shape; pages and streams have none that helps. */
 function plain(body: string): string | undefined {
   const trimmed = body.trim();
   return trimmed === "" || /^(<|event:|data:)/.test(trimmed) ? undefined : trimmed;

@@ -7,7 +7,7 @@ export interface Generation {
   readonly off: "silence" | "disabled" | "between_tools" | "never";
   /** Whether it takes a temperature. */
   readonly samples: boolean;
-  /** Whether system text may stand among the messages. */
+  /** Whether system text may be among the messages. */
   readonly systemRole: boolean;
   /** Room for the answer when nothing is configured, and the most that a reply may take, both in tokens. */
   readonly answer: number;

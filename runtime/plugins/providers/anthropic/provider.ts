@@ -14,7 +14,7 @@ import { readStream } from "./stream.ts";
 const ANTHROPIC_URL = "https://api.anthropic.com";
 /** What servers without keys get: the SDK insists on one. */
 const NO_KEY = "none";
-/** Anthropic's own API asks for it beside the token of a login. */
+/** Anthropic's own API requires it in addition to the token of a login. */
 const LOGIN_BETA = { "anthropic-beta": "oauth-2025-04-20" };
 
 type Sdk = typeof Anthropic;
@@ -62,18 +62,18 @@ export class AnthropicProvider extends SdkProvider<Sdk, RequestParams, Quirk> {
     return quirkFor(failure, params);
   }
 
-  /** That old thinking was refused says something about this conversation, nothing about the model. */
+  /** A refusal of old thinking is a fact about this conversation, and not about the model. */
   protected lasts(quirk: Quirk): boolean {
     return quirk !== "no-replay";
   }
 
   async *#send({ sdk, params, watch, model }: Call): AsyncGenerator<ChatChunk, void, undefined> {
-    // Everything that the SDK would take from the environment or from profiles is given: the configuration alone decides.
+    // Everything that the SDK would take from the environment or from profiles is passed explicitly: only the configuration counts.
     const apiKey = this.settings.apiKey || NO_KEY;
     const client = new sdk({
       apiKey,
       baseURL: this.baseUrl,
-      // The SDK sends a bearer token, which not every imitation of the API knows.
+      // The SDK sends a bearer token, which not every imitation of the API accepts.
       ...this.#headers(apiKey),
       webhookKey: null,
       openTelemetry: false,

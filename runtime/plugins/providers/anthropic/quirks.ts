@@ -1,7 +1,7 @@
 import type { MessageCreateParamsStreaming } from "@anthropic-ai/sdk/resources/messages";
 import { type Failure, isContextTooLong } from "../../shared/model-http/failure.ts";
 
-/** Models before Claude 4.7 take a temperature; the SDK's types know the newest ones only. */
+/** Models before Claude 4.7 take a temperature; the SDK's types have the newest ones only. */
 export type RequestParams = MessageCreateParamsStreaming & { readonly temperature?: number };
 
 /**

@@ -28,7 +28,7 @@ export interface RequestContext {
 const CACHED = { cache_control: { type: "ephemeral" } } as const;
 const IDS: IdRules = { longest: 64, illegal: /[^\w-]/g };
 const IMAGE_TYPES = ["image/jpeg", "image/png", "image/gif", "image/webp"] as const;
-/** The API wants the user to speak first and last. */
+/** The API requires that the first and the last message are the user's. */
 const OPENING = "(The conversation begins in the middle.)";
 const CONTINUE = "Please continue.";
 
@@ -58,7 +58,7 @@ export function toRequest(messages: readonly Message[], options: ChatOptions, co
     stream: true,
     ...(system.length === 0 ? {} : { system }),
     ...(tools.length === 0 ? {} : { tools }),
-    // Definitions that stand there only because old calls need them are not for use.
+    // Definitions that are sent only for old calls must not be called.
     ...(tools.length > 0 && (options.tools ?? []).length === 0 ? { tool_choice: { type: "none" } } : {}),
     ...(thinking === undefined ? {} : { thinking }),
     ...(output_config === undefined || quirks.has("no-effort") ? {} : { output_config }),
@@ -95,9 +95,9 @@ function toTools(options: ChatOptions, history: History): Tool[] {
 interface Placement {
   /** Whether signed thinking goes back. */
   readonly replay: boolean;
-  /** Whether system text may stand among the messages: directly behind a user message, and in front of a reply or last. */
+  /** Whether system text may be among the messages: directly behind a user message, and in front of a reply or last. */
   readonly inline: boolean;
-  /** What the service says of this turn, if its place is beside the newest message. */
+  /** What the service adds to this turn, if its place is next to the newest message. */
   readonly noted: string | undefined;
   /** What memory found: data, and so a part of the newest message of the user. */
   readonly retrieved: string | undefined;
@@ -138,7 +138,7 @@ function nextSpeaker(entries: readonly Entry[], index: number): "user" | "assist
   return next.kind === "assistant" ? "assistant" : "user";
 }
 
-/** Adds to a message of the same role that stands last: the results of parallel calls must share one user message. */
+/** Adds to the last message if it has the same role: the results of parallel calls must share one user message. */
 function addBlocks(
   messages: MessageParam[],
   role: MessageParam["role"],

@@ -16,7 +16,7 @@ import { isThinking } from "./quirks.ts";
 
 export interface StreamContext {
   readonly provider: string;
-  /** The model that was asked for. */
+  /** The requested model. */
   readonly model: string;
   readonly watch: Watch;
 }
@@ -135,7 +135,7 @@ function* finish(reply: Reply, index: number): Generator<ChatChunk> {
       break;
     }
     default:
-      // Blocks of server-side tools, which are never asked for.
+      // Blocks of server-side tools, which are never requested.
       break;
   }
 }
@@ -169,7 +169,7 @@ function toStopReason(stop: string | null): StopReason {
   }
 }
 
-/** The API counts cached tokens beside the input; the last counts of a reply replace the earlier ones. */
+/** The API counts cached tokens apart from the input; the last counts of a reply replace the earlier ones. */
 function addUsage(before: Usage, wire: WireUsage | MessageDeltaUsage | null | undefined): Usage {
   if (!wire) return before;
   const cached = wire.cache_read_input_tokens ?? 0;

@@ -11,7 +11,7 @@ export interface ThinkingPlan {
   readonly params: Pick<MessageCreateParamsStreaming, "thinking" | "output_config">;
   /** Room for answer and thinking together. */
   readonly maxTokens: number;
-  /** Whether the model takes a temperature beside these parameters. */
+  /** Whether the model takes a temperature together with these parameters. */
   readonly takesTemperature: boolean;
 }
 
@@ -23,7 +23,7 @@ const SMALLEST_BUDGET = 1_024;
 
 /**
  * @param answer room for the answer in tokens, undefined for the model's usual
- * @param mayThink false when the conversation stands in a tool loop whose thinking is lost: older models refuse to go on
+ * @param mayThink false when the conversation is in a tool loop whose thinking is lost: older models refuse to go on
  *   thinking without it
  */
 export function planThinking(
@@ -43,7 +43,7 @@ export function planThinking(
   if (generation.kind === "none" || level === undefined) return plan({}, extraByDefault(generation), true);
   if (level === "off") return planOff(generation, plan);
   if (generation.kind === "adaptive") {
-    // Newer models return empty thinking text unless they are asked for it.
+    // Newer models return empty thinking text unless it is requested.
     const thinking = generation.samples
       ? { type: "adaptive" as const }
       : { type: "adaptive" as const, display: "summarized" as const };
@@ -71,7 +71,7 @@ function planOff(
   }
 }
 
-/** Models that think unless told otherwise need the room for it. */
+/** Models that think by default need the room for it. */
 function extraByDefault(generation: Generation): number {
   return generation.kind === "adaptive" && generation.off !== "silence" ? BUDGET.medium : 0;
 }

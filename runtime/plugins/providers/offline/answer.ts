@@ -7,7 +7,7 @@ export interface AnswerOptions {
   readonly timezone: string;
   /** The agent that answers. */
   readonly agent: string;
-  /** Whether the conversation has heard how to get a model: once is enough. */
+  /** Whether the conversation has the hint about getting a model: once is enough. */
   readonly explained: boolean;
 }
 

@@ -3,14 +3,14 @@ import { type Message, textOf } from "../../../contracts/message.ts";
 import type { ChatOptions } from "../../../contracts/provider.ts";
 import { NO_MODEL } from "./answer.ts";
 
-/** What to look for, and whose memory to look in: a pure mapping. */
+/** From a request to a search and its visibility: a pure mapping. */
 
 export interface Lookup {
   /** The newest user message. */
   readonly question: string;
-  /** Undefined when nobody is known to ask: then there is nothing that may be shown. */
+  /** Undefined when the user is unknown: then there is nothing that may be shown. */
   readonly visibility: Visibility | undefined;
-  /** Whether an answer of ours stands in the conversation already. */
+  /** Whether an answer of ours is in the conversation already. */
   readonly explained: boolean;
 }
 

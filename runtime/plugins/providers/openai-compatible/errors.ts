@@ -42,7 +42,7 @@ function complaintOf(body: unknown): Complaint {
   return isRecord(body) && typeof body["message"] === "string" ? { message: body["message"] } : {};
 }
 
-/** The message of a body that is not in OpenAI's shape; a page of HTML says nothing to anybody. */
+/** The message of a body that is not in OpenAI's shape; a page of HTML has none. */
 function plain(body: string): string | undefined {
   const trimmed = body.trim();
   return trimmed === "" || trimmed.startsWith("<") ? undefined : trimmed;

@@ -9,7 +9,7 @@ export const openaiCompatible = {
   configuration: "providers.<id>",
   kinds: [KIND, "gemini", "xai", "ollama"],
   services: [
-    // Without an address the SDK asks OpenAI; the configuration wants one.
+    // Without an address the SDK calls OpenAI; the configuration requires one.
     { id: KIND, kind: KIND, baseUrl: "https://api.openai.com/v1" },
     {
       id: "openai",

@@ -18,7 +18,7 @@ const NO_KEY = "none";
 type Sdk = typeof OpenAI;
 type Params = ChatCompletionCreateParamsStreaming;
 
-/** Any endpoint that speaks chat-completions: OpenAI itself, gateways, and servers on the own machine. */
+/** Any endpoint of chat-completions: OpenAI itself, gateways, and servers on the own machine. */
 export class OpenAiCompatibleProvider extends SdkProvider<Sdk, Params, Quirk> {
   constructor({ login: _, ...settings }: ProviderSettings) {
     const baseUrl = (settings.baseUrl ?? OPENAI_URL).replace(/\/+$/, "");
@@ -46,7 +46,7 @@ export class OpenAiCompatibleProvider extends SdkProvider<Sdk, Params, Quirk> {
     model,
     watch,
   }: SdkCall<Sdk, Params>): AsyncGenerator<ChatChunk, void, undefined> {
-    // Everything that the SDK would take from the environment is given: the configuration alone decides.
+    // Everything that the SDK would take from the environment is passed explicitly: only the configuration counts.
     const client = new sdk({
       apiKey: this.settings.apiKey || NO_KEY,
       baseURL: this.baseUrl,

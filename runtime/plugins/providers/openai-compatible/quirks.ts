@@ -2,7 +2,7 @@ import type { ChatCompletionCreateParamsStreaming } from "openai/resources/chat/
 import { type Failure, isContextTooLong } from "../../shared/model-http/failure.ts";
 
 /**
- * Where servers that speak chat-completions differ. A request starts out as the API documents it; when a server refuses a
+ * Where servers of chat-completions differ. A request starts out as the API documents it; when a server refuses a
  * part of it by name, the request is sent once more without that part, and the model's quirk is remembered; all but
  * `no-token-limit`, which depends on the length of the conversation.
  */
@@ -45,7 +45,7 @@ export function quirkFor(failure: Failure, params: ChatCompletionCreateParamsStr
   return undefined;
 }
 
-/** Whether system text stands in first place only, and no two messages of the user in a row. */
+/** Whether system text is in first place only, and no two messages of the user in a row. */
 function hasStrictRoles(messages: ChatCompletionCreateParamsStreaming["messages"]): boolean {
   return messages.every(
     ({ role }, index) =>

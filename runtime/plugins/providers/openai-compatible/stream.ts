@@ -11,7 +11,7 @@ import { REASONING_FIELDS, type ReasoningField, type ReplyState } from "./state.
 
 export interface StreamContext {
   readonly provider: string;
-  /** The model that was asked for. */
+  /** The requested model. */
   readonly model: string;
   readonly watch: Watch;
 }
@@ -76,7 +76,7 @@ export async function* readStream(
   yield { type: "end", stopReason, usage, model, ...(state === undefined ? {} : { state }) };
 }
 
-/** Local servers and gateways name it either way; the SDK's types know neither. */
+/** Local servers and gateways name it either way; the SDK's types have neither. */
 function reasoningOf(delta: Delta): { readonly field: ReasoningField; readonly text: string } | undefined {
   const fields: object = delta;
   if (!isRecord(fields)) return undefined;
@@ -122,7 +122,7 @@ function stateOf(
   return { provider: context.provider, model: context.model, data };
 }
 
-/** Some servers say "stop" although they ask for tools; what they ask for counts. */
+/** Some servers finish with "stop" although the reply has tool calls; the calls count. */
 function toStopReason(finish: string, asksForTools: boolean): StopReason {
   if (finish === "length") return "length";
   if (finish === "content_filter") return "refusal";

@@ -29,7 +29,7 @@ export function takesTemperature(model: string, effort: Effort | undefined): boo
   return line === "plain" || line === "unknown" || (line === "gpt-5.1" && effort === "none");
 }
 
-/** Room for reasoning, in tokens, beside the answer's: the servers count both against one limit. */
+/** Room for reasoning, in tokens, in addition to the answer's: the servers count both against one limit. */
 export function reasoningRoom(model: string, effort: Effort | undefined): number {
   const line = lineOf(model);
   if (line === "plain" || effort === "none") return 0;

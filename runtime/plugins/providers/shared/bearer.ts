@@ -4,7 +4,7 @@ import type { TokenSource } from "./settings.ts";
 
 export interface Bearer {
   readonly fetch: typeof globalThis.fetch;
-  /** Why there is no other token, when there is none: says more than the API's refusal. */
+  /** Why there is no other token, when there is none: more helpful than the API's refusal. */
   failure(): unknown;
 }
 

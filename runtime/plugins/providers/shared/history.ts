@@ -7,7 +7,7 @@ import type { ContentPart, ImagePart, Message, ProviderState, ToolCall } from ".
  */
 
 export interface HistoryOptions {
-  /** Whose state may be sent back: that of this provider and this model, to nobody else. */
+  /** Whose state may be sent back: only that of this provider and this model. */
   readonly provider: string;
   readonly model: string;
   /** Call ids that the API takes. */

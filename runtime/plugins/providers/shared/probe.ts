@@ -1,4 +1,4 @@
-/** Milliseconds that a server has to answer when it is asked whether it is there. */
+/** Deadline of a probe whether a server is reachable, in milliseconds. */
 const PROBE_MS = 1_500;
 
 /** Whether a server that needs no key answers at an address. Never rejects; takes at most 1.5 s. */

@@ -8,7 +8,7 @@ import { answers } from "./probe.ts";
 import { DEFAULT_TIMEOUT_MS, keyProblem, type ProviderSettings } from "./settings.ts";
 import type { Watch } from "./watch.ts";
 
-/** What a provider is, beside its settings. */
+/** What a provider has besides its settings. */
 export interface SdkTraits {
   /** For people: `Anthropic`. */
   readonly name: string;
@@ -65,7 +65,7 @@ export abstract class SdkProvider<Sdk, Params, Quirk extends string> implements 
   protected abstract attempt(call: SdkCall<Sdk, Params>): AsyncIterable<ChatChunk>;
   protected abstract readError(error: unknown, sdk: Sdk, watch: Watch, timeoutMs: number): Failure;
   protected abstract quirkFor(failure: Failure, params: Params): Quirk | undefined;
-  /** Whether it says something about the model, and not about one conversation alone. */
+  /** Whether it concerns the model, and not only one conversation. */
   protected abstract lasts(quirk: Quirk): boolean;
 
   async *chatStream(

@@ -4,7 +4,7 @@ import type { Logger } from "../../../contracts/ports.ts";
 export interface ProviderSettings {
   /** The id in the configuration; names the provider in messages and in `ProviderState`. */
   readonly id: string;
-  /** Where these settings stand in the configuration, for hints; `providers.<id>` when absent. */
+  /** Path of these settings in the configuration, for hints; `providers.<id>` when absent. */
   readonly path?: string | undefined;
   /** Default model; `ChatOptions.model` decides the model of a call. */
   readonly model: string;

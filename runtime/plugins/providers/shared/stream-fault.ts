@@ -24,7 +24,7 @@ export function endedEarly(watch: Watch, events: number): StreamFault {
   return new StreamFault({ kind: "truncated" });
 }
 
-/** What an error means that was thrown while the answer was read; undefined when the SDK's own error says it better. */
+/** What an error means that was thrown while the answer was read; undefined when the SDK's own error is better. */
 export function readFailure(error: unknown, watch: Watch): Failure | undefined {
   if (error instanceof StreamFault) return error.failure;
   const arrival = watch.arrival();
@@ -37,7 +37,7 @@ export function readFailure(error: unknown, watch: Watch): Failure | undefined {
   return undefined;
 }
 
-/** Whether an error of fetch says that the connection broke while the body was read. */
+/** Whether an error of fetch means that the connection broke while the body was read. */
 export function isConnectionLost(error: unknown): boolean {
   return error instanceof TypeError && /terminated|network|closed|reset|aborted/i.test(error.message);
 }

@@ -33,11 +33,11 @@ export interface Watch {
   /** True once the silence has lasted too long. */
   stalled(): boolean;
   arrival(): Arrival;
-  /** Ends the timer and lets go of the caller's signal. */
+  /** Ends the timer and removes its listener from the caller's signal. */
   dispose(): void;
 }
 
-/** A server that asks for a longer pause than this is not asked again: the caller hears of it and may go elsewhere. */
+/** A server that wants a longer pause than this is not retried: the caller gets the error and may use a fallback. */
 const LONGEST_RETRY_PAUSE_S = 10;
 const HEAD_BYTES = 2048;
 
@@ -67,7 +67,7 @@ export function createWatch(options: WatchOptions): Watch {
     }
   };
 
-  /** The timer runs only while somebody waits for bytes: a slow reader is not a silent server. */
+  /** The timer runs only while bytes are awaited: a slow reader is not a stalled server. */
   const watchBody = (body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> => {
     const reader = body.getReader();
     return new ReadableStream<Uint8Array>(

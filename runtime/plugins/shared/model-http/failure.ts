@@ -6,17 +6,17 @@ import { ProviderError } from "../../../contracts/errors.ts";
  * `Failure`.
  */
 
-/** Who was called. */
+/** The server that was called. */
 export interface Party {
   /** Begins the message: `Provider "main" (Anthropic, claude)`, `The embedding model "bge" (http://127.0.0.1:11434)`. */
   readonly subject: string;
   /** Scheme and host. */
   readonly host: string;
-  /** The key, so that it can be taken out of whatever the server says. */
+  /** The key, so that it can be redacted from the server's message. */
   readonly secret?: string | undefined;
   /** The provider whose login the secret is a token of. */
   readonly login?: string | undefined;
-  /** Where its settings stand in the configuration (`providers.main`); absent: there are none to correct. */
+  /** Path of its settings in the configuration (`providers.main`); absent: there are none to correct. */
   readonly settings?: string | undefined;
 }
 
@@ -94,7 +94,7 @@ function codeFor(failure: Failure): Code {
 function codeOfStatus(status: number, complaint: Complaint): Code {
   if (status === 401 || status === 403) return "PROVIDER_UNAUTHORIZED";
   if (status === 429) return "PROVIDER_RATE_LIMITED";
-  // A gateway without its server says 502.
+  // A gateway without its server answers 502.
   if (status === 502 || status === 503 || status === 529) return "PROVIDER_OVERLOADED";
   if (status === 408 || status === 504) return "PROVIDER_TIMEOUT";
   // Some local servers answer 500 when the prompt does not fit.
@@ -105,7 +105,7 @@ function codeOfStatus(status: number, complaint: Complaint): Code {
 }
 
 /**
- * The error that callers see. Its message names who was called and what happened; what the server said is shortened, and
+ * The error that callers see. Its message names the server and what happened; the server's own message is shortened, and
  * left out altogether where it may repeat the key.
  */
 export function toProviderError(party: Party, failure: Failure, cause?: unknown): ProviderError {
@@ -203,7 +203,7 @@ function withoutSecret(text: string, party: Party): string {
     .replace(/\bBearer\s+\S+/gi, "Bearer [key]");
 }
 
-/** SDK errors carry bodies and headers that a logger would print: only name and message go on. */
+/** SDK errors carry bodies and headers that a logger would print: only name and message are passed on. */
 function scrubbed(cause: unknown, party: Party): Error {
   const error = new Error(cause instanceof Error ? scrub(cause.message, party) : "unknown");
   if (cause instanceof Error) error.name = cause.name;

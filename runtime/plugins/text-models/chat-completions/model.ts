@@ -14,7 +14,7 @@ export interface TextModelDeps {
 
 /** Milliseconds before the second, third and fourth request (specification, "Memory-quality pipeline"). */
 export const RETRY_PAUSES_MS = [5_000, 10_000, 15_000] as const;
-/** A server that asks for more patience than this has its caller come back later. */
+/** A longer `Retry-After` than this is left to the caller's own retry. */
 const LONGEST_PAUSE_MS = 120_000;
 
 /** A chat model as a writer of short texts: one question, one answer, its reasoning dropped. */

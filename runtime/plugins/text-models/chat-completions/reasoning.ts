@@ -1,4 +1,4 @@
-/** Reasoning that a model writes into its answer: servers that know the model tell it apart, the others do not. */
+/** Reasoning that a model writes into its answer: servers that support the model separate it, the others do not. */
 
 const NAMES = "think|thinking|thought|reasoning";
 const LEADING = new RegExp(`^\\s*[<[](${NAMES})[>\\]](?:[\\s\\S]*?[<[]/\\1[>\\]]|[\\s\\S]*$)`, "i");
@@ -9,7 +9,7 @@ const OPENING = new RegExp(`<(?:${NAMES})>`, "i");
 
 /**
  * The answer without its reasoning: blocks at its beginning, an unfinished one included, and blocks on lines of their own.
- * A tag in the middle of a sentence is part of the answer, which may well tell of such tags.
+ * A tag in the middle of a sentence is part of the answer, which may be about such tags.
  */
 export function withoutReasoning(answer: string): string {
   let text = answer;

@@ -1,4 +1,4 @@
-/** The decision of an edit: what to replace, and what to tell when it cannot be done. Pure. */
+/** The decision of an edit: what to replace, and the error when it cannot be done. Pure. */
 
 import { distance } from "fastest-levenshtein";
 import { lineEnding } from "../shared/text-format.ts";

@@ -1,6 +1,6 @@
 /**
  * Typed access to a tool's arguments. They were validated against the tool's schema before `execute`; what is checked
- * again here is only what the type system cannot know.
+ * again here is only what the type system cannot express.
  */
 
 import { ToolError } from "../../../contracts/errors.ts";

@@ -1,6 +1,6 @@
 /**
  * Where a path argument really is: lexically inside the workspace first, then inside it again after every symbolic link
- * has been followed. What does not exist yet is judged by its nearest existing parent.
+ * has been followed. What does not exist yet is checked by its nearest existing parent.
  */
 
 import type { Stats } from "node:fs";
@@ -15,7 +15,7 @@ import { createProtectedFiles } from "./protected-files.ts";
 export interface Located {
   /** The workspace, resolved. */
   readonly root: string;
-  /** The file or directory, resolved: free of symbolic links when this was looked up. */
+  /** The file or directory, resolved: free of symbolic links at that moment. */
   readonly path: string;
   /** Path components of `path` below `root`. */
   readonly components: readonly string[];
@@ -74,7 +74,7 @@ function protectedFile(shown: string): ToolError {
   );
 }
 
-/** The refusal of the fence: one wording, wherever a path is judged. */
+/** The refusal of the fence: one wording, wherever a path is checked. */
 export function outside(path: string, reason: string): ToolError {
   return new ToolError("TOOL_OUTSIDE_WORKSPACE", `${path}: ${reason}.`, {
     hint: "Only paths inside the workspace can be used.",
@@ -103,7 +103,7 @@ async function assertNotReplaced(workspaces: readonly string[], workspace: strin
   }
 }
 
-/** Follows links as far as the path exists; the rest is appended as it stands (it is normalised: no `..` in it). */
+/** Follows links as far as the path exists; the rest is appended unchanged (it is normalised: no `..` in it). */
 async function resolveExisting(absolute: string, shown: string): Promise<{ real: string; exists: boolean }> {
   const missing: string[] = [];
   for (let current = absolute; ; current = dirname(current)) {

@@ -44,7 +44,7 @@ function visibilityOf(context: ToolContext): Visibility {
   return context.owner ? { all: true } : { channel: context.channel, user: context.user };
 }
 
-/** Invalid arguments are the model's to correct, and the message says how; everything else passes as it is. */
+/** The message of invalid arguments lets the model correct them; every other error passes unchanged. */
 function asToolError(error: unknown): unknown {
   if (!(error instanceof CairnError) || error.code !== "MEMORY_INVALID_ARGUMENT") return error;
   return new ToolError("TOOL_INVALID_ARGUMENTS", error.message, { cause: error, issues: error.details.issues ?? [] });

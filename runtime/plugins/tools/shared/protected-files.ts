@@ -1,6 +1,6 @@
 /**
  * Whether an open file is one of the service's own under another name. A hard link has the inode of what it was linked from,
- * so the files of the protected directories are known by their inodes. Only files with a second name are looked up: pnpm, uv
+ * so the files of the protected directories are identified by their inodes. Only files with a second name are looked up: pnpm, uv
  * and git make many of those, and agents read them.
  */
 
@@ -21,7 +21,7 @@ interface Listing {
   readonly inodes: ReadonlySet<string>;
 }
 
-/** Entries that are looked at; in a larger home a file with a second name is refused without a look. */
+/** Entries that are checked; in a larger home a file with a second name is refused unchecked. */
 const MOST_ENTRIES = 100_000;
 /** Time stamps of file systems are coarse: a directory that was changed just now can change again without a trace. */
 const STABLE_MS = 2_000;

@@ -74,7 +74,7 @@ const ISOLATION: readonly string[] = [
 /** Pure. The order matters: what comes later covers what came before. */
 export function bubblewrapArguments(layout: SandboxLayout, command: readonly string[]): string[] {
   const { workspace } = layout;
-  // One that holds the workspace itself is covered before the workspace is put into it: what lies beside stays out.
+  // One that holds the workspace itself is covered before the workspace is put into it: its siblings stay out.
   const [inWorkspace, elsewhere] = partition(
     layout.protectedPaths,
     ({ path }) => isWithin(workspace.source, path) && !isWithin(path, workspace.source),

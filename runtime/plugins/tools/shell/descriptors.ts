@@ -1,6 +1,6 @@
 /**
  * Files that the program which started the service left open. Node marks those below 16 to be closed in children and stops
- * looking at the first gap after that; a command must get none of them.
+ * at the first gap after that; a command must get none of them.
  */
 
 import { type FileHandle, open, readdir, readFile } from "node:fs/promises";
@@ -32,7 +32,7 @@ export async function commandDescriptors(
   };
 }
 
-/** Descriptors that a child would get; none where the system does not tell. */
+/** Descriptors that a child would get; none where the system does not list them. */
 export async function inheritableDescriptors(): Promise<readonly number[]> {
   const names = await readdir("/proc/self/fdinfo").catch(() => []);
   const found = await Promise.all(

@@ -1,7 +1,7 @@
 /**
  * Walls for commands in a container, where bubblewrap cannot make any: Landlock, a restriction that a process puts on itself
  * and its children, by util-linux's setpriv (2.40 or newer). The command reaches the system's programs, its workspace and
- * /tmp; the service's secrets, store and memory (it may not look into other processes either) are out of its reach.
+ * /tmp; the service's secrets, store and memory (it may not inspect other processes either) are out of its reach.
  */
 
 import { realpath, stat } from "node:fs/promises";
@@ -56,7 +56,7 @@ export async function openPaths(
   return [...unique.values()];
 }
 
-/** Tried, not guessed: an old setpriv, a kernel without Landlock and an engine that forbids it all look alike. */
+/** Tried, not guessed: an old setpriv, a kernel without Landlock and an engine that forbids it cannot be distinguished. */
 export async function landlockWorks(setpriv: string): Promise<boolean> {
   const system = await openPaths(["/usr", "/bin", "/lib", "/lib64"].map((path) => ({ path, writable: false })));
   const test = ["/bin/sh", "-c", "test -r /usr && ! cat /etc/passwd"];

@@ -1,4 +1,4 @@
-/** Tries out what a machine offers: a program is started and its end is looked at. */
+/** Tries out what a machine offers: a program is started, and its exit is checked. */
 
 import { spawn } from "node:child_process";
 import { access, constants } from "node:fs/promises";

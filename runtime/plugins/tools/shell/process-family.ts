@@ -1,6 +1,6 @@
 /**
  * All processes that a command started. Its process group is not enough: a child may have left it (`setsid`), and one
- * that outlived its parent is nobody's descendant any more, but still carries the mark in its environment.
+ * that outlived its parent is not a descendant any more, but still carries the mark in its environment.
  */
 
 import { readdir, readFile } from "node:fs/promises";
@@ -36,7 +36,7 @@ export async function kill(family: ProcessFamily, leaderAlive: boolean): Promise
   }
 }
 
-/** Linux tells; elsewhere the group is all there is. Zombies are not counted: they hold nothing and are not ours to reap. */
+/** Linux lists them; elsewhere the group is all there is. Zombies are not counted: they hold nothing and are not ours to reap. */
 async function membersOf(family: ProcessFamily): Promise<number[]> {
   const processes = await listProcesses();
   const members = new Set<number>();

@@ -24,7 +24,7 @@ export interface CommandOutcome {
   readonly signal: NodeJS.Signals | null;
   /** Standard output and error in the order in which they were written. */
   readonly output: string;
-  /** What the sandbox itself had to say: empty unless it failed. */
+  /** The sandbox's own error output: empty unless it failed. */
   readonly launcherError: string;
 }
 
@@ -41,7 +41,7 @@ export async function runCommand(launch: Launch, options: RunOptions): Promise<C
     stdio: ["ignore", "pipe", "pipe", ...descriptors.beyondStandard],
     // A group of its own, so that no signal meant for it reaches the service and the other way round.
     detached: true,
-    // The types know no more than three places.
+    // The types have only three file descriptors.
   }) as ChildProcessByStdio<null, Readable, Readable>;
   const output = createOutputWindow(options.maxOutputBytes);
   const launcherError = createOutputWindow(LAUNCHER_ERROR_BYTES);

@@ -21,7 +21,7 @@ export interface Launch {
   readonly env: Readonly<Record<string, string>>;
   /** True when the process lives in a namespace of its own, which ends with it. */
   readonly confined: boolean;
-  /** The filter of system calls that the program reads from descriptor 3; closed by who starts it. */
+  /** The filter of system calls that the program reads from descriptor 3; closed by the caller. */
   readonly filter: FileHandle | null;
   /** Descriptors that the service's own launcher left open. */
   readonly inherited: readonly number[];
@@ -34,7 +34,7 @@ export interface Sandbox {
 
 export interface SandboxDeps {
   readonly settings: ShellSettings;
-  /** Whether the service runs in a container of its own, as the host was told; never guessed. */
+  /** Whether the service runs in a container of its own, as it was configured; never guessed. */
   readonly container: boolean;
   readonly protectedPaths: readonly string[];
   /** A directory of the service's own, which commands cannot reach. */
@@ -47,7 +47,7 @@ export interface SandboxDeps {
 /** One merged output, and no descriptor but the usual three. */
 const START = 'exec "$0" -c "$1" 2>&1 3<&-';
 
-/** Where HOME points in a container. Never the service's own home: Node looks for modules there. */
+/** Where HOME points in a container. Never the service's own home: Node loads modules from there. */
 const CONTAINER_HOME = "/tmp";
 
 /** The highest: where memory runs out, the kernel ends commands first and the service last. */
@@ -69,7 +69,7 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
   let probed: Promise<Machine> | undefined;
   const equipped = new Map<"bubblewrap" | "container" | "none", Promise<Equipment>>();
 
-  /** Asked once; a failure is asked again, so that installing the package is enough. */
+  /** Probed once; a failure is probed again, so that installing the package is enough. */
   async function machine(): Promise<Machine> {
     probed ??= inspectMachine(settings.bubblewrapPaths, logger);
     const current = probed;
@@ -101,7 +101,7 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
     async launch(command, place) {
       const found = await machine();
       const { walls, filtered, perl, prlimit, choom, hard, inherited } = await equipment(found);
-      // Better no command than one that goes where the owner said it must not.
+      // Fails closed: no command rather than one with more access than the owner allows.
       if (!place.network && !walls.confined && !filtered) throw openNetwork(settings);
       const start = ["/bin/sh", "-c", START, found.shell, command];
       const bounded = prlimit === null ? start : [prlimit, ...boundArguments(settings, hard, start)];
@@ -138,7 +138,7 @@ export function createSandbox(deps: SandboxDeps): Sandbox {
   };
 }
 
-/** Tries out what holds in these walls, and says in the log what does not. */
+/** Tries out what the sandbox enforces, and logs what it does not. */
 async function equip(deps: SandboxDeps, walls: Walls): Promise<Equipment> {
   const { settings, logger } = deps;
   const passage = { network: true, filtered: false };
@@ -146,7 +146,7 @@ async function equip(deps: SandboxDeps, walls: Walls): Promise<Equipment> {
     const [file = "", ...args] = await walls.wrap(command, null, passage);
     return await succeeds(file, args);
   };
-  // A signal that must not arrive tells whether a filter or scope was really put on.
+  // A signal that must not arrive shows whether a filter or scope is really in force.
   const untouched = ["/bin/sh", "-c", `! kill -0 ${walls.untouchable}`];
 
   const perl = walls.untouchable === null ? null : await firstExecutable(settings.perlPaths);

@@ -33,13 +33,13 @@ const EAFNOSUPPORT = 97;
 const AF_UNIX = 1;
 const AF_INET = 2;
 const AF_INET6 = 10;
-/** Programs ask it for the list of interfaces; what it could change needs a capability. */
+/** Programs list the interfaces with it; what it could change needs a capability. */
 const AF_NETLINK = 16;
 
 const SET_ID_BITS = 0o6000;
 const FILE_TYPE_BITS = 0o170000;
 const DEVICE_TYPES = [0o020000, 0o060000];
-/** O_CREAT and __O_TMPFILE: only with them does `open` look at the mode. */
+/** O_CREAT and __O_TMPFILE: only with them does `open` use the mode. */
 const CREATES = 0o100 | 0o20000000;
 /** CLONE_NEW*: mount, cgroup, uts, ipc, user, pid, net. */
 const NEW_NAMESPACES = 0x7e020000;
@@ -181,7 +181,7 @@ export function commandFilter({ architecture, network, apart, service }: Command
       ...(["finit_module", "delete_module", "reboot", "swapon", "swapoff", "acct", "syslog", "quotactl"] as const),
       ...(["settimeofday", "clock_settime"] as const),
     ]),
-    // These hide their arguments in memory, where a filter cannot look. Programs fall back to the older calls.
+    // These hide their arguments in memory, where a filter cannot read. Programs fall back to the older calls.
     deny(ENOSYS, ["clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register"]),
     deny(EPERM, ["unshare"], { argument: 0, anyBit: NEW_NAMESPACES | NEW_TIME_NAMESPACE }),
     deny(EPERM, ["clone"], { argument: 0, anyBit: NEW_NAMESPACES }),

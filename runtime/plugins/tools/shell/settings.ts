@@ -1,4 +1,4 @@
-/** What the shell tool can be told (`tools.shell.*`), with the defaults in one place. */
+/** Settings of the shell tool (`tools.shell.*`), with the defaults in one place. */
 
 import { placesOf } from "../../../contracts/sandbox.ts";
 
@@ -8,7 +8,7 @@ export interface ShellSettings {
    * where the container has it; else commands are refused. `bubblewrap`: nothing else will do. `none`: unconfined, as the service's user: only ever set by the owner.
    */
   readonly sandbox: "auto" | "bubblewrap" | "none";
-  /** Whether commands reach the network. Where it is denied and cannot be kept away, commands are refused. */
+  /** Whether commands reach the network. Where it is denied and that cannot be enforced, commands are refused. */
   readonly network: boolean;
   /** Whether they reach it in turns of others than the owner, too. */
   readonly networkForOthers: boolean;
@@ -29,7 +29,7 @@ export interface ShellSettings {
   readonly choomPaths: readonly string[];
   /** Where perl may be, which makes Landlock's scopes. */
   readonly perlPaths: readonly string[];
-  /** Deadline of a command that asks for none, and the longest that it may ask for. */
+  /** Default and maximum of a command's deadline. */
   readonly timeoutMs: number;
   readonly maxTimeoutMs: number;
   /** Bytes of output that the model gets: half from the beginning, half from the end. */

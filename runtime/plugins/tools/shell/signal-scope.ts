@@ -1,6 +1,6 @@
 /**
  * Landlock's scopes (kernel 6.12 or newer): a command signals only processes that it started, and connects to no abstract
- * socket but its own. setpriv does not know them; perl, which every Debian has, makes the three system calls.
+ * socket but its own. setpriv does not support them; perl, which every Debian has, makes the three system calls.
  */
 
 /** LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET and LANDLOCK_SCOPE_SIGNAL, with no rights on files or network handled. */

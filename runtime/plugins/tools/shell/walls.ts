@@ -1,4 +1,4 @@
-/** What stands between a command and the machine: bubblewrap, Landlock in the service's own container, or nothing. */
+/** What isolates a command from the machine: bubblewrap, Landlock in the service's own container, or nothing. */
 
 import { readdir, readFile, realpath } from "node:fs/promises";
 import type { Logger } from "../../../contracts/ports.ts";
@@ -62,7 +62,7 @@ export function bubblewrapWalls(
     confined: true,
     // The first process of the sandbox, which is bubblewrap's own.
     untouchable: 1,
-    // The namespaces take the network away, hide the service and keep commands apart.
+    // The namespaces remove the network, hide the service and keep commands apart.
     filter: async () => commandFilter({ architecture: process.arch, network: true, apart: false, service: null }),
     async wrap(command, place, { network, filtered }) {
       const { hardening } = bubblewrap;
