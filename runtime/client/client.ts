@@ -79,7 +79,7 @@ export interface Client {
     options?: CallOptions,
   ): Promise<CommandReply>;
 
-  /** A search that asks for an answer (`synthesize`) is given a minute more than `timeoutMs`. */
+  /** A search with an answer (`synthesize`) gets a minute more than `timeoutMs`. */
   memoryTool<Result = unknown>(name: string, args: object, options?: CallOptions): Promise<Result>;
 
   /** One message of the Model Context Protocol and its answer; null for a message that has none. */
@@ -253,7 +253,7 @@ function adminCalls(connection: Connection) {
       }
     }
     try {
-      // As long as it takes: the node itself ends an upload that stands still.
+      // As long as it takes: the node itself ends an upload that makes no progress.
       const body = ReadableStream.from(source());
       const headers = { "content-type": type };
       return await call<Result>(connection, path, { method: "POST", headers, body, signal, timeoutMs: 0 });

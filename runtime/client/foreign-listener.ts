@@ -1,5 +1,5 @@
 /**
- * Who has a port of this machine. A node that has stopped leaves its port to whichever program takes it next, and what goes there
+ * The owner of a local port. A node that has stopped leaves its port to whichever program takes it next, and what goes there
  * carries a token.
  */
 
@@ -12,7 +12,7 @@ const ROOT = 0;
 
 /**
  * Whether a user other than this one and root listens on the port of the address. Root does for containers that publish a port.
- * False where the system does not tell.
+ * False where the system does not report it.
  */
 export async function isForeignListener(url: string): Promise<boolean> {
   const { port, protocol } = new URL(url);

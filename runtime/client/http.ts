@@ -8,7 +8,7 @@ import { isRecord } from "../contracts/values.ts";
 export interface Connection {
   readonly baseUrl: string;
   readonly token?: string | undefined;
-  /** Milliseconds until the head of an answer must be there, unless the call says otherwise. */
+  /** Default deadline of an answer's head, in milliseconds. */
   readonly timeoutMs: number;
   readonly fetch: typeof fetch;
 }
@@ -27,7 +27,7 @@ export interface RequestOptions {
 
 /**
  * The answer, its body unread; the signal ends that too. Throws the error that the node answered with,
- * RUNTIME_NOT_RUNNING when nobody listens, RUNTIME_CERTIFICATE_REFUSED when the certificate is not accepted,
+ * RUNTIME_NOT_RUNNING when the connection is refused, RUNTIME_CERTIFICATE_REFUSED when the certificate is not accepted,
  * CHANNEL_CONNECTION_LOST when the connection breaks, RUNTIME_NOT_READY when the deadline passes, the signal's reason when
  * it aborts.
  */

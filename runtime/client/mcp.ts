@@ -1,4 +1,4 @@
-/** The Model Context Protocol of a node, message by message: for whoever speaks it on behalf of somebody else. */
+/** The Model Context Protocol of a node, message by message: for a proxy between a client and the node. */
 
 import { type Connection, notANode, readJson, request } from "./http.ts";
 import type { CallOptions } from "./types.ts";
@@ -6,7 +6,7 @@ import type { CallOptions } from "./types.ts";
 /** What a node refuses there, it refuses in the protocol's own words. */
 const REFUSALS = [400, 401, 403, 405, 406, 413, 415, 429, 500, 503];
 
-/** See Client.mcp. As long as the tool takes, unless the options say otherwise. */
+/** See Client.mcp. As long as the tool takes, unless the options have a deadline. */
 export async function postMcp(
   connection: Connection,
   message: object,

@@ -3,7 +3,7 @@
 import type { TLSSocket } from "node:tls";
 import { refusePinned } from "../contracts/certificates.ts";
 
-/** Milliseconds until a connection must stand. */
+/** Milliseconds until a connection must be established. */
 const CONNECT_MS = 10_000;
 
 /** The platform's own fetch where no certificate is pinned. */
@@ -14,7 +14,7 @@ export function fetchFor(pin: string | undefined): typeof globalThis.fetch {
 /**
  * Names are not compared, because no certificate is made for 127.0.0.1 or a tunnel; the fingerprint is stricter. Nothing is
  * sent before the certificate is accepted: RUNTIME_CERTIFICATE_REFUSED is the cause of fetch's TypeError otherwise.
- * Addresses without TLS are asked as ever.
+ * Addresses without TLS go through the ordinary fetch.
  */
 function pinnedFetch(pin: string): typeof globalThis.fetch {
   let opened: ReturnType<typeof open> | undefined;

@@ -13,9 +13,9 @@ export interface Tokens {
   readonly accessToken: string;
   /** Null when the server gave none: with a refresh, the old one still counts. */
   readonly refreshToken: string | null;
-  /** Seconds; null when the server did not say. */
+  /** Seconds; null when the server did not send it. */
   readonly expiresInS: number | null;
-  /** Null: those that were asked for. */
+  /** Null: the requested ones. */
   readonly scopes: readonly string[] | null;
 }
 
@@ -45,9 +45,9 @@ export interface CodeGrant {
   readonly verifier: string;
 }
 
-/** The provider said no at its own page, or what came back is not the answer to this question. */
+/** The provider refused at its own page, or the answer belongs to another request. */
 export class AnswerRefused extends Error {
-  /** `state`: somebody else's answer. */
+  /** `state`: the answer to another login. */
   readonly kind: "state" | "error" | "malformed";
 
   constructor(kind: AnswerRefused["kind"], message: string) {
@@ -108,7 +108,7 @@ export async function refreshTokens(
 async function validated(endpoint: TokenEndpoint, answer: URLSearchParams, state: string): Promise<URLSearchParams> {
   const oauth = await import("oauth4webapi");
   const { server, client } = parties(endpoint);
-  // Asked first: an error that somebody else sends must not end this login.
+  // Checked first: an error of a foreign sender must not end this login.
   if (answer.get("state") !== state) {
     throw new AnswerRefused("state", "The answer belongs to another login: its state is not the one that was sent.");
   }

@@ -12,7 +12,7 @@ export interface StreamPosition {
   readonly lastEventId?: string | undefined;
 }
 
-/** Attempts in a row that bring no event, after which it is given up; about half a minute. */
+/** Attempts in a row without an event until the stream fails; about half a minute. */
 const MAX_ATTEMPTS = 8;
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 8_000;
@@ -27,7 +27,7 @@ export function turnPath(agent: string, turnId: string): string {
 
 /**
  * The events from `response` on, or from `place` on without one, to the final one. Throws CHANNEL_CONNECTION_LOST,
- * naming the turn, when the node stays away; other errors as the node answers them.
+ * naming the turn, when the node stays unreachable; other errors as the node answers them.
  */
 export async function* followTurn(
   connection: Connection,
@@ -80,7 +80,7 @@ async function* eventsOf(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<{ readonly id: string | undefined; readonly event: StreamEvent }> {
   if (!response.body) return;
-  // Only who follows turns needs it: the rest of the client does with Node's own modules.
+  // Loaded only to follow turns: the rest of the client needs only Node's own modules.
   const { EventSourceParserStream } = await import("eventsource-parser/stream");
   const silence = new AbortController();
   let timer = setTimeout(() => silence.abort(), SILENCE_MS);
@@ -105,7 +105,7 @@ async function* eventsOf(
   }
 }
 
-/** The node is away for a moment: restarted, draining, unreachable. */
+/** The node is unavailable for a moment: restarted, draining, unreachable. */
 function isPassing(error: unknown): boolean {
   return error instanceof CairnError && (error.retryable || error.code === "RUNTIME_NOT_RUNNING");
 }

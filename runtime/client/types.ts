@@ -6,7 +6,7 @@ export interface MessageRequest {
   /** The caller's name of the conversation. */
   readonly session: string;
   readonly text: string;
-  /** Whom the caller speaks for; absent: the token's own. */
+  /** The user on whose behalf the caller sends; absent: the token's own. */
   readonly user?: string;
   readonly attachments?: readonly Attachment[];
 }
@@ -50,7 +50,7 @@ export interface Health {
   readonly memory: Readonly<Record<string, unknown>>;
   readonly queues: readonly Readonly<Record<string, unknown>>[];
   readonly mesh: { readonly enabled: boolean };
-  /** Why lines of the audit log are being lost, null where none are, and how many since the start. An older node tells none. */
+  /** Why lines of the audit log are being lost, null where none are, and how many since the start. An older node does not report it. */
   readonly audit?: { readonly failing: string | null; readonly lost: number };
   readonly schema_version: number | null;
 }
@@ -85,7 +85,7 @@ export interface QueueStatus {
   readonly completed: number;
   /** Of the one that failed last. */
   readonly last_error: string | null;
-  /** Milliseconds for which the oldest waiting job has been due; null where none is. A node of an older version tells none. */
+  /** Milliseconds for which the oldest waiting job has been due; null where none is. An older node does not report it. */
   readonly oldest_waiting_ms?: number | null;
 }
 

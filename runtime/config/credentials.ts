@@ -18,7 +18,7 @@ const schema = z.strictObject({
   access_token: z.string().min(1),
   /** Null: the login ends with the access token. */
   refresh_token: z.string().min(1).nullable(),
-  /** Null: the provider did not say. */
+  /** Null: the provider did not send it. */
   expires_at: z.iso.datetime().nullable(),
   scopes: z.array(z.string()),
   obtained_at: z.iso.datetime(),
@@ -34,14 +34,14 @@ export function credentialsPath(home: string, provider: string): string {
   return join(home, "credentials", `${provider}.json`);
 }
 
-/** Null when nobody is logged in. CONFIG_UNREADABLE when the file is there and cannot be used. */
+/** Null without a login. CONFIG_UNREADABLE when the file is there and cannot be used. */
 export async function readCredentials(home: string, provider: string): Promise<Credentials | null> {
   const path = credentialsPath(home, provider);
   let value: unknown;
   try {
     const found = await lstat(path);
     if (!found.isFile()) throw new Error("it is no regular file");
-    // What somebody loosened by hand is made private again before it is used.
+    // A file whose mode was loosened by hand is made private again before it is used.
     if ((found.mode & 0o077) !== 0) await chmod(path, 0o600);
     value = JSON.parse(await readFile(path, "utf8"));
   } catch (error) {

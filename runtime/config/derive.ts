@@ -1,4 +1,4 @@
-/** What one part of the file says about another: kinds known from ids, usual variables, the only agent. Pure. */
+/** Derives one part of the file from another: kinds from ids, usual variables, the only agent. Pure. */
 import { keyVariable, knownChannelKind, knownProvider } from "./known-ids.ts";
 import type { Environment } from "./references.ts";
 import { isMap, mapAt, type Tree, type TreeMap, withValue } from "./tree.ts";
@@ -37,7 +37,7 @@ function deriveProviders(tree: TreeMap): TreeMap {
     if (typeof kind !== "string") return provider;
     const fromId = preset?.kind === kind ? preset.baseUrl : undefined;
     const baseUrl = provider["base_url"] ?? fromId;
-    // Whoever logs in has no key, and one that lies about in the environment must not take the login's place.
+    // With a login there is no key, and one that happens to be in the environment must not replace the login.
     const keyless = provider["base_url"] !== undefined || provider["login"] !== undefined;
     const variable = keyless ? null : keyVariable(kind, fromId);
     return {
@@ -83,7 +83,7 @@ function deriveMemory(tree: TreeMap, { env }: DeriveInput): TreeMap {
     connection_string: url,
     ...(env["SERVICE_PG_DIRECT_URL"] ? { direct_url: "${SERVICE_PG_DIRECT_URL}" } : {}),
     ...postgres,
-    // Nodes are told the address by their deployment; elsewhere nobody has the variable, and needs it only to open the store.
+    // Deployed nodes get the address as a variable; elsewhere it is not set, and is needed only to open the store.
     ...(deployed !== null && postgres["connection_string"] === "${SERVICE_PG_URL}" ? { connection_string: url } : {}),
   });
 }
@@ -114,7 +114,7 @@ function deriveNode(tree: TreeMap, { env, hostname }: DeriveInput): TreeMap {
   return listen && canFill(named, "runtime") ? withValue(named, ["runtime", "listen"], listen) : named;
 }
 
-/** A section of the wrong type is left alone: the schema reports it. */
+/** A section of the wrong type is not changed: the schema reports it. */
 function canFill(tree: TreeMap, key: string): boolean {
   return tree[key] === undefined || isMap(tree[key]);
 }

@@ -11,7 +11,7 @@ export interface DirectoryOptions {
   readonly cwd: string;
   /** The home that the caller has found already. */
   readonly home?: string | undefined;
-  /** Home directory of the user, where the machine knows one; `HOME` in the environment comes first. */
+  /** Home directory of the user, where the machine has one; `HOME` in the environment comes first. */
   readonly homedir?: string | undefined;
 }
 

@@ -5,7 +5,7 @@
 import { CairnError } from "../contracts/errors.ts";
 import { type Environment, isSecretReference, type SecretReader, type UnresolvedReference } from "./references.ts";
 
-/** The service's own variables: their values, too, may stand in the password manager. */
+/** The service's own variables: their values, too, may be in the password manager. */
 const SERVICE_VARIABLE = /^(?:SERVICE|TOOL_SYNTH)_/;
 
 export interface ServiceEnvironment {

@@ -1,4 +1,4 @@
-/** Kinds of what validation finds. Programs, doctor among them, ask for these: words change, a code stays. */
+/** Codes of the validation's findings. Programs, doctor among them, compare these: words change, a code stays. */
 
 export const FINDING_CODES = [
   /** A value that the schema or another setting does not allow. */
@@ -13,7 +13,7 @@ export const FINDING_CODES = [
   "unknown-key",
   /** A reference to the environment or the password manager that cannot be followed. */
   "unresolved-reference",
-  /** As the one before, in a part that nothing uses: it is left out. */
+  /** As the one before, in a part that nothing uses: it is dropped. */
   "left-out",
   /** A provider without its key, or with one whose reference cannot be followed. */
   "provider-key-missing",

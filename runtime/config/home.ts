@@ -8,7 +8,7 @@ import process from "node:process";
 import { ConfigError } from "../contracts/errors.ts";
 
 export const CONFIG_FILE = "cairn.yaml";
-/** In a home: the deployment directory that it belongs to, where its place does not say so. */
+/** In a home: the deployment directory that it belongs to, where its path does not show it. */
 const OWNER_FILE = "home.json";
 
 /** The home in the deployment directory itself. */
@@ -48,7 +48,7 @@ export function claimHome(home: string, dir: string): void {
   writeFileSync(join(home, OWNER_FILE), `${JSON.stringify({ dir }, null, 2)}\n`, { mode: 0o600 });
 }
 
-/** Makes a directory's own home, of which git takes nothing. Another home is left to the first start. */
+/** Makes a directory's own home, of which git takes nothing. Another home is made by the first start. */
 export function makeOwnHome(home: string, dir: string): void {
   if (!isOwnHome(home, dir)) return;
   mkdirSync(home, { recursive: true, mode: 0o700 });
@@ -83,7 +83,7 @@ function readOwner(home: string): string | null {
   return typeof owner === "string" && existsSync(join(owner, CONFIG_FILE)) ? owner : null;
 }
 
-/** A node of an earlier version writes no owner, and says what it runs with as long as it runs. */
+/** A node of an earlier version writes no owner, but `run/node.json` names its directory while it runs. */
 function runningOwner(home: string): string | null {
   const { dir, pid } = readJson(join(home, "run", "node.json"));
   return typeof dir === "string" && typeof pid === "number" && isAlive(pid) ? dir : null;

@@ -1,4 +1,4 @@
-/** Provider and channel ids whose kind (and address, and key variable) need not be written down: what the manifests know. */
+/** Provider and channel ids whose kind (and address, and key variable) need not be written down: from the manifests. */
 
 import { agent } from "../plugins/channels/agent/manifest.ts";
 import type { ProviderService } from "../plugins/providers/manifest.ts";
@@ -31,7 +31,7 @@ export function serviceOfKind(kind: string): ProviderService | undefined {
 
 /**
  * The variable that usually holds a provider's key, or null where none is expected. A provider with an address of its
- * own gets none: the key of the public service is never sent somewhere else without being asked for.
+ * own gets none: the key of the public service is never sent to another server implicitly.
  */
 export function keyVariable(kind: string, baseUrl: string | undefined): string | null {
   const service =

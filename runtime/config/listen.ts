@@ -3,7 +3,7 @@ import { isIP, isIPv6 } from "node:net";
 
 export interface ListenAddress {
   readonly host: string;
-  /** 0 asks for any free port. */
+  /** 0: any free port. */
   readonly port: number;
 }
 

@@ -65,7 +65,7 @@ export async function loadConfig(options: LoadOptions = {}): Promise<LoadedConfi
   return inspection.loaded;
 }
 
-/** Everything that is right and wrong with a configuration. Rejects only where there is nothing to look at. */
+/** Everything that is right and wrong with a configuration. Rejects only where there is nothing to validate. */
 export async function inspectConfig(options: LoadOptions = {}): Promise<Inspection> {
   const processEnv = options.env ?? process.env;
   const user = userHome(processEnv, options.env ? undefined : systemHome());
@@ -142,7 +142,7 @@ async function readConfigFile(file: string): Promise<string> {
   }
 }
 
-/** A newer version is refused before anything else is said: the rest may mean something that is not known here. */
+/** A newer version is refused before any other finding: the rest may mean something that this version does not support. */
 function checkVersion(tree: TreeMap, file: string): void {
   const version = tree["version"];
   const number = typeof version === "number" ? version : Number(typeof version === "string" ? version : Number.NaN);

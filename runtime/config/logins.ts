@@ -1,9 +1,9 @@
-/** Where a provider's subscription login happens: what the configuration says, and the endpoints that are known. Pure. */
+/** Where a provider's subscription login happens: from the configuration and the known endpoints. Pure. */
 
 import type { ProviderConfig } from "./config.ts";
 import type { ProviderKind } from "./known-ids.ts";
 
-/** A provider's OAuth endpoints, and who asks. */
+/** A provider's OAuth endpoints, and the client id. */
 export interface LoginEndpoints {
   readonly authorizeUrl: string;
   readonly tokenUrl: string;
@@ -23,7 +23,7 @@ const ENDPOINTS: Readonly<Partial<Record<ProviderKind, Omit<LoginEndpoints, "cli
 /** Kinds of providers with a subscription login. */
 export const LOGIN_KINDS: readonly ProviderKind[] = ["anthropic"];
 
-/** Null where the configuration has no `login` for the provider, or its kind knows none. */
+/** Null where the configuration has no `login` for the provider, or its kind has none. */
 export function loginOf({ kind, login }: Pick<ProviderConfig, "kind" | "login">): LoginEndpoints | null {
   const endpoints = ENDPOINTS[kind];
   if (endpoints === undefined || login === undefined) return null;

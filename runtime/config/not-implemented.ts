@@ -1,5 +1,5 @@
 /**
- * What cairn.yaml may say and this version does not do. The keys are read, so that a file for a later version is still
+ * Keys of cairn.yaml that this version does not implement. The keys are read, so that a file for a later version is still
  * one; a limit that is not kept, or work that does not happen, must not pass in silence. A capability that is built
  * takes its lines out of this table: a test compares it with what a node registers. Pure.
  */
@@ -9,15 +9,15 @@ import type { ParsedConfig } from "./schema.ts";
 import { isMap, type Tree, type TreeMap, type TreePath } from "./tree.ts";
 
 export interface NotImplemented {
-  /** `*` stands for any key or index. */
+  /** `*`: any key or index. */
   readonly path: readonly string[];
-  /** An error where somebody relies on it for money or safety. */
+  /** An error where money or safety would depend on it. */
   readonly severity: "error" | "warning";
   /** The finding, as one sentence. */
   readonly why: string;
-  /** Whether the parsed value asks for it. Default: it is written, and neither empty, off nor `enabled: false`. */
+  /** Whether the parsed value uses it. Default: it is written, and neither empty, off nor `enabled: false`. */
   readonly asks?: (value: unknown, key: string) => boolean;
-  /** The setting of this section that says the same: where that is found, this one says nothing new. */
+  /** A setting of this section that means the same: where that is reported, this one is not. */
   readonly partOf?: string;
 }
 
@@ -71,7 +71,7 @@ export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
   warning("telemetry.otlp", "this version sends no traces and no metrics: /metrics has the metrics"),
 ];
 
-/** What the file asks for and does not get. `written` is the file's tree, `config` what was parsed of it. */
+/** What the file uses and this version does not implement. `written` is the file's tree, `config` what was parsed of it. */
 export function notImplementedFindings(
   written: TreeMap,
   config: Partial<ParsedConfig>,
@@ -82,7 +82,7 @@ export function notImplementedFindings(
       const value = parsedAt(config, path);
       const isWritten = asks !== isAskedFor || !isEmpty(tree);
       if (value === undefined || !isWritten || !asks(value, String(path.at(-1)))) continue;
-      // A part of what is not there already says nothing new.
+      // A part of a section that is reported already is not reported again.
       if (partOf !== undefined && found.has(JSON.stringify([...path.slice(0, -1), partOf]))) continue;
       if (path.some((_, length) => found.has(JSON.stringify(path.slice(0, length))))) continue;
       found.set(JSON.stringify(path), { severity, finding: { path, message: why, code: "not-implemented" } });

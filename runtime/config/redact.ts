@@ -3,14 +3,14 @@ import { SECRET_PATTERNS } from "./secret-values.ts";
 
 export const REDACTED = "[redacted]";
 
-/** A shorter value cannot be told from ordinary text. */
+/** A shorter value cannot be distinguished from ordinary text. */
 const SHORTEST = 6;
 /** In what a model is sent, a password such as `postgres` would be taken out of every sentence about the database. */
 const SHORTEST_FOR_MODELS = 12;
 /** The scheme has a bound: without one a long run of letters takes time by the square of its length. */
 const URL_CREDENTIALS = /([a-z][a-z0-9+.-]{0,30}:\/\/[^\s/@:"']*):[^\s@/"']+@/gi;
 const BEARER = /\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi;
-/** The whole key, also where its end was cut off, its lines are escaped (`\n`), or headers stand before it. */
+/** The whole key, also where its end was cut off, its lines are escaped (`\n`), or headers precede it. */
 const PRIVATE_KEY =
   /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:(?:\s|\\[rn])*[A-Za-z-]{1,40}: [^\n\\]{1,200})*[A-Za-z0-9+/=\s\\]*(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?/g;
 
@@ -32,7 +32,7 @@ export function createRedactor(secrets: Iterable<string>): Redactor {
 }
 
 /**
- * A function that replaces the given secrets alone, in the same three forms, and knows no shapes: what a model is sent may hold
+ * A function that replaces the given secrets alone, in the same three forms, and recognises no shapes: what a model is sent may hold
  * keys that are the user's own business. It reads a text once, however many secrets there are.
  */
 export function createValueRedactor(secrets: Iterable<string>): Redactor {

@@ -1,7 +1,7 @@
 /**
- * References in values: `${VARIABLE}` and `${VARIABLE:-default}`, also inside longer texts; `$${` stands for a literal
+ * References in values: `${VARIABLE}` and `${VARIABLE:-default}`, also inside longer texts; `$${` means a literal
  * `${`. A value that is `op://vault/item/field` (itself, or through a variable) comes from the password manager.
- * A variable that is empty counts as one that is not set: an empty key helps nobody. `${X:-}` allows empty.
+ * A variable that is empty counts as one that is not set: an empty key is of no use. `${X:-}` allows empty.
  */
 import { CairnError } from "../contracts/errors.ts";
 import { mapTexts, type TreeMap, type TreePath, texts } from "./tree.ts";
@@ -21,7 +21,7 @@ export type SecretReader = (reference: string) => Promise<string>;
 
 export interface UnresolvedReference {
   readonly path: TreePath;
-  /** As it stands in the file: `${NAME}` or `op://...`. */
+  /** As in the file: `${NAME}` or `op://...`. */
   readonly reference: string;
   readonly reason: string;
   readonly source: "variable" | "syntax" | "password-manager";
@@ -74,7 +74,7 @@ export function isSecretReference(text: string): boolean {
   return text.startsWith("op://");
 }
 
-/** Resolves every text of the tree. What is wrong is reported, never thrown; the password manager is asked once a secret. */
+/** Resolves every text of the tree. What is wrong is reported, never thrown; the password manager is called once a secret. */
 export async function resolveReferences(tree: TreeMap, env: Environment, read: SecretReader): Promise<Resolution> {
   const unresolved: UnresolvedReference[] = [];
   const referenced: TreePath[] = [];

@@ -10,7 +10,7 @@ import type { Position } from "./yaml-source.ts";
 /** An issue before it has a place in a file. */
 export interface Finding {
   readonly path: TreePath;
-  /** The whole finding as one sentence, where found and allowed do not say it. */
+  /** The whole finding as one sentence, where found and allowed are not enough. */
   readonly message?: string;
   readonly found?: string;
   readonly allowed?: string;

@@ -1,10 +1,10 @@
-/** Follows the schema beside a value: to find keys that it does not know, and mappings that were left empty. */
+/** Walks a value along the schema: to find unknown keys and empty mappings. */
 import { z } from "zod";
 import { isMap, type Tree, type TreePath } from "./tree.ts";
 
 export interface UnknownKey {
   readonly path: TreePath;
-  /** The keys that the mapping knows. */
+  /** The keys of the mapping. */
   readonly siblings: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 /**
- * The secrets file `.env` of a deployment directory: read only when nobody else can read it, written atomically.
+ * The secrets file `.env` of a deployment directory: read only when it is closed to other users, written atomically.
  * It must be a regular file (or a link to one) that belongs to the user of the process; permissions beyond 0600 are
- * taken away with a warning. A file of root that others cannot read is accepted too: a mounted secret is one.
+ * removed with a warning. A file of root that others cannot read is accepted too: a mounted secret is one.
  */
 
 import { constants } from "node:fs";
@@ -17,7 +17,7 @@ export const SECRETS_FILE = ".env";
 export const API_TOKEN_VARIABLE = "SERVICE_API_TOKEN";
 const MODE_MASK = 0o7777;
 const FOREIGN_BITS = 0o077;
-/** Group may read a mounted secret of root (it is how a volume is shared with one user), nobody may write it. */
+/** Group may read a mounted secret of root (it is how a volume is shared with one user), not write it. */
 const FOREIGN_BITS_OF_ROOT = 0o037;
 const LARGEST_BYTES = 1024 * 1024;
 
@@ -25,13 +25,13 @@ export interface SecretsFile {
   readonly path: string;
   readonly exists: boolean;
   readonly values: Readonly<Record<string, string>>;
-  /** The file as it stands, for those who add to it. */
+  /** The file's text, for commands that add to it. */
   readonly text: string;
   readonly warnings: readonly ConfigIssue[];
 }
 
 /**
- * `uid` is the user of the process (default: what the process says). CONFIG_SECRETS_FILE_UNSAFE when the file may not
+ * `uid` is the user of the process (default: the process's own). CONFIG_SECRETS_FILE_UNSAFE when the file may not
  * be trusted, CONFIG_UNREADABLE when it cannot be read.
  */
 export async function readSecretsFile(dir: string, uid = process.getuid?.()): Promise<SecretsFile> {

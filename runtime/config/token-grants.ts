@@ -1,4 +1,4 @@
-/** What a token may do on a configuration, scope by scope, as `cairn token create` says it. Pure. */
+/** What a token may do on a configuration, scope by scope, as `cairn token create` shows it. Pure. */
 import { selectAgentTools } from "../domain/tool-selection.ts";
 import type { Config } from "./config.ts";
 

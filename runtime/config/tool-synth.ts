@@ -41,7 +41,7 @@ function off(reason: string, wrong: boolean): ToolSynth {
   return { endpoint: null, reason, wrong };
 }
 
-/** The whole address of the route is taken too, and a server's bare address stands for its `/v1`. */
+/** The whole address of the route is taken too, and a server's bare address means its `/v1`. */
 function baseOf(address: string): string | null {
   const url = URL.parse(address);
   if (url === null || !/^https?:$/.test(url.protocol)) return null;

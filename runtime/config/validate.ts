@@ -1,4 +1,4 @@
-/** What a configuration says and what is wrong with it: derive, resolve references, parse, check. Reads secrets, nothing else. */
+/** Values and findings of a configuration: derive, resolve references, parse, check. Reads secrets, nothing else. */
 import { ConfigError } from "../contracts/errors.ts";
 import type { Findings } from "./checks/collector.ts";
 import { crossCheck } from "./cross-checks.ts";
@@ -132,7 +132,7 @@ function unresolvedFinding(reference: UnresolvedReference): Finding {
   return { path, code: codeOfUnresolved(path), message: cannotResolve(reference), ...hint };
 }
 
-/** What is missing, where the setting alone tells it. */
+/** What is missing, where the setting itself shows it. */
 function codeOfUnresolved([section, , key, ...more]: TreePath): FindingCode {
   if (more.length > 0) return "unresolved-reference";
   if (section === "providers" && key === "api_key") return "provider-key-missing";

@@ -7,7 +7,7 @@ import { holdsSecret, isSecretPath, urlPassword } from "./secret-values.ts";
 import { isMap, type TreeMap, type TreePath, texts } from "./tree.ts";
 
 interface Range {
-  /** `*` stands for any key. */
+  /** `*`: any key. */
   readonly path: readonly string[];
   readonly min: number;
   readonly max: number;

@@ -1,4 +1,4 @@
-/** Reads YAML text into plain data and remembers where each value stands. */
+/** Reads YAML text into plain data, with the position of each value. */
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
 import { ConfigValidationError } from "../contracts/errors.ts";
 import type { Tree, TreeMap, TreePath } from "./tree.ts";
@@ -11,7 +11,7 @@ export interface Position {
 
 export interface YamlSource {
   readonly tree: TreeMap;
-  /** Where the value's key stands, or the nearest of its parents; null for the file as a whole. */
+  /** Position of the value's key, or of the nearest of its parents; null for the file as a whole. */
   locate(path: TreePath): Position | null;
 }
 

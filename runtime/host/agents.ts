@@ -1,4 +1,4 @@
-/** From `agents` in the configuration to what the turn code knows of them, with the providers, tools and hooks that they use. */
+/** From `agents` in the configuration to what the turn code needs of them, with the providers, tools and hooks that they use. */
 
 import { join } from "node:path";
 import type { MemoryTools } from "../app/api.ts";
@@ -20,7 +20,7 @@ import { createProviders } from "./providers.ts";
 import { serviceFiles } from "./service-files.ts";
 import { isDisabled, shellSettings } from "./settings.ts";
 
-/** Room for a reply where the provider's `max_tokens` says nothing. */
+/** Room for a reply where the provider has no `max_tokens`. */
 const REPLY_TOKENS = 8_192;
 
 export interface AgentHostDeps {

@@ -17,7 +17,7 @@ export interface AnswerHostDeps {
 
 export interface AnswerParts {
   readonly answer: AnswerSearch;
-  /** Ends what is being asked: a model that is silent holds up no stop. */
+  /** Aborts running requests: a stalled model must not delay a stop. */
   stop(): void;
 }
 

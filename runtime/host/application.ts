@@ -1,4 +1,4 @@
-/** What routes and commands may ask a node for: its use cases, put together. */
+/** The node's use cases, for routes and commands. */
 
 import { randomBytes } from "node:crypto";
 import type { Application } from "../app/api.ts";

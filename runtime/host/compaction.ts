@@ -28,7 +28,7 @@ export interface CompactionHostDeps {
 
 export interface CompactionParts {
   start(): Promise<void>;
-  /** Given-up conversations are due again: looks now. */
+  /** Conversations that had failed for good are due again: triggers a run now. */
   wake(): void;
   stop(): void;
   state(): WorkerState;

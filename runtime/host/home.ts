@@ -1,6 +1,6 @@
 /**
- * The home directory of a node: made private, held by one process at a time, and told to others by `run/node.json`.
- * The lock is the operating system's: whoever holds it knows that every earlier process of this home has ended.
+ * The home directory of a node: made private, locked by one process at a time, and announced in `run/node.json`.
+ * The lock is the operating system's: while it is held, every earlier process of this home has ended.
  */
 
 import { randomUUID } from "node:crypto";
@@ -30,7 +30,7 @@ export interface HomePaths {
   readonly lockFile: string;
 }
 
-/** What `run/node.json` says of the running node; commands find it by this. */
+/** `run/node.json` of the running node; commands find the node by it. */
 export interface NodeFile {
   readonly pid: number;
   readonly boot: string;
@@ -47,7 +47,7 @@ export interface NodeFile {
 
 export interface HeldHome {
   readonly paths: HomePaths;
-  /** Names this lock on this running machine: whoever held it before has ended. A copy of the home is another place. */
+  /** Names this lock on this running machine: its former holder has ended. A copy of the home has another name. */
   readonly place: string;
   announce(node: NodeFile): Promise<void>;
   release(): Promise<void>;
@@ -97,7 +97,7 @@ export async function holdHome(home: string, dir: string): Promise<HeldHome> {
     await lock.close();
     throw error;
   }
-  // Whoever wrote it has ended.
+  // Its writer has ended.
   await rm(paths.nodeFile, { force: true });
   const { dev, ino } = await lock.stat();
   return {
@@ -113,7 +113,7 @@ export async function holdHome(home: string, dir: string): Promise<HeldHome> {
   };
 }
 
-/** A command that looks whether a node runs holds the lock for an instant: that is no reason to refuse. */
+/** A command that checks whether a node runs holds the lock for an instant: that is no reason to refuse. */
 async function takeLock(fd: number): Promise<boolean> {
   for (let tries = 1; !tryLock(fd); tries++) {
     if (tries === LOCK_TRIES) return false;

@@ -1,4 +1,4 @@
-/** Who this node is: an Ed25519 key, made at the first start and never leaving the home directory; its id is the key's fingerprint. */
+/** The node's identity: an Ed25519 key, made at the first start and never leaving the home directory; its id is the key's fingerprint. */
 
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { readFile } from "node:fs/promises";

@@ -8,7 +8,7 @@ import type { Service } from "./services.ts";
 
 export interface NodeLifecycle extends Lifecycle {
   state(): NodeState;
-  /** True from the beginning of a drain on, until the node goes on. */
+  /** True from the beginning of a drain on, until the node is resumed. */
   refusesMessages(): boolean;
   /** The last service of a node: it is running when all others run. `ready` goes into the log with it. */
   service(ready: object): Service;
@@ -17,7 +17,7 @@ export interface NodeLifecycle extends Lifecycle {
 export interface LifecycleDeps {
   readonly dispatcher: () => Dispatcher;
   readonly drainDeadlineMs: number;
-  /** Aborts when the node is asked to end: there is no way back from that. */
+  /** Aborts when the node has to stop; this is final. */
   readonly stopping: AbortSignal;
   readonly logger: Logger;
 }

@@ -35,7 +35,7 @@ export async function openLog(settings: LogSettings): Promise<ServiceLog> {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: [...settings.redactPaths], censor: "[redacted]" },
-      // The last word: also what an error's message or a tool's output says goes through here.
+      // Last, so that messages of errors and output of tools are redacted, too.
       hooks: { streamWrite: (line) => settings.redact(line) },
     },
     multistream(streams),

@@ -26,14 +26,14 @@ const AHEAD_MS = 300_000;
 export class LoginTokens {
   readonly #options: LoginTokensOptions;
   #refreshing: Promise<string> | null = null;
-  /** A refresh token that the server no longer knows: asking again would be asking for nothing. */
+  /** A refresh token that the server has revoked: another request would fail in the same way. */
   #dead: string | null = null;
 
   constructor(options: LoginTokensOptions) {
     this.#options = options;
   }
 
-  /** Whether somebody has logged in. */
+  /** Whether there is a login. */
   async present(): Promise<boolean> {
     return (await this.#read().catch(() => null)) !== null;
   }
@@ -46,7 +46,7 @@ export class LoginTokens {
       return await raced(this.#refresh(credentials.access_token), signal);
     } catch (error) {
       signal?.throwIfAborted();
-      // The server is away for a moment, and the token still counts for one.
+      // The server is unreachable for a moment, and the token is still valid.
       if (!this.#isOver(credentials) && error instanceof ProviderError && error.retryable) {
         return credentials.access_token;
       }
@@ -71,7 +71,7 @@ export class LoginTokens {
     const { provider, home, logger } = this.#options;
     return withCredentialsLock(home, provider, async () => {
       const current = await this.#required();
-      // Somebody else was faster: another process, or a new login.
+      // Replaced meanwhile by another process or a new login.
       if (current.access_token !== stale && !this.#isEnding(current)) return current.access_token;
       const next = await this.#ask(current);
       this.#options.hide(secretsOf(next));
@@ -147,7 +147,7 @@ function postponed(provider: string, { message, reason }: TokenFailure): Provide
   });
 }
 
-/** Settles as `work` does, or rejects with the signal's reason; the work goes on for the others. */
+/** Settles as `work` does, or rejects with the signal's reason; the work continues for the other callers. */
 async function raced<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   const stop = new AbortController();

@@ -36,7 +36,7 @@ export interface MemoryHostDeps {
   readonly newId: NewId;
   /** Random letters and digits, for fences around what memory finds. */
   readonly newMark: () => string;
-  /** For what models of the memory are sent, and for what they say. */
+  /** For requests to models of the memory, and for their answers. */
   readonly redact: (text: string) => string;
   /** For what encoders are sent: secrets that are known by value, and nothing else. */
   readonly redactValues: (text: string) => string;
@@ -160,7 +160,7 @@ export async function composeMemory(deps: MemoryHostDeps) {
       compaction: compaction.state(),
       ...(wiki ? { wiki: wiki.state() } : {}),
     }),
-    /** Outlives all that may ask it: stands before what takes requests. */
+    /** Outlives all its callers: in the list before what takes requests. */
     encoder: { name: "encoder", stop: () => embedding?.close() } satisfies Service,
     services: [...services, ...(deps.working ? workers : [])],
   };

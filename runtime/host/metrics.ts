@@ -1,4 +1,4 @@
-/** What a node counts beside the process's and the server's own metrics: turns, jobs by queue and state, and rows at work. */
+/** What a node counts besides the process's and the server's own metrics: turns, jobs by queue and state, and rows at work. */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { compactionStatus } from "../app/compaction/status.ts";
@@ -29,7 +29,7 @@ export function workIn(database: Database): Pick<MetricSources, "embeddings" | "
   return { embeddings: () => embeddingRows(database), compaction: () => compactionStatus(database) };
 }
 
-/** Gauges are read from the store when they are asked for; a store that is away leaves them out. */
+/** Gauges are read from the store when they are scraped; without the store they are left out. */
 export function createMetrics({ openTurns, jobs, embeddings, compaction, workers, audit }: MetricSources): NodeMetrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });

@@ -30,7 +30,7 @@ const PERMISSIONS = 0o7777;
 const OTHERS = 0o007;
 const GROUP_AND_OTHERS = 0o077;
 
-/** Changes what belongs to the service's user, and says what it changed. What cannot be changed is left for the start to report. */
+/** Changes what belongs to the service's user, and returns what it changed. What cannot be changed is reported by the start. */
 export async function repairModes(paths: HomePaths, workspaces: readonly string[]): Promise<RepairedMode[]> {
   const { home, store, logs, audit, attachments, workspacesOfOthers, nodeKey, configuration, nodeFile, lockFile } =
     paths;

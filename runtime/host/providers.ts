@@ -34,7 +34,7 @@ function createProvider(id: string, config: ProviderConfig, deps: ProviderDeps):
     id,
     model: config.model,
     apiKey: config.api_key,
-    // A plugin knows the address of its own kind.
+    // A plugin has the address of its own kind.
     baseUrl: config.base_url ?? (config.kind === manifest.id ? undefined : serviceOfKind(config.kind)?.baseUrl),
     maxTokens: config.max_tokens,
     temperature: config.temperature,

@@ -1,6 +1,6 @@
 /**
  * The services of a node, started one after the other and ended in the reverse order of their start: first all are drained,
- * while the others still work, then all are stopped. A service may rely on everything that stands before it in the list.
+ * while the others still work, then all are stopped. A service may rely on everything before it in the list.
  */
 
 import type { Logger } from "../contracts/ports.ts";
@@ -26,7 +26,7 @@ export class Services {
     this.#logger = logger;
   }
 
-  /** Aborts when the services are asked to stop. */
+  /** Aborts when the services have to stop. */
   get stopping(): AbortSignal {
     return this.#stopping.signal;
   }
@@ -42,7 +42,7 @@ export class Services {
    */
   start(services: readonly Service[]): Promise<void> {
     this.#starting = this.#starting.then(() => this.#start(services));
-    // Its caller is told; the wait of `stop` is not.
+    // Its caller gets the error; the wait of `stop` does not.
     this.#starting.catch(() => undefined);
     return this.#starting;
   }

@@ -60,7 +60,7 @@ export function advertisedHost({ config: { mesh } }: LoadedConfig): string {
   return URL.parse(url)?.hostname ?? "";
 }
 
-/** The certificate that `runtime.tls` names or holds; null where the node speaks plain HTTP. CONFIG_UNREADABLE when it is not there. */
+/** The certificate that `runtime.tls` names or holds; null where the node serves plain HTTP. CONFIG_UNREADABLE when it is not there. */
 export async function certificate({
   config,
 }: LoadedConfig): Promise<{ readonly cert: Buffer; readonly key: Buffer } | null> {

@@ -22,7 +22,7 @@ export interface SynthesisHostDeps {
 }
 
 export interface SynthesisParts {
-  /** Takes jobs from now on. Without a model they wait, and the log says so. */
+  /** Takes jobs from now on. Without a model they wait, which is logged. */
   start(): Promise<void>;
   state(): WorkerState;
 }

@@ -3,14 +3,14 @@
 import { closeSync, openSync } from "node:fs";
 
 /**
- * Call it at the start; the function it returns is true once the terminal that the process was started on has gone away.
+ * Call it at the start; the function it returns is true once the terminal that the process was started on is closed.
  * Always false for a process that had none, as under a service manager.
  */
 export function watchTerminal(): () => boolean {
   if (process.stdin.isTTY !== true && process.stdout.isTTY !== true) return () => false;
   return () => {
     try {
-      // The system takes a closed terminal away from the processes that it controlled.
+      // The system detaches a closed terminal from the processes that it controlled.
       closeSync(openSync("/dev/tty", "r"));
       return false;
     } catch {

@@ -35,7 +35,7 @@ export function createTextModel({ path, baseUrl, ...endpoint }: TextModelEndpoin
   });
 }
 
-/** A server's bare address stands for its `/v1`. */
+/** A server's bare address means its `/v1`. */
 function apiOf(address: string): string {
   const url = URL.parse(address);
   return url !== null && url.pathname === "/" && url.search === "" ? `${url.href.replace(/\/$/, "")}/v1` : address;

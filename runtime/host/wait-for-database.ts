@@ -1,4 +1,4 @@
-/** Waits for the database and brings its schema up to date; a server that is away at start is waited for, not died of. */
+/** Waits for the database and brings its schema up to date; a server that is unreachable at the start does not end the node. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { migrate } from "../app/migrate.ts";

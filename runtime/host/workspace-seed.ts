@@ -149,7 +149,7 @@ async function readRecords(root: string, logger: SeedOptions["logger"]): Promise
   }
 }
 
-/** What stands at a path below the root. A link anywhere on the way makes it something that is not touched. */
+/** The entry at a path below the root. A link anywhere on the way makes it something that is not touched. */
 async function inspectTarget(root: string, path: string): Promise<SeedTarget> {
   try {
     const { bytes, cut } = await readBelow(root, path.split("/"), { maxBytes: MOST_BYTES, larger: "cut" });

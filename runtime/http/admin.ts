@@ -39,7 +39,7 @@ const restoredSchema = z.object({
   }),
 });
 
-/** A stream by the time it is looked at: there is nothing to validate, only to describe. */
+/** The body is a stream: there is nothing to validate, only to describe. */
 const uploadSchema = z.unknown().describe("The bytes, of any length.");
 
 const drainingSchema = success(z.object({ draining: z.boolean() }));

@@ -55,7 +55,7 @@ const eventsSchema = z
       "`data` is the event as JSON, `id` is for Last-Event-ID.",
   );
 
-/** UTF-16 code units, for everybody: as much as a text of a user who is not the owner may have. */
+/** UTF-16 code units, for all users: the limit of a text of a user who is not the owner. */
 const MAX_ANSWER = 65_536;
 
 const messageSchema = z.strictObject({
@@ -294,7 +294,7 @@ function resultOf(final: Final): TurnResult {
   return final;
 }
 
-/** Exactly the result's own fields: the final event has a type beside them. */
+/** Exactly the result's own fields: the final event has a type, too. */
 function toResult({ turn_id, session, text, usage, interrupted, notice }: TurnResult): z.infer<typeof resultSchema> {
   const { inputTokens, outputTokens, cachedInputTokens } = usage;
   return {

@@ -1,5 +1,5 @@
 /**
- * Who may call what: each route names its access, a route that names none is for `admin`. An address with too many wrong
+ * Access to routes: each route names its own, a route that names none is for `admin`. An address with too many wrong
  * tokens is locked out, but for tokens that it has used before (domain/token-lockout.ts) and for those that cannot be guessed.
  */
 

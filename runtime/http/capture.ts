@@ -64,7 +64,7 @@ export function registerCapture(server: Server, { app, limits }: RouteDeps): voi
     {
       bodyLimit: limits.bodyBytes,
       config: { access: "capture" },
-      // Before the schema, which would tell of each event what is wrong with it.
+      // Before the schema, which would list the errors of each event.
       preValidation: async (request) => refuseLongBatch(request.body),
       schema: {
         tags: ["memory"],

@@ -10,7 +10,7 @@ import type { Server } from "./deps.ts";
 /** At most one line in the log for this long, however many connections are refused. */
 const REFUSED_LOG_MS = 60_000;
 
-/** Aborts when the client goes away before it has its answer. Ends waits and streams, never a turn. */
+/** Aborts when the client disconnects before it has its answer. Ends waits and streams, never a turn. */
 export function clientGone(reply: FastifyReply): AbortSignal {
   const gone = new AbortController();
   reply.raw.once("close", () => {
@@ -42,9 +42,9 @@ export function installGracefulClose(server: Server, closeMs: number): AbortSign
 }
 
 /**
- * Above the limit the oldest connection without a valid token makes room for the new one, so that connections that say nothing
- * keep nobody out. Where all others have shown one, it is the oldest of the token that has most of them, so that no token keeps
- * the owner out; the owner's own are never closed. The log says so once a minute.
+ * Above the limit the oldest connection without a valid token makes room for the new one, so that idle connections
+ * lock no client out. Where all others have shown one, it is the oldest of the token that has most of them, so that no token keeps
+ * the owner out; the owner's own are never closed. Logged once a minute.
  */
 export function limitConnections(server: Server, connections: number): void {
   const open = new Map<string, Socket>();

@@ -74,9 +74,9 @@ export interface ServerDeps {
   readonly security: SecurityLog;
   readonly clock: Clock;
   readonly newId: NewId;
-  /** Host names, beside loopback and IP addresses, under which browsers may reach this node: listen host, public name. */
+  /** Host names, besides loopback and IP addresses, under which browsers may reach this node: listen host, public name. */
   readonly hostNames?: readonly string[];
-  /** PEM; with it the server speaks TLS and nothing else. */
+  /** PEM; with it the server accepts TLS only. */
   readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer };
   readonly limits?: Partial<ServerLimits>;
 }

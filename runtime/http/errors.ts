@@ -16,7 +16,7 @@ export interface ErrorEnvelope {
 export function installErrorHandling(server: Server): void {
   server.setErrorHandler((error, request, reply) => sendError(request, reply, translate(error)));
   server.setNotFoundHandler((request, reply) => sendError(request, reply, notFound(request)));
-  // Before anything is read: a body for nobody is not worth parsing.
+  // Before the body is read: there is no route that would use it.
   server.addHook("onRequest", (request, _reply, done) => done(request.is404 ? notFound(request) : undefined));
 }
 
@@ -116,7 +116,7 @@ function openAiType(status: number): string {
   return status < 500 ? "invalid_request_error" : "server_error";
 }
 
-/** Anything thrown, as an error that may be shown: what the framework refuses gets a code, what a driver says stays inside. */
+/** Anything thrown, as an error that may be shown: what the framework refuses gets a code, the text of a driver is not shown. */
 export function translate(error: unknown): CairnError {
   if (error instanceof CairnError) {
     if (error.code !== "MEMORY_QUERY_FAILED") return error;

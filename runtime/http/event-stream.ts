@@ -33,8 +33,8 @@ export function formatRaw(data: string): string {
 }
 
 /**
- * Sends the frames until they end, the client goes away or the server closes; the signal given to `frames` aborts then.
- * A failure of the source cuts the connection, so that the client knows that this was not the end.
+ * Sends the frames until they end, the client disconnects or the server closes; the signal given to `frames` aborts then.
+ * A failure of the source cuts the connection, so that the client does not take this for the end.
  */
 export async function sendEventStream(
   reply: FastifyReply,
@@ -70,7 +70,7 @@ export async function sendEventStream(
   } finally {
     clearInterval(heartbeat);
     raw.off("close", onClose);
-    // Also when the client is gone: the source lets go of what it holds. Its own failure was dealt with above.
+    // Also when the client is gone: the source releases its resources. Its own failure was dealt with above.
     gone.abort();
     iterator.return?.().catch(() => undefined);
   }

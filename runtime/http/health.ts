@@ -51,7 +51,7 @@ const readySchema = success(z.object({ ready: z.literal(true) }));
 export function registerHealth(server: Server, deps: RouteDeps): void {
   const { app, limits } = deps;
   let asking: ReturnType<typeof app.health.ready> | null = null;
-  /** One question to the store at a time: anybody may ask this route, without a token and as often as they like. */
+  /** One query at a time: this route is open to all, without a token and without a limit. */
   const askOnce = () => {
     asking ??= app.health.ready().finally(() => {
       asking = null;

@@ -26,7 +26,7 @@ export function isLoopback(host: string): boolean {
 
 /**
  * RUNTIME_UNSAFE_LISTEN when there is a token that could be guessed, on loopback, too: what an agent runs reaches that. Without
- * any token only loopback is allowed; there stored tokens alone are valid.
+ * any token only loopback is allowed; there only stored tokens are valid.
  */
 export function assertSafeListen(host: string, ownerToken: string | undefined): void {
   const length = ownerToken?.length ?? 0;
@@ -40,7 +40,7 @@ export function assertSafeListen(host: string, ownerToken: string | undefined): 
   });
 }
 
-/** Listens and tells the URL. RUNTIME_UNSAFE_LISTEN as above, RUNTIME_ALREADY_RUNNING when the port is taken. */
+/** Listens and returns the URL. RUNTIME_UNSAFE_LISTEN as above, RUNTIME_ALREADY_RUNNING when the port is taken. */
 export async function listenOn(
   server: Pick<FastifyInstance, "listen" | "server">,
   address: ListenAddress,

@@ -1,6 +1,6 @@
 /**
  * One exchange of the Model Context Protocol: a server for each request, since nothing is kept between two of them.
- * What a tool says no to is a result (`isError`) that a model can read and correct; a tool that is not here is a
+ * What a tool refuses is a result (`isError`) that a model can read and correct; a tool that is not here is a
  * protocol error.
  */
 
@@ -25,19 +25,19 @@ export interface McpContext {
   readonly tools: MemoryTools;
   readonly version: string;
   readonly logger: Pick<FastifyBaseLogger, "debug" | "error">;
-  /** Who calls, for bounds on single callers. */
+  /** The caller, for bounds on single callers. */
   readonly caller: string;
-  /** Ends the calls that run: nobody waits for their answers. */
+  /** Aborts running calls: their answers are not awaited any more. */
   readonly signal: AbortSignal;
 }
 
 const INSTRUCTIONS =
   "The memory of a Cairn node: every conversation in full. memory_search finds what was said, memory_browse reads it in order.";
 
-// Made for each server otherwise, although nothing here asks clients for anything that it would check.
+// Made for each server otherwise, although nothing here needs what it would check.
 const VALIDATOR = new AjvJsonSchemaValidator();
 
-/** The answer to one POST, `body` being its parsed JSON. Rejects with the signal's reason when the client goes away. */
+/** The answer to one POST, `body` being its parsed JSON. Rejects with the signal's reason when the client disconnects. */
 export async function answerMcp(head: Request, body: unknown, context: McpContext): Promise<Response> {
   const server = createMcpServer(context);
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });

@@ -12,7 +12,7 @@ import { jsonRpcErrorSchema } from "./schemas.ts";
 
 export function registerMcp(server: Server, deps: RouteDeps): void {
   const { app, limits } = deps;
-  // The protocol's schemas take longer to load than a node to start: whoever does not speak it does not wait for it.
+  // The protocol's schemas take longer to load than a node to start: loaded at the first request of the protocol.
   let loaded: Promise<typeof import("./mcp-protocol.ts")> | undefined;
   const load = () => {
     loaded ??= import("./mcp-protocol.ts");
@@ -57,11 +57,11 @@ async function pass(reply: FastifyReply, answer: Response): Promise<FastifyReply
     .send(await answer.text());
 }
 
-/** Its head alone: the body has been read, within the limit, and parsed. */
+/** Only its head: the body has been read, within the limit, and parsed. */
 function webRequest({ headers, method }: FastifyRequest): Request {
   const pairs = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
     [value ?? []].flat().map((one) => [name, one]),
   );
-  // The transport wants an address and does not look at it.
+  // The transport requires an address and does not use it.
   return new Request("http://localhost/mcp", { method, headers: pairs });
 }

@@ -1,4 +1,4 @@
-/** A chat-completions request as what an agent needs: the newest message, what was said before it, and its session. */
+/** A chat-completions request as what an agent needs: the newest message, the messages before it, and its session. */
 
 import { z } from "zod";
 import type { Attachment, HistoryMessage } from "../contracts/channel.ts";

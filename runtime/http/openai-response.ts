@@ -62,7 +62,7 @@ export async function* completionChunks(
   for await (const { event } of events) {
     switch (event.type) {
       case "turn.started":
-        // A later attempt says everything again; what was sent cannot be taken back, only set apart.
+        // A later attempt repeats everything; text that was sent cannot be revoked, only set apart.
         if (starts++ > 0 && said !== "") yield chunk({ content: GAP });
         said = "";
         break;
@@ -93,7 +93,7 @@ export async function* completionChunks(
   }
 }
 
-/** This protocol has no way to ask back: the question is told, and where its answer goes. */
+/** This protocol has no questions: the reply is the question, with where its answer goes. */
 export function waitsForAnswer(turnId: string, question: string): RuntimeError {
   return new RuntimeError("RUNTIME_CONFLICT", `The agent asks: ${question}`, {
     turnId,

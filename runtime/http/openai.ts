@@ -50,7 +50,7 @@ const headersSchema = z.looseObject({
 
 export function registerOpenAi(server: Server, deps: RouteDeps): void {
   const { app, clock } = deps;
-  // The agents are as old as the server for a client that asks.
+  // Required by the protocol: the server's start as the time of creation.
   const created = Math.floor(clock.now().getTime() / 1000);
   const models = () =>
     app.agents().map(({ name }) => ({ id: name, object: "model" as const, created, owned_by: "cairn" }));
@@ -143,7 +143,7 @@ export function registerOpenAi(server: Server, deps: RouteDeps): void {
   );
 }
 
-/** A session of this request alone; a repeat under the same key has to find it again. */
+/** A session for this request only; a repeat under the same key has to find it again. */
 function newSession({ newId }: RouteDeps, caller: Principal, idempotencyKey: string | undefined): string {
   if (idempotencyKey === undefined) return newId();
   const digest = createHash("sha256")

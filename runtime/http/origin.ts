@@ -1,5 +1,5 @@
 /**
- * Browsers tell where a request comes from and under which name they reached us. A page of another origin may change nothing
+ * Browsers send the origin of a request and the host name that they used. A page of another origin may change nothing
  * here, and a page that reached loopback under a name of its own (DNS rebinding) learns nothing either.
  */
 
@@ -24,7 +24,7 @@ function refusalOf(request: FastifyRequest, names: ReadonlySet<string>): Runtime
   const { origin } = headers;
   // A name in the request line counts before the header (RFC 9112, 3.2.2).
   const host = raw.url?.startsWith("/") === false ? (URL.parse(raw.url)?.host ?? headers.host) : headers.host;
-  // Beyond loopback the name says nothing: containers and clusters give their own. A client of HTTP/1.0 may have none.
+  // Beyond loopback the name proves nothing: containers and clusters give their own. A client of HTTP/1.0 may have none.
   if (host !== undefined && isLoopback(raw.socket.localAddress ?? "") && !isOurName(host, names)) {
     return new RuntimeError("RUNTIME_FORBIDDEN", "This node is not known under the host name of the request.", {
       hint: "Reach it as localhost or by its IP address, or set mesh.advertise to the name.",

@@ -28,7 +28,7 @@ export function limitRequests(server: Server, { requestsPerToken }: Pick<ServerL
     if (principal === null || principal.owner) return done();
     const count = (atWork.get(principal.id) ?? 0) + 1;
     if (count > requestsPerToken) return done(tooMany(requestsPerToken));
-    // The connection may have gone away while the token was checked.
+    // The connection may have closed while the token was checked.
     if (reply.raw.destroyed) return done();
     atWork.set(principal.id, count);
     reply.raw.once("close", () => {

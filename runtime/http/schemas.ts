@@ -54,7 +54,7 @@ export function oneOf<Content extends Readonly<Record<string, z.ZodType>>>(descr
   };
 }
 
-/** Statuses that any route of this kind may answer with, beside the ones it names itself. */
+/** Statuses that any route of this kind may answer with, besides the ones it names itself. */
 export function usualFailures(url: string, access: Access, hasBody: boolean): Readonly<Record<number, z.ZodType>> {
   const schema = url.startsWith("/v1/") ? openAiErrorSchema : url === "/mcp" ? jsonRpcErrorSchema : errorSchema;
   const statuses = [

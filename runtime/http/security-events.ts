@@ -10,7 +10,7 @@ declare module "fastify" {
     audit?: SecurityEventName;
   }
   interface FastifyRequest {
-    /** What the line about the outcome tells beside it; a handler sets it. */
+    /** Further fields of the line about the outcome; a handler sets them. */
     auditDetails: SecurityEvent["details"] | null;
   }
 }
@@ -22,7 +22,7 @@ export function installSecurityEvents(server: Server, security: SecurityLog): vo
     recordOutcome(security, request, reply);
     done();
   };
-  // Of the routes that have an event alone: the others pay nothing for it.
+  // Only on routes that have an event: the others have no cost.
   server.addHook("onRoute", (route) => {
     const before = [route.preHandler ?? []].flat();
     if (route.config?.audit !== undefined && !before.includes(record)) route.preHandler = [record, ...before];

@@ -1,4 +1,4 @@
-/** The one HTTP server: what holds for every route stands here, the routes in a file a group. */
+/** The one HTTP server: what holds for every route is here, the routes in a file a group. */
 
 import Fastify, { type FastifyServerOptions, LogController } from "fastify";
 import { validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
@@ -25,7 +25,7 @@ import { installSecurityEvents } from "./security-events.ts";
 
 const REQUEST_TIMEOUT_MS = 4 * 60 * 60_000;
 
-/** Not yet listening: see listenOn. `close()` ends event streams in order, answers who waits, then closes connections. */
+/** Not yet listening: see listenOn. `close()` ends event streams in order, answers waiting requests, then closes connections. */
 export function createServer(deps: ServerDeps): Server {
   const limits = { ...DEFAULT_LIMITS, ...deps.limits };
   const server = build(
@@ -35,7 +35,7 @@ export function createServer(deps: ServerDeps): Server {
       logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "request_id" }),
       bodyLimit: limits.smallBodyBytes,
       genReqId: ({ headers }) => usableId(headers["x-request-id"]) ?? deps.newId(),
-      // Of a whole request, an archive on a slow line included: nobody holds a connection for ever with half of one.
+      // Of a whole request, an archive on a slow line included: half a request must not hold a connection for ever.
       requestTimeout: REQUEST_TIMEOUT_MS,
       routerOptions: { maxParamLength: 512 },
       frameworkErrors: frameworkError,
@@ -107,12 +107,12 @@ export function createServer(deps: ServerDeps): Server {
 
 function build(options: FastifyServerOptions, tls: ServerDeps["tls"]): Server {
   const https = tls && { cert: tls.cert, key: tls.key, minVersion: "TLSv1.2" };
-  // The types take `https` only with another class of server; behind the same interface, no route asks which.
+  // The types take `https` only with another class of server; behind the same interface, the routes are the same.
   const all = (https ? { ...options, https } : options) as FastifyServerOptions;
   return Fastify(all).withTypeProvider<ZodTypeProvider>();
 }
 
-/** A caller's own request id, where it can stand in a header and a log line. */
+/** A caller's own request id, where it is allowed in a header and a log line. */
 function usableId(header: string | string[] | undefined): string | undefined {
   return typeof header === "string" && /^[\w.:@/+=-]{1,128}$/.test(header) ? header : undefined;
 }

@@ -54,7 +54,7 @@ export async function* chunksOf(
     if (error instanceof RuntimeError) throw error;
     throw new RuntimeError("RUNTIME_INVALID_REQUEST", "The upload was cut off.", { cause: error });
   } finally {
-    // The iterator lets go of the body first; one that still waits for a chunk never would.
+    // The iterator releases the body first; one that still waits for a chunk never would.
     if (!stalled) await chunks.return?.();
     body.resume();
   }

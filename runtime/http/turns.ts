@@ -27,8 +27,8 @@ export function nameTurn(reply: FastifyReply, turnId: string): void {
 }
 
 /**
- * The turn's result, or null when the wait ends first: the turn waits for an answer, the server closes, the deadline passes, or nobody
- * listens any more.
+ * The turn's result, or null when the wait ends first: the turn waits for an answer, the server closes, the deadline passes, or
+ * the client disconnects.
  */
 export async function waitForTurn(
   { app, limits, closing }: RouteDeps,

@@ -36,7 +36,7 @@ export function createCaptureClient(options: CaptureClientOptions): CaptureClien
     return result;
   }
 
-  /** What the node says of a batch that is in no file, or in `from`. */
+  /** The node's answer to a batch that is in no file, or in `from`. */
   async function recordOutcome(batch: CaptureBatch, answer: Answer, from?: SpoolName): Promise<void> {
     if (answer.kind === "stored" && from !== undefined) await spool.remove(from);
     if (answer.kind !== "refused") return;
@@ -46,8 +46,8 @@ export function createCaptureClient(options: CaptureClientOptions): CaptureClien
   }
 
   /**
-   * Oldest first. Ends when the node is away, or when two requests on end come to nothing; a batch that the node chokes on
-   * holds up its own session alone. Answers which sessions still have files, too.
+   * Oldest first. Ends when the node is unavailable, or when two requests in a row fail; a batch that the node cannot take
+   * holds up only its own session. Also returns which sessions still have files.
    */
   async function replayFiles(limit: number, signal?: AbortSignal) {
     const counts = { stored: 0, dead: 0 };

@@ -7,7 +7,7 @@ const MAX_EVENTS = 500;
 /** Of JSON in UTF-8, escapes and all; the node takes 32 MiB. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
-/** In order; only the last one finalizes. A single event that is too large stays one: the node says so. */
+/** In order; only the last one finalizes. A single event that is too large stays one: the node refuses it. */
 export function partsOf(batch: CaptureBatch): CaptureBatch[] {
   const parts: CaptureEvent[][] = [[]];
   let bytes = 0;

@@ -25,7 +25,7 @@ export type Answer =
 const BROKEN: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
 const STOPPED = "there was no time left to ask the node";
 
-/** Never rejects; after the signal it does not ask any more. */
+/** Never rejects; after the signal it sends nothing more. */
 export async function postBatch(node: CaptureNode, batch: CaptureBatch, signal?: AbortSignal): Promise<Answer> {
   if (signal?.aborted) return { kind: "later", unavailable: true, reason: STOPPED };
   const deadline = AbortSignal.timeout(node.timeoutMs);
@@ -72,7 +72,7 @@ export function classify(status: number, text: string): Answer {
 function errorOf(body: Readonly<Record<string, unknown>> | null, status: number): ErrorBody {
   const error = body?.["error"];
   if (isRecord(error) && typeof error["code"] === "string" && typeof error["message"] === "string") {
-    // An ErrorBody has a code and a message; the rest is optional or told by the code.
+    // An ErrorBody has a code and a message; the rest is optional or follows from the code.
     return error as unknown as ErrorBody;
   }
   const { severity } = ERROR_CODES.RUNTIME_INTERNAL;

@@ -5,7 +5,7 @@ import { chmod, lstat, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { writeDurably } from "../../files/durable.ts";
 
-/** Begins the names of files that are being written: nobody reads them. */
+/** Prefix of files that are being written: they are never read. */
 export const TEMPORARY_PREFIX = ".tmp-";
 
 /** Makes the directory with mode 0700, or narrows it to that. Throws when it is no directory, or another's. */

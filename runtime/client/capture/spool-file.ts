@@ -1,4 +1,4 @@
-/** One spooled batch as a file: its name, which sorts by age and tells the session, and its content. */
+/** One spooled batch as a file: its name, which sorts by age and contains the session, and its content. */
 
 import { createHash } from "node:crypto";
 import type { CaptureBatch } from "../../contracts/capture.ts";
@@ -8,7 +8,7 @@ import { isRecord } from "../../contracts/values.ts";
 export interface SpoolFile {
   readonly version: 1;
   readonly batch: CaptureBatch;
-  /** In `dead/`: what the node said. */
+  /** In `dead/`: the node's error. */
   readonly refused?: { readonly status: number; readonly error: ErrorBody; readonly at: string };
 }
 

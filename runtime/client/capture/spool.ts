@@ -24,7 +24,7 @@ export interface SpoolOptions {
 
 /** Larger files were not written by us: a batch is at most a request. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
-/** A file that has been in writing for so long was left by a process that ended. */
+/** A temporary file older than this belongs to a process that has ended. */
 const STALE_MS = 3_600_000;
 const NEARLY_FULL = 0.8;
 
@@ -34,7 +34,7 @@ export class Spool {
   readonly #bad: string;
   #prepared: Promise<void> | null = null;
   #reportedNearlyFull = false;
-  /** Bytes in a directory of ours, as of the first look plus what was written since. */
+  /** Bytes in a directory of ours, as of the first count plus what was written since. */
   readonly #sizes = new Map<string, number>();
 
   constructor(options: SpoolOptions) {
@@ -140,7 +140,7 @@ export class Spool {
     return Math.max(this.#options.now(), ((await this.waiting()).at(-1)?.time ?? 0) + 1);
   }
 
-  /** Looks again before it says no: others may have delivered. */
+  /** Counts again before it refuses: other processes may have delivered. */
   async #checkRoom(directory: string, more: number): Promise<void> {
     const { maxBytes } = this.#options;
     const cached = this.#sizes.get(directory);

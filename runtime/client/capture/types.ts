@@ -1,4 +1,4 @@
-/** What the capture client is given and what it says. */
+/** Input and results of the capture client. */
 
 import type { CaptureBatch, CaptureResult } from "../../contracts/capture.ts";
 import type { ErrorBody } from "../../contracts/errors.ts";
@@ -16,7 +16,7 @@ export interface CaptureClientOptions {
   readonly timeoutMs?: number;
   /** Bytes that waiting files may have together; default 256 MiB. What would go beyond is refused, never dropped. */
   readonly maxSpoolBytes?: number;
-  /** Told of everything that a person should know of; never thrown. */
+  /** Called with warnings for the user; nothing of it is thrown. */
   readonly onProblem?: (problem: SpoolProblem) => void;
   readonly fetch?: typeof fetch;
   /** Milliseconds since 1970; default the system's clock. */
@@ -50,7 +50,7 @@ export interface ReplayReport {
   readonly dead: number;
   /** Files that still wait. */
   readonly waiting: number;
-  /** Why the rest waits, where the node was asked and did not take it. */
+  /** Why the rest waits, where the node has refused it. */
   readonly reason?: string;
 }
 
@@ -71,10 +71,10 @@ export interface CaptureClient {
    * may be. What the node cannot take now is in the spool, on disk, when this resolves. Never overtakes an earlier
    * batch of the same session. Rejects when nothing could be kept either: MEMORY_SPOOL_FULL, MEMORY_SPOOL_UNWRITABLE;
    * what came before in the batch is safe then, and sending the whole again is harmless. Once the signal aborts the
-   * node is not asked any more: the rest goes to the spool.
+   * node gets no more requests: the rest goes to the spool.
    */
   send(batch: CaptureBatch, options?: { readonly signal?: AbortSignal }): Promise<SendReport>;
-  /** The replay alone, as far as the node takes files; `limit` files at most (default 50). */
+  /** Only the replay, as far as the node takes files; `limit` files at most (default 50). */
   replay(options?: { readonly signal?: AbortSignal; readonly limit?: number }): Promise<ReplayReport>;
   status(): Promise<SpoolStatus>;
   /** Lets the dead files wait again, oldest first; answers how many. */

@@ -11,7 +11,7 @@ const MAX_UNITS = 4 * 1024 * 1024;
 /** The node refuses a longer title, and the whole batch with it. */
 const MAX_TITLE = 200;
 
-/** Where a piece stands on the disk, as metadata of its events. */
+/** Where a piece is on the disk, as metadata of its events. */
 export interface Pointer {
   readonly [key: string]: string | number;
 }
@@ -26,7 +26,7 @@ export interface BatchesOptions {
   readonly harness: Harness;
   readonly sessionKey: string;
   readonly signal: AbortSignal;
-  /** What to call the session where it has no name yet; undefined: the first thing that the user says. */
+  /** What to call the session where it has no name yet; undefined: the user's first message. */
   readonly title?: string | undefined;
   /** Whether the session is read from its start. */
   readonly fromStart: boolean;

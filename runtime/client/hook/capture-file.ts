@@ -61,7 +61,7 @@ export async function captureFile(work: CaptureFile): Promise<number> {
   return batches.sent;
 }
 
-/** Of a file that was written anew in its place the cursor says nothing: hardly ever does a line begin just there. */
+/** Detects a file that was rewritten: then hardly ever does a line begin at the cursor's offset. */
 async function isLineStart(path: string, offset: number): Promise<boolean> {
   if (offset === 0) return true;
   const file = await open(path, "r");
@@ -82,7 +82,7 @@ function pieceOf(harness: CaptureFile["harness"], value: unknown, line: number):
   }
 }
 
-/** The same file is the same session, whoever captures it. */
+/** The same file is the same session, captured by a hook or by a command. */
 export function sessionKeyOf(harness: CaptureFile["harness"], path: string): string {
   const stem = basename(path, ".jsonl");
   if (harness === "codex") return `codex:${/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.exec(stem)?.[0] ?? stem}`;

@@ -1,4 +1,4 @@
-/** How far each session has been captured. A lost or stale cursor only costs time: the node knows the events by their ids. */
+/** How far each session has been captured. A lost or stale cursor only costs time: the node recognises the events by their ids. */
 
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";

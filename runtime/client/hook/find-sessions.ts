@@ -42,7 +42,7 @@ export async function openCodeDatabases(machine: Machine): Promise<string[]> {
     .map((name) => join(root, name));
 }
 
-/** Names of the places that were looked at, for whoever finds nothing there. */
+/** The places that were searched, for a message when nothing was found. */
 export function sessionPlaces(harness: Harness, machine: Machine): readonly string[] {
   return harnessPaths(harness, machine.env, machine.userHome).sessions;
 }

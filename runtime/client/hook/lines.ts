@@ -11,7 +11,7 @@ export interface ParsedLine {
   readonly value: unknown;
 }
 
-/** What stands in one line is sent in one request at most. */
+/** The content of one line is sent in one request at most. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 const NEWLINE = 0x0a;
 

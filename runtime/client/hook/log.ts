@@ -8,7 +8,7 @@ import { preparePrivateDirectory } from "../capture/private-files.ts";
 const MAX_BYTES = 1024 * 1024;
 
 export interface HookLog {
-  /** Never throws: where the log cannot be written there is nobody left to tell. */
+  /** Never throws: where the log cannot be written there is no other place for the error. */
   write(message: string): Promise<void>;
 }
 

@@ -4,9 +4,9 @@ import { homedir } from "node:os";
 import process from "node:process";
 import { runHook } from "./run.ts";
 
-/** Of everything: whoever hangs longer than this must not pile up. */
+/** Deadline of the whole hook: processes that hang must not pile up. */
 const DEADLINE_MS = 60_000;
-/** What ends after the deadline has so long to write what is left to the spool. */
+/** After the deadline, time to write the rest to the spool. */
 const GRACE_MS = 15_000;
 
 export async function main(argv: readonly string[]): Promise<void> {

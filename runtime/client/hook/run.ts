@@ -1,4 +1,4 @@
-/** What happens when a harness calls: the session that it names is captured, and what others left behind is caught up with. */
+/** What happens when a harness calls: the session that it names is captured, and what earlier calls could not send is sent. */
 
 import { stat } from "node:fs/promises";
 import { isAbsolute } from "node:path";
@@ -24,9 +24,9 @@ export interface HookCall {
   readonly signal: AbortSignal;
 }
 
-/** One request; the hook runs beside the harness, so nobody waits for it. */
+/** One request; the hook runs in the background, so the harness does not wait for it. */
 const TIMEOUT_MS = 10_000;
-/** Sessions whose last lines nobody reported, as their program was killed: so many are looked at when another starts. */
+/** Sessions whose last lines were not reported, as their program was killed: so many are checked when another starts. */
 const CATCH_UP = 50;
 
 /** Never rejects: whatever goes wrong is written to the hook's log. */
@@ -134,7 +134,7 @@ function belongsTo(harness: "claude-code" | "codex", path: string): boolean {
 function parsePayload(payload: string): Readonly<Record<string, unknown>> {
   const value: unknown = JSON.parse(payload);
   if (typeof value !== "object" || value === null) throw new Error("the harness sent no object");
-  // An object's members are unknown until they are looked at.
+  // An object's members are unknown until they are checked.
   return value as Readonly<Record<string, unknown>>;
 }
 

@@ -16,7 +16,7 @@ export interface CapturePaths {
   readonly cursors: string;
   readonly log: string;
   readonly spool: string;
-  /** What a running node of this home says of itself. */
+  /** `run/node.json` of a running node of this home. */
   readonly nodeFile: string;
 }
 
@@ -24,7 +24,7 @@ export interface CaptureSettings {
   readonly version: 1;
   /** Where the node was when the hook was installed. */
   readonly base_url: string;
-  /** Whether the node runs on this machine, with this home: then `run/node.json` tells where it is now. */
+  /** Whether the node runs on this machine, with this home: then `run/node.json` has its current address. */
   readonly local: boolean;
   /** Of the token, for its revocation; null for one that was given. */
   readonly token_id: string | null;

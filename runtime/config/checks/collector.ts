@@ -14,7 +14,7 @@ export interface CheckInput {
   /** Sections that the schema refused are absent; what depends on them is not checked. */
   readonly config: Partial<ParsedConfig>;
   readonly env: Environment;
-  /** Parts that were left out, their references being unresolved. */
+  /** Parts that were dropped because their references are unresolved. */
   readonly dropped: readonly OptionalPart[];
 }
 
@@ -28,7 +28,7 @@ export interface Collector {
   readonly warnings: Finding[];
   /** Without a code: `missing-value` where `found` is `nothing`, else `invalid-value`. */
   error(path: TreePath, found: string, allowed: string, hint?: string, code?: FindingCode): void;
-  /** An error that a sentence says better. */
+  /** An error with a sentence of its own. */
   refuse(path: TreePath, code: FindingCode, message: string, hint?: string): void;
   warn(path: TreePath, code: FindingCode, message: string, hint?: string): void;
   /** An error unless the name is one of those known. */

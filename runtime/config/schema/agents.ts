@@ -1,4 +1,4 @@
-/** `agents`: who there is, which provider answers for them, and what they may use. */
+/** `agents`: their names, the provider of each, and what they may use. */
 import { CronExpressionParser } from "cron-parser";
 import { TOOLS_OF_OTHERS } from "../../domain/tool-selection.ts";
 import {

@@ -46,7 +46,7 @@ const hostPath = () => text(DATA_DIR).regex(/^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9
 const network = () => text(NETWORK).refine(isNetwork, { error: NETWORK });
 const fixedAddress = () => text(CIDR).regex(/^[0-9A-Fa-f.:]+\/\d{1,3}$/, { error: CIDR });
 const containerAddress = () => text(MAC_OR_CIDR).regex(/^(?:dhcp|[0-9A-Fa-f.:]+\/\d{1,3})$/, { error: MAC_OR_CIDR });
-/** Names of storages, bridges and the like: they stand in command lines of the target. */
+/** Names of storages, bridges and the like: they become part of command lines on the target. */
 const word = (allowed: string) => text(allowed).regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/, { error: allowed });
 
 const resources = {

@@ -1,4 +1,4 @@
-/** `providers`: the language-model backends. Ranges of numbers are only warned about: a backend knows its own limits. */
+/** `providers`: the language-model backends. Ranges of numbers are only warned about: a backend enforces its own limits. */
 import { PROVIDER_KINDS } from "../known-ids.ts";
 import { choice, decimal, duration, integer, list, mapping, name, section, text, tokens, url } from "./scalars.ts";
 

@@ -54,7 +54,7 @@ export function identifier() {
     .refine((value) => value !== "", { error: allowed });
 }
 
-/** Names of agents, providers and channels: they stand in addresses, file names and logs. */
+/** Names of agents, providers and channels: they become part of addresses, file names and logs. */
 export function name(of: string) {
   const allowed = `${of}: letters, digits, - and _, at most 63, starting with a letter or digit`;
   return z.string({ error: allowed }).regex(NAME, { error: allowed });
@@ -131,7 +131,7 @@ export function path() {
   return text(allowed).refine((value) => !value.includes("\0"), { error: allowed });
 }
 
-/** A secret reference passes: it is still there only where it was left unread on purpose. */
+/** A secret reference passes: it is still there only where it was not resolved on purpose. */
 export function url(protocols: readonly string[] = ["http", "https"]) {
   const allowed = `an address that starts with ${protocols.map((protocol) => `${protocol}://`).join(" or ")}`;
   return z.string({ error: allowed }).refine(

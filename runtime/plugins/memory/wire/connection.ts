@@ -12,7 +12,7 @@ export interface Lease {
    */
   abandon(): void;
   /**
-   * Commits until the release need not reach the disk. Where it is missing, `synchronous_commit` is set on the server (which keeps what was
+   * Commits until the release need not reach the disk. Where it is missing, `synchronous_commit` is set (the server keeps what was
    * committed when it ends unexpectedly; without its own process nothing would write it later).
    */
   relax?(): void;
