@@ -1,4 +1,4 @@
-/** What whoever shows a text would load or run: links, pictures, HTML. A stored message may have told a model to write some. */
+/** What a viewer of a text would load or run: links, pictures, HTML. A stored message may have made a model write some. */
 
 const ACTIVE =
   /\]\(|!\[|<a\s|<\/?(?:img|script|iframe|style|svg|object|embed|link|meta|base|form|input|video|audio|source|html|body)\b/i;

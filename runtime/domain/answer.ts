@@ -1,5 +1,5 @@
 /**
- * An answer from the hits of a search: how a model is asked for it, and what of its reply is taken (specification,
+ * An answer from the hits of a search: the prompt of the model, and what of its reply is taken (specification,
  * memory_search, "Optional language-model synthesis of the answer").
  */
 
@@ -15,7 +15,7 @@ export interface AnswerHit {
   readonly created_at: string;
   readonly agent: string | null;
   readonly role?: string | undefined;
-  /** Who said it, where the message tells more than its role. */
+  /** The speaker, where the message has more than its role. */
   readonly speaker?: string | undefined;
 }
 
@@ -49,7 +49,7 @@ export type AnswerVerdict =
 export const HITS_TOKENS = 6_000;
 /** One long hit must not push out the others. */
 const SHARE_OF_ONE = 0.25;
-/** Tokens of the reply: a bound for runaways, far above the words that it is asked for. */
+/** Tokens of the reply: a bound for runaways, far above the words that the prompt allows. */
 export const ANSWER_TOKENS = 1_500;
 const WORDS = 200;
 /** UTF-16 units of an answer that is taken. */
@@ -102,7 +102,7 @@ export function answerPrompt(
 
 /**
  * What of the reply is taken. Only numbers that were shown stay in the text, written as `[1] [2]`; a reply that names none
- * of them is no answer, whatever it says.
+ * of them is no answer.
  */
 export function readAnswer(
   { text: reply, truncated }: { readonly text: string; readonly truncated: boolean },

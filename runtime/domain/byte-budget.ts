@@ -5,7 +5,7 @@ export interface ByteLimits {
   readonly perHolder: number;
 }
 
-/** A share that was taken; returned once, however often it is asked to be. */
+/** A share that was taken; returning it again has no effect. */
 export interface ByteShare {
   /** False, and nothing is taken, where the budget has no room. */
   take(bytes: number): boolean;

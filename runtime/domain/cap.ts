@@ -1,4 +1,4 @@
-/** What a transcript row may hold: text that PostgreSQL can store, cut where the specification says ("Limits"). */
+/** What a transcript row may hold: text that PostgreSQL can store, cut at the specification's bounds ("Limits"). */
 
 /** Length of `content` and `tool_result` at which the server cuts, in UTF-16 code units. */
 export const CAP = 16_000;

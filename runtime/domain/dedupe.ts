@@ -3,10 +3,10 @@ import { type Json, sanitize } from "./cap.ts";
 
 /**
  * Dedupe keys of transcript rows (specification, "Writer convention" and "Memory tools"): an event id where the writer
- * gives one, else a hash of what was said. Keys of different kinds start differently and can never meet.
+ * gives one, else a hash of the content. Keys of different kinds start differently and can never meet.
  */
 
-/** Who writes without an event id; the same words through two of them are two messages. */
+/** Writers without an event id; the same words through two of them are two messages. */
 export type HashDomain = "append" | "ingest" | "capture" | "turn";
 
 export interface Said {
@@ -43,7 +43,7 @@ export function turnKey(turnId: string, step: string | number): string {
   return `turn:${turnId}:${step}`;
 }
 
-/** Key of what was said. Repeats collapse, except in the domain `ingest`, where the ordinal tells them apart. */
+/** Key of the content. Repeats collapse, except in the domain `ingest`, where the ordinal separates them. */
 export function contentKey(said: Said, domain: HashDomain, ordinal?: number): string {
   // A JSON array frames its members without ambiguity, and null (absent) differs from every string.
   const framed = JSON.stringify([

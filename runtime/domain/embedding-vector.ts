@@ -20,8 +20,8 @@ export function normalized(vector: Vector): Vector | null {
 }
 
 /**
- * The mean of the directions of a text's parts, weighted by how much text each stands for, with length 1. Parts without
- * a direction do not count; where the others cancel out, the first of them stands for all. Null without any.
+ * The mean of the directions of a text's parts, weighted by how much text each covers, with length 1. Parts without
+ * a direction do not count; where the others cancel out, the first of them is taken. Null without any.
  */
 export function meanPooled(parts: readonly { readonly vector: Vector; readonly weight: number }[]): Vector | null {
   const usable = parts.flatMap(({ vector, weight }) => {

@@ -36,7 +36,7 @@ export interface FittedHistory {
 
 /** Of the limit, what is kept at least where exchanges are dropped; a lower share keeps the head the same for longer. */
 const LEAST_KEPT = 0.5;
-/** What a message costs beside its text. */
+/** Tokens of a message in addition to its text. */
 const MESSAGE_TOKENS = 8;
 
 /** An upper bound of the tokens of messages: a token is at least one byte. */
@@ -46,7 +46,7 @@ export function bytesOf(messages: readonly Message[]): number {
 
 /** Longer texts are estimated: the tokenizer blocks the process for seconds over a megabyte of random letters. */
 const LONGEST_COUNTED = 32_768;
-/** Of an estimated text. Prose has four or more; random letters, which the tokenizer knows no words of, about two. */
+/** Of an estimated text. Prose has four or more; random letters, which are no words of the tokenizer, about two. */
 const BYTES_PER_TOKEN = 2;
 
 /**
@@ -101,7 +101,7 @@ function steadiest(
   return others.reduce((least, one) => (one.hash < least.hash ? one : least), first).start;
 }
 
-/** For each index the tokens of the messages from there on; from the newest to the first of which `goesOn` says no. */
+/** For each index the tokens of the messages from there on; from the newest to the first for which `goesOn` is false. */
 function tokensFromEach(
   messages: readonly Message[],
   goesOn: (tokens: number, index: number) => boolean,

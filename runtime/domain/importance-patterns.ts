@@ -1,7 +1,7 @@
 /**
  * What English sentences of each kind look like, in lower case and without quotations and interjections. Precision comes
  * before recall: what is missed has the importance of a fact. What a sentence begins with and what it holds are apart,
- * because the former is looked for in one place only.
+ * because the former is searched in one place only.
  */
 
 export interface Signs {
@@ -85,7 +85,7 @@ export const PREFERENCE: Signs = {
     "\\w+(?: \\w+)? over \\w+(?: \\w+)?(?:,|\\.|$)",
   ),
   holds: holds(
-    // The verb first, then who it is said of: verbs like these are rare, and people are in every sentence.
+    // The verb first, then its subject: verbs like these are rare, and people are in every sentence.
     `(?:prefers?|(?:loves?|likes?|hates?|enjoys?)${NOT_THIS}|dislikes?|adores?|detests?|favou?rs?|can't (?:stand|bear)|cannot stand|avoids?)\\b(?<=(?<!what |things |people |anything )\\b${SOMEBODY}(?: ${ADVERB})? (?:${LIKING}))`,
     `(?:don't|do not|doesn't|does not)(?: really| particularly| ever)? (?:like|enjoy|care for|want (?:any|you|to (?:be|get|see|hear)))\\b(?<=\\b${SOMEBODY} (?:really )?(?:don't|do not|doesn't|does not)[ a-z]{0,40})`,
     `(?:would )?(?:much )?(?:rather|prefer|sooner)\\b(?<=\\b${SOMEBODY}(?:'d| would) (?:much )?(?:rather|prefer|sooner))`,
@@ -135,7 +135,7 @@ export const TASK: Signs = {
     "(?:please )?(?:don't|do not) forget\\b",
     "(?:make|be) sure to?\\b",
     "take care to\\b",
-    // An exclamation cheers somebody on: "Keep it up!"
+    // An exclamation is encouragement: "Keep it up!"
     `(?:${DOING})\\b(?!:|'s\\b|-| (?:is|are|was|were|has|had|did|does|of|it (?:a try|a shot|up))\\b)(?!.*!$)`,
     `(?:${EITHER}) ${OBJECT}\\b(?!.*!$)`,
   ),

@@ -11,7 +11,7 @@ export const BASE_IMPORTANCE: Readonly<Record<ImportanceType, number>> = {
   task: 0.5,
 };
 
-/** What neither corrects, nor tells a preference, nor asks for anything is taken for a fact: greetings and questions too. */
+/** What is no correction, preference or request is taken for a fact: greetings and questions too. */
 export const DEFAULT_TYPE: ImportanceType = "fact";
 
 /** Only the head decides: people say first what a message is about, and the cost stays bounded. */

@@ -1,4 +1,4 @@
-/** How much work a JSON text is, told before it is parsed: a few bytes of it can be a value each, and every value costs memory. */
+/** Estimates the cost of a JSON text before it is parsed: a few bytes of it can be a value each, and every value costs memory. */
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

@@ -1,5 +1,5 @@
 /**
- * How often each lexeme stands in a text, from PostgreSQL's text form of its tsvector: `'ada':1,7 'it''s':3B`. Lexemes
+ * How often each lexeme occurs in a text, from PostgreSQL's text form of its tsvector: `'ada':1,7 'it''s':3B`. Lexemes
  * without positions count once.
  */
 export function lexemeCounts(tsvector: string): Map<string, number> {

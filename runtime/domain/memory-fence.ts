@@ -1,4 +1,4 @@
-/** How rows of the memory stand in a turn's prompt: each with where it comes from, together in a fence that none can end. */
+/** How rows of the memory are put into a turn's prompt: each with its origin, in one fence that no row can close. */
 
 import { indented, promptTag, promptText, withoutFence } from "./prompt-data.ts";
 import { isoMinute } from "./time-window.ts";
@@ -28,7 +28,7 @@ const STORED: Readonly<Record<Exclude<RowOrigin, "turn">, string>> = {
 };
 
 /**
- * `[2026-03-01T09:05Z own turn with the owner: main/user] text`. What we say of the row comes first: what stands behind it
+ * `[2026-03-01T09:05Z own turn with the owner: main/user] text`. Our own description of the row comes first: what follows it
  * cannot change it. `agent` is the one whose prompt it is.
  */
 export function memoryLine(row: FencedRow, agent: string): string {

@@ -16,7 +16,7 @@ export interface Tags {
 /** Absent and blank are the same. */
 export type GivenTags = { readonly [Name in keyof Tags]?: string | undefined };
 
-/** Tags of a client of the Model Context Protocol that says nothing else. */
+/** Default tags of a client of the Model Context Protocol. */
 export const DEFAULT_TAGS = { source: "mcp", agent: "mcp", channel: "mcp" } as const satisfies Tags;
 
 const BOT_PREFIX = "bot-";
@@ -27,7 +27,7 @@ export const LONGEST_TAG = 200;
 
 /**
  * What is wrong with tags that a program gives: they stand in headings of prompts, where a line break or a bracket would forge
- * another heading. A title may hold brackets, for it stands in none.
+ * another heading. A title may hold brackets, since it is not put between brackets.
  */
 export function tagIssues(tags: { readonly [path: string]: string | null | undefined }): Issue[] {
   return Object.entries(tags).flatMap(([path, tag]) => {
@@ -61,7 +61,7 @@ export function resolveTags(call: GivenTags, environment: GivenTags): Tags {
 
 /**
  * The agent tag of a bot: `bot-` and a slug of a-z, 0-9 and single hyphens. Slugs map to themselves. A name that has no
- * such letters, or too many of them, is told apart from others by a hash.
+ * such letters, or too many of them, is made distinct by a hash.
  */
 export function botAgent(name: string): string {
   const slug = slugOf(name.trim().toLowerCase().startsWith(BOT_PREFIX) ? name.trim().slice(BOT_PREFIX.length) : name);

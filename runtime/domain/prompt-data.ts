@@ -4,7 +4,7 @@
  */
 
 /**
- * Tokens by which chat templates tell roles and turns apart (ChatML, Llama, Gemma, Mistral, DeepSeek, Phi, EXAONE, Nemotron,
+ * Tokens by which chat templates separate roles and turns (ChatML, Llama, Gemma, Mistral, DeepSeek, Phi, EXAONE, Nemotron,
  * Seed, Baichuan, InternLM, MiniMax and those built on them). A server that parses them in a message's text takes what follows for another speaker's.
  */
 const CHAT_TOKEN = new RegExp(

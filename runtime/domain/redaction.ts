@@ -1,4 +1,4 @@
-/** Takes secrets out of what a model is sent, wherever in it they stand. Pure. */
+/** Takes secrets out of a request to a model, wherever they are in it. Pure. */
 
 import type { ContentPart, Message, ToolCall } from "../contracts/message.ts";
 import type { ChatOptions } from "../contracts/provider.ts";
@@ -28,7 +28,7 @@ function redactTexts(options: ChatOptions, redact: Redact): ChatOptions {
   return changed.length === 0 ? options : { ...options, ...Object.fromEntries(changed) };
 }
 
-/** A provider's own state is left as it is: it holds what that provider has said, and is signed. */
+/** A provider's own state is left as it is: it comes from that provider, and is signed. */
 function redactMessage(message: Message, redact: Redact): Message {
   const content =
     typeof message.content === "string"

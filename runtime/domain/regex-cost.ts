@@ -10,7 +10,7 @@ const MOST_REPEATED = 200;
 /** What is refused in it; null when it may run. `interruptible`: whether the store can end a search that has begun. */
 export function costlyRegex(regex: string, interruptible = false): string | null {
   if (/^\*\*\*/.test(regex) || /^\(\?[a-z]*[beqx]/i.test(regex)) return "another syntax than the usual one";
-  // What follows in a comment is not what it looks like.
+  // Syntax within a comment has no meaning.
   if (regex.includes("(?#")) return "comments";
   let repeated = 0;
   let size = 0;

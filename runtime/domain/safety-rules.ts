@@ -1,16 +1,16 @@
 /** The owner's own rules about tool calls (`runtime.safety.rules`): which call they match, and what follows. Pure. */
 
 export interface SafetyRule {
-  /** Shown when the rule speaks. */
+  /** Shown when the rule matches. */
   readonly name: string;
-  /** Tools that the rule looks at; all when absent. */
+  /** Tools that the rule applies to; all when absent. */
   readonly tools?: readonly string[] | undefined;
   /** Argument that the pattern is matched against; all arguments as JSON when absent. */
   readonly argument?: string | undefined;
   /** JavaScript regular expression. */
   readonly pattern: string;
   readonly action: "refuse" | "ask" | "warn";
-  /** What the agent is told. */
+  /** Message for the agent. */
   readonly message?: string | undefined;
 }
 

@@ -1,9 +1,9 @@
-/** What in a query is looked up letter by letter rather than by its stem. Pure. */
+/** Terms of a query that are searched literally rather than by their stem. Pure. */
 
 const MAX_TERMS = 8;
 
 /**
- * Names that a stemmer takes apart or does not know: `node-3`, `v1.2.3`, `a1b2c3d`, paths, camelCase and snake_case.
+ * Names that a stemmer splits or cannot stem: `node-3`, `v1.2.3`, `a1b2c3d`, paths, camelCase and snake_case.
  * At most 8, in the order of the query.
  */
 export function identifiersIn(query: string): string[] {

@@ -1,7 +1,7 @@
 /**
  * Decides whether a shell command may run: a guard rail against mistakes and the plainer attacks, in front of the sandbox,
  * which is the wall. The command is parsed by a shell parser and followed through variables, pipes, substitutions,
- * functions, wrappers and interpreters (domain/shell); nothing is decided by looking at the raw text.
+ * functions, wrappers and interpreters (domain/shell); nothing is decided from the raw text.
  */
 
 import type { Finding } from "./shell/inspection.ts";
@@ -12,7 +12,7 @@ export type SafetyDecision =
   | { readonly action: "allow" }
   /** Known to be dangerous. */
   | { readonly action: "refuse"; readonly reason: string }
-  /** Cannot be judged without a person. */
+  /** Only a person can decide. */
   | { readonly action: "ask"; readonly reason: string };
 
 export interface ShellPlace {

@@ -1,6 +1,6 @@
 /**
  * Which rows of a store a query of words fetches, however large the store is: those whose words of the query are together
- * rare enough. Rare words fetch alone, commoner ones in company, the commonest only score. Pure.
+ * rare enough. Rare words fetch rows alone, commoner ones only together, the commonest only score. Pure.
  */
 
 export interface Term {
@@ -10,7 +10,7 @@ export interface Term {
 }
 
 export interface TermChoice {
-  /** Every row that matches is fetched; null when all that could be asked for is too much. */
+  /** Every row that matches is fetched; null when every combination would match too many. */
   readonly fetch: TermExpression | null;
   /** Rows that are expected for it. */
   readonly expected: number;
@@ -35,7 +35,7 @@ export interface ChoiceLimits {
   readonly most: number;
 }
 
-/** Each further one doubles the combinations; commoner ones tell little about where to look. */
+/** Each further one doubles the combinations; commoner ones narrow the search little. */
 const MAX_COMBINED = 8;
 /** Words that no counted row has can only be in rows that are not counted yet, which are few. */
 const MAX_UNHEARD = 16;

@@ -5,7 +5,7 @@
  * smallest of the common encoders reads (256). A part that is too long would be cut by the encoder without a word.
  */
 export const CHUNK_BYTES = 1_000;
-/** Of a longer text the head stands for the whole. */
+/** A longer text is represented by its head. */
 export const MAX_CHUNKS = 256;
 
 /** From best to worst: the end of a paragraph, a line, a sentence, a word. */

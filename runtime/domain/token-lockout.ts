@@ -1,6 +1,6 @@
 /**
  * Which addresses may try tokens. An address that has tried too many different wrong ones is locked out for a while: then only
- * tokens that it has used before are looked at, so that a guess is refused whether it is right or not. Pure.
+ * tokens that it has used before are checked, so that a guess is refused whether it is right or not. Pure.
  */
 
 export interface LockoutLimits {
@@ -30,7 +30,7 @@ export class TokenLockout {
     this.#limits = limits;
   }
 
-  /** To be called before a token is checked: it counts as wrong until `right` says otherwise. Milliseconds to wait, or 0. */
+  /** To be called before a token is checked: it counts as wrong until `right` is called. Milliseconds to wait, or 0. */
   tryToken(address: string, token: string, now: number): number {
     if (this.#accepted.has(pair(address, token))) return 0;
     const { wrongPerMinute } = this.#limits;

@@ -25,7 +25,7 @@ export interface AgentToolSelection extends ToolSelection {
 export interface AgentTools<T> {
   /** In the owner's turns. */
   readonly owner: SelectedTools<T>;
-  /** In everybody else's turns; never one that the owner's turns lack, and `unknown` names those, too. */
+  /** In turns of all other users; never one that the owner's turns lack, and `unknown` names those, too. */
   readonly others: SelectedTools<T>;
 }
 

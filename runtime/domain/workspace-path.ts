@@ -1,6 +1,6 @@
 /**
- * Where a path argument points, by its text alone: no file system is asked. Containment is decided on whole path
- * components, so that `/ws-evil` is not inside `/ws`; symbolic links are the business of the caller, who resolves them.
+ * Where a path argument points, by its text alone, without I/O. Containment is decided on whole path
+ * components, so that `/ws-evil` is not inside `/ws`; the caller resolves symbolic links.
  */
 
 import { posix } from "node:path";

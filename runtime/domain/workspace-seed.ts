@@ -3,7 +3,7 @@
  * is never lost, and where it has written nothing, the operator's newest version arrives.
  */
 
-/** What stands at a seed file's place in the workspace. */
+/** What is at a seed file's place in the workspace. */
 export type SeedTarget =
   | { readonly kind: "missing" }
   | { readonly kind: "file"; readonly hash: string }
@@ -23,7 +23,7 @@ export type SeedDecision =
   | { readonly action: "place"; readonly record: SeedRecord }
   /** It is there already. */
   | { readonly action: "note" }
-  /** The agent's version stays. `conflict`: the operator has another one since, which somebody should look at. */
+  /** The agent's version stays. `conflict`: the operator has changed the source since: reported for review. */
   | { readonly action: "keep"; readonly conflict: boolean };
 
 /** `seed` is the hash of the operator's version. */

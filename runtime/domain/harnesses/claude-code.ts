@@ -36,7 +36,7 @@ type TranscriptLine = Readonly<Record<string, unknown>>;
 function conversation(line: TranscriptLine, type: "user" | "assistant"): SessionPiece {
   const { message, uuid } = line;
   if (!isRecord(message) || typeof uuid !== "string" || uuid === "") return NOTHING;
-  // What the program adds in the user's name (caveats, reminders, the summary after a compaction) was not said by anybody.
+  // What the program adds in the user's name (caveats, reminders, the summary after a compaction) is no message.
   const role = line["isMeta"] === true || line["isCompactSummary"] === true ? "system" : type;
   const content = message["content"];
   const blocks: readonly unknown[] = Array.isArray(content) ? content : [{ type: "text", text: text(content) }];

@@ -1,6 +1,6 @@
 /**
  * A line of a Codex session (`sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`) as events: pure. The file holds what goes
- * to and comes from the model (`response_item`) and, beside it, what the screen shows; only the first is read, since it has
+ * to and comes from the model (`response_item`) and, apart from it, what the screen shows; only the first is read, since it has
  * everything once. Lines have no ids, and the file only grows: a line's number is its id.
  */
 

@@ -7,7 +7,7 @@ import { isRecord } from "../../contracts/values.ts";
 export const HARNESSES = ["claude-code", "codex", "opencode"] as const;
 export type Harness = (typeof HARNESSES)[number];
 
-/** An event as a session file holds it: whole, nothing left out. */
+/** An event as a session file holds it, complete. */
 export interface SessionEvent extends CaptureEvent {
   readonly metadata: Metadata;
 }
@@ -29,7 +29,7 @@ export const MAX_TOOL_ARGS = 64_000;
 /** Deeper than any tool's arguments; the node stores JSON of 512 levels. */
 const MAX_DEPTH = 100;
 
-/** The event as a hook sends it: arguments that are too long, or that no node takes, are left out, and their length is told. */
+/** The event as a hook sends it: arguments that are too long, or that no node takes, are replaced by their length. */
 export function elided(event: SessionEvent, reasoning?: { readonly length: number }): CaptureEvent {
   const { tool_args: args, ...rest } = event;
   const metadata = {
@@ -81,7 +81,7 @@ function blockText(block: unknown): string {
   return media ? `[${kind}: ${media}]` : `[${kind}]`;
 }
 
-/** The first line of what was said, for want of a title. */
+/** The first line of the first message, for want of a title. */
 export function titleFrom(content: string): string | undefined {
   const line = content.trim().split("\n", 1)[0]?.trim() ?? "";
   if (line === "") return undefined;

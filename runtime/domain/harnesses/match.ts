@@ -4,7 +4,7 @@ import type { Metadata } from "../../contracts/records.ts";
 import { cap, sanitize, sanitizeJson } from "../cap.ts";
 import type { SessionEvent } from "./event.ts";
 
-/** What a row holds, beside the lengths in its metadata. */
+/** What a row holds, besides the lengths in its metadata. */
 export interface CutRow {
   readonly content: string;
   readonly tool_name: string | null;
@@ -28,7 +28,7 @@ export const FULL_LENGTHS: { readonly [Part in CutPart]: string } = {
   reasoning: "full_reasoning_length",
 };
 
-/** What was cut from the row, or left out by the hook that sent it, as the lengths in its metadata tell. */
+/** What was cut from the row, or left out by the hook that sent it, from the lengths in its metadata. */
 export function cutParts({ metadata }: Pick<CutRow, "metadata">): CutPart[] {
   const parts = Object.keys(FULL_LENGTHS) as CutPart[];
   return parts.filter((part) => {

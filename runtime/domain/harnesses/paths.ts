@@ -1,4 +1,4 @@
-/** Where the coding assistants keep their settings and sessions, as their own documentation says. */
+/** Where the coding assistants keep their settings and sessions, from their own documentation. */
 
 import { isAbsolute, join } from "node:path";
 import type { Harness } from "./event.ts";

@@ -2,8 +2,8 @@ import { column } from "./column.ts";
 import type { RankingCandidate } from "./input.ts";
 
 /**
- * Where each candidate stands: what was said directly before and after it, and which other candidates were said in the same
- * segment. People answer, and go on, without repeating what they talk about.
+ * Neighbours of each candidate: the rows directly before and after it, and the other candidates in the same
+ * segment. People answer and continue without repeating the topic.
  */
 
 export interface Adjacency {

@@ -1,15 +1,15 @@
-/** Which time a query asks about, and how near to it a row was written. Pure; days and months are those of UTC. */
+/** The time that a query names, and how near to it a row was written. Pure; days and months are those of UTC. */
 
 export interface AskedTime {
   /** Milliseconds since 1970, `until` exclusive. */
   readonly from: number;
   readonly until: number;
-  /** How much the query says by it: a day 1, a month a half, a year a fifth. */
+  /** Weight of its precision: a day 1, a month a half, a year a fifth. */
   readonly precision: number;
 }
 
 const DAY_MS = 86_400_000;
-/** What happened is told in the days after. */
+/** People report an event in the days after it. */
 const MENTIONED_WITHIN_DAYS = 7;
 const FADES_DAYS = 7;
 const PRECISION = { day: 1, month: 0.5, year: 0.2 } as const;

@@ -6,32 +6,32 @@ import { meaning } from "./meaning.ts";
 import { askedAbout, withoutNames } from "./people.ts";
 import { BM25, ownWords, PRESENCE, windowsOf, windowWords } from "./words.ts";
 
-/** What speaks for a candidate, each 0 to 1. A sum of them, weighted, and of its importance is its score. */
+/** Features of a candidate, each 0 to 1. Its score is their weighted sum, with its importance. */
 export const FEATURES = [
   /** Its own words. */
   "words",
   /** Its words and, by a share, those of the two rows on each side. */
   "window",
-  /** The best windows of its segment: who talks about something stays with it. */
+  /** The best windows of its segment: a conversation stays with its topic. */
   "session_proximity",
   /** It follows a question that has the query's words: it is the answer. */
   "answer",
   /** Cosines of it and its neighbours. */
   "meaning",
-  /** Somebody who is asked about says it of themselves: I, my, we. */
+  /** A person whom the query names says it of themselves: I, my, we. */
   "speaker",
-  /** Its conversation has somebody in it who is asked about. */
+  /** A person whom the query names takes part in its conversation. */
   "participant",
-  /** It is from about the time that is asked about. */
+  /** It is from about the time that the query names. */
   "date",
-  /** It asks nothing. */
+  /** It is no question. */
   "statement",
   "temporal",
 ] as const;
 
 export type Feature = (typeof FEATURES)[number];
 
-/** One value a candidate; null where the query or the store gives nothing to tell candidates apart by. */
+/** One value a candidate; null where the query or the store gives nothing that distinguishes candidates. */
 export type FeatureColumns = Readonly<Record<Feature, Float64Array | null>>;
 
 export interface Described {
@@ -84,7 +84,7 @@ export function describe<Candidate extends RankingCandidate>(
   };
 }
 
-/** A summary is of its whole segment: what it says counts as what is said there. */
+/** A summary covers its whole segment, and so its text counts for the segment. */
 function proximityOf(
   candidates: readonly RankingCandidate[],
   window: Float64Array,

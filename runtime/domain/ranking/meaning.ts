@@ -2,7 +2,7 @@ import type { Adjacency } from "./adjacency.ts";
 import { column } from "./column.ts";
 import type { RankingCandidate } from "./input.ts";
 
-/** How near in meaning a row and what was said around it are to the query, 0 to 1, among the candidates. */
+/** Similarity in meaning of a row and its neighbours to the query, 0 to 1, among the candidates. */
 
 /** A neighbour's share in the mean over a window. */
 const SHARE = { near: 0.5, far: 0.25 };
@@ -16,7 +16,7 @@ const DEVIATIONS = 3;
 
 /**
  * Null when no candidate has a cosine. A row that has none yet (its vector is still to come) borrows from those around it,
- * and stands in the middle when they have none, too.
+ * and gets the mean when they have none, too.
  */
 export function meaning(candidates: readonly RankingCandidate[], places: readonly Adjacency[]): Float64Array | null {
   const cosines = candidates.map(({ cosine }) => (cosine === null || !Number.isFinite(cosine) ? null : cosine));

@@ -1,12 +1,12 @@
 import type { Role } from "../../contracts/message.ts";
 import type { RankingCandidate, RankingTerm } from "./input.ts";
 
-/** Who a query asks about, and which candidates are said by them: people tell about themselves. */
+/** The people whom a query names, and the candidates that they wrote: people write about themselves. */
 
 export interface Asked {
-  /** Whether each candidate is said by somebody who is asked about. */
+  /** Whether each candidate's speaker is named in the query. */
   readonly said: readonly boolean[];
-  /** Whether each candidate's conversation has somebody in it who is asked about. */
+  /** Whether each candidate's conversation has a speaker who is named in the query. */
   readonly present: readonly boolean[];
 }
 
@@ -17,14 +17,14 @@ const CALLED: readonly { readonly role: Role; readonly words: RegExp }[] = [
 ];
 const LEAST_LETTERS = 3;
 
-/** Null when nobody is asked about who speaks in a candidate. */
+/** Null when the query names no speaker of a candidate. */
 export function askedAbout(query: string, candidates: readonly RankingCandidate[]): Asked | null {
   const words = wordsOf(query);
   const named = new Set<string>();
   for (const { speaker } of candidates) if (speaker !== null && isNamed(speaker, words)) named.add(speaker);
   if (named.size > 0) return spokenBy(candidates, ({ speaker }) => speaker !== null && named.has(speaker));
   const roles = CALLED.filter(({ words }) => words.test(query)).map(({ role }) => role);
-  // Who has a name is asked about by the name.
+  // A speaker with a name is named in a query by it.
   const isCalled = ({ speaker, role }: RankingCandidate) => speaker === null && role !== null && roles.includes(role);
   return candidates.some(isCalled) ? spokenBy(candidates, isCalled) : null;
 }
@@ -39,8 +39,8 @@ function spokenBy(candidates: readonly RankingCandidate[], isAsked: (candidate: 
 }
 
 /**
- * The terms without the names of those who speak: where each row begins with its speaker, such a word tells who spoke and
- * nothing of what was said.
+ * The terms without the names of speakers: where each row begins with its speaker, such a word gives the speaker and
+ * nothing of the content.
  */
 export function withoutNames(
   terms: readonly RankingTerm[],
@@ -48,7 +48,7 @@ export function withoutNames(
 ): { readonly terms: readonly RankingTerm[]; readonly indexes: readonly number[] } {
   const names = new Set(candidates.flatMap(({ speaker }) => (speaker === null ? [] : partsOf(speaker))));
   const indexes = [...terms.keys()].filter((n) => ![...names].some((name) => isStemOf(terms[n]?.lexeme ?? "", name)));
-  // A query of names alone asks for what they said and what was said about them.
+  // A query of names only is about their messages and messages about them.
   if (indexes.length === 0) return { terms, indexes: [...terms.keys()] };
   return { terms: indexes.flatMap((n) => terms[n] ?? []), indexes };
 }

@@ -2,7 +2,7 @@ import { describe, FEATURES, type FeatureColumns } from "./features.ts";
 import type { RankingCandidate, RankingInput } from "./input.ts";
 import { WEIGHTS, type Weights } from "./weights.ts";
 
-/** The order of a search's hits: what speaks for each candidate, weighted and added up. */
+/** The order of a search's hits: the weighted sum of each candidate's features. */
 
 export interface RankedCandidate<Candidate> {
   readonly candidate: Candidate;
@@ -17,7 +17,7 @@ export interface RankingOptions<Candidate> {
   readonly temporal: (candidate: Candidate) => number;
   /** Which candidates can be hits; the others only lend. Default all. */
   readonly isHit?: (candidate: Candidate) => boolean;
-  /** How many are wanted; default all. Importance is only asked for of so many, as telling it takes long. */
+  /** How many are wanted; default all. Importance is only computed for so many, since it is expensive. */
   readonly best?: number;
   readonly weights?: Weights;
 }

@@ -4,8 +4,8 @@ import type { Feature } from "./features.ts";
 export type Weights = Readonly<Record<Feature | "importance", number>>;
 
 /**
- * How much each feature counts. All but the last two are fitted to questions about long conversations (docs/search.md says how
- * and how well they do on others), then rounded. What those cannot tell, how much recency and importance count, is set:
+ * How much each feature counts. All but the last two are fitted to questions about long conversations (docs/search.md describes how
+ * and how well they do on others), then rounded. What those cannot show, the weights of recency and importance, is set:
  * enough to order what is equally relevant, never without effect.
  */
 export const WEIGHTS: Weights = {
@@ -24,7 +24,7 @@ export const WEIGHTS: Weights = {
 
 /**
  * The tuned weights with those of a configuration: each of its four parts counts as much more or less as its share differs
- * from the usual one. Who is asked about and when count as they do.
+ * from the usual one. People and times count as usual.
  */
 export function weightedBy(given: SearchWeights): Weights {
   const of = (part: keyof SearchWeights): number => {

@@ -2,7 +2,7 @@ import { type Adjacency, type Lending, lent } from "./adjacency.ts";
 import { column } from "./column.ts";
 import type { RankingCandidate } from "./input.ts";
 
-/** How well a row's words match the query's, alone and together with what was said around it: BM25, 0 to 1. */
+/** How well a row's words match the query's, alone and together with its neighbours: BM25, 0 to 1. */
 
 export interface Saturation {
   /** How soon a further occurrence of a word counts for less. */
@@ -13,7 +13,7 @@ export interface Saturation {
 
 /** The usual one: what a hit reports as `fts`. */
 export const BM25: Saturation = { k1: 1.2, b: 0.75 };
-/** The one that ranks: that a word of the query is there says much, that it is there twice says little. */
+/** The one that ranks: that a word of the query is there counts much, that it is there twice counts little. */
 export const PRESENCE: Saturation = { k1: 0.3, b: 0.75 };
 /** A neighbour's words count in a row's window. */
 export const WINDOW: Lending = { near: 0.6, far: 0.36 };
@@ -26,7 +26,7 @@ export interface WordsInput {
 
 export interface CountedTerm {
   readonly idf: number;
-  /** Where it stands in the candidates' frequencies. */
+  /** Its index in the candidates' frequencies. */
   readonly at: number;
 }
 
@@ -70,7 +70,7 @@ export function windowWords(input: WordsInput, windows: Windows, saturation: Sat
   return matched(input, windows, averages, saturation);
 }
 
-/** Loops over numbers alone: this is done for every word of every candidate. */
+/** Loops over plain numbers, for speed: this runs for every word of every candidate. */
 function matched(
   { terms, candidates }: WordsInput,
   { lengths, frequencies }: Windows,

@@ -114,7 +114,7 @@ export function readBuiltin(invocation: Invocation, inspector: Inspector): Strea
   }
 }
 
-/** Text that becomes a command: judged where it is known, refused where nobody can know it. */
+/** Text that becomes a command: inspected where it is known, refused where it is unknown. */
 export function runText(text: string, invocation: Invocation, inspector: Inspector): Stream {
   const { program, state, input } = invocation;
   if (text.trimStart().startsWith(UNKNOWN)) {

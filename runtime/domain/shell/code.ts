@@ -1,5 +1,5 @@
 /**
- * Code of other languages given on the command line. There is no parser for each of them here: what is looked at are its
+ * Code of other languages given on the command line. There is no parser for each of them here: inspected are its
  * string literals, as commands where the code starts programs and as paths where it deletes or reads files.
  */
 
@@ -61,7 +61,7 @@ function literalsOf(code: string): readonly string[] {
   return [...quoted, ...operators].filter((text) => text !== "" && text !== UNKNOWN);
 }
 
-/** `q(...)`, `qq{...}`, `%w[...]` by their brackets. Each character is looked at a bounded number of times. */
+/** `q(...)`, `qq{...}`, `%w[...]` by their brackets. Each character is read a bounded number of times. */
 function operatorLiterals(code: string, [open = "", close = ""]: string): readonly string[] {
   const literals: string[] = [];
   const operator = new RegExp(`(?:\\bq[qxwr]?|%[qQxwW])\\s*\\${open}`, "g");

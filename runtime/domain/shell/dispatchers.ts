@@ -121,7 +121,7 @@ function runOption({ args, state }: Invocation, inspector: Inspector, ...names: 
   return null;
 }
 
-/** The paths that find goes through: its start, and below it the name that it looks for. */
+/** The paths that find goes through: its start, and below it the name that it searches. */
 function checkFind(invocation: Invocation, inspector: Inspector): Stream {
   const { args, state } = invocation;
   const first = args.findIndex((arg) => /^[-(!]/.test(arg) && !/^-[HLPDO]/.test(arg));

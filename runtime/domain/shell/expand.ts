@@ -1,6 +1,6 @@
 /**
  * What a word of a script may become when the shell expands it: braces, tilde, variables, substitutions, quotes and
- * splitting, as far as that can be told without running anything. Globs stay as they are written.
+ * splitting, as far as that is known without running anything. Globs stay as they are written.
  */
 
 import {
@@ -35,7 +35,7 @@ interface Piece {
 }
 
 /**
- * `outputsOf` tells what a substituted script may print (UNKNOWN where it cannot be told), and inspects it. `onTooMany` is
+ * `outputsOf` returns what a substituted script may print (UNKNOWN where that is unknown), and inspects it. `onTooMany` is
  * called for a word that becomes more words than can be followed.
  */
 export function createExpander(

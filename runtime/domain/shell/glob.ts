@@ -1,6 +1,6 @@
 /** Matches names against shell globs, in time proportional to both: patterns come from commands and may be made to be slow. */
 
-/** `*`, `?` and `[...]` (which counts as any one character); everything else stands for itself. */
+/** `*`, `?` and `[...]` (which counts as any one character); everything else is literal. */
 export function matchesGlob(pattern: string, name: string): boolean {
   const tokens = tokensOf(pattern);
   let token = 0;

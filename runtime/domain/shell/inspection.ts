@@ -4,7 +4,7 @@ import type { ShellState } from "./state.ts";
 import type { Stream } from "./stream.ts";
 
 export interface Finding {
-  /** `refuse`: known to be dangerous. `ask`: cannot be judged; a person could. */
+  /** `refuse`: known to be dangerous. `ask`: undecidable here; a person has to decide. */
   readonly action: "refuse" | "ask";
   readonly reason: string;
 }
@@ -18,14 +18,14 @@ export interface Invocation {
   readonly state: ShellState;
 }
 
-/** What a rule can ask of the reader. */
+/** What the reader offers to a rule. */
 export interface Inspector {
   readonly workspace: string;
   refuse(reason: string): void;
   ask(reason: string): void;
   /** Does `work` when the rest of the script has been read: what a trap runs, it runs last. */
   later(work: () => void): void;
-  /** What `work` finds counts only where it is known to be dangerous, not where it cannot be judged. */
+  /** What `work` finds counts only where it is known to be dangerous, not where it is undecidable. */
   certain(work: () => void): void;
   /** Reads `text` as a script, by the shell whose state this is; what it prints. */
   script(text: string, state: ShellState, input: Stream): Stream;
@@ -45,7 +45,7 @@ export function operandsOf(args: readonly string[], valued: readonly string[] = 
   return operands;
 }
 
-/** Whether a single-letter option stands there, alone or among others (`-rf`), or a long one by its name. */
+/** Whether a single-letter option is given, alone or among others (`-rf`), or a long one by its name. */
 export function hasOption(args: readonly string[], letters: string, ...long: readonly string[]): boolean {
   const end = args.indexOf("--");
   return (end === -1 ? args : args.slice(0, end)).some((arg) => {

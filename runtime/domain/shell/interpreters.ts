@@ -9,14 +9,14 @@ import type { Stream } from "./stream.ts";
 
 interface Interpreter {
   readonly language: "shell" | "code";
-  /** Letters of the short option whose value is a program; it may stand among others (`-lc`). */
+  /** Letters of the short option whose value is a program; it may be among others (`-lc`). */
   readonly code: string;
   readonly longCode?: readonly string[];
   /** Options that take the next word with them. */
   readonly valued?: readonly string[];
   /** The first operand is a program, not a file. */
   readonly programFirst?: boolean;
-  /** A first word that says that the program follows: `deno eval`. */
+  /** A first word after which the program follows: `deno eval`. */
   readonly verb?: string;
 }
 

@@ -1,4 +1,4 @@
-/** What simple programs print, as far as it can be told from their arguments and input: how hidden text is brought to light. */
+/** What simple programs print, as far as it follows from their arguments and input: this reveals hidden text. */
 
 import { posix } from "node:path";
 import { HOME, UNKNOWN } from "./state.ts";
@@ -45,7 +45,7 @@ export function printfOutput(args: readonly string[]): string {
 
 /**
  * What a filter makes of its input: null when it is no filter that is known here. Decoders are followed, so that what
- * they hide is judged like what stands in the open.
+ * they hide is inspected like plain text.
  */
 export function filterOutput(program: string, args: readonly string[], input: string): string | null {
   const options = args.filter((arg) => arg.startsWith("-"));

@@ -3,7 +3,7 @@
 import { bounded, UNKNOWN } from "./state.ts";
 
 /**
- * `${x:-other}` and its like. With a colon an empty value counts as none; `isSet` tells whether the variable is known to be
+ * `${x:-other}` and its like. With a colon an empty value counts as none; `isSet`: whether the variable is known to be
  * set.
  */
 export function withDefault(

@@ -28,7 +28,7 @@ const CACHES = [".cache", ".npm/_cacache", ".gradle/caches", ".cargo/registry"].
 
 /**
  * Whose place `path` is; it may hold globs and unknown text. `directories` are those in which the shell may be. A path
- * that ends in a glob for everything stands for the directory that it empties.
+ * that ends in a glob for everything means the directory that it empties.
  */
 export function territoriesOf(path: string, directories: readonly string[], workspace: string): readonly Territory[] {
   // An empty operand names nothing, as one that is too long: programs fail on it.
@@ -59,7 +59,7 @@ function withoutCatchAll(path: string): string {
   return parent === "" ? "/" : parent;
 }
 
-/** Why deleting this must not happen; null where it may. Deleting is judged as if it were recursive. */
+/** Why deleting this must not happen; null where it may. Deleting is treated as if it were recursive. */
 export function deletionReason(path: string, directories: readonly string[], workspace: string): string | null {
   return firstReason(territoriesOf(path, directories, workspace), {
     root: "it would delete the whole file system",

@@ -138,7 +138,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
 };
 
-/** Applies every rule to one command. What it prints where a rule knows (a wrapped command's output), else null. */
+/** Applies every rule to one command. Returns what it prints where a rule has determined it (a wrapped command's output), else null. */
 export function checkInvocation(invocation: Invocation, inspector: Inspector): Stream | null {
   const { program, args, state, input } = invocation;
   const forbidden = /^(mkfs|newfs)(\.|$)/.test(program) ? "it would destroy or change a disk" : FORBIDDEN[program];
@@ -161,7 +161,7 @@ function checkEnvironment(definition: string, state: ShellState, inspector: Insp
   checkVariable(name, value, state, inspector);
 }
 
-/** What a command prints, as far as it can be told; downloads are noted where they are saved. */
+/** What a command prints, as far as it is known; downloads are noted where they are saved. */
 export function outputOf(invocation: Invocation): Stream {
   const { program, args, input, state } = invocation;
   switch (program) {

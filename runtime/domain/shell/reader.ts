@@ -26,7 +26,7 @@ import { concatenate, either, textsOf } from "./streams.ts";
 import { checkVariable } from "./variables.ts";
 import { calledProgram } from "./words.ts";
 
-/** A script that needs more than this to be followed is not judged but asked about. */
+/** A script that needs more steps than this is left to a person's decision. */
 const MAX_COMMANDS = 3_000;
 const MAX_STEPS = 30_000;
 const MAX_DEPTH = 40;

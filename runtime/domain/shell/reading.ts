@@ -63,7 +63,7 @@ function withoutExclusions(program: string, args: readonly string[]): readonly s
   });
 }
 
-/** A word as it stands, and what follows in it after `=`, `@` or a revision (`HEAD:.env`). */
+/** A word unchanged, and what follows in it after `=`, `@` or a revision (`HEAD:.env`). */
 function variants(word: string): readonly string[] {
   return [word, ...word.split(/=@?|^@|:/).slice(1)].filter((part) => part !== "" && !/\s/.test(part));
 }

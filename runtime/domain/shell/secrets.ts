@@ -23,7 +23,7 @@ const SECRET_PLACES: readonly RegExp[] = [
   /^\/dev\/mem$/,
 ];
 
-/** `path` as it stands in a command; relative ones are judged by their name alone. */
+/** `path` as written in a command; relative ones are checked by their name only. */
 export function isSecretPath(path: string): boolean {
   if (path.length > MAX_PATH_CHARS) return false;
   const normal = posix.normalize(path);
@@ -33,7 +33,7 @@ export function isSecretPath(path: string): boolean {
   return isSpecific(name) && SECRET_FILE_NAMES.some((secret) => matchesGlob(name, secret));
 }
 
-/** `*` matches anything and says nothing; `.e*` and `id_*` were written for something. */
+/** `*` matches anything and shows no intent; `.e*` and `id_*` were written for something. */
 function isSpecific(glob: string): boolean {
   const literal = glob.split(/[*?[]/)[0] ?? "";
   return literal !== glob && (literal.startsWith(".") || literal.length >= 3);

@@ -2,7 +2,7 @@
 
 import { forEachChild, type SyntaxNode } from "unbash";
 
-/** Whether a command named `name` stands anywhere below the node. */
+/** Whether a command named `name` is anywhere below the node. */
 export function callsItself(node: SyntaxNode, name: string): boolean {
   let found =
     node.type === "Command" &&

@@ -1,19 +1,19 @@
 /**
  * What is known about a shell while its script is read instead of run: values that variables may have, functions, the
- * directories in which it may be. Values hold marks where only a run could tell.
+ * directories in which it may be. Values hold marks where only a run could show them.
  */
 
 import type { SyntaxNode } from "unbash";
 import type { Stream } from "./stream.ts";
 
-/** Stands for text that only a run could tell. */
+/** Mark of text that is unknown until it runs. */
 export const UNKNOWN = "\u{e000}";
 /** Begins the value of a process substitution; the text that it yields follows, as far as it is known. */
 export const PROCESS = "\u{e001}";
 /** The home directory, wherever it is. */
 export const HOME = "/\u{e002}";
 
-/** More possible values than this are not told apart. */
+/** More possible values than this are not kept apart. */
 export const MAX_ALTERNATIVES = 16;
 const MAX_CHARS = 20_000;
 /** A longer path names nothing: every program fails on it. */
@@ -78,7 +78,7 @@ export function changeDirectory(state: ShellState, directories: readonly string[
 }
 
 /**
- * Values that a variable may have. One that nobody set is empty: commands get no other variables than those of the
+ * Values that a variable may have. One that was not set is empty: commands get no other variables than those of the
  * initial state and the owner's, and deleting `"$DIR/"` with an empty DIR is a classic.
  */
 export function valuesOf(state: ShellState, name: string): readonly string[] {

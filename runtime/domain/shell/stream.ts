@@ -3,7 +3,7 @@
 /** What a command reads or prints. */
 export type Stream =
   | { readonly kind: "none" }
-  /** Possible texts; The mark of unknown text in them where only a run could tell. */
+  /** Possible texts; with the mark of unknown text where only a run could show it. */
   | { readonly kind: "text"; readonly texts: readonly string[] }
   /** The content of a file that was there before. */
   | { readonly kind: "file" }

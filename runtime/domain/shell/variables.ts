@@ -1,4 +1,4 @@
-/** Variables that make programs run something: setting one is judged as running its value. */
+/** Variables that make programs run something: setting one is treated as running its value. */
 
 import { absolutePath } from "./files.ts";
 import type { Inspector } from "./inspection.ts";

@@ -12,7 +12,7 @@ export type CalledProgram =
   | { readonly kind: "own"; readonly path: string }
   | { readonly kind: "unknown" };
 
-/** A glob in a program's name is there to hide it: these are what it may stand for. */
+/** A glob in a program's name is there to hide it: these are what it may mean. */
 const GUESSED =
   "rm dd sh bash dash zsh mkfs shutdown reboot halt poweroff sudo su chmod chown curl wget nc ncat eval python python3 perl node ruby find xargs base64 cat shred kill".split(
     " ",

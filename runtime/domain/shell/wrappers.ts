@@ -1,11 +1,11 @@
-/** Programs that run another program given in their arguments: what is left when they are taken away. */
+/** Programs that run another program given in their arguments: returns the inner command. */
 
 interface Wrapper {
   /** Options that take the next word with them. */
   readonly valued?: readonly string[];
   /** Operands before the command. */
   readonly operands?: number;
-  /** `NAME=value` words may stand before the command. */
+  /** `NAME=value` words may precede the command. */
   readonly assignments?: boolean;
   /** A first word that must be there: `uv run`. */
   readonly verb?: readonly string[];

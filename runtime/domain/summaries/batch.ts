@@ -9,7 +9,7 @@ export interface Batch {
   readonly messages: readonly SourceMessage[];
   /** Those in the system messages, each once, in order of appearance. */
   readonly identifiers: readonly string[];
-  /** The first message alone is more than one question holds: it is the only one, and goes in parts. */
+  /** The first message alone is longer than one request: it is the only one, and is sent in parts. */
   readonly oversized: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Whether an answer may stand for what it summarizes. Nothing is cut and nothing is mended but by adding identifiers. */
+/** Whether a summary is accepted. Nothing is cut and nothing is mended but by adding identifiers. */
 
 import { latexIn } from "../latex.ts";
 import type { CountTokens } from "../tokens.ts";
@@ -17,14 +17,14 @@ export interface Given {
 }
 
 export interface Objection {
-  /** As the model is told; may quote what was said. */
+  /** Message for the model; may quote the source. */
   readonly words: string;
   /** The same for logs and operators: quotes nothing. */
   readonly reason: string;
 }
 
 export interface Verdict {
-  /** What is wrong with it; none when it may stand. */
+  /** What is wrong with it; none when it is accepted. */
   readonly objections: readonly Objection[];
   /** The answer with the identifiers that it leaves out added at its end, where nothing else is wrong and they fit. */
   readonly completed: string | null;

@@ -38,7 +38,7 @@ export function minute(time: Date): string {
   return `${time.toISOString().slice(0, 16)}Z`;
 }
 
-/** `messages`: those that the entries stand for. */
+/** `messages`: those that the entries represent. */
 export function preamble(
   head: ConversationHead,
   span: { readonly earliest: Date; readonly latest: Date; readonly messages: number },
@@ -71,7 +71,7 @@ export function messageHeading(
   return `[#${ordinal} ${minute(created_at)} ${promptTag(agent)}/${role}${of}]`;
 }
 
-/** Everything that the message says: its text, and a tool call with its arguments and its result. */
+/** The message's whole content: its text, and a tool call with its arguments and its result. */
 export function messageBody(message: SourceMessage): string {
   const { content, tool_name: tool, tool_args: args, tool_result: result, full_result_length: full } = message;
   const parts: string[] = [];

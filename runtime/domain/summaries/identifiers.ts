@@ -20,7 +20,7 @@ const PATTERNS: readonly RegExp[] = [
   /(?<![\w,.])\d[\d,]{0,11} (?:lines?|files?|insertions?|deletions?|additions?|commits?|tests?)(?: (?:changed|added|removed|deleted|passed|failed))?\b/gi,
   /(?<![\w+])\+\d+ ?\/? ?[-\u2212]\d+\b/g,
   /\b[Ll]ines? \d+(?:[-\u2013]\d+)?\b|\bL\d+(?:-L?\d+)?\b/g,
-  // Skills, by what stands around their names.
+  // Skills, by the text around their names.
   /(?<=\bskills?:? ["'`\u201c])[\w][\w.:/-]*(?=["'`\u201d])/gi,
   /(?<=["'`\u201c])[\w][\w.:/-]*(?=["'`\u201d] skill\b)/gi,
   /(?<=\bskills?(?: named| called)?:? )[a-z0-9]+(?:[-_:][a-z0-9]+)+/g,
@@ -61,7 +61,7 @@ export function identifiersIn(text: string): string[] {
   return [...result];
 }
 
-/** Those that the text does not hold character for character, standing by themselves: `#12` is not in `#123`. */
+/** Those that the text does not hold character for character, as whole identifiers: `#12` is not in `#123`. */
 export function missingFrom(text: string, identifiers: readonly string[]): string[] {
   const flat = text.replaceAll(/\s+/g, " ");
   return identifiers.filter((identifier) => !holds(flat, identifier.replaceAll(/\s+/g, " ")));

@@ -1,4 +1,4 @@
-/** What the model is asked: one set of instructions for each level of the tree, and the rules that all of them share. */
+/** Prompts of the model: one set of instructions for each level of the tree, and the rules that all of them share. */
 
 import type { SummaryKind } from "./budgets.ts";
 

@@ -1,6 +1,6 @@
-/** What a model is shown of a payload that may be megabytes long: as much as fits, and how much is missing, said where it is missing. */
+/** What a model is shown of a payload that may be megabytes long: as much as fits, with a note of what is missing at its place. */
 
-/** How much of a shortened text is its head; results say at their end how things came out. */
+/** How much of a shortened text is its head; the end of a result has its outcome. */
 const HEAD_SHARE = 0.6;
 /** Bounds that are tried in turn for each text inside a value. */
 const LEAF_LIMITS = [2_000, 500, 120] as const;

@@ -1,4 +1,4 @@
-/** How a model is asked for the sentence of a tool call (specification, "Tool-call content synthesis"). */
+/** The prompt for the sentence of a tool call (specification, "Tool-call content synthesis"). */
 
 import { withoutChatTokens, withoutFence } from "../prompt-data.ts";
 import { shortenText, shortenValue } from "./payload.ts";

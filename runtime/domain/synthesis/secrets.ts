@@ -1,4 +1,4 @@
-/** Takes out of a tool call what its own words say to be secret, before any of it is cut or shown to a model. */
+/** Takes out of a tool call what its names and syntax mark as secret, before any of it is cut or shown to a model. */
 
 const REDACTED = "[redacted]";
 const WORDS =
@@ -11,7 +11,7 @@ const OPTION = new RegExp(`(--(?:[a-z0-9]+-){0,4}(?:${WORDS})[ \\t]+["']?)(?!-)[
 /** `-u ada:...` of curl and its like. */
 const LOGIN = /(\s(?:-u|--user)[ =]["']?[^\s:"']{1,80}:)[^\s"']{3,}/g;
 const HEADER = /((?:authorization|cookie)\\?["']?\s{0,3}:\s{0,3}\\?["']?)[^"'\r\n\\]{4,}/gi;
-/** Deeper than this nobody looks, and a model is shown nothing. */
+/** What is nested deeper is not searched, and is not shown to a model. */
 const DEEPEST = 32;
 
 /** `redact` takes out what is known to be secret, or has its shape. */
@@ -23,7 +23,7 @@ export function hideInText(text: string, redact: (text: string) => string): stri
     .replace(LOGIN, `$1${REDACTED}`);
 }
 
-/** The value without what stands in fields that are named like a secret, and with every text as hideInText leaves it. */
+/** The value without the content of fields that are named like a secret, and with every text as hideInText leaves it. */
 export function hideInValue(value: unknown, redact: (text: string) => string, depth = 0): unknown {
   if (typeof value === "string") return hideInText(value, redact);
   if (typeof value !== "object" || value === null) return value;

@@ -12,7 +12,7 @@ export interface Given {
   readonly answer: string;
   /** Whether the model was cut short. */
   readonly truncated: boolean;
-  /** What the model was told and shown. */
+  /** What the model was shown. */
   readonly instructions: string;
   /** Everything that the call holds, in full: names that the sentence uses must occur in it. */
   readonly source: string;
@@ -92,10 +92,10 @@ function plainWords(text: string): string[] {
 /** Forms that only names have: paths, files, snake_case, letters with digits, long numbers. "and/or" is none. */
 const NAME =
   /^(?:~?\/\S+|\S+\/\S*[\d._]\S*|\S+\/\S+\/\S+|\w+_\w+|[\w-]+\.[a-z]\w{0,9}|(?=\S*\d)(?=\S*[a-z])[\w.-]{4,}|#\d+|\d{4,})$/i;
-/** Numbers with a unit are the model's own way to say what a result shows: `4.2s`, `12kB`, `1st`. */
+/** Numbers with a unit are the model's own reading of a result: `4.2s`, `12kB`, `1st`. */
 const MEASURE = /^[\d.,]+(?:st|nd|rd|th|ms|s|min|h|kb|mb|gb|kib|mib|gib|b|k|m|x|%)$/i;
 
-/** Names of kinds of things, which say nothing of this one. */
+/** Names of kinds of things, which identify nothing. */
 const COMMON =
   /^(?:\d+-[a-z]+|e\.g|i\.e|ipv[46]|utf-?(?:8|16|32)|sha-?\d+|base64|https?\/\d(?:\.\d)?|(?:node|next|vue|three)\.js|python3|k8s|i18n|x86|amd64|arm64)$/i;
 

@@ -1,4 +1,4 @@
-/** Whether an English sentence tells of the past. By its words alone: a guard against wrong answers, not a grammar. */
+/** Whether an English sentence is in the past tense. By its words alone: a guard against wrong answers, not a grammar. */
 
 /** Past forms that do not end in "ed". */
 const IRREGULAR = new Set(
@@ -26,7 +26,7 @@ const PRESENT = new Set(
 const TOOL_VERBS =
   /^(?:run|execute|search|call|use|invoke|fetch|open|create|delete|remove|edit|update|find|get|list|make|send|show|check|try|return|retrieve|install|perform|query|look|load|save|print|write|start|stop|add|append|apply|ask|analy[sz]e|attempt|commit|copy|download|explain|inspect|move|provide|push|pull|request|review|summari[sz]e|verify|view)(?:e?s)?$/;
 
-/** The first verb that can be told decides. What is quoted or in backticks is not looked at. */
+/** The first verb that is recognised decides. What is quoted or in backticks is ignored. */
 export function isPastTense(sentence: string): boolean {
   const words = withoutQuotes(sentence)
     .toLowerCase()

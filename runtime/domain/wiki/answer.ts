@@ -17,21 +17,21 @@ export interface Extract {
 
 export interface ExtractGiven {
   readonly answer: string;
-  /** The reference that the model was told to give; every other one does not exist. */
+  /** The reference that the prompt gave; every other one does not exist. */
   readonly reference: string;
   /** What it was shown. */
   readonly source: string;
   readonly redact: (text: string) => string;
 }
 
-/** What a model says where a text holds nothing that lasts. */
+/** The model's answer where a text has nothing that lasts. */
 export const NOTHING = "NOTHING";
 
 const MOST_TOPICS = 12;
 const MOST_STATEMENTS = 30;
 const LONGEST_TITLE = 80;
 const LONGEST_STATEMENT = 500;
-/** What is longer is not even looked at: the patterns below take time by the square of a line. */
+/** A longer line is skipped: the patterns below take quadratic time. */
 const LONGEST_LINE = 2_000;
 const HEADING = /^#{1,3}\s+(.+?)\s*#*$/;
 const BULLET = /^[-*]\s+(.+?)\s*((?:\[[^\]\s]+\][.,;]?\s*)*)$/;

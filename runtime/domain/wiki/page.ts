@@ -7,13 +7,13 @@ import { isMap, parseDocument } from "yaml";
 
 export interface Statement {
   readonly text: string;
-  /** Ids of the summaries that say so; at least one. */
+  /** Ids of the summaries that it comes from; at least one. */
   readonly sources: readonly string[];
 }
 
 export interface PageUpdate {
   readonly title: string;
-  /** The summary that the statements are from; what it has said on this page before is replaced. */
+  /** The summary that the statements are from; its earlier statements on this page are replaced. */
   readonly source: string;
   readonly statements: readonly string[];
   readonly now: Date;
@@ -23,7 +23,7 @@ export interface PageUpdate {
 
 const BEGIN = "<!-- cairn:begin: this part is kept by the runtime, write above or below it -->";
 const END = "<!-- cairn:end -->";
-/** From the last begin before an end: one whose end somebody has deleted is text, and so is what follows it. */
+/** From the last begin before an end: one whose end was deleted by hand is text, and so is what follows it. */
 const PART = /<!-- cairn:begin\b[^>]*-->\r?\n?((?:(?!<!-- cairn:begin\b)[\s\S])*?)<!-- cairn:end -->/;
 const FRONT_MATTER = /^---\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/;
 /** `- Text. [summary:1f0c...]` */
@@ -61,7 +61,7 @@ export interface PageFacts {
   readonly statements: number;
 }
 
-/** What an index says of a page; null for a text that is no page of the runtime. */
+/** A page's entry in an index; null for a text that is no page of the runtime. */
 export function pageFacts(text: string): PageFacts | null {
   const document = parseDocument(FRONT_MATTER.exec(text)?.[1] ?? "");
   if (document.errors.length > 0 || !isMap(document.contents)) return null;
@@ -110,7 +110,7 @@ function withoutSource(statements: readonly Statement[], source: string): Statem
     .filter(({ sources }) => sources.length > 0);
 }
 
-/** What another source has said already gets this one beside it. */
+/** A statement that another source has already gets this source, too. */
 function addStatement(statements: Statement[], text: string, source: string): void {
   const same = statements.findIndex((one) => comparable(one.text) === comparable(text));
   const former = statements[same];
@@ -144,7 +144,7 @@ function leftOutBefore(matter: string): number {
   return found === null ? 0 : Number(found[1]);
 }
 
-/** What somebody listed there before it was the runtime's list: no ids of summaries. */
+/** A list that was written there by hand: no ids of summaries. */
 function foreignSources(sources: unknown): unknown[] {
   const list = Array.isArray(sources) ? sources : sources === undefined || sources === null ? [] : [sources];
   return list.filter((source) => typeof source !== "string" || !SUMMARY_ID.test(source));

@@ -1,4 +1,4 @@
-/** How a model is asked what of a summary belongs on which page. */
+/** The prompt that assigns statements of a summary to pages. */
 
 import { withoutChatTokens, withoutFence } from "../prompt-data.ts";
 import { NOTHING } from "./answer.ts";
