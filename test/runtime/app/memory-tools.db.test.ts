@@ -60,7 +60,7 @@ describeEachDatabase("the memory tools", (open) => {
     });
   });
 
-  it("tell the known arguments to whoever uses an unknown one", async () => {
+  it("name the known arguments in the error of an unknown one", async () => {
     await expect(tools.call("memory_search", { query: "x", top_k: 3 }, owner)).rejects.toThrow(
       /top_k.*known are query, mode, scope, limit, agent, since, before, window, expand, synthesize/,
     );

@@ -176,7 +176,7 @@ describeEachDatabase("tokens", (open) => {
     expect(queries()).toBe(0);
   });
 
-  test("known tokens outlive a store that is away for a minute; unknown ones cannot be judged", async () => {
+  test("cached tokens stay valid for a minute without the store; others cannot be checked", async () => {
     const { tokens, setDown, advance, queries } = await node();
     const { token } = await tokens.create(uniqueName(), ["memory"]);
     expect(await tokens.authenticate(token)).not.toBeNull();

@@ -36,7 +36,7 @@ describe("the tool registry", () => {
     expect(registry.snapshot().tools).toEqual([own]);
   });
 
-  it("gives a new tool to nobody but the owner, and not to agents that name theirs", () => {
+  it("gives a new tool to the owner only, and not to agents that name theirs", () => {
     const registry = new ToolRegistry([tool("file_read"), tool("memory_search")]);
     registry.register(tool("late"));
     const names = (tools: object, owner: boolean) => [...toolsOf(registry.snapshot(), { tools }, { owner }).keys()];

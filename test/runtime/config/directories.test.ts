@@ -52,7 +52,7 @@ describe("the home directory", () => {
     expect(resolveDirectories({ env: {}, cwd: "/work", homedir: "/root" }).home).toBe("/root/.cairn");
   });
 
-  test("that nobody knows is an error which names the variable to set", () => {
+  test("that cannot be determined is an error which names the variable to set", () => {
     const resolve = () => resolveDirectories({ env: {}, cwd: "/work" });
     expect(resolve).toThrow(/SERVICE_HOME/);
     expect(resolveDirectories({ env: { SERVICE_HOME: "/data" }, cwd: "/work" }).dir).toBe("/data");
@@ -139,7 +139,7 @@ describe("a home for each deployment directory", () => {
     expect(find(two, { SERVICE_HOME: home })).toBe(home);
   });
 
-  test("is of a directory around ~/.cairn only where nobody else has it", async () => {
+  test("is of a directory around ~/.cairn only where no other deployment has it", async () => {
     const { home, deployment, find } = await machine({});
     const [around, other] = [await deployment("."), await deployment("other")];
     expect(find(around)).toBe(home);

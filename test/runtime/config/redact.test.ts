@@ -100,7 +100,7 @@ describe("the redactor", () => {
 });
 
 describe("a redactor that learns", () => {
-  test("takes out what it was told of later, too", () => {
+  test("takes out secrets that are added later, too", () => {
     const { redact, hide } = createLearningRedactor(["first-secret"]);
     expect(redact("first-secret later-secret")).toBe("[redacted] later-secret");
     hide(["later-secret", "first-secret"]);

@@ -27,7 +27,7 @@ async function refusal(work: Promise<unknown>): Promise<ProviderError> {
 }
 
 describe("a token of a login", () => {
-  it("is used as long as it counts, and asks nobody", async () => {
+  it("is used as long as it is valid, without a request", async () => {
     const { tokens, oauth } = await loggedIn({ expiresInS: 3_000 });
     expect(await tokens().token()).toBe(oauth.accessToken());
     expect(oauth.counts.refresh_token).toBe(0);
@@ -93,7 +93,7 @@ describe("a token of a login", () => {
     expect(oauth.reused()).toBe(false);
   });
 
-  it("is renewed when the API refuses it, and taken from disk when somebody else was faster", async () => {
+  it("is renewed when the API refuses it, and taken from disk when another process was faster", async () => {
     const { tokens, oauth } = await loggedIn({ expiresInS: 3_000 });
     const [one, other] = [tokens(), tokens()];
     const refused = await one.token();
@@ -159,7 +159,7 @@ describe("a login that cannot be refreshed", () => {
     expect(await refusal(tokens().token())).toMatchObject({ code: "PROVIDER_UNAUTHORIZED" });
   });
 
-  it("is nobody's after a logout", async () => {
+  it("is gone after a logout", async () => {
     const { tokens, home } = await loggedIn({ expiresInS: 3_000 });
     const one = tokens();
     expect(await one.present()).toBe(true);
@@ -170,7 +170,7 @@ describe("a login that cannot be refreshed", () => {
 });
 
 describe("the file of a login", () => {
-  it("is private in a private directory, also after somebody loosened it", async () => {
+  it("is private in a private directory, also after its mode was loosened", async () => {
     const { home, tokens } = await loggedIn({ expiresInS: 3_000 });
     const path = credentialsPath(home, "anthropic");
     const modes = async () => [(await stat(path)).mode & 0o777, (await stat(dirname(path))).mode & 0o777];

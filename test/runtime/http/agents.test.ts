@@ -215,7 +215,7 @@ describe("a turn that waits for an answer", () => {
     expect(fetched.json().result).toEqual({ turn_id: "turn-1", state: "waiting", question });
   });
 
-  test("takes the answer of its own user and of the owner, and of nobody else", async () => {
+  test("takes the answer of its own user and of the owner, and no other", async () => {
     const { app, server } = startAsking();
     app.authenticate = async (token) => (token === "ann" ? principal("ann", ["agent"]) : principal("bob", ["agent"]));
     const of = (token: string) => ({ authorization: `Bearer ${token}` });

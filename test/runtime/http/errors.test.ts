@@ -127,7 +127,7 @@ describe("every failure has the envelope", () => {
     expect(answer.json()).toMatchObject({ ok: false, error: { code: "RUNTIME_INVALID_REQUEST" } });
   });
 
-  test("a store that is away is 503 with Retry-After, and the error keeps its code", async () => {
+  test("an unreachable store is 503 with Retry-After, and the error keeps its code", async () => {
     const { app, server } = startServer();
     app.authenticate = async () => {
       throw new MemoryError("MEMORY_UNAVAILABLE", "The store cannot be reached.");

@@ -135,7 +135,7 @@ describe("a live connection", () => {
     await client.seen("turn.finished");
   });
 
-  test("that goes away ends its subscription and not the turn", async () => {
+  test("that disconnects ends its subscription and not the turn", async () => {
     const started = startServer();
     const { app } = started;
     const gate = Promise.withResolvers<void>();
@@ -152,7 +152,7 @@ describe("a live connection", () => {
     await expect.poll(() => app.finished("turn-1")).toBe(true);
   });
 
-  test("that waits for JSON and goes away ends nothing either", async () => {
+  test("that waits for JSON and disconnects ends nothing either", async () => {
     const started = startServer();
     const { app } = started;
     const gate = Promise.withResolvers<void>();

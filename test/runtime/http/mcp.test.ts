@@ -133,7 +133,7 @@ describe("the Model Context Protocol, with the SDK's client", () => {
 });
 
 describe("POST /mcp", () => {
-  test("ends the call when the client goes away", async () => {
+  test("ends the call when the client disconnects", async () => {
     const started = startServer();
     const { begun, ended } = hanging(started.app);
     const url = await listening(started);

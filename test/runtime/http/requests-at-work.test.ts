@@ -126,7 +126,7 @@ describe("room for the owner", () => {
 });
 
 describe("a download", () => {
-  test("whose client takes nothing ends, and lets go of the store", async () => {
+  test("whose client takes nothing ends, and releases the store", async () => {
     const { url, app } = await start({ stallMs: 200 });
     const ended = Promise.withResolvers<void>();
     app.backupChunks = async function* () {

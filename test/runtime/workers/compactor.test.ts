@@ -48,7 +48,7 @@ it("queues itself at the start, at every tick and when woken, under a key of thi
   }
 });
 
-it("runs under the job's signal, and survives a queue that is away", async () => {
+it("runs under the job's signal, and survives an unavailable queue", async () => {
   const { compactor, handlers, run, warn } = parts({ broken: true });
   await compactor.start();
   expect(warn).toHaveBeenCalledOnce();

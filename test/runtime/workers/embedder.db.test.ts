@@ -85,7 +85,7 @@ describeEachDatabase("the embedder", (open, backend) => {
     await expect.poll(async () => (await models(database))[0]?.vectors).toBe(2);
   });
 
-  it("leaves no dead jobs behind while the encoder is away", async () => {
+  it("leaves no dead jobs behind while the encoder is unavailable", async () => {
     const database = await open({ fresh: true });
     const fake = await fakeEncoder({ fault: () => ({ kind: "status", status: 503 }) });
     const jobs = createJobQueue({ database, logger: quietLogger, newId: randomUUID });

@@ -14,14 +14,14 @@ function triggerOf(answers: (string | null | Error)[]) {
   return { enqueue, warn, trigger: createJobTrigger({ enqueue, failure: "it could not be queued", logger: { warn } }) };
 }
 
-it("queues one job for many rings", async () => {
+it("enqueues one job for many triggers", async () => {
   const { trigger, enqueue } = triggerOf([]);
   for (let n = 0; n < 10; n += 1) trigger.schedule(100);
   await vi.advanceTimersByTimeAsync(60_000);
   expect(enqueue).toHaveBeenCalledTimes(1);
 });
 
-it("rings again until a queue that was away has taken the job, and says so once", async () => {
+it("triggers again until a queue that was unavailable has taken the job, and logs that once", async () => {
   const unavailable = () => new Error("away");
   const { trigger, enqueue, warn } = triggerOf([
     unavailable(),

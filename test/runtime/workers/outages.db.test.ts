@@ -58,7 +58,7 @@ describe.skipIf(lacks("postgresql"))("background work and a PostgreSQL that cras
 
   const stateOf = async (jobs: JobQueue, name: string) => (await jobs.states()).find(({ queue }) => queue === name);
 
-  it("notes the end of a job that ended while the server was away, and does not run it again", async () => {
+  it("completes a job that ended while the server was unreachable, and does not run it again", async () => {
     const jobs = await startQueue();
     const started = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<void>();

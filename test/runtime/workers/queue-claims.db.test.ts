@@ -60,7 +60,7 @@ describeEachDatabase("whose a job is", (open, backend) => {
     return rows[0];
   };
 
-  it("takes up what is silent at two looks, and nothing that gives a sign between them or is its own", async () => {
+  it("claims jobs that are stalled at two checks, and none that has a heartbeat between them or is its own", async () => {
     const [dead, living, own] = [
       await runningElsewhere("dead", 60),
       await runningElsewhere("living", 60),
@@ -90,7 +90,7 @@ describeEachDatabase("whose a job is", (open, backend) => {
     expect(await jobs.reclaim()).toBe(1);
   });
 
-  it("lets a worker that was interrupted say nothing about the job of whoever runs it by then", async () => {
+  it("ignores a late result of an interrupted worker once another one runs the job", async () => {
     const [one, other] = [1, 2].map(() => createJobQueue({ database, logger: quietLogger, newId: randomUUID }));
     if (!one || !other) throw new Error("unreachable");
     await one.start();
@@ -171,7 +171,7 @@ describeEachDatabase("whose a job is", (open, backend) => {
     return rows[0];
   };
 
-  it("lets whoever ran a job before it was dead say nothing about it once it was retried", async () => {
+  it("ignores a late result of an earlier attempt once a dead job was retried", async () => {
     const one = await deafWorker(QUEUES.compact);
     const id = (await one.jobs.enqueue(QUEUES.compact, {}, { key: "dead once" })) ?? "";
     await one.began;
@@ -312,7 +312,7 @@ describeEachDatabase("whose a job is", (open, backend) => {
     );
   });
 
-  it("gives a job up under which the store goes away time and again", async () => {
+  it("fails a job under which the store becomes unreachable time and again", async () => {
     const id = await runningElsewhere("crashes", 0);
     let tries = 0;
     for (; tries < 100; tries += 1) {

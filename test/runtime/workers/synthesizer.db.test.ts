@@ -171,7 +171,7 @@ describeEachDatabase("the synthesizer", (open, backend) => {
     expect(await node.admin.backfillToolSynth({ dryRun: false })).toMatchObject({ candidates: 0, enqueued: 0 });
   });
 
-  it("uses up the attempts of few jobs while the endpoint is away, and does all when it is back", async () => {
+  it("uses up the attempts of few jobs while the endpoint is unavailable, and does all when it is back", async () => {
     const database = await withoutJobs(open);
     let unavailable = true;
     const both = Promise.withResolvers<void>();

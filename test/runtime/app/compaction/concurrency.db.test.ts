@@ -50,7 +50,7 @@ describeEachDatabase("compactors of one store", (open, backend) => {
     for (const parent of roots) if (parent !== null) expect(summaries.map((one) => one.id)).toContain(parent);
   });
 
-  it("one whose store goes away while its model thinks gives its claim back once that is there again, and no other's", async () => {
+  it("one whose store becomes unreachable while its model thinks releases its claim once it is back, and no other's", async () => {
     const database = await open({ fresh: true });
     const id = await talk(database, "left", 12);
     const other = await talk(database, "another's", 12);
@@ -134,7 +134,7 @@ describeEachDatabase("compactors of one store", (open, backend) => {
     expect(await counted(database, id)).toEqual({ twice: 0, never: 0, once: 12 });
   });
 
-  it("one whose message somebody else has linked meanwhile stores nothing, and does the rest afterwards", async () => {
+  it("one whose message another worker has linked meanwhile stores nothing, and does the rest afterwards", async () => {
     const database = await open();
     const id = await talk(database, "linked", 13);
     const fake = await fakeModel({

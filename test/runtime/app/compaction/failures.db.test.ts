@@ -73,7 +73,7 @@ describeEachDatabase("compaction, when something fails,", (open) => {
     expect(await counted(database, id)).toEqual({ twice: 0, never: 0, once: 10 });
   });
 
-  it("lets ten poisoned conversations at the head of the queue hold up nobody, gives them up and brings them back", async () => {
+  it("lets ten poisoned conversations at the head of the queue hold up no other, marks them as failed and retries them", async () => {
     const database = await open({ fresh: true });
     const poisoned: string[] = [];
     for (let n = 0; n < 10; n += 1) poisoned.push(await talk(database, `poison/${n}`, 10, "poison"));
@@ -158,7 +158,7 @@ describeEachDatabase("compaction, when something fails,", (open) => {
     await compactor.run(never);
   });
 
-  it("writes down why a conversation failed, and why the model is away, also where the store cannot hold the words", async () => {
+  it("records why a conversation failed, and why the model is unavailable, also where the store cannot hold the words", async () => {
     const database = await open();
     const bad = await talk(database, "odd complaint", 10, "unspeakable");
     let allUnavailable = false;
@@ -335,7 +335,7 @@ describeEachDatabase("compaction, when something fails,", (open) => {
     expect(await counted(database)).toEqual({ twice: 0, never: 0, once: 20 });
   });
 
-  it("stores a summary once that it already had when the store went away, also when the answer of the commit got lost", async () => {
+  it("stores a summary once that it already had when the store became unreachable, also when the commit's answer got lost", async () => {
     const database = await open();
     const id = await talk(database, "commit lost", 10);
     const fake = await fakeModel();

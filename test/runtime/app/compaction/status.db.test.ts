@@ -101,7 +101,7 @@ describeEachDatabase("how compaction stands", (open) => {
     expect(await compactionStatus(database)).toMatchObject({ due: 2, failing: 0, given_up: 0 });
   });
 
-  it("is told of 5,000 conversations by reading 5 rows at most", async () => {
+  it("counts 5,000 conversations by reading 5 rows at most", async () => {
     const database = await open({ fresh: true });
     await fill(database, 5_000);
     await database.script(

@@ -48,7 +48,7 @@ describeEachDatabase("embedding, when something fails,", (open, backend) => {
     expect(await embedder.run(never)).toMatchObject({ embedded: 1 });
   });
 
-  it("gives back, once the store is there again, what it had claimed before that went away", async () => {
+  it("releases, once the store is back, what it had claimed before that became unreachable", async () => {
     const database = await open({ fresh: true });
     const fake = await fakeEncoder();
     await fill(database, 20);
@@ -74,7 +74,7 @@ describeEachDatabase("embedding, when something fails,", (open, backend) => {
     expect(await work(database)).toMatchObject([{ id: others, claimed: true }]);
   });
 
-  it("waits 5, 10 and 15 seconds for an encoder that is away, blames no row, and goes on when it is back", async () => {
+  it("waits 5, 10 and 15 seconds for an unavailable encoder, blames no row, and continues when it is back", async () => {
     const database = await open({ fresh: true });
     const fake = await fakeEncoder();
     const embedder = embedderOf(database, fake);
@@ -95,7 +95,7 @@ describeEachDatabase("embedding, when something fails,", (open, backend) => {
     expect(await embedder.run(never)).toMatchObject({ embedded: 10, unavailable: null });
   });
 
-  it("waits as long as the encoder asks for, and calls it away when that is more than a minute", async () => {
+  it("waits as long as the encoder asks for, and takes it for unavailable when that is more than a minute", async () => {
     const database = await open({ fresh: true });
     const fake = await fakeEncoder();
     await fill(database, 2);
@@ -120,7 +120,7 @@ describeEachDatabase("embedding, when something fails,", (open, backend) => {
     expect(fake.requests).toHaveLength(asked + 1);
   });
 
-  it("keeps what a batch brought before the encoder went away from two others, and is waited for by one of them", async () => {
+  it("keeps what a batch brought before the encoder became unavailable to two others, and is waited for by one of them", async () => {
     const database = await open({ fresh: true });
     const fake = await fakeEncoder();
     await fill(database, 24);

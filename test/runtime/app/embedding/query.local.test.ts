@@ -48,7 +48,7 @@ describe("the vector of a query", () => {
     expect(await embed("a bus", undefined, { ...model, dimensions: 64 })).toBeNull();
   });
 
-  it("is not waited for while the encoder is away; a look beside the queries finds it back", async () => {
+  it("is not waited for while the encoder is unavailable; a probe in the background finds it back", async () => {
     const fake = await fakeEncoder({ fault: () => ({ kind: "hang" }) });
     const { embed, idle } = queriesOf(fake);
     // Every deadline runs out when the test says so, which is when the request has arrived.

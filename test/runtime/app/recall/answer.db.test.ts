@@ -214,7 +214,7 @@ describeEachDatabase("the answer of a search", (open) => {
     expect(pauses).toEqual(asked === 4 ? [5_000, 10_000, 15_000] : []);
   });
 
-  it("tells somebody who does not see everything nothing of the model's server", async () => {
+  it("hides the model's server from callers who do not see everything", async () => {
     const { search } = await fixture(copied, {
       fault: () => ({ kind: "status", status: 400, message: "tiny at 10.0.0.7" }),
     });

@@ -49,7 +49,7 @@ describeEachDatabase("under a summary", (open) => {
     expect(all?.children?.map(({ id }) => id)).toEqual([own, others]);
   });
 
-  it("stands nothing, not even an empty list, when all that is linked is somebody else's", async () => {
+  it("is nothing, not even an empty list, when all that is linked belongs to others", async () => {
     const database = await open({ fresh: true });
     const adas = await write(writerOf(database), "ada", [said("Ada's row.")], { user: "ada" });
     const bobs = await write(writerOf(database), "bob", [said("Bob's row.")], { user: "bob" });

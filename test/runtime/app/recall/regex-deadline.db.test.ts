@@ -29,7 +29,7 @@ describeEachDatabase("a regular expression that never comes to an end", (open, b
     },
   );
 
-  it("ends at its deadline, and the store goes on; after two the caller is refused for a minute, and nobody else", async () => {
+  it("ends at its deadline, and the store works on; after two the caller is refused for a minute, and no other caller", async () => {
     const database = await open();
     let now = 0;
     const clock: Clock = { now: () => new Date(), monotonic: () => now };

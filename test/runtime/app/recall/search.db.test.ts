@@ -252,7 +252,7 @@ describeEachDatabase("access counts", (open) => {
     expect(rows).toEqual([{ n: 2 }]);
   });
 
-  it("that cannot be written are logged and hurt nobody", async () => {
+  it("that cannot be written are logged and do not fail the search", async () => {
     const database = await open({ fresh: true });
     await write(writerOf(database), "s", [said("a lighthouse")]);
     await database.query("alter table access add constraint refused check (access_count < 0)");

@@ -158,7 +158,7 @@ describeEachDatabase("the sentence of a tool call", (open) => {
     expect(await Promise.all(runs)).toEqual(ids.map(() => "written"));
   });
 
-  it("is asked for again when the store went away before it could be written, and is written once", async () => {
+  it("is asked for again when the store became unreachable before it could be written, and is written once", async () => {
     const database = await open();
     const id = await writeCall(database, "vacuum");
     let unavailable = true;

@@ -58,7 +58,7 @@ describeEachDatabase("the queue of tool calls", (open) => {
     expect(await up.sweep()).toBe(0);
   });
 
-  it("offers to a queue that was away what it did not take, until it does, and nothing twice", async () => {
+  it("offers to a queue that was unavailable what it did not take, until it does, and nothing twice", async () => {
     const database = await open({ fresh: true });
     const held = heldKeys();
     let unavailable = true;

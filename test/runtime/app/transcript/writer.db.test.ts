@@ -189,7 +189,7 @@ describeEachDatabase("the writer", (open) => {
   });
 
   describe("in a transaction of the caller", () => {
-    it("leaves nothing behind when that is rolled back, and tells nobody", async () => {
+    it("leaves nothing behind when that is rolled back, and notifies no listener", async () => {
       const database = await open();
       const notices: WrittenNotice[] = [];
       const writer = writerOf(database, { onWritten: (notice) => notices.push(notice) });

@@ -136,7 +136,7 @@ describe("keeping what cannot be delivered", () => {
     expect(node.stored.get("s")).toEqual(["1", "2"]);
   });
 
-  test("when the node is silent past the deadline, or the caller's time is over", async () => {
+  test("when the node does not answer before the deadline, or the caller's time is over", async () => {
     const { node, create, names } = await setUp();
     node.answer = () => "silent";
     const slow = await create({ timeoutMs: 50 }).send(batch("s", 1));
@@ -155,7 +155,7 @@ describe("keeping what cannot be delivered", () => {
     expect(await names()).toHaveLength(1);
   });
 
-  test("a node that is away is asked once, however many batches wait", async () => {
+  test("an unavailable node is asked once, however many batches wait", async () => {
     const { node, client, names } = await setUp();
     let asked = 0;
     node.answer = () => {

@@ -52,7 +52,7 @@ describe("a page", () => {
     expect(single).toContain(`sources:\n  - a book\n  - ${A}\n`);
   });
 
-  it("takes what follows a begin without its end for somebody's text, and leaves it as it is", () => {
+  it("takes what follows a begin without its end for a person's text, and leaves it as it is", () => {
     const text = "<!-- cairn:begin: kept -->\n- One.\n\nMy first paragraph.\n\n    code\n\nMy second.\n";
     const first = mergePage(`# T\n\n${text}`, update(A, ["One."]));
     const page = mergePage(first, update(B, ["Two."]));

@@ -173,7 +173,7 @@ describe("the chat-completions text model", () => {
     });
   });
 
-  it("waits for a silent server until its signal ends the request, and lets go of the connection", async () => {
+  it("waits for a stalled server until its signal ends the request, and closes the connection", async () => {
     const { model, fake } = await started({ fault: () => ({ kind: "hang" }) });
     const leaving = new AbortController();
     const answer = thrown(model.complete(ask({ signal: leaving.signal })));

@@ -20,7 +20,7 @@ describe("what is known of accesses", () => {
     expect([cache.holdsAt(7), cache.holdsAt(9)]).toEqual([false, true]);
   });
 
-  it("goes on after a write of its own when nobody else wrote before it", () => {
+  it("stays valid after a write of its own when no other write came before it", () => {
     const cache = new AccessCountCache();
     cache.keep(7, row, once);
     cache.keep(7, other, once);
@@ -33,7 +33,7 @@ describe("what is known of accesses", () => {
     expect(cache.holdsAt(9)).toBe(true);
   });
 
-  it("is only what a write of its own has told when somebody else wrote before it, or when it failed", () => {
+  it("keeps only what a write of its own has returned when another write came before it, or when it failed", () => {
     const cache = new AccessCountCache();
     cache.keep(7, row, once);
     cache.keep(7, other, once);

@@ -59,7 +59,7 @@ describeEachDatabase("rows that a node remembers", (open) => {
     }
   });
 
-  it("are followed by all that a search was told of, though another one was told less before", async () => {
+  it("are followed by all that a search has read, though another one has read less before", async () => {
     const database = await open({ fresh: true });
     const cache = new RowCache();
     const asked = { query: "where is the marmalade kept", vector: HEAD };
@@ -181,7 +181,7 @@ describeEachDatabase("rows that a node remembers", (open) => {
     expect(contentsOf(hits)).toEqual(["Where is the marmalade kept?"]);
   });
 
-  it("are shown to nobody who could not find them in the store", async () => {
+  it("are shown only to callers who could find them in the store", async () => {
     const database = await open({ fresh: true });
     const node = searcher(database);
     const writer = writerOf(database);

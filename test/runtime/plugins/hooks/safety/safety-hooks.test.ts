@@ -112,7 +112,7 @@ describe("the shell danger blocker", () => {
     expect(await callBefore("shell", { command: "rm -rf *" })).toMatch(/whole workspace/);
   });
 
-  it("refuses what it cannot judge, unless somebody approves it", async () => {
+  it("refuses what it cannot decide, unless a person approves it", async () => {
     const command = "read c < f; $c x";
     expect(await (await setUp()).callBefore("shell", { command })).toMatch(/^TOOL_REFUSED: .*nobody approved/);
     const asked: string[] = [];

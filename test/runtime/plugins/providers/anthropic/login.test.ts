@@ -42,7 +42,7 @@ describe("a provider with a login", () => {
     expect(request?.headers).not.toHaveProperty("x-api-key");
   });
 
-  it("is available when somebody has logged in", async () => {
+  it("is available after a login", async () => {
     expect(await (await fixture({ expiresInS: 3_000 })).provider.isAvailable()).toBe(true);
   });
 

@@ -168,7 +168,7 @@ describe("whose memory is searched", () => {
     expect(calls).toMatchObject([{ options: { visibility: { all: true } } }]);
   });
 
-  it("is nobody's when nobody is known to ask", async () => {
+  it("is empty when the user is unknown", async () => {
     const { calls, text } = await asked(undefined);
     expect(calls).toEqual([]);
     expect(text).not.toContain("secret");

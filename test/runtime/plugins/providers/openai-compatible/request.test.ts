@@ -130,7 +130,7 @@ describe("tool calls", () => {
 });
 
 describe("the parameters", () => {
-  it("ask for a stream with usage, and leave out what nobody set", () => {
+  it("ask for a stream with usage, and leave out what is not set", () => {
     const params = request([user("hi")]);
     expect(params).toEqual({
       model: "qwen3-8b",

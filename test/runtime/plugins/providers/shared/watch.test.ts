@@ -37,7 +37,7 @@ describe("the watch over a call", () => {
     expect(watch.signal.reason).toMatchObject({ name: "TimeoutError" });
   });
 
-  it("does not take a slow reader for a silent server", async () => {
+  it("does not take a slow reader for a stalled server", async () => {
     const { watch, reader, server } = await answered();
     for (let n = 0; n < 3; n += 1) server.enqueue(BYTES);
     for (let n = 0; n < 3; n += 1) {
