@@ -47,19 +47,19 @@ export function createCommands(deps: CommandsDeps): Commands {
   const { agents, providers, store, inbox, dispatcher, memory, conversations, limits } = deps;
   const providerIds = new Set(providers.keys());
 
-  /** True when a turn other than `except` was running; on this node it has ended when this resolves. */
+  /** True when a turn other than `except` was running or waiting; on this node it has ended when this resolves. */
   async function abort(key: string, except?: string): Promise<boolean> {
-    if (await dispatcher.abortSession(key, except)) return true;
-    const turnId = await store.requestAbort(key, except);
-    const woken = turnId === null ? await store.waiting.stop(key, except) : null;
-    const stopping = turnId ?? woken;
-    if (stopping === null) return false;
-    await deps.announceAbort(stopping);
+    const ended = await dispatcher.abortSession(key, except);
+    const turnId = ended === null ? await store.requestAbort(key, except) : null;
+    // One that ran here may have begun to wait in that very moment.
+    const woken = turnId === null ? await store.waiting.stop(key, ended === null ? { except } : { only: ended }) : null;
+    const elsewhere = turnId ?? woken;
+    if (elsewhere !== null) await deps.announceAbort(elsewhere);
     if (woken !== null) {
       dispatcher.kick();
-      await dispatcher.abortSession(key, except);
+      await dispatcher.abortTurn(woken);
     }
-    return true;
+    return (ended ?? elsewhere) !== null;
   }
 
   async function settingsOf(key: string): Promise<SessionSettings> {

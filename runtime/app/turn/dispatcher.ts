@@ -58,7 +58,7 @@ export class Dispatcher {
 
   async start(): Promise<void> {
     this.#unlisten = await this.#deps.database.listen(TURN_CHANNEL, (payload) => {
-      if (payload.startsWith("abort:")) void this.#abortTurn(payload.slice("abort:".length), stopped());
+      if (payload.startsWith("abort:")) void this.abortTurn(payload.slice("abort:".length));
       // Also then: a turn that waits is woken to be aborted.
       this.kick();
     });
@@ -96,21 +96,30 @@ export class Dispatcher {
   }
 
   /**
-   * Aborts the session's turn on this node, other than `except`; resolves when it has ended, false when none runs here. Where
+   * Aborts the session's turn on this node, other than `except`; its id when it has ended, null when none runs here. Where
    * none does yet, a claim on its way is waited for: it may bring the very turn that is meant.
    */
-  async abortSession(sessionKey: string, except?: string): Promise<boolean> {
-    const find = () =>
-      [...this.#active.values()].find(({ turn }) => turn.sessionKey === sessionKey && turn.turnId !== except);
+  async abortSession(sessionKey: string, except?: string): Promise<string | null> {
+    return this.#abort(({ turn }) => turn.sessionKey === sessionKey && turn.turnId !== except);
+  }
+
+  /** The same for one turn. */
+  async abortTurn(turnId: string): Promise<string | null> {
+    return this.#abort(({ turn }) => turn.turnId === turnId);
+  }
+
+  async #abort(isMeant: (active: ActiveTurn) => boolean): Promise<string | null> {
+    const find = () => [...this.#active.values()].find(isMeant);
     let active = find();
-    if (!active) {
+    // Twice: what was just kicked may be claimed by the round behind the one that is under way.
+    for (let round = 0; !active && round < 2; round++) {
       await this.#pumping;
       active = find();
     }
-    if (!active) return false;
+    if (!active) return null;
     active.abort.abort(stopped());
     await active.done;
-    return true;
+    return active.turn.turnId;
   }
 
   /** The turn of a session that runs on this node. */
@@ -251,10 +260,5 @@ export class Dispatcher {
     for (const active of this.#active.values()) {
       if (active.leaseEndsAt <= now) active.lease.abort(leaseLost(active.turn));
     }
-  }
-
-  async #abortTurn(turnId: string, reason: RuntimeError): Promise<void> {
-    await this.#pumping;
-    this.#active.get(turnId)?.abort.abort(reason);
   }
 }

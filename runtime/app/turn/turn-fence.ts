@@ -15,3 +15,13 @@ export async function assertFence(tx: Queryable, fence: Fence): Promise<void> {
   );
   if (count === 0) throw leaseLost(fence);
 }
+
+/**
+ * SQL over a running turn's row: /stop was asked for elsewhere, or /interrupt has put a turn ahead of one that was being claimed just
+ * then. The condition on all three states is that of the index turns_open.
+ */
+export function isToStop(turn: string): string {
+  return `(${turn}.abort_requested or exists (
+    select 1 from turns ahead where ahead.session_key = ${turn}.session_key and ahead.priority > ${turn}.priority
+      and ahead.state in ('queued', 'running', 'waiting') and ahead.state = 'queued'))`;
+}

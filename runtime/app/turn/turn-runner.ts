@@ -57,8 +57,8 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
     try {
       await run.work();
     } catch (error) {
-      if (error instanceof TurnWaits && (await run.wait(error.calls))) return;
-      await run.conclude(toCairnError(error));
+      const reason = error instanceof TurnWaits ? await run.wait(error.calls) : toCairnError(error);
+      if (reason !== null) await run.conclude(reason);
     }
   };
 }
@@ -157,20 +157,22 @@ class TurnRun {
     );
   }
 
-  /** Lets the turn wait for an answer; false where it must end instead, since it was stopped or its lease is lost. */
-  async wait(calls: AskingCalls): Promise<boolean> {
+  /** Lets the turn wait for an answer; the reason where it must end instead: it was stopped, or its lease is lost. */
+  async wait(calls: AskingCalls): Promise<CairnError | null> {
     const { abort, lease } = this.#signals;
     // A node that shuts down, or a turn that has run for long, may wait all the same.
-    if (lease.aborted || (abort.aborted && toCairnError(abort.reason).code === "RUNTIME_TURN_ABORTED")) return false;
+    const reason = abort.aborted ? toCairnError(abort.reason) : null;
+    if (lease.aborted || reason?.code === "RUNTIME_TURN_ABORTED") return reason;
     try {
       const question = await this.#journal.wait(calls, this.#deps.newId());
       this.#emit(waitingEvent(this.#turn, question));
       this.#deps.onWaiting();
     } catch (error) {
+      if (error instanceof CairnError && error.code === "RUNTIME_TURN_ABORTED") return error;
       // The row stays as it is: the next claim resumes it.
       this.#deps.logger.warn({ err: error, turnId: this.#turn.turnId }, "the question of a turn could not be stored");
     }
-    return true;
+    return null;
   }
 
   /** Ends a turn that did not get to its reply. */

@@ -8,7 +8,7 @@ import type { Database, Queryable, Transaction } from "../../contracts/database.
 import type { NewId } from "../../contracts/ports.ts";
 import { sanitize } from "../../domain/cap.ts";
 import { type ClaimRoom, claimTurns, type TurnOwner } from "./turn-claim.ts";
-import { assertFence, leaseLost } from "./turn-fence.ts";
+import { assertFence, isToStop, leaseLost } from "./turn-fence.ts";
 import {
   type ClaimedTurn,
   type EndRow,
@@ -58,9 +58,7 @@ export class TurnStore {
     const { rows } = await this.#database.query<{ id: string; epoch: number; abort: boolean }>(
       `/* turn:renew */ update turns t set lease_until = now() + $4 * interval '1 millisecond'
        where id = any($1::uuid[]) and state = 'running' and lease_node = $2 and lease_boot = $3
-       returning id, epoch, abort_requested or exists (
-         select 1 from turns ahead where ahead.session_key = t.session_key and ahead.priority > t.priority
-           and ahead.state in ('queued', 'running', 'waiting') and ahead.state = 'queued') as abort`,
+       returning id, epoch, ${isToStop("t")} as abort`,
       [turnIds, this.#owner.node, this.#owner.boot, this.#leaseMs],
       { durable: false },
     );

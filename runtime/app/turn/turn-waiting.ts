@@ -5,7 +5,8 @@ import { RuntimeError } from "../../contracts/errors.ts";
 import type { ToolCall } from "../../contracts/message.ts";
 import type { NewId } from "../../contracts/ports.ts";
 import { sanitize } from "../../domain/cap.ts";
-import { leaseLost } from "./turn-fence.ts";
+import { stopped } from "./turn-end.ts";
+import { isToStop, leaseLost } from "./turn-fence.ts";
 import {
   type AskedQuestion,
   type ClaimedTurn,
@@ -51,15 +52,16 @@ export class TurnWaiting {
 
   /**
    * Lets the turn wait: the steps of the calls that asked, the first one's question, the turn's state and the message that brings the
-   * question to the user commit together. The other calls ask when they are executed again. RUNTIME_LEASE_LOST as any write.
+   * question to the user commit together. The other calls ask when they are executed again. RUNTIME_TURN_ABORTED where /stop or
+   * /interrupt came first, RUNTIME_LEASE_LOST as any write.
    */
   async begin(turn: ClaimedTurn, calls: AskingCalls, questionId: string): Promise<OpenQuestion> {
     const [{ n, question }] = calls;
     const { text, choices, ordinal, deadlineMs } = question;
     return this.#database.transaction(async (tx) => {
       const { count } = await tx.query(
-        `/* turn:wait */ update turns set state = 'waiting', waits = waits + 1, lease_node = null, lease_boot = null, lease_until = null
-         where id = $1 and epoch = $2 and state = 'running'`,
+        `/* turn:wait */ update turns t set state = 'waiting', waits = waits + 1, lease_node = null, lease_boot = null, lease_until = null
+         where id = $1 and epoch = $2 and state = 'running' and not ${isToStop("t")}`,
         [turn.turnId, turn.epoch],
       );
       if (count === 0) {
@@ -69,7 +71,11 @@ export class TurnWaiting {
           [questionId],
         );
         if (rows[0]) return toOpenQuestion(rows[0]);
-        throw leaseLost(turn);
+        const held = await tx.query("select 1 from turns where id = $1 and epoch = $2 and state = 'running'", [
+          turn.turnId,
+          turn.epoch,
+        ]);
+        throw held.count > 0 ? stopped() : leaseLost(turn);
       }
       for (const asking of calls) {
         await tx.query(
@@ -171,14 +177,17 @@ export class TurnWaiting {
 
   /**
    * Wakes the session's waiting turn to end as stopped, or lets one that was to go on end instead; its id, or null where there is
-   * none.
+   * none. `only` names the one turn that is meant.
    */
-  async stop(sessionKey: string, except?: string): Promise<string | null> {
+  async stop(
+    sessionKey: string,
+    { except, only }: { except?: string | undefined; only?: string } = {},
+  ): Promise<string | null> {
     const { rows } = await this.#database.query<{ id: string }>(
       `/* turn:stop-waiting */ update turns set state = 'queued', abort_requested = true, priority = ${ENDS_FIRST}
        where session_key = $1 and state in ('queued', 'running', 'waiting') and id is distinct from $2::uuid
-         and (state = 'waiting' or (state = 'queued' and attempt > 0)) returning id`,
-      [sessionKey, except ?? null],
+         and ($3::uuid is null or id = $3::uuid) and (state = 'waiting' or (state = 'queued' and attempt > 0)) returning id`,
+      [sessionKey, except ?? null, only ?? null],
     );
     return rows[0]?.id ?? null;
   }

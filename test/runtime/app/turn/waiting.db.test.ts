@@ -296,6 +296,60 @@ describeEachDatabase("turns that wait for an answer", (open) => {
     await harness.turns.wait(harness.agentName, behind.turnId);
   });
 
+  it.each(["/stop here", "/stop of another node", "/interrupt of another node"])(
+    "does not begin to wait where it is stopped in that very moment: %s",
+    async (moment) => {
+      const { tools } = asking();
+      const harness = await start({
+        script: (request, call) =>
+          request.messages.at(-1)?.content === "urgent" ? [text("re: urgent"), end()] : script(request, call),
+        tools,
+      });
+      const { waiting: store } = harness.store;
+      const begin = store.begin.bind(store);
+      const began = Promise.withResolvers<void>();
+      let stopping: Promise<unknown> = Promise.resolve();
+      store.begin = async (...args) => {
+        if (moment === "/stop here") stopping = harness.command("/stop");
+        else if (moment.startsWith("/stop")) await harness.store.requestAbort(sessionOf(harness));
+        else await harness.inbox.accept(harness.message("urgent"), 1);
+        began.resolve();
+        return begin(...args);
+      };
+      const { turnId } = await harness.turns.accept(harness.message("go"));
+      await began.promise;
+      await stopping;
+      if (moment === "/stop here")
+        expect(await harness.turns.read(harness.agentName, turnId)).toMatchObject({ state: "finished" });
+      const stopped = await harness.turns.wait(harness.agentName, turnId);
+      expect(stopped).toMatchObject({ text: "On it.", interrupted: true, notice: "Stopped." });
+      await expect(answer(harness, turnId, "red")).rejects.toMatchObject({ code: "RUNTIME_CONFLICT" });
+      if (moment.startsWith("/interrupt")) await expect.poll(() => harness.sent.at(-1)?.text).toBe("re: urgent");
+    },
+  );
+
+  it("is stopped alone, although the turn behind it begins before the command looks again", async () => {
+    const { tools } = asking();
+    const harness = await start({
+      script: (request, call) =>
+        request.messages.at(-1)?.content === "behind" ? hang(request.options.signal) : script(request, call),
+      tools,
+    });
+    await ask(harness);
+    const behind = await harness.turns.accept(harness.message("behind"));
+    const { waiting: store } = harness.store;
+    const stop = store.stop.bind(store);
+    store.stop = async (...args) => {
+      const woken = await stop(...args);
+      harness.dispatcher.kick();
+      await expect.poll(() => harness.dispatcher.runningTurn(sessionOf(harness))?.turnId).toBe(behind.turnId);
+      return woken;
+    };
+    expect(await harness.command("/stop")).toMatchObject({ data: { stopped: true } });
+    store.stop = stop;
+    expect(await harness.turns.read(harness.agentName, behind.turnId)).toMatchObject({ state: "running" });
+  });
+
   it("does not hold a drain, and goes on at the next start", async () => {
     const { tools } = asking();
     const harness = await startDoomed({ script, tools });
