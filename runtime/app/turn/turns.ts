@@ -91,10 +91,11 @@ export function createTurns(deps: TurnsDeps): Turns {
           yield { id: Math.max(last + 1, finalIdOf(state.attempt)), event: state.final };
           return;
         }
-        if (state.state === "waiting" && state.question.id !== shown) {
-          // Asked before this process, or on another node.
+        // Where an event of a later attempt was seen, the row was read before it: the question is an old one.
+        if (state.state === "waiting" && state.question.id !== shown && last <= finalIdOf(state.attempt)) {
+          // Asked before this process, or on another node. The same id whenever it is told: the next attempt counts on from it.
           shown = state.question.id;
-          last = Math.max(last + 1, finalIdOf(state.attempt));
+          last = finalIdOf(state.attempt);
           yield { id: last, event: waitingEvent({ turnId, conversation: state.conversation }, state.question) };
         }
         timer = setTimeout(wait.cancel, POLL_MS);

@@ -142,6 +142,63 @@ describeEachDatabase("turns that wait for an answer", (open) => {
     }
   });
 
+  it("tells who follows each question once and in order, also one who comes back while the turn waits", async () => {
+    const asker: Tool = {
+      name: "ask",
+      description: "ask",
+      parameters: { type: "object" },
+      execute: async (_args, _signal, context) => {
+        await context?.ask({ text: "First?" });
+        await context?.ask({ text: "Second?" });
+        return { content: "done" };
+      },
+    };
+    const harness = await start({
+      script: ({ messages }) =>
+        messages.at(-1)?.role === "tool"
+          ? [text("Done."), end()]
+          : [text("On it."), toolCall("c", "ask"), end("tool_calls")],
+      tools: [asker],
+    });
+    const { turnId, question } = await ask(harness);
+    /** Follows from after the event with this id until a question is asked; the id of that event. */
+    const untilAsked = async (after: number) => {
+      for await (const { id, event } of harness.turns.events(harness.agentName, turnId, after)) {
+        if (event.type === "turn.waiting") return id;
+      }
+      return Number.NaN;
+    };
+    let last = 0;
+    for (let visit = 0; visit < 5; visit++) last = await untilAsked(last);
+    const followed: string[] = [];
+    const following = (async () => {
+      for await (const { event } of harness.turns.events(harness.agentName, turnId, last)) {
+        followed.push(event.type === "turn.waiting" ? event.question.text : event.type);
+      }
+    })();
+    // Long enough that the row was looked at, too.
+    await sleep(700);
+    await answer(harness, turnId, "one", question.id);
+    await expect.poll(async () => waiting(harness, turnId)).toMatchObject({ text: "Second?" });
+    await sleep(700);
+    await answer(harness, turnId, "two");
+    await following;
+    expect(followed).toEqual([
+      "First?",
+      "turn.started",
+      "text.delta",
+      "tool.started",
+      "Second?",
+      "turn.started",
+      "text.delta",
+      "tool.started",
+      "tool.finished",
+      "text.delta",
+      "text.delta",
+      "turn.finished",
+    ]);
+  });
+
   it.each(["asked", "answered while down", "deadline passed while down", "stopped while down"])(
     "is kept over a restart: %s",
     async (moment) => {
