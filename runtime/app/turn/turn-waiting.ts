@@ -121,6 +121,8 @@ export class TurnWaiting {
       );
       const [turn] = turns;
       if (!turn) throw new RuntimeError("RUNTIME_TURN_UNKNOWN", `The agent "${agent}" has no such turn.`);
+      // Whoever answers may send anything as an id, also what the database does not take for a text.
+      if (questionId !== undefined && !UUID.test(questionId)) throw refused(turnId, "The turn has not asked this.");
       const { rows } = await tx.query<{
         id: string;
         state: string;
@@ -129,7 +131,7 @@ export class TurnWaiting {
         late: boolean;
       }>(
         `/* turn:answer-question */ select id, state, answer, answered_by, expires_at <= now() as late from turn_questions
-         where turn_id = $1 and ($2::text is null or id::text = lower($2)) order by created_at desc, id desc limit 1`,
+         where turn_id = $1 and ($2::uuid is null or id = $2::uuid) order by created_at desc, id desc limit 1`,
         [turnId, questionId ?? null],
       );
       const [question] = rows;

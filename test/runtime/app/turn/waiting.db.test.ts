@@ -280,9 +280,12 @@ describeEachDatabase("turns that wait for an answer", (open) => {
     });
     await harness.turns.wait(harness.agentName, turnId);
     const other = await harness.turns.accept(harness.message("go", { session: "s2" }));
-    await expect(answer(harness, turnId, "x", "0197c0de-0000-7000-8000-000000000001")).rejects.toMatchObject({
-      message: "The turn has not asked this.",
-    });
+    for (const none of ["0197c0de-0000-7000-8000-000000000001", "", "first", "\0"]) {
+      await expect(answer(harness, turnId, "x", none)).rejects.toMatchObject({
+        code: "RUNTIME_CONFLICT",
+        message: "The turn has not asked this.",
+      });
+    }
     await expect(answer(harness, "no-turn", "x")).rejects.toMatchObject({ code: "RUNTIME_TURN_UNKNOWN" });
     await harness.turns.wait(harness.agentName, other.turnId);
   });
