@@ -243,7 +243,7 @@ function steerMessage(text: string, owner: boolean): Message {
   return owner ? { role: "system", content } : { role: "user", content, aside: true };
 }
 
-function addUsage(a: Usage, b: Usage): Usage {
+export function addUsage(a: Usage, b: Usage): Usage {
   return {
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,

@@ -3,7 +3,7 @@
 import type { CairnError } from "../../contracts/errors.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
 import type { StreamEvent, TurnResult } from "../../contracts/stream.ts";
-import type { LoopEnd, LoopProgress } from "./agent-loop.ts";
+import { addUsage, type LoopEnd, type LoopProgress } from "./agent-loop.ts";
 import type { ClaimedTurn, OpenQuestion, StoredStep, TurnEnd } from "./turn-rows.ts";
 
 export type FinalEvent = StreamEvent & { type: "turn.finished" | "turn.failed" };
@@ -65,10 +65,14 @@ export function tooManyCrashes(steps: readonly StoredStep[], crashes: number): R
   });
 }
 
-/** What earlier attempts have said, for a turn that ends before its loop begins. */
+/** What earlier attempts have said and used, for a turn that ends before its loop begins. */
 export function recoverProgress(steps: readonly StoredStep[], progress: LoopProgress): void {
   const replies = steps.flatMap((step) => (step.kind === "reply" && step.reply.text !== "" ? [step.reply.text] : []));
   progress.text = replies.join("\n\n");
+  progress.usage = steps.reduce(
+    (usage, step) => (step.kind === "reply" ? addUsage(usage, step.reply.usage) : usage),
+    progress.usage,
+  );
   progress.nextStep = Math.max(0, ...steps.map((step) => step.n)) + 1;
 }
 

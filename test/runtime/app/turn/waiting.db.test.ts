@@ -343,6 +343,8 @@ describeEachDatabase("turns that wait for an answer", (open) => {
     expect(await harness.turns.read(harness.agentName, turnId)).toMatchObject({ state: "finished" });
     const stopped = await harness.turns.wait(harness.agentName, turnId);
     expect(stopped).toMatchObject({ text: "On it.", interrupted: true, notice: "Stopped." });
+    // Of the two replies before the question.
+    expect(stopped.usage).toMatchObject({ inputTokens: 20, outputTokens: 10 });
     await expect(answer(harness, turnId, "late", question.id)).rejects.toMatchObject({
       code: "RUNTIME_CONFLICT",
       message: "The turn does not wait for an answer any more.",
