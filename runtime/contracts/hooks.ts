@@ -28,11 +28,13 @@ export interface HookContexts {
   };
   "provider:after": TurnInfo & { readonly provider: string; readonly reply: ChatReply };
   "provider:error": TurnInfo & { readonly provider: string; readonly error: unknown };
+  /** May ask; the call and its hooks are then executed again with the answer. */
   "tool:before": ToolContext & {
     readonly call: ToolCall;
     /** Names of the arguments that are paths, as the tool that will run says. */
     readonly pathArguments: readonly string[];
   };
+  /** May not ask any more: TOOL_REFUSED. */
   "tool:after": ToolContext & { readonly call: ToolCall; readonly result: ToolResult; readonly durationMs: number };
   "turn:before": TurnInfo & { readonly text: string };
   "turn:after": TurnInfo & { readonly text: string; readonly reply: string; readonly interrupted: boolean };

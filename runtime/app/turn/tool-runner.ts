@@ -1,7 +1,7 @@
 /** One tool call: arguments checked, hooks run, executed under the turn's signal, any failure turned into a result for the model. */
 
 import { Ajv, type ValidateFunction } from "ajv";
-import { CairnError, toCairnError } from "../../contracts/errors.ts";
+import { CairnError, ToolError, toCairnError } from "../../contracts/errors.ts";
 import type { ToolCall } from "../../contracts/message.ts";
 import type { Clock, Logger } from "../../contracts/ports.ts";
 import type { Tool, ToolContext, ToolResult } from "../../contracts/tool.ts";
@@ -62,12 +62,20 @@ export function createToolRunner(deps: { hooks: HookPipeline; clock: Clock; logg
         return { refused: failure(`TOOL_INVALID_ARGUMENTS: ${problems}.`) };
       }
       let prepared: ToolCall;
+      let begun = false;
+      // A question executes the call again: after its hooks none may be asked by them, or the call would happen twice.
+      const ask: ToolContext["ask"] = async (question) => {
+        if (begun) throw new ToolError("TOOL_REFUSED", "A hook asks before the call runs, and within its deadline.");
+        return context.ask(question);
+      };
       try {
         const { pathArguments = [] } = tool;
-        const before = { ...context, call: { ...call, arguments: args }, pathArguments };
+        const before = { ...context, ask, call: { ...call, arguments: args }, pathArguments };
         prepared = (await hooks.run("tool:before", before, signal)).call;
       } catch (error) {
         return { refused: describe(error, logger) };
+      } finally {
+        begun = true;
       }
       return {
         call: prepared,
@@ -84,7 +92,7 @@ export function createToolRunner(deps: { hooks: HookPipeline; clock: Clock; logg
           }
           const after = await hooks.run(
             "tool:after",
-            { ...context, call: prepared, result, durationMs: clock.monotonic() - started },
+            { ...context, ask, call: prepared, result, durationMs: clock.monotonic() - started },
             signal,
           );
           return after.result;

@@ -2,8 +2,10 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, it } from "vitest";
+import { ToolError } from "../../../../runtime/contracts/errors.ts";
+import type { AnyHook, HookEvent } from "../../../../runtime/contracts/hooks.ts";
 import type { StreamEvent } from "../../../../runtime/contracts/stream.ts";
-import type { Question, Tool } from "../../../../runtime/contracts/tool.ts";
+import type { Question, Tool, ToolContext } from "../../../../runtime/contracts/tool.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 import {
   end,
@@ -645,6 +647,52 @@ describeEachDatabase("turns that wait for an answer", (open) => {
     const said = await events;
     expect(said).toContainEqual({ type: "tool.progress", turn_id: turnId, tool_call_id: "c", text: "half way" });
     expect(said).toContainEqual({ type: "turn.message", turn_id: turnId, text: "A word after." });
+  });
+
+  it("asks by a hook before the call runs, and by none that is late or runs after it", async () => {
+    const { counts, tools } = asking();
+    const hook = (event: HookEvent, run: (context: ToolContext) => Promise<unknown>, more = {}): AnyHook =>
+      ({ name: "probe", event, priority: 50, run, ...more }) as AnyHook;
+    const begun = Promise.withResolvers<void>();
+    const tooLate = Promise.withResolvers<unknown>();
+    const guard = hook("tool:before", async (context) => {
+      const given = await context.ask({ text: "May it act?" });
+      if (given.kind === "expired" || given.text !== "yes") throw new ToolError("TOOL_REFUSED", "No.");
+    });
+    const late = hook(
+      "tool:before",
+      async (context) => {
+        await begun.promise;
+        await context.ask({ text: "Late?" }).catch(tooLate.resolve);
+      },
+      { policy: "open", deadlineMs: 1 },
+    );
+    const after = hook("tool:after", (context) => context.ask({ text: "Was it right?" }));
+    const act: Tool = {
+      name: "act",
+      description: "act",
+      parameters: { type: "object" },
+      execute: async () => {
+        counts.acted++;
+        begun.resolve();
+        await tooLate.promise;
+        return { content: "acted" };
+      },
+    };
+    const harness = await start({
+      script: ({ messages }) =>
+        messages.at(-1)?.role === "tool"
+          ? [text(String(messages.at(-1)?.content)), end()]
+          : [toolCall("c", "act"), end("tool_calls")],
+      tools: [...tools.filter(({ name }) => name !== "act"), act],
+      hooks: [guard, late, after],
+    });
+    const { turnId, question } = await ask(harness);
+    expect([question.text, counts.acted]).toEqual(["May it act?", 0]);
+    await answer(harness, turnId, "yes");
+    expect((await harness.turns.wait(harness.agentName, turnId)).text).toBe("acted");
+    expect(counts.acted).toBe(1);
+    expect(await tooLate.promise).toMatchObject({ code: "TOOL_REFUSED" });
   });
 
   it.each([
