@@ -1,6 +1,6 @@
 /** How the node is: what it hosts, what it can reach, and whether it accepts messages. */
 
-import type { Channel } from "../contracts/channel.ts";
+import type { Channel, ChannelState } from "../contracts/channel.ts";
 import type { Database } from "../contracts/database.ts";
 import type { JobQueue } from "../contracts/jobs.ts";
 import type { Clock } from "../contracts/ports.ts";
@@ -81,11 +81,21 @@ export function createHealth(deps: HealthDeps): Health {
     );
   }
 
-  function statusOf(state: NodeState, reachable: boolean, available: HealthReport["providers"]): HealthStatus {
+  function channels(): HealthReport["channels"] {
+    return Object.fromEntries(
+      [...deps.channels].map(([id, channel]) => [id, { platform: channel.platform, ...stateOf(channel) }]),
+    );
+  }
+
+  function statusOf(
+    state: NodeState,
+    reachable: boolean,
+    available: HealthReport["providers"],
+    connected: boolean,
+  ): HealthStatus {
     if (!reachable || state === "stopped") return "unhealthy";
     const inUse = [...deps.agents.values()].map((agent) => agent.provider);
     const down = inUse.some((id) => available[id]?.available === false);
-    const connected = [...deps.channels.values()].every((channel) => channel.state().state === "up");
     return state === "running" && !down && connected && deps.audit().failing === null ? "healthy" : "degraded";
   }
 
@@ -98,8 +108,10 @@ export function createHealth(deps: HealthDeps): Health {
         deps.jobs.states().catch(() => []),
       ]);
       const state = deps.state();
+      const channelStates = channels();
+      const connected = Object.values(channelStates).every((channel) => channel.state === "up");
       return {
-        status: statusOf(state, memory.reachable, available),
+        status: statusOf(state, memory.reachable, available, connected),
         version: deps.version,
         node: deps.node,
         uptime_s: Math.floor((clock.now().getTime() - deps.startedAt.getTime()) / 1000),
@@ -107,9 +119,7 @@ export function createHealth(deps: HealthDeps): Health {
         draining: state === "draining",
         agents: agentStates,
         providers: available,
-        channels: Object.fromEntries(
-          [...deps.channels].map(([id, channel]) => [id, { platform: channel.platform, ...channel.state() }]),
-        ),
+        channels: channelStates,
         memory: { ...memory, workers: deps.workers() },
         queues,
         mesh: { enabled: deps.meshEnabled },
@@ -124,6 +134,15 @@ export function createHealth(deps: HealthDeps): Health {
       return reachable ? { ready: true } : { ready: false, reason: "the database cannot be reached" };
     },
   };
+}
+
+/** A channel that cannot say how it is counts as down: health answers all the same. */
+function stateOf(channel: Channel): ChannelState {
+  try {
+    return channel.state();
+  } catch {
+    return { state: "down", reason: "it cannot say how it is" };
+  }
 }
 
 async function withDeadline<T>(work: Promise<T>, ms: number, fallback: T): Promise<T> {

@@ -1,0 +1,44 @@
+import { expect, it } from "vitest";
+import { createHealth, type HealthDeps } from "../../../runtime/app/health.ts";
+import type { Channel } from "../../../runtime/contracts/channel.ts";
+
+/** A running node without agents, with these channels. */
+function healthOf(channels: Readonly<Record<string, Channel["state"]>>) {
+  const deps = {
+    version: "1.0.0",
+    node: { id: "n", name: "n" },
+    database: { status: async () => ({ reachable: true }) },
+    store: { open: async () => [] },
+    jobs: { states: async () => [] },
+    agents: new Map(),
+    providers: new Map(),
+    channels: new Map(Object.entries(channels).map(([id, state]) => [id, { id, platform: "test", state }])),
+    meshEnabled: false,
+    audit: () => ({ failing: null, lost: 0 }),
+    clock: { now: () => new Date(0), monotonic: () => 0 },
+    startedAt: new Date(0),
+    state: () => "running",
+    schemaVersion: () => 1,
+    workers: () => ({}),
+  };
+  // What the report reads of them.
+  return createHealth(deps as unknown as HealthDeps);
+}
+
+it("tells how each channel is, and answers also where one cannot say it", async () => {
+  const report = await healthOf({
+    good: () => ({ state: "up", reason: null }),
+    broken: () => {
+      throw new Error("token 123 is not connected");
+    },
+  }).report();
+  expect(report.status).toBe("degraded");
+  expect(report.channels).toEqual({
+    good: { platform: "test", state: "up", reason: null },
+    broken: { platform: "test", state: "down", reason: "it cannot say how it is" },
+  });
+});
+
+it("is healthy while every channel is up", async () => {
+  expect(await healthOf({ good: () => ({ state: "up", reason: null }) }).report()).toMatchObject({ status: "healthy" });
+});
