@@ -251,8 +251,11 @@ async function compose(
         ? []
         : [
             { name: "housekeeping", start: () => housekeeping.start(), stop: () => housekeeping.stop() },
-            ...turnWork.services,
+            turnWork.services.placement,
+            // Whoever sends stands behind what it sends through: the replies of a drain get out before a channel stops.
             ...channels.services,
+            turnWork.services.outbox,
+            turnWork.services.dispatcher,
           ]),
       lifecycle.service({ node: node.id, backend: database.backend, agents: [...agentParts.agents.keys()] }),
     ],

@@ -125,15 +125,20 @@ export function composeTurns(parts: TurnParts) {
     turns,
     commands,
     dispatcher,
-    services: [
-      { name: "placement", start: (signal) => placement.start(signal), stop: () => placement.stop() },
-      {
+    services: {
+      placement: { name: "placement", start: (signal) => placement.start(signal), stop: () => placement.stop() },
+      dispatcher: {
         name: "dispatcher",
         start: () => dispatcher.start(),
         drain: () => dispatcher.drain(parts.drainDeadlineMs),
         stop: () => dispatcher.stop(),
       },
-      { name: "outbox", start: () => outbox.start(), stop: () => outbox.stop() },
-    ] satisfies Service[],
+      outbox: {
+        name: "outbox",
+        start: () => outbox.start(),
+        drain: () => outbox.drain(),
+        stop: () => outbox.stop(),
+      },
+    } satisfies Record<string, Service>,
   };
 }

@@ -10,6 +10,9 @@ export interface Outbox {
   start(): void;
   /** A turn has ended: send now instead of at the next tick. */
   kick(): void;
+  /** Sends what is due. */
+  drain(): Promise<void>;
+  /** A send that does not end is not waited for: it is sent again at the next start. */
   stop(): Promise<void>;
 }
 
@@ -22,6 +25,7 @@ export interface OutboxDeps {
 
 interface OutboxRow {
   readonly id: string;
+  readonly seq: string | number;
   readonly turn_id: string;
   readonly channel: string;
   readonly agent: string;
@@ -36,6 +40,8 @@ const BATCH = 50;
 /** A row that is being sent is not taken again for this long; then its sender counts as dead. */
 const SENDING_MS = 60_000;
 const MAX_PAUSE_S = 300;
+/** How long a drain and a stop wait for what is being sent. */
+const PATIENCE_MS = 2_000;
 /** After about a day of pauses of five minutes a reply is marked as failed; it stays readable by its turn id. */
 const MAX_ATTEMPTS = 300;
 
@@ -50,7 +56,7 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
       `/* outbox:take */ update outbox set attempts = attempts + 1, next_attempt_at = now() + $2 * interval '1 millisecond'
        where id in (select id from outbox where state = 'pending' and next_attempt_at <= now() and channel = any($1::text[])
                     order by next_attempt_at, seq limit $3 for update skip locked)
-       returning id, turn_id, channel, agent, payload, attempts, platform_ids`,
+       returning id, seq, turn_id, channel, agent, payload, attempts, platform_ids`,
       [[...channels.keys()], SENDING_MS, BATCH],
       // Sending twice after a crash is allowed; the send itself is what must not be forgotten.
       { durable: false },
@@ -118,7 +124,18 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
     try {
       for (;;) {
         const rows = await take();
-        await Promise.all(rows.map(send));
+        const turns = Map.groupBy(
+          rows.toSorted((a, b) => Number(a.seq) - Number(b.seq)),
+          (row) => row.turn_id,
+        );
+        // What one turn says reaches its user in that order; a message that fails holds none up.
+        const until = performance.now() + SENDING_MS / 2;
+        await Promise.all(
+          [...turns.values()].map(async (messages) => {
+            // What is late is taken again, here or elsewhere.
+            for (const message of messages) if (performance.now() < until) await send(message);
+          }),
+        );
         if (rows.length < BATCH || stopping) return;
       }
     } catch (error) {
@@ -141,18 +158,32 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
     });
   }
 
+  async function idle(): Promise<void> {
+    while (sending) await sending;
+  }
+
   return {
     start() {
       timer = setInterval(kick, TICK_MS);
       kick();
     },
     kick,
+    async drain() {
+      kick();
+      await within(PATIENCE_MS, idle());
+    },
     async stop() {
       stopping = true;
       if (timer) clearInterval(timer);
-      await sending;
+      await within(PATIENCE_MS, idle());
     },
   };
+}
+
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
 function idsOf({ primary, overflow }: EditResult): string[] {
