@@ -40,6 +40,8 @@ export function openScreen(
   let prompting = false;
   let atLineStart = true;
   let pasting = false;
+  /** Ctrl-C in the middle of a paste: what comes of it until its end is no message. */
+  let dropping = false;
   /** Lines of pasted text that wait for Enter. */
   let pasted: string[] = [];
   const isEmpty = (): boolean => reader.line === "" && pasted.length === 0;
@@ -65,10 +67,17 @@ export function openScreen(
     prompting = true;
     reader.prompt();
   };
+  const endOfPaste = (): void => {
+    pasting = false;
+    if (!dropping) return;
+    dropping = false;
+    dropLine(reader);
+    handlers.onLine("");
+  };
   /** Somebody begins to type while the agent speaks: the line gets its prompt before the first letter appears. */
   const onKey = (_text: string | undefined, key: { readonly name?: string; readonly ctrl?: boolean }): void => {
     if (key.name === "paste-start") pasting = true;
-    if (key.name === "paste-end") pasting = false;
+    if (key.name === "paste-end") endOfPaste();
     if (key.ctrl || key.name === "return" || key.name === "enter" || prompting) return;
     if (isEmpty()) prompt();
   };
@@ -77,6 +86,7 @@ export function openScreen(
   reader.on("line", (line) => {
     prompting = false;
     atLineStart = true;
+    if (dropping) return;
     if (pasting) {
       pasted.push(line);
       return;
@@ -88,9 +98,11 @@ export function openScreen(
   });
   reader.on("SIGINT", () => {
     const wasEmpty = isEmpty();
+    // A second one ends it, too: a terminal that broke off never says where the paste ends.
+    dropping = pasting && !dropping;
+    pasting = dropping;
     if (!wasEmpty) {
       pasted = [];
-      pasting = false;
       dropLine(reader);
       output.write("\n");
       prompting = false;

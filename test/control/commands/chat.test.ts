@@ -157,6 +157,22 @@ describe.skipIf(lacks("script"))("a conversation on a terminal", () => {
     expect(chat.screen()).not.toContain("you said: line");
   });
 
+  it("drops the rest of a paste, too, that Ctrl-C interrupts", async () => {
+    const chat = await openChat();
+    await chat.until("\u001b[?2004h");
+    await chat.type("\u001b[200~line one\r\u0003line two\rline three\rrest\u001b[201~");
+    await chat.type("another\r");
+    await chat.until("you said: another");
+    // A paste whose end never comes.
+    await chat.type("\u001b[200~line four\r\u0003\u0003");
+    await chat.type("still here\r");
+    await chat.until("you said: still here");
+    await chat.type("/exit\r");
+    expect(await chat.code()).toBe(0);
+    expect(chat.screen()).not.toContain("you said: line");
+    expect(chat.screen().match(/you said/g)).toHaveLength(2);
+  });
+
   it("is left with a second Ctrl-C, exit 130", async () => {
     const chat = await openChat();
     await chat.type("\u0003");
