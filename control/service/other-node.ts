@@ -3,7 +3,7 @@
  * the address of its configuration: that one is not to be talked to.
  */
 
-import { readdir, readFile, readlink } from "node:fs/promises";
+import { readdir, readFile, readlink, realpath } from "node:fs/promises";
 import process from "node:process";
 import type { Deployment } from "./deployment.ts";
 
@@ -23,12 +23,13 @@ export async function otherNodeAt(url: string, { home }: Pick<Deployment, "home"
   const { port, protocol } = new URL(url);
   const sockets = await listeners(Number(port || (protocol === "https:" ? 443 : 80)));
   if (sockets.size === 0) return null;
+  const own = await realPath(home);
   for (const name of await readdir("/proc").catch(() => [])) {
     const pid = Number(name);
     if (!Number.isInteger(pid) || pid === process.pid) continue;
     const words = (await readFile(`/proc/${name}/cmdline`, "utf8").catch(() => "")).split("\0");
     const [dir, itsHome] = [wordAfter(words, "--dir"), wordAfter(words, "--home")];
-    if (dir === undefined || itsHome === undefined || itsHome === home) continue;
+    if (dir === undefined || itsHome === undefined || (await realPath(itsHome)) === own) continue;
     if (await hasSocket(name, sockets)) return { pid, dir };
   }
   return null;
@@ -51,6 +52,11 @@ async function hasSocket(pid: string, sockets: ReadonlySet<string>): Promise<boo
     if (sockets.has(await readlink(`/proc/${pid}/fd/${name}`).catch(() => ""))) return true;
   }
   return false;
+}
+
+/** A node may have been started by another name of its directory, such as a link. */
+function realPath(path: string): Promise<string> {
+  return realpath(path).catch(() => path);
 }
 
 function wordAfter(words: readonly string[], flag: string): string | undefined {
