@@ -11,6 +11,7 @@ import { codeOf } from "../../runtime/contracts/system-errors.ts";
 import { writeDurably } from "../../runtime/files/durable.ts";
 import { templateDirectory } from "../wizard/templates.ts";
 import { launchdPlist } from "./launchd.ts";
+import { refuseOfAnother } from "./owner.ts";
 import type { ServiceDescription } from "./service.ts";
 import { systemdUnit } from "./systemd.ts";
 import { SYSTEM_UNITS, userUnits } from "./unit-folders.ts";
@@ -111,7 +112,7 @@ export async function installService(
   const run = options.run ?? runManager;
   const content = await manager.content(templateDirectory());
   const existing = await readOwn(manager.file);
-  refuseOfAnother(existing, content, service.name);
+  await refuseOfAnother(existing, service, service.dir);
   const changed = existing !== content;
   if (changed) {
     if (existing !== null && manager.kind === "launchd")
@@ -134,9 +135,12 @@ export async function installService(
   };
 }
 
-/** Stops the service and removes its file. `changed` is false when there was none. */
+/**
+ * Stops the service and removes its file. `changed` is false when there was none. RUNTIME_CONFLICT where it runs another deployment
+ * directory than `dir`; without one the name alone counts.
+ */
 export async function uninstallService(
-  service: Pick<ServiceDescription, "name" | "scope">,
+  service: Pick<ServiceDescription, "name" | "scope"> & { readonly dir?: string | undefined },
   machine: Machine,
   options: { readonly signal: AbortSignal; readonly run?: RunCommand },
 ): Promise<ServiceResult> {
@@ -146,6 +150,7 @@ export async function uninstallService(
   );
   const run = options.run ?? runManager;
   const existing = await readOwn(manager.file);
+  if (service.dir !== undefined) await refuseOfAnother(existing, service, service.dir);
   if (existing !== null) {
     for (const command of manager.unload) {
       await run(command, options.signal, deadlineOf(existing)).catch((error: unknown) =>
@@ -188,21 +193,6 @@ async function readOwn(file: string): Promise<string | null> {
   throw new RuntimeError("RUNTIME_CONFLICT", `${file} was written by somebody else; it was left as it is.`, {
     hint: "Choose another name with --name, or remove the file.",
   });
-}
-
-/** A name is one deployment's: installing another one under it would end the first one's node. */
-function refuseOfAnother(existing: string | null, content: string, name: string): void {
-  const dir = directoryOf(existing);
-  if (dir === null || dir === directoryOf(content)) return;
-  throw new RuntimeError("RUNTIME_CONFLICT", `The service ${name} runs the deployment in ${dir}.`, {
-    hint: "Choose another name with --name, or remove that one with `cairn service uninstall`.",
-  });
-}
-
-/** The deployment directory, as the file has it. */
-function directoryOf(content: string | null): string | null {
-  const found = /^WorkingDirectory=(.*)$|<key>WorkingDirectory<\/key>\s*<string>(.*)<\/string>/m.exec(content ?? "");
-  return found?.[1] ?? found?.[2] ?? null;
 }
 
 /** How long the manager may take over a command: it waits until the node has drained. Pure. */

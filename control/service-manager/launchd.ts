@@ -27,3 +27,13 @@ export function escapeXml(text: string): string {
     .replaceAll('"', "&quot;")
     .replaceAll("'", "&apos;");
 }
+
+/** The text again that `escapeXml` was given. */
+export function unescapeXml(text: string): string {
+  return text
+    .replaceAll("&apos;", "'")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&gt;", ">")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&amp;", "&");
+}

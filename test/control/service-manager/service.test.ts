@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import fc from "fast-check";
@@ -224,8 +224,37 @@ describe("installing", () => {
       await expect(
         installService({ ...another, scope: "user", dir: "/srv/other" }, machine, options),
       ).rejects.toMatchObject({ code: "RUNTIME_CONFLICT", message: expect.stringContaining(dir) });
+      await expect(
+        uninstallService({ name: own.name, scope: "user", dir: "/srv/other" }, machine, options),
+      ).rejects.toMatchObject({
+        code: "RUNTIME_CONFLICT",
+        details: { hint: expect.stringContaining(`cairn service uninstall --user --name ${own.name} --dir `) },
+      });
       expect([await readFile(file, "utf8"), calls.length]).toEqual([before, done]);
     }
+  });
+
+  it.each(["linux", "darwin"] as const)(
+    "on %s knows its deployment again, whatever its path holds",
+    async (platform) => {
+      const machine = { ...(await machineOf()), platform };
+      const { run } = recorder();
+      const options = { start: false, signal: ignore, run };
+      const own = { ...service, scope: "user", dir: "/srv/it's 100% <b>&amp;" } as const;
+      await installService(own, machine, options);
+      expect((await installService(own, machine, options)).changed).toBe(false);
+      expect((await uninstallService(own, machine, options)).changed).toBe(true);
+    },
+  );
+
+  it("knows its deployment by another name of the directory", async () => {
+    const [machine, dir] = [await machineOf(), await temporaryDirectory()];
+    const alias = join(await temporaryDirectory(), "alias");
+    await symlink(dir, alias);
+    const options = { start: false, signal: ignore, run: recorder().run };
+    await installService({ ...service, scope: "user", dir }, machine, options);
+    expect((await installService({ ...service, scope: "user", dir: alias }, machine, options)).changed).toBe(true);
+    expect((await uninstallService({ ...service, scope: "user", dir }, machine, options)).changed).toBe(true);
   });
 
   it("leaves a file of somebody else alone", async () => {
