@@ -1,17 +1,20 @@
 /** One update at a time: a lock of the operating system, which ends with its process. */
 
-import { mkdir, open, readFile, truncate, writeFile } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { tryLock } from "fs-native-extensions";
-import { InfraError } from "../../runtime/contracts/errors.ts";
+import { InfraError, RuntimeError } from "../../runtime/contracts/errors.ts";
+import { codeOf } from "../../runtime/contracts/system-errors.ts";
 
-/** INFRA_LOCKED, naming the process that updates. */
-export async function withUpdateLock<T>(home: string, work: () => Promise<T>): Promise<T> {
-  const folder = join(home, "run");
+/**
+ * `folder` is that of what is changed: `run` of a home, `.cache` of a source tree; `mode` is what it gets where it is not there
+ * yet. INFRA_LOCKED, naming the process that updates;
+ * RUNTIME_FORBIDDEN where this user may not write there.
+ */
+export async function withUpdateLock<T>(folder: string, work: () => Promise<T>, mode = 0o700): Promise<T> {
   const path = join(folder, "update.lock");
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const lock = await open(path, "a+", 0o600);
+  const lock = await openLock(folder, path, mode);
   try {
     if (!tryLock(lock.fd)) {
       const holder = (await readFile(path, "utf8").catch(() => "")).trim();
@@ -24,5 +27,17 @@ export async function withUpdateLock<T>(home: string, work: () => Promise<T>): P
     return await work();
   } finally {
     await lock.close();
+  }
+}
+
+async function openLock(folder: string, path: string, mode: number): Promise<FileHandle> {
+  try {
+    await mkdir(folder, { recursive: true, mode });
+    return await open(path, "a+", 0o600);
+  } catch (cause) {
+    throw new RuntimeError("RUNTIME_FORBIDDEN", `${folder} cannot be written (${codeOf(cause) ?? "unknown error"}).`, {
+      cause,
+      hint: "Update as the user who owns it, or the way it was installed.",
+    });
   }
 }

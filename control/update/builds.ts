@@ -9,6 +9,7 @@ import { lstat, mkdir, readdir, readFile, readlink, realpath, rename, rm, symlin
 import { dirname, join, relative } from "node:path";
 import { execa } from "execa";
 import { InfraError } from "../../runtime/contracts/errors.ts";
+import { withUpdateLock } from "../rollout/lock.ts";
 import type { Git } from "./git.ts";
 
 /** The program itself, and the process of a node. */
@@ -29,9 +30,19 @@ export class Builds {
     this.root = root;
   }
 
+  /** Of the tree; Git takes nothing of it. */
+  get cache(): string {
+    return join(this.root, ".cache");
+  }
+
+  /** One change of the tree at a time, whichever deployment asks for it. Its node may run as another user, who reads the builds. */
+  withLock<T>(work: () => Promise<T>): Promise<T> {
+    return withUpdateLock(this.cache, work, 0o755);
+  }
+
   /** Where each build has a folder of its own. */
   get folder(): string {
-    return join(this.root, ".cache", "builds");
+    return join(this.cache, "builds");
   }
 
   /** `commit` may be the checksum of an archive. */
@@ -135,7 +146,7 @@ export class Builds {
   }
 
   async #link(target: string): Promise<void> {
-    const fresh = join(this.root, ".cache", "dist.link");
+    const fresh = join(this.cache, "dist.link");
     await mkdir(dirname(fresh), { recursive: true });
     await rm(fresh, { force: true });
     // Relative to its final place: the tree may be moved.

@@ -23,10 +23,15 @@ export interface ReleaseUpdate {
 
 /** Errors as `updateTree`'s, with nothing changed, and those of `deploy`. */
 export async function updateFromRelease(update: ReleaseUpdate): Promise<UpdateResult> {
-  const { root, version, signal, report, deploy } = update;
+  const { root, signal } = update;
   const git = new Git(root, signal);
-  const builds = new Builds(root);
   await git.requireCheckout();
+  const builds = new Builds(root);
+  return builds.withLock(() => updateLocked(update, builds, git));
+}
+
+async function updateLocked(update: ReleaseUpdate, builds: Builds, git: Git): Promise<UpdateResult> {
+  const { root, version, signal, report, deploy } = update;
   await builds.heal();
   report("Looking for releases");
   await git.fetch();

@@ -24,13 +24,24 @@ import { chooseRelease } from "./versions.ts";
 
 /**
  * RUNTIME_CONFLICT with the way out when the tree does not allow it, INFRA_BUILD_FAILED, errors of Git and of the archive;
- * nothing was stopped or changed then. The caller holds the lock of the update.
+ * nothing was stopped or changed then. INFRA_LOCKED while another deployment updates the tree; the caller holds the lock of this one.
  */
 export async function updateTree(update: TreeUpdate): Promise<UpdateResult> {
   const { root, deployment, signal, prebuilt } = update;
   const git = new Git(root, signal);
-  const builds = new Builds(root);
   const interrupted = await readJournal(deployment.home);
+  if (prebuilt === undefined && interrupted === null) await git.requireCheckout();
+  const builds = new Builds(root);
+  return builds.withLock(() => updateLocked(update, builds, git, interrupted));
+}
+
+async function updateLocked(
+  update: TreeUpdate,
+  builds: Builds,
+  git: Git,
+  interrupted: JournalEntry | null,
+): Promise<UpdateResult> {
+  const { root, prebuilt } = update;
   const ended =
     interrupted !== null && interrupted.root === root ? await resume(update, builds, git, interrupted) : null;
   if (ended !== null && !goesElsewhere(update, ended)) return ended;

@@ -52,7 +52,7 @@ export async function update(run: OperationInput, request: UpdateRequest): Promi
   }
   const { signal } = run;
   const root = sourceTreeOf(request.root);
-  return withUpdateLock(deployment.home, async () => {
+  return withUpdateLock(join(deployment.home, "run"), async () => {
     if (deployed) {
       const deploy = (program: string): Promise<UpdateResult> =>
         updateDeployed({

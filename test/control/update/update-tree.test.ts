@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
-import { appendFile, realpath, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, open, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { tryLock } from "fs-native-extensions";
 import { describe, expect, it } from "vitest";
 import { fixture } from "../../support/update/fixture.ts";
 
@@ -29,6 +30,18 @@ describe("update of a source tree", () => {
     expect(String(result["error"])).toContain("local changes: package.json");
     expect(existsSync(join(at.home, "update.json"))).toBe(false);
     expect(await at.serving()).toBe("1.0.0");
+  });
+
+  it("waits for no other deployment that updates the same tree, and changes nothing", async () => {
+    const at = await fixture();
+    await at.release("1.1.0");
+    await mkdir(join(at.root, ".cache"), { recursive: true });
+    const lock = await open(join(at.root, ".cache", "update.lock"), "a+");
+    expect(tryLock(lock.fd)).toBe(true);
+    expect(String((await at.update())["error"])).toContain("Another update is under way");
+    expect(await at.serving()).toBe("1.0.0");
+    await lock.close();
+    expect(await at.update()).toMatchObject({ to: "1.1.0" });
   });
 
   it("goes back from a release that fails at the gate", async () => {
