@@ -60,10 +60,9 @@ export async function connectDeployed(
     });
   }
   const driver = await createDriver(plan, secrets);
-  const [connection, token] = await Promise.all([
-    driver.connect(chosen.name, signal),
-    given.token ?? readToken({ dir }),
-  ]);
+  // Before the connection, which nobody would close if the token could not be read.
+  const token = given.token ?? (await readToken({ dir }));
+  const connection = await driver.connect(chosen.name, signal);
   const recorded = record.nodes.find(({ name }) => name === chosen.name);
   return {
     client: clientOf({ url: connection.url, certificate: recorded?.certificate_sha256 ?? null }, { token, timeoutMs }),
