@@ -8,6 +8,7 @@ import { type FileHandle, open, readFile, realpath, rename, rm, stat } from "nod
 import { dirname } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { CairnError, ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
+import { shellWord } from "../../runtime/contracts/shell-quote.ts";
 import { systemWords } from "../../runtime/contracts/system-errors.ts";
 import { syncDirectory, writeDurably } from "../../runtime/files/durable.ts";
 
@@ -72,7 +73,7 @@ export async function requireWritableFile(file: string): Promise<void> {
   const { mode } = await stat(file);
   if ((mode & WRITE_BITS) !== 0) return;
   throw new ConfigError("CONFIG_UNWRITABLE", `${file} is kept from being changed: its mode is ${octal(mode)}.`, {
-    hint: `Nothing was changed. Allow it with \`chmod u+w ${file}\`.`,
+    hint: `Nothing was changed. Allow it with \`chmod u+w ${shellWord(file)}\`.`,
   });
 }
 

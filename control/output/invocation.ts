@@ -1,7 +1,10 @@
 /** Commands in printed text, as they have to be typed where the text is read: with the program and the directory of this call. */
 
 import { accessSync, constants, realpathSync } from "node:fs";
+import { homedir } from "node:os";
 import { basename, delimiter, dirname, join, resolve } from "node:path";
+import { expandTilde, userHome } from "../../runtime/config/directories.ts";
+import { shellWord } from "../../runtime/contracts/shell-quote.ts";
 
 export interface Invocation {
   /** What starts the command line, as a shell takes it. */
@@ -22,7 +25,7 @@ interface Call {
 /** A source tree has no `cairn` on the path: it is called by npm, or by the path of its program. */
 export function invocationOf({ argv, script, env, cwd }: Call): Invocation {
   const byNpm = env["npm_lifecycle_event"] === "start" || env["npm_lifecycle_event"] === "cairn";
-  return { program: byNpm ? npmProgram(env, cwd) : ownProgram(script, env), dir: dirOf(argv, cwd) };
+  return { program: byNpm ? npmProgram(env, cwd) : ownProgram(script, env), dir: dirOf(argv, env, cwd) };
 }
 
 /**
@@ -34,7 +37,7 @@ export function typedCommands(text: string, { program, dir }: Invocation): strin
   return text.replace(/^.*$/gm, (line) => {
     const [said = "", ...comment] = line.split(/(?=# )/);
     const typed = said.replace(/`cairn\s([^`]+)`/g, (_all, words: string) => {
-      const where = dir === undefined || /(^|\s)--(dir|help)\b/.test(words) ? "" : ` --dir ${quoted(dir)}`;
+      const where = dir === undefined || /(^|\s)--(dir|help)\b/.test(words) ? "" : ` --dir ${shellWord(dir)}`;
       return `\`${program} ${words}${where}\``;
     });
     return typed + comment.join("");
@@ -45,12 +48,12 @@ export function typedCommands(text: string, { program, dir }: Invocation): strin
 function npmProgram(env: Call["env"], cwd: string): string {
   const at = env["INIT_CWD"] ?? cwd;
   const inTree = at === cwd || at.startsWith(`${cwd}/`);
-  return `npm ${inTree ? "" : `--prefix ${quoted(cwd)} `}run -s cairn --`;
+  return `npm ${inTree ? "" : `--prefix ${shellWord(cwd)} `}run -s cairn --`;
 }
 
 function ownProgram(script: string | undefined, env: Call["env"]): string {
   if (script === undefined || basename(script) !== "cairn.js" || basename(dirname(script)) !== "bin") return "cairn";
-  return isOnPath(script, env["PATH"] ?? "") ? "cairn" : quoted(script);
+  return isOnPath(script, env["PATH"] ?? "") ? "cairn" : shellWord(script);
 }
 
 function isOnPath(script: string, path: string): boolean {
@@ -75,14 +78,10 @@ function isExecutable(path: string): boolean {
   }
 }
 
-function dirOf(argv: readonly string[], cwd: string): string | undefined {
+/** As `resolveDirectories` takes it: a shell leaves the tilde of `--dir=~/x` as it is. */
+function dirOf(argv: readonly string[], env: Call["env"], cwd: string): string | undefined {
   const words = argv.includes("--") ? argv.slice(0, argv.indexOf("--")) : argv;
   const at = words.findLastIndex((word) => word === "--dir" || word.startsWith("--dir="));
   const given = words[at]?.startsWith("--dir=") ? words[at].slice("--dir=".length) : words[at + 1];
-  return at === -1 || !given ? undefined : resolve(cwd, given);
-}
-
-/** As one word of a POSIX shell. */
-function quoted(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  return at === -1 || !given ? undefined : resolve(cwd, expandTilde(given, userHome(env, homedir())));
 }

@@ -9,6 +9,7 @@ import { type FileHandle, lstat, open } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "dotenv";
 import { ConfigError } from "../contracts/errors.ts";
+import { shellWord } from "../contracts/shell-quote.ts";
 import { codeOf, systemWords } from "../contracts/system-errors.ts";
 import { createDurably, writeDurably } from "../files/durable.ts";
 import type { ConfigIssue } from "./report.ts";
@@ -114,7 +115,7 @@ async function checkHandle(handle: FileHandle, path: string, uid: number | undef
     throw unsafe(
       path,
       `its mode is ${octal(mode)} and cannot be changed to ${octal(repaired)}`,
-      `Run \`chmod 600 ${path}\`.`,
+      `Run \`chmod 600 ${shellWord(path)}\`.`,
       error,
     );
   }

@@ -16,6 +16,9 @@ describe("a printed command", () => {
   test("names the directory that this command was given, as one word of a shell", () => {
     expect(here({ argv: ["start", "--dir", "d1"] })).toBe("Run `cairn chat --dir /work/d1`, then look.");
     expect(here({ argv: ["start", "--dir=/srv/my agents"] })).toContain("`cairn chat --dir '/srv/my agents'`");
+    expect(here({ argv: ["start", "--dir=~/agents"], env: { HOME: "/home/me" } })).toContain(
+      "`cairn chat --dir /home/me/agents`",
+    );
     expect(here({ argv: ["chat", "--", "--dir", "d1"] })).toContain("`cairn chat`");
     expect(here({ argv: ["start", "--dir", "d1"] }, "See `cairn start --help`, `cairn`, `cairn stop --dir x`.")).toBe(
       "See `cairn start --help`, `cairn`, `cairn stop --dir x`.",

@@ -1,5 +1,6 @@
 /** `.env`: a file that only this user can read. */
 
+import { shellWord } from "../../../../runtime/contracts/shell-quote.ts";
 import { type Check, fail, pass, skip, warn } from "../check.ts";
 
 const OTHERS = 0o077;
@@ -17,7 +18,7 @@ export const secretsFile: Check = {
     if (foreign !== undefined) {
       return fail(
         `The secrets file ${path} belongs to another user (id ${foreign}): it is not used.`,
-        `Give it to the user of the service: \`chown USER ${path}\`.`,
+        `Give it to the user of the service: \`chown USER ${shellWord(path)}\`.`,
       );
     }
     if (problem !== null) {
@@ -34,12 +35,12 @@ export const secretsFile: Check = {
     if (ofRoot) {
       return fail(
         `The secrets file ${path} belongs to root and its mode is ${shown}: it is not used.`,
-        `Take away the access of others: \`sudo chmod 440 ${path}\`.`,
+        `Take away the access of others: \`sudo chmod 440 ${shellWord(path)}\`.`,
       );
     }
     return warn(
       `Others may read the secrets file ${path}: its mode is ${shown}.`,
-      `Run \`chmod 600 ${path}\`, and change the secrets that others may have seen.`,
+      `Run \`chmod 600 ${shellWord(path)}\`, and change the secrets that others may have seen.`,
       { repairs: [{ kind: "mode", path, from: mode, to: mode & 0o700 }] },
     );
   },

@@ -2,6 +2,7 @@
 
 import { realpath } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
+import { shellWord } from "../../../../runtime/contracts/shell-quote.ts";
 import { readTemplates } from "../../../wizard/templates.ts";
 import { git, repositoryOf } from "../../context/git.ts";
 import { readOwnFile } from "../../context/regular-file.ts";
@@ -40,7 +41,7 @@ export const secretsIgnored: Check = {
     if (kept.length > 0) {
       return fail(
         `git keeps ${kept.join(", ")}: whoever gets the repository gets the secrets.`,
-        `Run \`git rm -r --cached ${kept.join(" ")}\`, commit that, and change the secrets: the history still has them.`,
+        `Run \`git -C ${shellWord(dir)} rm -r --cached ${kept.map(shellWord).join(" ")}\`, commit that, and change the secrets: the history still has them.`,
       );
     }
     const paths = [SECRETS, COPY, ...state];

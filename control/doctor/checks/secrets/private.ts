@@ -2,6 +2,7 @@
 
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { shellWord } from "../../../../runtime/contracts/shell-quote.ts";
 import { type Check, pass, skip, warn } from "../check.ts";
 
 const OTHERS = 0o077;
@@ -23,7 +24,7 @@ export const secretsPrivate: Check = {
     const own = open.filter(({ owner }) => owner === uid);
     return warn(
       `Others may read ${open.map(({ path }) => path).join(", ")}.`,
-      `Run \`chmod go= ${open.map(({ path }) => path).join(" ")}\`.`,
+      `Run \`chmod go= ${open.map(({ path }) => shellWord(path)).join(" ")}\`.`,
       { repairs: own.map(({ path, mode }) => ({ kind: "mode", path, from: mode, to: mode & 0o700 })) },
     );
   },

@@ -2,6 +2,7 @@
 
 import { access, constants, stat } from "node:fs/promises";
 import { dirname } from "node:path";
+import { shellWord } from "../../../../runtime/contracts/shell-quote.ts";
 import { codeOf } from "../../../../runtime/contracts/system-errors.ts";
 import { type Check, fail, pass, warn } from "../check.ts";
 
@@ -31,7 +32,7 @@ export const systemHome: Check = {
         `The home directory ${home} cannot be written (${refused}).`,
         refused === "EROFS"
           ? "Mount its file system writable, or set SERVICE_HOME to another place."
-          : `Give it to the user of the service: \`chown -R USER ${home}\`.`,
+          : `Give it to the user of the service: \`chown -R USER ${shellWord(home)}\`.`,
       );
     }
     const mode = found.mode & 0o777;
@@ -39,7 +40,9 @@ export const systemHome: Check = {
       const own = found.uid === machine.uid;
       return warn(
         `Others may look into the home directory ${home}: its mode is 0${mode.toString(8)}.`,
-        own ? `Run \`chmod 700 ${home}\`.` : `Have its owner (user ${found.uid}) run \`chmod 700 ${home}\`.`,
+        own
+          ? `Run \`chmod 700 ${shellWord(home)}\`.`
+          : `Have its owner (user ${found.uid}) run \`chmod 700 ${shellWord(home)}\`.`,
         own ? { repairs: [{ kind: "mode", path: home, from: mode, to: mode & 0o700 }] } : {},
       );
     }

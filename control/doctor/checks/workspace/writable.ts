@@ -1,6 +1,7 @@
 /** Whether agents can keep notes in their workspaces. */
 
 import { access, constants } from "node:fs/promises";
+import { shellWord } from "../../../../runtime/contracts/shell-quote.ts";
 import { codeOf } from "../../../../runtime/contracts/system-errors.ts";
 import { type Check, fail, pass, Unavailable } from "../check.ts";
 import { workspacesOf } from "./places.ts";
@@ -25,7 +26,7 @@ export const workspaceWritable: Check = {
     const lines = closed.map(({ path, refused }) => `${path} (${refused})`);
     return fail(
       `The workspace cannot be written: ${lines.join(", ")}.`,
-      `Give it to the user of the service: \`chown -R USER ${closed.map(({ path }) => path).join(" ")}\`.`,
+      `Give it to the user of the service: \`chown -R USER ${closed.map(({ path }) => shellWord(path)).join(" ")}\`.`,
     );
   },
 };
