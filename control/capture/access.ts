@@ -9,6 +9,7 @@ import {
   writeCaptureSettings,
 } from "../../runtime/client/hook/settings.ts";
 import { type CaptureClient, createCaptureClient, type SpoolProblem } from "../../runtime/client/index.ts";
+import { makeOwnHome } from "../../runtime/config/home.ts";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { endpointOf, withNode } from "../service/connect.ts";
 import type { Deployment } from "../service/deployment.ts";
@@ -33,6 +34,8 @@ export async function ensureAccess(
   given: GivenAccess | null,
   signal: AbortSignal,
 ): Promise<string> {
+  // Before its first token: a home that no node has made yet has nothing that keeps it from git.
+  makeOwnHome(deployment.home, deployment.dir);
   if (given !== null) {
     const settings = { version: 1, base_url: given.url, local: false, token_id: null } as const;
     await writeCaptureSettings(deployment.home, settings, given.token);

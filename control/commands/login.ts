@@ -1,5 +1,6 @@
 import process from "node:process";
 import { Args, Flags } from "@oclif/core";
+import { makeOwnHome } from "../../runtime/config/home.ts";
 import { BaseCommand } from "../base-command.ts";
 import { browserCommand, openBrowser } from "../login/browser.ts";
 import { type LoginResult, logIn, loginStatus, logOut } from "../login/login.ts";
@@ -71,6 +72,8 @@ export default class Login extends BaseCommand<LoginResult> {
     const target = clientId === undefined ? found : await loginTarget(deployment, found.provider, signal);
     if (target.endpoints === null) throw withoutClientId(target.provider);
 
+    // Before its first token: a home that no node has made yet has nothing that keeps it from git.
+    makeOwnHome(deployment.home, deployment.dir);
     const fromInput = flags["code-stdin"];
     const byHand = fromInput || !flags.browser;
     const ask = fromInput ? readAnswer : byHand ? askForAnswer(this.terminal) : null;

@@ -1,4 +1,5 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createCli, endNodeOf } from "../../support/cli.ts";
@@ -67,6 +68,17 @@ describe("two deployments of one machine", () => {
     await run(one, "stop");
   });
 
+  it("are one where a link leads from one name to the other", async () => {
+    const { cli, one, json } = await twoDeployments();
+    const { url } = await json(one, "start", "--detach");
+    await writeFile(join(one, "cairn.yaml"), `${MINIMAL}runtime:\n  listen: ${new URL(url).host}\n`);
+    const alias = join(cli.home, "alias");
+    await symlink(one, alias);
+    const again = await json(alias, "restart");
+    expect(again).toMatchObject({ stopped: { was_running: true } });
+    expect(await json(one, "stop")).toMatchObject({ was_running: true, pid: again.pid });
+  });
+
   it("print commands that lead back to the directory they were started with", async () => {
     const { one, run } = await twoDeployments();
     const { stdout } = await run(one, "start", "--detach");
@@ -75,6 +87,18 @@ describe("two deployments of one machine", () => {
     await run(one, "stop");
     expect((await run(one, "chat", "hello")).stderr).toContain(`\`cairn start --detach --dir ${one}\``);
   });
+});
+
+it("a token that is written before the first start is none that git takes", async () => {
+  const { one, run } = await twoDeployments();
+  const token = join(one, "..", "token");
+  await writeFile(token, "cairn_capture-token\n");
+  const given = ["--url", "https://node.example:7433", "--token-file", token];
+  expect(await run(one, "capture", "install", "claude-code", ...given)).toMatchObject({ code: 0 });
+  const git = (...args: string[]) => execFileSync("git", ["-C", one, ...args], { encoding: "utf8" });
+  git("init", "-q");
+  git("add", "-A");
+  expect(git("ls-files")).toBe("cairn.yaml\n");
 });
 
 describe("what an earlier version left in ~/.cairn", () => {
