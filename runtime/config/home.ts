@@ -2,14 +2,27 @@
  * Which home belongs to which deployment directory, so that no command reaches the node or the store of another one.
  * docs/decisions/028-a-home-per-deployment.md
  */
-import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
-import process from "node:process";
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { tryLock } from "fs-native-extensions";
 import { ConfigError } from "../contracts/errors.ts";
 
 export const CONFIG_FILE = "cairn.yaml";
 /** In a home: the deployment directory that it belongs to, where its path does not show it. */
 const OWNER_FILE = "home.json";
+/** What an earlier version kept in a home; of a deployment whose nodes run elsewhere, tokens and settings alone. */
+const EARLIER_FILES = ["store", "node.key", "credentials", "capture"];
+/** In a home that is inside its directory: git takes nothing of it. */
+const IGNORE_FILE = ".gitignore";
 
 /** The home in the deployment directory itself. */
 export function ownHome(dir: string): string {
@@ -52,7 +65,7 @@ export function claimHome(home: string, dir: string): void {
 export function makeOwnHome(home: string, dir: string): void {
   if (!isOwnHome(home, dir)) return;
   mkdirSync(home, { recursive: true, mode: 0o700 });
-  const ignore = join(home, ".gitignore");
+  const ignore = join(home, IGNORE_FILE);
   if (!existsSync(ignore) && !existsSync(join(home, CONFIG_FILE))) writeFileSync(ignore, "*\n", { mode: 0o600 });
 }
 
@@ -60,7 +73,7 @@ export function makeOwnHome(home: string, dir: string): void {
 export function mayHaveShared(shared: string, dir: string): boolean {
   return (
     !isSame(shared, dir) &&
-    ["store", "node.key"].some((name) => existsSync(join(shared, name))) &&
+    EARLIER_FILES.some((name) => existsSync(join(shared, name))) &&
     [CONFIG_FILE, ".env"].every((name) => existsSync(join(dir, name)))
   );
 }
@@ -72,30 +85,58 @@ function isEarlierHome(shared: string, dir: string): boolean {
   return !existsSync(join(shared, CONFIG_FILE)) && mayHaveShared(shared, dir);
 }
 
-/** A home inside its directory moves with it, and needs no record. `~/.cairn` may be inside one by chance. */
+/**
+ * A home inside its directory moves with it, and needs no record. `~/.cairn` may be inside one by chance, and a link may lead into
+ * the home of another one.
+ */
 function isOwnHome(home: string, dir: string): boolean {
-  return resolve(home) === resolve(ownHome(dir)) && !existsSync(join(home, CONFIG_FILE));
+  const place = resolve(home);
+  return (
+    basename(place) === basename(ownHome(dir)) &&
+    isSame(dirname(place), dir) &&
+    !isLink(place) &&
+    !existsSync(join(place, CONFIG_FILE))
+  );
 }
 
-/** Null where nothing is written down, or where that directory is no deployment any more. */
+/** Null where nothing says so, or where that directory is no deployment any more. */
 function readOwner(home: string): string | null {
   const owner = readJson(join(home, OWNER_FILE))["dir"];
-  return typeof owner === "string" && existsSync(join(owner, CONFIG_FILE)) ? owner : null;
+  return typeof owner === "string" && existsSync(join(owner, CONFIG_FILE)) ? owner : ownerAround(home);
 }
 
-/** A node of an earlier version writes no owner, but `run/node.json` names its directory while it runs. */
+/** The directory that has made the home for itself: its place says whose it is, however another one comes to it. */
+function ownerAround(home: string): string | null {
+  const place = real(home);
+  const dir = dirname(place);
+  const isMade = existsSync(join(place, IGNORE_FILE)) && existsSync(join(dir, CONFIG_FILE));
+  return isMade && isOwnHome(place, dir) ? dir : null;
+}
+
+/** A node of an earlier version writes no owner, but `run/node.json` names its directory. What it leaves when it is killed does not count. */
 function runningOwner(home: string): string | null {
-  const { dir, pid } = readJson(join(home, "run", "node.json"));
-  return typeof dir === "string" && typeof pid === "number" && isAlive(pid) ? dir : null;
+  const { dir } = readJson(join(home, "run", "node.json"));
+  return typeof dir === "string" && isHeld(join(home, "run", "node.lock")) ? dir : null;
 }
 
-function isAlive(pid: number): boolean {
+/** Whether a node has the lock of its home, asked for as a reader would and given back at once. */
+function isHeld(lock: string): boolean {
+  let file: number;
   try {
-    process.kill(pid, 0);
-    return true;
+    file = openSync(lock, "r");
   } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
+    // Of another user's node nothing can be known.
+    return error instanceof Error && "code" in error && error.code === "EACCES";
   }
+  try {
+    return !tryLock(file, { shared: true });
+  } finally {
+    closeSync(file);
+  }
+}
+
+function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
 }
 
 /** Empty where there is no such file, or none that can be read as an object. */

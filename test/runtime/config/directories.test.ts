@@ -1,9 +1,10 @@
-import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, open, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import process from "node:process";
+import { tryLock } from "fs-native-extensions";
 import { describe, expect, test } from "vitest";
 import { resolveDirectories } from "../../../runtime/config/directories.ts";
-import { claimHome } from "../../../runtime/config/index.ts";
+import { claimHome, makeOwnHome } from "../../../runtime/config/index.ts";
 import { temporaryDirectory } from "../../support/deployment.ts";
 
 describe("the deployment directory", () => {
@@ -86,8 +87,13 @@ describe("a home for each deployment directory", () => {
     expect([find(), find(one), find(two)]).toEqual([home, join(one, ".cairn"), join(two, ".cairn")]);
   });
 
-  test("stays what an earlier version made of ~/.cairn, for the directory that used it", async () => {
-    const { home, deployment, find } = await machine({ "node.key": "" });
+  test.each([
+    "node.key",
+    // Of a deployment whose nodes run elsewhere.
+    "credentials/anthropic.json",
+    "capture/token",
+  ])("stays what an earlier version made of ~/.cairn (%s), for the directory that used it", async (file) => {
+    const { home, deployment, find } = await machine({ [file]: "" });
     const [used, fresh] = [await deployment("used"), await deployment("fresh", ["cairn.yaml"])];
     expect(find(used)).toBe(home);
     // A clone, without a .env, was not used here.
@@ -122,8 +128,38 @@ describe("a home for each deployment directory", () => {
     const [one, two] = [await deployment("one"), await deployment("two")];
     await mkdir(join(home, "run"));
     await writeFile(join(home, "run", "node.json"), JSON.stringify({ pid: process.pid, dir: one }));
+    const lock = await open(join(home, "run", "node.lock"), "a+");
+    expect(tryLock(lock.fd)).toBe(true);
     expect([find(one), find(two)]).toEqual([home, join(two, ".cairn")]);
     expect(() => find()).toThrow(`belongs to the deployment in ${one}`);
+    // It was killed, and another process has its number by now.
+    await lock.close();
+    expect(find()).toBe(home);
+    expect(find(two)).toBe(home);
+  });
+
+  test("that a deployment made for itself is not another one's, be it by a link or by SERVICE_HOME", async () => {
+    const { deployment, find } = await machine({});
+    const [owner, cloned] = [await deployment("owner"), await deployment("cloned", ["cairn.yaml"])];
+    const home = find(owner);
+    makeOwnHome(home, owner);
+    await symlink(home, join(cloned, ".cairn"));
+    expect(() => find(cloned)).toThrow(`belongs to the deployment in ${owner}`);
+    expect(() => find(cloned, { SERVICE_HOME: home })).toThrow(`belongs to the deployment in ${owner}`);
+    await symlink(owner, join(dirname(owner), "alias"));
+    expect(find(join(dirname(owner), "alias"))).toBe(join(dirname(owner), "alias", ".cairn"));
+    expect(find(owner, { SERVICE_HOME: home })).toBe(home);
+  });
+
+  test("behind a link is the first's that claims it", async () => {
+    const { deployment, find } = await machine({});
+    const [one, two] = [await deployment("one"), await deployment("two")];
+    const disk = join(dirname(one), "disk");
+    await mkdir(disk);
+    for (const dir of [one, two]) await symlink(disk, join(dir, ".cairn"));
+    claimHome(find(one), one);
+    expect(find(one)).toBe(join(one, ".cairn"));
+    expect(() => find(two)).toThrow(`belongs to the deployment in ${one}`);
   });
 
   test("of another deployment is refused, also where SERVICE_HOME names it", async () => {
