@@ -22,6 +22,7 @@ import { createLifecycle } from "./host/lifecycle.ts";
 import type { ServiceLog } from "./host/logger.ts";
 import { composeMemory } from "./host/memory.ts";
 import { createMetrics, workIn } from "./host/metrics.ts";
+import { pricesOf } from "./host/providers.ts";
 import { createHttpService } from "./host/serve.ts";
 import { type Service, Services } from "./host/services.ts";
 import { channelRouting, turnLimits, workspaceSeed } from "./host/settings.ts";
@@ -158,6 +159,7 @@ async function compose(
     memory,
     attachments,
     ...agentParts,
+    prices: pricesOf(config),
     channels: channels.byId,
     limits: turnLimits(loaded),
     node,

@@ -54,6 +54,8 @@ export interface Usage {
   readonly outputTokens: number;
   /** Part of inputTokens that a prompt cache served. */
   readonly cachedInputTokens?: number;
+  /** Part of inputTokens that was written into a prompt cache, where that has a price of its own. */
+  readonly cacheWriteInputTokens?: number;
 }
 
 export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 };

@@ -5,6 +5,7 @@ import { ConfigError } from "../contracts/errors.ts";
 import type { Memory } from "../contracts/memory.ts";
 import type { Clock, Logger } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
+import type { Prices } from "../domain/usage.ts";
 import type { ProviderManifest } from "../plugins/providers/manifest.ts";
 import { PROVIDERS } from "../plugins/providers/manifests.ts";
 import { LoginTokens } from "./login-tokens.ts";
@@ -24,6 +25,17 @@ export async function createProviders(config: Config, deps: ProviderDeps): Promi
     async ([id, provider]) => [id, await createProvider(id, provider, deps)] as const,
   );
   return new Map(await Promise.all(entries));
+}
+
+/** Of the providers that have some. */
+export function pricesOf({ providers }: Pick<Config, "providers">): Map<string, Prices> {
+  return new Map(
+    Object.entries(providers).flatMap(([id, { prices }]): [string, Prices][] => {
+      if (prices === undefined) return [];
+      const { input, output, cache_read: cacheRead, cache_write: cacheWrite } = prices;
+      return [[id, { input, output, cacheRead, cacheWrite }]];
+    }),
+  );
 }
 
 function createProvider(id: string, config: ProviderConfig, deps: ProviderDeps): Promise<Provider> {

@@ -25,6 +25,7 @@ import type { Memory } from "../contracts/memory.ts";
 import type { Clock, Logger, NewId } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
 import type { ChannelRouting } from "../domain/routing.ts";
+import type { Prices } from "../domain/usage.ts";
 import type { Service } from "./services.ts";
 
 export interface TurnParts {
@@ -35,6 +36,8 @@ export interface TurnParts {
   readonly agents: ReadonlyMap<string, Agent>;
   readonly tools: ToolRegistry;
   readonly providers: ReadonlyMap<string, Provider>;
+  /** By provider. */
+  readonly prices: ReadonlyMap<string, Prices>;
   readonly channels: ReadonlyMap<string, Channel>;
   readonly hooks: HookPipeline;
   readonly limits: TurnLimits;
@@ -82,7 +85,7 @@ export function composeTurns(parts: TurnParts) {
     providerIds: new Set(providers.keys()),
     store,
     prompts: createPromptBuilder({ logger }),
-    callModel: createModelCaller({ providers, hooks, redact: parts.redactValues, logger }),
+    callModel: createModelCaller({ providers, hooks, redact: parts.redactValues, prices: parts.prices, logger }),
     toolRunner: createToolRunner({ hooks, clock, logger }),
     onWaiting: () => outbox.kick(),
     onEnded: (agent, state, durationS) => {

@@ -30,6 +30,7 @@ const resultSchema = z.object({
     inputTokens: z.number(),
     outputTokens: z.number(),
     cachedInputTokens: z.number().optional(),
+    cacheWriteInputTokens: z.number().optional(),
   }),
   interrupted: z.boolean(),
   notice: z.string().optional(),
@@ -296,12 +297,17 @@ function resultOf(final: Final): TurnResult {
 
 /** Exactly the result's own fields: the final event has a type, too. */
 function toResult({ turn_id, session, text, usage, interrupted, notice }: TurnResult): z.infer<typeof resultSchema> {
-  const { inputTokens, outputTokens, cachedInputTokens } = usage;
+  const { inputTokens, outputTokens, cachedInputTokens, cacheWriteInputTokens } = usage;
   return {
     turn_id,
     session,
     text,
-    usage: { inputTokens, outputTokens, ...(cachedInputTokens === undefined ? {} : { cachedInputTokens }) },
+    usage: {
+      inputTokens,
+      outputTokens,
+      ...(cachedInputTokens === undefined ? {} : { cachedInputTokens }),
+      ...(cacheWriteInputTokens === undefined ? {} : { cacheWriteInputTokens }),
+    },
     interrupted,
     ...(notice === undefined ? {} : { notice }),
   };

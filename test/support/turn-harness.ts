@@ -36,6 +36,7 @@ import type { Clock, Logger } from "../../runtime/contracts/ports.ts";
 import type { ChatChunk, ChatOptions, Provider } from "../../runtime/contracts/provider.ts";
 import type { StreamEvent } from "../../runtime/contracts/stream.ts";
 import type { Tool } from "../../runtime/contracts/tool.ts";
+import type { Prices } from "../../runtime/domain/usage.ts";
 import { followWith } from "../../runtime/host/channels.ts";
 import { quietLogger } from "./databases.ts";
 import { newMark } from "./memory.ts";
@@ -49,6 +50,8 @@ export type Script = (
 export interface HarnessOptions {
   readonly database: Database;
   readonly script: Script;
+  /** Of providers; `scripted` is the id of the one that runs `script`. */
+  readonly prices?: Readonly<Record<string, Prices>>;
   /** Further providers by id, for fallbacks. */
   readonly others?: Readonly<Record<string, Script>>;
   readonly tools?: readonly Tool[];
@@ -200,6 +203,7 @@ export async function startHarness(options: HarnessOptions) {
       providers,
       hooks,
       redact: options.redact ?? ((value) => value),
+      prices: new Map(Object.entries(options.prices ?? {})),
       logger: quietLogger,
     }),
     toolRunner: createToolRunner({ hooks, clock, logger: quietLogger }),

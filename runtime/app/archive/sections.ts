@@ -140,6 +140,7 @@ const AFTER_EMBEDDINGS: readonly Section[] = [
       last_error: "case when state = 'pending' then 'not sent before the backup was taken' else last_error end",
     },
   },
+  { name: "model_usage", table: "model_usage", from: "model_usage t", order: "t.day, t.agent, t.provider, t.model" },
   {
     name: "leases",
     table: "leases",

@@ -244,9 +244,11 @@ function steerMessage(text: string, owner: boolean): Message {
 }
 
 export function addUsage(a: Usage, b: Usage): Usage {
+  const cacheWriteInputTokens = (a.cacheWriteInputTokens ?? 0) + (b.cacheWriteInputTokens ?? 0);
   return {
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,
     cachedInputTokens: (a.cachedInputTokens ?? 0) + (b.cachedInputTokens ?? 0),
+    ...(cacheWriteInputTokens > 0 ? { cacheWriteInputTokens } : {}),
   };
 }

@@ -7,6 +7,7 @@ import type { Logger } from "../../contracts/ports.ts";
 import type { ChatChunk, ChatOptions, ChatReply, Provider } from "../../contracts/provider.ts";
 import type { ModelRef } from "../../domain/model-ref.ts";
 import { redactPrompt } from "../../domain/redaction.ts";
+import { type CountedCall, countCall, type Prices } from "../../domain/usage.ts";
 import type { HookPipeline } from "../hooks.ts";
 
 export interface ModelCall {
@@ -17,6 +18,8 @@ export interface ModelCall {
   readonly signal: AbortSignal;
   onText(text: string): void;
   onReasoning(text: string): void;
+  /** For each model that has answered to the end, also where its answer is then of no use. */
+  onAnswered(call: CountedCall): void;
 }
 
 /** Failures after which another provider may do better (specification, Errors, rule 9). */
@@ -37,9 +40,11 @@ export function createModelCaller(deps: {
   hooks: HookPipeline;
   /** Takes the service's own secrets out of what is sent: no file, command or hook can bring them to a provider. */
   redact: (text: string) => string;
+  /** By provider. */
+  prices?: ReadonlyMap<string, Prices>;
   logger: Logger;
 }): ModelCaller {
-  const { providers, hooks, redact, logger } = deps;
+  const { providers, hooks, redact, prices, logger } = deps;
 
   /** No fallback after the first streamed chunk. */
   async function callOne(
@@ -70,6 +75,7 @@ export function createModelCaller(deps: {
         if (chunk.type === "text") call.onText(chunk.text);
         if (chunk.type === "reasoning") call.onReasoning(chunk.text);
       });
+      call.onAnswered(countCall(ref.provider, reply.model, reply.usage, prices?.get(ref.provider)));
       const after = await hooks.run("provider:after", { ...call.turn, provider: ref.provider, reply }, call.signal);
       return { reply: after.reply };
     } catch (error) {

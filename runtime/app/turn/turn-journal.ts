@@ -9,6 +9,7 @@ import { CairnError } from "../../contracts/errors.ts";
 import type { ToolCall } from "../../contracts/message.ts";
 import type { ToolResult } from "../../contracts/tool.ts";
 import { turnKey } from "../../domain/dedupe.ts";
+import type { CountedCall } from "../../domain/usage.ts";
 import type { PendingReport, WriteEntry } from "../transcript/batch.ts";
 import type { Writer } from "../transcript/writer.ts";
 import type { ClaimedTurn, OpenQuestion, Steer, StoredReply, StoredStep, TurnEnd } from "./turn-rows.ts";
@@ -30,6 +31,8 @@ export class TurnJournal {
   /** Aborts when the lease is lost or about to end: nothing is written after that. */
   readonly #lease: AbortSignal;
   #conversationId: string | undefined;
+  /** Calls of models that are not in the ledger yet: they go there with what is recorded next of the turn. */
+  #uncounted: readonly CountedCall[] = [];
 
   constructor(deps: { turn: ClaimedTurn; store: TurnStore; writer: Writer; lease: AbortSignal }) {
     this.#turn = deps.turn;
@@ -80,12 +83,19 @@ export class TurnJournal {
     return this.#persist(() => this.#store.steps.waitingSteers(this.#turn.turnId));
   }
 
+  /** A model has answered. It counts even if nothing becomes of the answer. */
+  count(call: CountedCall): void {
+    this.#uncounted = [...this.#uncounted, call];
+  }
+
   /** A reply that asks for tools (or one that a steer has overtaken); its text is a row of its own. */
   async reply(n: number, reply: StoredReply): Promise<void> {
     await this.#fenced(async (tx) => {
-      await this.#store.steps.recordReply(tx, this.#turn, n, reply);
-      return reply.text === "" ? null : this.#write(tx, [this.#textEntry(n, reply.text, reply.model)]);
+      const report = reply.text === "" ? null : await this.#write(tx, [this.#textEntry(n, reply.text, reply.model)]);
+      await this.#store.steps.recordReply(tx, this.#turn, n, reply, this.#uncounted);
+      return report;
     });
+    this.#uncounted = [];
   }
 
   intention(n: number, call: ToolCall): Promise<void> {
@@ -148,13 +158,15 @@ export class TurnJournal {
   ): Promise<boolean> {
     let pending: PendingReport | null = null;
     const ended = await this.#persist(() =>
-      this.#store.finish(this.#turn, end, async (tx) => {
+      this.#store.finish(this.#turn, end, this.#uncounted, async (tx) => {
         if (last.text === "" || this.#conversationId === undefined) return;
         pending = await this.#write(tx, [this.#textEntry(last.n, last.text, last.model, last.cut)]);
       }),
     );
-    if (ended) (pending as PendingReport | null)?.afterCommit();
-    return ended;
+    if (!ended) return false;
+    this.#uncounted = [];
+    (pending as PendingReport | null)?.afterCommit();
+    return true;
   }
 
   /** Puts a message of the turn into the outbox; the key is its own within the turn. */
@@ -166,8 +178,9 @@ export class TurnJournal {
     return this.#persist(() => this.#store.waiting.begin(this.#turn, calls, questionId));
   }
 
-  checkpoint(): Promise<void> {
-    return this.#persist(() => this.#store.checkpoint(this.#turn));
+  async checkpoint(): Promise<void> {
+    await this.#persist(() => this.#store.checkpoint(this.#turn, this.#uncounted));
+    this.#uncounted = [];
   }
 
   #textEntry(n: number, text: string, model?: string, cut = false): WriteEntry {

@@ -119,6 +119,7 @@ class TurnRun {
             options: prompt.options,
             signal,
             onText: say,
+            onAnswered: (answered) => journal.count(answered),
             onReasoning: (part) =>
               prompt.showReasoning && emit({ type: "reasoning.delta", turn_id: turnId, text: part }),
           }),

@@ -5,8 +5,11 @@ import type { ToolCall } from "../../contracts/message.ts";
 import type { NewId } from "../../contracts/ports.ts";
 import type { ToolResult } from "../../contracts/tool.ts";
 import { sanitize } from "../../domain/cap.ts";
+import type { CountedCall } from "../../domain/usage.ts";
+import { countUsage } from "../usage/count.ts";
 import { leaseLost } from "./turn-fence.ts";
 import {
+  type ClaimedTurn,
   type Fence,
   type Steer,
   type StepRow,
@@ -15,6 +18,13 @@ import {
   toJson,
   toStep,
 } from "./turn-rows.ts";
+
+const RECORD_REPLY = `/* turn:reply */ with step as (
+    insert into turn_steps (turn_id, n, epoch, kind, state, result, finished_at)
+    values ($1, $2, $3, 'reply', 'done', $4, now())
+    on conflict (turn_id, n) do nothing
+    returning n)
+  ${countUsage({ guard: "step", agent: "$5::text", calls: "$6::jsonb" })}`;
 
 export class TurnSteps {
   readonly #database: Database;
@@ -25,13 +35,15 @@ export class TurnSteps {
     this.#newId = deps.newId;
   }
 
-  async recordReply(tx: Queryable, fence: Fence, n: number, reply: StoredReply): Promise<void> {
-    await tx.query(
-      `/* turn:reply */ insert into turn_steps (turn_id, n, epoch, kind, state, result, finished_at)
-       values ($1, $2, $3, 'reply', 'done', $4, now())
-       on conflict (turn_id, n) do nothing`,
-      [fence.turnId, n, fence.epoch, toJson(reply)],
-    );
+  /** Counts `calls` with it: not again where the step is there already. */
+  async recordReply(
+    tx: Queryable,
+    turn: Pick<ClaimedTurn, "turnId" | "epoch" | "agent">,
+    n: number,
+    reply: StoredReply,
+    calls: readonly CountedCall[],
+  ): Promise<void> {
+    await tx.query(RECORD_REPLY, [turn.turnId, n, turn.epoch, toJson(reply), turn.agent, toJson(calls)]);
   }
 
   /** The intention to call, committed before the call: after a crash it is known that the call may have happened. */

@@ -7,6 +7,8 @@
 import type { Database, Queryable, Transaction } from "../../contracts/database.ts";
 import type { NewId } from "../../contracts/ports.ts";
 import { sanitize } from "../../domain/cap.ts";
+import type { CountedCall } from "../../domain/usage.ts";
+import { countUsage } from "../usage/count.ts";
 import { type ClaimRoom, claimTurns, type TurnOwner } from "./turn-claim.ts";
 import { assertFence, isToStop, leaseLost } from "./turn-fence.ts";
 import {
@@ -23,6 +25,17 @@ import {
 } from "./turn-rows.ts";
 import { TurnSteps } from "./turn-steps.ts";
 import { TurnWaiting } from "./turn-waiting.ts";
+
+/** The last statement of the turn's last transaction: that one is rolled back as a whole where the turn has ended before. */
+const QUEUE_REPLY = `/* turn:outbox */ with done as (update inbox set done_at = now() where id = $1),
+  counted as (${countUsage({ guard: "(select 1) once", agent: "$5::text", calls: "$7::jsonb" })})
+  insert into outbox (id, turn_id, channel, agent, payload) values ($2, $3, $4, $5::text, $6)`;
+
+const CHECKPOINT = `/* turn:checkpoint */ with done as (
+    update turns set state = 'queued', checkpoints = checkpoints + 1, lease_node = null, lease_boot = null, lease_until = null
+    where id = $1 and epoch = $2 and state = 'running'
+    returning agent)
+  ${countUsage({ guard: "done", agent: "done.agent", calls: "$3::jsonb" })}`;
 
 export class TurnStore {
   /** Steps of turns, behind the same fence. */
@@ -85,9 +98,14 @@ export class TurnStore {
 
   /**
    * Ends the turn: its state, what `write` adds (the reply's transcript row), the inbox row's end and the reply's outbox row
-   * commit together. False when a steer is waiting that the agent has not seen: the turn goes on.
+   * commit together, and with them `calls` are counted. False when a steer is waiting that the agent has not seen: the turn goes on.
    */
-  async finish(turn: ClaimedTurn, end: TurnEnd, write: (tx: Transaction) => Promise<void>): Promise<boolean> {
+  async finish(
+    turn: ClaimedTurn,
+    end: TurnEnd,
+    calls: readonly CountedCall[],
+    write: (tx: Transaction) => Promise<void>,
+  ): Promise<boolean> {
     return this.#database
       .transaction(async (tx) => {
         const updating = tx.query(
@@ -118,11 +136,15 @@ export class TurnStore {
         // Sent without waiting for each other's answers: whatever one of them says against it, all of it is rolled back.
         const unseen = end.state === "done" ? assertNoSteer(tx, turn.turnId) : Promise.resolve();
         const written = write(tx);
-        const queued = tx.query(
-          `/* turn:outbox */ with done as (update inbox set done_at = now() where id = $1)
-         insert into outbox (id, turn_id, channel, agent, payload) values ($2, $3, $4, $5, $6)`,
-          [turn.inboxId, this.#newId(), turn.turnId, turn.channel, turn.agent, toJson(outboxPayload(turn, end))],
-        );
+        const queued = tx.query(QUEUE_REPLY, [
+          turn.inboxId,
+          this.#newId(),
+          turn.turnId,
+          turn.channel,
+          turn.agent,
+          toJson(outboxPayload(turn, end)),
+          toJson(calls),
+        ]);
         await inOrder([ended, unseen, written], queued);
         return true;
       })
@@ -145,13 +167,9 @@ export class TurnStore {
     );
   }
 
-  /** Puts the turn back in line for the next process: an orderly shutdown, not a crash. */
-  async checkpoint(fence: Fence): Promise<void> {
-    await this.#database.query(
-      `/* turn:checkpoint */ update turns set state = 'queued', checkpoints = checkpoints + 1, lease_node = null, lease_boot = null, lease_until = null
-       where id = $1 and epoch = $2 and state = 'running'`,
-      [fence.turnId, fence.epoch],
-    );
+  /** Puts the turn back in line for the next process: an orderly shutdown, not a crash. Counts `calls` with it. */
+  async checkpoint(fence: Fence, calls: readonly CountedCall[]): Promise<void> {
+    await this.#database.query(CHECKPOINT, [fence.turnId, fence.epoch, toJson(calls)]);
   }
 
   /** Asks the runner of the session's turn other than `except`, wherever it is, to stop; the id of that turn, or null. */

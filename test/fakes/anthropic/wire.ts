@@ -248,7 +248,7 @@ function usageOf(reply: FakeReply, request: RequestView) {
   return {
     input_tokens: reply.usage?.input ?? tokensIn(request.texts.join("")),
     output_tokens: reply.usage?.output ?? tokensIn(chunksOf(reply.text).join("")),
-    cache_creation_input_tokens: 0,
+    cache_creation_input_tokens: reply.usage?.written ?? 0,
     cache_read_input_tokens: reply.usage?.cached ?? 0,
   };
 }

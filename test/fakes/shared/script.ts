@@ -35,7 +35,12 @@ export interface FakeReply {
   readonly signature?: string;
   readonly toolCalls?: readonly FakeToolCall[];
   readonly stopReason?: "end" | "tool_calls" | "length" | "refusal";
-  readonly usage?: { readonly input?: number; readonly output?: number; readonly cached?: number };
+  readonly usage?: {
+    readonly input?: number;
+    readonly output?: number;
+    readonly cached?: number;
+    readonly written?: number;
+  };
   /** Milliseconds before the response begins, and between events. */
   readonly delayMs?: number;
   readonly paceMs?: number;

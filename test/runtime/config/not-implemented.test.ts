@@ -57,14 +57,6 @@ test.each<[string, string[]]>([
   expect(errors.map(({ path, code }) => `${path} ${code === "not-implemented" ? "error" : code}`)).toEqual(expected);
 });
 
-test("prices of a provider", async () => {
-  const { errors, warnings } = await inspectText(
-    "version: 1\nagents: { main: {} }\nproviders: { offline: { prices: { input: 1 } } }\n",
-  );
-  expect(errors).toEqual([]);
-  expect(warnings).toMatchObject([{ path: "providers.offline.prices", code: "not-implemented" }]);
-});
-
 test("the tools of the table are those of the configuration that a node does not register", async () => {
   const registered = (await builtInTools()).map(({ name }) => name);
   const configurable = Object.keys(toolsSection.shape);

@@ -8,7 +8,7 @@ import { describeEachDatabase, quietLogger } from "../../support/databases.ts";
 import { end, startHarness, text } from "../../support/turn-harness.ts";
 
 describeEachDatabase("housekeeping", (open) => {
-  it("removes accepted messages seven days after their end, with their turns, and keeps the transcript", async () => {
+  it("removes accepted messages seven days after their end, with their turns, and keeps the transcript and what was used", async () => {
     const database = await open({ fresh: true });
     const harness = await startHarness({ database, script: () => [text("ok"), end()] });
     const [old, unsent, recent] = [await harness.say("old"), await harness.say("unsent"), await harness.say("recent")];
@@ -51,5 +51,7 @@ describeEachDatabase("housekeeping", (open) => {
       "recent",
     ]);
     expect(tidied).toBe(1);
+    const used = await database.query("select calls from model_usage where agent = $1", [harness.agentName]);
+    expect(used.rows).toEqual([{ calls: 3 }]);
   });
 });

@@ -173,11 +173,14 @@ function toStopReason(stop: string | null): StopReason {
 function addUsage(before: Usage, wire: WireUsage | MessageDeltaUsage | null | undefined): Usage {
   if (!wire) return before;
   const cached = wire.cache_read_input_tokens ?? 0;
-  const input = (wire.input_tokens ?? 0) + cached + (wire.cache_creation_input_tokens ?? 0);
+  const written = wire.cache_creation_input_tokens ?? 0;
+  const input = (wire.input_tokens ?? 0) + cached + written;
   const cachedInputTokens = Math.max(cached, before.cachedInputTokens ?? 0);
+  const cacheWriteInputTokens = Math.max(written, before.cacheWriteInputTokens ?? 0);
   return {
     inputTokens: Math.max(input, before.inputTokens),
     outputTokens: Math.max(wire.output_tokens ?? 0, before.outputTokens),
     ...(cachedInputTokens > 0 ? { cachedInputTokens } : {}),
+    ...(cacheWriteInputTokens > 0 ? { cacheWriteInputTokens } : {}),
   };
 }

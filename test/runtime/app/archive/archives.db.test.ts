@@ -143,6 +143,9 @@ async function fill(database: Database): Promise<void> {
       [v7(), turn, state === "running" ? "pending" : "sent"],
     );
   }
+  await database.query(
+    "insert into model_usage values ('2024-05-06', 'main', 'p', 'm', 3, 1, 9007199254740991, 2, 1, 4, 0.000000000001)",
+  );
   await database.query("insert into leases (name, holder, epoch, expires_at) values ('agent:main', 'node', 9, now())");
   await database.query("insert into api_tokens (id, name, hash, scopes) values ($1, 't', 'hash', '{memory,agent}')", [
     v7(),

@@ -36,9 +36,11 @@ function setUp(behaviours: Readonly<Record<string, Behaviour>>, hooks: readonly 
   const pipeline = createHookPipeline(hooks, quietLogger);
   const call = createModelCaller({ providers, hooks: pipeline, redact: (value) => value, logger: quietLogger });
   const said: string[] = [];
+  const answered: object[] = [];
   return {
     asked,
     said,
+    answered,
     ask: (agent: { provider: string; model?: string; fallbacks: readonly string[] }) =>
       call({
         turn: { turnId: "t" } as TurnInfo,
@@ -48,6 +50,7 @@ function setUp(behaviours: Readonly<Record<string, Behaviour>>, hooks: readonly 
         signal: new AbortController().signal,
         onText: (part) => said.push(part),
         onReasoning: () => undefined,
+        onAnswered: ({ provider, model, costUsd }) => answered.push({ provider, model, costUsd }),
       }),
   };
 }
@@ -98,6 +101,12 @@ describe("the next model of the chain", () => {
     const { asked, ask } = setUp({ first: "PROVIDER_RATE_LIMITED" });
     await expect(ask({ provider: "first", model: "big", fallbacks: ["first:small"] })).rejects.toThrow("first failed");
     expect(asked.map(({ model }) => model)).toEqual(["big", "small"]);
+  });
+
+  it("is the one whose call counts", async () => {
+    const { answered, ask } = setUp({ first: "PROVIDER_OVERLOADED", second: ANSWER });
+    await ask({ provider: "first", model: "big", fallbacks: ["second:small"] });
+    expect(answered).toEqual([{ provider: "second", model: "scripted-1", costUsd: null }]);
   });
 
   it("is not there: the first failure is what is told", async () => {

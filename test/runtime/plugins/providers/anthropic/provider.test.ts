@@ -36,7 +36,7 @@ describe("a reply", () => {
       signature: "c2lnbmVk",
       text: ["Let me ", "look."],
       toolCalls: [{ id: "toolu_1", name: "shell", arguments: { command: "date" } }],
-      usage: { input: 10, output: 7, cached: 90 },
+      usage: { input: 10, output: 7, cached: 90, written: 50 },
     });
     const list = await chunks(provider, says("what time is it?"), { thinking: "low" });
     expect(textIn(list, "reasoning")).toBe("I should look.");
@@ -47,7 +47,7 @@ describe("a reply", () => {
       {
         type: "end",
         stopReason: "tool_calls",
-        usage: { inputTokens: 100, outputTokens: 7, cachedInputTokens: 90 },
+        usage: { inputTokens: 150, outputTokens: 7, cachedInputTokens: 90, cacheWriteInputTokens: 50 },
         model: "claude-haiku-4-5",
         state: {
           provider: "main",
