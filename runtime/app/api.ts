@@ -11,6 +11,7 @@ import type { Visibility } from "../contracts/memory.ts";
 import type { StreamEvent, TurnResult, WaitingQuestion } from "../contracts/stream.ts";
 import type { Capture } from "./capture/capture.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
+import type { UsageLedger } from "./usage/report.ts";
 
 export interface NumberedEvent {
   /** 1 for the first event of an attempt, then counting up: the `id:` of the server-sent event. */
@@ -222,5 +223,6 @@ export interface Application {
   readonly tokens: Tokens;
   readonly archives: Archives;
   readonly queues: QueueAdmin;
+  readonly usage: UsageLedger;
   readonly lifecycle: Lifecycle;
 }

@@ -19,6 +19,8 @@ import type {
   RetryResult,
   SendOptions,
   TokenRecord,
+  UsageQuery,
+  UsageReport,
 } from "./types.ts";
 
 export interface ClientOptions {
@@ -85,6 +87,8 @@ export interface Client {
   /** One message of the Model Context Protocol and its answer; null for a message that has none. */
   mcp(message: object, options?: CallOptions): Promise<object | null>;
 
+  /** What turns have used of models. */
+  usage(query: UsageQuery, options?: CallOptions): Promise<UsageReport>;
   queueStatus(options?: CallOptions): Promise<readonly QueueStatus[]>;
   /** Takes as long as there are tool calls without content. */
   backfillToolSynth(options?: CallOptions & { readonly dryRun?: boolean }): Promise<BackfillResult>;
@@ -131,6 +135,7 @@ export function createClient(options: ClientOptions): Client {
     ...agentCalls(connection),
     ...adminCalls(connection),
     ...jobCalls(connection),
+    usage: (query, given) => call(connection, `/api/usage?${new URLSearchParams({ ...query })}`, given),
     mcp: (message, given) => postMcp(connection, message, given),
     memoryTool: (name, args, given) =>
       call(connection, `/api/memory/tool/${encodeURIComponent(name)}`, {

@@ -26,4 +26,7 @@ export type {
   RetryResult,
   SendOptions,
   TokenRecord,
+  UsageCounts,
+  UsageQuery,
+  UsageReport,
 } from "./types.ts";

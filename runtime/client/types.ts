@@ -89,6 +89,36 @@ export interface QueueStatus {
   readonly oldest_waiting_ms?: number | null;
 }
 
+export interface UsageQuery {
+  /** First and last day, UTC, `2030-01-31`. */
+  readonly from?: string;
+  readonly to?: string;
+  readonly by?: "day" | "agent" | "provider" | "model";
+}
+
+export interface UsageCounts {
+  readonly calls: number;
+  readonly input_tokens: number;
+  /** Part of input_tokens, as is cache_write_input_tokens. */
+  readonly cached_input_tokens: number;
+  readonly cache_write_input_tokens: number;
+  readonly output_tokens: number;
+  /** Of the calls that had a price; null where none had one. */
+  readonly cost_usd: number | null;
+  readonly unpriced_calls: number;
+}
+
+export interface UsageReport {
+  readonly from: string;
+  readonly to: string;
+  readonly by: NonNullable<UsageQuery["by"]>;
+  readonly rows: readonly (UsageCounts & {
+    /** A day, an agent, a provider, or `provider:model`. */
+    readonly key: string;
+  })[];
+  readonly total: UsageCounts;
+}
+
 export interface BackfillResult {
   readonly dry_run: boolean;
   /** Tool calls without content. */

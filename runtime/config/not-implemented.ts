@@ -67,7 +67,6 @@ export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
   warning("mcp.servers.*", "this version connects to no MCP server"),
   warning("plugin_dirs", "this version loads no plugins: they are listed, and copied into images"),
   warning("skill_dirs", "this version gives agents no skills: they are listed, and copied into images"),
-  warning("providers.*.prices", "this version counts no money"),
   warning("telemetry.otlp", "this version sends no traces and no metrics: /metrics has the metrics"),
 ];
 

@@ -5,6 +5,7 @@ import type { Application } from "../app/api.ts";
 import { createArchives } from "../app/archive/archives.ts";
 import { createHealth } from "../app/health.ts";
 import { createTokens } from "../app/tokens.ts";
+import { createUsageLedger } from "../app/usage/report.ts";
 import type { LoadedConfig } from "../config/index.ts";
 import type { Channel } from "../contracts/channel.ts";
 import type { Database } from "../contracts/database.ts";
@@ -79,6 +80,7 @@ export function composeApplication(parts: ApplicationParts): Application {
       version,
     }),
     queues: memory.queues,
+    usage: createUsageLedger({ database, clock }),
     lifecycle,
   };
 }

@@ -22,6 +22,7 @@ import { installOpenApi, registerOpenApi } from "./openapi.ts";
 import { installOriginCheck } from "./origin.ts";
 import { limitPipelining, limitRequests } from "./requests-at-work.ts";
 import { installSecurityEvents } from "./security-events.ts";
+import { registerUsage } from "./usage.ts";
 
 const REQUEST_TIMEOUT_MS = 4 * 60 * 60_000;
 
@@ -98,6 +99,7 @@ export function createServer(deps: ServerDeps): Server {
     registerMcp(scope, shared);
     registerAdmin(scope, shared);
     registerJobs(scope, shared);
+    registerUsage(scope, shared);
     registerMesh(scope, shared);
     registerOpenApi(scope);
   });

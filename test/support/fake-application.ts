@@ -10,6 +10,7 @@ import type {
   TurnState,
 } from "../../runtime/app/api.ts";
 import { SCOPES } from "../../runtime/app/api.ts";
+import type { UsageCounts } from "../../runtime/app/usage/report.ts";
 import type { CaptureBatch } from "../../runtime/contracts/capture.ts";
 import type { CommandRequest, InboundMessage } from "../../runtime/contracts/channel.ts";
 import { CairnError, fromErrorBody, MemoryError, RuntimeError } from "../../runtime/contracts/errors.ts";
@@ -286,6 +287,15 @@ export function createFakeApplication(): FakeApplication {
         return { matched: 3, retried: 2, skipped: 1 };
       },
     },
+    usage: {
+      report: async ({ from = "2026-01-01", to = "2026-01-31", by }) => ({
+        from,
+        to,
+        by,
+        rows: [{ key: "2026-01-05", ...USED }],
+        total: USED,
+      }),
+    },
     lifecycle: {
       get draining() {
         return draining;
@@ -301,6 +311,16 @@ export function createFakeApplication(): FakeApplication {
   };
   return app;
 }
+
+const USED: UsageCounts = {
+  calls: 3,
+  input_tokens: 30,
+  cached_input_tokens: 4,
+  cache_write_input_tokens: 2,
+  output_tokens: 15,
+  cost_usd: null,
+  unpriced_calls: 3,
+};
 
 export function healthy(): HealthReport {
   return {

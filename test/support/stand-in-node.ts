@@ -125,11 +125,27 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   else if (route === "POST /mcp") await mcp(request, response);
   else if (hostile !== "" && route === "GET /api/admin/jobs") refuse(response, 503, "RUNTIME_INTERNAL", hostile);
   else if (route === "GET /api/admin/jobs") ok(response, { queues });
+  else if (route === "GET /api/usage") ok(response, usage(new URL(request.url ?? "/", "http://node").searchParams));
   else if (route === "POST /api/admin/memory/backfill-tool-synth") await backfill(request, response);
   else if (/^POST \/api\/admin\/jobs\/[^/]+\/retry-failed$/.test(route))
     await retryFailed(pathname.split("/").at(-2) ?? "", request, response);
   else if (request.method === "DELETE") ok(response, { id: pathname.split("/").at(-1), revoked: true });
   else refuse(response, 404, "RUNTIME_NOT_FOUND", `There is no route ${route}.`);
+}
+
+/** Of the one turn that it has: what it was asked for comes back in it. */
+function usage(query: URLSearchParams): object {
+  const counts = {
+    calls: 2,
+    input_tokens: 1_200,
+    cached_input_tokens: 1_000,
+    cache_write_input_tokens: 0,
+    output_tokens: 34,
+    cost_usd: 0.0042,
+    unpriced_calls: 1,
+  };
+  const [from, by] = [query.get("from"), query.get("by")];
+  return { from, to: "2099-12-31", by, rows: [{ key: `scripted:one\u001b[31m`, ...counts }], total: counts };
 }
 
 function health(): object {

@@ -16,6 +16,16 @@ const health = z.looseObject({
   schema_version: count.nullable(),
 });
 
+const usage = z.looseObject({
+  calls: count.describe("That were answered to the end"),
+  input_tokens: count,
+  cached_input_tokens: count.describe("Part of input_tokens"),
+  cache_write_input_tokens: count.describe("Part of input_tokens"),
+  output_tokens: count,
+  cost_usd: z.number().nonnegative().nullable().describe("Of the calls that had a price; null where none had one"),
+  unpriced_calls: count.describe("Calls that cost_usd is without"),
+});
+
 const stopped = z.strictObject({
   was_running: z.boolean(),
   pid: count.nullable(),
@@ -110,6 +120,15 @@ export const NODE_SCHEMAS = {
       z.null(),
     ])
     .describe("A reply, or the answer to a command such as /status"),
+  usage: z.looseObject({
+    from: z.string().describe("First day, UTC"),
+    to: z.string().describe("Last day, UTC"),
+    by: z.enum(["day", "agent", "provider", "model"]),
+    rows: z
+      .array(usage.extend({ key: z.string().describe("A day, an agent, a provider, or `provider:model`") }))
+      .describe("In the order of their keys"),
+    total: usage,
+  }),
   "token-list": z.strictObject({
     tokens: z.array(
       z.strictObject({

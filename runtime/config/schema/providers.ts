@@ -3,10 +3,14 @@ import { PROVIDER_KINDS } from "../known-ids.ts";
 import { choice, decimal, duration, integer, list, mapping, name, section, text, tokens, url } from "./scalars.ts";
 
 const prices = section({
-  input: decimal({ min: 0 }).optional(),
-  output: decimal({ min: 0 }).optional(),
-  cache_read: decimal({ min: 0 }).optional(),
-  cache_write: decimal({ min: 0 }).optional(),
+  input: decimal({ min: 0 }).optional().describe("US dollars per million tokens of input; `cairn usage` counts by it."),
+  output: decimal({ min: 0 }).optional().describe("US dollars per million tokens of output."),
+  cache_read: decimal({ min: 0 })
+    .optional()
+    .describe("The same for input that a prompt cache served; that of input when absent."),
+  cache_write: decimal({ min: 0 })
+    .optional()
+    .describe("The same for input that was written into a prompt cache; that of input when absent."),
 });
 
 const login = section({
@@ -31,7 +35,9 @@ const provider = section({
     .prefault("5m")
     .describe("Longest silence of a request, before the first byte and between bytes."),
   max_retries: integer({ min: 0, max: 10 }).prefault(2).describe("Retries of one request before the fallbacks."),
-  prices: prices.optional().describe("US dollars per million tokens."),
+  prices: prices
+    .optional()
+    .describe("US dollars per million tokens. Calls whose tokens have no price count as unpriced."),
 });
 
 export const providersSection = mapping(name("a provider's id"), provider).prefault({}).describe("Providers, by id.");

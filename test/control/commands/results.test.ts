@@ -86,6 +86,7 @@ const withNode: readonly Case[] = [
   { argv: ["memory", "search", "x"], schema: "memory-search" },
   { argv: ["memory", "stats"], schema: "memory-stats" },
   { argv: ["memory", "queue-status"], schema: "memory-queue-status" },
+  { argv: ["usage", "--by", "model"], schema: "usage" },
   { argv: ["memory", "backfill-tool-synth", "--dry-run"], schema: "memory-backfill-tool-synth" },
   { argv: ["memory", "retry-failed", ...TASK], schema: "memory-retry-failed" },
   { argv: ["memory", "retry-failed", ...TASK, "--dry-run"], schema: "memory-retry-failed" },
