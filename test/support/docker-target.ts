@@ -3,6 +3,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { DockerNodePlan, DockerPlan, StackOutputs } from "../../infra/plan/types.ts";
 import { target } from "../../infra/targets/docker.ts";
+import { dependencies } from "./infra/dependencies.ts";
 import { TLS_PEM, TLS_WORDS } from "./postgres-tls.ts";
 
 export const IMAGE_ID = `sha256:${"1".repeat(64)}`;
@@ -56,8 +57,10 @@ export interface Declared {
   readonly name: string;
   /** Values that the engine encrypts are `[secret]`, unless they are revealed. */
   readonly inputs: Readonly<Record<string, unknown>>;
-  /** Of the options, what a resource was given; the provider by its name. */
+  /** Of the options, what a resource was given. */
   readonly options: Readonly<Record<string, unknown>>;
+  /** Names of the resources that have to be there before it. */
+  readonly after: readonly string[];
 }
 
 export interface Declaration {
@@ -86,9 +89,11 @@ export async function declare(
     plan.stack,
     false,
   );
+  const { order, after } = dependencies();
   // Mocks are not told of options: a transformation on the root is.
-  const seen: pulumi.ResourceTransformation = ({ type, name, opts }) => {
-    options.set(`${type} ${name}`, shown(opts));
+  const seen: pulumi.ResourceTransformation = (args) => {
+    options.set(`${args.type} ${args.name}`, shown(args.opts));
+    order(args);
     return undefined;
   };
   const parent = new pulumi.ComponentResource("cairn:index:Stack", plan.stack, {}, { transformations: [seen] });
@@ -97,7 +102,7 @@ export async function declare(
     const [type = "", name = ""] = key.split(" ");
     const option = options.get(key);
     if (!option || type.startsWith("cairn:")) return [];
-    return [{ type, name, inputs: plain(given, choice.reveal === true), options: option }];
+    return [{ type, name, inputs: plain(given, choice.reveal === true), options: option, after: after(key) }];
   });
   return { resources: resources.sort((a, b) => `${a.type}${a.name}`.localeCompare(`${b.type}${b.name}`)), outputs };
 }

@@ -1,10 +1,24 @@
 /** The Docker target on the mock engine: what it declares, how it is held to its limits, and that nothing secret is in sight. */
 
 import { parse } from "dotenv";
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import type { DockerPlan } from "../../../infra/plan/types.ts";
-import { type Declaration, declare, dockerPlan, find, nodePlan, SECRET_WORDS } from "../../support/docker-target.ts";
+import {
+  type Declaration,
+  type Declared,
+  declare,
+  dockerPlan,
+  find,
+  nodePlan,
+  SECRET_WORDS,
+} from "../../support/docker-target.ts";
 import { TLS_PEM } from "../../support/postgres-tls.ts";
+
+/** One resource: what it is called, what it waits for, and what the engine may do with it. */
+function lineOf({ type, name, after, options }: Declared): string {
+  const order = after.length === 0 ? "" : ` after ${after.join(", ")}`;
+  return `${type} ${name}${order} ${JSON.stringify(options)}`;
+}
 
 const REMOTE = "ssh://ops@two.example:2222";
 
@@ -38,10 +52,200 @@ function everything(): DockerPlan {
   });
 }
 
-test("what is declared for PostgreSQL, two nodes on two hosts and shared storage stays as it was", async () => {
-  const { resources, outputs } = await declare(everything());
-  const text = JSON.stringify({ resources, outputs }, null, 2);
-  await expect(`${text}\n`).toMatchFileSnapshot("../../fixtures/infra/targets/docker.json");
+let shown: Declaration;
+beforeAll(async () => {
+  shown = await declare(everything());
+});
+
+test("the resources of PostgreSQL, two nodes on two hosts and shared storage, their order and their options stay as they were", () => {
+  // A resource under another name is a new one, and the old one is deleted with its data.
+  const { resources, outputs } = shown;
+  expect(resources.map(lineOf).join("\n")).toMatchInlineSnapshot(`
+    "command:local:Command fleet-alpha-pids {"deleteBeforeReplace":true,"replaceOnChanges":["triggers[*]"]}
+    command:local:Command fleet-beta-pids {"deleteBeforeReplace":true,"replaceOnChanges":["triggers[*]"]}
+    command:local:Command fleet-postgres-pids {"deleteBeforeReplace":true,"replaceOnChanges":["triggers[*]"]}
+    docker:index/container:Container fleet-alpha after fleet-postgres {"deleteBeforeReplace":true,"replaceOnChanges":["cpuPeriod","cpuQuota","healthcheck","init","tmpfs"]}
+    docker:index/container:Container fleet-alpha.files {"deleteBeforeReplace":true}
+    docker:index/container:Container fleet-beta after fleet-postgres {"deleteBeforeReplace":true,"replaceOnChanges":["cpuPeriod","cpuQuota","healthcheck","init","tmpfs"]}
+    docker:index/container:Container fleet-beta.files {"deleteBeforeReplace":true}
+    docker:index/container:Container fleet-postgres {"deleteBeforeReplace":true,"replaceOnChanges":["cpuPeriod","cpuQuota","healthcheck","init","tmpfs"]}
+    docker:index/container:Container fleet-postgres.files {"deleteBeforeReplace":true}
+    docker:index/network:Network network-local {"deleteBeforeReplace":true}
+    docker:index/network:Network network-ops-two-example-2222-f2ad2173 {"deleteBeforeReplace":true}
+    docker:index/remoteImage:RemoteImage fleet-postgres-image {}
+    docker:index/volume:Volume fleet-alpha-home {"protect":true,"retainOnDelete":true,"ignoreChanges":["labels","driver","driverOpts"]}
+    docker:index/volume:Volume fleet-alpha-workspace {"protect":true,"retainOnDelete":true,"ignoreChanges":["labels","driver","driverOpts"]}
+    docker:index/volume:Volume fleet-beta-home {"protect":true,"retainOnDelete":true,"ignoreChanges":["labels","driver","driverOpts"]}
+    docker:index/volume:Volume fleet-beta-workspace {"protect":true,"retainOnDelete":true,"ignoreChanges":["labels","driver","driverOpts"]}
+    docker:index/volume:Volume fleet-postgres-data {"protect":true,"retainOnDelete":true,"ignoreChanges":["labels","driver","driverOpts"]}
+    docker:index/volume:Volume fleet-shared-local {"protect":true,"retainOnDelete":true,"ignoreChanges":["labels","driver","driverOpts"]}
+    docker:index/volume:Volume fleet-shared-ops-two-example-2222-f2ad2173 {"protect":true,"retainOnDelete":true,"ignoreChanges":["labels","driver","driverOpts"]}
+    pulumi:providers:docker docker-local {}
+    pulumi:providers:docker docker-ops-two-example-2222-f2ad2173 {}"
+  `);
+  expect(outputs).toEqual({
+    nodes: [
+      { name: "alpha", workload: "fleet-alpha", place: "local", image: `sha256:${"1".repeat(64)}` },
+      {
+        name: "beta",
+        workload: "fleet-beta",
+        place: REMOTE,
+        image: `registry.example/cairn@sha256:${"2".repeat(64)}`,
+      },
+    ],
+    data: [
+      { name: "fleet-postgres-data", place: "local" },
+      { name: "fleet-alpha-home", place: "local" },
+      { name: "fleet-alpha-workspace", place: "local" },
+      { name: "fleet-beta-home", place: REMOTE },
+      { name: "fleet-beta-workspace", place: REMOTE },
+      { name: "fleet-shared", place: "local" },
+      { name: "fleet-shared", place: REMOTE },
+    ],
+  });
+});
+
+test("what the engine knows a thing by stays as it was: its name and its labels", () => {
+  const declaration = shown;
+  const named = declaration.resources.filter(({ type }) => /:(Container|Network|Volume)$/.test(type));
+  const labelsOf = ({ inputs }: Declared) =>
+    // The shape of labels, as the target declares them.
+    (inputs["labels"] as { label: string; value: string }[]).map(({ label, value }) => `${label}=${value}`).sort();
+  expect(Object.fromEntries(named.map((one) => [one.name, one.inputs["name"]]))).toEqual({
+    ...Object.fromEntries(named.map(({ name }) => [name, name])),
+    "network-local": "fleet",
+    "network-ops-two-example-2222-f2ad2173": "fleet",
+    "fleet-shared-local": "fleet-shared",
+    "fleet-shared-ops-two-example-2222-f2ad2173": "fleet-shared",
+  });
+  const found = named.filter(({ type }) => !type.endsWith(":Container"));
+  expect(Object.fromEntries(found.map((one) => [one.name, labelsOf(one).join(" ")]))).toEqual({
+    "network-local": "cairn.role=network cairn.stack=fleet",
+    "network-ops-two-example-2222-f2ad2173": "cairn.role=network cairn.stack=fleet",
+    "fleet-alpha-home": "cairn.node=alpha cairn.role=node cairn.stack=fleet",
+    "fleet-alpha-workspace": "cairn.node=alpha cairn.role=node cairn.stack=fleet",
+    "fleet-beta-home": "cairn.node=beta cairn.role=node cairn.stack=fleet",
+    "fleet-beta-workspace": "cairn.node=beta cairn.role=node cairn.stack=fleet",
+    "fleet-postgres-data": "cairn.role=postgres cairn.stack=fleet",
+    "fleet-shared-local": "cairn.role=shared cairn.stack=fleet",
+    "fleet-shared-ops-two-example-2222-f2ad2173": "cairn.role=shared cairn.stack=fleet",
+  });
+  const labelled = (name: string) => labelsOf(find(declaration, "Container", name));
+  const compose = (service: string) => [
+    "com.docker.compose.container-number=1",
+    "com.docker.compose.oneoff=False",
+    "com.docker.compose.project=fleet",
+    `com.docker.compose.service=${service}`,
+  ];
+  expect(labelled("fleet-alpha")).toEqual([
+    "cairn.memory=limited",
+    "cairn.node=alpha",
+    "cairn.role=node",
+    "cairn.stack=fleet",
+    ...compose("alpha"),
+  ]);
+  expect(labelled("fleet-beta")).toEqual([
+    "cairn.node=beta",
+    "cairn.role=node",
+    "cairn.stack=fleet",
+    ...compose("beta"),
+  ]);
+  expect(labelled("fleet-postgres")).toEqual(["cairn.role=postgres", "cairn.stack=fleet", ...compose("postgres")]);
+});
+
+test("a container has its volumes, its files read only, a name in the network and a probe", () => {
+  const declaration = shown;
+  expect(find(declaration, "Container", "fleet-alpha").inputs).toMatchObject({
+    hostname: "alpha",
+    user: "1000:0",
+    init: false,
+    envs: ["SERVICE_CONTAINER=1", "SERVICE_LISTEN=0.0.0.0:7433"],
+    networksAdvanced: [{ name: "fleet", aliases: ["alpha"] }],
+    volumes: [
+      { volumeName: "fleet-alpha-home", containerPath: "/var/lib/cairn" },
+      { volumeName: "fleet-alpha-workspace", containerPath: "/srv/cairn" },
+      { volumeName: "fleet-shared", containerPath: "/srv/shared" },
+      { fromContainer: "fleet-alpha.files-id:ro" },
+    ],
+    tmpfs: {
+      "/run": "rw,nosuid,nodev,noexec,mode=0755,size=16777216",
+      "/tmp": "rw,nosuid,nodev,exec,mode=1777,size=536870912",
+    },
+    healthcheck: {
+      tests: ["CMD", "node", "/opt/cairn/dist/runtime/health-probe.js"],
+      interval: "15s",
+      timeout: "10s",
+      retries: 3,
+      startPeriod: "5m0s",
+      startInterval: "2s",
+    },
+    waitTimeout: 300,
+    removeVolumes: true,
+  });
+  expect(find(declaration, "Container", "fleet-postgres").inputs).toMatchObject({
+    hostname: "postgres",
+    user: "999:999",
+    groupAdds: ["0"],
+    entrypoints: ["/bin/sh", "/etc/cairn-postgres/start.sh"],
+    envs: [
+      "PGDATA=/var/lib/postgresql/data",
+      "POSTGRES_DB=cairn",
+      "POSTGRES_HBA_FILE=/etc/cairn-postgres/pg_hba.conf",
+      "POSTGRES_PASSWORD_FILE=/etc/cairn-postgres/password",
+      "POSTGRES_TLS_FILE=/etc/cairn-postgres/server.pem",
+      "POSTGRES_USER=cairn",
+    ],
+    networksAdvanced: [{ name: "fleet", aliases: ["postgres"] }],
+    ports: [{ internal: 5432, external: 15_432, ip: "10.0.0.5" }],
+    shmSize: 256,
+    stopTimeout: 120,
+    volumes: [
+      { volumeName: "fleet-postgres-data", containerPath: "/var/lib/postgresql/data" },
+      { fromContainer: "fleet-postgres.files-id:ro" },
+    ],
+    tmpfs: {
+      "/tmp": "rw,nosuid,nodev,noexec,mode=1777,size=268435456",
+      "/var/run/postgresql": "rw,nosuid,nodev,noexec,mode=0775,uid=999,gid=999,size=1048576",
+    },
+    healthcheck: {
+      tests: ["CMD", ..."pg_isready -q -h 127.0.0.1 -p 5432 -U cairn -d cairn".split(" ")],
+      startPeriod: "10m0s",
+    },
+  });
+});
+
+test("the limit of processes is set again whenever the container is another one", () => {
+  const { inputs } = find(shown, "Command", "fleet-alpha-pids");
+  expect(inputs).toMatchObject({
+    create: "fleet-alpha-id",
+    triggers: ["fleet-alpha-id", 512],
+    environment: { DOCKER_CONTEXT: "default" },
+  });
+});
+
+test("the database's image stays on its host when the stack goes", () => {
+  expect(find(shown, "RemoteImage", "fleet-postgres-image").inputs).toEqual({
+    name: "pgvector/pgvector:pg17",
+    keepLocally: true,
+  });
+});
+
+test("a container that only lends files never runs, has no network, and its files are secret", () => {
+  const declaration = shown;
+  const folders = { alpha: "/etc/cairn", beta: "/etc/cairn", postgres: "/etc/cairn-postgres" };
+  for (const [name, containerPath] of Object.entries(folders)) {
+    expect(find(declaration, "Container", `fleet-${name}.files`).inputs).toMatchObject({
+      start: false,
+      mustRun: false,
+      restart: "no",
+      networkMode: "none",
+      capabilities: { drops: ["ALL"] },
+      securityOpts: ["no-new-privileges:true"],
+      removeVolumes: true,
+      uploads: "[secret]",
+      volumes: [{ containerPath }],
+    });
+  }
 });
 
 test("nothing secret stands in an input that the engine does not encrypt", async () => {

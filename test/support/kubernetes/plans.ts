@@ -3,6 +3,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesNodePlan, KubernetesPlan, SecretValues, StackOutputs } from "../../../infra/plan/types.ts";
 import { target } from "../../../infra/targets/kubernetes.ts";
+import { dependencies } from "../infra/dependencies.ts";
 import { TLS_PEM, TLS_WORDS } from "../postgres-tls.ts";
 
 export const DIGEST = `registry.example.org/team/cairn@sha256:${"a".repeat(64)}`;
@@ -60,7 +61,7 @@ export function kubernetesPlan(over: Partial<KubernetesPlan> = {}): KubernetesPl
   };
 }
 
-/** Values that no golden file, log or output may show. */
+/** Values that no manifest, log or output may show. */
 export const SECRET_VALUES = {
   tls: TLS_WORDS.key,
   token: "token-Zq8-never-shown",
@@ -72,7 +73,7 @@ export function secretValues(over: Partial<SecretValues> = {}): SecretValues {
   return { variables: { SERVICE_API_TOKEN: SECRET_VALUES.token }, registry: null, ...over };
 }
 
-/** Every feature at once, and the least; the golden files and the real API server see the same ones. */
+/** Every feature at once, and the least; the mock engine and the real API server see the same ones. */
 export const COMBINATIONS: Readonly<Record<string, { readonly plan: KubernetesPlan; readonly secrets: SecretValues }>> =
   {
     smallest: { plan: kubernetesPlan(), secrets: secretValues() },
@@ -136,8 +137,8 @@ export interface DeclaredResource {
   readonly protect: boolean;
   readonly retainOnDelete: boolean;
   readonly ignoreChanges: readonly string[];
-  /** Name of the resource whose child it is. */
-  readonly parent: string | null;
+  /** Names of the resources that have to be there before it. */
+  readonly after: readonly string[];
 }
 
 const SECRET_MARK = "4dabf18193072939515e22adb298388d";
@@ -148,8 +149,9 @@ export async function declare(
   secrets: SecretValues,
   choice: { readonly reveal: boolean; readonly adopt?: readonly string[] },
 ): Promise<{ readonly resources: readonly DeclaredResource[]; readonly outputs: StackOutputs }> {
-  const seen = new Map<string, Omit<DeclaredResource, "protect" | "retainOnDelete" | "ignoreChanges" | "parent">>();
-  const options = new Map<string, Pick<DeclaredResource, "protect" | "retainOnDelete" | "ignoreChanges" | "parent">>();
+  const seen = new Map<string, Pick<DeclaredResource, "type" | "name" | "inputs">>();
+  const options = new Map<string, Pick<DeclaredResource, "protect" | "retainOnDelete" | "ignoreChanges">>();
+  const { order, after } = dependencies();
   await pulumi.runtime.setMocks(
     {
       call: () => ({}),
@@ -169,12 +171,13 @@ export async function declare(
     {},
     {
       transformations: [
-        ({ type, name, opts }) => {
+        (args) => {
+          const { type, name, opts } = args;
+          order(args);
           options.set(`${type} ${name}`, {
             protect: opts.protect === true,
             retainOnDelete: "retainOnDelete" in opts && opts.retainOnDelete === true,
             ignoreChanges: "ignoreChanges" in opts ? (opts.ignoreChanges ?? []) : [],
-            parent: null,
           });
           return undefined;
         },
@@ -201,7 +204,8 @@ export async function declare(
     .filter(([key]) => options.has(key) && !key.startsWith("cairn:"))
     .map(([key, resource]) => ({
       ...resource,
-      ...(options.get(key) ?? { protect: false, retainOnDelete: false, ignoreChanges: [], parent: null }),
+      ...(options.get(key) ?? { protect: false, retainOnDelete: false, ignoreChanges: [] }),
+      after: after(key),
     }));
   return { resources: resources.toSorted((a, b) => (`${a.type}${a.name}` < `${b.type}${b.name}` ? -1 : 1)), outputs };
 }

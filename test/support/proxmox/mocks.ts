@@ -7,6 +7,7 @@ import { join } from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import type { ProxmoxNodePlan, ProxmoxPlan, SecretValues, StackOutputs } from "../../../infra/plan/types.ts";
 import { target } from "../../../infra/targets/proxmox.ts";
+import { dependencies } from "../infra/dependencies.ts";
 import { TLS_PEM, TLS_WORDS } from "../postgres-tls.ts";
 
 export const WORDS = {
@@ -65,6 +66,8 @@ export interface Declared {
   readonly name: string;
   readonly inputs: Readonly<Record<string, unknown>>;
   readonly options: Readonly<Record<string, unknown>>;
+  /** Names of the resources that have to be there before it. */
+  readonly after: readonly string[];
 }
 
 export interface Declaration {
@@ -92,9 +95,11 @@ export async function declare(plan: ProxmoxPlan, choice: { readonly reveal?: boo
     plan.stack,
     false,
   );
+  const { order, after } = dependencies();
   // Mocks are not told of options: a transformation on the root is.
-  const seen: pulumi.ResourceTransformation = ({ type, name, opts }) => {
-    if (type === "command:remote:Command") options.set(name, shown(opts));
+  const seen: pulumi.ResourceTransformation = (args) => {
+    if (args.type === "command:remote:Command") options.set(args.name, shown(args.opts));
+    order(args);
     return undefined;
   };
   const parent = new pulumi.ComponentResource("cairn:index:Stack", plan.stack, {}, { transformations: [seen] });
@@ -120,6 +125,7 @@ export async function declare(plan: ProxmoxPlan, choice: { readonly reveal?: boo
       // Inputs of a resource are a record, whatever is in them.
       inputs: unwrap(given, choice.reveal === true) as Record<string, unknown>,
       options: options.get(name) ?? {},
+      after: after(`command:remote:Command ${name}`),
     }));
     return { resources: resources.sort((a, b) => a.name.localeCompare(b.name)), outputs };
   } finally {
