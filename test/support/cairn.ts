@@ -11,4 +11,8 @@ if (process.env.CAIRN_STAND_IN === "1") {
   });
 }
 const { main } = await import("../../control/main.ts");
-await main(process.argv.slice(2), fileURLToPath(new URL("../..", import.meta.url)));
+
+export const runCommandLine = (argv: readonly string[]): Promise<void> =>
+  main(argv, fileURLToPath(new URL("../..", import.meta.url)));
+
+if (import.meta.main) await runCommandLine(process.argv.slice(2));

@@ -1,4 +1,4 @@
-/** Runs the command line as a process of its own, in a home directory of its own. */
+/** Runs command lines in a home directory of their own: in a process that they share, or each in one of its own. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -7,19 +7,22 @@ import { join } from "node:path";
 import process from "node:process";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { onTestFinished } from "vitest";
+import { afterAll, onTestFinished } from "vitest";
 import { CACHE } from "../../scripts/lib/paths.js";
+import { CommandServers, type Outcome } from "./command-servers.ts";
 import { MINIMAL, temporaryDirectory } from "./deployment.ts";
 import { runtimeEntry } from "./stand-in-entry.ts";
 
 export const TOKEN = "cairn_test-token-of-the-owner";
 const PROGRAM = fileURLToPath(new URL("./cairn.ts", import.meta.url));
 
-export interface Outcome {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+export type { Outcome } from "./command-servers.ts";
+
+/** Commands that end their process themselves, whatever hangs in it. */
+const LEAVING: ReadonlySet<string> = new Set(["doctor"]);
+
+const servers = new CommandServers();
+afterAll(() => servers.close());
 
 export interface RunOptions {
   readonly input?: string;
@@ -31,7 +34,10 @@ export interface RunOptions {
 export interface Cli {
   readonly home: string;
   readonly env: NodeJS.ProcessEnv;
+  /** In a process that commands of the file share: for what a command prints, writes and answers. */
   run(argv: readonly string[], options?: RunOptions): Promise<Outcome>;
+  /** In a process of its own, to its end: for what only a process has. */
+  runAlone(argv: readonly string[], options?: RunOptions): Promise<Outcome>;
   start(argv: readonly string[], options?: RunOptions): ChildProcess;
   /** Starts a stand-in node, as `start --detach` would, and ends it with the test. */
   node(options?: { readonly standIn?: string; readonly maintenance?: boolean }): Promise<ChildProcess>;
@@ -63,15 +69,22 @@ export async function createCli(files: { readonly configured?: boolean } = {}): 
     return child;
   };
 
+  const runAlone = (argv: readonly string[], options: RunOptions = {}): Promise<Outcome> => {
+    const child = start(argv, options);
+    child.stdin?.end(options.input ?? "");
+    return outcomeOf(child);
+  };
+
   return {
     home,
     env,
     start,
-    async run(argv, options = {}) {
-      const child = start(argv, options);
-      child.stdin?.end(options.input ?? "");
-      return outcomeOf(child);
+    run(argv, options = {}) {
+      if (LEAVING.has(argv[0] ?? "")) return runAlone(argv, options);
+      const { input = "", standIn = "", env: more = {} } = options;
+      return servers.run({ argv, env: { ...env, STAND_IN: standIn, ...more }, cwd: home, input });
     },
+    runAlone,
     async node({ standIn = "", maintenance = false } = {}) {
       const args = [runtimeEntry(), "--dir", home, "--home", home, ...(maintenance ? ["--maintenance"] : [])];
       const child = spawn(process.execPath, args, {
