@@ -224,8 +224,8 @@ describeEachDatabase("the ledger of usage", (open) => {
     const ledger = createUsageLedger({ database, clock });
     const lines = async (by: UsageKey, days: { from?: string; to?: string } = { from: "2026-02-01" }) => {
       const { rows, total, from, to } = await ledger.report({ by, ...days });
-      const told = [...rows, { key: `${from} to ${to}`, ...total }];
-      return told.map(({ key, calls, unpriced_calls, cost_usd }) => `${key}: ${calls} ${unpriced_calls} ${cost_usd}`);
+      const listed = [...rows, { key: `${from} to ${to}`, ...total }];
+      return listed.map(({ key, calls, unpriced_calls, cost_usd }) => `${key}: ${calls} ${unpriced_calls} ${cost_usd}`);
     };
     const total = "2026-02-01 to 2026-02-28: 9 4 0.3";
     expect(await lines("day")).toEqual(["2026-02-01: 5 3 0.1", "2026-02-03: 4 1 0.2", total]);
