@@ -420,7 +420,16 @@ describe("network policies", () => {
     });
   });
 
-  it("let anybody reach a node's port, and nodes alone the database, which reaches nothing but resolvers", () => {
+  it("let the nodes alone reach a node's port where nothing publishes it", () => {
+    expect(find(smallest, "NetworkPolicy", "cairn-nodes").spec.ingress).toEqual([
+      { from: [{ podSelector: { matchLabels: NODE_SELECTOR } }], ports: [{ port: 7433, protocol: "TCP" }] },
+    ]);
+    expect(find(database, "NetworkPolicy", "lab-nodes").spec.ingress).toEqual([
+      { ports: [{ port: 7433, protocol: "TCP" }] },
+    ]);
+  });
+
+  it("let anybody reach a published node's port, and nodes alone the database, which reaches nothing but resolvers", () => {
     const nodes = find(fleet, "NetworkPolicy", "cairn-nodes").spec;
     expect(nodes.podSelector).toEqual({ matchLabels: NODE_SELECTOR });
     expect(nodes.policyTypes).toEqual(["Ingress", "Egress"]);
