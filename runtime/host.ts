@@ -5,7 +5,7 @@
 
 import { randomBytes } from "node:crypto";
 import { v7 as newId } from "uuid";
-import { createAttachmentStore } from "./app/attachments.ts";
+import { createAttachmentStore } from "./app/attachments/store.ts";
 import { createSecurityTrail } from "./app/security-trail.ts";
 import type { LoadedConfig } from "./config/index.ts";
 import type { Database } from "./contracts/database.ts";
@@ -126,7 +126,7 @@ async function compose(
     logger,
   });
   const { jobs, writer, memory, workers } = memoryParts;
-  const attachments = createAttachmentStore(paths.attachments, newId);
+  const attachments = createAttachmentStore({ database, directory: paths.attachments, logger });
   const auditFile = createAuditFile({ directory: paths.audit, clock, logger });
   const security = createSecurityTrail({ append: (entry) => auditFile.append(entry), clock });
   const agentParts = await composeAgents({
@@ -182,7 +182,10 @@ async function compose(
     jobs,
     logger,
     tasks: memoryParts.tasks,
-    local: () => rotateAudit(paths.audit, clock.now(), config.runtime.safety, logger),
+    async local() {
+      await rotateAudit(paths.audit, clock.now(), config.runtime.safety, logger);
+      await attachments.moveHomeFiles(stopping);
+    },
   });
 
   const app = composeApplication({
@@ -192,6 +195,7 @@ async function compose(
     startedAt,
     database,
     paths,
+    attachments,
     memory: memoryParts,
     agents: agentParts,
     turns: turnWork,

@@ -3,6 +3,7 @@
 import { randomBytes } from "node:crypto";
 import type { Application } from "../app/api.ts";
 import { createArchives } from "../app/archive/archives.ts";
+import type { AttachmentStore } from "../app/attachments/store.ts";
 import { createHealth } from "../app/health.ts";
 import { createTokens } from "../app/tokens.ts";
 import { createUsageLedger } from "../app/usage/report.ts";
@@ -24,6 +25,7 @@ export interface ApplicationParts {
   readonly startedAt: Date;
   readonly database: Database;
   readonly paths: HomePaths;
+  readonly attachments: AttachmentStore;
   readonly memory: MemoryParts;
   readonly agents: AgentParts;
   readonly turns: TurnWork;
@@ -75,7 +77,8 @@ export function composeApplication(parts: ApplicationParts): Application {
       database,
       writer: memory.writer,
       agents: new Set(agents.keys()),
-      attachments: paths.attachments,
+      attachments: parts.attachments,
+      staging: paths.home,
       clock,
       version,
     }),

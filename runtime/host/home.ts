@@ -20,6 +20,7 @@ export interface HomePaths {
   readonly store: string;
   readonly logs: string;
   readonly audit: string;
+  /** Of earlier versions; they are in the store now. */
   readonly attachments: string;
   /** Workspaces of users who are not the owner: a directory for each agent, and in it one for each user. */
   readonly workspacesOfOthers: string;

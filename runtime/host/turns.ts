@@ -1,6 +1,6 @@
 /** Puts the turn code together: inbox, dispatcher, runner, outbox, and the two use cases that channels call. */
 
-import type { AttachmentStore } from "../app/attachments.ts";
+import type { AttachmentStore } from "../app/attachments/store.ts";
 import { createConversations } from "../app/conversations.ts";
 import type { HookPipeline } from "../app/hooks.ts";
 import { createLeaseTable } from "../app/leases.ts";
@@ -67,7 +67,7 @@ export function composeTurns(parts: TurnParts) {
     parts;
   const store = new TurnStore({ database, owner: { node: node.id, boot: parts.boot }, leaseMs: limits.leaseMs, newId });
   const hub = new StreamHub(clock.monotonic);
-  const inbox = createInbox({ database, attachments: parts.attachments, limits, newId });
+  const inbox = createInbox({ database, limits, newId });
   const outbox = createOutbox({ database, channels, attachments: parts.attachments, logger });
   const placement = createPlacement({
     agents,

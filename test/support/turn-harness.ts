@@ -8,7 +8,7 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { v7 as newId } from "uuid";
-import { createAttachmentStore } from "../../runtime/app/attachments.ts";
+import { createAttachmentStore } from "../../runtime/app/attachments/store.ts";
 import { createConversations } from "../../runtime/app/conversations.ts";
 import { createHookPipeline } from "../../runtime/app/hooks.ts";
 import { createLeaseTable } from "../../runtime/app/leases.ts";
@@ -152,10 +152,10 @@ export async function startHarness(options: HarnessOptions) {
     newId,
   });
   const hub = new StreamHub(clock.monotonic);
-  // Made by the first attachment that is saved; most tests have none.
+  // Where an earlier version would have kept attachments; most tests have none.
   const attached = join(tmpdir(), `cairn-attachments-${randomUUID()}`);
-  const attachments = createAttachmentStore(attached, newId);
-  const inbox = createInbox({ database, attachments, limits, newId });
+  const attachments = createAttachmentStore({ database, directory: attached, logger: options.logger ?? quietLogger });
+  const inbox = createInbox({ database, limits, newId });
   const sent: OutboundMessage[] = [];
   const channel: Channel = options.channel ?? {
     id: `channel-${agentName}`,
@@ -273,6 +273,8 @@ export async function startHarness(options: HarnessOptions) {
     requests,
     tools,
     attachments,
+    /** Directory of the files that an earlier version of the node has left. */
+    attached,
     store,
     hub,
     inbox,

@@ -1,8 +1,8 @@
 import { mkdir } from "node:fs/promises";
-import { dirname } from "node:path";
 import type { Database } from "../../contracts/database.ts";
 import type { Clock } from "../../contracts/ports.ts";
 import type { Archives } from "../api.ts";
+import type { AttachmentStore } from "../attachments/store.ts";
 import type { Writer } from "../transcript/writer.ts";
 import { backup } from "./backup.ts";
 import { exportJsonl, importJsonl } from "./jsonl.ts";
@@ -15,8 +15,9 @@ export interface ArchivesDeps {
   readonly writer: Writer;
   /** Names of the agents that have turns of their own. */
   readonly agents: ReadonlySet<string>;
-  /** Directory of the attachments. */
-  readonly attachments: string;
+  readonly attachments: Pick<AttachmentStore, "moveHomeFiles">;
+  /** A directory for temporary files. */
+  readonly staging: string;
   readonly clock: Clock;
   /** Of the service; an archive names it. */
   readonly version: string;
@@ -28,19 +29,20 @@ export interface ArchivesDeps {
 const UNPACKED: UnpackedLimit = { atLeast: 1024 ** 3, ratio: 250 };
 
 export function createArchives(deps: ArchivesDeps): Archives {
-  const { database, writer, agents, attachments, clock, version, unpacked = UNPACKED } = deps;
-  const staging = dirname(attachments);
+  const { database, writer, agents, attachments, staging, clock, version, unpacked = UNPACKED } = deps;
 
   async function* backedUp(signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     await mkdir(staging, { recursive: true, mode: 0o700 });
-    yield* backup({ database, attachments, staging, clock, version }, signal);
+    // A node that is up has moved them; a command's node has not.
+    await attachments.moveHomeFiles(signal);
+    yield* backup({ database, staging, clock, version }, signal);
   }
 
   return {
     backup: backedUp,
     async restore(archive, options = {}) {
       await mkdir(staging, { recursive: true, mode: 0o700 });
-      return restore({ database, attachments, staging, unpacked }, archive, options);
+      return restore({ database, staging, unpacked }, archive, options);
     },
     exportJsonl: (signal) => exportJsonl(database, signal),
     importJsonl: (lines, options) => importJsonl({ database, writer, agents }, lines, options),

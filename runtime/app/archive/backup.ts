@@ -2,16 +2,16 @@ import { once } from "node:events";
 import { createGzip, type Gzip } from "node:zlib";
 import type { Database } from "../../contracts/database.ts";
 import type { Clock } from "../../contracts/ports.ts";
-import { attachmentLines } from "./attachment-files.ts";
+import { attachmentLines } from "./attachment-lines.ts";
 import { ArchiveLines, FORMAT } from "./format.ts";
+import { ATTACHMENTS } from "./sections.ts";
 import { type Snapshot, withSnapshot } from "./snapshot.ts";
 
 /** Writes the archive as a stream of bytes, in constant memory: a slow reader slows the reading of the store. */
 
 export interface BackupDeps {
   readonly database: Database;
-  readonly attachments: string;
-  /** A directory on the same file system as the attachments, for temporary files. */
+  /** A directory for temporary files. */
   readonly staging: string;
   readonly clock: Clock;
   readonly version: string;
@@ -50,9 +50,10 @@ async function writeArchive(deps: BackupDeps, snapshot: Snapshot, gzip: Gzip): P
     for await (const page of section.pages()) await put(page.map((row) => `${lines.line(row)}\n`).join(""));
     await put(`${lines.end()}\n`);
   }
-  // Files are written before the rows that name them: what the snapshot names is there.
-  await put(`${lines.start("attachments")}\n`);
-  for await (const { line, counts } of attachmentLines(deps.attachments)) await put(`${lines.line(line, counts)}\n`);
+  // They are written with the rows that name them, and stay: what the snapshot names is there, however late it is read.
+  await put(`${lines.start(ATTACHMENTS)}\n`);
+  for await (const { line, counts } of attachmentLines(snapshot.attachments))
+    await put(`${lines.line(line, counts)}\n`);
   await put(`${lines.end()}\n`);
   await put(`${lines.manifest()}\n`);
 }

@@ -9,9 +9,9 @@ import { type RestoreOptions, type RestoreReport, SCOPES } from "../api.ts";
 import { schemaVersion } from "../migrate.ts";
 import { createEmbeddingTable, embeddingTable } from "../recall/embedding-tables.ts";
 import { isOwnerName } from "../tokens.ts";
-import { AttachmentRestore } from "./attachment-files.ts";
+import { AttachmentRestore } from "./attachment-lines.ts";
 import { type ArchiveHeader, type ArchivePart, invalid, isBadData, linesOf, readArchive } from "./format.ts";
-import { columnsOf, type Section, sectionNamed } from "./sections.ts";
+import { ATTACHMENTS, columnsOf, type Section, sectionNamed } from "./sections.ts";
 
 /**
  * Fills an empty store from an archive, all or nothing: the archive is first copied to a file and verified to its end,
@@ -20,7 +20,6 @@ import { columnsOf, type Section, sectionNamed } from "./sections.ts";
 
 export interface RestoreDeps {
   readonly database: Database;
-  readonly attachments: string;
   readonly staging: string;
   readonly unpacked: UnpackedLimit;
 }
@@ -31,7 +30,6 @@ export interface UnpackedLimit {
   readonly ratio: number;
 }
 
-const ATTACHMENTS = "attachments";
 const TOKENS = "api_tokens";
 const STATEMENT_TIMEOUT_MS = 10 * 60_000;
 const LOCK_TIMEOUT_MS = 10_000;
@@ -58,10 +56,9 @@ export async function restore(
   archive: AsyncIterable<Uint8Array>,
   { withTokens = false }: RestoreOptions = {},
 ): Promise<RestoreReport> {
-  const { database, attachments, unpacked } = deps;
+  const { database, unpacked } = deps;
   await assertEmpty(database);
   const folder = await mkdtemp(join(deps.staging, ".restore-"));
-  const files = new AttachmentRestore(attachments, folder);
   try {
     const path = join(folder, "archive");
     await pipeline(archive, createWriteStream(path, { mode: 0o600 }));
@@ -73,9 +70,7 @@ export async function restore(
         // Nobody begins to write while the store is filled.
         await tx.query("lock table conversations, messages, inbox in share row exclusive mode");
         await assertEmpty(tx);
-        const loaded = await load(tx, { backend: database.backend, file, files, withTokens });
-        await files.place();
-        return loaded;
+        return load(tx, { backend: database.backend, file, withTokens });
       },
       { statementTimeoutMs: STATEMENT_TIMEOUT_MS, lockTimeoutMs: LOCK_TIMEOUT_MS },
     );
@@ -83,7 +78,6 @@ export async function restore(
     await database.script("analyze", { statementTimeoutMs: STATEMENT_TIMEOUT_MS }).catch(() => {});
     return report;
   } catch (error) {
-    await files.discard();
     throw isBadData(error) ? invalid("one of its rows is not one that a store can hold", error) : error;
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -159,11 +153,11 @@ async function* bounded(bytes: AsyncIterable<Uint8Array>, largest: number): Asyn
 interface Load {
   readonly backend: Database["backend"];
   readonly file: ArchiveFile;
-  readonly files: AttachmentRestore;
   readonly withTokens: boolean;
 }
 
-async function load(tx: Transaction, { backend, file, files, withTokens }: Load): Promise<RestoreReport> {
+async function load(tx: Transaction, { backend, file, withTokens }: Load): Promise<RestoreReport> {
+  const attachments = new AttachmentRestore(tx);
   await dropUnusedModels(tx);
   const counts: Record<string, number> = {};
   const restored: Tokens["restored"][number][] = [];
@@ -190,7 +184,7 @@ async function load(tx: Transaction, { backend, file, files, withTokens }: Load)
       target = into === undefined ? undefined : await targetOf(tx, into, part.columns);
       open = part.name;
     }
-    if (part.part === "line" && open === ATTACHMENTS) await files.line(part.line);
+    if (part.part === "line" && open === ATTACHMENTS) await attachments.line(part.line);
     if (part.part === "line" && target !== undefined) {
       batch.push(part.line);
       units += part.line.length;
@@ -198,7 +192,7 @@ async function load(tx: Transaction, { backend, file, files, withTokens }: Load)
     }
     if (part.part === "end") {
       await flush();
-      await files.end();
+      await attachments.end();
       if (part.end.name === TOKENS) leftOut = part.end.count - restored.length;
       else counts[part.end.name] = part.end.count;
       if (part.end.name === "embedding_models") await createTables(tx, backend);

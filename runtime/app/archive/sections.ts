@@ -159,6 +159,9 @@ const AFTER_EMBEDDINGS: readonly Section[] = [
   },
 ];
 
+/** The section of attachments, which `attachment-lines.ts` writes and reads, and the table of their bytes. */
+export const ATTACHMENTS = "attachments";
+
 /**
  * Tables that stay out on purpose. Who embeds or summarizes what belongs to the running nodes; what was given up gets its
  * attempts anew where it is restored. What is counted for searches is counted again there, and summaries are merged into the

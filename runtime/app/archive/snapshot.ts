@@ -15,6 +15,8 @@ import { columnsOf, type Section, sectionsOf } from "./sections.ts";
 export interface Snapshot {
   readonly schemaVersion: number;
   readonly sections: readonly SnapshotSection[];
+  /** Has the table of attachments as it was then, or with what came since. */
+  readonly attachments: Queryable;
   /** Keeps the snapshot while nothing is read; call it every few seconds. */
   keepAlive(): Promise<void>;
 }
@@ -48,7 +50,7 @@ function onServer<T>(database: Database, work: (snapshot: Snapshot) => Promise<T
         pages: () => cursorPages(tx, section, columns),
       }));
       const keepAlive = async () => void (await tx.query("select 1"));
-      return work({ schemaVersion: await versionOf(tx), sections, keepAlive });
+      return work({ schemaVersion: await versionOf(tx), sections, attachments: tx, keepAlive });
     },
     { statementTimeoutMs: STATEMENT_TIMEOUT_MS },
   );
@@ -69,7 +71,12 @@ async function onEmbedded<T>(
       columns,
       pages: () => (file === undefined ? sequencePages(database, section, columns, copy.reach) : filePages(file)),
     }));
-    return await work({ schemaVersion: copy.schemaVersion, sections, keepAlive: async () => {} });
+    return await work({
+      schemaVersion: copy.schemaVersion,
+      sections,
+      attachments: database,
+      keepAlive: async () => {},
+    });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

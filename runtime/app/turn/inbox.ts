@@ -2,12 +2,13 @@
 
 import { createHash } from "node:crypto";
 import type { AcceptedMessage, InboundMessage } from "../../contracts/channel.ts";
-import type { Database } from "../../contracts/database.ts";
+import type { Database, Queryable } from "../../contracts/database.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
 import type { NewId } from "../../contracts/ports.ts";
 import { sanitize } from "../../domain/cap.ts";
 import { sessionKey } from "../../domain/session-key.ts";
-import type { AttachmentRef, AttachmentStore } from "../attachments.ts";
+import { writeAttachments } from "../attachments/chunks.ts";
+import { type AttachmentRef, toReceived } from "../attachments/refs.ts";
 import { assertSize, holderOf, type QueueLimits, type Refused, tooManyWait } from "./others.ts";
 
 /** What became of a message, whose agent is known. */
@@ -21,22 +22,24 @@ export interface Inbox {
   accept(message: InboundMessage, priority?: number): Promise<InboxEntry>;
 }
 
-export function createInbox(deps: {
+export function createInbox({
+  database,
+  limits,
+  newId,
+}: {
   database: Database;
-  attachments: AttachmentStore;
   limits: QueueLimits;
   newId: NewId;
 }): Inbox {
-  const { database, attachments, limits, newId } = deps;
   return {
     async accept(inbound, priority = 0) {
       const message = storable(inbound);
       assertNames(message);
       assertSize(message, limits);
-      const files = message.attachments ?? [];
-      const refs = files.map((file) => attachments.describe(file));
+      const received = (message.attachments ?? []).map(toReceived);
+      const refs = received.map(({ ref }) => ref);
       const bodyHash = hashBody(message, refs);
-      const asked = [
+      const values = [
         message.address.channel,
         message.agent,
         message.address.conversation,
@@ -45,8 +48,6 @@ export function createInbox(deps: {
         message.owner,
         limits.maxOpenOfOthers,
         limits.maxOpenOfOneUser,
-      ];
-      const stored = [
         newId(),
         newId(),
         bodyHash,
@@ -57,16 +58,18 @@ export function createInbox(deps: {
         message.sentAt ?? null,
         priority,
       ];
-      if (files.length > 0) {
-        // Before they are written: nothing would ever refer to the files of a message that is refused.
-        const { rows } = await database.query<AcceptRow>(FORESEE, asked);
-        acceptedOf(rows, bodyHash, limits);
-        await Promise.all(files.map((file) => attachments.save(file)));
-      }
+      const write = async (store: Queryable) =>
+        acceptedOf((await store.query<AcceptRow>(ACCEPT, values)).rows, bodyHash, limits);
+      // In one transaction: a message without its attachments is never seen, and no attachment stays without a message.
+      const writeWithAttachments = () =>
+        database.transaction(async (tx) => {
+          const accepted = await write(tx);
+          if (accepted?.fresh) await writeAttachments(tx, received);
+          return accepted;
+        });
       // Twice: a key that another transaction has just taken is not yet visible to the statement that met it.
       for (let attempt = 0; attempt < 2; attempt++) {
-        const { rows } = await database.query<AcceptRow>(ACCEPT, [...asked, ...stored]);
-        const accepted = acceptedOf(rows, bodyHash, limits);
+        const accepted = await (received.length === 0 ? write(database) : writeWithAttachments());
         if (accepted) return accepted;
       }
       throw new RuntimeError("RUNTIME_NOT_READY", "The message could not be accepted; send it again.");
@@ -106,9 +109,6 @@ const ANSWERED = `select t.id as turn_id, i.body_hash, false as fresh, null as r
   where i.channel = $1 and i.agent = $2 and i.conversation = $3 and i.external_id = $4
   union all
   select null, null, false, refused from waiting where refused is not null`;
-
-/** What ACCEPT would say, without accepting. */
-const FORESEE = `/* inbox:foresee */ with ${WAITING} ${ANSWERED}`;
 
 const ACCEPT = `/* inbox:accept */ with ${WAITING},
   fresh as (

@@ -3,7 +3,8 @@
 import type { Attachment, Channel, EditResult } from "../../contracts/channel.ts";
 import type { Database } from "../../contracts/database.ts";
 import type { Logger } from "../../contracts/ports.ts";
-import type { AttachmentRef, AttachmentStore } from "../attachments.ts";
+import type { AttachmentRef } from "../attachments/refs.ts";
+import type { AttachmentStore } from "../attachments/store.ts";
 import type { OutboxPayload } from "./turn-rows.ts";
 
 export interface Outbox {
@@ -64,12 +65,12 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
     return rows;
   }
 
-  /** A file that is not on this node holds up no reply: the user is told its name. */
-  async function load(refs: readonly AttachmentRef[]) {
+  /** A file that is nowhere any more holds up no reply: the user is told its name. */
+  async function load(refs: readonly AttachmentRef[], turnId: string) {
     const found: Attachment[] = [];
     const missing: string[] = [];
     for (const ref of refs) {
-      const data = await attachments.load(ref);
+      const data = await attachments.load(ref, turnId);
       if (data) found.push({ name: ref.name, mediaType: ref.media_type, data: data.toString("base64") });
       else missing.push(`The file ${ref.name} is not there any more.`);
     }
@@ -80,7 +81,7 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
     const { conversation, user, text, question } = row.payload;
     const [primary, ...overflow] = row.platform_ids;
     try {
-      const files = await load(row.payload.attachments ?? []);
+      const files = await load(row.payload.attachments ?? [], row.turn_id);
       const notice = [row.payload.notice, ...files.missing].filter((line) => line !== null).join(" ");
       const sent = await channels.get(row.channel)?.send(
         {

@@ -11,7 +11,7 @@ import type { ChatOptions, ThinkingLevel, ToolDefinition } from "../../contracts
 import type { SessionSettings } from "../../contracts/records.ts";
 import { bytesOf, fitHistory, toMessages } from "../../domain/history.ts";
 import { type ModelRef, modelChain } from "../../domain/model-ref.ts";
-import type { AttachmentStore } from "../attachments.ts";
+import type { AttachmentStore } from "../attachments/store.ts";
 import type { HookPipeline } from "../hooks.ts";
 import type { Agent, TurnLimits } from "./agents.ts";
 import type { PromptBuilder } from "./prompt.ts";
@@ -20,7 +20,7 @@ import type { ClaimedTurn } from "./turn-rows.ts";
 export interface TurnPromptDeps {
   readonly providerIds: ReadonlySet<string>;
   readonly memory: Memory;
-  readonly attachments: AttachmentStore;
+  readonly attachments: Pick<AttachmentStore, "load">;
   readonly prompts: PromptBuilder;
   readonly hooks: HookPipeline;
   readonly limits: TurnLimits;
@@ -71,7 +71,7 @@ export async function assemblePrompt(
       limit: HISTORY_ROWS,
       bytes: agent.contextWindow * HISTORY_BYTES_PER_TOKEN,
     }),
-    userContent(deps.attachments, turn, text),
+    userContent(deps, turn, text),
     deps.prompts.build(
       agent.name,
       agent.workspace,
@@ -129,15 +129,26 @@ function dateIn(timezone: string, instant: Date): string {
   return new Intl.DateTimeFormat("en-CA", format).format(instant);
 }
 
-async function userContent(attachments: AttachmentStore, turn: ClaimedTurn, text: string): Promise<Message["content"]> {
+async function userContent(
+  { attachments, logger }: TurnPromptDeps,
+  turn: ClaimedTurn,
+  text: string,
+): Promise<Message["content"]> {
   if (turn.attachments.length === 0) return text;
   const parts = await Promise.all(
     turn.attachments.map(async (ref): Promise<ContentPart> => {
-      const data = await attachments.load(ref);
+      const data = await attachments.load(ref, turn.turnId);
       if (data && ref.media_type.startsWith("image/")) {
         return { type: "image", mediaType: ref.media_type, data: data.toString("base64") };
       }
-      const head = `[attachment ${ref.name}, ${ref.media_type}, ${ref.size} bytes]`;
+      if (data === null) {
+        logger.warn(
+          { turnId: turn.turnId, sha256: ref.sha256 },
+          "an attachment of a message is neither in the store nor on this node",
+        );
+      }
+      const gone = data === null ? "; its content cannot be shown: it is not stored any more" : "";
+      const head = `[attachment ${ref.name}, ${ref.media_type}, ${ref.size} bytes${gone}]`;
       const body = data && ref.media_type.startsWith("text/") ? `\n${data.toString("utf8")}` : "";
       return { type: "text", text: head + body };
     }),

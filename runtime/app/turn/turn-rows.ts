@@ -5,7 +5,7 @@ import type { ToolCall, Usage } from "../../contracts/message.ts";
 import type { ChatReply } from "../../contracts/provider.ts";
 import type { Answer, ToolResult } from "../../contracts/tool.ts";
 import { sanitizeJson } from "../../domain/cap.ts";
-import type { AttachmentRef } from "../attachments.ts";
+import type { AttachmentRef } from "../attachments/refs.ts";
 
 export interface ClaimedTurn {
   readonly turnId: string;

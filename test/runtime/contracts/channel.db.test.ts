@@ -1,6 +1,8 @@
 /** A channel that does all that the contract has, over the real inbox, turns and outbox. */
 
 import { describe, expect, it, onTestFinished } from "vitest";
+import { writeAttachments } from "../../../runtime/app/attachments/chunks.ts";
+import { toReceived } from "../../../runtime/app/attachments/refs.ts";
 import type { Database } from "../../../runtime/contracts/database.ts";
 import { channelContract } from "../../support/channel-contract.ts";
 import { chatPlatform, createChatChannel } from "../../support/chat-channel.ts";
@@ -95,7 +97,8 @@ describeEachDatabase("a chat channel", (open) => {
     const { platform, channel, harness, gate } = await start(database, "Here");
     // What a turn will hand over: its payload names files by their content.
     const file = { name: "a.txt", mediaType: "text/plain", data: Buffer.from("content").toString("base64") };
-    const kept = await harness.attachments.save(file);
+    const { ref: kept, data } = toReceived(file);
+    await database.transaction((tx) => writeAttachments(tx, [{ ref: kept, data }]));
     const gone = { ...kept, sha256: "0".repeat(64), name: "b.txt" };
     let tries = 0;
     platform.check = () => {

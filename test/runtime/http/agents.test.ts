@@ -38,6 +38,17 @@ describe("a message as JSON", () => {
     expect(app.accepted[0]?.attachments).toEqual([{ name: "a.png", mediaType: "image/png", data: "aGVsbG8=" }]);
   });
 
+  test("names no attachment that the store has: it brings the bytes", async () => {
+    const { app, server } = startServer();
+    const known = { name: "a.png", media_type: "image/png", sha256: "0".repeat(64), size: 5 };
+    for (const attachment of [known, { ...known, data: "aGVsbG8=" }]) {
+      const payload = { session: "s", text: "see", attachments: [attachment] };
+      const { statusCode } = await server.inject({ method: "POST", url, headers: OWNER, payload });
+      expect(statusCode).toBe(400);
+    }
+    expect(app.accepted).toEqual([]);
+  });
+
   test("sent twice under one key is one turn, at the same time and later", async () => {
     const { app, server } = startServer();
     const gate = Promise.withResolvers<void>();

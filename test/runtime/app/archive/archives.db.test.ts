@@ -1,12 +1,14 @@
 import { createHash } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { v7 } from "uuid";
 import { afterAll, describe, expect, it } from "vitest";
 import { createArchives } from "../../../../runtime/app/archive/archives.ts";
-import { NOT_ARCHIVED, sectionsOf } from "../../../../runtime/app/archive/sections.ts";
+import { ATTACHMENTS, NOT_ARCHIVED, sectionsOf } from "../../../../runtime/app/archive/sections.ts";
+import { readAttachment } from "../../../../runtime/app/attachments/chunks.ts";
+import { createAttachmentStore } from "../../../../runtime/app/attachments/store.ts";
 import { createEmbeddingTable } from "../../../../runtime/app/recall/embedding-tables.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { openEmbedded } from "../../../../runtime/plugins/memory/embedded/index.ts";
@@ -33,12 +35,14 @@ async function home(): Promise<string> {
 
 async function archivesOf(database: Database) {
   const folder = await home();
+  /** Where an earlier version kept them. */
   const attachments = join(folder, "attachments");
   const archives = createArchives({
     database,
     writer: writerOf(database),
     agents: new Set(["main"]),
-    attachments,
+    attachments: createAttachmentStore({ database, directory: attachments, logger: quietLogger }),
+    staging: folder,
     clock: systemClock,
     version: "0.0.0-test",
   });
@@ -198,7 +202,8 @@ describe.skipIf(lacks("postgresql"))("an archive", () => {
     if (!first || !second || !third) throw new Error("three stores");
     await fill(first);
     const [one, two, three] = [await archivesOf(first), await archivesOf(second), await archivesOf(third)];
-    const file = await saveAttachment(one.attachments, Buffer.alloc(100_000, "attachment"));
+    const bytes = Buffer.from(incompressible(20_000));
+    const file = await saveAttachment(one.attachments, bytes);
 
     const report = await two.archives.restore(streamOf(await bytesOf(one.archives.backup())), { withTokens: true });
     expect(report.counts).toMatchObject({ messages: 454, conversations: 2, summary_parents: 1, attachments: 1 });
@@ -207,8 +212,7 @@ describe.skipIf(lacks("postgresql"))("an archive", () => {
     const [before, between, after] = [await contentOf(first), await contentOf(second), await contentOf(third)];
     expect(without(between, INTERRUPTED)).toEqual(without(before, INTERRUPTED));
     expect(without(after, INTERRUPTED)).toEqual(without(before, INTERRUPTED));
-    const restored = join(three.attachments, file.slice(0, 2), file);
-    expect(await readFile(restored)).toEqual(Buffer.alloc(100_000, "attachment"));
+    expect(await readAttachment(third, file)).toEqual(bytes);
 
     // Insertion goes on after the last restored row.
     const next = await write(writerOf(third), "main:agent:c1:ada", [said("after the restore")]);
@@ -303,7 +307,7 @@ describeEachDatabase("backup and restore", (open) => {
     const { rows } = await database.query<{ name: string }>(
       `select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'schema_migrations'`,
     );
-    const held = new Set([...sectionsOf([]).map(({ table }) => table), ...NOT_ARCHIVED]);
+    const held = new Set([...sectionsOf([]).map(({ table }) => table), ATTACHMENTS, ...NOT_ARCHIVED]);
     expect(rows.map(({ name }) => name).filter((name) => !held.has(name) && !name.startsWith("embeddings_"))).toEqual(
       [],
     );

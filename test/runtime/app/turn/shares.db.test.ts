@@ -1,17 +1,12 @@
 /** Whose turns a node runs next: the owner's first, then those of the user who has the fewest, within each one's share. */
 
 import { randomUUID } from "node:crypto";
-import { readdir } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createAttachmentStore } from "../../../../runtime/app/attachments.ts";
 import { createInbox } from "../../../../runtime/app/turn/inbox.ts";
 import type { ClaimRoom } from "../../../../runtime/app/turn/turn-claim.ts";
 import { TurnStore } from "../../../../runtime/app/turn/turn-store.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
-import { temporaryDirectory } from "../../../support/deployment.ts";
 
 const OWNER = "";
 const UNLIMITED = {
@@ -33,16 +28,12 @@ function countBy<T>(items: readonly T[], key: (item: T) => string): Map<string, 
   return counts;
 }
 
-/** Of an attachment: it is named by its SHA-256. */
-const isFile = (path: string) => /[0-9a-f]{64}$/.test(path);
-
 describeEachDatabase("shares of turns", (open) => {
   /** A queue of its own in the suite's store: one turn for each user that is named, each in a session of its own. */
   async function queueOf(users: readonly string[], priorities: readonly number[] = []) {
     const database = await open();
     const agent = `agent-${randomUUID()}`;
-    const attachments = createAttachmentStore(join(tmpdir(), "cairn-no-attachments"), randomUUID);
-    const inbox = createInbox({ database, attachments, limits: UNLIMITED, newId: randomUUID });
+    const inbox = createInbox({ database, limits: UNLIMITED, newId: randomUUID });
     for (const [n, user] of users.entries()) {
       const address = { channel: "agent", conversation: `s${n}`, user };
       const message = { address, agent, externalId: `${n}`, text: "hi", owner: user === OWNER };
@@ -159,8 +150,6 @@ describeEachDatabase("shares of turns", (open) => {
   describe("are asked for by messages, of which", () => {
     async function inboxOf(maxOpenOfOneUser: number, maxOpenOfOthers: number) {
       const database = await open({ fresh: true });
-      const directory = join(await temporaryDirectory(), "attachments");
-      const attachments = createAttachmentStore(directory, randomUUID);
       const limits = {
         maxOpenOfOneUser,
         maxOpenOfOthers,
@@ -169,7 +158,7 @@ describeEachDatabase("shares of turns", (open) => {
         maxAttachedOfOthers: 4_194_304,
         maxSteersOfOthers: 20,
       };
-      const inbox = createInbox({ database, attachments, limits, newId: randomUUID });
+      const inbox = createInbox({ database, limits, newId: randomUUID });
       let n = 0;
       const send = (user: string, externalId = `${++n}`, text = "hi", channel = "agent", more: object = {}) =>
         inbox.accept({
@@ -180,8 +169,8 @@ describeEachDatabase("shares of turns", (open) => {
           text,
           owner: user === OWNER,
         });
-      const files = async () => (await readdir(directory, { recursive: true }).catch(() => [])).filter(isFile);
-      return { database, send, files };
+      const attachments = async () => (await database.query("select distinct sha256 from attachments")).rows;
+      return { database, send, attachments };
     }
     const refused = (message: string) => ({
       code: "RUNTIME_RATE_LIMITED",
@@ -207,20 +196,20 @@ describeEachDatabase("shares of turns", (open) => {
     });
 
     it("the attachments are written only when the message is accepted", async () => {
-      const { send, files } = await inboxOf(1, 1_000);
+      const { send, attachments } = await inboxOf(1, 1_000);
       const attach = (user: string, id: string, content: string) =>
         send(user, id, "hi", "agent", {
           attachments: [{ name: "a", mediaType: "text/plain", data: Buffer.from(content).toString("base64") }],
         });
       await attach("ann", "1", "first");
-      expect(await files()).toHaveLength(1);
+      expect(await attachments()).toHaveLength(1);
       await expect(attach("ann", "2", "second")).rejects.toMatchObject({ code: "RUNTIME_RATE_LIMITED" });
       await expect(attach("ann", "1", "third")).rejects.toMatchObject({ code: "RUNTIME_CONFLICT" });
-      expect(await files()).toHaveLength(1);
+      expect(await attachments()).toHaveLength(1);
       // The same message again, and the owner's, are not held up by it.
       expect(await attach("ann", "1", "first")).toMatchObject({ fresh: false });
       expect(await attach(OWNER, "3", "fourth")).toMatchObject({ fresh: true });
-      expect(await files()).toHaveLength(2);
+      expect(await attachments()).toHaveLength(2);
     });
 
     it("there is room again when a turn has ended", async () => {
