@@ -64,7 +64,7 @@ export interface HarnessOptions {
   readonly clock?: Clock;
   /** Of what providers are sent; default: nothing is a secret. */
   readonly redact?: (text: string) => string;
-  /** Of the prompts' files. */
+  /** Of the turns, and of the prompts' files. */
   readonly logger?: Logger;
   readonly send?: Channel["send"];
   /** In place of one that notes what it sends. */
@@ -211,7 +211,7 @@ export async function startHarness(options: HarnessOptions) {
     limits,
     countTokens: (value) => Math.ceil(value.length / 4),
     clock,
-    logger: quietLogger,
+    logger: options.logger ?? quietLogger,
     newId,
     onWaiting: () => outbox.kick(),
     onEnded: () => outbox.kick(),
