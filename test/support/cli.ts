@@ -37,7 +37,7 @@ export interface Cli {
   /** In a process that commands of the file share: for what a command prints, writes and answers. */
   run(argv: readonly string[], options?: RunOptions): Promise<Outcome>;
   /** In a process of its own, to its end: for what only a process has. */
-  runAlone(argv: readonly string[], options?: RunOptions): Promise<Outcome>;
+  runInOwnProcess(argv: readonly string[], options?: RunOptions): Promise<Outcome>;
   start(argv: readonly string[], options?: RunOptions): ChildProcess;
   /** Starts a stand-in node, as `start --detach` would, and ends it with the test. */
   node(options?: { readonly standIn?: string; readonly maintenance?: boolean }): Promise<ChildProcess>;
@@ -69,7 +69,7 @@ export async function createCli(files: { readonly configured?: boolean } = {}): 
     return child;
   };
 
-  const runAlone = (argv: readonly string[], options: RunOptions = {}): Promise<Outcome> => {
+  const runInOwnProcess = (argv: readonly string[], options: RunOptions = {}): Promise<Outcome> => {
     const child = start(argv, options);
     child.stdin?.end(options.input ?? "");
     return outcomeOf(child);
@@ -80,11 +80,11 @@ export async function createCli(files: { readonly configured?: boolean } = {}): 
     env,
     start,
     run(argv, options = {}) {
-      if (LEAVING.has(argv[0] ?? "")) return runAlone(argv, options);
+      if (LEAVING.has(argv[0] ?? "")) return runInOwnProcess(argv, options);
       const { input = "", standIn = "", env: more = {} } = options;
       return servers.run({ argv, env: { ...env, STAND_IN: standIn, ...more }, cwd: home, input });
     },
-    runAlone,
+    runInOwnProcess,
     async node({ standIn = "", maintenance = false } = {}) {
       const args = [runtimeEntry(), "--dir", home, "--home", home, ...(maintenance ? ["--maintenance"] : [])];
       const child = spawn(process.execPath, args, {

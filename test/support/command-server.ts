@@ -50,9 +50,9 @@ async function answer({ argv, env, cwd, input, end }: CommandLine): Promise<void
 async function untilIdle(before: ReadonlyMap<string, number>): Promise<void> {
   const deadline = Date.now() + LINGERING_MS;
   for (;;) {
-    const left = [...resources()].filter(([name, count]) => count > (before.get(name) ?? 0)).map(([name]) => name);
-    if (left.length === 0) return;
-    if (Date.now() > deadline) throw new Error(`The command is done and does not end: ${left.join(", ")}`);
+    const open = [...resources()].filter(([name, count]) => count > (before.get(name) ?? 0)).map(([name]) => name);
+    if (open.length === 0) return;
+    if (Date.now() > deadline) throw new Error(`The command is done and does not end: ${open.join(", ")}`);
     await sleep(5);
   }
 }

@@ -14,19 +14,19 @@ describe("a command in a process of its own", () => {
     ["that asks for help", ["memory", "--help"], 0],
   ])("%s prints and answers as elsewhere", async (_what, argv, code) => {
     const cli = await createCli();
-    const alone = await cli.runAlone(argv);
-    expect(alone.code).toBe(code);
-    expect(await cli.run(argv)).toEqual(alone);
+    const single = await cli.runInOwnProcess(argv);
+    expect(single.code).toBe(code);
+    expect(await cli.run(argv)).toEqual(single);
     // Neither is there anything of the command before in the next one.
-    expect(await cli.run(argv)).toEqual(alone);
+    expect(await cli.run(argv)).toEqual(single);
   });
 
   it("reads its input to the end", async () => {
     const cli = await createCli();
     await cli.node();
     const options = { input: "first line\nsecond line\n" };
-    const alone = await cli.runAlone(["chat"], options);
-    expect(alone.stdout).toContain("second line");
-    expect(await cli.run(["chat"], options)).toEqual(alone);
+    const single = await cli.runInOwnProcess(["chat"], options);
+    expect(single.stdout).toContain("second line");
+    expect(await cli.run(["chat"], options)).toEqual(single);
   });
 });

@@ -40,8 +40,8 @@ describe("a message as JSON", () => {
 
   test("names no attachment that the store has: it brings the bytes", async () => {
     const { app, server } = startServer();
-    const known = { name: "a.png", media_type: "image/png", sha256: "0".repeat(64), size: 5 };
-    for (const attachment of [known, { ...known, data: "aGVsbG8=" }]) {
+    const stored = { name: "a.png", media_type: "image/png", sha256: "0".repeat(64), size: 5 };
+    for (const attachment of [stored, { ...stored, data: "aGVsbG8=" }]) {
       const payload = { session: "s", text: "see", attachments: [attachment] };
       const { statusCode } = await server.inject({ method: "POST", url, headers: OWNER, payload });
       expect(statusCode).toBe(400);
