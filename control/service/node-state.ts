@@ -30,6 +30,12 @@ export async function inspectNode(home: string): Promise<NodeState> {
   return { state: "busy" };
 }
 
+/** Whether the process of `node` holds the home directory: also while it ends and has taken `run/node.json` away already. */
+export async function holdsHome(home: string, node: NodeFile): Promise<boolean> {
+  const lock = nodeLockPath(home);
+  return (await isLocked(lock)) && (await holds(node, lock));
+}
+
 /** Asks for the lock as a reader would, and gives it back at once. */
 async function isLocked(path: string): Promise<boolean> {
   const file = await open(path, "r").catch((error: unknown) => {

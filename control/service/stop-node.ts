@@ -5,8 +5,7 @@ import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { codeOf } from "../../runtime/contracts/system-errors.ts";
 import type { NodeFile } from "./node-file.ts";
 import { until } from "./node-process.ts";
-import { inspectNode, type NodeState } from "./node-state.ts";
-import { isAlive } from "./processes.ts";
+import { holdsHome, inspectNode } from "./node-state.ts";
 
 export interface StopOptions {
   /** Milliseconds until it must be gone. */
@@ -46,7 +45,7 @@ export async function stopNode(home: string, options: StopOptions): Promise<Stop
   const began = performance.now();
   const gone = async (): Promise<boolean> => {
     options.onWait?.(performance.now() - began);
-    return !isAlive(node.pid) || !isSame(await inspectNode(home), node);
+    return !(await holdsHome(home, node));
   };
   if (await until(gone, options)) return { was_running: true, pid: node.pid, killed: false };
   if (!options.force) {
@@ -56,7 +55,7 @@ export async function stopNode(home: string, options: StopOptions): Promise<Stop
     });
   }
   // The number may have been given to another process while we waited.
-  if (isSame(await inspectNode(home), node)) send(node, "SIGKILL");
+  if (await holdsHome(home, node)) send(node, "SIGKILL");
   if (!(await until(gone, { ...options, deadlineMs: KILLED_MS }))) {
     throw new RuntimeError(
       "RUNTIME_STOP_TIMEOUT",
@@ -70,10 +69,6 @@ export function unknownHolder(home: string): RuntimeError {
   return new RuntimeError("RUNTIME_CONFLICT", `A process holds ${home}, but its number is not known here.`, {
     hint: "It is just starting, a short-lived command, or it runs in a container: try again, or stop it there.",
   });
-}
-
-function isSame(state: NodeState, node: NodeFile): boolean {
-  return state.state === "running" && state.node.pid === node.pid && state.node.started_at === node.started_at;
 }
 
 function send(node: NodeFile, signal: "SIGTERM" | "SIGKILL"): void {

@@ -26,7 +26,7 @@ describe("a node in the background", () => {
     expect(stopped.code).toBe(0);
     expect(JSON.parse(stopped.stdout)).toEqual({ was_running: true, pid, killed: false });
 
-    const after = await cli.runInOwnProcess(["status", "--json"]);
+    const after = await cli.run(["status", "--json"]);
     expect(after.code).toBe(1);
     expect(JSON.parse(after.stdout)).toMatchObject({ running: false, state: "stopped" });
   });
