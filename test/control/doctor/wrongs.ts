@@ -465,7 +465,7 @@ export const WRONGS: readonly Wrong[] = [
     when: "git keeps it",
     status: "fail",
     says: /git keeps \.env/,
-    fix: /git rm -r --cached \.env`/,
+    fix: /git -C \S+ rm -r --cached \.env`/,
     env: "A=b\n",
     probe: tools("git"),
     arrange: repository("add", "-f", ".env"),

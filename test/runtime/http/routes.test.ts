@@ -311,6 +311,7 @@ describe("/openapi.json", () => {
       "/api/memory/tool/{name}",
       "/api/mesh",
       "/api/mesh/ping",
+      "/api/usage",
       "/health",
       "/health/live",
       "/health/ready",
