@@ -82,7 +82,7 @@ export async function* completionChunks(
         return;
       }
       case "turn.waiting":
-        yield formatRaw(JSON.stringify(openAiError(waitsForAnswer(event.turn_id, event.question.text))));
+        yield formatRaw(JSON.stringify(openAiError(waitsForAnswer(head, event.question.text))));
         return;
       case "turn.failed":
         yield formatRaw(JSON.stringify(openAiError(fromErrorBody({ ...event.error, turn_id: event.turn_id }))));
@@ -94,10 +94,10 @@ export async function* completionChunks(
 }
 
 /** This protocol has no questions: the reply is the question, with where its answer goes. */
-export function waitsForAnswer(turnId: string, question: string): RuntimeError {
+export function waitsForAnswer({ model, turnId }: CompletionHead, question: string): RuntimeError {
   return new RuntimeError("RUNTIME_CONFLICT", `The agent asks: ${question}`, {
     turnId,
-    hint: `Answer at /api/agents/{name}/turns/${turnId}/answer, or with the command /answer.`,
+    hint: `Answer at /api/agents/${encodeURIComponent(model)}/turns/${turnId}/answer, or with the command /answer.`,
   });
 }
 

@@ -152,14 +152,15 @@ function newSession({ newId }: RouteDeps, caller: Principal, idempotencyKey: str
   return `request-${digest.slice(0, 32)}`;
 }
 
-async function resultOf(deps: RouteDeps, reply: FastifyReply, { model, turnId }: CompletionHead): Promise<TurnResult> {
+async function resultOf(deps: RouteDeps, reply: FastifyReply, head: CompletionHead): Promise<TurnResult> {
+  const { model, turnId } = head;
   const result = await waitForTurn(deps, reply, model, turnId);
   if (result) return result;
   const turn = await deps.app.turns.read(model, turnId);
   if (turn.state === "finished" && turn.final.type === "turn.finished") return turn.final;
   if (turn.state === "finished" && turn.final.type === "turn.failed")
     throw withTurn(fromErrorBody(turn.final.error), turnId);
-  if (turn.state === "waiting") throw waitsForAnswer(turnId, turn.question.text);
+  if (turn.state === "waiting") throw waitsForAnswer(head, turn.question.text);
   throw new RuntimeError("RUNTIME_NOT_READY", "The answer is not there yet; the turn goes on.", {
     turnId,
     hint: `Fetch it at /api/agents/${encodeURIComponent(model)}/turns/${turnId}.`,

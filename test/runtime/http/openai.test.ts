@@ -48,7 +48,7 @@ describe("the openai SDK, unchanged", () => {
     expect(response.headers.get("x-turn-id")).toBe("turn-1");
   });
 
-  test("is told what the agent asks, as an error that says where the answer goes", async () => {
+  test("receives what the agent asks, as an error that says where the answer goes", async () => {
     const started = startServer();
     started.app.script = async ({ turnId, say }) => {
       const question = { id: "q", text: "Which one?", choices: [], expires_at: "2026-12-01T00:00:00.000Z" };
@@ -58,7 +58,7 @@ describe("the openai SDK, unchanged", () => {
     const openai = await client(started);
     await expect(openai.chat.completions.create(hello)).rejects.toMatchObject({
       status: 409,
-      message: expect.stringContaining("Which one?"),
+      message: expect.stringMatching(/Which one\? Answer at \/api\/agents\/main\/turns\/turn-1\/answer,/),
     });
     await expect(chunksOf(openai, hello)).rejects.toThrow("Which one?");
   });
