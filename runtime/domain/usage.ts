@@ -33,7 +33,7 @@ const LONGEST_MODEL = 256;
 const MOST_TOKENS = 1e12;
 
 /** Counts that no server could mean (negative, broken, no numbers) become ones that can be stored. */
-export function countCall(provider: string, model: string, usage: Usage, prices: Prices | undefined): CountedCall {
+export function countCall(provider: string, model: string, usage: Usage, prices: Prices = {}): CountedCall {
   const inputTokens = whole(usage.inputTokens);
   const cachedInputTokens = Math.min(whole(usage.cachedInputTokens), inputTokens);
   const tokens = {
@@ -46,7 +46,7 @@ export function countCall(provider: string, model: string, usage: Usage, prices:
     provider,
     model: sanitize(model.slice(0, LONGEST_MODEL)),
     ...tokens,
-    costUsd: prices === undefined ? null : costOf(tokens, prices),
+    costUsd: costOf(tokens, prices),
   };
 }
 

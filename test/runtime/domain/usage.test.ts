@@ -58,6 +58,7 @@ describe("the cost of a call", () => {
 
   it("is unknown without prices, and where tokens that were used have none", () => {
     expect(cost({ inputTokens: 1, outputTokens: 1 }, undefined)).toBeNull();
+    expect(cost({ inputTokens: 0, outputTokens: 0 }, undefined)).toBe(0);
     expect(cost({ inputTokens: 1, outputTokens: 1 }, { input: 1 })).toBeNull();
     expect(cost({ inputTokens: 1, outputTokens: 0 }, { input: 1 })).toBe(1e-6);
   });
