@@ -258,7 +258,7 @@ async function compose(
         : [
             { name: "housekeeping", start: () => housekeeping.start(), stop: () => housekeeping.stop() },
             turnWork.services.placement,
-            // Whoever sends stands behind what it sends through: the replies of a drain get out before a channel stops.
+            // The outbox after the channels that it sends through, so that it is stopped first and the replies of a drain get out.
             ...channels.services,
             turnWork.services.outbox,
             turnWork.services.dispatcher,

@@ -121,7 +121,7 @@ export class TurnWaiting {
       );
       const [turn] = turns;
       if (!turn) throw new RuntimeError("RUNTIME_TURN_UNKNOWN", `The agent "${agent}" has no such turn.`);
-      // Whoever answers may send anything as an id, also what the database does not take for a text.
+      // An answer may carry anything as an id, also what the database does not take for a text.
       if (questionId !== undefined && !UUID.test(questionId)) throw refused(turnId, "The turn has not asked this.");
       const { rows } = await tx.query<{
         id: string;
