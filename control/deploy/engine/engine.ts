@@ -60,6 +60,8 @@ export interface Engine {
   restoreState(state: ExportedState): Promise<void>;
   /** Empty where the backend is no folder: there the engine itself says so when it is used. */
   locks(): Promise<readonly EngineLock[]>;
+  /** Removes files among the locks that are none, such as those of a disk that was full. Empty where the backend is no folder. */
+  removeBrokenLocks(): Promise<readonly string[]>;
   /** Removes the engine's locks. */
   cancel(): Promise<void>;
   /** Removes a stack without resources, its history and its configuration. */

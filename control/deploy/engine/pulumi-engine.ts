@@ -15,7 +15,7 @@ import { type ExportedState, exportedState, readStored, toStored } from "./check
 import { diffBuilder } from "./diff.ts";
 import type { Applied, Engine, EngineLock, ProgramRun, RunInput } from "./engine.ts";
 import { describeEngineFailure, type EngineFailure } from "./failure.ts";
-import { locksFolder, PROJECT, readEngineLocks } from "./locks.ts";
+import { locksFolder, PROJECT, readEngineLocks, removeBrokenLocks } from "./locks.ts";
 import { noteOf } from "./notes.ts";
 import type { PulumiCli } from "./pulumi-cli.ts";
 import { redactable, redactor, redactText } from "./redact.ts";
@@ -197,6 +197,10 @@ export function createPulumiEngine(options: EngineOptions): Engine {
 
     async locks(): Promise<readonly EngineLock[]> {
       return folder === null ? [] : readEngineLocks(folder, name);
+    },
+
+    async removeBrokenLocks() {
+      return folder === null ? [] : removeBrokenLocks(folder, name);
     },
 
     async cancel() {

@@ -121,8 +121,8 @@ async function withLock<T>(session: Session, command: string, work: () => Promis
   await ensurePassphrase(files, project.plan.stack);
   const lock = await takeLock(files.lock, command, await services.identity(), services.now());
   if (lock.interrupted !== null) await refuseInterrupted(lock, command);
-  const held = await engine.locks();
-  const [other] = held;
+  await engine.removeBrokenLocks();
+  const [other] = await engine.locks();
   if (other) {
     await lock.release();
     throw new InfraError(

@@ -42,6 +42,7 @@ export async function unlock(run: OperationInput, options: UnlockOptions): Promi
   const cleared: Holder[] = before.state === "free" ? [] : [publicHolder(before.holder)];
   cleared.push(...(await clearEngineLocks(session, identity, force)));
 
+  await engine.removeBrokenLocks();
   const lock = await takeLock(files.lock, "unlock", identity, services.now(), { takeOver: force });
   let done = false;
   try {

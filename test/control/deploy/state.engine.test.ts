@@ -187,23 +187,26 @@ describe("a deployed stack", { concurrent: false }, () => {
 
   // Only root may make a small disk.
   it.skipIf(lacks("root")).each([
-    ["has no room at all", 0],
-    ["has no room for the state", 40_000],
-  ])("on a disk that %s says so, and goes on once there is some", async (_words, room) => {
-    const at = join(base, `disk-${room}`);
-    mkdirSync(at);
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs", at]);
+    { words: "has no room at all", small: ".", room: 0, unlocked: true },
+    { words: "has no room for the state", small: ".", room: 40_000, unlocked: true },
+    { words: "has no room for the engine's lock", small: "infra/state", room: 0, unlocked: true },
+    { words: "has no room for the engine's lock, without unlocking", small: "infra/state", room: 0, unlocked: false },
+  ])("on a disk that $words says so, and goes on once there is some", async ({ words, small, room, unlocked }) => {
+    const at = join(base, words.replaceAll(" ", "-"));
+    const disk = join(at, small);
+    mkdirSync(disk, { recursive: true });
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs", disk]);
     try {
       cpSync(dir, at, { recursive: true, verbatimSymlinks: true });
       writeProject(at, { ...SHAPE, memory: "600Mi" });
-      const filler = join(at, "filler");
+      const filler = join(disk, "filler");
       fill(filler, room);
       await expect(up(run(at), UP)).rejects.toMatchObject({ code: "INFRA_DISK_FULL" });
       rmSync(filler);
-      await unlock(run(at), UNLOCK);
+      if (unlocked) await unlock(run(at), UNLOCK);
       expect(await up(run(at), UP)).toMatchObject({ healthy: true });
     } finally {
-      execFileSync("umount", ["--lazy", at]);
+      execFileSync("umount", ["--lazy", disk]);
     }
   });
 });
