@@ -1,5 +1,7 @@
 /** A backup of the memory of a deployed stack, through one of its nodes. */
 
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { writeWhole } from "../service/byte-files.ts";
 import { type Deployment, readToken } from "../service/deployment.ts";
 import { clientOf } from "../service/node-client.ts";
@@ -13,6 +15,14 @@ export interface DeployedBackup {
   readonly deployment: Deployment;
   readonly driver: TargetDriver;
   readonly signal: AbortSignal;
+}
+
+/** Where backups of a deployment go that name no file: a folder of which git takes nothing, since it has the whole memory. */
+export async function backupsFolder(dir: string): Promise<string> {
+  const folder = join(dir, "backups");
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await writeFile(join(folder, ".gitignore"), "*\n", { mode: 0o600 });
+  return folder;
 }
 
 /** Path of the file, which is complete. Nothing is left behind when it cannot be. */

@@ -79,6 +79,11 @@ export interface TargetDriver {
    * `name` the resource's own name there); null when it does not.
    */
   findInterrupted(type: string, name: string, signal: AbortSignal): Promise<string | null>;
+  /**
+   * Stops and removes everything of the stack that runs or that can be made anew, whether or not the state knows of it; data
+   * and what another stack made stay. Names of what was removed.
+   */
+  removeWorkloads(report: Report, signal: AbortSignal): Promise<readonly string[]>;
   /** Removes data volumes for good. Called after the backup and the typed name alone. */
   deleteData(names: readonly ExistingData[], signal: AbortSignal): Promise<void>;
   connect(node: string, signal: AbortSignal): Promise<NodeConnection>;

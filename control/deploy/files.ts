@@ -15,6 +15,8 @@ export interface InfraFiles {
   readonly lock: string;
   /** Copies of the state, one before and one after every change. */
   readonly copies: string;
+  /** What `recover` put aside: states, settings and passphrases of before. */
+  readonly lost: string;
   /** Each node's image. */
   readonly release: string;
   /** What `up` deployed last and how it is reached. */
@@ -36,6 +38,7 @@ export function infraFiles(dir: string, stack: string): InfraFiles {
     stackFile: join(project, `Pulumi.${stack}.yaml`),
     lock: join(project, ".lock"),
     copies: join(project, "state-copies"),
+    lost: join(project, "lost"),
     release: join(project, "release.json"),
     record: join(project, "stack.json"),
   };

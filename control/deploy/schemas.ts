@@ -99,17 +99,19 @@ const pendingOperation = z.strictObject({
     .describe("taken-over: it exists and is recorded now; cleared: it does not exist; left: the target did not answer"),
 });
 
+const upResult = diff.extend({
+  warnings: z.array(finding),
+  nodes: z.array(deployedNode.extend(observed)),
+  data: z.array(data),
+  healthy: z.boolean().describe("Whether every node of this run answered as healthy in time"),
+  adopted: z.array(z.string()),
+  next: z.string().describe("The command to go on with"),
+});
+
 export const SCHEMAS = {
   build: buildResult,
   "infra-preview": diff.extend({ warnings: z.array(finding) }),
-  "infra-up": diff.extend({
-    warnings: z.array(finding),
-    nodes: z.array(deployedNode.extend(observed)),
-    data: z.array(data),
-    healthy: z.boolean().describe("Whether every node of this run answered as healthy in time"),
-    adopted: z.array(z.string()),
-    next: z.string().describe("The command to go on with"),
-  }),
+  "infra-up": upResult,
   "infra-destroy": diff.extend({
     kept: z.array(data).describe("What was left on the target"),
     deleted: z.array(data).describe("Data that was removed for good, with --delete-data"),
@@ -145,6 +147,10 @@ export const SCHEMAS = {
     cleared: z.array(holder).describe("Holders whose locks were taken away"),
     pending: z.array(pendingOperation),
     restored: z.string().nullable().describe("Copy of the state that was put back"),
+  }),
+  "infra-recover": upResult.extend({
+    put_aside: z.string().nullable().describe("Folder with the state, settings and passphrase of before"),
+    removed: z.array(z.string()).describe("What ran, or could be made anew, and was removed from the target"),
   }),
   "infra-event": z.discriminatedUnion("event", [
     z.strictObject({
@@ -205,6 +211,7 @@ export type RefreshResult = z.infer<(typeof SCHEMAS)["infra-refresh"]>;
 export type StatusResult = z.infer<(typeof SCHEMAS)["infra-status"]>;
 export type RenderResult = z.infer<(typeof SCHEMAS)["infra-render"]>;
 export type UnlockResult = z.infer<(typeof SCHEMAS)["infra-unlock"]>;
+export type RecoverResult = z.infer<(typeof SCHEMAS)["infra-recover"]>;
 export type InfraEvent = z.infer<(typeof SCHEMAS)["infra-event"]>;
 export type StackRecord = z.infer<typeof stackRecord>;
 export type DeployedNode = z.infer<typeof deployedNode>;

@@ -10,6 +10,7 @@ import type {
   Diff,
   Holder,
   PreviewResult,
+  RecoverResult,
   RefreshResult,
   RenderResult,
   StatusResult,
@@ -110,6 +111,10 @@ export function upText(result: UpResult, mark: Mark): string {
     ...(result.adopted.length > 0 ? [`Taken over: ${result.adopted.join(", ")}`] : []),
     `${done} Next: \`${result.next}\``,
   ].join("\n");
+}
+
+export function recoverText(result: RecoverResult, mark: Mark): string {
+  return [...(result.put_aside === null ? [] : [`Put aside: ${result.put_aside}`]), upText(result, mark)].join("\n");
 }
 
 export function destroyText(result: DestroyResult, mark: Mark): string {

@@ -1,6 +1,6 @@
 /** From nothing to an agent that remembers, in containers, by the commands that an operator types. */
 
-import { readFile } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -75,6 +75,15 @@ describe.skipIf(lacks("pulumi-docker", "pulumi-command"))("a stack on docker", (
       expect(state).not.toContain(secret);
     }
 
+    // The passphrase is lost: one command brings the stack back over its data, and leaves no file with a secret behind.
+    const files = await anonymousVolumes(stack);
+    expect(files).not.toEqual([]);
+    await rm(join(dir, "infra", ".passphrase"));
+    await cairn("infra", "recover", "--confirm", stack);
+    expect(await say("What is my cat called?")).toContain("Mitzi");
+    const present = (await docker("volume", "ls", "--quiet")).split("\n");
+    expect(files.filter((name) => present.includes(name))).toEqual([]);
+
     await cairn("infra", "destroy", "--yes");
     expect(await docker("ps", "--all", "--quiet", "--filter", `label=cairn.stack=${stack}`)).toBe("");
     await cairn("infra", "up", "--yes");
@@ -84,6 +93,14 @@ describe.skipIf(lacks("pulumi-docker", "pulumi-command"))("a stack on docker", (
     expect(await docker("volume", "ls", "--quiet", "--filter", `name=${stack}`)).toBe("");
   });
 });
+
+/** Volumes without a name of ours: the files that are put into containers, secrets among them. */
+async function anonymousVolumes(stack: string): Promise<string[]> {
+  const containers = await docker("ps", "--all", "--quiet", "--filter", `label=cairn.stack=${stack}`);
+  const format = '{{range .Mounts}}{{if eq .Type "volume"}}{{println .Name}}{{end}}{{end}}';
+  const names = (await docker("inspect", "--format", format, ...containers.split("\n"))).split("\n");
+  return [...new Set(names.map((name) => name.trim()))].filter((name) => name !== "" && !name.startsWith(stack));
+}
 
 async function removeStack(stack: string): Promise<void> {
   const containers = await docker("ps", "--all", "--quiet", "--filter", `label=cairn.stack=${stack}`);

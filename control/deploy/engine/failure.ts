@@ -127,8 +127,7 @@ export function passphraseLost(stack: string, cause?: unknown): InfraError {
     {
       hint:
         "Put the right passphrase back if there is a backup of that file. Otherwise the recorded state is lost, not the data: " +
-        "volumes and claims stay on the target. Move infra/state and infra/Pulumi.*.yaml away, remove the old containers with the " +
-        "target's own tools, and run `cairn infra up --adopt`: it takes the data over into a new stack.",
+        "`cairn infra recover` deploys the stack anew over the volumes and claims that stand on the target.",
       ...(cause === undefined ? {} : { cause }),
     },
   );

@@ -68,9 +68,10 @@ export function defaultServices({ deployment, root, prompts }: ServiceOptions): 
       return renderProject({ dir, ...rest, ...(backend === undefined ? {} : { backend }) });
     },
     async backup(dir, project, driver, signal) {
-      const { backupDeployed } = await import("../backup-deployed.ts");
+      const { backupDeployed, backupsFolder } = await import("../backup-deployed.ts");
       const name = `${project.plan.stack}-${new Date().toISOString().replaceAll(/[:.]/g, "-")}.backup`;
-      return backupDeployed({ file: join(dir, name), node: firstNode(project), deployment, driver, signal });
+      const folder = await backupsFolder(dir);
+      return backupDeployed({ file: join(folder, name), node: firstNode(project), deployment, driver, signal });
     },
   };
 }

@@ -68,7 +68,7 @@ export async function readCopy(
     {
       hint:
         listed === ""
-          ? "The data stay on the target: `cairn infra up --adopt` takes them over into a new stack."
+          ? "The data stay on the target: `cairn infra recover` deploys the stack anew over them."
           : `Copies: ${listed}.`,
     },
   );

@@ -14,10 +14,11 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { preview } from "../../../control/deploy/operations/preview.ts";
+import { recover } from "../../../control/deploy/operations/recover.ts";
 import { unlock } from "../../../control/deploy/operations/unlock.ts";
 import { up } from "../../../control/deploy/operations/up.ts";
 import { KEPT_COPIES } from "../../../control/deploy/state/copies.ts";
@@ -106,7 +107,7 @@ describe("a deployed stack", { concurrent: false }, () => {
     const at = copyOf("passphrase");
     const file = join(at, "infra/.passphrase");
     const kept = readFileSync(file, "utf8");
-    const lost = { code: "INFRA_PASSPHRASE_LOST", details: { hint: expect.stringMatching(/volumes.*--adopt/) } };
+    const lost = { code: "INFRA_PASSPHRASE_LOST", details: { hint: expect.stringMatching(/infra recover.*volumes/) } };
     rmSync(file);
     await expect(up(run(at), UP)).rejects.toMatchObject(lost);
     // A new one would make the loss final.
@@ -115,6 +116,47 @@ describe("a deployed stack", { concurrent: false }, () => {
     await expect(preview(run(at))).rejects.toMatchObject(lost);
     writeFileSync(file, kept, { mode: 0o600 });
     expect((await preview(run(at))).changes).toEqual([]);
+  });
+
+  it("whose passphrase is lost for good is deployed anew over its data by one command", async () => {
+    const at = copyOf("recover");
+    rmSync(join(at, "infra/.passphrase"));
+    const before = plugins.resources();
+    await expect(recover(run(at), { confirm: undefined })).rejects.toThrow(/name cannot be asked for/);
+    await expect(recover(run(at), { confirm: "prod" })).rejects.toThrow(/not the stack's name/);
+    expect(plugins.resources()).toEqual(before);
+
+    // Cut off once everything is put aside: the same command goes on.
+    const cut = { createDriver: () => Promise.reject(new Error("the target is gone")) };
+    const failing = infraRun({ dir: at, home: join(base, "home"), target: { plugins }, services: cut });
+    await expect(recover(failing, { confirm: "lab" })).rejects.toThrow("the target is gone");
+    const recovered = await recover(run(at), { confirm: "lab" });
+    expect(recovered).toMatchObject({ healthy: true, adopted: ["lab-one-home", "lab-one-workspace"] });
+    expect(recovered.removed).toContain("lab-one");
+    expect((await preview(run(at))).changes).toEqual([]);
+
+    const lost = join(at, "infra/lost");
+    expect(readFileSync(join(lost, ".gitignore"), "utf8")).toBe("*\n");
+    const [first = ""] = readdirSync(lost)
+      .filter((name) => name !== ".gitignore")
+      .sort();
+    expect(readdirSync(join(lost, first)).sort()).toEqual(["Pulumi.lab.yaml", "stack.json", "state"]);
+  });
+
+  it("is not recovered while an engine is at work, or where another backend keeps the state", async () => {
+    const at = copyOf("busy");
+    const folder = join(at, "infra/state/.pulumi/locks/organization/cairn/lab");
+    mkdirSync(folder, { recursive: true });
+    const lock = { pid: process.pid, username: "ada", hostname: hostname(), timestamp: "2030-01-31T12:00:00Z" };
+    writeFileSync(join(folder, "0a1b.json"), JSON.stringify(lock));
+    await expect(recover(run(at), { confirm: "lab" })).rejects.toMatchObject({ code: "INFRA_LOCKED" });
+    rmSync(folder, { recursive: true });
+    rmSync(join(at, "infra/stack.json"));
+    const elsewhere = { ...run(at), backend: `file://${join(base, "shared-state")}` };
+    await expect(recover(elsewhere, { confirm: "lab" })).rejects.toMatchObject({
+      details: { hint: expect.stringContaining("pulumi stack rm --force --preserve-config lab") },
+    });
+    expect(existsSync(state(at))).toBe(true);
   });
 
   it("whose data an earlier stack left is not overwritten, and taken over when asked to", async () => {

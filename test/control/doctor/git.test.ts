@@ -14,6 +14,8 @@ const SECRET = [
   ".env",
   "cairn.yaml.bak",
   "cairn.yaml.bak-2",
+  "a.backup",
+  "backups/lab.backup",
   "node.key",
   "capture/token",
   "capture/settings.json",
@@ -38,7 +40,7 @@ async function repository(home: string, gitignore: string | null) {
   const context = await probeContextWith({ probe: { hasTool: async () => true } });
   const { dir } = context.paths;
   const paths = { ...context.paths, home: join(dir, home) };
-  const state = SECRET.map((path) => (path.startsWith(".env") || path.includes(".bak") ? path : join(home, path)));
+  const state = SECRET.map((path) => (/^\.env|\.bak/.test(path) ? path : join(home, path)));
   for (const path of [...state, ...KEPT.filter((name) => name !== ".gitignore" && name !== "cairn.yaml")]) {
     await mkdir(dirname(join(dir, path)), { recursive: true });
     await writeFile(join(dir, path), "secret");

@@ -23,6 +23,13 @@ export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriv
   const { plugins } = target;
   const existing = (type: string) => Object.values(plugins.resources()).filter((one) => one.type === type);
   const named = (type: string, name: string) => existing(type).find(({ props }) => props["name"] === name);
+  type Resource = ReturnType<StubPlugins["resources"]>[string];
+  const remove = (name: "docker" | "command", unwanted: (one: Resource) => boolean): Resource[] => {
+    const file = join(plugins.data, `${name}.json`);
+    const all = Object.entries(JSON.parse(readFileSync(file, "utf8")) as Readonly<Record<string, Resource>>);
+    writeFileSync(file, JSON.stringify(Object.fromEntries(all.filter(([, one]) => !unwanted(one)))));
+    return all.map(([, one]) => one).filter(unwanted);
+  };
   return {
     preflight: async () => target.findings ?? [],
     imagePlaces: () => ["local"],
@@ -50,12 +57,13 @@ export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriv
       );
       return found?.[0] ?? null;
     },
+    removeWorkloads: async () => {
+      // A command of the graph leaves nothing on a real target, and can run again.
+      remove("command", () => true);
+      return remove("docker", ({ type }) => type !== VOLUME).map(({ props }) => String(props["name"]));
+    },
     deleteData: async (data) => {
-      const file = join(plugins.data, "docker.json");
-      const remaining = Object.entries(
-        JSON.parse(readFileSync(file, "utf8")) as ReturnType<StubPlugins["resources"]>,
-      ).filter(([, one]) => !(one.type === VOLUME && data.some(({ name }) => name === one.props["name"])));
-      writeFileSync(file, JSON.stringify(Object.fromEntries(remaining)));
+      remove("docker", (one) => one.type === VOLUME && data.some(({ name }) => name === one.props["name"]));
     },
     connect: async () => ({ url: target.url ?? "http://127.0.0.1:1", close: async () => undefined }),
   };

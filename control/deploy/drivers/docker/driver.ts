@@ -4,6 +4,7 @@ import type { DockerPlan, SecretValues } from "../../../../infra/plan/types.ts";
 import type { TargetDriver } from "../../driver.ts";
 import { connect } from "./connect.ts";
 import { deleteData, existingData } from "./host/data.ts";
+import { removeWorkloads } from "./host/workloads.ts";
 import { deliverImage, hasImage, imagePlaces } from "./images.ts";
 import { observe } from "./observe.ts";
 import { preflight } from "./preflight.ts";
@@ -20,6 +21,7 @@ export function createDockerDriver(plan: DockerPlan, secrets: Pick<SecretValues,
     // The provider reads every setting that it makes.
     drift: async () => [],
     findInterrupted: (type, name, signal) => findInterrupted(plan, type, name, signal),
+    removeWorkloads: (report, signal) => removeWorkloads(plan, report, signal),
     deleteData: (names, signal) => deleteData(plan, names, signal),
     connect: (node, signal) => connect(plan, node, signal),
   };

@@ -5,6 +5,7 @@ import type { TargetDriver } from "../../driver.ts";
 import { deleteData, existingData } from "./cluster/data.ts";
 import { createKubectl } from "./cluster/kubectl.ts";
 import { ensureNamespace } from "./cluster/namespace.ts";
+import { removeWorkloads } from "./cluster/workloads.ts";
 import { connect } from "./connect.ts";
 import { deliverImage, hasImage, imagePlaces } from "./images.ts";
 import { observe } from "./observe.ts";
@@ -40,6 +41,7 @@ export function createKubernetesDriver(
     // The provider reads every object in full.
     drift: async () => [],
     findInterrupted: (type, name, signal) => findInterrupted(kubectl, plan, type, name, signal),
+    removeWorkloads: (report, signal) => removeWorkloads(kubectl, plan, report, signal),
     deleteData: (data, signal) => deleteData(kubectl, data, signal),
     connect: (node, signal) => connect(kubectl, plan, node, signal),
   };

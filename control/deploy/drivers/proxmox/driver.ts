@@ -4,6 +4,7 @@ import type { ProxmoxPlan } from "../../../../infra/plan/types.ts";
 import type { TargetDriver } from "../../driver.ts";
 import { connect } from "./connect.ts";
 import { deleteData, existingData } from "./host/data.ts";
+import { removeWorkloads } from "./host/workloads.ts";
 import { deliverImage, hasImage, imagePlaces } from "./images.ts";
 import { drift, observe } from "./observe.ts";
 import { preflight } from "./preflight.ts";
@@ -20,6 +21,7 @@ export function createProxmoxDriver(plan: ProxmoxPlan): TargetDriver {
     observe: (signal) => observe(plan, signal),
     drift: (signal) => drift(plan, signal),
     findInterrupted,
+    removeWorkloads: (report, signal) => removeWorkloads(plan, report, signal),
     deleteData: (names, signal) => deleteData(plan, names, signal),
     connect: (node, signal) => connect(plan, node, signal),
   };

@@ -9,9 +9,9 @@ import { readOwnFile } from "../../context/regular-file.ts";
 import type { Repair } from "../../repair/repair.ts";
 import { type Check, fail, pass, skip, warn } from "../check.ts";
 
-/** In the deployment directory: what holds secrets, and a copy that may. */
+/** In the deployment directory: what holds secrets, copies that may, and backups, which hold every conversation. */
 const SECRETS = ".env";
-const COPY = "cairn.yaml.bak";
+const COPIES = ["cairn.yaml.bak", "a.backup", "backups/a.backup"];
 /** In the home: files that may exist at some time, each with a token, a key or a conversation. */
 const STATE = [
   "node.key",
@@ -44,13 +44,13 @@ export const secretsIgnored: Check = {
         `Run \`git -C ${shellWord(dir)} rm -r --cached ${kept.map(shellWord).join(" ")}\`, commit that, and change the secrets: the history still has them.`,
       );
     }
-    const paths = [SECRETS, COPY, ...state];
+    const paths = [SECRETS, ...COPIES, ...state];
     const ignored = await git(dir, ["check-ignore", "--", ...paths], signal);
     if (ignored.code !== 0 && ignored.code !== 1)
       return skip(`git does not tell: ${ignored.stderr.trim().split("\n")[0] || "no reason given"}.`);
     const covered = new Set(ignored.stdout.split("\n"));
     const open = paths.filter((path) => !covered.has(path));
-    if (open.length === 0) return pass("git ignores .env and the node's state.");
+    if (open.length === 0) return pass("git ignores .env, backups and the node's state.");
     return warn(
       `git does not ignore ${open.join(", ")}: the next commit may take it along.`,
       "Add the lines of the template to .gitignore: `cairn doctor --fix` does it.",

@@ -131,6 +131,31 @@ export async function removeContainer(id: string, host: DockerHost, signal: Abor
   }
 }
 
+/** Everything that carries the stack's label, in the order of its names. */
+export async function labelled(
+  kind: "container" | "network",
+  stack: string,
+  host: DockerHost,
+  signal: AbortSignal,
+): Promise<FoundThing[]> {
+  const all = kind === "container" ? ["--all", "--no-trunc"] : ["--no-trunc"];
+  const format = kind === "container" ? "{{.ID}}\t{{.Names}}" : "{{.ID}}\t{{.Name}}";
+  const args = [kind, "ls", ...all, `--filter=label=${STACK_LABEL}=${stack}`, "--format", format];
+  const lines = (await askDocker(args, { host, signal })).split("\n").filter((line) => line.trim() !== "");
+  return lines
+    .map((line) => {
+      const [id = "", name = ""] = line.trim().split("\t");
+      return { id, name, stack };
+    })
+    .sort((a, b) => a.name.localeCompare(b.name));
+}
+
+/** Nothing of it is lost: a network has no data. */
+export async function removeNetwork(id: string, host: DockerHost, signal: AbortSignal): Promise<void> {
+  const { ok, stderr } = await tryDocker(["network", "rm", id], { host, signal });
+  if (!ok && !/not found|no such network/i.test(stderr)) throw dockerFailure(stderr, "docker network rm", host);
+}
+
 /** Whether it was removed; false when it was not there. INFRA_DATA_PROTECTED while a container uses it. */
 export async function removeVolume(name: string, host: DockerHost, signal: AbortSignal): Promise<boolean> {
   const { ok, stderr } = await tryDocker(["volume", "rm", "--", name], { host, signal });
