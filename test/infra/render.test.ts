@@ -1,10 +1,11 @@
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { execa } from "execa";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { renderedFiles, renderProject } from "../../infra/render.ts";
 import { InfraError } from "../../runtime/contracts/errors.ts";
+import { lacks } from "../lanes/tools.ts";
 import { temporaryDirectory } from "../support/deployment.ts";
 import { imageOf, projectDirectory, TOKEN } from "../support/infra/project.ts";
 
@@ -88,22 +89,36 @@ describe("the rendered project", () => {
     expect(await readFile(join(dir, "infra", "package.json"), "utf8")).toBe("{}\n");
   });
 
-  test("never touches state, passphrase, release and the stack's settings", async () => {
+  const OWN = [
+    "Pulumi.fleet.yaml",
+    ".passphrase",
+    "release.json",
+    "state/x.json",
+    "state.old/x.json",
+    "state-copies/y.json",
+    "lost/2030/stack.json",
+    "stack.json",
+  ];
+  /** A directory in which the stack's own files stand. */
+  async function withOwnFiles(): Promise<string> {
     const dir = await temporaryDirectory();
-    const own = [
-      "Pulumi.fleet.yaml",
-      ".passphrase",
-      "release.json",
-      "state/x.json",
-      "state-copies/y.json",
-      "stack.json",
-    ];
-    await mkdir(join(dir, "infra", "state"), { recursive: true });
-    await mkdir(join(dir, "infra", "state-copies"));
-    for (const name of own) await writeFile(join(dir, "infra", name), `own ${name}`);
+    for (const name of OWN) {
+      await mkdir(dirname(join(dir, "infra", name)), { recursive: true });
+      await writeFile(join(dir, "infra", name), `own ${name}`);
+    }
+    return dir;
+  }
+
+  test("never touches state, passphrase, release and the stack's settings", async () => {
+    const dir = await withOwnFiles();
     await renderProject({ dir, stack: "fleet" });
     await renderProject({ dir, stack: "fleet", force: true });
-    for (const name of own) expect(await readFile(join(dir, "infra", name), "utf8")).toBe(`own ${name}`);
+    for (const name of OWN) expect(await readFile(join(dir, "infra", name), "utf8")).toBe(`own ${name}`);
+  });
+
+  test.skipIf(lacks("git"))("gives git the project, and nothing of the state", async () => {
+    const dir = await withOwnFiles();
+    await renderProject({ dir, stack: "fleet" });
     const { stdout } = await execa("git", ["-c", "init.defaultBranch=main", "init", "-q"], { cwd: dir }).then(() =>
       execa("git", ["status", "--porcelain", "-uall"], { cwd: dir }),
     );

@@ -30,6 +30,7 @@ const PROBES = {
   // A container may forbid user namespaces, and then the binary is there and useless.
   bubblewrap: () =>
     works("bwrap", ["--unshare-user", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "true"]),
+  git: () => works("git", ["--version"]),
   docker: () => works("docker", ["info", "--format", "{{.ServerVersion}}"]),
   "docker-images": () => {
     const { status } = spawnSync("docker", ["image", "inspect", ...Object.values(testImages())], { stdio: "ignore" });

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { lacks } from "../../lanes/tools.ts";
 import { createCli, endNodeOf } from "../../support/cli.ts";
 import { MINIMAL } from "../../support/deployment.ts";
 
@@ -89,7 +90,7 @@ describe("two deployments of one machine", () => {
   });
 });
 
-it("a token that is written before the first start is none that git takes", async () => {
+it.skipIf(lacks("git"))("a token that is written before the first start is none that git takes", async () => {
   const { one, run } = await twoDeployments();
   const token = join(one, "..", "token");
   await writeFile(token, "cairn_capture-token\n");

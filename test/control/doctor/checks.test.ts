@@ -9,8 +9,9 @@ import type { ProbeContext } from "../../../control/doctor/context/probe-context
 import { CATEGORIES } from "../../../control/doctor/report.ts";
 import { categoryOf } from "../../../control/doctor/run.ts";
 import { EVENTUALLY_MS } from "../../lanes/patience.ts";
+import { lacks } from "../../lanes/tools.ts";
 import { healthWith, probeContextWith, ROOT } from "./probe-context.ts";
-import { keyed, WRONGS } from "./wrongs.ts";
+import { keyed, WRONGS, type Wrong } from "./wrongs.ts";
 
 describe("every check", () => {
   it("stands in a file of its own, which its id names", async () => {
@@ -32,7 +33,13 @@ describe("every check", () => {
 });
 
 describe("a check tells what is wrong and what to do:", () => {
-  it.each(WRONGS.map((wrong) => [`${wrong.id} when ${wrong.when}`, wrong] as const))("%s", async (_name, wrong) => {
+  const WITH_GIT = WRONGS.filter((wrong) => wrong.usesGit === true);
+  const WITHOUT = WRONGS.filter((wrong) => wrong.usesGit !== true);
+  const named = (list: readonly Wrong[]) => list.map((wrong) => [`${wrong.id} when ${wrong.when}`, wrong] as const);
+  it.each(named(WITHOUT))("%s", (_name, wrong) => expectTold(wrong));
+  it.skipIf(lacks("git")).each(named(WITH_GIT))("%s", (_name, wrong) => expectTold(wrong));
+
+  async function expectTold(wrong: Wrong): Promise<void> {
     const isOwnTree = wrong.id === "updates.source" || wrong.id === "updates.available";
     const context = await probeContextWith(wrong);
     await wrong.arrange?.(context);
@@ -45,7 +52,7 @@ describe("a check tells what is wrong and what to do:", () => {
     });
     expect(outcome).toMatchObject({ status: wrong.status, message: expect.stringMatching(wrong.says) });
     expect(outcome).toHaveProperty("fix", expect.stringMatching(wrong.fix ?? /\w/));
-  });
+  }
 });
 
 describe("a provider", () => {

@@ -8,6 +8,7 @@ import { secretsIgnored } from "../../../control/doctor/checks/secrets/ignored.t
 import { applyRepairs } from "../../../control/doctor/repair/apply.ts";
 import { readTemplates } from "../../../control/wizard/templates.ts";
 import { makeOwnHome } from "../../../runtime/config/index.ts";
+import { lacks } from "../../lanes/tools.ts";
 import { probeContextWith } from "./probe-context.ts";
 
 const SECRET = [
@@ -58,7 +59,7 @@ async function repository(home: string, gitignore: string | null) {
   return { dir, git, staged, check: () => secretsIgnored.run({ ...context, paths }, signal) };
 }
 
-describe.each([
+describe.skipIf(lacks("git")).each([
   ["", "the home that is the directory"],
   [".cairn", "the directory's own home"],
 ])("with '%s', %s", (home) => {
@@ -95,7 +96,7 @@ describe.each([
   });
 });
 
-test("a directory's own home is ignored without any .gitignore above it", async () => {
+test.skipIf(lacks("git"))("a directory's own home is ignored without any .gitignore above it", async () => {
   const { dir, staged } = await repository(".cairn", ".env\n*.bak*\n");
   makeOwnHome(join(dir, ".cairn"), dir);
   expect(staged()).toEqual([...KEPT].sort());

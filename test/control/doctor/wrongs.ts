@@ -18,6 +18,8 @@ export interface Wrong extends ProbeContextSpec {
   readonly says: RegExp;
   /** What is to be done, in part. */
   readonly fix?: RegExp;
+  /** It makes a real repository. */
+  readonly usesGit?: true;
   /** After the files are there. */
   readonly arrange?: (context: ProbeContext) => Promise<void>;
 }
@@ -458,6 +460,7 @@ export const WRONGS: readonly Wrong[] = [
     says: /does not ignore/,
     env: "A=b\n",
     probe: tools("git"),
+    usesGit: true,
     arrange: repository(),
   },
   {
@@ -468,6 +471,7 @@ export const WRONGS: readonly Wrong[] = [
     fix: /git -C \S+ rm -r --cached \.env`/,
     env: "A=b\n",
     probe: tools("git"),
+    usesGit: true,
     arrange: repository("add", "-f", ".env"),
   },
   {
@@ -857,6 +861,7 @@ export const WRONGS: readonly Wrong[] = [
     says: /1 of its files is changed/,
     probe: tools("git"),
     files: { a: "1" },
+    usesGit: true,
     arrange: repository("add", "a"),
     seen: {},
   },
@@ -887,6 +892,7 @@ export const WRONGS: readonly Wrong[] = [
     says: /9\.0\.0 is out; this is 1\.2\.3/,
     requested: ["updates.available"],
     files: { a: "1" },
+    usesGit: true,
     arrange: released,
   },
 ];

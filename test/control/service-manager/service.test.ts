@@ -3,7 +3,7 @@ import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { installService, type Machine, uninstallService } from "../../../control/service-manager/install.ts";
 import { escapeXml, launchdPlist } from "../../../control/service-manager/launchd.ts";
 import { type ServiceDescription, stopSeconds } from "../../../control/service-manager/service.ts";
@@ -16,7 +16,7 @@ import { createCli } from "../../support/cli.ts";
 import { temporaryDirectory } from "../../support/deployment.ts";
 
 const TEMPLATES = new URL("../../../templates/service/", import.meta.url);
-const service: ServiceDescription = {
+const example: ServiceDescription = {
   name: "cairn",
   command: [process.execPath, "/opt/cairn/main.js", "--dir", "/srv/a b/100% $HOME"],
   dir: "/tmp",
@@ -42,7 +42,7 @@ describe("the unit for systemd", () => {
   it.skipIf(lacks("systemd"))("is one that systemd accepts", async () => {
     const template = await readFile(new URL("cairn.service", TEMPLATES), "utf8");
     const file = join(await temporaryDirectory(), "cairn.service");
-    await writeFile(file, systemdUnit(template, service));
+    await writeFile(file, systemdUnit(template, example));
     const checked = spawnSync("systemd-analyze", ["verify", "--man=no", file], { encoding: "utf8" });
     expect(checked.stderr.split("\n").filter((line) => line.includes("cairn.service"))).toEqual([]);
   });
@@ -50,7 +50,7 @@ describe("the unit for systemd", () => {
   /** The machine's service of a user, its home directory below /home. */
   async function machineUnit(): Promise<string> {
     const template = await readFile(new URL("cairn.service", TEMPLATES), "utf8");
-    return systemdUnit(template, { ...service, user: "ada", writable: ["/home/ada/agents", "/home/ada/.cairn"] });
+    return systemdUnit(template, { ...example, user: "ada", writable: ["/home/ada/agents", "/home/ada/.cairn"] });
   }
 
   it.skipIf(lacks("systemd"))("is exposed less than 4.0 by systemd's own count", async () => {
@@ -102,7 +102,7 @@ describe("the unit for systemd", () => {
 
   it("asks of a user's own manager nothing that only the machine's can do", async () => {
     const template = await readFile(new URL("cairn.service", TEMPLATES), "utf8");
-    const unit = systemdUnit(template, { ...service, scope: "user" });
+    const unit = systemdUnit(template, { ...example, scope: "user" });
     expect(unit).toContain("SystemCallFilter=@system-service");
     expect(unit).not.toMatch(/^(?:CapabilityBoundingSet|ProtectSystem|ProtectHome|ReadWritePaths|PrivateDevices)=/m);
   });
@@ -113,7 +113,7 @@ describe("the unit for systemd", () => {
     const word = fc.string({ minLength: 1, unit: "grapheme" }).filter((text) => !/[\u0000-\u001f\u007f]/.test(text));
     fc.assert(
       fc.property(fc.array(word, { minLength: 1, maxLength: 5 }), (words) => {
-        const unit = systemdUnit(template, { ...service, command: [process.execPath, ...words] });
+        const unit = systemdUnit(template, { ...example, command: [process.execPath, ...words] });
         const line = unit.split("\n").find((line) => line.startsWith("ExecStart=")) ?? "";
         expect(readWords(line.slice("ExecStart=".length)).slice(1)).toEqual(words);
       }),
@@ -124,15 +124,15 @@ describe("the unit for systemd", () => {
 
   it.each(["a\nUser=root", "a\u0000b"])("refuses %j, which would begin another line", async (path) => {
     const template = await readFile(new URL("cairn.service", TEMPLATES), "utf8");
-    expect(() => systemdUnit(template, { ...service, dir: path })).toThrow(/control characters/);
-    expect(() => systemdUnit(template, { ...service, command: ["/bin/true", path] })).toThrow(/control characters/);
+    expect(() => systemdUnit(template, { ...example, dir: path })).toThrow(/control characters/);
+    expect(() => systemdUnit(template, { ...example, command: ["/bin/true", path] })).toThrow(/control characters/);
   });
 });
 
 describe("the property list for launchd", () => {
   it("holds whatever stands in paths", async () => {
     const template = await readFile(new URL("cairn.plist", TEMPLATES), "utf8");
-    const plist = launchdPlist(template, { ...service, dir: "/Users/a & b/<c>" });
+    const plist = launchdPlist(template, { ...example, dir: "/Users/a & b/<c>" });
     expect(plist).toContain("<string>/Users/a &amp; b/&lt;c&gt;</string>");
     expect(plist).toContain("<integer>90</integer>");
     expect(plist).not.toContain("{{");
@@ -141,6 +141,12 @@ describe("the property list for launchd", () => {
 });
 
 describe("installing", () => {
+  let service: ServiceDescription;
+  beforeEach(async () => {
+    const dir = await temporaryDirectory();
+    service = { ...example, dir, writable: [dir, join(dir, "a b/100% $HOME")] };
+  });
+
   it("writes the unit, enables and starts it, and changes nothing the second time", async () => {
     const machine = await machineOf();
     const { calls, run } = recorder();

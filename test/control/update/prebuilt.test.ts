@@ -1,12 +1,13 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { lacks } from "../../lanes/tools.ts";
 import { pack } from "../../support/update/archive.ts";
 import { fixture } from "../../support/update/fixture.ts";
 
 // Each test runs Git and several processes, which take their time on a busy machine.
 
-describe("update --prebuilt of a program of this machine", () => {
+describe.skipIf(lacks("git"))("update --prebuilt of a program of this machine", () => {
   it("runs the archive's build, restarts the node and leaves the source tree alone", async () => {
     const at = await fixture();
     const { archive } = await pack("1.3.0");

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import type { UpdateResult } from "../../../control/update/result.ts";
 import { updateFromRelease } from "../../../control/update/update-release.ts";
+import { lacks } from "../../lanes/tools.ts";
 import { createProgram } from "../../support/update/program.ts";
 
 // Each test runs Git and several processes, which take their time on a busy machine.
@@ -33,7 +34,7 @@ async function fixture() {
   };
 }
 
-describe("the update of a deployed node from a source tree", () => {
+describe.skipIf(lacks("git"))("the update of a deployed node from a source tree", () => {
   it("deploys the newest release, and the tree follows", async () => {
     const at = await fixture();
     const commit = await at.release("1.1.0");

@@ -3,11 +3,12 @@ import { appendFile, mkdir, open, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { tryLock } from "fs-native-extensions";
 import { describe, expect, it } from "vitest";
+import { lacks } from "../../lanes/tools.ts";
 import { fixture } from "../../support/update/fixture.ts";
 
 // Each test runs Git and several processes, which take their time on a busy machine.
 
-describe("update of a source tree", () => {
+describe.skipIf(lacks("git"))("update of a source tree", () => {
   it("brings the newest release, restarts the node and moves the branch", async () => {
     const at = await fixture();
     const commit = await at.release("1.2.0");

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { assembleContext, FIXED_TIME_S } from "../../../../control/deploy/build/context.ts";
 import { prepareSource, revisionOf } from "../../../../control/deploy/build/source.ts";
+import { lacks } from "../../../lanes/tools.ts";
 import { temporaryDirectory } from "../../../support/deployment.ts";
 
 /** What is installed of the program, as far as the image needs it. */
@@ -216,7 +217,7 @@ describe("prepareSource", () => {
   });
 });
 
-describe("revisionOf", () => {
+describe.skipIf(lacks("git"))("revisionOf", () => {
   const git = (root: string, ...args: string[]) =>
     execFileSync("git", ["-C", root, "-c", "user.name=x", "-c", "user.email=x@example.org", ...args], { stdio: "pipe" })
       .toString()
