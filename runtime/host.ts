@@ -31,6 +31,7 @@ import { waitForDatabaseAndMigrate } from "./host/wait-for-database.ts";
 import { seedWorkspaces } from "./host/workspace-seed.ts";
 import { createAuditFile, rotateAudit } from "./plugins/hooks/safety/index.ts";
 import { createHousekeeping } from "./workers/housekeeping.ts";
+import { createTickers } from "./workers/ticker.ts";
 
 export interface HostOptions {
   readonly loaded: LoadedConfig;
@@ -111,10 +112,11 @@ async function compose(
   let schemaVersion: number | null = null;
 
   const countTokens = createTokenizer();
+  const tickers = createTickers();
   const memoryParts = await composeMemory({
     loaded,
     database,
-    boot,
+    tickers,
     node,
     working: !maintenance,
     countTokens,
@@ -125,7 +127,7 @@ async function compose(
     redactValues: options.redactValues,
     logger,
   });
-  const { jobs, writer, memory, workers } = memoryParts;
+  const { writer, memory, workers } = memoryParts;
   const attachments = createAttachmentStore({ database, directory: paths.attachments, logger });
   const auditFile = createAuditFile({ directory: paths.audit, clock, logger });
   const security = createSecurityTrail({ append: (entry) => auditFile.append(entry), clock });
@@ -148,7 +150,7 @@ async function compose(
   const lifecycle = createLifecycle({ dispatcher: () => turnWork.dispatcher, drainDeadlineMs, stopping, logger });
   const metrics = createMetrics({
     openTurns: () => turnWork.store.open(),
-    jobs,
+    jobs: memoryParts.queues,
     workers,
     audit: auditFile.status,
     ...workIn(database),
@@ -179,12 +181,12 @@ async function compose(
   channels.connect(turnWork);
   const housekeeping = createHousekeeping({
     database,
-    jobs,
+    tickers,
     logger,
-    tasks: memoryParts.tasks,
-    async local() {
-      await rotateAudit(paths.audit, clock.now(), config.runtime.safety, logger);
-      await attachments.moveHomeFiles(stopping);
+    tasks: {
+      "audit logs": () => rotateAudit(paths.audit, clock.now(), config.runtime.safety, logger),
+      attachments: (signal) => attachments.moveHomeFiles(signal),
+      ...memoryParts.tasks,
     },
   });
 
@@ -256,7 +258,7 @@ async function compose(
       ...(maintenance
         ? []
         : [
-            { name: "housekeeping", start: () => housekeeping.start(), stop: () => housekeeping.stop() },
+            { name: "housekeeping", start: housekeeping.start, stop: housekeeping.stop },
             turnWork.services.placement,
             // The outbox after the channels that it sends through, so that it is stopped first and the replies of a drain get out.
             ...channels.services,

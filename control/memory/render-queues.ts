@@ -12,8 +12,8 @@ export function renderQueues(queues: readonly QueueStatus[], mark: Mark): string
     queue,
     ...[waiting, active, failed, completed].map(String),
   ]);
-  const errors = queues.flatMap(({ queue, failed, last_error: error }) =>
-    failed > 0 && error !== null ? [`${queue} failed: ${firstLine(error)}`] : [],
+  const errors = queues.flatMap(({ queue, last_error: error }) =>
+    error === null ? [] : [`${queue} failed: ${firstLine(error)}`],
   );
   return [columns([head, ...rows]), ...(errors.length > 0 ? ["", ...errors] : [])].join("\n");
 }

@@ -2,10 +2,10 @@
 
 import type { Channel, ChannelState } from "../contracts/channel.ts";
 import type { Database } from "../contracts/database.ts";
-import type { JobQueue } from "../contracts/jobs.ts";
 import type { Clock } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
 import type { Health, HealthReport, HealthStatus } from "./api.ts";
+import type { QueueAdmin } from "./queue-admin.ts";
 import type { Agent } from "./turn/agents.ts";
 import type { Dispatcher } from "./turn/dispatcher.ts";
 import type { TurnStore } from "./turn/turn-store.ts";
@@ -17,7 +17,7 @@ export interface HealthDeps {
   readonly database: Database;
   readonly store: TurnStore;
   readonly dispatcher: Dispatcher;
-  readonly jobs: Pick<JobQueue, "states">;
+  readonly jobs: Pick<QueueAdmin, "states">;
   readonly agents: ReadonlyMap<string, Agent>;
   readonly providers: ReadonlyMap<string, Provider>;
   readonly channels: ReadonlyMap<string, Channel>;

@@ -1,7 +1,6 @@
 import type { z } from "zod";
 import type { Database } from "../contracts/database.ts";
 import { MemoryError } from "../contracts/errors.ts";
-import type { JobQueue } from "../contracts/jobs.ts";
 import type { MemoryHit } from "../contracts/memory.ts";
 import type { Role } from "../contracts/message.ts";
 import type { Clock } from "../contracts/ports.ts";
@@ -19,6 +18,7 @@ import {
 } from "./memory-arguments.ts";
 import { appendArguments, ingestArguments, withoutNullsInMessages, withSessionKey } from "./memory-write-arguments.ts";
 import type { MemoryWrites } from "./memory-writes.ts";
+import type { QueueAdmin } from "./queue-admin.ts";
 import { type AnswerSearch, NO_MODEL } from "./recall/answer.ts";
 import { browse } from "./recall/browse.ts";
 import type { Recover } from "./recall/disk/recover.ts";
@@ -32,7 +32,7 @@ export interface MemoryToolsDeps {
   readonly database: Database;
   readonly memory: Pick<Recall, "search" | "originsOf">;
   /** Where memory_stats reads the state of the queues. */
-  readonly jobs?: Pick<JobQueue, "states">;
+  readonly jobs?: Pick<QueueAdmin, "states">;
   readonly clock: Clock;
   /** IANA name; windows and dates without a time are meant there. */
   readonly timezone: string;

@@ -1,29 +1,31 @@
 import type { Database } from "../contracts/database.ts";
 import {
   type JobQueue,
-  QUEUES,
-  type QueueName,
-  type QueueState,
+  type RetryableTask,
   type RetryFailedOptions,
   type RetryFailedReport,
+  TICKERS,
+  type WorkState,
 } from "../contracts/jobs.ts";
 import { givenUpConversations, retryConversations } from "./compaction/given-up.ts";
 import { givenUpRows, retryGivenUp } from "./embedding/given-up.ts";
+import { assertErrorPattern } from "./error-pattern.ts";
 import type { BackfillReport, SynthesisQueue } from "./transcript/synthesis-queue.ts";
 
-/** What an operator may ask of the job queues: their state, a backfill of tool calls, new life for dead jobs. */
+/** What an operator may ask of background work: its state, a backfill of tool calls, new life for what has failed. */
 
 export interface QueueAdmin {
-  /** Every queue. What embedder and compactor have given up counts as failed work of their queues. */
-  states(): Promise<readonly QueueState[]>;
+  /** Every queue, and this node's tickers. What embedder and compactor have given up in the store counts as their failed work. */
+  states(): Promise<readonly WorkState[]>;
   backfillToolSynth(options: { readonly dryRun: boolean; readonly signal?: AbortSignal }): Promise<BackfillReport>;
   /** MEMORY_INVALID_ARGUMENT when the pattern is no regular expression. */
-  retryFailed(task: QueueName, options: RetryFailedOptions): Promise<RetryFailedReport>;
+  retryFailed(task: RetryableTask, options: RetryFailedOptions): Promise<RetryFailedReport>;
 }
 
 export interface QueueAdminDeps {
   readonly database: Database;
   readonly jobs: Pick<JobQueue, "states" | "retryFailed" | "start">;
+  readonly tickers?: { states(): readonly WorkState[] };
   readonly synthesis: Pick<SynthesisQueue, "backfill">;
   /** Rows wait for their vectors again. */
   readonly wakeEmbedder?: () => void;
@@ -31,18 +33,16 @@ export interface QueueAdminDeps {
   readonly wakeCompactor?: () => void;
 }
 
-export function createQueueAdmin({
-  database,
-  jobs,
-  synthesis,
-  wakeEmbedder,
-  wakeCompactor,
-}: QueueAdminDeps): QueueAdmin {
-  /** What the queue's worker has given up beside its jobs; null where its jobs are all there is. */
-  async function revive(task: QueueName, options: RetryFailedOptions): Promise<RetryFailedReport | null> {
-    if (task !== QUEUES.embed && task !== QUEUES.compact) return null;
+export function createQueueAdmin(deps: QueueAdminDeps): QueueAdmin {
+  const { database, jobs, synthesis } = deps;
+
+  /** What a ticker's work has given up: rows without a vector, conversations without a summary. */
+  async function revive(task: typeof TICKERS.embed | typeof TICKERS.compact, options: RetryFailedOptions) {
     const [retry, wake] =
-      task === QUEUES.embed ? ([retryGivenUp, wakeEmbedder] as const) : ([retryConversations, wakeCompactor] as const);
+      task === TICKERS.embed
+        ? ([retryGivenUp, deps.wakeEmbedder] as const)
+        : ([retryConversations, deps.wakeCompactor] as const);
+    if (options.errorPattern !== undefined) await assertErrorPattern(database, options.errorPattern);
     const report = await retry(database, options);
     if (report.retried > 0 && !options.dryRun) wake?.();
     return report;
@@ -50,36 +50,27 @@ export function createQueueAdmin({
 
   return {
     async states() {
-      const [states, rows, conversations] = await Promise.all([
+      const [queues, rows, conversations] = await Promise.all([
         jobs.states(),
         givenUpRows(database),
         givenUpConversations(database),
       ]);
-      const givenUp = new Map<QueueName, typeof rows>([
-        [QUEUES.embed, rows],
-        [QUEUES.compact, conversations],
+      const givenUp = new Map<WorkState["queue"], typeof rows>([
+        [TICKERS.embed, rows],
+        [TICKERS.compact, conversations],
       ]);
-      return states.map((state) => {
+      const tickers = (deps.tickers?.states() ?? []).map((state) => {
         const { failed = 0, last_error = null } = givenUp.get(state.queue) ?? {};
-        return failed === 0
-          ? state
-          : { ...state, failed: state.failed + failed, last_error: state.last_error ?? last_error };
+        return { ...state, failed, last_error: state.last_error ?? last_error };
       });
+      return [...queues, ...tickers];
     },
     async backfillToolSynth(options) {
       // A short-lived node has no workers, and so its queue does not run: it takes jobs all the same.
       if (!options.dryRun) await jobs.start();
       return synthesis.backfill(options);
     },
-    async retryFailed(task, options) {
-      const ofJobs = await jobs.retryFailed(task, options);
-      const revived = await revive(task, options);
-      if (revived === null) return ofJobs;
-      return {
-        matched: ofJobs.matched + revived.matched,
-        retried: ofJobs.retried + revived.retried,
-        skipped: ofJobs.skipped,
-      };
-    },
+    retryFailed: (task, options) =>
+      task === TICKERS.embed || task === TICKERS.compact ? revive(task, options) : jobs.retryFailed(task, options),
   };
 }

@@ -1,10 +1,15 @@
 import type { Queryable } from "./database.ts";
 
-/** Background work. Queue names are the specification's; the implementation is pg-boss on either backend. */
+/** Background work. The names are the specification's; jobs are in pg-boss on either backend. */
 
+/** Work that is queued, one job a thing. */
 export const QUEUES = {
   synthesizeToolCall: "synthesize-tool-call",
   extractWiki: "extract-wiki",
+} as const;
+
+/** Work that finds for itself what there is to do: nothing is queued for it. */
+export const TICKERS = {
   embed: "embed",
   compact: "compact",
   enrich: "enrich",
@@ -12,6 +17,11 @@ export const QUEUES = {
 } as const;
 
 export type QueueName = (typeof QUEUES)[keyof typeof QUEUES];
+export type TickerName = (typeof TICKERS)[keyof typeof TICKERS];
+
+/** Work of which something can fail for good: jobs, rows that have no vector, conversations that have no summary. */
+export const RETRYABLE = [...Object.values(QUEUES), TICKERS.embed, TICKERS.compact] as const;
+export type RetryableTask = (typeof RETRYABLE)[number];
 
 export interface Job<Data> {
   readonly id: string;
@@ -28,20 +38,22 @@ export interface EnqueueOptions {
   readonly over?: Queryable;
 }
 
-/** Exact up to 10,000 of a state; counting more would be too expensive. */
-export interface QueueState {
-  readonly queue: QueueName;
+/** Of a queue exact up to 10,000 of a state; counting more would be too expensive. */
+export interface WorkState {
+  readonly queue: QueueName | TickerName;
   /** Beyond 10,000: as they were last counted, about once a minute while a node runs, and at least 10,000. */
   readonly waiting: number;
   readonly active: number;
   /** As `waiting`. */
   readonly failed: number;
-  /** Of the last day; at most 10,000. */
+  /** Jobs of the last day, at most 10,000; runs of a ticker since the node's start. */
   readonly completed: number;
   readonly last_error: string | null;
   /** Milliseconds for which the oldest of the next 10,000 waiting jobs has been due; null where none is. */
   readonly oldest_waiting_ms: number | null;
 }
+
+export type QueueState = WorkState & { readonly queue: QueueName };
 
 export interface RetryFailedOptions {
   /** Case-insensitive regular expression over the job's last error. MEMORY_INVALID_ARGUMENT when it is none. */

@@ -6,17 +6,15 @@ import type { WorkerState } from "../app/worker-state.ts";
 import type { Config } from "../config/index.ts";
 import type { Database } from "../contracts/database.ts";
 import { ConfigError } from "../contracts/errors.ts";
-import type { JobQueue } from "../contracts/jobs.ts";
+import { TICKERS } from "../contracts/jobs.ts";
 import type { Clock, Logger, NewId } from "../contracts/ports.ts";
 import type { CountTokens } from "../domain/tokens.ts";
-import { createCompactor } from "../workers/compactor.ts";
+import type { Tickers } from "../workers/ticker.ts";
 import { createTextModel } from "./text-models.ts";
 
 export interface CompactionHostDeps {
   readonly database: Database;
-  readonly jobs: JobQueue;
-  /** Of this start of the process. */
-  readonly boot: string;
+  readonly tickers: Tickers;
   readonly countTokens: CountTokens;
   readonly clock: Clock;
   readonly newId: NewId;
@@ -27,10 +25,10 @@ export interface CompactionHostDeps {
 }
 
 export interface CompactionParts {
-  start(): Promise<void>;
-  /** Conversations that had failed for good are due again: triggers a run now. */
-  wake(): void;
-  stop(): void;
+  start(): void;
+  /** Conversations that had failed for good are due again. */
+  notify(): void;
+  stop(): Promise<void>;
   state(): WorkerState;
 }
 
@@ -45,16 +43,16 @@ export function createCompactionParts(config: Config, deps: CompactionHostDeps):
   if (baseUrl === undefined) {
     const reason = "memory.summarizer.base_url is not set.";
     return {
-      start: async () => undefined,
-      wake: () => undefined,
-      stop: () => undefined,
+      start: () => undefined,
+      notify: () => undefined,
+      stop: async () => undefined,
       state: () => ({ state: "off", model: null, reason }),
     };
   }
   // Was checked when the configuration was read.
   if (name === undefined) throw new ConfigError("CONFIG_INVALID", "memory.summarizer.model is missing.");
   const logger = deps.logger.child({ part: "compactor" });
-  const { database, jobs, boot, countTokens, clock, newId, redact, onStored } = deps;
+  const { database, tickers, countTokens, clock, newId, redact, onStored } = deps;
   const compaction = createCompaction({
     database,
     model: createTextModel({ path: "memory.summarizer", baseUrl, model: name, apiKey }, logger),
@@ -67,11 +65,11 @@ export function createCompactionParts(config: Config, deps: CompactionHostDeps):
     redact,
     onStored,
   });
-  const compactor = createCompactor({ compaction, jobs, boot, intervalMs: interval, logger });
-  return {
-    start: () => compactor.start(),
-    wake: () => compactor.wake(),
-    stop: () => compactor.stop(),
-    state: () => compaction.state(),
-  };
+  const ticker = tickers.add({
+    name: TICKERS.compact,
+    run: (signal) => compaction.run(signal),
+    intervalMs: interval,
+    logger,
+  });
+  return { start: ticker.start, notify: ticker.notify, stop: ticker.stop, state: () => compaction.state() };
 }

@@ -2,32 +2,29 @@
 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createEmbedding, type Embedding } from "../app/embedding/embedding.ts";
+import { createEmbedding } from "../app/embedding/embedding.ts";
 import { createQueryEmbedding, type QueryEmbedding } from "../app/embedding/query.ts";
 import type { Config } from "../config/index.ts";
 import type { Database } from "../contracts/database.ts";
 import type { EmbeddingService } from "../contracts/embedding.ts";
 import { ConfigError } from "../contracts/errors.ts";
-import type { JobQueue } from "../contracts/jobs.ts";
+import { TICKERS } from "../contracts/jobs.ts";
 import type { Clock, Logger, NewId } from "../contracts/ports.ts";
 import { EMBEDDINGS } from "../plugins/embeddings/manifests.ts";
-import { createEmbedder, type Embedder } from "../workers/embedder.ts";
+import type { Ticker, Tickers } from "../workers/ticker.ts";
 
 export interface EmbeddingParts {
   readonly service: EmbeddingService;
   readonly queries: QueryEmbedding;
-  readonly embedding: Embedding;
-  readonly embedder: Embedder;
-  /** Ends what queries started and frees the model; the jobs have ended by then. */
+  readonly embedder: Ticker;
+  /** Ends what queries started and frees the model; the embedder has ended by then. */
   close(): Promise<void>;
 }
 
 export interface EmbeddingHostDeps {
   readonly database: Database;
-  readonly jobs: JobQueue;
+  readonly tickers: Tickers;
   readonly home: string;
-  /** Of this start of the process: the job of one that was killed counts as running for a while. */
-  readonly boot: string;
   readonly clock: Clock;
   readonly newId: NewId;
   /** Takes the service's own secrets out of what the encoder is sent. */
@@ -35,11 +32,14 @@ export interface EmbeddingHostDeps {
   readonly logger: Logger;
 }
 
+/** Rows that are written in quick succession are embedded together. */
+const EMBED_GATHER_MS = 100;
+
 export async function createEmbeddingParts(config: Config, deps: EmbeddingHostDeps): Promise<EmbeddingParts | null> {
   const service = await createService(config.memory.embedding, deps.home);
   if (service === null) return null;
   const { batch, interval } = config.memory.embedding;
-  const { database, jobs, clock, newId, boot, redactValues: redact } = deps;
+  const { database, tickers, clock, newId, redactValues: redact } = deps;
   const logger = deps.logger.child({ part: "embedder" });
   const queries = createQueryEmbedding({ service, redact, logger });
   const embedding = createEmbedding({
@@ -55,8 +55,13 @@ export async function createEmbeddingParts(config: Config, deps: EmbeddingHostDe
   return {
     service,
     queries,
-    embedding,
-    embedder: createEmbedder({ embedding, jobs, node: boot, intervalMs: interval, logger }),
+    embedder: tickers.add({
+      name: TICKERS.embed,
+      run: (signal) => embedding.run(signal),
+      intervalMs: interval,
+      gatherMs: EMBED_GATHER_MS,
+      logger,
+    }),
     async close() {
       await queries.idle();
       await service.close();

@@ -7,14 +7,16 @@ import { createMemoryWrites } from "../app/memory-writes.ts";
 import { createQueueAdmin } from "../app/queue-admin.ts";
 import { createRecover } from "../app/recall/disk/recover.ts";
 import { createMemory } from "../app/recall/memory.ts";
+import { createTermCounter } from "../app/terms/terms.ts";
 import { createSynthesisQueue } from "../app/transcript/synthesis-queue.ts";
 import { createWriter } from "../app/transcript/writer.ts";
 import type { LoadedConfig } from "../config/index.ts";
 import type { Database } from "../contracts/database.ts";
+import { TICKERS } from "../contracts/jobs.ts";
 import type { Clock, Logger, NewId } from "../contracts/ports.ts";
 import type { CountTokens } from "../domain/tokens.ts";
 import { createJobQueue } from "../workers/queue.ts";
-import { createTermCounting } from "../workers/term-counter.ts";
+import type { Tickers } from "../workers/ticker.ts";
 import { createAnswerParts } from "./answers.ts";
 import { createCompactionParts } from "./compaction.ts";
 import { createEmbeddingParts } from "./embedding.ts";
@@ -26,8 +28,7 @@ import { createWikiParts } from "./wiki.ts";
 export interface MemoryHostDeps {
   readonly loaded: LoadedConfig;
   readonly database: Database;
-  /** Of this start of the process. */
-  readonly boot: string;
+  readonly tickers: Tickers;
   readonly node: { readonly id: string; readonly name: string };
   /** False: nothing works in the background. */
   readonly working: boolean;
@@ -47,23 +48,34 @@ export type MemoryParts = Awaited<ReturnType<typeof composeMemory>>;
 
 /** Jobs that run get this long to end when the node stops. */
 const JOBS_DEADLINE_MS = 5_000;
+const COUNT_INTERVAL_MS = 5 * 60_000;
+/** Rows that are written in these milliseconds have their words counted together. */
+const COUNT_GATHER_MS = 2_000;
 
 /** Nothing runs before its services do. */
 export async function composeMemory(deps: MemoryHostDeps) {
-  const { loaded, database, boot, node, countTokens, clock, newId, redact, redactValues, logger } = deps;
+  const { loaded, database, tickers, node, countTokens, clock, newId, redact, redactValues, logger } = deps;
   const { config } = loaded;
   const { timezone } = config.runtime;
 
   // What works in the background, and is woken by what is written.
   const jobs = createJobQueue({ database, logger, newId });
-  const work = { database, jobs, boot, clock, newId, logger };
+  const work = { database, tickers, clock, newId, logger };
   const embedding = await createEmbeddingParts(config, { ...work, home: loaded.home, redactValues });
-  const words = createTermCounting({ database, jobs, boot, logger });
-  const wakeEmbedder = () => embedding?.embedder.wake();
+  const counter = createTermCounter(database);
+  const words = tickers.add({
+    name: TICKERS.enrich,
+    // While another node counts, this one comes back: it follows at once should that one be killed.
+    run: (signal) => counter.run(signal, () => words.notify()),
+    intervalMs: COUNT_INTERVAL_MS,
+    gatherMs: COUNT_GATHER_MS,
+    logger,
+  });
+  const wakeEmbedder = () => embedding?.embedder.notify();
   /** A row has text that it had not before. */
   const onText = () => {
     wakeEmbedder();
-    words.wake();
+    words.notify();
   };
   const synthesis = createSynthesisQueue({ database, jobs, logger });
   const synthesizer = createSynthesisParts(loaded, {
@@ -105,9 +117,10 @@ export async function composeMemory(deps: MemoryHostDeps) {
   const queues = createQueueAdmin({
     database,
     jobs,
+    tickers,
     synthesis,
     wakeEmbedder,
-    wakeCompactor: () => compaction.wake(),
+    wakeCompactor: () => compaction.notify(),
   });
 
   const services: Service[] = [
@@ -124,17 +137,14 @@ export async function composeMemory(deps: MemoryHostDeps) {
     { name: "answers", drain: () => answers?.stop() },
   ];
   const workers: Service[] = [
-    ...(embedding
-      ? [{ name: "embedder", start: () => embedding.embedder.start(), stop: () => embedding.embedder.stop() }]
-      : []),
-    { name: "words", start: () => words.start(), stop: () => words.stop() },
+    ...(embedding ? [{ name: "embedder", start: embedding.embedder.start, stop: embedding.embedder.stop }] : []),
+    { name: "words", start: words.start, stop: words.stop },
     { name: "synthesizer", start: () => synthesizer.start() },
-    { name: "compactor", start: () => compaction.start(), stop: () => compaction.stop() },
-    ...(wiki ? [{ name: "wiki", start: () => wiki.start(), stop: () => wiki.stop() }] : []),
+    { name: "compactor", start: compaction.start, stop: compaction.stop },
+    ...(wiki ? [{ name: "wiki", start: wiki.start, stop: wiki.stop }] : []),
   ];
 
   return {
-    jobs,
     queues,
     writer,
     memory,

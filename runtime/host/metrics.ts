@@ -3,11 +3,11 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { compactionStatus } from "../app/compaction/status.ts";
 import { embeddingRows } from "../app/embedding/models.ts";
+import type { QueueAdmin } from "../app/queue-admin.ts";
 import type { TurnEnd } from "../app/turn/turn-rows.ts";
 import type { OpenTurns } from "../app/turn/turn-store.ts";
 import type { WorkerState } from "../app/worker-state.ts";
 import type { Database } from "../contracts/database.ts";
-import type { JobQueue } from "../contracts/jobs.ts";
 
 export interface NodeMetrics {
   readonly registry: Registry;
@@ -16,7 +16,7 @@ export interface NodeMetrics {
 
 export interface MetricSources {
   openTurns(): Promise<readonly OpenTurns[]>;
-  readonly jobs: Pick<JobQueue, "states">;
+  readonly jobs: Pick<QueueAdmin, "states">;
   embeddings(): Promise<readonly { readonly model: string; readonly state: string; readonly rows: number }[]>;
   compaction(): Promise<{ readonly due: number; readonly failing: number; readonly given_up: number }>;
   /** Workers of the memory that need a model, by their names. */

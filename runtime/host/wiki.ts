@@ -24,7 +24,7 @@ export interface WikiHostDeps {
 
 export interface WikiParts {
   start(): Promise<void>;
-  stop(): void;
+  stop(): Promise<void>;
   state(): WorkerState;
 }
 
@@ -37,7 +37,7 @@ export function createWikiParts(config: Config, deps: WikiHostDeps): WikiParts |
     const reason = "memory.wiki is enabled, and memory.summarizer names no model.";
     return {
       start: async () => logger.warn({ reason }, "the wiki waits for a model"),
-      stop: () => undefined,
+      stop: async () => undefined,
       state: () => ({ state: "off", model: null, reason }),
     };
   }

@@ -1,27 +1,36 @@
-/** The job queues for an operator: their state, a backfill of tool calls, new life for dead jobs. */
+/** Background work for an operator: its state, a backfill of tool calls, new life for what has failed. */
 
 import { z } from "zod";
-import { QUEUES } from "../contracts/jobs.ts";
+import { RETRYABLE } from "../contracts/jobs.ts";
 import { clientGone } from "./connections.ts";
 import type { RouteDeps, Server } from "./deps.ts";
 import { ok, success } from "./schemas.ts";
 
 const MAX_PATTERN = 1_000;
 
-const taskSchema = z.enum(Object.values(QUEUES));
+const taskSchema = z.enum(RETRYABLE);
 
 const queueSchema = z.object({
   queue: z.string(),
-  waiting: z.number().describe("Exact up to 10,000; more are as they were last counted, about once a minute."),
+  waiting: z
+    .number()
+    .describe(
+      "Exact up to 10,000; more are as they were last counted, about once a minute. Of a ticker 1 after a run that failed.",
+    ),
   active: z.number(),
   failed: z
     .number()
     .describe(
-      "Work that has used up its attempts and stays until it is retried: dead jobs, and rows without a vector.",
+      "Work that has used up its attempts and stays until it is retried: dead jobs, rows without a vector, conversations without a summary.",
     ),
-  completed: z.number().describe("Of the last day; 10,000 stands for any more."),
+  completed: z
+    .number()
+    .describe("Jobs of the last day, 10,000 stands for any more; of a ticker its runs since the start of this node."),
   last_error: z.string().nullable().describe("Of the one that failed last."),
-  oldest_waiting_ms: z.number().nullable().describe("For how long the oldest waiting job has been due; null: none is."),
+  oldest_waiting_ms: z
+    .number()
+    .nullable()
+    .describe("For how long the oldest waiting job has been due, or a ticker has failed; null: none is, it has not."),
 });
 
 const backfillSchema = z.object({
@@ -49,7 +58,7 @@ export function registerJobs(server: Server, { app }: RouteDeps): void {
       config: { access: "admin" },
       schema: {
         tags: ["admin"],
-        summary: "The state of every job queue",
+        summary: "The state of every job queue and ticker",
         response: { 200: success(z.object({ queues: z.array(queueSchema) })) },
       },
     },

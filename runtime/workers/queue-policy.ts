@@ -1,5 +1,5 @@
 import type { Queue } from "pg-boss";
-import { QUEUES, type QueueName } from "../contracts/jobs.ts";
+import { QUEUES, type QueueName, TICKERS } from "../contracts/jobs.ts";
 
 /**
  * How jobs are kept, retried and given up. Dead jobs are evidence: nothing deletes them, an operator retries them.
@@ -37,11 +37,10 @@ interface Retries {
 const RETRIES: Readonly<Record<QueueName, Retries>> = {
   [QUEUES.synthesizeToolCall]: { retryLimit: 4, retryDelay: 15, retryDelayMax: 900 },
   [QUEUES.extractWiki]: { retryLimit: 4, retryDelay: 15, retryDelayMax: 900 },
-  [QUEUES.embed]: { retryLimit: 4, retryDelay: 10, retryDelayMax: 900 },
-  [QUEUES.compact]: { retryLimit: 4, retryDelay: 60, retryDelayMax: 3_600 },
-  [QUEUES.enrich]: { retryLimit: 4, retryDelay: 5, retryDelayMax: 300 },
-  [QUEUES.housekeeping]: { retryLimit: 2, retryDelay: 60, retryDelayMax: 600 },
 };
+
+/** Queues of earlier versions. They stay, empty, because a node of such a version may still enqueue beside this one. */
+export const FORMER_QUEUES = Object.values(TICKERS);
 
 export const QUEUE_NAMES: readonly QueueName[] = Object.values(QUEUES);
 

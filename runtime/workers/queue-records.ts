@@ -1,8 +1,9 @@
+import { assertErrorPattern } from "../app/error-pattern.ts";
 import type { Database } from "../contracts/database.ts";
 import { MemoryError } from "../contracts/errors.ts";
 import type { QueueName, QueueState, RetryFailedOptions, RetryFailedReport } from "../contracts/jobs.ts";
 import { codeOf } from "../contracts/system-errors.ts";
-import { COMPLETED_KEPT_S, QUEUE_NAMES, settingsOf } from "./queue-policy.ts";
+import { COMPLETED_KEPT_S, FORMER_QUEUES, QUEUE_NAMES, settingsOf } from "./queue-policy.ts";
 
 /** Our own statements over pg-boss's table: what it has no call for, or does otherwise than an operator expects. */
 
@@ -84,7 +85,7 @@ export async function retryFailed(
   queue: QueueName,
   { errorPattern, dryRun = false }: RetryFailedOptions,
 ): Promise<RetryFailedReport> {
-  if (errorPattern !== undefined) await assertPattern(database, errorPattern);
+  if (errorPattern !== undefined) await assertErrorPattern(database, errorPattern);
   if (!(await installed(database))) return { matched: 0, retried: 0, skipped: 0 };
   const chosen = `
     with matched as (
@@ -119,7 +120,10 @@ export async function retryFailed(
     const { matched, retried } = rows[0] ?? { matched: 0, retried: 0 };
     return { matched, retried, skipped: matched - retried };
   } catch (error) {
-    throw translated(error);
+    if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
+    throw new MemoryError("MEMORY_LOCK_TIMEOUT", "A job with the same key was enqueued meanwhile; try again.", {
+      cause: error,
+    });
   }
 }
 
@@ -271,6 +275,18 @@ export async function sweepCompleted(database: Database): Promise<number> {
 }
 
 /**
+ * Deletes the jobs of queues that an earlier version had. A node of that version may run one beside this node: it keeps those
+ * that have a heartbeat.
+ */
+export async function deleteFormerJobs(database: Database): Promise<void> {
+  await database.query(
+    `delete from pgboss.job
+      where name = any($1::text[]) and (state <> 'active' or heartbeat_on is null or heartbeat_on < now() - interval '1 minute')`,
+    [FORMER_QUEUES],
+  );
+}
+
+/**
  * A dead job's key may be given to another job while the statement that lets it live again runs. Then that is undone, and
  * the next look sees the other job.
  */
@@ -283,38 +299,9 @@ async function whileKeysChange<T>(statement: () => Promise<T>, reads = 3): Promi
   }
 }
 
-/** Without a failed job nothing would look at the pattern, and a typing error would pass for "nothing matched". */
-async function assertPattern(database: Database, pattern: string): Promise<void> {
-  try {
-    await database.query("select '' ~* $1", [pattern]);
-  } catch (error) {
-    throw translated(error);
-  }
-}
-
 async function installed(database: Database): Promise<boolean> {
   const { rows } = await database.query<{ there: boolean }>("select to_regclass('pgboss.job') is not null as there");
   return rows[0]?.there ?? false;
-}
-
-function translated(error: unknown): unknown {
-  if (!(error instanceof MemoryError)) return error;
-  const { cause } = error.details;
-  const state = sqlState(error);
-  // 22021: it holds what PostgreSQL's text cannot, such as NUL.
-  if (state === "2201B" || state === "22021") {
-    return new MemoryError("MEMORY_INVALID_ARGUMENT", "The pattern is not a regular expression.", {
-      cause,
-      issues: [{ path: "error", message: "must be a regular expression" }],
-    });
-  }
-  // A job with the same key was enqueued between the look and the change.
-  if (state === UNIQUE_VIOLATION) {
-    return new MemoryError("MEMORY_LOCK_TIMEOUT", "A job with the same key was enqueued meanwhile; try again.", {
-      cause,
-    });
-  }
-  return error;
 }
 
 function sqlState(error: unknown): unknown {

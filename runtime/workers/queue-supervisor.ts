@@ -3,7 +3,7 @@ import type { Database } from "../contracts/database.ts";
 import type { QueueName } from "../contracts/jobs.ts";
 import type { Logger } from "../contracts/ports.ts";
 import { HEARTBEAT_S, QUEUE_NAMES, STALLED_AFTER_S, settingsOf } from "./queue-policy.ts";
-import { ensureIndex, reclaimJobs, sweepCompleted } from "./queue-records.ts";
+import { deleteFormerJobs, ensureIndex, reclaimJobs, sweepCompleted } from "./queue-records.ts";
 import { POLL_MS, StalledJobs } from "./stalled-jobs.ts";
 import type { UnacknowledgedJobs } from "./unacknowledged-jobs.ts";
 
@@ -128,6 +128,7 @@ export class QueueSupervisor {
       await boss.start();
       await ensureQueues(boss);
       await ensureIndex(database);
+      await deleteFormerJobs(database);
       await warmQueues(boss);
       // The embedded store is single-process, so jobs that are marked as running are stale.
       if (embedded && !this.#reclaimed) await reclaimJobs(database);

@@ -8,6 +8,7 @@ import type { Database } from "../contracts/database.ts";
 import { MemoryError } from "../contracts/errors.ts";
 import { type JobQueue, QUEUES } from "../contracts/jobs.ts";
 import type { Logger } from "../contracts/ports.ts";
+import { createTicker } from "./ticker.ts";
 
 export interface WikiWorkerDeps {
   readonly database: Database;
@@ -24,51 +25,31 @@ export interface WikiWorker {
   start(): Promise<void>;
   /** Queues what is open; answers how many jobs were added. */
   tick(): Promise<number>;
-  stop(): void;
+  stop(): Promise<void>;
 }
 
-/** While the store is away. */
-const RETRY_MS = 2_000;
 /** Summaries of one agent that are queued at once; the next tick goes on. */
 const MOST_JOBS = 200;
 
 export function createWikiWorker(deps: WikiWorkerDeps): WikiWorker {
   const { database, jobs, extraction, breaker, wikis, intervalMs, logger } = deps;
-  let timer: NodeJS.Timeout | null = null;
-  let again: NodeJS.Timeout | null = null;
-  let active = false;
-  let failing = false;
-
   async function tick(): Promise<number> {
     let added = 0;
-    try {
-      const dead = await jobs.failedKeys(QUEUES.extractWiki);
-      for (const [agent, pages] of wikis) {
-        if ((await pages.titles()).length === 0) await forgetSources(database, agent);
-        for (const id of await openSources(database, agent, MOST_JOBS + dead.size)) {
-          const key = `${agent}:${id}`;
-          if (dead.has(key)) continue;
-          if ((await jobs.enqueue(QUEUES.extractWiki, { agent, summary_id: id }, { key })) !== null) added += 1;
-        }
+    const dead = await jobs.failedKeys(QUEUES.extractWiki);
+    for (const [agent, pages] of wikis) {
+      if ((await pages.titles()).length === 0) await forgetSources(database, agent);
+      for (const id of await openSources(database, agent, MOST_JOBS + dead.size)) {
+        const key = `${agent}:${id}`;
+        if (dead.has(key)) continue;
+        if ((await jobs.enqueue(QUEUES.extractWiki, { agent, summary_id: id }, { key })) !== null) added += 1;
       }
-      failing = false;
-    } catch (error) {
-      // Once for an outage.
-      if (!failing)
-        logger.warn({ err: error }, "the wiki's summaries could not be queued; it is tried again until they are");
-      failing = true;
-      if (active)
-        again ??= setTimeout(() => {
-          again = null;
-          void tick();
-        }, RETRY_MS);
     }
     return added;
   }
+  const ticker = createTicker({ name: "wiki", run: tick, intervalMs, logger });
 
   return {
     async start() {
-      active = true;
       await jobs.work<{ readonly agent?: unknown; readonly summary_id?: unknown }>(
         QUEUES.extractWiki,
         async ({ data: { agent, summary_id: id }, signal }) => {
@@ -81,14 +62,9 @@ export function createWikiWorker(deps: WikiWorkerDeps): WikiWorker {
           await breaker.attempt(`${agent}:${id}`, signal, () => extraction.run(agent, id, pages, signal));
         },
       );
-      timer = setInterval(() => void tick(), intervalMs);
-      await tick();
+      ticker.start();
     },
     tick,
-    stop() {
-      active = false;
-      if (timer) clearInterval(timer);
-      if (again) clearTimeout(again);
-    },
+    stop: ticker.stop,
   };
 }

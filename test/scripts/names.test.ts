@@ -34,7 +34,7 @@ describe("a name with a refused word", () => {
 
   it("is refused as the name of a file", () => {
     expect(namesIn("", "runtime/workers/doorbell.ts")).toEqual(["doorbell.ts"]);
-    expect(namesIn("", "runtime/workers/job-trigger.ts")).toEqual([]);
+    expect(namesIn("", "runtime/workers/ticker.ts")).toEqual([]);
   });
 
   it("passes only in the file of its exception", () => {

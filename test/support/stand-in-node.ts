@@ -37,7 +37,7 @@ const queues = [
     completed: 9,
     last_error: "the model\u001b[31m is away",
   },
-  { queue: "embed", waiting: 0, active: 0, failed: 0, completed: 0, last_error: null },
+  { queue: "embed", waiting: 1, active: 0, failed: 0, completed: 0, last_error: "the store is full" },
 ];
 
 if (faults.has("crash")) throw new Error("the stand-in crashed before it was ready");

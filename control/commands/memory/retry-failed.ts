@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import type { RetryResult } from "../../../runtime/client/index.ts";
-import { QUEUES } from "../../../runtime/contracts/jobs.ts";
+import { RETRYABLE } from "../../../runtime/contracts/jobs.ts";
 import { BaseCommand } from "../../base-command.ts";
 import { renderRetry } from "../../memory/render-queues.ts";
 import type { Interruption } from "../../output/interruption.ts";
@@ -18,7 +18,7 @@ export default class MemoryRetryFailed extends BaseCommand<RetryResult> {
   ];
 
   static override flags = {
-    task: Flags.option({ options: Object.values(QUEUES), required: true, description: "Which jobs" })(),
+    task: Flags.option({ options: [...RETRYABLE], required: true, description: "Which jobs" })(),
     error: Flags.string({
       helpValue: "PATTERN",
       description: "Only jobs whose error matches this regular expression (PostgreSQL's), in any case",

@@ -1,9 +1,10 @@
 import type { Database } from "../../contracts/database.ts";
-import { type JobQueue, QUEUES, type QueueState } from "../../contracts/jobs.ts";
+import { TICKERS, type WorkState } from "../../contracts/jobs.ts";
 import type { Visibility } from "../../contracts/memory.ts";
 import { MOST_COUNTED } from "../../domain/summaries/steps.ts";
 import { type CompactionStatus, compactionStatus } from "../compaction/status.ts";
 import { schemaVersion } from "../migrate.ts";
+import type { QueueAdmin } from "../queue-admin.ts";
 import { embeddingTable } from "./embedding-tables.ts";
 import { visible } from "./filters.ts";
 import { Values } from "./sql.ts";
@@ -24,7 +25,7 @@ export interface MemoryStats {
   /** Of the whole store, whatever agent is asked for; the error is one that the caller may see. */
   readonly compaction: Omit<CompactionStatus, "last_run_at"> & { readonly last_run_at: string | null };
   /** Of the whole store; only who sees everything is told errors. */
-  readonly queues: readonly QueueState[];
+  readonly queues: readonly WorkState[];
   readonly database: {
     readonly backend: Database["backend"];
     readonly schema_version: number | null;
@@ -53,7 +54,7 @@ interface Counts {
 
 export async function memoryStats(
   database: Database,
-  jobs: Pick<JobQueue, "states"> | undefined,
+  jobs: Pick<QueueAdmin, "states"> | undefined,
   request: { readonly agent?: string | undefined; readonly visibility: Visibility },
 ): Promise<MemoryStats> {
   const { rows: models } = await database.query<{ id: number }>("select id from embedding_models where current");
@@ -67,7 +68,7 @@ export async function memoryStats(
   ]);
   const { queues, ...compaction } = await withoutOthersErrors(database, request.visibility, {
     ...status,
-    last_error: status.last_error ?? states.find(({ queue }) => queue === QUEUES.compact)?.last_error ?? null,
+    last_error: status.last_error ?? states.find(({ queue }) => queue === TICKERS.compact)?.last_error ?? null,
     queues: states,
   });
   const count = counts.rows[0];
@@ -96,7 +97,7 @@ export async function memoryStats(
  * The words of a failure may hold what somebody else said, or where the model's server is: they are for whoever sees
  * everything. Others are told what failed in their own conversations, and of the rest the numbers.
  */
-async function withoutOthersErrors<Stats extends { readonly last_error: string | null; queues: readonly QueueState[] }>(
+async function withoutOthersErrors<Stats extends { readonly last_error: string | null; queues: readonly WorkState[] }>(
   database: Database,
   visibility: Visibility,
   stats: Stats,

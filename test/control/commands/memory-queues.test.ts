@@ -4,7 +4,7 @@ import { createCli } from "../../support/cli.ts";
 // Each test runs several processes, which take their time on a busy machine.
 
 describe("memory queue-status", () => {
-  it("shows every queue, and why jobs have failed without letting their words steer the terminal", async () => {
+  it("shows every queue and ticker, and why they have failed without letting their words steer the terminal", async () => {
     const cli = await createCli();
     await cli.node();
     const { code, stdout } = await cli.run(["memory", "queue-status"]);
@@ -12,6 +12,8 @@ describe("memory queue-status", () => {
     expect(stdout).toMatch(/queue +waiting +active +failed +completed/);
     expect(stdout).toMatch(/synthesize-tool-call +3 +1 +2 +9/);
     expect(stdout).toContain("synthesize-tool-call failed: the model\\u001b[31m is away");
+    // A ticker that fails has no failed job: it runs again and again.
+    expect(stdout).toContain("embed failed: the store is full");
   });
 
   it("is one document with --json, from a node that is started for it too", async () => {

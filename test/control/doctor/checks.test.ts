@@ -116,6 +116,13 @@ describe("tool calls without a model", () => {
   });
 });
 
+it("tells why a ticker has failed for an hour", async () => {
+  const embed = { queue: "embed", waiting: 1, failed: 0, oldest_waiting_ms: 2 * 3_600_000, last_error: "no space" };
+  const health = healthWith({ queues: [embed] });
+  const context = await probeContextWith({ seen: { health: async () => health } });
+  expect(await run("queues.backlog", context)).toMatchObject({ status: "warn", detail: "embed: 1, no space" });
+});
+
 describe("reading", () => {
   it("leaves the mode of .env as it is, and takes its values all the same", async () => {
     const context = await probeContextWith({ env: "SERVICE_API_TOKEN=long-enough-for-a-token\n", mode: 0o644 });

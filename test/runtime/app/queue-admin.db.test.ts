@@ -3,8 +3,9 @@ import { expect, it, onTestFinished, vi } from "vitest";
 import { MAX_ATTEMPTS } from "../../../runtime/app/embedding/embedding.ts";
 import { createQueueAdmin } from "../../../runtime/app/queue-admin.ts";
 import { createSynthesisQueue } from "../../../runtime/app/transcript/synthesis-queue.ts";
-import { QUEUES } from "../../../runtime/contracts/jobs.ts";
+import { QUEUES, TICKERS } from "../../../runtime/contracts/jobs.ts";
 import { createJobQueue } from "../../../runtime/workers/queue.ts";
+import { createTickers } from "../../../runtime/workers/ticker.ts";
 import { describeEachDatabase, quietLogger } from "../../support/databases.ts";
 import { said, write, writerOf } from "../../support/memory.ts";
 import { embedderOf, fakeEncoder, makeDue, never } from "./embedding/support.ts";
@@ -21,7 +22,7 @@ describeEachDatabase("the operator's view of the queues", (open) => {
     const ofSynthesis = async () => (await admin.states()).find(({ queue }) => queue === QUEUES.synthesizeToolCall);
 
     // A store whose queue never ran still knows a pattern from a typing error.
-    await expect(admin.retryFailed(QUEUES.embed, { errorPattern: "(" })).rejects.toMatchObject({
+    await expect(admin.retryFailed(TICKERS.embed, { errorPattern: "(" })).rejects.toMatchObject({
       code: "MEMORY_INVALID_ARGUMENT",
     });
     expect(await admin.backfillToolSynth({ dryRun: true })).toMatchObject({ candidates: 3, enqueued: 3 });
@@ -65,8 +66,8 @@ describeEachDatabase("the operator's view of the queues", (open) => {
     const jobs = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
     const synthesis = createSynthesisQueue({ database, jobs, logger: quietLogger });
     const wakeEmbedder = vi.fn();
-    const admin = createQueueAdmin({ database, jobs, synthesis, wakeEmbedder });
-    const ofEmbed = async () => (await admin.states()).find(({ queue }) => queue === QUEUES.embed);
+    const admin = createQueueAdmin({ database, jobs, tickers: createTickers(), synthesis, wakeEmbedder });
+    const ofEmbed = async () => (await admin.states()).find(({ queue }) => queue === TICKERS.embed);
     const fake = await fakeEncoder({
       fault: ({ texts }) =>
         texts.some((text) => text.includes("poison")) ? { kind: "status", status: 500 } : undefined,
@@ -81,17 +82,17 @@ describeEachDatabase("the operator's view of the queues", (open) => {
     expect(await ofEmbed()).toMatchObject({ failed: 2, last_error: expect.stringContaining("500") });
 
     const none = { matched: 0, retried: 0, skipped: 0 };
-    expect(await admin.retryFailed(QUEUES.embed, { errorPattern: "no such error" })).toEqual(none);
-    expect(await admin.retryFailed(QUEUES.compact, {})).toEqual(none);
+    expect(await admin.retryFailed(TICKERS.embed, { errorPattern: "no such error" })).toEqual(none);
+    expect(await admin.retryFailed(TICKERS.compact, {})).toEqual(none);
     const both = { matched: 2, retried: 2, skipped: 0 };
-    expect(await admin.retryFailed(QUEUES.embed, { errorPattern: "50\\d", dryRun: true })).toEqual(both);
+    expect(await admin.retryFailed(TICKERS.embed, { errorPattern: "50\\d", dryRun: true })).toEqual(both);
     expect(await ofEmbed()).toMatchObject({ failed: 2 });
     expect(wakeEmbedder).not.toHaveBeenCalled();
     fake.setFault(undefined);
-    expect(await admin.retryFailed(QUEUES.embed, { errorPattern: "50\\d" })).toEqual(both);
+    expect(await admin.retryFailed(TICKERS.embed, { errorPattern: "50\\d" })).toEqual(both);
     expect(wakeEmbedder).toHaveBeenCalledOnce();
     expect(await ofEmbed()).toMatchObject({ failed: 0, last_error: null });
     expect(await embedder.run(never)).toEqual({ embedded: 2, failed: 0, unavailable: null });
-    expect(await admin.retryFailed(QUEUES.embed, {})).toEqual(none);
+    expect(await admin.retryFailed(TICKERS.embed, {})).toEqual(none);
   });
 });

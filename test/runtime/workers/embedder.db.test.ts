@@ -1,14 +1,12 @@
-/** The embedder as a job: written rows are found by meaning soon, on every node that shares the store. */
+/** The embedder at work: written rows are found by meaning soon, on every node that shares the store. */
 
-import { randomUUID } from "node:crypto";
 import { expect, it, onTestFinished } from "vitest";
 import { createQueryEmbedding } from "../../../runtime/app/embedding/query.ts";
 import type { Writer } from "../../../runtime/app/transcript/writer.ts";
 import type { Database } from "../../../runtime/contracts/database.ts";
-import { QUEUES } from "../../../runtime/contracts/jobs.ts";
+import { TICKERS } from "../../../runtime/contracts/jobs.ts";
 import { createOllamaEmbedding } from "../../../runtime/plugins/embeddings/ollama/index.ts";
-import { createEmbedder } from "../../../runtime/workers/embedder.ts";
-import { createJobQueue } from "../../../runtime/workers/queue.ts";
+import { createTicker, type Ticker } from "../../../runtime/workers/ticker.ts";
 import type { FakeEncoder } from "../../fakes/embeddings/index.ts";
 import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 import { describeEachDatabase, quietLogger } from "../../support/databases.ts";
@@ -20,27 +18,26 @@ interface Node {
   stop(): Promise<void>;
 }
 
-/** A node's queue and embedder, woken by its writer. */
-async function startNode(database: Database, fake: FakeEncoder, name: string): Promise<Node> {
-  const jobs = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
-  // Only writes and the start bring about work: the timer is an hour away.
-  const timing = { node: name, intervalMs: 3_600_000, logger: quietLogger };
-  const embedder = createEmbedder({ embedding: embedderOf(database, fake), jobs, ...timing });
-  await jobs.start();
-  await embedder.start();
-  const stop = async () => {
-    embedder.stop();
-    await jobs.stop(500);
-  };
-  onTestFinished(stop);
-  return { writer: writerOf(database, { onWritten: () => embedder.wake() }), stop };
+function startEmbedder(database: Database, fake: FakeEncoder, intervalMs: number): Ticker {
+  const embedding = embedderOf(database, fake);
+  const run = (signal: AbortSignal) => embedding.run(signal);
+  const embedder = createTicker({ name: TICKERS.embed, run, intervalMs, gatherMs: 100, logger: quietLogger });
+  embedder.start();
+  onTestFinished(() => embedder.stop());
+  return embedder;
+}
+
+/** A node's embedder, notified by its writer. Only writes and the start bring about work: the timer is an hour away. */
+function startNode(database: Database, fake: FakeEncoder): Node {
+  const embedder = startEmbedder(database, fake, 3_600_000);
+  return { writer: writerOf(database, { onWritten: () => embedder.notify() }), stop: embedder.stop };
 }
 
 describeEachDatabase("the embedder", (open, backend) => {
   it("finds by meaning what was just written in other words", async () => {
     const database = await open({ fresh: true });
     const fake = await fakeEncoder();
-    const { writer } = await startNode(database, fake, "one");
+    const { writer } = startNode(database, fake);
     const service = createOllamaEmbedding({ model: "words", baseUrl: fake.url });
     const queries = createQueryEmbedding({
       service,
@@ -65,7 +62,7 @@ describeEachDatabase("the embedder", (open, backend) => {
   it("finds what is written while it works", async () => {
     const database = await open({ fresh: true });
     const fake = await fakeEncoder();
-    const { writer } = await startNode(database, fake, "one");
+    const { writer } = startNode(database, fake);
     for (let n = 0; n < 30; n += 1) await write(writer, `s${n % 3}`, [said(`row ${n}`)]);
     await expect.poll(async () => (await models(database))[0]?.vectors).toBe(30);
     const texts = fake.encoded.filter((text) => text !== "ok");
@@ -75,38 +72,29 @@ describeEachDatabase("the embedder", (open, backend) => {
   it("ends a request when the node stops, and the next start does the rest", async () => {
     const database = await open({ fresh: true });
     const fake = await fakeEncoder({ fault: ({ texts }) => (texts[0] === "ok" ? undefined : { kind: "hang" }) });
-    const node = await startNode(database, fake, "one");
+    const node = startNode(database, fake);
     await write(node.writer, "s", [said("a"), said("b")]);
     await expect.poll(() => fake.requests.some(({ texts }) => texts.length === 2)).toBe(true);
     await node.stop();
     await expect.poll(() => fake.open()).toBe(0);
     fake.setFault(undefined);
-    await startNode(database, fake, "one");
+    startNode(database, fake);
     await expect.poll(async () => (await models(database))[0]?.vectors).toBe(2);
   });
 
-  it("leaves no dead jobs behind while the encoder is unavailable", async () => {
+  it("does not count as failed while the encoder is unavailable", async () => {
     const database = await open({ fresh: true });
     const fake = await fakeEncoder({ fault: () => ({ kind: "status", status: 503 }) });
-    const jobs = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
-    const embedding = embedderOf(database, fake);
-    const embedder = createEmbedder({ embedding, jobs, node: "one", intervalMs: 100, logger: quietLogger });
-    await jobs.start();
-    await embedder.start();
-    onTestFinished(async () => {
-      embedder.stop();
-      await jobs.stop(500);
-    });
-    const embed = async () => (await jobs.states()).find(({ queue }) => queue === QUEUES.embed);
-    await expect.poll(async () => (await embed())?.completed).toBeGreaterThan(1);
-    expect(await embed()).toMatchObject({ failed: 0 });
+    const embedder = startEmbedder(database, fake, 100);
+    await expect.poll(() => embedder.state().completed).toBeGreaterThan(1);
+    expect(embedder.state()).toMatchObject({ waiting: 0, failed: 0, last_error: null });
   });
 
   it.runIf(backend === "postgres")("shares the rows of one store among nodes, each row embedded once", async () => {
     const database = await open({ fresh: true });
     const fake = await fakeEncoder();
-    const first = await startNode(database, fake, "one");
-    const second = await startNode(database, fake, "two");
+    const first = startNode(database, fake);
+    const second = startNode(database, fake);
     await Promise.all(
       Array.from({ length: 40 }, (_, n) => {
         const { writer } = n % 2 === 0 ? first : second;

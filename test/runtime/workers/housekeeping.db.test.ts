@@ -1,9 +1,8 @@
 /** Housekeeping forgets what was delivered long ago, and nothing that was said. */
 
-import { randomUUID } from "node:crypto";
 import { expect, it, onTestFinished } from "vitest";
 import { createHousekeeping } from "../../../runtime/workers/housekeeping.ts";
-import { createJobQueue } from "../../../runtime/workers/queue.ts";
+import { createTickers } from "../../../runtime/workers/ticker.ts";
 import { describeEachDatabase, quietLogger } from "../../support/databases.ts";
 import { end, startHarness, text } from "../../support/turn-harness.ts";
 
@@ -22,25 +21,18 @@ describeEachDatabase("housekeeping", (open) => {
     await age(unsent.turn_id);
     await database.query("update outbox set state = 'pending' where turn_id = $1", [unsent.turn_id]);
 
-    const jobs = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
-    await jobs.start();
-    let tidied = 0;
     const swept = Promise.withResolvers<void>();
     const housekeeping = createHousekeeping({
       database,
-      jobs,
+      tickers: createTickers(),
       logger: quietLogger,
       tasks: {
         broken: async () => Promise.reject(new Error("a task that fails")),
         last: async () => swept.resolve(),
       },
-      local: async () => void tidied++,
     });
-    onTestFinished(async () => {
-      housekeeping.stop();
-      await jobs.stop(5_000);
-    });
-    await housekeeping.start();
+    onTestFinished(() => housekeeping.stop());
+    housekeeping.start();
     await swept.promise;
 
     const { rows } = await database.query<{ id: string }>("select id from turns order by seq");
@@ -50,7 +42,6 @@ describeEachDatabase("housekeeping", (open) => {
       "unsent",
       "recent",
     ]);
-    expect(tidied).toBe(1);
     const used = await database.query("select calls from model_usage where agent = $1", [harness.agentName]);
     expect(used.rows).toEqual([{ calls: 3 }]);
   });

@@ -5,17 +5,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { migrate } from "../../../runtime/app/migrate.ts";
 import { CircuitBreaker } from "../../../runtime/app/synthesis/circuit-breaker.ts";
+import { createTermCounter } from "../../../runtime/app/terms/terms.ts";
 import { createSynthesisQueue } from "../../../runtime/app/transcript/synthesis-queue.ts";
 import type { Writer } from "../../../runtime/app/transcript/writer.ts";
 import type { Database } from "../../../runtime/contracts/database.ts";
 import { CairnError } from "../../../runtime/contracts/errors.ts";
-import { type JobQueue, QUEUES } from "../../../runtime/contracts/jobs.ts";
+import { type JobQueue, QUEUES, TICKERS } from "../../../runtime/contracts/jobs.ts";
 import { openPostgres } from "../../../runtime/plugins/memory/postgres/index.ts";
-import { createCompactor } from "../../../runtime/workers/compactor.ts";
-import { createEmbedder } from "../../../runtime/workers/embedder.ts";
 import { createJobQueue } from "../../../runtime/workers/queue.ts";
 import { startSynthesizer } from "../../../runtime/workers/synthesizer.ts";
-import { createTermCounting } from "../../../runtime/workers/term-counter.ts";
+import { createTicker } from "../../../runtime/workers/ticker.ts";
 import { type PostgresServer, startPostgres } from "../../lanes/postgres.ts";
 import { lacks } from "../../lanes/tools.ts";
 import { MIGRATIONS, quietLogger } from "../../support/databases.ts";
@@ -63,19 +62,19 @@ describe.skipIf(lacks("postgresql"))("background work and a PostgreSQL that cras
     const started = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<void>();
     let runs = 0;
-    await jobs.work(QUEUES.compact, async () => {
+    await jobs.work(QUEUES.extractWiki, async () => {
       runs += 1;
       started.resolve();
       await finish.promise;
     });
-    await jobs.enqueue(QUEUES.compact, {}, { key: "k" });
+    await jobs.enqueue(QUEUES.extractWiki, {}, { key: "k" });
     await started.promise;
     await server.crash();
     finish.resolve();
-    await expect(jobs.enqueue(QUEUES.compact, {}, { key: "k" })).rejects.toThrow();
+    await expect(jobs.enqueue(QUEUES.extractWiki, {}, { key: "k" })).rejects.toThrow();
     await server.restart();
     await expect
-      .poll(() => stateOf(jobs, QUEUES.compact).catch(() => null), EVENTUALLY)
+      .poll(() => stateOf(jobs, QUEUES.extractWiki).catch(() => null), EVENTUALLY)
       .toMatchObject({ completed: 1, active: 0 });
     expect(runs).toBe(1);
   });
@@ -84,12 +83,12 @@ describe.skipIf(lacks("postgresql"))("background work and a PostgreSQL that cras
     const jobs = await startQueue();
     const began: number[] = [];
     const crashed = Promise.withResolvers<void>();
-    await jobs.work(QUEUES.compact, async () => {
+    await jobs.work(QUEUES.extractWiki, async () => {
       began.push(performance.now());
       if (began.length === 1) await crashed.promise;
       await database.query("select 1");
     });
-    await jobs.enqueue(QUEUES.compact, {}, { key: "k" });
+    await jobs.enqueue(QUEUES.extractWiki, {}, { key: "k" });
     await expect.poll(() => began.length, EVENTUALLY).toBe(1);
     // Its last attempt: one that counted would be the end of it.
     await database.query("update pgboss.job set retry_limit = 0 where singleton_key = 'k'");
@@ -98,7 +97,7 @@ describe.skipIf(lacks("postgresql"))("background work and a PostgreSQL that cras
     await sleep(500);
     await server.restart();
     await expect
-      .poll(() => stateOf(jobs, QUEUES.compact).catch(() => null), EVENTUALLY)
+      .poll(() => stateOf(jobs, QUEUES.extractWiki).catch(() => null), EVENTUALLY)
       .toMatchObject({ completed: 1, failed: 0 });
     expect(began).toHaveLength(2);
   });
@@ -107,24 +106,27 @@ describe.skipIf(lacks("postgresql"))("background work and a PostgreSQL that cras
     const [one, other] = [await startQueue(), await startQueue()];
     const finish = Promise.withResolvers<void>();
     const ran: string[] = [];
-    await other.work<{ name: string }>(QUEUES.embed, async ({ data }) => {
+    await other.work<{ name: string }>(QUEUES.synthesizeToolCall, async ({ data }) => {
       ran.push(data.name);
       await finish.promise;
     });
-    await other.enqueue(QUEUES.embed, { name: "living" }, { key: "living" });
+    await other.enqueue(QUEUES.synthesizeToolCall, { name: "living" }, { key: "living" });
     await expect.poll(() => ran, EVENTUALLY).toEqual(["living"]);
-    await one.enqueue(QUEUES.compact, { name: "dead" }, { key: "dead" });
+    await one.enqueue(QUEUES.extractWiki, { name: "dead" }, { key: "dead" });
     await database.query(
       `update pgboss.job set state = 'active', started_on = now() - interval '30 s', heartbeat_on = now() - interval '30 s'
        where singleton_key = 'dead'`,
     );
-    await one.work<{ name: string }>(QUEUES.compact, async ({ data }) => void ran.push(data.name));
-    await one.work<{ name: string }>(QUEUES.embed, async ({ data }) => void ran.push(`${data.name} twice`));
+    await one.work<{ name: string }>(QUEUES.extractWiki, async ({ data }) => void ran.push(data.name));
+    await one.work<{ name: string }>(
+      QUEUES.synthesizeToolCall,
+      async ({ data }) => void ran.push(`${data.name} twice`),
+    );
     await expect.poll(() => ran, EVENTUALLY).toEqual(["living", "dead"]);
     const { rows } = await database.query("select state::text from pgboss.job where singleton_key = 'living'");
     expect(rows).toEqual([{ state: "active" }]);
     finish.resolve();
-    await expect.poll(() => stateOf(one, QUEUES.embed), EVENTUALLY).toMatchObject({ completed: 1 });
+    await expect.poll(() => stateOf(one, QUEUES.synthesizeToolCall), EVENTUALLY).toMatchObject({ completed: 1 });
     expect(ran).toEqual(["living", "dead"]);
   });
 
@@ -133,21 +135,25 @@ describe.skipIf(lacks("postgresql"))("background work and a PostgreSQL that cras
     const encoder = await fakeEncoder();
     const model = await fakeModel();
     const embedding = embedderOf(database, encoder, { batch: 64 });
-    const embedder = createEmbedder({ embedding, jobs, node: "one", intervalMs: 3_600_000, logger: quietLogger });
-    const counting = createTermCounting({
-      database,
-      jobs,
-      boot: "one",
-      logger: quietLogger,
-      intervalMs: 3_600_000,
-      wakeMs: 50,
+    const timing = { intervalMs: 3_600_000, gatherMs: 50, logger: quietLogger };
+    const embedder = createTicker({ name: TICKERS.embed, run: (signal) => embedding.run(signal), ...timing });
+    const counter = createTermCounter(database);
+    const counting = createTicker({
+      name: TICKERS.enrich,
+      run: (signal) => counter.run(signal, () => counting.notify()),
+      ...timing,
     });
     const onText = () => {
-      embedder.wake();
-      counting.wake();
+      embedder.notify();
+      counting.notify();
     };
     const compaction = compactorOf(database, model, { onStored: onText });
-    const compactor = createCompactor({ compaction, jobs, boot: "one", intervalMs: 1_000, logger: quietLogger });
+    const compactor = createTicker({
+      name: TICKERS.compact,
+      run: (signal) => compaction.run(signal),
+      intervalMs: 1_000,
+      logger: quietLogger,
+    });
     const synthesis = createSynthesisQueue({ database, jobs, logger: quietLogger });
     const breaker = new CircuitBreaker({ clock: systemClock, sleep: (ms, signal) => sleep(ms, undefined, { signal }) });
     const writer = writerOf(database, {
@@ -157,11 +163,10 @@ describe.skipIf(lacks("postgresql"))("background work and a PostgreSQL that cras
       },
     });
     cleanups.push(async () => {
-      for (const worker of [embedder, counting, compactor, synthesis]) worker.stop();
+      synthesis.stop();
+      await Promise.all([embedder, counting, compactor].map((worker) => worker.stop()));
     });
-    await embedder.start();
-    await counting.start();
-    await compactor.start();
+    for (const worker of [embedder, counting, compactor]) worker.start();
     const sentences = playedModel(() => "Ran the command `make` in a shell.");
     await startSynthesizer({ synthesis: synthesisOf(database, sentences, { onWritten: onText }), breaker, jobs });
 

@@ -99,19 +99,19 @@ describeEachDatabase("whose a job is", (open, backend) => {
     const taken = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<void>();
     // Deaf to its signal, as a library may be.
-    await one.work(QUEUES.compact, async () => {
+    await one.work(QUEUES.extractWiki, async () => {
       began.resolve();
       await finish.promise;
       throw new Error("of the one that was interrupted");
     });
-    const id = (await one.enqueue(QUEUES.compact, {}, { key: "long" })) ?? "";
+    const id = (await one.enqueue(QUEUES.extractWiki, {}, { key: "long" })) ?? "";
     await began.promise;
     const limit = (await jobOf(id))?.retry_limit ?? 0;
     const stopping = one.stop(1);
     await eventually(async () => expect(await jobOf(id)).toMatchObject({ state: "created", retry_count: 0 }));
     const end = Promise.withResolvers<void>();
     await other.work(
-      QUEUES.compact,
+      QUEUES.extractWiki,
       async () => {
         taken.resolve();
         await end.promise;
@@ -172,22 +172,24 @@ describeEachDatabase("whose a job is", (open, backend) => {
   };
 
   it("ignores a late result of an earlier attempt once a dead job was retried", async () => {
-    const one = await deafWorker(QUEUES.compact);
-    const id = (await one.jobs.enqueue(QUEUES.compact, {}, { key: "dead once" })) ?? "";
+    const one = await deafWorker(QUEUES.extractWiki);
+    const id = (await one.jobs.enqueue(QUEUES.extractWiki, {}, { key: "dead once" })) ?? "";
     await one.began;
     // Its process was silent for so long that others tried it until it was dead.
     await database.query(
       `update pgboss.job set state = 'failed', retry_count = retry_limit, completed_on = now() where id = $1`,
       [id],
     );
-    expect(await retryFailed(database, QUEUES.compact, {})).toEqual({ matched: 1, retried: 1, skipped: 0 });
-    const other = await deafWorker(QUEUES.compact);
+    expect(await retryFailed(database, QUEUES.extractWiki, {})).toEqual({ matched: 1, retried: 1, skipped: 0 });
+    const other = await deafWorker(QUEUES.extractWiki);
     await other.began;
     const run = { state: "active", retry_count: 0 };
     expect(await ofKey("dead once")).toMatchObject(run);
 
     for (const outcome of ["done", "failed", "unavailable"] as const)
-      expect(await noteEnds(database, [{ queue: QUEUES.compact, id, attempt: 0, outcome, message: "late" }])).toBe(0);
+      expect(await noteEnds(database, [{ queue: QUEUES.extractWiki, id, attempt: 0, outcome, message: "late" }])).toBe(
+        0,
+      );
     one.end.reject(new Error("late"));
     await one.jobs.stop(5_000);
     expect(await ofKey("dead once")).toMatchObject(run);
@@ -198,12 +200,12 @@ describeEachDatabase("whose a job is", (open, backend) => {
   });
 
   it("gives a job that another worker runs by now not back when it stops", async () => {
-    const one = await deafWorker(QUEUES.compact);
-    const id = (await one.jobs.enqueue(QUEUES.compact, {}, { key: "taken up" })) ?? "";
+    const one = await deafWorker(QUEUES.extractWiki);
+    const id = (await one.jobs.enqueue(QUEUES.extractWiki, {}, { key: "taken up" })) ?? "";
     await one.began;
     // Taken up from a process that seemed to be dead.
     await database.query("update pgboss.job set state = 'retry', start_after = now() where id = $1", [id]);
-    const other = await deafWorker(QUEUES.compact);
+    const other = await deafWorker(QUEUES.extractWiki);
     await other.began;
     // Its worker is still at it, and its process cannot wait.
     await one.jobs.stop(1);

@@ -51,8 +51,8 @@ describeEachDatabase("the state of long queues", (open) => {
     async () => {
       for (const jobs of [20_000, 20_000]) {
         await add(QUEUES.synthesizeToolCall, "created", jobs);
-        await add(QUEUES.embed, "completed", jobs);
-        await add(QUEUES.compact, "failed", jobs);
+        await add(QUEUES.synthesizeToolCall, "completed", jobs);
+        await add(QUEUES.extractWiki, "failed", jobs);
         const { rows, buffers, sequential, plan } = await costOfStates();
         expect(rows, plan).toBeLessThanOrEqual(MOST_ROWS);
         expect(buffers, plan).toBeLessThanOrEqual(MOST_PAGES);
@@ -63,14 +63,13 @@ describeEachDatabase("the state of long queues", (open) => {
   );
 
   it("tells no less than 10,000 of what is beyond, and as many as pg-boss has counted", async () => {
-    expect(await stateOf(QUEUES.embed)).toMatchObject({ waiting: 0, active: 0, failed: 0, completed: 10_000 });
-    expect(await stateOf(QUEUES.compact)).toMatchObject({ waiting: 0, failed: 10_000, last_error: "error 20000" });
+    expect(await stateOf(QUEUES.extractWiki)).toMatchObject({ waiting: 0, failed: 10_000, last_error: "error 20000" });
     const waiting = await stateOf(QUEUES.synthesizeToolCall);
-    expect(waiting).toMatchObject({ waiting: 10_000, active: 0, failed: 0, completed: 0, last_error: null });
+    expect(waiting).toMatchObject({ waiting: 10_000, active: 0, failed: 0, completed: 10_000, last_error: null });
     expect(Math.floor((waiting?.oldest_waiting_ms ?? 0) / 1_000)).toBeGreaterThanOrEqual(20_059);
     await database.query("update pgboss.queue set queued_count = 39000, failed_count = 38000");
     expect(await stateOf(QUEUES.synthesizeToolCall)).toMatchObject({ waiting: 39_000, failed: 0 });
-    expect(await stateOf(QUEUES.compact)).toMatchObject({ waiting: 0, failed: 38_000 });
+    expect(await stateOf(QUEUES.extractWiki)).toMatchObject({ waiting: 0, failed: 38_000 });
     await database.script("delete from pgboss.job where state <> 'created' or created_on < now() - interval '90 s'");
     expect((await stateOf(QUEUES.synthesizeToolCall))?.waiting).toBeLessThan(100);
   });

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from "vitest";
 import type { Database } from "../../../runtime/contracts/database.ts";
 import { type JobQueue, QUEUES } from "../../../runtime/contracts/jobs.ts";
 import { createJobQueue } from "../../../runtime/workers/queue.ts";
@@ -27,6 +27,14 @@ describeEachDatabase("job queue", (open) => {
     await queue.stop(1_000);
   }, TIMEOUT);
 
+  /** A queue of its own, so that no other test's jobs go to the worker of this one. */
+  async function working(): Promise<JobQueue> {
+    const own = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
+    await own.start();
+    onTestFinished(() => own.stop(1_000));
+    return own;
+  }
+
   const stateOf = async (name: string) => (await queue.states()).find((state) => state.queue === name);
   /** As if the job had used up its attempts. */
   const kill = (key: string, message: string) =>
@@ -38,29 +46,30 @@ describeEachDatabase("job queue", (open) => {
 
   it("runs a job with its data, once", async () => {
     const seen: unknown[] = [];
-    await queue.work<{ n: number }>(QUEUES.housekeeping, async (job) => void seen.push([job.name, job.data.n]));
-    await queue.enqueue(QUEUES.housekeeping, { n: 1 });
-    await eventually(async () => expect((await stateOf(QUEUES.housekeeping))?.completed).toBe(1));
-    expect(seen).toEqual([["housekeeping", 1]]);
+    const worker = await working();
+    await worker.work<{ n: number }>(QUEUES.extractWiki, async (job) => void seen.push([job.name, job.data.n]));
+    await queue.enqueue(QUEUES.extractWiki, { n: 1 });
+    await eventually(async () => expect((await stateOf(QUEUES.extractWiki))?.completed).toBe(1));
+    expect(seen).toEqual([["extract-wiki", 1]]);
   });
 
   it("adds no second job with a key that is waiting, and one more with another key or none", async () => {
-    expect(await queue.enqueue(QUEUES.embed, { a: 1 }, { key: "k" })).toEqual(expect.any(String));
-    expect(await queue.enqueue(QUEUES.embed, { a: 2 }, { key: "k" })).toBeNull();
-    expect(await queue.enqueue(QUEUES.embed, { a: 3 }, { key: "other" })).toEqual(expect.any(String));
-    expect(await queue.enqueue(QUEUES.embed, { a: 4 })).toEqual(expect.any(String));
-    expect(await queue.enqueue(QUEUES.embed, { a: 5 })).toEqual(expect.any(String));
-    expect(await stateOf(QUEUES.embed)).toMatchObject({ waiting: 4, active: 0 });
+    expect(await queue.enqueue(QUEUES.synthesizeToolCall, { a: 1 }, { key: "k" })).toEqual(expect.any(String));
+    expect(await queue.enqueue(QUEUES.synthesizeToolCall, { a: 2 }, { key: "k" })).toBeNull();
+    expect(await queue.enqueue(QUEUES.synthesizeToolCall, { a: 3 }, { key: "other" })).toEqual(expect.any(String));
+    expect(await queue.enqueue(QUEUES.synthesizeToolCall, { a: 4 })).toEqual(expect.any(String));
+    expect(await queue.enqueue(QUEUES.synthesizeToolCall, { a: 5 })).toEqual(expect.any(String));
+    expect(await stateOf(QUEUES.synthesizeToolCall)).toMatchObject({ waiting: 4, active: 0 });
   });
 
   it("adds many at once: 300 of 500 keys of which 100 wait and 100 are named twice", async () => {
     const job = (n: number) => ({ data: { n }, key: `many ${n}` });
     const first = Array.from({ length: 100 }, (_, n) => job(n));
-    expect(await queue.enqueueAll(QUEUES.embed, first)).toBe(100);
+    expect(await queue.enqueueAll(QUEUES.synthesizeToolCall, first)).toBe(100);
     const rest = Array.from({ length: 400 }, (_, n) => job(n));
-    expect(await queue.enqueueAll(QUEUES.embed, [...rest, ...rest.slice(300)])).toBe(300);
-    expect(await queue.enqueueAll(QUEUES.embed, [])).toBe(0);
-    expect(await stateOf(QUEUES.embed)).toMatchObject({ waiting: 400 });
+    expect(await queue.enqueueAll(QUEUES.synthesizeToolCall, [...rest, ...rest.slice(300)])).toBe(300);
+    expect(await queue.enqueueAll(QUEUES.synthesizeToolCall, [])).toBe(0);
+    expect(await stateOf(QUEUES.synthesizeToolCall)).toMatchObject({ waiting: 400 });
     const { rows } = await database.query<{ data: unknown }>(
       "select data from pgboss.job where singleton_key = 'many 399'",
     );
@@ -70,16 +79,16 @@ describeEachDatabase("job queue", (open) => {
   it("adds no second job with a key that is running, and one more once that has ended", async () => {
     const started = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<void>();
-    await queue.work(QUEUES.enrich, async () => {
+    await (await working()).work(QUEUES.extractWiki, async () => {
       started.resolve();
       await finish.promise;
     });
-    await queue.enqueue(QUEUES.enrich, {}, { key: "running" });
+    await queue.enqueue(QUEUES.extractWiki, {}, { key: "running" });
     await started.promise;
-    expect(await queue.enqueue(QUEUES.enrich, {}, { key: "running" })).toBeNull();
+    expect(await queue.enqueue(QUEUES.extractWiki, {}, { key: "running" })).toBeNull();
     finish.resolve();
-    await eventually(async () => expect((await stateOf(QUEUES.enrich))?.completed).toBe(1));
-    expect(await queue.enqueue(QUEUES.enrich, {}, { key: "running" })).toEqual(expect.any(String));
+    await eventually(async () => expect((await stateOf(QUEUES.extractWiki))?.completed).toBe(1));
+    expect(await queue.enqueue(QUEUES.extractWiki, {}, { key: "running" })).toEqual(expect.any(String));
   });
 
   it(
@@ -90,7 +99,7 @@ describeEachDatabase("job queue", (open) => {
         attempts += 1;
         throw Object.assign(new Error("the model is away"), { secret: "sk-very-secret" });
       };
-      await queue.work(QUEUES.extractWiki, fails, { pollS: 0.5 });
+      await (await working()).work(QUEUES.extractWiki, fails, { pollS: 0.5 });
       await queue.enqueue(QUEUES.extractWiki, {}, { key: "fails" });
       await eventually(() => expect(attempts).toBe(1));
       await eventually(async () => expect(await stateOf(QUEUES.extractWiki)).toMatchObject({ waiting: 1, failed: 0 }));
@@ -148,10 +157,10 @@ describeEachDatabase("job queue", (open) => {
 
   it("revives one of several dead jobs with the same key", async () => {
     for (let n = 0; n < 3; n += 1) {
-      await queue.enqueue(QUEUES.compact, { n }, { key: "same" });
+      await queue.enqueue(QUEUES.extractWiki, { n }, { key: "same" });
       await kill("same", "dead");
     }
-    expect(await queue.retryFailed(QUEUES.compact)).toEqual({ matched: 3, retried: 1, skipped: 2 });
+    expect(await queue.retryFailed(QUEUES.extractWiki)).toEqual({ matched: 3, retried: 1, skipped: 2 });
   });
 
   it("refuses a pattern that is no regular expression, also where nothing has failed and in a dry run", async () => {
@@ -160,12 +169,12 @@ describeEachDatabase("job queue", (open) => {
       ["a{2,1}", true],
       ["a\0b", false],
     ] as const) {
-      await expect(queue.retryFailed(QUEUES.compact, { errorPattern, dryRun })).rejects.toMatchObject({
+      await expect(queue.retryFailed(QUEUES.extractWiki, { errorPattern, dryRun })).rejects.toMatchObject({
         code: "MEMORY_INVALID_ARGUMENT",
         details: { issues: [{ path: "error" }] },
       });
     }
-    expect(await queue.retryFailed(QUEUES.compact, { errorPattern: "x" })).toEqual({
+    expect(await queue.retryFailed(QUEUES.extractWiki, { errorPattern: "x" })).toEqual({
       matched: 0,
       retried: 0,
       skipped: 0,
@@ -173,23 +182,25 @@ describeEachDatabase("job queue", (open) => {
   });
 
   it("tells the keys of jobs that wait or run, and of dead ones, apart", async () => {
-    await queue.enqueue(QUEUES.compact, {}, { key: "waits" });
-    await queue.enqueue(QUEUES.compact, {});
-    await queue.enqueue(QUEUES.embed, {}, { key: "elsewhere" });
-    await queue.enqueue(QUEUES.compact, {}, { key: "dies" });
+    await queue.enqueue(QUEUES.extractWiki, {}, { key: "waits" });
+    await queue.enqueue(QUEUES.extractWiki, {});
+    await queue.enqueue(QUEUES.synthesizeToolCall, {}, { key: "elsewhere" });
+    await queue.enqueue(QUEUES.extractWiki, {}, { key: "dies" });
     await kill("dies", "dead");
-    expect(await queue.liveKeys(QUEUES.compact)).toEqual(new Set(["waits"]));
-    expect(await queue.failedKeys(QUEUES.compact)).toEqual(new Set(["dies"]));
+    expect(await queue.liveKeys(QUEUES.extractWiki)).toEqual(new Set(["waits"]));
+    expect(await queue.failedKeys(QUEUES.extractWiki)).toEqual(new Set(["dies"]));
   });
 
   it("enqueues inside the caller's transaction: with it, or not at all", async () => {
     const run = database.transaction(async (tx) => {
-      await queue.enqueue(QUEUES.embed, {}, { key: "tx-undone", over: tx });
+      await queue.enqueue(QUEUES.synthesizeToolCall, {}, { key: "tx-undone", over: tx });
       throw new Error("undo");
     });
     await expect(run).rejects.toThrow("undo");
-    await database.transaction((tx) => queue.enqueue(QUEUES.embed, {}, { key: "tx-done", over: tx }));
-    const { rows } = await database.query("select singleton_key as key from pgboss.job where name = 'embed'");
+    await database.transaction((tx) => queue.enqueue(QUEUES.synthesizeToolCall, {}, { key: "tx-done", over: tx }));
+    const { rows } = await database.query(
+      "select singleton_key as key from pgboss.job where name = 'synthesize-tool-call'",
+    );
     expect(rows).toEqual([{ key: "tx-done" }]);
   });
 
@@ -199,7 +210,9 @@ describeEachDatabase("job queue", (open) => {
     try {
       await database.transaction(async (tx) => {
         await tx.query("insert into kept values (1)");
-        const enqueued = tx.savepoint((nested) => queue.enqueue(QUEUES.embed, {}, { key: "x", over: nested }));
+        const enqueued = tx.savepoint((nested) =>
+          queue.enqueue(QUEUES.synthesizeToolCall, {}, { key: "x", over: nested }),
+        );
         await expect(enqueued).rejects.toMatchObject({ code: "MEMORY_QUERY_FAILED" });
       });
     } finally {
@@ -211,7 +224,7 @@ describeEachDatabase("job queue", (open) => {
   it("keeps completed jobs for a day, and dead ones for good", async () => {
     const insert = "insert into pgboss.job (name, policy, state, singleton_key, completed_on)";
     await database.query(
-      `${insert} select 'embed', 'exclusive', state::pgboss.job_state, state || hours, now() - make_interval(hours => hours)
+      `${insert} select 'synthesize-tool-call', 'exclusive', state::pgboss.job_state, state || hours, now() - make_interval(hours => hours)
        from unnest(array['completed', 'cancelled', 'failed']) as state cross join unnest(array[23, 25, 2000]) as hours`,
     );
     expect(await sweepCompleted(database)).toBe(4);
@@ -219,28 +232,69 @@ describeEachDatabase("job queue", (open) => {
     expect(rows.map(({ key }) => key)).toEqual(["cancelled23", "completed23", "failed2000", "failed23", "failed25"]);
   });
 
+  it("deletes what an earlier version queued to have work looked for, but for what a node of it runs", async () => {
+    await database.query(
+      `insert into pgboss.queue (name, policy, retry_limit, retry_delay, retry_backoff, expire_seconds, retention_seconds,
+         deletion_seconds, partition, table_name)
+       select former, q.policy, q.retry_limit, q.retry_delay, q.retry_backoff, q.expire_seconds, q.retention_seconds,
+         q.deletion_seconds, q.partition, q.table_name
+       from pgboss.queue q cross join unnest(array['embed', 'compact', 'enrich', 'housekeeping']) as former
+       where q.name = $1`,
+      [QUEUES.extractWiki],
+    );
+    const insert = "insert into pgboss.job (name, policy, state, singleton_key, heartbeat_on)";
+    await database.query(
+      `${insert} select name, 'exclusive', state::pgboss.job_state, name || state, now() - interval '2 minutes'
+       from unnest(array['embed', 'compact', 'enrich', 'housekeeping', 'extract-wiki']) as name
+       cross join unnest(array['created', 'retry', 'active', 'completed', 'failed']) as state`,
+    );
+    await database.query(`${insert} values ('embed', 'exclusive', 'active', 'living', now())`);
+    await working();
+    const left = await database.query("select name, count(*)::int as jobs from pgboss.job group by name order by name");
+    expect(left.rows).toEqual([
+      { name: "embed", jobs: 1 },
+      { name: "extract-wiki", jobs: 5 },
+    ]);
+    // Neither the one that is left nor the queues themselves are shown.
+    expect((await queue.states()).map(({ queue: name }) => name)).toEqual(Object.values(QUEUES));
+    await database.query("delete from pgboss.job where singleton_key = 'living'");
+    await database.query("delete from pgboss.queue where name = any($1)", [
+      ["embed", "compact", "enrich", "housekeeping"],
+    ]);
+  });
+
   it("counts no more than 10,000 completed jobs of a queue", async () => {
     await database.script(
       `insert into pgboss.job (name, policy, state, singleton_key, completed_on)
-         select 'embed', 'exclusive', 'completed', 'k' || n, now() from generate_series(1, 10100) as n`,
+         select 'synthesize-tool-call', 'exclusive', 'completed', 'k' || n, now() from generate_series(1, 10100) as n`,
       { statementTimeoutMs: 60_000 },
     );
-    expect(await stateOf(QUEUES.embed)).toMatchObject({ completed: 10_000, waiting: 0, active: 0, failed: 0 });
+    expect(await stateOf(QUEUES.synthesizeToolCall)).toMatchObject({
+      completed: 10_000,
+      waiting: 0,
+      active: 0,
+      failed: 0,
+    });
   });
 
   it("refuses to enqueue before it is started, and reports states all the same", async () => {
     const idle = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
-    await expect(idle.enqueue(QUEUES.embed, {})).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE", retryable: true });
+    await expect(idle.enqueue(QUEUES.synthesizeToolCall, {})).rejects.toMatchObject({
+      code: "MEMORY_UNAVAILABLE",
+      retryable: true,
+    });
     expect((await idle.states()).map((state) => state.queue)).toEqual(Object.values(QUEUES));
   });
 
   it("takes the next job when one has ended, and does not wait for its next look at the queue", async () => {
     await queue.enqueueAll(
-      QUEUES.compact,
+      QUEUES.extractWiki,
       Array.from({ length: 6 }, (_, n) => ({ data: { n }, key: `next ${n}` })),
     );
     const seen: number[] = [];
-    await queue.work<{ n: number }>(QUEUES.compact, async ({ data }) => void seen.push(data.n), { pollS: 3_600 });
+    await (await working()).work<{ n: number }>(QUEUES.extractWiki, async ({ data }) => void seen.push(data.n), {
+      pollS: 3_600,
+    });
     await eventually(() => expect(seen).toHaveLength(6));
   });
 });
@@ -254,7 +308,7 @@ describeEachDatabase("a job queue that stops", (open, backend) => {
       await first.start();
       const aborted = Promise.withResolvers<unknown>();
       const started = Promise.withResolvers<void>();
-      await first.work(QUEUES.compact, async ({ signal }) => {
+      await first.work(QUEUES.extractWiki, async ({ signal }) => {
         started.resolve();
         await new Promise<void>((_, reject) => {
           signal.addEventListener("abort", () => {
@@ -263,7 +317,7 @@ describeEachDatabase("a job queue that stops", (open, backend) => {
           });
         });
       });
-      await first.enqueue(QUEUES.compact, {}, { key: "long" });
+      await first.enqueue(QUEUES.extractWiki, {}, { key: "long" });
       await started.promise;
       await first.stop(200);
       await expect(aborted.promise).resolves.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
@@ -275,7 +329,7 @@ describeEachDatabase("a job queue that stops", (open, backend) => {
 
       const second = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
       const again = Promise.withResolvers<string>();
-      await second.work(QUEUES.compact, async (job) => again.resolve(job.id));
+      await second.work(QUEUES.extractWiki, async (job) => again.resolve(job.id));
       await second.start();
       await expect(again.promise).resolves.toEqual(expect.any(String));
       await second.stop(2_000);
@@ -289,14 +343,14 @@ describeEachDatabase("a job queue that stops", (open, backend) => {
       const database = await open({ fresh: true });
       const first = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
       await first.start();
-      for (const key of ["again", "hopeless"]) await first.enqueue(QUEUES.embed, {}, { key });
+      for (const key of ["again", "hopeless"]) await first.enqueue(QUEUES.synthesizeToolCall, {}, { key });
       await first.stop(1);
       await database.query("update pgboss.job set state = 'active', started_on = now(), heartbeat_on = now()");
       await database.query("update pgboss.job set retry_count = retry_limit where singleton_key = 'hopeless'");
 
       const second = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
       const again = Promise.withResolvers<void>();
-      await second.work(QUEUES.embed, async () => again.resolve());
+      await second.work(QUEUES.synthesizeToolCall, async () => again.resolve());
       await second.start();
       await again.promise;
       await second.stop(2_000);

@@ -1,31 +1,26 @@
-/** Counting words as a job: what was written is counted soon, by one node of all that share the store. */
+/** Counting words in the background: what was written is counted soon, by one node of all that share the store. */
 
-import { randomUUID } from "node:crypto";
 import { expect, it, onTestFinished } from "vitest";
+import { createTermCounter } from "../../../runtime/app/terms/terms.ts";
 import type { Database } from "../../../runtime/contracts/database.ts";
-import { createJobQueue } from "../../../runtime/workers/queue.ts";
-import { createTermCounting } from "../../../runtime/workers/term-counter.ts";
+import { TICKERS } from "../../../runtime/contracts/jobs.ts";
+import { createTicker } from "../../../runtime/workers/ticker.ts";
 import { describeEachDatabase, quietLogger } from "../../support/databases.ts";
 import { said, write, writerOf } from "../../support/memory.ts";
 
-/** A node's queue and counter; the timer is an hour away, so that only writes and the start bring about work. */
-async function startNode(database: Database) {
-  const jobs = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
-  const counting = createTermCounting({
-    database,
-    jobs,
-    boot: randomUUID(),
-    logger: quietLogger,
+/** A node's counter; the timer is an hour away, so that only writes and the start bring about work. */
+function startNode(database: Database) {
+  const counter = createTermCounter(database);
+  const counting = createTicker({
+    name: TICKERS.enrich,
+    run: (signal) => counter.run(signal, () => counting.notify()),
     intervalMs: 3_600_000,
-    wakeMs: 20,
+    gatherMs: 20,
+    logger: quietLogger,
   });
-  await jobs.start();
-  await counting.start();
-  onTestFinished(async () => {
-    counting.stop();
-    await jobs.stop(500);
-  });
-  return { jobs, writer: writerOf(database, { onWritten: () => counting.wake() }) };
+  counting.start();
+  onTestFinished(() => counting.stop());
+  return { counting, writer: writerOf(database, { onWritten: () => counting.notify() }) };
 }
 
 async function documentsOf(database: Database, lexeme: string): Promise<number> {
@@ -39,7 +34,7 @@ describeEachDatabase("the counter of words", (open, backend) => {
   it("counts what was there before it and what is written while it works", async () => {
     const database = await open({ fresh: true });
     await write(writerOf(database), "s", [said("an old ship")]);
-    const { writer } = await startNode(database);
+    const { writer } = startNode(database);
     for (let n = 0; n < 5; n += 1) await write(writer, "s", [said(`ship ${n}`)]);
     await expect.poll(() => documentsOf(database, "ship")).toBe(6);
   });
@@ -59,10 +54,9 @@ describeEachDatabase("the counter of words", (open, backend) => {
         })
         .catch(() => undefined);
       await counting.promise;
-      const { jobs, writer } = await startNode(database);
+      const { counting: counter, writer } = startNode(database);
       await write(writer, "s", [said("an old ship")]);
-      const completed = async () => (await jobs.states()).find(({ queue }) => queue === "enrich")?.completed;
-      await expect.poll(completed).toBeGreaterThan(2);
+      await expect.poll(() => counter.state().completed).toBeGreaterThan(2);
       expect(await documentsOf(database, "ship")).toBe(0);
       died.resolve();
       await other;
@@ -72,14 +66,12 @@ describeEachDatabase("the counter of words", (open, backend) => {
 
   it.skipIf(backend === "embedded")("counts each row once on two nodes", async () => {
     const database = await open({ fresh: true });
-    const nodes = [await startNode(database), await startNode(database)];
+    const nodes = [startNode(database), startNode(database)];
     for (let n = 0; n < 10; n += 1) {
       await Promise.all(nodes.map(({ writer }, node) => write(writer, `s${node}`, [said(`ship ${n}`)])));
     }
     await expect.poll(() => documentsOf(database, "ship")).toBe(20);
-    await expect
-      .poll(async () => (await nodes[0]?.jobs.states())?.find(({ queue }) => queue === "enrich"))
-      .toMatchObject({ waiting: 0, active: 0, failed: 0 });
+    await expect.poll(() => nodes[0]?.counting.state()).toMatchObject({ waiting: 0, active: 0, last_error: null });
     expect(await documentsOf(database, "ship")).toBe(20);
   });
 });

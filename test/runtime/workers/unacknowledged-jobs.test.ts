@@ -17,7 +17,7 @@ function unacknowledgedOver(...answers: (Error | { count: number })[]) {
     return { rows: [], ...answer };
   });
   const unacknowledged = new UnacknowledgedJobs({ database: { query } as unknown as Database, logger: quietLogger });
-  unacknowledged.ended(QUEUES.embed, randomUUID(), 0, "unavailable", "odd");
+  unacknowledged.ended(QUEUES.synthesizeToolCall, randomUUID(), 0, "unavailable", "odd");
   return { unacknowledged, query };
 }
 

@@ -26,7 +26,9 @@ export const queuesBacklog: Check = {
       message,
       "Look at `cairn memory queue-status` and `cairn logs --level warn`: a worker may be stuck or too slow.",
       {
-        details: waiting.map((state) => `${state.queue}: ${state.waiting}`),
+        details: waiting.map(
+          ({ queue, waiting, last_error }) => `${queue}: ${waiting}${last_error === null ? "" : `, ${last_error}`}`,
+        ),
       },
     );
   },

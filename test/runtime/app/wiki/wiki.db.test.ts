@@ -266,7 +266,7 @@ describeEachDatabase("the wiki", (open) => {
     await jobs.start();
     await worker.start();
     onTestFinished(async () => {
-      worker.stop();
+      await worker.stop();
       await jobs.stop(200);
     });
     const state = async () => (await jobs.states()).find(({ queue }) => queue === QUEUES.extractWiki);

@@ -95,14 +95,16 @@ describe.skipIf(lacks("postgresql"))("PostgreSQL that goes away", { timeout: TIM
     const queue = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
     cleanups.push(() => queue.stop(1_000));
     const done: string[] = [];
-    await queue.work<{ name: string }>(QUEUES.enrich, async ({ data }) => void done.push(data.name), { pollS: 0.5 });
+    await queue.work<{ name: string }>(QUEUES.extractWiki, async ({ data }) => void done.push(data.name), {
+      pollS: 0.5,
+    });
     await queue.start();
-    await queue.enqueue(QUEUES.enrich, { name: "before" });
+    await queue.enqueue(QUEUES.extractWiki, { name: "before" });
     await eventually(() => expect(done).toEqual(["before"]));
     await server.crash();
-    await expect(queue.enqueue(QUEUES.enrich, { name: "during" })).rejects.toThrow();
+    await expect(queue.enqueue(QUEUES.extractWiki, { name: "during" })).rejects.toThrow();
     await server.restart();
-    await eventually(() => queue.enqueue(QUEUES.enrich, { name: "after" }));
+    await eventually(() => queue.enqueue(QUEUES.extractWiki, { name: "after" }));
     await eventually(() => expect(done).toEqual(["before", "after"]));
   });
 
@@ -114,10 +116,10 @@ describe.skipIf(lacks("postgresql"))("PostgreSQL that goes away", { timeout: TIM
     const queue = createJobQueue({ database, logger: quietLogger, newId: randomUUID });
     cleanups.push(() => queue.stop(1_000));
     await queue.start();
-    await expect(queue.enqueue(QUEUES.embed, {})).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+    await expect(queue.enqueue(QUEUES.synthesizeToolCall, {})).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
     await expect(database.status()).resolves.toMatchObject({ reachable: false });
     await server.restart();
-    await eventually(() => queue.enqueue(QUEUES.embed, {}));
+    await eventually(() => queue.enqueue(QUEUES.synthesizeToolCall, {}));
     await eventually(() => expect(heard).toContain(""));
   });
 
