@@ -9,10 +9,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type FakeServer, startOpenAiFake } from "../../fakes/openai/index.ts";
-import { createEmbeddedCopy, createPostgresCopy } from "../databases.ts";
-import { createDeployment, type Deployment, type NodeProcess, startNode } from "../node-process.ts";
-import { type DatabaseProxy, startDatabaseProxy } from "./database-proxy.ts";
-import { formatKillPoint, type KillPoint } from "./wire-watcher.ts";
+import { BACKENDS, startDoomedNode } from "./doomed-node.ts";
+import type { KillPoint } from "./wire-watcher.ts";
 
 export interface Step extends KillPoint {
   /** Whether the user must be told of an interruption. */
@@ -57,8 +55,6 @@ export const STEPS: readonly Step[] = [
   step("outbox:sent", 1, "after", false),
 ];
 
-const BACKENDS = ["postgres", "embedded"] as const;
-
 /** A test for each of the steps, on both backends. Takes 3 s each. */
 export function describeKills(steps: readonly Step[]): void {
   describe.each(BACKENDS)("kill -9 in the middle of a turn (%s)", (backend) => {
@@ -73,10 +69,7 @@ export function describeKills(steps: readonly Step[]): void {
       fake.reset();
     });
 
-    /** A node that dies at the point, and the way to start it again without that. */
-    async function doomed(
-      point: KillPoint,
-    ): Promise<{ first: NodeProcess; deployment: Deployment; again(): Promise<NodeProcess> }> {
+    async function doomed(point: KillPoint) {
       fake.setScript(({ lastUser, step: n }) =>
         lastUser !== "do both"
           ? { text: "hello" }
@@ -89,55 +82,7 @@ export function describeKills(steps: readonly Step[]): void {
               }
             : { text: "Both done." },
       );
-      let proxy: DatabaseProxy | null = null;
-      let memory: object = {};
-      if (backend === "postgres") {
-        const copy = await createPostgresCopy(process.env.CAIRN_TEST_PG_URL ?? "");
-        defer.push(copy.remove);
-        proxy = await startDatabaseProxy(copy.url);
-        defer.push(proxy.close);
-        memory = { postgres: { connection_string: proxy.url } };
-      } else {
-        const copy = await createEmbeddedCopy();
-        defer.push(copy.remove);
-        memory = { embedded: { path: copy.path } };
-      }
-      const deployment = await createDeployment({
-        config: {
-          providers: { model: { kind: "openai-compatible", base_url: fake.baseUrl, model: "fake", api_key: "none" } },
-          agents: { main: { provider: "model" } },
-          tools: { shell: { sandbox: "none" } },
-          memory,
-        },
-      });
-      defer.push(deployment.remove);
-      const first = await startNode(deployment, {
-        ...(proxy
-          ? {}
-          : {
-              nodeOptions: ["--import", new URL("./kill-embedded.ts", import.meta.url).href],
-              env: { CAIRN_TEST_KILL: formatKillPoint(point) },
-            }),
-      });
-      if (proxy) proxy.arm(point, () => process.kill(first.pid, "SIGKILL"));
-      else {
-        const armed = first.message("armed");
-        first.signal("SIGUSR2");
-        await armed;
-      }
-      return {
-        first,
-        deployment,
-        async again() {
-          proxy?.disarm();
-          const next = await startNode(deployment);
-          defer.push(async () => {
-            next.signal("SIGTERM");
-            await next.exited;
-          });
-          return next;
-        },
-      };
+      return startDoomedNode({ backend, point, modelUrl: fake.baseUrl, defer });
     }
 
     it.each([...steps])("$when $statement ($nth)", async ({ interrupted, effects, unknown, ...point }) => {
