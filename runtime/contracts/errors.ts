@@ -56,6 +56,12 @@ export const ERROR_CODES = {
   TOOL_FAILED: traits("error", false, 500),
   TOOL_OUTCOME_UNKNOWN: traits("warning", false, 500),
 
+  DELEGATION_NO_TARGET: traits("error", false, 404),
+  DELEGATION_TOO_DEEP: traits("error", false, 409),
+  DELEGATION_CYCLE: traits("error", false, 409),
+  DELEGATION_TIMEOUT: traits("error", false, 504),
+  DELEGATION_FAILED: traits("error", false, 502),
+
   RUNTIME_INVALID_REQUEST: traits("error", false, 400),
   RUNTIME_UNAUTHORIZED: traits("warning", false, 401),
   RUNTIME_FORBIDDEN: traits("warning", false, 403),
@@ -205,11 +211,21 @@ export class ChannelError extends errorsOf("CHANNEL") {}
 export class MemoryError extends errorsOf("MEMORY") {}
 export class ConfigError extends errorsOf("CONFIG") {}
 export class ToolError extends errorsOf("TOOL") {}
+export class DelegationError extends errorsOf("DELEGATION") {}
 export class RuntimeError extends errorsOf("RUNTIME") {}
 export class ProviderError extends errorsOf("PROVIDER") {}
 export class InfraError extends errorsOf("INFRA") {}
 
-const CLASSES = [ChannelError, MemoryError, ConfigError, ToolError, RuntimeError, ProviderError, InfraError];
+const CLASSES = [
+  ChannelError,
+  MemoryError,
+  ConfigError,
+  ToolError,
+  DelegationError,
+  RuntimeError,
+  ProviderError,
+  InfraError,
+];
 
 /** The configuration is structurally invalid; `message` is the formatted report (specification, Errors, rule 8). */
 export class ConfigValidationError extends ConfigError {

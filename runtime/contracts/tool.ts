@@ -13,6 +13,25 @@ export interface Question {
 
 export type Answer = { readonly kind: "answered"; readonly text: string } | { readonly kind: "expired" };
 
+/** A task for a turn in a session of its own. */
+export interface SpawnedTask {
+  /** What that turn's agent reads; 1 to 100,000 UTF-16 units. */
+  readonly message: string;
+  /** Milliseconds, at most one day, until the wait ends and the other turn is stopped. Default 15 minutes. */
+  readonly deadlineMs?: number;
+}
+
+export interface DelegatedTask extends SpawnedTask {
+  /** Another agent of this deployment. */
+  readonly agent: string;
+}
+
+/** The other turn's reply. */
+export interface TaskReply {
+  readonly turnId: string;
+  readonly text: string;
+}
+
 /** Ports of a call to the turn that it belongs to. */
 export interface ToolPorts {
   /**
@@ -21,6 +40,15 @@ export interface ToolPorts {
    * a call does nothing before it asks that should not happen twice. TOOL_INVALID_ARGUMENTS for a question beyond the bounds.
    */
   ask(question: Question): Promise<Answer>;
+  /**
+   * Hands a task to another agent and resolves with its reply. The turn waits for it as for an answer (see `ask`): the promise rejects
+   * first, and the call is executed again. Stopping this turn stops the other one. The other turn is the same user's, and can
+   * neither ask nor deliver. TOOL_INVALID_ARGUMENTS; DELEGATION_NO_TARGET, DELEGATION_TOO_DEEP (more than three levels),
+   * DELEGATION_CYCLE (an agent that waits for this turn), DELEGATION_TIMEOUT, DELEGATION_FAILED.
+   */
+  delegate(task: DelegatedTask): Promise<TaskReply>;
+  /** The same to a session of this agent itself, which is no cycle. */
+  spawn(task: SpawnedTask): Promise<TaskReply>;
   /** Reports the call's progress in the turn's stream. Not stored: a later reader does not get it. */
   progress(text: string): void;
   /**

@@ -17,7 +17,7 @@ import { ToolRegistry } from "../../runtime/app/tool-registry.ts";
 import { createWriter } from "../../runtime/app/transcript/writer.ts";
 import type { Agent, TurnLimits } from "../../runtime/app/turn/agents.ts";
 import { createCommands } from "../../runtime/app/turn/commands.ts";
-import { Dispatcher, TURN_CHANNEL } from "../../runtime/app/turn/dispatcher.ts";
+import { Dispatcher } from "../../runtime/app/turn/dispatcher.ts";
 import { createInbox } from "../../runtime/app/turn/inbox.ts";
 import { createModelCaller } from "../../runtime/app/turn/model-caller.ts";
 import { createOutbox } from "../../runtime/app/turn/outbox.ts";
@@ -25,6 +25,7 @@ import { createPlacement } from "../../runtime/app/turn/placement.ts";
 import { createPromptBuilder } from "../../runtime/app/turn/prompt.ts";
 import { StreamHub } from "../../runtime/app/turn/stream-hub.ts";
 import { createToolRunner } from "../../runtime/app/turn/tool-runner.ts";
+import { TURN_CHANNEL } from "../../runtime/app/turn/turn-fence.ts";
 import { createTurnRunner } from "../../runtime/app/turn/turn-runner.ts";
 import { TurnStore } from "../../runtime/app/turn/turn-store.ts";
 import { createTurns } from "../../runtime/app/turn/turns.ts";
@@ -57,6 +58,8 @@ export interface HarnessOptions {
   readonly tools?: readonly Tool[];
   readonly hooks?: readonly AnyHook[];
   readonly agent?: Partial<Agent>;
+  /** Further agents like it, named `<agent>-<name>`. */
+  readonly moreAgents?: readonly string[];
   readonly limits?: Partial<TurnLimits>;
   readonly node?: string;
   /** Another one with the same node is a copy of its home directory. */
@@ -127,7 +130,8 @@ export async function startHarness(options: HarnessOptions) {
     replyTokens: 1_000,
     ...options.agent,
   };
-  const agents = new Map([[agentName, agent]]);
+  const names = [agentName, ...(options.moreAgents ?? []).map((name) => `${agentName}-${name}`)];
+  const agents = new Map(names.map((name) => [name, { ...agent, name }]));
   const requests: { readonly messages: readonly Message[]; readonly options: ChatOptions }[] = [];
   const providers = new Map(
     Object.entries({ scripted: options.script, ...options.others }).map(([id, script]) => [
@@ -221,7 +225,7 @@ export async function startHarness(options: HarnessOptions) {
   const isDraining = () => draining;
   const turns = createTurns({
     database,
-    agents: new Set([agentName]),
+    agents: new Set(names),
     inbox,
     store,
     hub,

@@ -7,9 +7,9 @@
 import type { Message, ToolCall, Usage } from "../../contracts/message.ts";
 import { NO_USAGE } from "../../contracts/message.ts";
 import type { ChatReply } from "../../contracts/provider.ts";
-import type { Answer, ToolResult } from "../../contracts/tool.ts";
+import type { ToolResult } from "../../contracts/tool.ts";
 import { sanitize, sanitizeJson } from "../../domain/cap.ts";
-import type { Steer, StoredReply, StoredStep } from "./turn-rows.ts";
+import type { Steer, StoredAnswer, StoredReply, StoredStep } from "./turn-rows.ts";
 
 export interface LoopPorts {
   /** Whether the turn is the owner's: only then is a steer shown with the role of the system. */
@@ -42,8 +42,8 @@ export interface LoopEnd {
 export interface PlannedCall {
   readonly call: ToolCall;
   readonly n: number;
-  /** To the questions that it asked in earlier attempts. */
-  readonly answers: readonly Answer[];
+  /** To the questions that it asked, and the tasks that it handed on, in earlier attempts. */
+  readonly answers: readonly StoredAnswer[];
 }
 
 interface PendingCalls {
@@ -194,11 +194,17 @@ export async function runAgentLoop(
   }
 }
 
-/** What the user has answered is known all the same. */
-function unknownOutcome(answers: readonly Answer[]): ToolResult {
+/** What the user or another agent has answered is known all the same. */
+function unknownOutcome(answers: readonly StoredAnswer[]): ToolResult {
   const given = answers.flatMap((answer) => (answer.kind === "answered" ? [JSON.stringify(answer.text)] : []));
-  if (given.length === 0) return UNKNOWN_OUTCOME;
-  return { ...UNKNOWN_OUTCOME, content: `${UNKNOWN_OUTCOME.content} The user had answered: ${given.join(", ")}.` };
+  const replies = answers.flatMap((answer) =>
+    answer.kind === "delegated" && answer.outcome.ok ? [JSON.stringify(answer.outcome.text)] : [],
+  );
+  const known = [
+    ...(given.length > 0 ? [` The user had answered: ${given.join(", ")}.`] : []),
+    ...(replies.length > 0 ? [` The other agent had replied: ${replies.join(", ")}.`] : []),
+  ];
+  return { ...UNKNOWN_OUTCOME, content: `${UNKNOWN_OUTCOME.content}${known.join("")}` };
 }
 
 /** Ids stand in an index, names in messages; no tool of ours has a longer one. */

@@ -9,7 +9,7 @@ import type { Placement } from "./placement.ts";
 import type { StreamHub } from "./stream-hub.ts";
 import type { ClaimRoom } from "./turn-claim.ts";
 import { stopped } from "./turn-end.ts";
-import { leaseLost } from "./turn-fence.ts";
+import { leaseLost, TURN_CHANNEL } from "./turn-fence.ts";
 import type { ClaimedTurn } from "./turn-rows.ts";
 import type { TurnRunner } from "./turn-runner.ts";
 import type { TurnStore } from "./turn-store.ts";
@@ -34,8 +34,6 @@ interface ActiveTurn {
   readonly done: Promise<void>;
 }
 
-/** Between nodes: `queued` wakes the host of an agent, `abort:<turn>` its runner. */
-export const TURN_CHANNEL = "cairn_turns";
 /** A safety net under the wake-ups, and the pace at which turns of dead runners are found. */
 const POLL_MS = 2_000;
 

@@ -5,6 +5,7 @@ import { toCairnError } from "../../contracts/errors.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
 import type { Tool, ToolContext, ToolPorts, ToolResult } from "../../contracts/tool.ts";
 import { type PlannedCall, UNKNOWN_OUTCOME } from "./agent-loop.ts";
+import type { Delegation } from "./delegation.ts";
 import { createCallPorts } from "./tool-ports.ts";
 import type { ToolRunner } from "./tool-runner.ts";
 import type { TurnJournal } from "./turn-journal.ts";
@@ -19,6 +20,8 @@ export interface ToolCallsDeps {
   readonly tools: ReadonlyMap<string, Tool>;
   readonly context: Omit<ToolContext, "toolCallId" | keyof ToolPorts>;
   readonly signal: AbortSignal;
+  /** Of the turn's tasks for other turns. */
+  readonly delegation: Delegation;
   emit(event: StreamEvent): void;
 }
 
@@ -64,6 +67,7 @@ async function runOne(deps: ToolCallsDeps, planned: PlannedCall, step: number): 
     turnId: context.turnId,
     toolCallId: call.id,
     answers,
+    delegation: deps.delegation,
     deliver: (ordinal, text) => journal.deliver(`message:${n}:${ordinal}`, text),
     emit,
   });

@@ -1,10 +1,11 @@
-/** What one tool call may ask of its turn: a question to the user, a word on its progress, a message on the way. */
+/** What one tool call may ask of its turn: a question to the user, a task for another turn, a word on its progress, a message on the way. */
 
-import { ToolError } from "../../contracts/errors.ts";
+import { DelegationError, ToolError } from "../../contracts/errors.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
-import type { Answer, Question, ToolPorts } from "../../contracts/tool.ts";
+import type { Question, SpawnedTask, TaskReply, ToolPorts } from "../../contracts/tool.ts";
 import { sanitize } from "../../domain/cap.ts";
-import type { AskedQuestion } from "./turn-rows.ts";
+import type { Delegation } from "./delegation.ts";
+import type { AskedQuestion, StoredAnswer } from "./turn-rows.ts";
 
 /** Ends a call that has asked; never shown to anybody. */
 export class AnswerPending extends Error {}
@@ -18,7 +19,8 @@ export interface CallPortsDeps {
   readonly turnId: string;
   readonly toolCallId: string;
   /** The answers of earlier attempts, in the order of the questions. */
-  readonly answers: readonly Answer[];
+  readonly answers: readonly StoredAnswer[];
+  readonly delegation: Delegation;
   /** Puts a message into the outbox; `ordinal` counts those of the call from 0. */
   deliver(ordinal: number, text: string): Promise<void>;
   emit(event: StreamEvent): void;
@@ -26,29 +28,51 @@ export interface CallPortsDeps {
 
 const DAY_MS = 86_400_000;
 const MAX_DEADLINE_MS = 30 * DAY_MS;
+const TASK_DEADLINE_MS = 900_000;
+const MAX_TASK = 100_000;
 const MAX_TEXT = 10_000;
 const MAX_CHOICES = 20;
 const MAX_CHOICE = 200;
 
-export function createCallPorts({ turnId, toolCallId, answers, deliver, emit }: CallPortsDeps): CallPorts {
+export function createCallPorts(deps: CallPortsDeps): CallPorts {
+  const { turnId, toolCallId, answers, delegation, deliver, emit } = deps;
   let questions = 0;
   let messages = 0;
   let asked: AskedQuestion | null = null;
+
+  function wait(question: AskedQuestion): never {
+    asked ??= question;
+    throw new AnswerPending("The turn waits for an answer.");
+  }
+
+  async function handOver(target: string | null, { message, deadlineMs = TASK_DEADLINE_MS }: SpawnedTask) {
+    const text = checkedTask(message, deadlineMs);
+    const ordinal = questions++;
+    const answer = answers[ordinal];
+    if (answer) return replyOf(answer, (reply) => delegation.after(target, text, reply));
+    const task = await delegation.before(target, text);
+    return wait({ ordinal, deadlineMs: Math.ceil(deadlineMs), text: task.message, choices: [], delegate: task.agent });
+  }
+
   return {
     asked: () => asked,
     async ask(question) {
       const checked = checkedQuestion(question);
       const ordinal = questions++;
       const answer = answers[ordinal];
+      if (answer?.kind === "delegated") throw outOfOrder();
       if (answer) return answer;
-      asked ??= { ordinal, ...checked };
-      throw new AnswerPending("The turn waits for an answer.");
+      delegation.assertUser();
+      return wait({ ordinal, ...checked, delegate: null });
     },
+    delegate: (task) => handOver(task.agent, task),
+    spawn: (task) => handOver(null, task),
     progress(text) {
       emit({ type: "tool.progress", turn_id: turnId, tool_call_id: toolCallId, text: sanitize(text) });
     },
     async deliver(text) {
       if (text.trim() === "") throw new ToolError("TOOL_INVALID_ARGUMENTS", "A message needs a text.");
+      delegation.assertUser();
       const clean = sanitize(text);
       await deliver(messages++, clean);
       emit({ type: "turn.message", turn_id: turnId, text: clean });
@@ -56,7 +80,7 @@ export function createCallPorts({ turnId, toolCallId, answers, deliver, emit }: 
   };
 }
 
-function checkedQuestion({ text, choices = [], deadlineMs = DAY_MS }: Question): Omit<AskedQuestion, "ordinal"> {
+function checkedQuestion({ text, choices = [], deadlineMs = DAY_MS }: Question) {
   const problem =
     text.trim() === "" || text.length > MAX_TEXT
       ? `a question has 1 to ${MAX_TEXT} characters`
@@ -67,4 +91,38 @@ function checkedQuestion({ text, choices = [], deadlineMs = DAY_MS }: Question):
           : "a question waits for at most 30 days";
   if (problem !== null) throw new ToolError("TOOL_INVALID_ARGUMENTS", `The tool asked wrongly: ${problem}.`);
   return { text: sanitize(text), choices: choices.map(sanitize), deadlineMs: Math.ceil(deadlineMs) };
+}
+
+function checkedTask(message: string, deadlineMs: number): string {
+  const problem =
+    message.trim() === "" || message.length > MAX_TASK
+      ? `a task has 1 to ${MAX_TASK} characters`
+      : deadlineMs > 0 && deadlineMs <= DAY_MS
+        ? null
+        : "a task has at most one day";
+  if (problem !== null) throw new ToolError("TOOL_INVALID_ARGUMENTS", `The tool delegated wrongly: ${problem}.`);
+  return sanitize(message);
+}
+
+async function replyOf(answer: StoredAnswer, after: (reply: string) => Promise<string>): Promise<TaskReply> {
+  if (answer.kind === "answered") throw outOfOrder();
+  if (answer.kind === "expired")
+    throw new DelegationError(
+      "DELEGATION_TIMEOUT",
+      "The other agent did not reply before the deadline, and was stopped.",
+    );
+  const { outcome } = answer;
+  const { turnId } = outcome;
+  if (outcome.ok) return { turnId, text: await after(outcome.text) };
+  throw new DelegationError(
+    "DELEGATION_FAILED",
+    `The other agent's turn failed: ${outcome.message} (${outcome.code})`,
+    {
+      turnId,
+    },
+  );
+}
+
+function outOfOrder(): ToolError {
+  return new ToolError("TOOL_FAILED", "The call asked in another order when it was executed again.");
 }

@@ -68,9 +68,13 @@ export function createToolRunner(deps: { hooks: HookPipeline; clock: Clock; logg
         if (begun) throw new ToolError("TOOL_REFUSED", "A hook asks before the call runs, and within its deadline.");
         return context.ask(question);
       };
+      const refuse = async () => {
+        throw new ToolError("TOOL_REFUSED", "A hook hands no task to another turn.");
+      };
+      const ofHooks = { ...context, ask, delegate: refuse, spawn: refuse };
       try {
         const { pathArguments = [] } = tool;
-        const before = { ...context, ask, call: { ...call, arguments: args }, pathArguments };
+        const before = { ...ofHooks, call: { ...call, arguments: args }, pathArguments };
         prepared = (await hooks.run("tool:before", before, signal)).call;
       } catch (error) {
         return { refused: describe(error, logger) };
@@ -92,7 +96,7 @@ export function createToolRunner(deps: { hooks: HookPipeline; clock: Clock; logg
           }
           const after = await hooks.run(
             "tool:after",
-            { ...context, ask, call: prepared, result, durationMs: clock.monotonic() - started },
+            { ...ofHooks, call: prepared, result, durationMs: clock.monotonic() - started },
             signal,
           );
           return after.result;

@@ -4,6 +4,9 @@ import type { Queryable } from "../../contracts/database.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
 import type { Fence } from "./turn-rows.ts";
 
+/** Between nodes: `queued` wakes the host of an agent, `abort:<turn>` its runner. */
+export const TURN_CHANNEL = "cairn_turns";
+
 export function leaseLost(fence: Fence): RuntimeError {
   return new RuntimeError("RUNTIME_LEASE_LOST", "Another runner has taken this turn over.", { turnId: fence.turnId });
 }

@@ -174,8 +174,13 @@ export class TurnJournal {
     return this.#persist(() => this.#store.deliver(this.#turn, key, text));
   }
 
-  wait(calls: AskingCalls, questionId: string): Promise<OpenQuestion> {
+  wait(calls: AskingCalls, questionId: string): Promise<OpenQuestion | null> {
     return this.#persist(() => this.#store.waiting.begin(this.#turn, calls, questionId));
+  }
+
+  /** Agents of the turn and of those that wait for it, its own first. */
+  delegationChain(): Promise<readonly string[]> {
+    return this.#persist(() => this.#store.waiting.chain(this.#turn));
   }
 
   async checkpoint(): Promise<void> {

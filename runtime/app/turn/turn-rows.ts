@@ -6,6 +6,7 @@ import type { ChatReply } from "../../contracts/provider.ts";
 import type { Answer, ToolResult } from "../../contracts/tool.ts";
 import { sanitizeJson } from "../../domain/cap.ts";
 import type { AttachmentRef } from "../attachments/refs.ts";
+import type { TaskOutcome } from "./turn-delegation.ts";
 
 export interface ClaimedTurn {
   readonly turnId: string;
@@ -38,8 +39,8 @@ export type StoredStep =
       readonly call: ToolCall;
       readonly state: StepRow["state"];
       readonly result: ToolResult | null;
-      /** What became of its questions, in their order. */
-      readonly answers: readonly Answer[];
+      /** What became of its questions and tasks, in their order. */
+      readonly answers: readonly StoredAnswer[];
     }
   | { readonly kind: "steer"; readonly n: number; readonly steerId: string; readonly text: string };
 
@@ -50,13 +51,18 @@ export interface Steer {
   readonly text: string;
 }
 
-/** A question of a call as it is stored; `ordinal` counts those of the call from 0. */
+/** What a call waits for: an answer, or another turn's reply. `ordinal` counts those of the call from 0. */
 export interface AskedQuestion {
   readonly ordinal: number;
+  readonly deadlineMs: number;
   readonly text: string;
   readonly choices: readonly string[];
-  readonly deadlineMs: number;
+  /** The agent whose turn is to answer `text`; null: the user. */
+  readonly delegate: string | null;
 }
+
+/** Of a question, or of a task that was handed to another turn; `expired` of either. */
+export type StoredAnswer = Answer | { readonly kind: "delegated"; readonly outcome: TaskOutcome };
 
 /** A question that a turn waits for. */
 export interface OpenQuestion {
@@ -178,7 +184,13 @@ export interface StepRow {
   state: "intended" | "asked" | "done" | "failed" | "unknown";
   request: unknown;
   result: unknown;
-  questions: readonly { readonly state: "open" | "answered" | "expired"; readonly answer: string | null }[] | null;
+  questions:
+    | readonly {
+        readonly state: "open" | "answered" | "expired";
+        readonly answer: string | null;
+        readonly delegated: boolean;
+      }[]
+    | null;
 }
 
 /** The jsonb of a step is what this file wrote: its shape is known by its kind. */
@@ -202,8 +214,9 @@ export function toStep(row: StepRow): StoredStep {
   }
 }
 
-function toAnswer({ state, answer }: NonNullable<StepRow["questions"]>[number]): Answer[] {
+function toAnswer({ state, answer, delegated }: NonNullable<StepRow["questions"]>[number]): StoredAnswer[] {
   if (state === "open") return [];
+  if (delegated && answer !== null) return [{ kind: "delegated", outcome: JSON.parse(answer) as TaskOutcome }];
   return [answer === null ? { kind: "expired" } : { kind: "answered", text: answer }];
 }
 

@@ -9,6 +9,7 @@ import type { ToolRegistry } from "../tool-registry.ts";
 import type { Writer } from "../transcript/writer.ts";
 import { LoopProgress, runAgentLoop } from "./agent-loop.ts";
 import { type Agent, toolsOf, workspaceOf } from "./agents.ts";
+import { createDelegation } from "./delegation.ts";
 import type { ModelCaller } from "./model-caller.ts";
 import { runToolCalls, TurnWaits } from "./tool-calls.ts";
 import type { ToolRunner } from "./tool-runner.ts";
@@ -36,7 +37,7 @@ export interface TurnRunnerDeps extends TurnPromptDeps {
   readonly callModel: ModelCaller;
   readonly toolRunner: ToolRunner;
   readonly newId: NewId;
-  /** A turn has begun to wait, and its question stands in the outbox. */
+  /** A turn has begun to wait, and its question stands in the outbox, or the turn that it waits for is in line. */
   onWaiting(): void;
   /** A turn has ended and its reply stands in the outbox; `durationS` counts from its claim. */
   onEnded(agent: string, state: TurnEnd["state"], durationS: number): void;
@@ -107,7 +108,15 @@ class TurnRun {
 
     const { text } = await hooks.run("turn:before", { ...info, text: this.#turn.text }, signal);
     const prompt = await assemblePrompt(this.#deps, this.#turn, agent, available, info, text, signal);
-    const tools = { runner: toolRunner, journal, tools: available, context: info, signal, emit };
+    const delegation = createDelegation({
+      turn: this.#turn,
+      info,
+      agents,
+      hooks,
+      signal,
+      chain: () => journal.delegationChain(),
+    });
+    const tools = { runner: toolRunner, journal, tools: available, context: info, signal, delegation, emit };
     await runAgentLoop(
       {
         owner,
@@ -166,7 +175,7 @@ class TurnRun {
     if (lease.aborted || reason?.code === "RUNTIME_TURN_ABORTED") return reason;
     try {
       const question = await this.#journal.wait(calls, this.#deps.newId());
-      this.#emit(waitingEvent(this.#turn, question));
+      if (question) this.#emit(waitingEvent(this.#turn, question));
       this.#deps.onWaiting();
     } catch (error) {
       if (error instanceof CairnError && error.code === "RUNTIME_TURN_ABORTED") return error;

@@ -89,7 +89,8 @@ export class TurnSteps {
   async list(turnId: string): Promise<StoredStep[]> {
     const { rows } = await this.#database.query<StepRow>(
       `/* turn:steps */ select n, kind, state, request, result,
-         (select jsonb_agg(jsonb_build_object('state', q.state, 'answer', q.answer) order by q.ordinal)
+         (select jsonb_agg(jsonb_build_object('state', q.state, 'answer', q.answer,
+             'delegated', q.question -> 'delegation' is not null) order by q.ordinal)
           from turn_questions q where q.turn_id = s.turn_id and q.n = s.n) as questions
        from turn_steps s where turn_id = $1 order by n`,
       [turnId],

@@ -10,6 +10,7 @@ import { sanitize } from "../../domain/cap.ts";
 import type { CountedCall } from "../../domain/usage.ts";
 import { countUsage } from "../usage/count.ts";
 import { type ClaimRoom, claimTurns, type TurnOwner } from "./turn-claim.ts";
+import { delegatedBy, LOCK_WAITING, outcomeOf, REPLY_TO_TURN, STOP_TASKS } from "./turn-delegation.ts";
 import { assertFence, isToStop, leaseLost } from "./turn-fence.ts";
 import {
   type ClaimedTurn,
@@ -24,7 +25,7 @@ import {
   UUID,
 } from "./turn-rows.ts";
 import { TurnSteps } from "./turn-steps.ts";
-import { TurnWaiting } from "./turn-waiting.ts";
+import { ASKS_USER, TurnWaiting } from "./turn-waiting.ts";
 
 /** The last statement of the turn's last transaction: that one is rolled back as a whole where the turn has ended before. */
 const QUEUE_REPLY = `/* turn:outbox */ with done as (update inbox set done_at = now() where id = $1),
@@ -108,6 +109,8 @@ export class TurnStore {
   ): Promise<boolean> {
     return this.#database
       .transaction(async (tx) => {
+        const question = delegatedBy(turn);
+        const locked = question === null ? Promise.resolve() : tx.query(LOCK_WAITING, [question, turn.turnId]);
         const updating = tx.query(
           `/* turn:finish */ update turns set state = $3, reply = $4, usage = $5, interrupted = $6, notice = $7, error = $8,
            finished_at = now(), lease_until = null
@@ -136,16 +139,27 @@ export class TurnStore {
         // Sent without waiting for each other's answers: whatever one of them says against it, all of it is rolled back.
         const unseen = end.state === "done" ? assertNoSteer(tx, turn.turnId) : Promise.resolve();
         const written = write(tx);
-        const queued = tx.query(QUEUE_REPLY, [
-          turn.inboxId,
-          this.#newId(),
-          turn.turnId,
-          turn.channel,
-          turn.agent,
-          toJson(outboxPayload(turn, end)),
-          toJson(calls),
-        ]);
-        await inOrder([ended, unseen, written], queued);
+        const stopping = end.state === "done" ? Promise.resolve() : tx.query(STOP_TASKS, [turn.turnId]);
+        const queued =
+          question === null
+            ? tx.query(QUEUE_REPLY, [
+                turn.inboxId,
+                this.#newId(),
+                turn.turnId,
+                turn.channel,
+                turn.agent,
+                toJson(outboxPayload(turn, end)),
+                toJson(calls),
+              ])
+            : tx.query(REPLY_TO_TURN, [
+                turn.inboxId,
+                question,
+                turn.turnId,
+                toJson(outcomeOf(turn, end)),
+                turn.agent,
+                toJson(calls),
+              ]);
+        await inOrder([locked, ended, unseen, written, stopping], queued);
         return true;
       })
       .catch((error: unknown) => {
@@ -182,14 +196,15 @@ export class TurnStore {
     return rows[0]?.id ?? null;
   }
 
-  /** Running, waiting and queued turns of a session. */
+  /** Running, waiting and queued turns of a session; one that waits for another turn counts as running. */
   async session(sessionKey: string): Promise<{
     readonly running: { readonly turnId: string; readonly startedAt: Date } | null;
     readonly waiting: { readonly turnId: string } | null;
     readonly queued: number;
   }> {
     const { rows } = await this.#database.query<{ id: string; state: string; started_at: Date }>(
-      "/* turn:session */ select id, state, started_at from turns where session_key = $1 and state in ('queued', 'running', 'waiting')",
+      `/* turn:session */ select id, case when state = 'waiting' and not ${ASKS_USER} then 'running' else state end as state, started_at
+       from turns t where session_key = $1 and state in ('queued', 'running', 'waiting')`,
       [sessionKey],
     );
     const waiting = rows.find((row) => row.state === "waiting");
@@ -201,13 +216,13 @@ export class TurnStore {
     };
   }
 
-  /** Null for a turn that is not the agent's. */
+  /** Null for a turn that is not the agent's. One that waits for another turn counts as running: nobody has to answer. */
   async read(agent: string, turnId: string): Promise<TurnRow | null> {
     if (!UUID.test(turnId)) return null;
     const { rows } = await this.#database.query<EndRow>(
       `/* turn:read */ select t.state, t.attempt, t.reply, t.usage, t.interrupted, t.notice, t.error, i.conversation, i.user_id,
-         case when t.state = 'waiting' then (select to_jsonb(q) from turn_questions q where q.turn_id = t.id and q.state = 'open') end
-           as question
+         case when t.state = 'waiting' then (select to_jsonb(q) from turn_questions q where q.turn_id = t.id and q.state = 'open'
+           and q.question -> 'delegation' is null) end as question
        from turns t join inbox i on i.id = t.inbox_id where t.id = $1 and t.agent = $2`,
       [turnId, agent],
     );
@@ -215,7 +230,8 @@ export class TurnStore {
     if (!row) return null;
     if (row.state === "queued" || row.state === "running")
       return { state: row.state, attempt: row.attempt, user: row.user_id };
-    if (row.state === "waiting" && row.question)
+    if (row.state === "waiting") {
+      if (!row.question) return { state: "running", attempt: row.attempt, user: row.user_id };
       return {
         state: "waiting",
         attempt: row.attempt,
@@ -223,14 +239,14 @@ export class TurnStore {
         conversation: row.conversation,
         question: toOpenQuestion(row.question),
       };
+    }
     return {
       state: "ended",
       user: row.user_id,
       turn: {
         turnId,
         agent,
-        // Each of the others was answered above: a turn waits for as long as a question of it is open.
-        state: row.state as TurnEnd["state"],
+        state: row.state,
         conversation: row.conversation,
         attempt: row.attempt,
         reply: row.reply ?? "",

@@ -5,6 +5,7 @@ import { RuntimeError } from "../../contracts/errors.ts";
 import type { ToolCall } from "../../contracts/message.ts";
 import type { NewId } from "../../contracts/ports.ts";
 import { sanitize } from "../../domain/cap.ts";
+import { CHILD, delegationChain, startDelegated, stopDelegated } from "./turn-delegation.ts";
 import { stopped } from "./turn-end.ts";
 import { isToStop, leaseLost } from "./turn-fence.ts";
 import {
@@ -38,6 +39,12 @@ export interface GivenAnswer {
   readonly by: string;
 }
 
+const DUE_TASKS = stopDelegated("select child from due where child is not null");
+
+/** SQL over a waiting turn `t`: it waits for a person, not for another turn. */
+export const ASKS_USER =
+  "exists (select 1 from turn_questions q where q.turn_id = t.id and q.state = 'open' and q.question -> 'delegation' is null)";
+
 /** Ahead of what /interrupt puts in line: a turn that is woken to be stopped ends before the next one begins. */
 const ENDS_FIRST = 2;
 
@@ -52,12 +59,12 @@ export class TurnWaiting {
 
   /**
    * Lets the turn wait: the steps of the calls that asked, the first one's question, the turn's state and the message that brings the
-   * question to the user commit together. The other calls ask when they are executed again. RUNTIME_TURN_ABORTED where /stop or
-   * /interrupt came first, RUNTIME_LEASE_LOST as any write.
+   * question to the user, or the turn that is to do the task, commit together. The other calls ask when they are executed again. Null
+   * where the user is asked nothing. RUNTIME_TURN_ABORTED where /stop or /interrupt came first, RUNTIME_LEASE_LOST as any write.
    */
-  async begin(turn: ClaimedTurn, calls: AskingCalls, questionId: string): Promise<OpenQuestion> {
+  async begin(turn: ClaimedTurn, calls: AskingCalls, questionId: string): Promise<OpenQuestion | null> {
     const [{ n, question }] = calls;
-    const { text, choices, ordinal, deadlineMs } = question;
+    const { text, choices, ordinal, deadlineMs, delegate } = question;
     return this.#database.transaction(async (tx) => {
       const { count } = await tx.query(
         `/* turn:wait */ update turns t set state = 'waiting', waits = waits + 1, lease_node = null, lease_boot = null, lease_until = null
@@ -70,7 +77,7 @@ export class TurnWaiting {
           "select id, question, expires_at from turn_questions where id = $1",
           [questionId],
         );
-        if (rows[0]) return toOpenQuestion(rows[0]);
+        if (rows[0]) return delegate === null ? toOpenQuestion(rows[0]) : null;
         const held = await tx.query("select 1 from turns where id = $1 and epoch = $2 and state = 'running'", [
           turn.turnId,
           turn.epoch,
@@ -86,11 +93,17 @@ export class TurnWaiting {
           [turn.turnId, asking.n, turn.epoch, asking.call.id, toJson(asking.call)],
         );
       }
+      const task =
+        delegate === null
+          ? null
+          : await startDelegated(tx, this.#newId, turn, questionId, { agent: delegate, message: text });
+      const stored = { text, choices, ...(task === null ? {} : { delegation: { agent: delegate, turn_id: task } }) };
       const { rows } = await tx.query<QuestionRow>(
         `/* turn:question */ insert into turn_questions (id, turn_id, n, ordinal, question, expires_at)
          values ($1, $2, $3, $4, $5, now() + $6 * interval '1 millisecond') returning id, question, expires_at`,
-        [questionId, turn.turnId, n, ordinal, toJson({ text, choices }), deadlineMs],
+        [questionId, turn.turnId, n, ordinal, toJson(stored), deadlineMs],
       );
+      if (task !== null) return null;
       const open = toOpenQuestion(rows[0] as QuestionRow);
       await tx.query(
         `/* turn:question-outbox */ insert into outbox (id, turn_id, key, channel, agent, payload)
@@ -131,7 +144,7 @@ export class TurnWaiting {
         late: boolean;
       }>(
         `/* turn:answer-question */ select id, state, answer, answered_by, expires_at <= now() as late from turn_questions
-         where turn_id = $1 and ($2::uuid is null or id = $2::uuid) order by created_at desc, id desc limit 1`,
+         where turn_id = $1 and ($2::uuid is null or id = $2::uuid) and question -> 'delegation' is null order by created_at desc, id desc limit 1`,
         [turnId, questionId ?? null],
       );
       const [question] = rows;
@@ -153,24 +166,30 @@ export class TurnWaiting {
     });
   }
 
-  /** The id of the session's turn that waits; null where none does. */
+  /** Agents of the turn and of those that wait for it, its own first. */
+  chain(turn: ClaimedTurn): Promise<readonly string[]> {
+    return delegationChain(this.#database, turn);
+  }
+
+  /** The id of the session's turn that waits for the user; null where none does. */
   async inSession(sessionKey: string): Promise<string | null> {
     const { rows } = await this.#database.query<{ id: string }>(
-      "/* turn:waiting */ select id from turns where session_key = $1 and state = 'waiting' limit 1",
+      `/* turn:waiting */ select id from turns t where session_key = $1 and state = 'waiting' and ${ASKS_USER} limit 1`,
       [sessionKey],
     );
     return rows[0]?.id ?? null;
   }
 
-  /** Wakes the turns of these agents whose questions have waited long enough. */
+  /** Wakes the turns of these agents whose questions have waited long enough, and stops those that were to answer them. */
   async expire(agents: readonly string[]): Promise<void> {
     await this.#database.query(
       `/* turn:expire */ with due as (
-         select q.id as question_id, t.id as turn_id from turn_questions q join turns t on t.id = q.turn_id
+         select q.id as question_id, t.id as turn_id, ${CHILD} as child from turn_questions q join turns t on t.id = q.turn_id
          where q.state = 'open' and q.expires_at <= now() and t.state = 'waiting' and t.agent = any($1::text[])
          for update of t skip locked),
-       expired as (update turn_questions q set state = 'expired' from due where q.id = due.question_id)
-       update turns t set state = 'queued' from due where t.id = due.turn_id and t.state = 'waiting'`,
+       expired as (update turn_questions q set state = 'expired' from due where q.id = due.question_id),
+       woken as (update turns t set state = 'queued' from due where t.id = due.turn_id and t.state = 'waiting'),
+       ${DUE_TASKS.part} ${DUE_TASKS.end}`,
       [agents],
       // What is lost expires again.
       { durable: false },

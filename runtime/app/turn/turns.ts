@@ -5,11 +5,12 @@ import { CairnError, fromErrorBody, RuntimeError } from "../../contracts/errors.
 import { isFinal, type TurnResult } from "../../contracts/stream.ts";
 import { type ChannelRouting, routeToAgent } from "../../domain/routing.ts";
 import type { NumberedEvent, TurnState, Turns } from "../api.ts";
-import { type Dispatcher, TURN_CHANNEL } from "./dispatcher.ts";
+import type { Dispatcher } from "./dispatcher.ts";
 import type { Inbox } from "./inbox.ts";
 import type { Placement } from "./placement.ts";
 import { finalIdOf, type StreamHub } from "./stream-hub.ts";
 import { finalEvent, waitingEvent } from "./turn-end.ts";
+import { TURN_CHANNEL } from "./turn-fence.ts";
 import type { TurnStore } from "./turn-store.ts";
 
 export interface TurnsDeps {

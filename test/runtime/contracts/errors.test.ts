@@ -14,6 +14,7 @@ const CLASSES: Readonly<Record<string, typeof errors.CairnError>> = {
   MEMORY: errors.MemoryError as never,
   CONFIG: errors.ConfigError as never,
   TOOL: errors.ToolError as never,
+  DELEGATION: errors.DelegationError as never,
   RUNTIME: errors.RuntimeError as never,
   PROVIDER: errors.ProviderError as never,
   INFRA: errors.InfraError as never,
@@ -47,7 +48,9 @@ describe("the table of error codes", () => {
       .map((file) => readFileSync(`${ROOT}${file}`, "utf8"))
       .join("\n");
     expect(source.length).toBeGreaterThan(1_000_000);
-    const raised = new Set(source.match(/\b(?:CHANNEL|MEMORY|CONFIG|TOOL|RUNTIME|PROVIDER|INFRA)_[A-Z_]+\b/g));
+    const raised = new Set(
+      source.match(/\b(?:CHANNEL|MEMORY|CONFIG|TOOL|DELEGATION|RUNTIME|PROVIDER|INFRA)_[A-Z_]+\b/g),
+    );
     expect(CODES.filter((code) => !raised.has(code))).toEqual([]);
   });
 

@@ -342,6 +342,8 @@ describeEachDatabase("what others stored", (open) => {
       toolCallId: "c",
       workspace: "/nowhere",
       ask: () => Promise.reject(new Error("not to be asked")),
+      delegate: () => Promise.reject(new Error("not to be delegated")),
+      spawn: () => Promise.reject(new Error("not to be delegated")),
       progress: () => undefined,
       deliver: async () => undefined,
     };

@@ -47,6 +47,8 @@ export function contextFor(workspace: string, changes: Partial<ToolContext> = {}
     user: "ada",
     owner: false,
     ask: () => Promise.reject(new Error("not to be asked")),
+    delegate: () => Promise.reject(new Error("not to be delegated")),
+    spawn: () => Promise.reject(new Error("not to be delegated")),
     progress: () => undefined,
     deliver: async () => undefined,
     ...changes,

@@ -46,6 +46,8 @@ async function setUp(settings: Partial<SafetyDeps["settings"]> = {}, more: Parti
     user: "ada",
     owner: false,
     ask: () => Promise.reject(new Error("not to be asked")),
+    delegate: () => Promise.reject(new Error("not to be delegated")),
+    spawn: () => Promise.reject(new Error("not to be delegated")),
     progress: () => undefined,
     deliver: async () => undefined,
   };

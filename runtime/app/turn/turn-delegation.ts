@@ -1,0 +1,125 @@
+/**
+ * Tasks that a turn hands to a turn of another session. The turn waits for it as for an answer: its question names the other turn,
+ * and that one's conversation names the question. Both ends commit with the states of their turns, so that a restart loses neither.
+ */
+
+import type { Database, Queryable } from "../../contracts/database.ts";
+import type { NewId } from "../../contracts/ports.ts";
+import { MAX_DELEGATION_DEPTH } from "../../domain/delegation.ts";
+import { sessionKey } from "../../domain/session-key.ts";
+import { countUsage } from "../usage/count.ts";
+import { TURN_CHANNEL } from "./turn-fence.ts";
+import type { ClaimedTurn, TurnEnd } from "./turn-rows.ts";
+
+export interface Task {
+  /** Whose turn does it. */
+  readonly agent: string;
+  readonly message: string;
+}
+
+/** How the other turn ended, as it is kept with the question. */
+export type TaskOutcome =
+  | { readonly ok: true; readonly text: string; readonly turnId: string }
+  | { readonly ok: false; readonly code: string; readonly message: string; readonly turnId: string };
+
+const CONVERSATION = /^delegation:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
+
+/** The question of the turn that waits for this one; null for a turn that a user began. */
+export function delegatedBy({ conversation }: Pick<ClaimedTurn, "conversation">): string | null {
+  return CONVERSATION.exec(conversation)?.[1] ?? null;
+}
+
+/** Puts the other turn in line, as a message of the same user in a session of its own; its id. */
+export async function startDelegated(
+  tx: Queryable,
+  newId: NewId,
+  turn: ClaimedTurn,
+  questionId: string,
+  { agent, message }: Task,
+): Promise<string> {
+  const turnId = newId();
+  const conversation = `delegation:${questionId}`;
+  const { channel, user } = turn;
+  await tx.query(
+    `/* turn:delegate */ with message as (
+       insert into inbox (id, channel, agent, conversation, user_id, external_id, body_hash, session_key, text, owner)
+       values ($1, $2, $3, $4, $5, $4, '', $6, $7, $8) returning id, seq, session_key, agent)
+     insert into turns (id, inbox_id, seq, session_key, agent) select $9, id, seq, session_key, agent from message`,
+    [
+      newId(),
+      channel,
+      agent,
+      conversation,
+      user,
+      sessionKey({ agent, channel, conversation, user }),
+      message,
+      turn.owner,
+      turnId,
+    ],
+  );
+  return turnId;
+}
+
+/** Agents of the turn and of those that wait for it, its own first; no further up than a task may be handed down. */
+export async function delegationChain(database: Database, turn: ClaimedTurn): Promise<readonly string[]> {
+  const chain = [turn.agent];
+  let below: { readonly id: string; readonly conversation: string } = {
+    id: turn.turnId,
+    conversation: turn.conversation,
+  };
+  while (chain.length <= MAX_DELEGATION_DEPTH) {
+    const { rows } = await database.query<{ id: string; agent: string; conversation: string }>(
+      `/* turn:delegation-chain */ select t.id, t.agent, i.conversation
+       from turn_questions q join turns t on t.id = q.turn_id join inbox i on i.id = t.inbox_id
+       where q.id = $1 and q.question -> 'delegation' ->> 'turn_id' = $2`,
+      [delegatedBy(below), below.id],
+    );
+    const [above] = rows;
+    if (!above) return chain;
+    chain.push(above.agent);
+    below = above;
+  }
+  return chain;
+}
+
+/**
+ * The first statement of a delegated turn's end: the turn that waits is locked before the one below it, as where the upper one ends or
+ * its deadline passes.
+ */
+export const LOCK_WAITING = `/* turn:lock-waiting */ select t.id from turn_questions q join turns t on t.id = q.turn_id
+  where q.id = $1 and q.question -> 'delegation' ->> 'turn_id' = $2 for update of t`;
+
+/** In place of a reply in the outbox: the turn that waits gets it and is put in line. */
+export const REPLY_TO_TURN = `/* turn:delegated */ with done as (update inbox set done_at = now() where id = $1),
+  counted as (${countUsage({ guard: "(select 1) once", agent: "$5::text", calls: "$6::jsonb" })}),
+  answered as (
+    update turn_questions q set state = 'answered', answer = $4, answered_at = now()
+    where q.id = $2 and q.state = 'open' and q.question -> 'delegation' ->> 'turn_id' = $3 returning q.turn_id),
+  woken as (update turns t set state = 'queued' from answered where t.id = answered.turn_id and t.state = 'waiting' returning t.id)
+  select pg_notify('${TURN_CHANNEL}', 'queued') from woken`;
+
+export function outcomeOf(turn: ClaimedTurn, { state, reply, notice, error }: TurnEnd): TaskOutcome {
+  const { turnId } = turn;
+  if (state === "done") return { ok: true, text: reply, turnId };
+  const { code, message } = error ?? { code: "RUNTIME_TURN_ABORTED", message: notice ?? "Stopped." };
+  return { ok: false, code, message, turnId };
+}
+
+/** A part of a statement, and its end: stops the turns whose ids `children` selects as `child`, wherever they run or wait. */
+export function stopDelegated(children: string): { readonly part: string; readonly end: string } {
+  return {
+    part: `stopped as (
+      update turns c set abort_requested = true, state = case when c.state = 'waiting' then 'queued' else c.state end
+      from (${children}) d where c.id = d.child and c.state in ('queued', 'running', 'waiting') returning c.id)`,
+    end: `select pg_notify('${TURN_CHANNEL}', 'abort:' || id) from stopped`,
+  };
+}
+
+/** The turn of a question's task; null for a question to the user. */
+export const CHILD = "(q.question -> 'delegation' ->> 'turn_id')::uuid";
+
+const OPEN_TASKS = stopDelegated(
+  `select ${CHILD} as child from turn_questions q where q.turn_id = $1 and q.state = 'open'`,
+);
+/** Of a turn that ends without its reply: what it has handed on ends with it. */
+export const STOP_TASKS = `/* turn:stop-delegated */ with ${OPEN_TASKS.part} ${OPEN_TASKS.end}`;
