@@ -2,7 +2,7 @@ import { Flags } from "@oclif/core";
 import { BaseCommand } from "../base-command.ts";
 import type { Interruption } from "../output/interruption.ts";
 import type { Mark } from "../output/terminal.ts";
-import { answerFlags } from "../wizard/flags.ts";
+import { answerFlags } from "../wizard/answer-flags.ts";
 import type { InitResult } from "../wizard/init.ts";
 import { renderInit } from "../wizard/render.ts";
 import { runSetup } from "../wizard/run.ts";

@@ -67,8 +67,8 @@ export async function launch(
 }
 
 async function setUp({ dir, home, file }: Deployment, signal: AbortSignal): Promise<InitResult> {
-  const { initYes } = await import("../wizard/init.ts");
-  return initYes({ directories: { dir, home, file }, env: process.env, signal });
+  const { initialize } = await import("../wizard/init.ts");
+  return initialize({ directories: { dir, home, file }, env: process.env, signal });
 }
 
 /** RUNTIME_ALREADY_RUNNING, naming the other deployment. What else may have the port is the node's to report. */

@@ -1,7 +1,7 @@
 /** Answers the questions of a setup: a person at a terminal, or else the defaults. */
 import type { CairnError } from "../../runtime/contracts/errors.ts";
 import { UsageError } from "../output/failure.ts";
-import type { AnswerLeaf } from "./answer-leaves.ts";
+import type { AnswerLeaf } from "./answer-tree.ts";
 import type { Phase } from "./answers.ts";
 import type { Facts } from "./detect/facts.ts";
 import type { Question, SecretQuestion } from "./phases/question.ts";

@@ -1,10 +1,50 @@
-/** What a configuration answers already. What is a reference there, or is not understood, is not changed. Pure. */
+/** The configuration that a setup finds, and what it answers already. What is a reference there, or is not understood, is not changed. */
+import { readFile } from "node:fs/promises";
 import { derive } from "../../runtime/config/derive.ts";
+import type { Directories } from "../../runtime/config/index.ts";
 import { holdsSecret } from "../../runtime/config/secret-values.ts";
 import { type Tree, type TreeMap, valueAt } from "../../runtime/config/tree.ts";
-import { answerLeaves } from "./answer-leaves.ts";
-import { type AnswerPath, type AnswerTree, isTree, patternOf, withAnswer } from "./answer-tree.ts";
+import { parseYaml } from "../../runtime/config/yaml-source.ts";
+import { ConfigError } from "../../runtime/contracts/errors.ts";
+import { systemWords } from "../../runtime/contracts/system-errors.ts";
+import { exists } from "../../runtime/files/durable.ts";
+import { inspectCurrent } from "../configuration/current.ts";
+import { type AnswerPath, type AnswerTree, answerLeaves, isTree, patternOf, withAnswer } from "./answer-tree.ts";
 import { CHANNEL_IDS } from "./answers.ts";
+
+export interface Existing extends ExistingAnswers {
+  readonly text: string;
+}
+
+/**
+ * Null without a cairn.yaml. CONFIG_VERSION_UNSUPPORTED for a newer one, CONFIG_INVALID with line and column where it is no YAML;
+ * a file with other errors can be repaired.
+ */
+export async function readExisting(
+  directories: Pick<Directories, "dir" | "home" | "file">,
+  signal?: AbortSignal,
+): Promise<Existing | null> {
+  const { file } = directories;
+  if (!(await exists(file))) return null;
+  const { inspection } = await inspectCurrent(directories, { signal });
+  const text = await readFile(file, "utf8").catch((error: unknown) => {
+    const { reason, hint = "Check its permissions." } = systemWords(error);
+    throw new ConfigError("CONFIG_UNREADABLE", `The configuration ${file} cannot be read (${reason}).`, {
+      cause: error,
+      hint,
+    });
+  });
+  // A file that is no mapping is the inspection's to report.
+  const source = parseYaml(text, file);
+  if (inspection.loaded === null && Object.keys(source.tree).length === 0 && inspection.error) throw inspection.error;
+  return { ...existingAnswers(source.tree), text };
+}
+
+export function alreadyThere(file: string): ConfigError {
+  return new ConfigError("CONFIG_EXISTS", `There is a configuration already: ${file}. It was left as it is.`, {
+    hint: "Change it with `cairn config`, or pass --force to write a new one; the old one is kept beside it.",
+  });
+}
 
 export interface ExistingAnswers {
   readonly tree: AnswerTree;

@@ -2,10 +2,9 @@
 import { type Document, isMap, parseDocument } from "yaml";
 import type { Secret } from "../../runtime/config/index.ts";
 import type { Answers } from "./answers.ts";
-import { applySetting } from "./apply.ts";
 import type { ProviderChoice } from "./detect.ts";
 import { chosenProvider } from "./provider.ts";
-import { settingsOf } from "./settings.ts";
+import { applySetting, settingsOf } from "./settings.ts";
 import type { Templates } from "./templates.ts";
 
 export interface PlannedFile {

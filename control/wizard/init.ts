@@ -1,6 +1,6 @@
 /**
  * `init` and `config`: what is found and what is answered becomes a deployment. A new one, or the one that is there with what has
- * changed; all of it or nothing. Used by the commands and by the first `start`.
+ * changed. Used by the commands and by the first `start`.
  */
 
 import { randomBytes } from "node:crypto";
@@ -8,44 +8,33 @@ import { type Environment, mergeEnvironments, readSecretsFile } from "../../runt
 import { CairnError } from "../../runtime/contracts/errors.ts";
 import { exists } from "../../runtime/files/durable.ts";
 import { Interrupted } from "../output/failure.ts";
+import { type FlagAnswers, flagAnswers, requireAllowed, requireFitting, requireStorable } from "./answer-flags.ts";
 import { answerAt, dependentsOf, isTree, listKey, mergeAnswers } from "./answer-tree.ts";
 import { type Answers, PHASES, type Phase } from "./answers.ts";
 import { detectFacts, type Facts, TOOLS, type ToolName } from "./detect/facts.ts";
 import { type Dialog, type Unattended, unattended } from "./dialog.ts";
 import { readDraft, removeDraft, saveDraft } from "./draft.ts";
-import { type FlagAnswers, flagAnswers } from "./flags.ts";
-import { requireAllowed, requireFitting, requireStorable } from "./given-flags.ts";
-import { recoverInstall, requireWritable } from "./install.ts";
+import { alreadyThere, type Existing, readExisting } from "./existing.ts";
 import { parseAnswers } from "./parse-answers.ts";
 import { answersOf, type FlowState, reopened, runPhase, type Surroundings } from "./phases/flow.ts";
-import { secretsOf } from "./phases/secrets.ts";
-import { alreadyThere, type Existing, readExisting, recoveredResult } from "./read-existing.ts";
+import { type PreparedSetup, planSetup } from "./plan-setup.ts";
+import { secretsOf } from "./secrets.ts";
 import type { InitOptions, InitResult } from "./setup.ts";
-import { type PreparedSetup, planSetup, writeSetup } from "./write-setup.ts";
+import { requireWritable, writeSetup } from "./write-setup.ts";
 
 export type { InitOptions, InitResult } from "./setup.ts";
 
-/** A setup without a terminal. */
-export function initYes(options: InitOptions): Promise<InitResult> {
-  return initialize(options);
-}
-
 /**
- * Writes cairn.yaml, .env, workspace/, .gitignore and infra/, all or none. CONFIG_EXISTS when there is a cairn.yaml already and
+ * Writes .env, infra/, workspace/, .gitignore and cairn.yaml. CONFIG_EXISTS when there is a cairn.yaml already and
  * nobody to ask, CONFIG_UNWRITABLE, CONFIG_INVALID for answers that are not allowed, CONFIG_SECRETS_FILE_UNSAFE for a bad .env,
  * CONFIG_VERSION_UNSUPPORTED for a newer cairn.yaml, which stays as it is; UsageError naming the flags of answers that are missing.
  */
 export async function initialize(options: InitOptions): Promise<InitResult> {
   const { directories, dialog = unattended({ lenient: true }), purpose = "create", signal } = options;
   const { dir } = directories;
-  if (dialog.attended) await requireWritable(dir);
-  const recovered = await recoverInstall(dir);
+  await requireWritable(dir);
   const secretsFile = await readSecretsFile(dir);
   const env = mergeEnvironments(secretsFile.values, options.env);
-  if (options.force !== true && recovered) {
-    const finished = await recoveredResult(options);
-    if (finished !== null) return finished;
-  }
   if (options.force !== true && purpose === "create" && !dialog.attended && (await exists(directories.file)))
     throw alreadyThere(directories.file);
   const existing = options.force === true ? null : await readExisting(directories, signal);
@@ -76,7 +65,7 @@ export async function initialize(options: InitOptions): Promise<InitResult> {
   await removeDraft(dir);
   // Reading it has put it right: nothing that looks later finds it.
   const found = secretsFile.warnings.map(({ path, message }) => `${path}: ${message}.`);
-  return { ...result, notes: [...found, ...result.notes], recovered };
+  return { ...result, notes: [...found, ...result.notes] };
 }
 
 /** What the file says, then the answers of a file and of flags. Errors are thrown before anything is probed or asked. */

@@ -1,8 +1,12 @@
-/** Whether answers are allowed, and in words what is wrong with those that are not. Pure. */
+/** Reads the file of `--answers`, and checks whether answers are allowed: in words what is wrong with those that are not. */
+
+import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { holdsSecret } from "../../runtime/config/secret-values.ts";
 import { type Tree, texts } from "../../runtime/config/tree.ts";
-import { ConfigValidationError } from "../../runtime/contracts/errors.ts";
+import { parseYaml } from "../../runtime/config/yaml-source.ts";
+import { ConfigError, ConfigValidationError } from "../../runtime/contracts/errors.ts";
+import { systemWords } from "../../runtime/contracts/system-errors.ts";
 import { type AnswerTree, isTree, listKey, mergeAnswers } from "./answer-tree.ts";
 import { type Answers, answersSchema, bare } from "./answers.ts";
 
@@ -100,4 +104,26 @@ function innerOf(schema: unknown, part: PropertyKey): unknown {
   const found = bare(schema);
   if (found instanceof z.ZodObject) return found.shape[String(part)];
   return found instanceof z.ZodArray ? found.element : undefined;
+}
+
+const SHAPE = "the file must be a mapping of answers, such as `timezone: Europe/Berlin`";
+
+/** The answers in a YAML or JSON file, not yet checked. CONFIG_UNREADABLE, with line and column where it is no YAML. */
+export async function readAnswersFile(path: string): Promise<AnswerTree> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    const { reason, hint = "Check the path of --answers." } = systemWords(error);
+    throw new ConfigError("CONFIG_UNREADABLE", `The answers file ${path} cannot be read (${reason}).`, {
+      cause: error,
+      hint,
+    });
+  }
+  try {
+    return parseYaml(text, path, SHAPE).tree;
+  } catch (error) {
+    if (!(error instanceof ConfigValidationError)) throw error;
+    throw new ConfigError("CONFIG_UNREADABLE", `The answers file ${error.message}`, { ...error.details, cause: error });
+  }
 }

@@ -28,7 +28,7 @@ export function renderInit(result: InitResult, mark: Mark): string {
     ...(target === "manual" ? [["Address", `http://${listen}`]] : []),
     ["Token", tokens[token]],
   ];
-  const done = result.recovered ? "An interrupted setup was finished" : diff === null ? "Set up" : "Changed";
+  const done = diff === null ? "Set up" : "Changed";
   return [
     ...(diff === null || diff === "" ? [] : [colouredDiff(diff, mark)]),
     `${mark.good(done)} in ${mark.name(dir)}`,

@@ -4,9 +4,9 @@ import process from "node:process";
 import { resolveDirectories } from "../../runtime/config/index.ts";
 import { ConfigError } from "../../runtime/contracts/errors.ts";
 import type { Terminal } from "../output/terminal.ts";
-import { readAnswersFile } from "./answers-file.ts";
 import { type Dialog, unattended } from "./dialog.ts";
 import { type InitResult, initialize } from "./init.ts";
+import { readAnswersFile } from "./parse-answers.ts";
 
 export interface SetupRequest {
   readonly purpose: "create" | "change";

@@ -1,4 +1,4 @@
-/** What goes into `.env`: the owner's token, and values that were typed or are in the environment. */
+/** What goes into `.env`: the owner's token, and values of the variables that the answers need, typed or from the environment. */
 import {
   API_TOKEN_VARIABLE,
   apiTokenSecret,
@@ -8,7 +8,8 @@ import {
 } from "../../runtime/config/index.ts";
 import { ConfigError } from "../../runtime/contracts/errors.ts";
 import type { Answers } from "./answers.ts";
-import { secretsOf } from "./phases/secrets.ts";
+import type { SecretQuestion } from "./phases/question.ts";
+import { serviceOf } from "./provider.ts";
 
 const COMMENT = "Given at setup.";
 /** What a line of `.env` cannot hold without quotes. */
@@ -53,4 +54,20 @@ export function newSecrets({ answers, env, written, typed, random }: SecretsInpu
 
 export function isPlain(value: string): boolean {
   return !NOT_PLAIN.test(value);
+}
+
+/** In the order of the questions; each variable once. */
+export function secretsOf(answers: Answers): SecretQuestion[] {
+  const { provider, agents, channels, memory } = answers;
+  const wanted: SecretQuestion[] = [];
+  if (provider.api_key_variable !== undefined)
+    wanted.push({ variable: provider.api_key_variable, purpose: "key", of: provider.id ?? "" });
+  for (const { provider: id } of agents) {
+    const variable = id === undefined || id === provider.id ? undefined : serviceOf(id)?.keyVariables[0];
+    if (id !== undefined && variable !== undefined) wanted.push({ variable, purpose: "key", of: id });
+  }
+  for (const { id, token_variable } of channels)
+    if (token_variable !== undefined) wanted.push({ variable: token_variable, purpose: "token", of: id });
+  if (memory === "postgres") wanted.push({ variable: "SERVICE_PG_URL", purpose: "database", of: "PostgreSQL" });
+  return wanted.filter(({ variable }, index) => wanted.findIndex((other) => other.variable === variable) === index);
 }

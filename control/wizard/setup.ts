@@ -5,7 +5,6 @@ import type { Answers } from "./answers.ts";
 import type { LocalServer } from "./catalogue.ts";
 import type { ProviderChoice } from "./detect.ts";
 import type { Dialog } from "./dialog.ts";
-import type { FileOutcome, InstallStep } from "./install.ts";
 
 export interface InitOptions {
   readonly directories: Pick<Directories, "dir" | "home" | "file">;
@@ -28,8 +27,15 @@ export interface InitOptions {
   /** The machine's time zone; default: the system's. */
   readonly timezone?: string;
   readonly random?: (size: number) => Buffer;
-  readonly onStep?: (step: InstallStep, path?: string) => void;
+  /** Called after each file; tests end the process there. */
+  readonly onWritten?: (path: string) => void;
   readonly signal?: AbortSignal;
+}
+
+export interface FileOutcome {
+  /** Relative to the deployment directory. */
+  readonly path: string;
+  readonly action: "created" | "kept" | "extended" | "replaced" | "updated";
 }
 
 export interface InitResult {
@@ -53,6 +59,4 @@ export interface InitResult {
   readonly notes: readonly string[];
   /** Commands that come next. */
   readonly next: readonly string[];
-  /** True when an interrupted setup was finished instead of a new one made. */
-  readonly recovered: boolean;
 }

@@ -43,11 +43,12 @@ export async function writeDurably(path: string, data: string | Uint8Array, opti
   await syncDirectory(dirname(real));
 }
 
-/** False when something has the name already, or another process was first: that stays as it is. */
-export async function createDurably(path: string, data: string | Uint8Array, mode: number): Promise<boolean> {
+/** False when something has the name already, or another process was first: that stays as it is. Mode: 0666 less the umask. */
+export async function createDurably(path: string, data: string | Uint8Array, mode?: number): Promise<boolean> {
   const temporary = temporaryName(path);
   try {
-    await writeExactly(temporary, data, mode, undefined);
+    if (mode === undefined) await writeNew(temporary, data, 0o666);
+    else await writeExactly(temporary, data, mode, undefined);
     if (!(await giveName(temporary, path))) return false;
   } finally {
     await rm(temporary, { force: true });

@@ -82,7 +82,7 @@ export const ALLOWED: readonly Allowed[] = [
   { name: /^left$/, file: /^control\/deploy\/words\.ts$/, reason: "an outcome of the published result" },
   {
     name: /^left$/,
-    file: /^(?:control\/doctor\/checks\/updates\/available|control\/wizard\/flags|runtime\/domain\/summaries\/identifiers)\.ts$/,
+    file: /^(?:control\/doctor\/checks\/updates\/available|control\/wizard\/answer-flags|runtime\/domain\/summaries\/identifiers)\.ts$/,
     reason: "the left side of two",
   },
   {

@@ -39,7 +39,7 @@ describe("a name with a refused word", () => {
 
   it("passes only in the file of its exception", () => {
     expect(namesIn("const settled = 1;", "control/wizard/draft.ts")).toEqual([]);
-    expect(namesIn("const settled = 1;", "control/wizard/flags.ts")).toEqual(["settled"]);
+    expect(namesIn("const settled = 1;", "control/wizard/answer-flags.ts")).toEqual(["settled"]);
   });
 });
 

@@ -52,7 +52,6 @@ export const init = z.strictObject({
   diff: z.string().nullable(),
   notes: z.array(z.string()),
   next: z.array(z.string()),
-  recovered: z.boolean(),
 });
 
 export const SETUP_SCHEMAS = {

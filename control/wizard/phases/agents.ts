@@ -2,8 +2,8 @@
 import type { Answers } from "../answers.ts";
 import { localServers, SERVICES } from "../catalogue.ts";
 import { serviceOf } from "../provider.ts";
+import { secretsOf } from "../secrets.ts";
 import type { Choice, PhaseInput, Question } from "./question.ts";
-import { secretsOf } from "./secrets.ts";
 
 export const FIRST_AGENT = "main";
 /** Any server that speaks this API; it needs an address. */

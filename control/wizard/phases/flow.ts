@@ -2,8 +2,17 @@
  * Asks the questions of the phases, one after the other: which one comes next follows from the answers so far. A person, a
  * file of answers and the defaults take the same path; so the same answers make the same files.
  */
-import { type AnswerLeaf, answerLeaves, leafAt } from "../answer-leaves.ts";
-import { type AnswerTree, answerAt, dependentsOf, listKey, withAnswer, withEntries } from "../answer-tree.ts";
+import {
+  type AnswerLeaf,
+  type AnswerTree,
+  answerAt,
+  answerLeaves,
+  dependentsOf,
+  leafAt,
+  listKey,
+  withAnswer,
+  withEntries,
+} from "../answer-tree.ts";
 import type { Answers, Phase } from "../answers.ts";
 import { parseAnswers } from "../parse-answers.ts";
 import { agentQuestions } from "./agents.ts";

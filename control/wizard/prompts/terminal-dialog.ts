@@ -5,7 +5,7 @@ import { describeFailure, failureText, Interrupted } from "../../output/failure.
 import { colouredDiff } from "../../output/render-edit.ts";
 import type { Terminal } from "../../output/terminal.ts";
 import { visible } from "../../output/visible.ts";
-import type { AnswerLeaf } from "../answer-leaves.ts";
+import type { AnswerLeaf } from "../answer-tree.ts";
 import { PHASES, type Phase } from "../answers.ts";
 import type { Dialog, Review } from "../dialog.ts";
 import type { Question } from "../phases/question.ts";

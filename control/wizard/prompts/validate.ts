@@ -1,6 +1,6 @@
 /** Whether what was typed is an answer, by the schema of the answers. Pure. */
 import { holdsSecret } from "../../../runtime/config/secret-values.ts";
-import type { AnswerLeaf } from "../answer-leaves.ts";
+import type { AnswerLeaf } from "../answer-tree.ts";
 import { SECRET_ANSWER } from "../parse-answers.ts";
 import type { Question } from "../phases/question.ts";
 import { WORDS } from "./texts.ts";

@@ -15,7 +15,6 @@ describe("cairn init", () => {
       dir: cli.home,
       agent: "main",
       provider: { id: "anthropic" },
-      recovered: false,
     });
     expect(stdout).not.toMatch(/cairn_|sk-ant/);
     await access(join(cli.home, "cairn.yaml"));

@@ -3,17 +3,18 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import ConfigCommand from "../../../control/commands/config/index.ts";
 import Init from "../../../control/commands/init.ts";
-import { answerLeaves, leafAt } from "../../../control/wizard/answer-leaves.ts";
+import { answerFlags, flagAnswers } from "../../../control/wizard/answer-flags.ts";
 import {
   type AnswerTree,
   answerAt,
+  answerLeaves,
+  leafAt,
   mergeAnswers,
   withAnswer,
   withEntries,
 } from "../../../control/wizard/answer-tree.ts";
 import { PHASES } from "../../../control/wizard/answers.ts";
 import type { Facts } from "../../../control/wizard/detect/facts.ts";
-import { answerFlags, flagAnswers } from "../../../control/wizard/flags.ts";
 import { parseAnswers } from "../../../control/wizard/parse-answers.ts";
 import { questionsOf } from "../../../control/wizard/phases/flow.ts";
 import { QUESTION_TEXTS } from "../../../control/wizard/prompts/texts.ts";

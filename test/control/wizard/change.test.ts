@@ -1,10 +1,9 @@
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { writeFileSync } from "node:fs";
+import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type Dialog, unattended } from "../../../control/wizard/dialog.ts";
-import type { SetupPlan } from "../../../control/wizard/generate.ts";
 import { type InitOptions, initialize } from "../../../control/wizard/init.ts";
-import { install } from "../../../control/wizard/install.ts";
 import { inspectConfig } from "../../../runtime/config/index.ts";
 import { bareEnvironment, temporaryDirectory } from "../../support/deployment.ts";
 
@@ -216,17 +215,16 @@ describe("a configuration that is there", () => {
     expect(await read(dir)).toContain("    api_key: ${ANTHROPIC_API_KEY}\n");
   });
 
-  test("that changed after the decision is kept beside the new one", async () => {
-    const dir = await existing("theirs\n");
-    const plan: SetupPlan = {
-      files: [{ path: "cairn.yaml", content: "new\n", mode: "update", expected: "old\n" }],
-      secrets: [],
-      secretsHead: "",
-    };
-    expect(await install(dir, plan)).toContainEqual({ path: "cairn.yaml", action: "updated" });
-    expect(await read(dir)).toBe("new\n");
-    expect(await readFile(join(dir, "cairn.yaml.bak"), "utf8")).toBe("theirs\n");
-    expect((await stat(join(dir, "cairn.yaml"))).mode & 0o777).toBe(0o640);
+  test("that changes while the setup writes stays as it is, and the setup says so", async () => {
+    const dir = await existing();
+    const theirs = `${CONFIG}# Theirs.\n`;
+    const changed = change(
+      dir,
+      { timezone: "UTC" },
+      { onWritten: () => writeFileSync(join(dir, "cairn.yaml"), theirs) },
+    );
+    await expect(changed).rejects.toMatchObject({ code: "RUNTIME_CONFLICT" });
+    expect(await read(dir)).toBe(theirs);
   });
 
   test.each([

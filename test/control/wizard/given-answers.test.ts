@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { answerLeaves, leafAt } from "../../../control/wizard/answer-leaves.ts";
+import { answerLeaves, leafAt } from "../../../control/wizard/answer-tree.ts";
 import { type InitOptions, initialize } from "../../../control/wizard/init.ts";
 import { parseAnswers } from "../../../control/wizard/parse-answers.ts";
 import { checkTyped } from "../../../control/wizard/prompts/validate.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, test } from "vitest";
 import { unattended } from "../../../control/wizard/dialog.ts";
-import { type InitOptions, initYes } from "../../../control/wizard/init.ts";
+import { type InitOptions, initialize } from "../../../control/wizard/init.ts";
 import { inspectConfig } from "../../../runtime/config/index.ts";
 import { bareEnvironment, temporaryDirectory } from "../../support/deployment.ts";
 
@@ -15,7 +15,7 @@ const isRoot = process.getuid?.() === 0;
 const predictable = (size: number) => createHash("sha512").update("seed").digest().subarray(0, size);
 
 function setup(dir: string, options: Partial<InitOptions> = {}) {
-  return initYes({
+  return initialize({
     directories: { dir, home: dir, file: join(dir, "cairn.yaml") },
     env: bareEnvironment(),
     localServers: [],
@@ -27,7 +27,7 @@ function setup(dir: string, options: Partial<InitOptions> = {}) {
 /** Every file below the directory with its content, and the mode of .env. */
 async function contents(dir: string): Promise<Record<string, string>> {
   const names = await readdir(dir, { recursive: true, withFileTypes: true });
-  const files = names.filter((entry) => !entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name));
+  const files = names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   const read = await Promise.all(
     files.map(async (file) => [file.slice(dir.length + 1), await readFile(file, "utf8")] as const),
   );
@@ -55,7 +55,6 @@ describe("init --yes on a fresh machine", () => {
       memory: "embedded",
       provider: { id: "offline" },
       token: "generated",
-      recovered: false,
     });
     expect(result.files.every(({ action }) => action === "created")).toBe(true);
 
@@ -260,9 +259,9 @@ test("a setup that somebody is asked in asks nothing where nothing could be writ
 describe("a setup that is interrupted", () => {
   const script = new URL("../../fixtures/init/interrupted.ts", import.meta.url).pathname;
 
-  /** Runs a setup in a process that is killed at the given step. */
-  async function killedAt(dir: string, step: string, path = "", purpose = "create"): Promise<void> {
-    const result = await execa(process.execPath, [script, dir, step, path, purpose], {
+  /** Runs a setup in a process that is killed once it has written the file. */
+  async function killedAfter(dir: string, file: string, purpose = "create"): Promise<void> {
+    const result = await execa(process.execPath, [script, dir, file, purpose], {
       reject: false,
       env: { HOME: dir },
       extendEnv: false,
@@ -270,61 +269,60 @@ describe("a setup that is interrupted", () => {
     expect(result.signal).toBe("SIGKILL");
   }
 
-  test("before it was decided has written nothing, and the next one starts afresh", async () => {
-    const dir = join(await temporaryDirectory(), "d");
-    await killedAt(dir, "staged");
-    const remaining = await readdir(dir);
-    expect(remaining.filter((name) => !name.startsWith(".cairn-init-"))).toEqual([]);
-    expect((await setup(dir)).recovered).toBe(false);
-    expect((await readdir(dir)).sort()).toEqual([".env", ".gitignore", "cairn.yaml", "workspace"]);
-  });
-
-  test.each([
-    ["decided", ""],
-    ["placed", "workspace/AGENTS.md"],
-    ["placed", "workspace/WORKSPACE.md"],
-    ["placed", ".gitignore"],
-    ["placed", "cairn.yaml"],
-  ])(
-    "after it was decided (%s %s) is finished by the next one, with the same token and the same answers",
-    async (step, path) => {
+  test.each([".env", "workspace/AGENTS.md", "workspace/WORKSPACE.md", ".gitignore"])(
+    "after it has written %s has no configuration, and the next one completes it with the same token",
+    async (file) => {
       const dir = join(await temporaryDirectory(), "d");
-      await killedAt(dir, step, path);
-      const token = /SERVICE_API_TOKEN=(\S+)/.exec((await contents(dir))[".env"] ?? "")?.[1];
-      const result = await setup(dir);
-      expect(result).toMatchObject({ recovered: true, agent: "interrupted" });
+      await killedAfter(dir, file);
+      const before = await contents(dir);
+      expect(Object.keys(before)).not.toContain("cairn.yaml");
+      expect(before[".env"]).toMatch(/^SERVICE_API_TOKEN=cairn_/m);
+      const result = await setup(dir, { answers: { agents: [{ name: "interrupted" }] } });
+      expect(result).toMatchObject({ agent: "interrupted", token: "file" });
       expect((await readdir(dir)).sort()).toEqual([".env", ".gitignore", "cairn.yaml", "workspace"]);
       const files = await contents(dir);
-      if (token !== undefined) expect(files[".env"]).toContain(token);
+      expect(files).toMatchObject(before);
       expect(Object.keys(files)).toHaveLength(12);
       expect((await inspectConfig({ dir, env: bareEnvironment() })).errors).toEqual([]);
     },
   );
 
-  test.each([
-    ["staged", "", false],
-    ["decided", "", true],
-    ["placed", "infra/index.ts", true],
-    ["placed", "cairn.yaml", true],
-  ])("while it changes a configuration (%s %s) is finished or forgotten as a whole", async (step, path, finished) => {
-    const dir = await temporaryDirectory();
-    await setup(dir, { timezone: "UTC" });
-    const before = await contents(dir);
-    await killedAt(dir, step, path, "change");
-    const { recovered } = await setup(dir, { purpose: "change" });
-    expect(recovered).toBe(finished);
-    const files = await contents(dir);
-    const yaml = files["cairn.yaml"] ?? "";
-    if (finished) expect(yaml).toMatch(/timezone: Europe\/Berlin.*target: docker/s);
-    else expect(files).toEqual(before);
-    expect(Object.hasOwn(files, "infra/index.ts")).toBe(finished);
-    expect(Object.keys(files).filter((name) => /\.bak|\.cairn-init/.test(name))).toEqual([]);
-    expect(files[".env"]).toBe(before[".env"]);
+  test("after it has written cairn.yaml is complete", async () => {
+    const dir = join(await temporaryDirectory(), "d");
+    await killedAfter(dir, "cairn.yaml");
+    expect(Object.keys(await contents(dir))).toHaveLength(12);
+    const { errors, loaded } = await inspectConfig({ dir, env: bareEnvironment() });
+    expect(errors).toEqual([]);
+    expect(loaded?.config.runtime.default_agent).toBe("interrupted");
+    await expect(setup(dir)).rejects.toMatchObject({ code: "CONFIG_EXISTS" });
   });
+
+  test.each([".env", "infra/index.ts", "cairn.yaml"])(
+    "while it changes a configuration leaves the old one or the new one (%s), and the next one completes it",
+    async (file) => {
+      const dir = await temporaryDirectory();
+      await setup(dir, { timezone: "UTC" });
+      const before = await contents(dir);
+      await killedAfter(dir, file, "change");
+      const changed = /timezone: Europe\/Berlin.*target: docker/s;
+      const after = await contents(dir);
+      if (file === "cairn.yaml") expect(after["cairn.yaml"]).toMatch(changed);
+      else expect(after["cairn.yaml"]).toBe(before["cairn.yaml"]);
+      await setup(dir, {
+        purpose: "change",
+        flags: { timezone: "Europe/Berlin", target: "docker", "docker-host": "ssh://a@b" },
+      });
+      const files = await contents(dir);
+      expect(files["cairn.yaml"]).toMatch(changed);
+      expect(Object.hasOwn(files, "infra/index.ts")).toBe(true);
+      expect(Object.keys(files).filter((name) => /\.bak|\.cairn-init/.test(name))).toEqual([]);
+      expect(files[".env"]).toBe(before[".env"]);
+    },
+  );
 
   test("never overwrites what the user has changed in the meantime", async () => {
     const dir = join(await temporaryDirectory(), "d");
-    await killedAt(dir, "placed", "workspace/USER.md");
+    await killedAfter(dir, "workspace/USER.md");
     await writeFile(join(dir, "workspace", "USER.md.new"), "changed\n");
     await rename(join(dir, "workspace", "USER.md.new"), join(dir, "workspace", "USER.md"));
     await setup(dir);

@@ -1,8 +1,8 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { readAnswersFile } from "../../../control/wizard/answers-file.ts";
 import { type InitOptions, initialize } from "../../../control/wizard/init.ts";
+import { readAnswersFile } from "../../../control/wizard/parse-answers.ts";
 import { inspectConfig } from "../../../runtime/config/index.ts";
 import { CairnError } from "../../../runtime/contracts/errors.ts";
 import { bareEnvironment, deploymentDirectory, temporaryDirectory } from "../../support/deployment.ts";
@@ -93,14 +93,14 @@ describe("a place that cannot be written", () => {
     expect(code).toBe("CONFIG_UNWRITABLE");
     expect(message).toContain("ENOTDIR: a part of that path is a file");
     expect(message).not.toContain("may not");
-    expect(hint).toMatch(/Nothing was changed\..*--dir/);
+    expect(hint).toMatch(/The configuration was not changed\..*--dir/);
   });
 
   test("because the disk is full is told as that", async () => {
     const full = () => {
       throw Object.assign(new Error("no space left"), { code: "ENOSPC" });
     };
-    const { message, hint } = await failureOf(setup(join(await temporaryDirectory(), "d"), { onStep: full }));
+    const { message, hint } = await failureOf(setup(join(await temporaryDirectory(), "d"), { onWritten: full }));
     expect(message).toContain("ENOSPC: the disk is full");
     expect(hint).toContain("Make room");
   });

@@ -1,0 +1,190 @@
+/** Works out what a setup would write, and checks it. Nothing is written here. */
+
+import { join } from "node:path";
+import { CONFIG_FILE, type Environment, mergeEnvironments } from "../../runtime/config/index.ts";
+import { exists } from "../../runtime/files/durable.ts";
+import { standIn } from "../configuration/current.ts";
+import type { PlannedEdit } from "../configuration/edit.ts";
+import type { Answers } from "./answers.ts";
+import { checkChange, checkNew } from "./check-setup.ts";
+import type { Facts } from "./detect/facts.ts";
+import type { ProviderChoice } from "./detect.ts";
+import type { Review } from "./dialog.ts";
+import { alreadyThere, type Existing } from "./existing.ts";
+import { type GenerateInput, generate, type SetupPlan } from "./generate.ts";
+import { infraFiles } from "./infra-project.ts";
+import { chosenProvider } from "./provider.ts";
+import { type NewSecrets, newSecrets, secretsOf } from "./secrets.ts";
+import { applyChanges, settingsOf } from "./settings.ts";
+import type { InitOptions, InitResult } from "./setup.ts";
+import { readTemplates } from "./templates.ts";
+
+export interface SetupInput {
+  readonly options: InitOptions;
+  /** With the answers that leave it as it is; null for a new configuration. */
+  readonly existing: (Existing & { readonly answers: Answers }) | null;
+  readonly answers: Answers;
+  readonly facts: Facts;
+  /** `.env` and the environment of the process. */
+  readonly env: Environment;
+  /** What `.env` has. */
+  readonly written: Readonly<Record<string, string>>;
+  readonly typed: ReadonlyMap<string, string>;
+  readonly random: (size: number) => Buffer;
+}
+
+export interface PreparedSetup {
+  /** Null where nothing would change. */
+  readonly review: Review | null;
+  readonly plan: SetupPlan;
+  /** Name of what is deployed. */
+  readonly stack: string;
+  readonly result: Omit<InitResult, "files">;
+}
+
+const STACK = "cairn";
+
+/** CONFIG_INVALID or INFRA_PLAN_INVALID where the answers make no valid configuration or no deployment; nothing is written. */
+export async function planSetup(input: SetupInput): Promise<PreparedSetup> {
+  const { options, existing, answers, facts, env, written, typed, random } = input;
+  const { dir, home, file } = options.directories;
+  const found = [...facts.servers, facts.provider];
+  const provider = chosenProvider(answers, found);
+  const token = newSecrets({ answers, env: options.env, written, typed, random });
+  const edit = existing === null ? null : await planChange(input, existing.answers, found);
+  const replaced = existing === null && (await exists(file));
+  if (replaced && options.force !== true) throw alreadyThere(file);
+  const change: GenerateInput["change"] = edit ?? (replaced ? "replace" : null);
+  const { target, name = STACK } = answers.deployment;
+  const infra = await infraFiles(target, name);
+  const plan = generate(await readTemplates(), { answers, found, secrets: token.secrets, infra, change });
+  const checkEnv = checkEnvironment(answers, env, token, edit?.missing ?? []);
+  const deployed = target !== "manual";
+  if (edit === null) await checkNew(plan.files, { env: checkEnv, home, deployed });
+  else if (edit.changed && deployed) await checkChange(edit.before, edit.after, { env: checkEnv, home });
+  const inFile = new Set([...Object.keys(written), ...token.secrets.map((secret) => secret.name)]);
+  const notes = notesFor({ answers, provider, facts, env: options.env, inFile });
+  const changed = edit === null || edit.changed || (await addsFiles(dir, plan)) || token.secrets.length > 0;
+  return {
+    plan,
+    stack: name,
+    review: changed ? await reviewOf(dir, plan, token, edit, notes) : null,
+    result: {
+      dir,
+      home,
+      file,
+      target,
+      agent: answers.agents[0]?.name ?? "main",
+      agents: answers.agents.map((agent) => agent.name),
+      channels: answers.channels.map(({ id }) => id),
+      listen: answers.listen ?? "127.0.0.1:7433",
+      memory: answers.memory ?? "embedded",
+      provider,
+      token: token.token,
+      diff: edit?.diff ?? null,
+      notes,
+      next: nextSteps(answers, existing !== null),
+    },
+  };
+}
+
+/** What the answers change in the file that is there. */
+async function planChange(
+  { options, answers }: SetupInput,
+  before: Answers,
+  found: readonly ProviderChoice[],
+): Promise<PlannedEdit> {
+  const { planEdit } = await import("../configuration/edit.ts");
+  return planEdit(
+    options.directories,
+    (document) => applyChanges(document, settingsOf(before, found), settingsOf(answers, found)),
+    options.signal ? { signal: options.signal } : {},
+  );
+}
+
+async function addsFiles(dir: string, plan: SetupPlan): Promise<boolean> {
+  const missing = await Promise.all(
+    plan.files.filter(({ mode }) => mode === "create").map(async ({ path }) => !(await exists(join(dir, path)))),
+  );
+  return missing.includes(true);
+}
+
+async function reviewOf(
+  dir: string,
+  plan: SetupPlan,
+  { secrets }: NewSecrets,
+  edit: { readonly diff: string } | null,
+  notes: readonly string[],
+): Promise<Review> {
+  const config = plan.files.find(({ path }) => path === CONFIG_FILE);
+  const others = plan.files.filter(({ path }) => path !== CONFIG_FILE);
+  const there = await Promise.all(others.map(({ path }) => exists(join(dir, path))));
+  return {
+    dir,
+    text: edit?.diff ?? config?.content ?? "",
+    isDiff: edit !== null,
+    files: others.filter((_file, index) => !there[index]).map(({ path }) => path),
+    secrets: secrets.map(({ name }) => name),
+    notes,
+  };
+}
+
+/** A variable that is not set yet is no error: the files must be valid as soon as it is. */
+function checkEnvironment(
+  answers: Answers,
+  env: Environment,
+  { secrets }: NewSecrets,
+  missing: readonly string[],
+): Environment {
+  const others = Object.fromEntries(missing.map((variable) => [variable, standIn(variable)]));
+  const stand = Object.fromEntries(
+    secretsOf(answers).map(({ variable, purpose }) => [
+      variable,
+      purpose === "database" ? "postgres://localhost/cairn" : "not set yet",
+    ]),
+  );
+  const made = Object.fromEntries(secrets.map(({ name, value }) => [name, value]));
+  return mergeEnvironments({ ...others, ...stand, ...made }, env);
+}
+
+interface NotesInput {
+  readonly answers: Answers;
+  readonly provider: ProviderChoice;
+  readonly facts: Facts;
+  /** The environment of the process. */
+  readonly env: Environment;
+  /** Names that `.env` has, or will have. */
+  readonly inFile: ReadonlySet<string>;
+}
+
+function notesFor({ answers, provider, facts, env, inFile }: NotesInput): string[] {
+  const notes: string[] = [];
+  if (provider.kind === "offline") {
+    notes.push(
+      "No language model is configured: the agent answers with what its memory finds. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama, and run `cairn config --provider ID`.",
+    );
+  }
+  const { target } = answers.deployment;
+  for (const { variable } of secretsOf(answers)) {
+    if (inFile.has(variable)) continue;
+    if (!env[variable]) notes.push(`${variable} is not set: write \`${variable}=...\` into .env before you start.`);
+    else if (target === "manual") {
+      notes.push(
+        `${variable} stays in your environment. For a service that the system starts, write it into .env too, or pass --save-key.`,
+      );
+    }
+  }
+  if (target === "docker" && facts.docker !== null && facts.docker.version === null && isLocal(answers))
+    notes.push("Docker is installed here, and its service did not answer: start it before `cairn infra up`.");
+  return notes;
+}
+
+/** The commands that come next, in their order. */
+function nextSteps({ deployment: { target } }: Answers, changed: boolean): string[] {
+  if (target === "manual") return changed ? ["cairn restart"] : ["cairn start", "cairn chat"];
+  return ["cairn build", "cairn infra preview", "cairn infra up", "cairn chat"];
+}
+
+function isLocal({ deployment: { docker, nodes } }: Answers): boolean {
+  return (docker.host ?? "local") === "local" || nodes.some(({ host }) => host === "local");
+}
