@@ -15,6 +15,7 @@ import {
 import { basename, dirname, join, resolve } from "node:path";
 import { tryLock } from "fs-native-extensions";
 import { ConfigError } from "../contracts/errors.ts";
+import { codeOf } from "../contracts/system-errors.ts";
 
 export const CONFIG_FILE = "cairn.yaml";
 /** In a home: the deployment directory that it belongs to, where its path does not show it. */
@@ -136,7 +137,13 @@ function isHeld(lock: string): boolean {
 }
 
 function isLink(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+  try {
+    return lstatSync(path).isSymbolicLink();
+  } catch (error) {
+    // ENOTDIR: a file in place of the directory, which the command that wants to write there reports.
+    if (codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR") return false;
+    throw error;
+  }
 }
 
 /** Empty where there is no such file, or none that can be read as an object. */
