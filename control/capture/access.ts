@@ -13,7 +13,7 @@ import { makeOwnHome } from "../../runtime/config/home.ts";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { endpointOf, withNode } from "../service/connect.ts";
 import type { Deployment } from "../service/deployment.ts";
-import { inspectNode } from "../service/node-state.ts";
+import { inspectNode } from "../service/stale-node-file.ts";
 
 export interface GivenAccess {
   /** A node on another machine. */

@@ -1,7 +1,7 @@
 /** `restart` of a node that a service manager runs: it stays the manager's. */
 
 import { type Prepared, type StartResult, tokenPlace } from "../service/launch.ts";
-import { inspectNode } from "../service/node-state.ts";
+import { inspectNode } from "../service/stale-node-file.ts";
 import type { StopResult } from "../service/stop-node.ts";
 import { type Keeper, keeperOf, restartNode } from "../update/restart.ts";
 

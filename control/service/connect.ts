@@ -9,8 +9,8 @@ import { type Deployment, inspectWithoutSecrets, readToken, tokenFor } from "./d
 import { announcedEndpoint, clientOf, configuredEndpoint, type Endpoint } from "./node-client.ts";
 import { readNodeFile } from "./node-file.ts";
 import { endChild, spawnNode, untilReady } from "./node-process.ts";
-import { inspectNode } from "./node-state.ts";
 import { type OtherNode, otherNodeAt } from "./other-node.ts";
+import { inspectNode } from "./stale-node-file.ts";
 import { unknownHolder } from "./stop-node.ts";
 
 const READY_MS = 60_000;

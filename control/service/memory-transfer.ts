@@ -9,7 +9,7 @@ import { bytes as inWords } from "../output/words.ts";
 import { counted, openBytes, refuseWrite, STANDARD, writeWhole } from "./byte-files.ts";
 import { withNode } from "./connect.ts";
 import type { Deployment } from "./deployment.ts";
-import { inspectNode } from "./node-state.ts";
+import { inspectNode } from "./stale-node-file.ts";
 
 export interface Target {
   /** A path, or `-` for standard output. */

@@ -5,7 +5,7 @@ import { CairnError, type ErrorBody } from "../../runtime/contracts/errors.ts";
 import { connectDeployed, type DeployedNode } from "./deployed-node.ts";
 import { type Deployment, readToken } from "./deployment.ts";
 import { announcedEndpoint, clientOf } from "./node-client.ts";
-import { inspectNode } from "./node-state.ts";
+import { inspectNode } from "./stale-node-file.ts";
 
 export interface NodeStatus {
   readonly running: boolean;

@@ -8,7 +8,7 @@ import { readPast } from "../logs/log-reader.ts";
 import { visible } from "../output/visible.ts";
 import type { Deployment } from "./deployment.ts";
 import { endChild, letGo, spawnNode, untilReady } from "./node-process.ts";
-import { inspectNode } from "./node-state.ts";
+import { inspectNode } from "./stale-node-file.ts";
 
 export interface Started {
   readonly pid: number;

@@ -5,7 +5,7 @@ import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { codeOf } from "../../runtime/contracts/system-errors.ts";
 import type { NodeFile } from "./node-file.ts";
 import { until } from "./node-process.ts";
-import { holdsHome, inspectNode } from "./node-state.ts";
+import { holdsHome, inspectNode } from "./stale-node-file.ts";
 
 export interface StopOptions {
   /** Milliseconds until it must be gone. */

@@ -9,7 +9,7 @@ import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { type Deployment, drainDeadlineMs, tokenFor } from "../service/deployment.ts";
 import { announcedEndpoint, clientOf } from "../service/node-client.ts";
 import { until } from "../service/node-process.ts";
-import { inspectNode } from "../service/node-state.ts";
+import { inspectNode } from "../service/stale-node-file.ts";
 import { startDetached } from "../service/start-node.ts";
 import { stopDeadlineMs, stopNode } from "../service/stop-node.ts";
 import { SIGNATURE } from "../service-manager/install.ts";

@@ -1,7 +1,7 @@
 /** An update of a source tree from a complete build on: the node takes it and passes its gate, or everything goes back. */
 
-import { changeNode, goBack, type NodeChange, type Step, type WentBack } from "../rollout/change-node.ts";
 import { gate } from "../rollout/gate.ts";
+import { changeNode, type NodeChange, type RolledBack, rollBack, type Step } from "../rollout/rollback.ts";
 import { connect, defaultAgent } from "../service/connect.ts";
 import type { Deployment } from "../service/deployment.ts";
 import type { Builds } from "./builds.ts";
@@ -51,7 +51,7 @@ export async function back(interruptible: Work, reason: string): Promise<UpdateR
   const letGo = interruptible.hold?.();
   try {
     const work = withoutAbort(interruptible);
-    return await wentBack(work, await goBack(nodeChange(work), reason));
+    return await wentBack(work, await rollBack(nodeChange(work), reason));
   } finally {
     letGo?.();
   }
@@ -119,7 +119,7 @@ async function finishTree(work: Work): Promise<void> {
   for (const path of await builds.others([stage, former])) await git.removeWorktree(path);
 }
 
-async function wentBack(work: Work, end: WentBack): Promise<UpdateResult> {
+async function wentBack(work: Work, end: RolledBack): Promise<UpdateResult> {
   const { journal, git } = work;
   const { from, to, restart, stage } = journal.entry;
   const { reason } = end;

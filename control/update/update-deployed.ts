@@ -12,7 +12,7 @@ import type { OperationInput, ReadProject } from "../deploy/operations/services.
 import { up } from "../deploy/operations/up.ts";
 import type { UpResult } from "../deploy/schemas.ts";
 import { UsageError } from "../output/failure.ts";
-import { changeNode, type Step } from "../rollout/change-node.ts";
+import { changeNode, type Step } from "../rollout/rollback.ts";
 import type { UpdateResult } from "./result.ts";
 
 export interface DeployedUpdate {

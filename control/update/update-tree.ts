@@ -8,7 +8,7 @@ import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { isOlder } from "../../runtime/contracts/versions.ts";
 import { inspectWithoutSecrets } from "../service/deployment.ts";
 import type { NodeFile } from "../service/node-file.ts";
-import { inspectNode } from "../service/node-state.ts";
+import { inspectNode } from "../service/stale-node-file.ts";
 import { unknownHolder } from "../service/stop-node.ts";
 import { Builds, versionIn } from "./builds.ts";
 import type { Candidate } from "./candidate.ts";

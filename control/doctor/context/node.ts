@@ -9,8 +9,8 @@ import { type Environment, isSecretReference, type SecretReader } from "../../..
 import { API_TOKEN_VARIABLE } from "../../../runtime/config/secrets-file.ts";
 import { CairnError, ConfigError, type ErrorCode } from "../../../runtime/contracts/errors.ts";
 import { announcedEndpoint, clientOf, configuredEndpoint, type Endpoint } from "../../service/node-client.ts";
-import { inspectNode } from "../../service/node-state.ts";
 import { otherNodeAt } from "../../service/other-node.ts";
+import { inspectNode } from "../../service/stale-node-file.ts";
 import { Unavailable } from "../unavailable.ts";
 import type { ConfigurationSnapshot } from "./configuration.ts";
 import type { DeploymentPaths } from "./paths.ts";

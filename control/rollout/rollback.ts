@@ -1,4 +1,4 @@
-/** Gives one node another program: forward step by step, and back to the former one when a step fails. */
+/** Gives one node a new version step by step, and rolls it back to the former one when a step fails, such as the gate. */
 
 /** One that can be repeated: a journal records each around its work, and an interrupted one is run again. */
 export interface Step<Name extends string> {
@@ -17,19 +17,19 @@ export interface NodeChange<Name extends string> {
 }
 
 /** `stuck`: it neither passed nor came back. `back`: why not; null: there was nothing to go back to. */
-export type WentBack =
+export type RolledBack =
   | { readonly kind: "rolled_back"; readonly reason: string }
   | { readonly kind: "stuck"; readonly reason: string; readonly back: string | null };
-export type ChangeEnd = { readonly kind: "passed" } | WentBack;
+export type ChangeEnd = { readonly kind: "passed" } | RolledBack;
 
 /** Rejects only with errors that `isUnrelated` accepts. */
 export async function changeNode<Name extends string>(change: NodeChange<Name>): Promise<ChangeEnd> {
   const reason = await failureOf(change, change.forward);
-  return reason === null ? { kind: "passed" } : goBack(change, reason);
+  return reason === null ? { kind: "passed" } : rollBack(change, reason);
 }
 
-/** The way back alone, for a change that was interrupted on it. */
-export async function goBack<Name extends string>(change: NodeChange<Name>, reason: string): Promise<WentBack> {
+/** The rollback alone, for a change that was interrupted in it. */
+export async function rollBack<Name extends string>(change: NodeChange<Name>, reason: string): Promise<RolledBack> {
   if (change.back === null) return { kind: "stuck", reason, back: null };
   const back = await failureOf(change, change.back);
   return back === null ? { kind: "rolled_back", reason } : { kind: "stuck", reason, back };

@@ -1,6 +1,6 @@
 /**
- * Is a node running from this home directory, and is the process that `run/node.json` names really it? A file may outlive
- * its process, and the number of a process that is gone is given to another one.
+ * Tells a node that runs from a stale `run/node.json`: the file outlives a node that has crashed, and its pid may have been given
+ * to another program since. The node's lock, which ends with its process, decides.
  */
 
 import { execFile } from "node:child_process";

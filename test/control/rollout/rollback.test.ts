@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import { changeNode, goBack, type NodeChange } from "../../../control/rollout/change-node.ts";
 import { Journal, readJournalFile } from "../../../control/rollout/journal.ts";
+import { changeNode, type NodeChange, rollBack } from "../../../control/rollout/rollback.ts";
 import { BACK, directionOf, FORWARD } from "../../../control/rollout/steps.ts";
 
 type Name = (typeof FORWARD)[number] | (typeof BACK)[number];
@@ -57,7 +57,7 @@ describe("a node's change", () => {
 
   it("goes on with the way back alone", async () => {
     const done: Name[] = [];
-    expect(await goBack(changeWith([], done), "cut off")).toEqual({ kind: "rolled_back", reason: "cut off" });
+    expect(await rollBack(changeWith([], done), "cut off")).toEqual({ kind: "rolled_back", reason: "cut off" });
     expect(done).toEqual(BACK);
   });
 });
