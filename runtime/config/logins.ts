@@ -1,31 +1,25 @@
-/** Where a provider's subscription login happens: from the configuration and the known endpoints. Pure. */
+/** Where a provider's subscription login happens: from the configuration and the manifests of the providers. Pure. */
 
+import type { ProviderLogin, ProviderManifest } from "../plugins/providers/manifest.ts";
+import { PROVIDERS } from "../plugins/providers/manifests.ts";
 import type { ProviderConfig } from "./config.ts";
-import type { ProviderKind } from "./known-ids.ts";
+import { PROVIDER_KINDS, type ProviderKind } from "./known-ids.ts";
 
 /** A provider's OAuth endpoints, and the client id. */
-export interface LoginEndpoints {
-  readonly authorizeUrl: string;
-  readonly tokenUrl: string;
+export interface LoginEndpoints extends ProviderLogin {
   /** Of a registration of the operator's own: none comes with the program. */
   readonly clientId: string;
-  readonly scopes: readonly string[];
 }
 
-const ENDPOINTS: Readonly<Partial<Record<ProviderKind, Omit<LoginEndpoints, "clientId">>>> = {
-  anthropic: {
-    authorizeUrl: "https://claude.ai/oauth/authorize",
-    tokenUrl: "https://console.anthropic.com/v1/oauth/token",
-    scopes: ["user:profile", "user:inference"],
-  },
-};
+const MANIFESTS: readonly ProviderManifest[] = PROVIDERS;
+const LOGINS = new Map(MANIFESTS.flatMap(({ logins = {} }) => Object.entries(logins)));
 
 /** Kinds of providers with a subscription login. */
-export const LOGIN_KINDS: readonly ProviderKind[] = ["anthropic"];
+export const LOGIN_KINDS: readonly ProviderKind[] = PROVIDER_KINDS.filter((kind) => LOGINS.has(kind));
 
 /** Null where the configuration has no `login` for the provider, or its kind has none. */
 export function loginOf({ kind, login }: Pick<ProviderConfig, "kind" | "login">): LoginEndpoints | null {
-  const endpoints = ENDPOINTS[kind];
+  const endpoints = LOGINS.get(kind);
   if (endpoints === undefined || login === undefined) return null;
   return {
     authorizeUrl: login.authorize_url ?? endpoints.authorizeUrl,

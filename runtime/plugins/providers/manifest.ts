@@ -33,11 +33,20 @@ export interface ModelListRequest {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** Where a subscription's login happens (OAuth). */
+export interface ProviderLogin {
+  readonly authorizeUrl: string;
+  readonly tokenUrl: string;
+  readonly scopes: readonly string[];
+}
+
 export interface ProviderManifest extends PluginManifest<"provider", ProviderNeeds, Provider> {
   /** The kinds of cairn.yaml that it serves. */
   readonly kinds: readonly string[];
   /** In the order in which a setup prefers them. */
   readonly services: readonly ProviderService[];
+  /** By kind, for the kinds that have a subscription login. */
+  readonly logins?: Readonly<Record<string, ProviderLogin>>;
   /** The request that lists the models below an address: it costs nothing, and wants the key. */
   readonly models?: (baseUrl: string, key: string | undefined) => ModelListRequest;
 }

@@ -15,6 +15,13 @@ export const anthropic = {
       model: "claude-sonnet-5-5",
     },
   ],
+  logins: {
+    anthropic: {
+      authorizeUrl: "https://claude.ai/oauth/authorize",
+      tokenUrl: "https://console.anthropic.com/v1/oauth/token",
+      scopes: ["user:profile", "user:inference"],
+    },
+  },
   models: (baseUrl, key) => ({
     url: `${baseUrl}/v1/models?limit=1`,
     headers: { "anthropic-version": "2023-06-01", ...(key ? { "x-api-key": key } : {}) },
