@@ -4,11 +4,11 @@ import { text as readAll } from "node:stream/consumers";
 import { Args, Flags } from "@oclif/core";
 import type { CommandReply } from "../../runtime/contracts/channel.ts";
 import type { TurnResult } from "../../runtime/contracts/stream.ts";
-import { BaseCommand } from "../base-command.ts";
 import { createChatView } from "../chat/chat-view.ts";
 import { sendOnce } from "../chat/once.ts";
 import { isCommand, runRepl } from "../chat/repl.ts";
 import type { ChatNode, Conversation } from "../chat/turn-stream.ts";
+import { NodeCommand } from "../node-command.ts";
 import { Interrupted, needsTerminal, UsageError } from "../output/failure.ts";
 import type { Interruption } from "../output/interruption.ts";
 import { visible } from "../output/visible.ts";
@@ -18,7 +18,7 @@ import { type Deployment, findDeployment, inspectWithoutSecrets } from "../servi
 /** A turn's result, a command's reply, or nothing: a conversation on the terminal has shown everything already. */
 export type ChatResult = (TurnResult & { readonly agent: string }) | CommandReply | null;
 
-export default class Chat extends BaseCommand<ChatResult> {
+export default class Chat extends NodeCommand<ChatResult> {
   static override description =
     "Talk to an agent\n\n" +
     "On a terminal this is a conversation; lines that begin with a slash are commands, such as /stop, also while the agent " +
@@ -56,7 +56,7 @@ export default class Chat extends BaseCommand<ChatResult> {
     const message = args.message ?? (this.terminal.inIsTerminal ? undefined : await this.#piped());
     if (message === undefined) this.#requireTerminal();
     const deployment = findDeployment(flags);
-    const { client: node, close } = await openConnection(deployment, signal, flags.agent);
+    const { client: node, close } = await openConnection(deployment, signal, flags);
     try {
       if (args.message !== undefined) await refuseAgentAsMessage(deployment, args.message);
       const conversation = { agent: flags.agent ?? (await defaultAgent(deployment, node)), session: flags.session };

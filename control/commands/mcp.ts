@@ -1,11 +1,11 @@
 import process from "node:process";
-import { BaseCommand } from "../base-command.ts";
 import { serveMcp } from "../mcp/serve.ts";
+import { NodeCommand } from "../node-command.ts";
 import type { Interruption } from "../output/interruption.ts";
 import { withNode } from "../service/connect.ts";
 import { findDeployment } from "../service/deployment.ts";
 
-export default class Mcp extends BaseCommand<void> {
+export default class Mcp extends NodeCommand<void> {
   static override description =
     "Serve the memory to a program that speaks the Model Context Protocol, on standard input and output\n\n" +
     "For assistants that start their servers themselves. The tools are those of the running node; where none runs, one is started " +
@@ -23,12 +23,17 @@ export default class Mcp extends BaseCommand<void> {
 
   protected async work({ signal }: Interruption): Promise<void> {
     const { flags } = await this.parse(Mcp);
-    await withNode(findDeployment(flags), signal, async (client, { shortLived }) => {
-      this.#serving = true;
-      if (shortLived) await this.note("No node runs: one was started for this session.");
-      const { stdin: input, stdout: output } = process;
-      await serveMcp(client, { input, output, signal, warn: (text) => void this.note(text) });
-    });
+    await withNode(
+      findDeployment(flags),
+      signal,
+      async (client, { shortLived }) => {
+        this.#serving = true;
+        if (shortLived) await this.note("No node runs: one was started for this session.");
+        const { stdin: input, stdout: output } = process;
+        await serveMcp(client, { input, output, signal, warn: (text) => void this.note(text) });
+      },
+      flags,
+    );
   }
 
   protected render(): string {

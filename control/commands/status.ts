@@ -1,5 +1,5 @@
 import type { Health } from "../../runtime/client/index.ts";
-import { BaseCommand } from "../base-command.ts";
+import { NodeCommand } from "../node-command.ts";
 import { EXIT } from "../output/failure.ts";
 import type { Interruption } from "../output/interruption.ts";
 import { columns, type Mark } from "../output/terminal.ts";
@@ -7,7 +7,7 @@ import { duration } from "../output/words.ts";
 import { findDeployment } from "../service/deployment.ts";
 import { type NodeStatus, readNodeStatus } from "../service/node-status.ts";
 
-export default class Status extends BaseCommand<NodeStatus> {
+export default class Status extends NodeCommand<NodeStatus> {
   static override description =
     "Show whether the node runs and how it is\n\nThe exit code is 0 when it runs and is not unhealthy, else 1.";
 
@@ -15,7 +15,7 @@ export default class Status extends BaseCommand<NodeStatus> {
 
   protected async work({ signal }: Interruption): Promise<NodeStatus> {
     const { flags } = await this.parse(Status);
-    return readNodeStatus(findDeployment(flags), signal);
+    return readNodeStatus(findDeployment(flags), signal, { node: flags.node });
   }
 
   protected override exitCodeOf({ running, health }: NodeStatus): number {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { Flags } from "@oclif/core";
-import { BaseCommand } from "../base-command.ts";
+import { NodeCommand } from "../node-command.ts";
 import { EXIT } from "../output/failure.ts";
 import type { Interruption } from "../output/interruption.ts";
 import type { Mark } from "../output/terminal.ts";
@@ -9,7 +9,7 @@ import { type SelfTest, type Step, selfTest } from "../self-test/self-test.ts";
 import { defaultAgent, openConnection } from "../service/connect.ts";
 import { findDeployment } from "../service/deployment.ts";
 
-export default class Test extends BaseCommand<SelfTest> {
+export default class Test extends NodeCommand<SelfTest> {
   static override summary = "Let the running node do once what it is for";
 
   static override description =
@@ -31,7 +31,7 @@ export default class Test extends BaseCommand<SelfTest> {
     const { flags } = await this.parse(Test);
     this.#verbose = flags.verbose;
     const deployment = findDeployment(flags);
-    const { client, close } = await openConnection(deployment, signal, flags.agent);
+    const { client, close } = await openConnection(deployment, signal, flags);
     try {
       const agent = flags.agent ?? (await defaultAgent(deployment, client));
       const marker = `zx${randomUUID().replaceAll("-", "").slice(0, 14)}`;

@@ -1,7 +1,7 @@
 import { Flags } from "@oclif/core";
 import type { UsageReport } from "../../runtime/client/index.ts";
-import { BaseCommand } from "../base-command.ts";
 import { parseSince } from "../logs/log-filter.ts";
+import { NodeCommand } from "../node-command.ts";
 import type { Interruption } from "../output/interruption.ts";
 import type { Mark } from "../output/terminal.ts";
 import { withNode } from "../service/connect.ts";
@@ -10,7 +10,7 @@ import { renderUsage } from "../usage/render-usage.ts";
 
 const KEYS = ["day", "agent", "provider", "model"] as const;
 
-export default class Usage extends BaseCommand<UsageReport> {
+export default class Usage extends NodeCommand<UsageReport> {
   static override description =
     "Show what the calls of models have used: tokens, and money where providers have prices\n\n" +
     "Days are those of UTC. Money counts by providers.<id>.prices as they were when a call was made.";
@@ -33,7 +33,8 @@ export default class Usage extends BaseCommand<UsageReport> {
   protected async work({ signal }: Interruption): Promise<UsageReport> {
     const { flags } = await this.parse(Usage);
     const from = parseSince(flags.since, new Date()).toISOString().slice(0, 10);
-    return withNode(findDeployment(flags), signal, (client) => client.usage({ from, by: flags.by }, { signal }));
+    const query = { from, by: flags.by };
+    return withNode(findDeployment(flags), signal, (client) => client.usage(query, { signal }), flags);
   }
 
   protected render(report: UsageReport, mark: Mark): string {

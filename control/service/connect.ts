@@ -4,7 +4,7 @@ import { isForeignListener } from "../../runtime/client/foreign-listener.ts";
 import type { Client } from "../../runtime/client/index.ts";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { UsageError } from "../output/failure.ts";
-import { connectDeployed, refuseRemovedStack } from "./deployed-node.ts";
+import { connectDeployed, type NodeChoice, refuseRemovedStack } from "./deployed-node.ts";
 import { type Deployment, inspectWithoutSecrets, readToken, tokenFor } from "./deployment.ts";
 import { announcedEndpoint, clientOf, configuredEndpoint, type Endpoint } from "./node-client.ts";
 import { readNodeFile } from "./node-file.ts";
@@ -21,10 +21,18 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-/** A node to talk to: of the stack that this directory has deployed, else of this machine. The caller closes it. */
-export async function openConnection(deployment: Deployment, signal: AbortSignal, agent?: string): Promise<Connection> {
-  const deployed = await connectDeployed(deployment, signal, { agent });
+/**
+ * A node to talk to: of the stack that this directory has deployed, else of this machine. The caller closes it. UsageError for
+ * `choice.node` where no stack is deployed.
+ */
+export async function openConnection(
+  deployment: Deployment,
+  signal: AbortSignal,
+  choice: NodeChoice = {},
+): Promise<Connection> {
+  const deployed = await connectDeployed(deployment, signal, choice);
   if (deployed !== null) return deployed;
+  refuseChoice(choice);
   if ((await inspectNode(deployment.home)).state === "stopped") await refuseRemovedStack(deployment);
   return { client: await connect(deployment), close: async () => undefined };
 }
@@ -44,14 +52,15 @@ export async function connect(deployment: Deployment): Promise<Client> {
 
 /**
  * Runs the work against the node, or against one that is started for it and ended after it. The store has one opener at a
- * time: RUNTIME_CONFLICT when a process that cannot be talked to has it.
+ * time: RUNTIME_CONFLICT when a process that cannot be talked to has it. UsageError for `choice.node` where no stack is deployed.
  */
 export async function withNode<T>(
   deployment: Deployment,
   signal: AbortSignal,
   work: (client: Client, node: { readonly shortLived: boolean }) => Promise<T>,
+  choice: NodeChoice = {},
 ): Promise<T> {
-  const deployed = await connectDeployed(deployment, signal);
+  const deployed = await connectDeployed(deployment, signal, choice);
   if (deployed !== null) {
     try {
       return await work(deployed.client, { shortLived: false });
@@ -59,6 +68,7 @@ export async function withNode<T>(
       await deployed.close();
     }
   }
+  refuseChoice(choice);
   const state = await inspectNode(deployment.home);
   if (state.state === "busy") throw unknownHolder(deployment.home);
   if (state.state === "running") return work(await connect(deployment), { shortLived: false });
@@ -92,6 +102,15 @@ export async function endpointOf(deployment: Deployment): Promise<Endpoint | nul
   if (!deployment.exists) return null;
   const inspection = await inspectWithoutSecrets(deployment).catch(() => null);
   return inspection?.loaded ? configuredEndpoint(inspection.loaded.config) : null;
+}
+
+/** A directory that deploys nothing has one node, which has no name to be chosen by. */
+export function refuseChoice({ node }: NodeChoice): void {
+  if (node === undefined) return;
+  throw new UsageError(
+    "--node names a node of a deployed stack, and nothing is deployed from this directory.",
+    "Leave it out: there is one node here.",
+  );
 }
 
 /** The token of the owner is for no other user's program. */

@@ -1,16 +1,22 @@
-/** The way to a node of the stack that a deployment directory has deployed: through the target's driver. */
+/** Which node of a deployed stack a command talks to: the one that is named, else the first that works. */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Client } from "../../runtime/client/index.ts";
-import type { SecretReader } from "../../runtime/config/references.ts";
-import { InfraError, RuntimeError } from "../../runtime/contracts/errors.ts";
-import { type Deployment, inspectWithoutSecrets, readToken } from "./deployment.ts";
-import { clientOf } from "./node-client.ts";
+import process from "node:process";
+import { CairnError, RuntimeError } from "../../runtime/contracts/errors.ts";
+import { visible } from "../output/visible.ts";
+import {
+  type DeployedStack,
+  deployedRecord,
+  openStack,
+  requireNode,
+  type StackConnection,
+  type StackOptions,
+  unreachable,
+} from "./deployed-stack.ts";
+import { type Deployment, inspectWithoutSecrets } from "./deployment.ts";
 
-export interface DeployedNode {
-  readonly client: Client;
-  readonly url: string;
+export interface DeployedNode extends StackConnection {
   readonly stack: string;
   readonly target: string;
   readonly node: string;
@@ -18,64 +24,132 @@ export interface DeployedNode {
   readonly deployedAt: string;
   /** Nodes of the stack, this one among them. */
   readonly nodes: readonly string[];
-  close(): Promise<void>;
 }
 
-export interface ConnectOptions {
-  /** Default: the first node. */
+export interface NodeChoice {
+  /** Nodes with this agent come first. */
   readonly agent?: string | undefined;
-  /** Default: the owner's, as the deployment has it. */
-  readonly token?: string | undefined;
-  /** Reads `op://` references; default: the `op` command. */
-  readonly readSecret?: SecretReader;
-  /** As in ClientOptions. */
-  readonly timeoutMs?: number;
+  /** This one and no other. */
+  readonly node?: string | undefined;
 }
+
+export interface ConnectOptions extends StackOptions, NodeChoice {}
+
+/** Milliseconds that a node gets to say whether it works, where there is another one to ask. */
+const PROBE_MS = 3_000;
 
 /**
- * Null where `infra up` has deployed nothing from this directory. The node is the one with `agent`, else the first. Errors of
- * `readProject` and of the driver; what is only here to look is loaded when there is something to look at.
+ * Null where `infra up` has deployed nothing from this directory. Where the node that would be asked does not work and the
+ * nodes share their memory, the next that does is asked, which standard error says in one line. Errors of `openStack`, of the
+ * driver, and RUNTIME_NOT_RUNNING where no node answers.
  */
 export async function connectDeployed(
   deployment: Pick<Deployment, "dir" | "home">,
   signal: AbortSignal,
-  { agent, readSecret, timeoutMs, ...given }: ConnectOptions = {},
+  options: ConnectOptions = {},
 ): Promise<DeployedNode | null> {
-  const { dir, home } = deployment;
-  if (!existsSync(join(dir, "infra", "stack.json"))) return null;
-  const { readRecord } = await import("../deploy/operations/record.ts");
-  const record = await readRecord(dir);
-  // After `destroy` it tells of data alone.
-  if (record === null || record.nodes.length === 0) return null;
-  const [{ readProject }, { createDriver }] = await Promise.all([
-    import("../../infra/project.ts"),
-    import("../deploy/drivers/index.ts"),
-  ]);
-  const { plan, secrets } = await readProject({ dir, home, signal, ...(readSecret ? { readSecret } : {}) });
-  const deployed = plan.nodes.filter(({ name }) => record.nodes.some((one) => one.name === name));
-  const chosen = deployed.find(({ agents }) => agent !== undefined && agents.includes(agent)) ?? deployed[0];
-  if (chosen === undefined) {
-    throw new InfraError("INFRA_FAILED", `No node of the configuration is deployed as the stack ${record.stack}.`, {
-      hint: "Deploy it with `cairn infra up`.",
-    });
+  const stack = await openStack(deployment, signal, options);
+  return stack === null ? null : connectToStack(stack, signal, options);
+}
+
+/** The same, of a stack that is open already. */
+export async function connectToStack(
+  stack: DeployedStack,
+  signal: AbortSignal,
+  choice: NodeChoice = {},
+): Promise<DeployedNode> {
+  const [first = "", ...others] = inOrder(stack, choice);
+  if (choice.node !== undefined || others.length === 0 || !stack.sharesMemory) {
+    return describe(stack, first, await stack.open(first, signal));
   }
-  const driver = await createDriver(plan, secrets);
-  // Before the connection, which nobody would close if the token could not be read.
-  const token = given.token ?? (await readToken({ dir }));
-  const connection = await driver.connect(chosen.name, signal);
-  const recorded = record.nodes.find(({ name }) => name === chosen.name);
+  const failed: Failed[] = [];
+  let waiting: DeployedNode | null = null;
+  for (const name of [first, ...others]) {
+    const found = await probe(stack, name, signal);
+    if (found instanceof CairnError) failed.push({ name, error: found });
+    else if (found.ready) {
+      await waiting?.close();
+      return saying(stack, found.node, first, failed, choice);
+    } else if (waiting === null) waiting = found.node;
+    else await found.node.close();
+  }
+  if (waiting !== null) return saying(stack, waiting, first, failed, choice);
+  throw noneAnswers(stack, failed);
+}
+
+interface Failed {
+  readonly name: string;
+  readonly error: CairnError;
+}
+
+function inOrder({ plan, nodes, ...stack }: DeployedStack, { node, agent }: NodeChoice): readonly string[] {
+  if (node !== undefined) return [requireNode({ ...stack, nodes }, node)];
+  const hosts = (name: string): boolean =>
+    agent !== undefined && plan.nodes.some((one) => one.name === name && one.agents.includes(agent));
+  return [...nodes.filter(hosts), ...nodes.filter((name) => !hosts(name))];
+}
+
+/** A node that lives and is not ready, because it starts or has no database, is still better than none. */
+async function probe(
+  stack: DeployedStack,
+  name: string,
+  signal: AbortSignal,
+): Promise<CairnError | { readonly node: DeployedNode; readonly ready: boolean }> {
+  let connection: StackConnection | null = null;
+  try {
+    connection = await stack.open(name, signal);
+    const { client } = connection;
+    const ready = await client.ready({ signal, timeoutMs: PROBE_MS });
+    if (!ready) await client.live({ signal, timeoutMs: PROBE_MS });
+    return { node: describe(stack, name, connection), ready };
+  } catch (error) {
+    await connection?.close();
+    signal.throwIfAborted();
+    if (error instanceof CairnError) return error;
+    throw error;
+  }
+}
+
+function describe({ record, nodes }: DeployedStack, node: string, connection: StackConnection): DeployedNode {
   return {
-    client: clientOf({ url: connection.url, certificate: recorded?.certificate_sha256 ?? null }, { token, timeoutMs }),
-    url: connection.url,
+    ...connection,
     stack: record.stack,
     target: record.target,
-    node: chosen.name,
-    place: recorded?.place ?? "unknown",
+    node,
+    place: record.nodes.find(({ name }) => name === node)?.place ?? "unknown",
     deployedAt: record.deployed_at,
-    nodes: deployed.map(({ name }) => name),
-    close: () => connection.close(),
+    nodes,
   };
 }
+
+function saying(
+  stack: DeployedStack,
+  chosen: DeployedNode,
+  first: string,
+  failed: readonly Failed[],
+  { agent }: NodeChoice,
+): DeployedNode {
+  if (chosen.node === first) return chosen;
+  const why = failed.some(({ name }) => name === first) ? "does not answer" : "is not ready";
+  const hosts = stack.plan.nodes.filter((one) => agent !== undefined && one.agents.includes(agent));
+  const waits =
+    hosts.length === 1 && hosts[0]?.name === first ? `; the agent ${agent} answers when ${first} is back` : "";
+  process.stderr.write(`${visible(`Node ${first} ${why}: ${chosen.node} is asked in its place${waits}.`)}\n`);
+  return chosen;
+}
+
+function noneAnswers({ record, nodes, sharesMemory }: DeployedStack, failed: readonly Failed[]): CairnError {
+  const [first] = failed;
+  const hasOneCause = failed.every(({ error }) => error.code === first?.error.code);
+  if (first !== undefined && hasOneCause && !GONE.has(first.error.code)) return first.error;
+  const reasons = failed.map(({ name, error }) => `${name} (${error.message.replace(/[.]$/, "")})`).join(", ");
+  return new RuntimeError("RUNTIME_NOT_RUNNING", `No node of the stack ${record.stack} answers: ${reasons}.`, {
+    hint: unreachable(nodes, sharesMemory),
+  });
+}
+
+/** Of a node that is simply not there. */
+const GONE: ReadonlySet<string> = new Set(["RUNTIME_NOT_RUNNING", "RUNTIME_NOT_READY", "CHANNEL_CONNECTION_LOST"]);
 
 /** RUNTIME_CONFLICT where the nodes of this directory run on a target: one of this machine would be a second one beside them. */
 export async function refuseDeployed({ dir }: Pick<Deployment, "dir">): Promise<void> {
@@ -88,20 +162,17 @@ export async function refuseDeployed({ dir }: Pick<Deployment, "dir">): Promise<
 
 /** Where the nodes of this directory are, in words; null where none is deployed. */
 export async function deployedNames(dir: string): Promise<string | null> {
-  if (!existsSync(join(dir, "infra", "stack.json"))) return null;
-  const { readRecord } = await import("../deploy/operations/record.ts");
-  const record = await readRecord(dir);
-  if (record === null || record.nodes.length === 0) return null;
+  const record = await deployedRecord({ dir });
+  if (record === null) return null;
   const nodes = record.nodes.map(({ name, workload, place }) => `${name} as ${workload} on ${place}`);
   return `${record.target} (${nodes.join(", ")})`;
 }
 
 /** RUNTIME_NOT_RUNNING where the configuration names a target and its stack was removed: there is no node to ask for its data. */
 export async function refuseRemovedStack(deployment: Deployment): Promise<void> {
-  const { dir } = deployment;
-  if (!existsSync(join(dir, "infra", "stack.json"))) return;
+  if (!existsSync(join(deployment.dir, "infra", "stack.json"))) return;
   const { readRecord } = await import("../deploy/operations/record.ts");
-  const record = await readRecord(dir);
+  const record = await readRecord(deployment.dir);
   if (record === null || record.nodes.length > 0) return;
   const inspection = await inspectWithoutSecrets(deployment);
   if (inspection.loaded?.config.deployment.target === "manual") return;

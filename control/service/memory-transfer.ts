@@ -27,6 +27,8 @@ interface Work {
   readonly deployment: Deployment;
   readonly terminal: Terminal;
   readonly signal: AbortSignal;
+  /** See NodeChoice. */
+  readonly node?: string | undefined;
 }
 
 type Download = (client: Client) => AsyncIterable<Uint8Array>;
@@ -38,27 +40,36 @@ export async function saveFromNode(target: Target, work: Work, download: Downloa
   if (file === STANDARD) refuseStandardOutput(target, work.terminal);
   else await refuseWrite(file, force);
   return withProgress(work.terminal, (progress) =>
-    withNode(work.deployment, work.signal, async (client) => {
-      const onBytes = (total: number): void => progress.update(`${inWords(total)} read`);
-      if (file !== STANDARD) return { file, bytes: await writeWhole(file, download(client), { force, onBytes }) };
-      let total = 0;
-      for await (const chunk of download(client)) {
-        await work.terminal.out(chunk);
-        total += chunk.byteLength;
-      }
-      return { file, bytes: total };
-    }),
+    withNode(
+      work.deployment,
+      work.signal,
+      async (client) => {
+        const onBytes = (total: number): void => progress.update(`${inWords(total)} read`);
+        if (file !== STANDARD) return { file, bytes: await writeWhole(file, download(client), { force, onBytes }) };
+        let total = 0;
+        for await (const chunk of download(client)) {
+          await work.terminal.out(chunk);
+          total += chunk.byteLength;
+        }
+        return { file, bytes: total };
+      },
+      work,
+    ),
   );
 }
 
 export async function sendToNode<Result>(file: string, work: Work, upload: Upload<Result>): Promise<Result> {
   const source = await openBytes(file);
   return withProgress(work.terminal, (progress) =>
-    withNode(work.deployment, work.signal, (client) =>
-      upload(
-        client,
-        counted(source, (total) => progress.update(`${inWords(total)} sent`)),
-      ),
+    withNode(
+      work.deployment,
+      work.signal,
+      (client) =>
+        upload(
+          client,
+          counted(source, (total) => progress.update(`${inWords(total)} sent`)),
+        ),
+      work,
     ),
   );
 }

@@ -1,7 +1,7 @@
 /** The one place where commands make a client of a node: it knows the certificate that the deployment recorded for it. */
 
 import { readFile } from "node:fs/promises";
-import { type Client, createClient } from "../../runtime/client/index.ts";
+import { type Client, type ClientOptions, createClient } from "../../runtime/client/index.ts";
 import { type Config, isPem } from "../../runtime/config/config.ts";
 import { parseListen } from "../../runtime/config/listen.ts";
 import { certificatePin } from "../../runtime/contracts/certificates.ts";
@@ -14,14 +14,18 @@ export interface Endpoint {
   readonly certificate: string | null;
 }
 
-/** `timeoutMs` as in ClientOptions. Failures as of Client. */
+/** `timeoutMs` and `unreachableHint` as in ClientOptions. Failures as of Client. */
 export function clientOf(
   { url, certificate }: Endpoint,
-  options: { readonly token?: string | undefined; readonly timeoutMs?: number | undefined } = {},
+  options: Pick<ClientOptions, "unreachableHint"> & {
+    readonly token?: string | undefined;
+    readonly timeoutMs?: number | undefined;
+  } = {},
 ): Client {
-  const { token, timeoutMs } = options;
+  const { token, timeoutMs, unreachableHint } = options;
   return createClient({
     baseUrl: url,
+    unreachableHint,
     ...(certificate === null ? {} : { certificate }),
     ...(token ? { token } : {}),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),

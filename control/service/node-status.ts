@@ -2,7 +2,9 @@
 
 import type { Health } from "../../runtime/client/index.ts";
 import { CairnError, type ErrorBody } from "../../runtime/contracts/errors.ts";
-import { connectDeployed, type DeployedNode } from "./deployed-node.ts";
+import { refuseChoice } from "./connect.ts";
+import { connectToStack, type DeployedNode, type NodeChoice } from "./deployed-node.ts";
+import { type DeployedStack, openStack } from "./deployed-stack.ts";
 import { type Deployment, readToken } from "./deployment.ts";
 import { announcedEndpoint, clientOf } from "./node-client.ts";
 import { inspectNode } from "./stale-node-file.ts";
@@ -32,10 +34,16 @@ export interface NodeStatus {
 
 const ANSWER_MS = 5_000;
 
-export async function readNodeStatus(deployment: Deployment, signal: AbortSignal): Promise<NodeStatus> {
+/** Errors of `openStack`; UsageError for a node that there is not. */
+export async function readNodeStatus(
+  deployment: Deployment,
+  signal: AbortSignal,
+  choice: NodeChoice = {},
+): Promise<NodeStatus> {
   const { home, dir } = deployment;
-  const deployed = await connectDeployed(deployment, signal);
-  if (deployed !== null) return deployedStatus(deployed, deployment, signal);
+  const stack = await openStack(deployment, signal);
+  if (stack !== null) return deployedStatus(stack, deployment, signal, choice);
+  refuseChoice(choice);
   const state = await inspectNode(home);
   const nothing = {
     home,
@@ -71,29 +79,40 @@ export async function readNodeStatus(deployment: Deployment, signal: AbortSignal
   }
 }
 
-async function deployedStatus(node: DeployedNode, { home, dir }: Deployment, signal: AbortSignal): Promise<NodeStatus> {
-  const { stack, target, place, nodes, url, deployedAt } = node;
+async function deployedStatus(
+  stack: DeployedStack,
+  { home, dir }: Deployment,
+  signal: AbortSignal,
+  choice: NodeChoice,
+): Promise<NodeStatus> {
+  const { record, nodes } = stack;
+  const of = (name: string) => {
+    const place = record.nodes.find((one) => one.name === name)?.place ?? "unknown";
+    return { stack: record.stack, target: record.target, node: name, place, nodes };
+  };
   const common = {
     running: true,
     state: "running",
     home,
     dir,
     pid: null,
-    url,
+    url: null,
     version: null,
-    started_at: deployedAt,
+    started_at: record.deployed_at,
     health: null,
     error: null,
-    deployed: { stack, target, node: node.node, place, nodes },
+    deployed: of(choice.node ?? nodes[0] ?? ""),
   } as const;
+  let node: DeployedNode | null = null;
   try {
+    node = await connectToStack(stack, signal, choice);
     const health = await node.client.health({ signal, timeoutMs: ANSWER_MS });
-    return { ...common, version: health.version, health };
+    return { ...common, url: node.url, deployed: of(node.node), version: health.version, health };
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof CairnError)) throw error;
-    return { ...common, running: false, error: error.toBody() };
+    return { ...common, running: false, url: node?.url ?? null, error: error.toBody() };
   } finally {
-    await node.close();
+    await node?.close();
   }
 }

@@ -100,7 +100,7 @@ async function isDeployed(deployment: Deployment, signal: AbortSignal): Promise<
 }
 
 async function passDeployed(deployment: Deployment, node: string, version: string, signal: AbortSignal): Promise<void> {
-  const connection = await connectDeployed(deployment, signal);
+  const connection = await connectDeployed(deployment, signal, { node });
   if (connection === null) throw new RuntimeError("RUNTIME_NOT_RUNNING", `The node ${node} is not there.`);
   try {
     await gate(connection.client, await defaultAgent(deployment, connection.client), version, signal);

@@ -34,6 +34,8 @@ export interface ClientOptions {
   readonly certificate?: string | undefined;
   /** Milliseconds until a node must have begun to answer; default 30,000. */
   readonly timeoutMs?: number;
+  /** What to do where nothing answers: hint of the errors that say so. */
+  readonly unreachableHint?: string | undefined;
   readonly fetch?: typeof fetch;
 }
 
@@ -128,6 +130,7 @@ export function createClient(options: ClientOptions): Client {
     baseUrl: options.baseUrl.replace(/\/+$/, ""),
     token: options.token,
     timeoutMs: options.timeoutMs ?? 30_000,
+    unreachableHint: options.unreachableHint,
     fetch: options.fetch ?? fetchFor(options.certificate),
   };
   return {

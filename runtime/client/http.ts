@@ -10,6 +10,8 @@ export interface Connection {
   readonly token?: string | undefined;
   /** Default deadline of an answer's head, in milliseconds. */
   readonly timeoutMs: number;
+  /** See ClientOptions. */
+  readonly unreachableHint?: string | undefined;
   readonly fetch: typeof fetch;
 }
 
@@ -75,19 +77,24 @@ export async function call<Result>(
 }
 
 /** A broken connection as an error of ours; everything else as it is. */
-export function asConnectionError(error: unknown, { baseUrl }: Connection): unknown {
+export function asConnectionError(error: unknown, connection: Connection): unknown {
+  const { baseUrl } = connection;
   if (error instanceof CairnError) return error;
   // The certificate check raises it below fetch, which wraps it.
   if (error instanceof Error && error.cause instanceof CairnError) return error.cause;
   const code = causeCodeOf(error);
   if (code !== undefined && isCertificateCode(code)) return refuseUntrusted(baseUrl, code, error);
   if (code === "ECONNREFUSED" || code === "ENOTFOUND" || code === "EHOSTUNREACH" || code === "ENETUNREACH") {
-    return new RuntimeError("RUNTIME_NOT_RUNNING", `No node answers at ${baseUrl} (${code}).`, { cause: error });
+    return new RuntimeError("RUNTIME_NOT_RUNNING", `No node answers at ${baseUrl} (${code}).`, {
+      cause: error,
+      ...hintOf(connection),
+    });
   }
   // What fetch rejects with; a bug of ours would be another TypeError, without a cause.
   if (error instanceof TypeError && error.cause === undefined && error.message !== "terminated") return error;
   return new ChannelError("CHANNEL_CONNECTION_LOST", `The connection to ${baseUrl} broke${code ? ` (${code})` : ""}.`, {
     cause: error,
+    ...hintOf(connection),
   });
 }
 
@@ -122,8 +129,13 @@ export function notANode(url: string, status: number): RuntimeError {
   });
 }
 
-function tooLate({ baseUrl }: Connection, timeoutMs: number): RuntimeError {
-  return new RuntimeError("RUNTIME_NOT_READY", `The node at ${baseUrl} did not answer within ${timeoutMs / 1000} s.`);
+function tooLate(connection: Connection, timeoutMs: number): RuntimeError {
+  const message = `The node at ${connection.baseUrl} did not answer within ${timeoutMs / 1000} s.`;
+  return new RuntimeError("RUNTIME_NOT_READY", message, hintOf(connection));
+}
+
+function hintOf({ unreachableHint: hint }: Connection): { readonly hint?: string } {
+  return hint === undefined ? {} : { hint };
 }
 
 function isErrorBody(value: unknown): value is ErrorBody {

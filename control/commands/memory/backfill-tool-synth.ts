@@ -1,12 +1,12 @@
 import { Flags } from "@oclif/core";
 import type { BackfillResult } from "../../../runtime/client/index.ts";
-import { BaseCommand } from "../../base-command.ts";
 import { renderBackfill } from "../../memory/render-queues.ts";
+import { NodeCommand } from "../../node-command.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import { withNode } from "../../service/connect.ts";
 import { findDeployment } from "../../service/deployment.ts";
 
-export default class MemoryBackfillToolSynth extends BaseCommand<BackfillResult> {
+export default class MemoryBackfillToolSynth extends NodeCommand<BackfillResult> {
   static override description =
     "Queue a job for every old tool call without content, which writes the sentence that makes it findable\n\n" +
     "Calls whose job waits, runs or has failed for good are left alone, so that it can be repeated. The jobs run on a node that " +
@@ -22,7 +22,7 @@ export default class MemoryBackfillToolSynth extends BaseCommand<BackfillResult>
   protected async work({ signal }: Interruption): Promise<BackfillResult> {
     const { flags } = await this.parse(MemoryBackfillToolSynth);
     const options = { dryRun: flags["dry-run"], signal };
-    return withNode(findDeployment(flags), signal, (client) => client.backfillToolSynth(options));
+    return withNode(findDeployment(flags), signal, (client) => client.backfillToolSynth(options), flags);
   }
 
   protected render(result: BackfillResult): string {

@@ -1,11 +1,11 @@
 import { Args, Flags } from "@oclif/core";
-import { BaseCommand } from "../../base-command.ts";
+import { NodeCommand } from "../../node-command.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import { bytes } from "../../output/words.ts";
 import { findDeployment } from "../../service/deployment.ts";
 import { saveFromNode, type Written } from "../../service/memory-transfer.ts";
 
-export default class MemoryBackup extends BaseCommand<Written> {
+export default class MemoryBackup extends NodeCommand<Written> {
   static override description =
     "Write the whole memory into one archive\n\n" +
     "Either backend can restore it, also of another version. The node may run meanwhile; when none does, one is started for " +
@@ -25,7 +25,7 @@ export default class MemoryBackup extends BaseCommand<Written> {
   protected async work({ signal }: Interruption): Promise<Written> {
     const { args, flags } = await this.parse(MemoryBackup);
     const target = { file: args.file, force: flags.force, json: this.jsonEnabled() };
-    const work = { deployment: findDeployment(flags), terminal: this.terminal, signal };
+    const work = { deployment: findDeployment(flags), terminal: this.terminal, signal, node: flags.node };
     return saveFromNode(target, work, (client) => client.backup({ signal }));
   }
 

@@ -1,11 +1,11 @@
 import { Args, Flags } from "@oclif/core";
-import { BaseCommand } from "../../base-command.ts";
+import { NodeCommand } from "../../node-command.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import { bytes } from "../../output/words.ts";
 import { findDeployment } from "../../service/deployment.ts";
 import { saveFromNode, type Written } from "../../service/memory-transfer.ts";
 
-export default class MemoryExport extends BaseCommand<Written> {
+export default class MemoryExport extends NodeCommand<Written> {
   static override description =
     "Write the messages as JSON lines, oldest first\n\n" +
     "For other programs, and for `memory import`. A backup holds more: conversations, summaries, attachments.";
@@ -27,7 +27,7 @@ export default class MemoryExport extends BaseCommand<Written> {
   protected async work({ signal }: Interruption): Promise<Written> {
     const { args, flags } = await this.parse(MemoryExport);
     const target = { file: args.file, force: flags.force, json: this.jsonEnabled() };
-    const work = { deployment: findDeployment(flags), terminal: this.terminal, signal };
+    const work = { deployment: findDeployment(flags), terminal: this.terminal, signal, node: flags.node };
     return saveFromNode(target, work, (client) => client.exportJsonl({ signal }));
   }
 

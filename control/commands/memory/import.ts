@@ -1,5 +1,5 @@
 import { Args } from "@oclif/core";
-import { BaseCommand } from "../../base-command.ts";
+import { NodeCommand } from "../../node-command.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import { findDeployment } from "../../service/deployment.ts";
 import { sendToNode } from "../../service/memory-transfer.ts";
@@ -11,7 +11,7 @@ export interface ImportResult {
   readonly skipped: number;
 }
 
-export default class MemoryImport extends BaseCommand<ImportResult> {
+export default class MemoryImport extends NodeCommand<ImportResult> {
   static override description =
     "Import messages from JSON lines\n\n" +
     "The lines are those of `memory export`. Messages that are there already are skipped, so that a repeat does no harm. " +
@@ -28,7 +28,7 @@ export default class MemoryImport extends BaseCommand<ImportResult> {
 
   protected async work({ signal }: Interruption): Promise<ImportResult> {
     const { args, flags } = await this.parse(MemoryImport);
-    const work = { deployment: findDeployment(flags), terminal: this.terminal, signal };
+    const work = { deployment: findDeployment(flags), terminal: this.terminal, signal, node: flags.node };
     const counts = await sendToNode(args.file, work, (client, bytes) => client.importJsonl(bytes, { signal }));
     return { file: args.file, ...counts };
   }

@@ -1,6 +1,6 @@
 import type { QueueStatus } from "../../../runtime/client/index.ts";
-import { BaseCommand } from "../../base-command.ts";
 import { renderQueues } from "../../memory/render-queues.ts";
+import { NodeCommand } from "../../node-command.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import type { Mark } from "../../output/terminal.ts";
 import { withNode } from "../../service/connect.ts";
@@ -10,7 +10,7 @@ export interface QueueStatusResult {
   readonly queues: readonly QueueStatus[];
 }
 
-export default class MemoryQueueStatus extends BaseCommand<QueueStatusResult> {
+export default class MemoryQueueStatus extends NodeCommand<QueueStatusResult> {
   static override description =
     "Show the background work of the memory: every job queue, and why jobs have failed\n\n" +
     "Failed jobs have used up their attempts. They stay until `memory retry-failed` lets them wait again.";
@@ -22,9 +22,14 @@ export default class MemoryQueueStatus extends BaseCommand<QueueStatusResult> {
 
   protected async work({ signal }: Interruption): Promise<QueueStatusResult> {
     const { flags } = await this.parse(MemoryQueueStatus);
-    return withNode(findDeployment(flags), signal, async (client) => ({
-      queues: await client.queueStatus({ signal }),
-    }));
+    return withNode(
+      findDeployment(flags),
+      signal,
+      async (client) => ({
+        queues: await client.queueStatus({ signal }),
+      }),
+      flags,
+    );
   }
 
   protected render({ queues }: QueueStatusResult, mark: Mark): string {

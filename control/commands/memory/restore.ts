@@ -1,6 +1,6 @@
 import { Args, Flags } from "@oclif/core";
 import type { RestoreReport } from "../../../runtime/client/index.ts";
-import { BaseCommand } from "../../base-command.ts";
+import { NodeCommand } from "../../node-command.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import { columns, type Mark } from "../../output/terminal.ts";
 import { visible } from "../../output/visible.ts";
@@ -11,7 +11,7 @@ export interface RestoreResult extends RestoreReport {
   readonly file: string;
 }
 
-export default class MemoryRestore extends BaseCommand<RestoreResult> {
+export default class MemoryRestore extends NodeCommand<RestoreResult> {
   static override description =
     "Restore an archive into an empty memory\n\n" +
     "All of it or nothing. The node must not run, and the memory must be empty. Turns that were queued or running when the " +
@@ -40,7 +40,7 @@ export default class MemoryRestore extends BaseCommand<RestoreResult> {
     const { args, flags } = await this.parse(MemoryRestore);
     const deployment = findDeployment(flags);
     await refuseLiveNode(deployment);
-    const work = { deployment, terminal: this.terminal, signal };
+    const work = { deployment, terminal: this.terminal, signal, node: flags.node };
     const given = { signal, tokens: flags["with-tokens"] };
     const report = await sendToNode(args.file, work, (client, bytes) => client.restore(bytes, given));
     return { file: args.file, ...report };

@@ -1,13 +1,13 @@
 import { Flags } from "@oclif/core";
 import type { RetryResult } from "../../../runtime/client/index.ts";
 import { RETRYABLE } from "../../../runtime/contracts/jobs.ts";
-import { BaseCommand } from "../../base-command.ts";
 import { renderRetry } from "../../memory/render-queues.ts";
+import { NodeCommand } from "../../node-command.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import { withNode } from "../../service/connect.ts";
 import { findDeployment } from "../../service/deployment.ts";
 
-export default class MemoryRetryFailed extends BaseCommand<RetryResult> {
+export default class MemoryRetryFailed extends NodeCommand<RetryResult> {
   static override description =
     "Let the failed jobs of a task wait again, as if they were new\n\n" +
     "Attempts and errors are forgotten. A job whose work has been queued again meanwhile is left as it is.";
@@ -29,7 +29,12 @@ export default class MemoryRetryFailed extends BaseCommand<RetryResult> {
   protected async work({ signal }: Interruption): Promise<RetryResult> {
     const { flags } = await this.parse(MemoryRetryFailed);
     const { task, error, "dry-run": dryRun } = flags;
-    return withNode(findDeployment(flags), signal, (client) => client.retryFailed(task, { error, dryRun, signal }));
+    return withNode(
+      findDeployment(flags),
+      signal,
+      (client) => client.retryFailed(task, { error, dryRun, signal }),
+      flags,
+    );
   }
 
   protected render(result: RetryResult): string {

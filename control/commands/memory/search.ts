@@ -1,7 +1,7 @@
 import { Args, Flags } from "@oclif/core";
 import type { MemoryHit } from "../../../runtime/contracts/memory.ts";
-import { BaseCommand } from "../../base-command.ts";
 import { type Answered, renderAnswered, renderHits } from "../../memory/render-hits.ts";
+import { NodeCommand } from "../../node-command.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import type { Mark } from "../../output/terminal.ts";
 import { withNode } from "../../service/connect.ts";
@@ -15,7 +15,7 @@ export interface SearchResult extends Answered {
   readonly took_ms: number;
 }
 
-export default class MemorySearch extends BaseCommand<SearchResult> {
+export default class MemorySearch extends NodeCommand<SearchResult> {
   static override description =
     "Search everything that was said\n\n" +
     "Messages and summaries of all conversations, best first. Each hit of --json carries the parts of its score. " +
@@ -61,8 +61,11 @@ export default class MemorySearch extends BaseCommand<SearchResult> {
     const synthesize = flags.synthesize || undefined;
     const given = { query: args.query, mode, scope, limit, agent, since, before, window, synthesize };
     const wanted = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-    return withNode(findDeployment(flags), signal, (client) =>
-      client.memoryTool<SearchResult>("memory_search", wanted, { signal }),
+    return withNode(
+      findDeployment(flags),
+      signal,
+      (client) => client.memoryTool<SearchResult>("memory_search", wanted, { signal }),
+      { node: flags.node },
     );
   }
 

@@ -1,5 +1,5 @@
 import { Flags } from "@oclif/core";
-import { BaseCommand } from "../../base-command.ts";
+import { NodeCommand } from "../../node-command.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import { columns, type Mark } from "../../output/terminal.ts";
 import { bytes } from "../../output/words.ts";
@@ -17,7 +17,7 @@ export interface StatsResult {
   readonly database: { readonly backend: string; readonly schema_version: number | null; readonly size_bytes: number };
 }
 
-export default class MemoryStats extends BaseCommand<StatsResult> {
+export default class MemoryStats extends NodeCommand<StatsResult> {
   static override description = "Show how much the memory holds and how far its background work is";
 
   static override examples = ["<%= config.bin %> memory stats", "<%= config.bin %> memory stats --agent main --json"];
@@ -27,8 +27,11 @@ export default class MemoryStats extends BaseCommand<StatsResult> {
   protected async work({ signal }: Interruption): Promise<StatsResult> {
     const { flags } = await this.parse(MemoryStats);
     const wanted = flags.agent === undefined ? {} : { agent: flags.agent };
-    return withNode(findDeployment(flags), signal, (client) =>
-      client.memoryTool<StatsResult>("memory_stats", wanted, { signal }),
+    return withNode(
+      findDeployment(flags),
+      signal,
+      (client) => client.memoryTool<StatsResult>("memory_stats", wanted, { signal }),
+      { node: flags.node },
     );
   }
 

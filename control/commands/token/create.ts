@@ -1,6 +1,6 @@
 import { Args, Flags } from "@oclif/core";
 import type { TokenGrant } from "../../../runtime/config/index.ts";
-import { BaseCommand } from "../../base-command.ts";
+import { NodeCommand } from "../../node-command.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import type { Mark } from "../../output/terminal.ts";
 import { BUILT_IN } from "../../plugins/built-in.ts";
@@ -19,7 +19,7 @@ export interface TokenCreateResult {
   readonly grants: readonly TokenGrant[];
 }
 
-export default class TokenCreate extends BaseCommand<TokenCreateResult> {
+export default class TokenCreate extends NodeCommand<TokenCreateResult> {
   static override description =
     "Create a token for the node's HTTP interface\n\n" +
     "Scopes: capture (write transcripts), memory (search and read), agent (talk to agents), admin (everything else: in what " +
@@ -50,11 +50,16 @@ export default class TokenCreate extends BaseCommand<TokenCreateResult> {
     const scopes = [...new Set(flags.scope)];
     const deployment = findDeployment(flags);
     const grants = await grantsOf(deployment, scopes, signal);
-    return withNode(deployment, signal, async (client) => {
-      const { id, token } = await client.createToken(args.name, scopes, { signal });
-      if (!this.jsonEnabled() && grants.length > 0) await this.note(renderGrants(grants));
-      return { id, name: args.name, scopes, token, grants };
-    });
+    return withNode(
+      deployment,
+      signal,
+      async (client) => {
+        const { id, token } = await client.createToken(args.name, scopes, { signal });
+        if (!this.jsonEnabled() && grants.length > 0) await this.note(renderGrants(grants));
+        return { id, name: args.name, scopes, token, grants };
+      },
+      flags,
+    );
   }
 
   protected render({ token }: TokenCreateResult, _mark: Mark): string {

@@ -1,5 +1,5 @@
 import type { TokenRecord } from "../../../runtime/client/index.ts";
-import { BaseCommand } from "../../base-command.ts";
+import { NodeCommand } from "../../node-command.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import { columns, type Mark } from "../../output/terminal.ts";
 import { visible } from "../../output/visible.ts";
@@ -10,14 +10,19 @@ export interface TokenListResult {
   readonly tokens: readonly TokenRecord[];
 }
 
-export default class TokenList extends BaseCommand<TokenListResult> {
+export default class TokenList extends NodeCommand<TokenListResult> {
   static override description = "List the tokens of the node's HTTP interface, without their values";
 
   static override examples = ["<%= config.bin %> token list", "<%= config.bin %> token list --json"];
 
   protected async work({ signal }: Interruption): Promise<TokenListResult> {
     const { flags } = await this.parse(TokenList);
-    return withNode(findDeployment(flags), signal, async (client) => ({ tokens: await client.listTokens({ signal }) }));
+    return withNode(
+      findDeployment(flags),
+      signal,
+      async (client) => ({ tokens: await client.listTokens({ signal }) }),
+      flags,
+    );
   }
 
   protected render({ tokens }: TokenListResult, mark: Mark): string {

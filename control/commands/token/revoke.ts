@@ -1,5 +1,5 @@
 import { Args } from "@oclif/core";
-import { BaseCommand } from "../../base-command.ts";
+import { NodeCommand } from "../../node-command.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import { withNode } from "../../service/connect.ts";
 import { findDeployment } from "../../service/deployment.ts";
@@ -9,7 +9,7 @@ export interface TokenRevokeResult {
   readonly revoked: true;
 }
 
-export default class TokenRevoke extends BaseCommand<TokenRevokeResult> {
+export default class TokenRevoke extends NodeCommand<TokenRevokeResult> {
   static override description =
     "Revoke a token\n\nIt stops working within seconds. It stays in the list, marked as revoked.";
 
@@ -21,10 +21,15 @@ export default class TokenRevoke extends BaseCommand<TokenRevokeResult> {
 
   protected async work({ signal }: Interruption): Promise<TokenRevokeResult> {
     const { args, flags } = await this.parse(TokenRevoke);
-    return withNode(findDeployment(flags), signal, async (client) => {
-      await client.revokeToken(args.id, { signal });
-      return { id: args.id, revoked: true as const };
-    });
+    return withNode(
+      findDeployment(flags),
+      signal,
+      async (client) => {
+        await client.revokeToken(args.id, { signal });
+        return { id: args.id, revoked: true as const };
+      },
+      flags,
+    );
   }
 
   protected render({ id }: TokenRevokeResult): string {

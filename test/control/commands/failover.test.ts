@@ -1,0 +1,129 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { type Cli, createCli } from "../../support/cli.ts";
+import { type DeployedShape, deployedDirectory } from "../../support/deployed-directory.ts";
+import { closedPort } from "../../support/ports.ts";
+
+/** A stack of which the first node is down and the second one works. */
+async function stack(shape: Omit<DeployedShape, "ports"> = {}): Promise<Cli> {
+  const cli = await createCli();
+  const other = await createCli();
+  await other.node();
+  const { url } = JSON.parse(await readFile(join(other.home, "run", "node.json"), "utf8"));
+  await deployedDirectory(cli.home, {
+    ports: { "nova-1": await closedPort(), "nova-2": Number(new URL(url).port) },
+    ...shape,
+  });
+  return cli;
+}
+
+const SAID = "Node nova-1 does not answer: nova-2 is asked in its place.\n";
+
+it.each([
+  [["chat", "hello"]],
+  [["status"]],
+  [["memory", "stats"]],
+  [["memory", "search", "port"]],
+  [["memory", "queue-status"]],
+  [["memory", "export", "-"]],
+  [["token", "list"]],
+  [["token", "revoke", "id-1"]],
+  [["usage"]],
+])("%j goes to the other node while the first is down, and says so once beside the result", async (argv) => {
+  const cli = await stack();
+  const { code, stdout, stderr } = await cli.run(argv);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: SAID });
+  expect(stdout).not.toContain("nova-1 does not answer");
+});
+
+it("a backup is written by the node that works", async () => {
+  const cli = await stack();
+  const { code, stdout, stderr } = await cli.run(["memory", "backup", "lab.backup", "--json"]);
+  expect(code).toBe(0);
+  expect(stderr).toContain(SAID);
+  expect(JSON.parse(stdout)).toMatchObject({ file: "lab.backup" });
+  expect(await readFile(join(cli.home, "lab.backup"), "utf8")).toBe("archive-end");
+});
+
+it("the result of --json says which node it is of, and nothing else", async () => {
+  const cli = await stack();
+  const { stdout, stderr } = await cli.run(["status", "--json"]);
+  expect(stderr).toBe(SAID);
+  expect(JSON.parse(stdout)).toMatchObject({
+    running: true,
+    health: { status: "healthy" },
+    deployed: { node: "nova-2", nodes: ["nova-1", "nova-2"] },
+  });
+});
+
+it("--node asks that node and no other, and no hint is to start one here", async () => {
+  const cli = await stack();
+  expect(await cli.run(["status", "--node", "nova-2"])).toMatchObject({ code: 0, stderr: "" });
+  for (const argv of [
+    ["chat", "hello"],
+    ["memory", "stats"],
+    ["token", "list"],
+    ["test", "--quick"],
+  ]) {
+    const { code, stdout, stderr } = await cli.run([...argv, "--node", "nova-1"]);
+    expect(code, argv.join(" ")).toBe(1);
+    expect(stdout + stderr, argv.join(" ")).toMatch(/No node answers at http:\/\/127\.0\.0\.1:\d+/);
+    expect(stdout + stderr, argv.join(" ")).toContain("cairn infra status");
+    expect(stdout + stderr, argv.join(" ")).not.toContain("cairn start");
+  }
+  const { code, stdout } = await cli.run(["status", "--node", "nova-1", "--json"]);
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout)).toMatchObject({ running: false, deployed: { node: "nova-1" } });
+});
+
+it("--node with a name that no node has is wrong usage, and so is any where nothing is deployed", async () => {
+  const cli = await stack();
+  const unknown = await cli.run(["chat", "hello", "--node", "nova-9"]);
+  expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining("nova-1, nova-2") });
+  const { run } = await createCli();
+  for (const argv of [["status"], ["memory", "stats"], ["chat", "hello"]]) {
+    expect(await run([...argv, "--node", "nova-1"]), argv.join(" ")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("nothing is deployed from this directory"),
+    });
+  }
+});
+
+it("says whose agent has to wait for its own node", async () => {
+  const cli = await stack({ agents: "{ main: {}, iris: { node: nova-1 } }" });
+  const { stderr } = await cli.run(["chat", "hello", "--agent", "iris"]);
+  expect(stderr).toBe(
+    "Node nova-1 does not answer: nova-2 is asked in its place; the agent iris answers when nova-1 is back.\n",
+  );
+});
+
+it("asks no other node where each has a memory of its own, and names the way to it", async () => {
+  const cli = await stack({ shared: false });
+  const { code, stderr } = await cli.run(["memory", "stats"]);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/No node answers at .*\n.*`--node NAME` asks another one \(nova-1, nova-2\)/);
+  expect(await cli.run(["memory", "stats", "--node", "nova-2"])).toMatchObject({ code: 0, stderr: "" });
+});
+
+it("names every node where none answers", async () => {
+  const cli = await createCli();
+  await deployedDirectory(cli.home, { ports: { "nova-1": await closedPort(), "nova-2": await closedPort() } });
+  const { code, stdout } = await cli.run(["memory", "stats", "--json"]);
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout).error).toMatchObject({
+    code: "RUNTIME_NOT_RUNNING",
+    message: expect.stringMatching(/^No node of the stack lab answers: nova-1 \(.*\), nova-2 \(.*\)\.$/),
+    hint: expect.stringContaining("`cairn infra status`"),
+  });
+  const status = await cli.run(["status"]);
+  expect(status.code).toBe(1);
+  expect(status.stdout).toContain("not answering: No node of the stack lab answers");
+});
+
+it("a node whose configuration no longer names it is not asked", async () => {
+  const cli = await stack();
+  const path = join(cli.home, "cairn.yaml");
+  await writeFile(path, (await readFile(path, "utf8")).replace(/\{ name: nova-1, port: \d+ \}, /, ""));
+  expect(await cli.run(["status"])).toMatchObject({ code: 0, stderr: "" });
+});
