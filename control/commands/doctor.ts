@@ -2,7 +2,7 @@ import process from "node:process";
 import { Flags } from "@oclif/core";
 import { BaseCommand } from "../base-command.ts";
 import { confirmRepairs } from "../doctor/confirm.ts";
-import { DEFAULT_TIMEOUT_MS, type DoctorInput, examine, examineAndFix } from "../doctor/doctor.ts";
+import { DEFAULT_TIMEOUT_MS, DEPLOYED_TIMEOUT_MS, type DoctorInput, examine, examineAndFix } from "../doctor/doctor.ts";
 import { leaveWhenSaid } from "../doctor/leave.ts";
 import { renderDiff, renderReport } from "../doctor/render.ts";
 import type { Report } from "../doctor/report.ts";
@@ -47,7 +47,7 @@ export default class Doctor extends BaseCommand<Report> {
     }),
     timeout: Flags.string({
       helpValue: "SECONDS",
-      description: `How long each check may take (default: ${DEFAULT_TIMEOUT_MS / 1_000})`,
+      description: `How long each check may take (default: ${DEFAULT_TIMEOUT_MS / 1_000}, of a deployed stack ${DEPLOYED_TIMEOUT_MS / 1_000})`,
     }),
   };
 

@@ -2,6 +2,7 @@
 
 import type { Redactor } from "../../runtime/config/redact.ts";
 import type { Environment } from "../../runtime/config/references.ts";
+import { deployedRecord } from "../service/deployed-stack.ts";
 import type { Check } from "./checks/check.ts";
 import { CHECKS } from "./checks/index.ts";
 import { type DeploymentProbe, localProbe } from "./context/deployment-probe.ts";
@@ -17,6 +18,8 @@ import { type Selection, selectChecks } from "./select.ts";
 
 /** Default deadline of a check, in milliseconds. */
 export const DEFAULT_TIMEOUT_MS = 2_500;
+/** The same where a stack is deployed: the way to its nodes may be a login on another machine. */
+export const DEPLOYED_TIMEOUT_MS = 15_000;
 /** Share of a check's deadline that one probe gets: the rest is for reporting the reason. */
 const PROBE_SHARE = 0.8;
 
@@ -46,9 +49,11 @@ export interface Examination {
 
 /** UsageError for names that are no check. Whatever is wrong with the deployment is in the report, never thrown. */
 export async function examine(input: DoctorInput): Promise<Examination> {
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, signal, machine = thisMachine() } = input;
+  const { signal, machine = thisMachine() } = input;
   const checks = selectChecks(input.checks ?? CHECKS, input);
   const paths = findPaths(input.flags, input.env, input.cwd);
+  const isDeployed = (await deployedRecord(paths)) !== null;
+  const timeoutMs = input.timeoutMs ?? (isDeployed ? DEPLOYED_TIMEOUT_MS : DEFAULT_TIMEOUT_MS);
   const ended = new AbortController();
   const context = createProbeContext({
     paths,

@@ -95,9 +95,9 @@ export function requireNode({ record, nodes }: Pick<DeployedStack, "record" | "n
 
 /** Advice where a node of a stack does not answer. */
 export function unreachable(nodes: readonly string[], sharesMemory: boolean): string {
-  const look = "See `cairn infra status`; `cairn infra up` brings back what is missing.";
-  if (nodes.length === 1 || sharesMemory) return look;
-  return `${look} Each node has a memory of its own: \`--node NAME\` asks another one (${nodes.join(", ")}).`;
+  const advice = "See `cairn infra status`; `cairn infra up` brings back what is missing.";
+  if (nodes.length === 1 || sharesMemory) return advice;
+  return `${advice} Each node has a memory of its own: \`--node NAME\` asks another one (${nodes.join(", ")}).`;
 }
 
 async function hasServer(deployment: Pick<Deployment, "dir" | "home">): Promise<boolean> {

@@ -6,6 +6,7 @@ import type { Clock } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
 import type { Health, HealthReport, HealthStatus } from "./api.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
+import { readServerReport } from "./server-report.ts";
 import type { Agent } from "./turn/agents.ts";
 import type { Dispatcher } from "./turn/dispatcher.ts";
 import type { TurnStore } from "./turn/turn-store.ts";
@@ -36,6 +37,7 @@ export type NodeState = "starting" | "running" | "draining" | "stopped";
 /** A provider is asked anew only this often: health is polled, providers are slow. */
 const PROVIDER_ANSWER_MS = 30_000;
 const PROVIDER_DEADLINE_MS = 2_000;
+const SERVER_DEADLINE_MS = 2_000;
 
 export function createHealth(deps: HealthDeps): Health {
   const { clock, database } = deps;
@@ -101,8 +103,9 @@ export function createHealth(deps: HealthDeps): Health {
 
   return {
     async report() {
-      const [memory, available, agentStates, queues] = await Promise.all([
+      const [memory, server, available, agentStates, queues] = await Promise.all([
         database.status(),
+        withDeadline(readServerReport(database, clock), SERVER_DEADLINE_MS, null),
         providers(),
         agents(),
         deps.jobs.states().catch(() => []),
@@ -120,7 +123,7 @@ export function createHealth(deps: HealthDeps): Health {
         agents: agentStates,
         providers: available,
         channels: channelStates,
-        memory: { ...memory, workers: deps.workers() },
+        memory: { ...memory, ...(server === null ? {} : { server }), workers: deps.workers() },
         queues,
         mesh: { enabled: deps.meshEnabled },
         audit: deps.audit(),

@@ -20,3 +20,8 @@ export function delegationProblem({ chain, target, spawned, agents }: Delegation
   if (chain.length > MAX_DELEGATION_DEPTH) return "too_deep";
   return !spawned && chain.includes(target) ? "cycle" : null;
 }
+
+/** How the turn that a task was handed to ended, as it is kept with the question of the turn that waits for it. */
+export type TaskOutcome =
+  | { readonly ok: true; readonly text: string; readonly turnId: string }
+  | { readonly ok: false; readonly code: string; readonly message: string; readonly turnId: string };

@@ -6,8 +6,13 @@ import { type Asking, askPostgres, explainConnection } from "./postgres.ts";
 import { readStore, type StoreSnapshot } from "./store.ts";
 
 export type DatabaseSnapshot =
-  /** It is reached in the stack's own network, or is in a node's volume: only its nodes can report on it. */
-  | { readonly backend: "stack" }
+  /** Of a stack: what its nodes report. `reason`: why there are no facts of a server, as a sentence. */
+  | {
+      readonly backend: "stack";
+      readonly server: ServerFacts | null;
+      readonly connections: ConnectionCounts | null;
+      readonly reason: string;
+    }
   | { readonly backend: "embedded"; readonly store: StoreSnapshot }
   | { readonly backend: "postgres"; readonly server: ServerFacts }
   | { readonly backend: "postgres"; readonly server: null; readonly reason: string; readonly fix: string };
@@ -19,10 +24,16 @@ export interface ServerFacts {
   /** Version of the extension, installed or to be had; null where the server has none. */
   readonly vector: string | null;
   readonly trgm: string | null;
-  /** Milliseconds by which the server's clock is ahead of this machine's. */
+  /** Milliseconds by which the server's clock is ahead of this machine's, or of the node's that reports it. */
   readonly aheadMs: number;
   /** Half of the time that the question took: how far `aheadMs` may be off. */
   readonly uncertainMs: number;
+}
+
+/** Connections of a server: those in use, and those that may be. */
+export interface ConnectionCounts {
+  readonly used: number;
+  readonly allowed: number;
 }
 
 interface Row {
@@ -39,11 +50,9 @@ const FACTS = `select current_setting('server_version_num') as number, current_s
   (select coalesce(installed_version, default_version) from pg_available_extensions where name = 'pg_trgm') as trgm,
   (extract(epoch from clock_timestamp()) * 1000)::text as now`;
 
-/** Never rejects for a database that is not there. */
+/** From this machine. Never rejects for a database that is not there. */
 export async function readDatabase(config: Config, asking: Asking): Promise<DatabaseSnapshot> {
   const { backend, embedded, postgres } = config.memory;
-  const { target, datahub } = config.deployment;
-  if (target !== "manual" && (datahub.postgres || backend === "embedded")) return { backend: "stack" };
   if (backend === "embedded" || postgres === undefined) {
     return { backend: "embedded", store: await readStore(embedded.path) };
   }
@@ -64,8 +73,10 @@ export async function readDatabase(config: Config, asking: Asking): Promise<Data
 /** Unavailable when the database is no server, or is unreachable. */
 export function serverOf(snapshot: DatabaseSnapshot): ServerFacts {
   if (snapshot.backend === "embedded") throw new Unavailable("The store is embedded: there is no server.");
-  if (snapshot.backend === "stack")
-    throw new Unavailable("The database is the stack's own: this machine does not reach it.");
+  if (snapshot.backend === "stack") {
+    if (snapshot.server === null) throw new Unavailable(snapshot.reason);
+    return snapshot.server;
+  }
   if (snapshot.server === null) throw new Unavailable("The database cannot be reached (see database.reachable).");
   return snapshot.server;
 }

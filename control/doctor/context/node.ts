@@ -3,20 +3,30 @@
  * the one that answers at the configured address.
  */
 
-import type { Client, Health } from "../../../runtime/client/index.ts";
+import type { Client } from "../../../runtime/client/index.ts";
 import { isLoopback } from "../../../runtime/config/listen.ts";
 import { type Environment, isSecretReference, type SecretReader } from "../../../runtime/config/references.ts";
 import { API_TOKEN_VARIABLE } from "../../../runtime/config/secrets-file.ts";
-import { CairnError, ConfigError, type ErrorCode } from "../../../runtime/contracts/errors.ts";
+import { CairnError, ConfigError } from "../../../runtime/contracts/errors.ts";
+import { deployedRecord } from "../../service/deployed-stack.ts";
 import { announcedEndpoint, clientOf, configuredEndpoint, type Endpoint } from "../../service/node-client.ts";
 import { otherNodeAt } from "../../service/other-node.ts";
 import { inspectNode } from "../../service/stale-node-file.ts";
 import { Unavailable } from "../unavailable.ts";
 import type { ConfigurationSnapshot } from "./configuration.ts";
 import type { DeploymentPaths } from "./paths.ts";
-import { reasonOf } from "./regular-file.ts";
+import {
+  type Answer,
+  bestOf,
+  healthOf,
+  type ProbeConnection,
+  type ProbeLimits,
+  readStackNodes,
+  type StackNode,
+  unanswered,
+} from "./stack.ts";
 
-export interface NodeSnapshot {
+export interface NodeSnapshot extends Answer {
   /**
    * `running`: from this home; `elsewhere`: it answers at the configured address (in a container, for example); `busy`:
    * some process holds the home and cannot be talked to.
@@ -26,24 +36,8 @@ export interface NodeSnapshot {
   readonly target: string | null;
   readonly pid: number | null;
   readonly url: string | null;
-  /** Null when it does not answer, or not to us. */
-  readonly health: Health | null;
-  /** Why there is no health, as a sentence without its full stop. */
-  readonly reason: string;
-  readonly code: ErrorCode | null;
-  /** What the error itself advises. */
-  readonly fix: string | null;
-  readonly client: Client | null;
-}
-
-interface ProbeLimits {
-  readonly probeMs: number;
-  readonly signal: AbortSignal;
-}
-
-/** The same, where something stays open for later looks: until `ended`. */
-interface ProbeConnection extends ProbeLimits {
-  readonly ended: AbortSignal;
+  /** All nodes of the stack, this one among them; empty for a node of this machine. */
+  readonly stack: readonly StackNode[];
 }
 
 /** What of the tool `memory_stats` the checks need. */
@@ -70,14 +64,14 @@ export async function readNode(
   env: Environment,
   snapshot: ProbeConnection,
 ): Promise<NodeSnapshot> {
-  const target = targetOf(configuration);
-  const stack = target === null ? null : await readStack(paths, target, env, snapshot);
+  const target = await readTarget(paths, configuration);
+  const stack = target === null ? null : await readStack(paths, target, configuration, env, snapshot);
   if (stack !== null) return stack;
   const ask = (endpoint: Endpoint): Promise<Answer> => askHealth(endpoint, env, snapshot);
   const here = paths.home === null ? { state: "stopped" as const } : await inspectNode(paths.home);
   if (here.state === "running") {
     const { pid, url } = here.node;
-    return { state: "running", target: null, pid, url, ...(await ask(announcedEndpoint(here.node))) };
+    return { ...NOTHING, state: "running", pid, url, ...(await ask(announcedEndpoint(here.node))) };
   }
   const nobody = {
     ...NOTHING,
@@ -85,7 +79,8 @@ export async function readNode(
     target: here.state === "stopped" ? target : null,
     reason: here.state === "busy" ? "Another process holds the home directory" : notRunning(target),
   };
-  const endpoint = await localEndpoint(configuration);
+  // What listens at the configured address of this machine is no node of a stack.
+  const endpoint = target === null ? await localEndpoint(configuration) : null;
   if (endpoint === null || !(await isNode(endpoint, snapshot))) return nobody;
   const other = paths.home === null ? null : await otherNodeAt(endpoint.url, { home: paths.home });
   if (other !== null)
@@ -93,43 +88,55 @@ export async function readNode(
   return { ...NOTHING, state: "elsewhere", url: endpoint.url, ...(await ask(endpoint)) };
 }
 
-const NOTHING = { pid: null, target: null, url: null, health: null, code: null, fix: null, client: null };
+const NOTHING = {
+  pid: null,
+  target: null,
+  url: null,
+  stack: [],
+  health: null,
+  reason: "",
+  code: null,
+  fix: null,
+  client: null,
+} as const;
 
 function notRunning(target: string | null): string {
   return target === null ? "No node is running" : `Nothing is deployed on ${target}`;
 }
 
-/** The target that is to have the nodes; null where they run on this machine, or where that is unknown. */
+/** The target that has the nodes, or is to have them; null where they run on this machine, or where that is unknown. */
+export async function readTarget(paths: DeploymentPaths, configuration: ConfigurationSnapshot): Promise<string | null> {
+  return (await deployedRecord(paths))?.target ?? targetOf(configuration);
+}
+
+/** By the configuration; null where they run on this machine, or where that is unknown. */
 function targetOf(configuration: ConfigurationSnapshot): string | null {
   if (configuration.state !== "valid") return null;
   const { target } = configuration.config.deployment;
   return target === "manual" ? null : target;
 }
 
-/** The first node of the stack, by the same way as all commands go; null where nothing is deployed. */
+/** The node of the stack that the checks ask, by the same way as all commands go. */
 async function readStack(
   { dir, home }: DeploymentPaths,
   target: string,
+  configuration: ConfigurationSnapshot,
   env: Environment,
   snapshot: ProbeConnection,
 ): Promise<NodeSnapshot | null> {
-  if (home === null) return null;
+  if (home === null || (await deployedRecord({ dir })) === null) return null;
   const common = { ...NOTHING, state: "elsewhere", target } as const;
+  if (configuration.state !== "valid") {
+    return { ...common, reason: "The way to the stack is in the configuration, which cannot be used" };
+  }
   try {
-    const [{ connectDeployed }, readSecret] = await Promise.all([
-      import("../../service/deployed-node.ts"),
-      secretReader(env, snapshot.signal),
-    ]);
+    const readSecret = await secretReader(env, snapshot.signal);
     const token = await tokenOf(env, readSecret);
-    const node = await connectDeployed({ dir, home }, snapshot.signal, {
-      token,
-      readSecret,
-      timeoutMs: snapshot.probeMs,
-    });
-    if (node === null) return null;
-    if (snapshot.ended.aborted) await node.close();
-    else snapshot.ended.addEventListener("abort", () => void node.close(), { once: true });
-    return { ...common, url: node.url, ...(await healthOf(node.client, snapshot.signal)) };
+    const stack = (await readStackNodes({ dir, home }, { token, readSecret }, snapshot)) ?? [];
+    const best = bestOf(stack);
+    if (best === undefined) return null;
+    const { name: _, ...answer } = best;
+    return { ...common, ...answer, stack };
   } catch (error) {
     return { ...common, ...unanswered(error, snapshot.signal) };
   }
@@ -144,23 +151,51 @@ async function localEndpoint(configuration: ConfigurationSnapshot): Promise<Endp
 
 /** Unavailable without a node that answers. */
 export async function readStats(node: NodeSnapshot, { signal }: ProbeLimits): Promise<MemoryStats> {
-  return answering(node).memoryTool<MemoryStats>("memory_stats", {}, { signal });
+  return callNode(node, (client) => client.memoryTool<MemoryStats>("memory_stats", {}, { signal }));
 }
 
 export async function readLastMessage(node: NodeSnapshot, { signal }: ProbeLimits): Promise<Date | null> {
-  const { messages } = await answering(node).memoryTool<{
-    readonly messages: readonly { readonly created_at: string }[];
-  }>("memory_browse", { limit: 1, order: "desc" }, { signal });
+  const { messages } = await callNode(node, (client) =>
+    client.memoryTool<{
+      readonly messages: readonly { readonly created_at: string }[];
+    }>("memory_browse", { limit: 1, order: "desc" }, { signal }),
+  );
   const [newest] = messages;
   return newest === undefined ? null : new Date(newest.created_at);
 }
 
+/** Also Unavailable where the node has no database: one check tells of that, and not all that need it. */
 function answering({ client, health, reason }: NodeSnapshot): Client {
   if (client === null || health === null) throw new Unavailable(`${reason} (see deployment.node).`);
+  if (health.memory["reachable"] === false) throw new Unavailable(WITHOUT_DATABASE);
   return client;
 }
 
-type Answer = Pick<NodeSnapshot, "health" | "reason" | "code" | "fix" | "client">;
+export const WITHOUT_DATABASE = "The node cannot reach its database (see database.reachable).";
+
+/**
+ * Calls the node. It was there a moment ago: where its answer is missing now, the reason is one that another check looks at.
+ * Unavailable then, and where no node answers.
+ */
+export async function callNode<T>(node: NodeSnapshot, call: (client: Client) => Promise<T>): Promise<T> {
+  const client = answering(node);
+  try {
+    return await call(client);
+  } catch (error) {
+    const check = error instanceof CairnError ? SEE[error.code] : undefined;
+    if (check === undefined || !(error instanceof CairnError)) throw error;
+    throw new Unavailable(`${error.message.replace(/[.]$/, "")} (see ${check}).`);
+  }
+}
+
+const SEE: Readonly<Record<string, string>> = {
+  MEMORY_UNAVAILABLE: "database.reachable",
+  MEMORY_TIMEOUT: "database.reachable",
+  MEMORY_LOCK_TIMEOUT: "database.reachable",
+  RUNTIME_NOT_RUNNING: "deployment.node",
+  RUNTIME_NOT_READY: "deployment.node",
+  CHANNEL_CONNECTION_LOST: "deployment.node",
+};
 
 async function askHealth(endpoint: Endpoint, env: Environment, { probeMs, signal }: ProbeLimits): Promise<Answer> {
   try {
@@ -169,20 +204,6 @@ async function askHealth(endpoint: Endpoint, env: Environment, { probeMs, signal
   } catch (error) {
     return unanswered(error, signal);
   }
-}
-
-async function healthOf(client: Client, signal: AbortSignal): Promise<Answer> {
-  try {
-    return { client, health: await client.health({ signal }), reason: "", code: null, fix: null };
-  } catch (error) {
-    return unanswered(error, signal);
-  }
-}
-
-function unanswered(error: unknown, signal: AbortSignal): Answer {
-  const reason = signal.aborted ? "The node does not answer in time" : reasonOf(error).replace(/[.]$/, "");
-  const failure = error instanceof CairnError && !signal.aborted ? error : null;
-  return { health: null, client: null, reason, code: failure?.code ?? null, fix: failure?.details.hint ?? null };
 }
 
 /** The owner's token; undefined where there is none. */

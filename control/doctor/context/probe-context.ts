@@ -10,9 +10,10 @@ import type { Environment } from "../../../runtime/config/references.ts";
 import { Unavailable } from "../unavailable.ts";
 import { type ConfigurationSnapshot, readConfiguration } from "./configuration.ts";
 import { type DatabaseSnapshot, readDatabase } from "./database.ts";
+import { readThroughNodes } from "./database-through-nodes.ts";
 import type { DeploymentProbe } from "./deployment-probe.ts";
 import type { Machine } from "./machine.ts";
-import { type MemoryStats, type NodeSnapshot, readLastMessage, readNode, readStats } from "./node.ts";
+import { type MemoryStats, type NodeSnapshot, readLastMessage, readNode, readStats, readTarget } from "./node.ts";
 import type { DeploymentPaths } from "./paths.ts";
 import { createContextRedactor } from "./redactor.ts";
 import { environmentOf, readSecrets, type SecretsSnapshot } from "./secrets-file.ts";
@@ -42,6 +43,8 @@ export interface ProbeContext extends Omit<ProbeContextInput, "signal"> {
   config(): Promise<Config>;
   /** Absolute; Unavailable when this user has no home directory. */
   home(): string;
+  /** The target that has the nodes, or is to have them; null where they run on this machine. */
+  target(): Promise<string | null>;
   node(): Promise<NodeSnapshot>;
   /** What a node reports; Unavailable when none answers. */
   health(): Promise<Health>;
@@ -60,6 +63,7 @@ export function createProbeContext({ signal, ...input }: ProbeContextInput): Pro
   const secretsFile = once(() => readSecrets(paths.dir));
   const environment = once(async () => environmentOf(await secretsFile(), processEnv));
   const configuration = once(async () => readConfiguration(paths, await environment()));
+  const target = once(async () => readTarget(paths, await configuration()));
   const node = once(async () =>
     readNode(paths, await configuration(), await environment(), { probeMs, signal: until(), ended: signal }),
   );
@@ -71,6 +75,7 @@ export function createProbeContext({ signal, ...input }: ProbeContextInput): Pro
     secretsFile,
     environment,
     configuration,
+    target,
     node,
     stats,
     lastMessage,
@@ -88,7 +93,11 @@ export function createProbeContext({ signal, ...input }: ProbeContextInput): Pro
       if (snapshot.health === null) throw new Unavailable(`${snapshot.reason} (see deployment.node).`);
       return snapshot.health;
     },
-    database: once(async () => readDatabase(await context.config(), { probeMs, signal: until() })),
+    database: once(async () => {
+      const config = await context.config();
+      if ((await context.target()) === null) return readDatabase(config, { probeMs, signal: until() });
+      return readThroughNodes(config, await context.node());
+    }),
     redactor: async () => createContextRedactor(processEnv, await secretsFile(), await configuration()),
   };
   return context;

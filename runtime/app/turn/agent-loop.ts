@@ -200,11 +200,11 @@ function unknownOutcome(answers: readonly StoredAnswer[]): ToolResult {
   const replies = answers.flatMap((answer) =>
     answer.kind === "delegated" && answer.outcome.ok ? [JSON.stringify(answer.outcome.text)] : [],
   );
-  const known = [
+  const details = [
     ...(given.length > 0 ? [` The user had answered: ${given.join(", ")}.`] : []),
     ...(replies.length > 0 ? [` The other agent had replied: ${replies.join(", ")}.`] : []),
   ];
-  return { ...UNKNOWN_OUTCOME, content: `${UNKNOWN_OUTCOME.content}${known.join("")}` };
+  return { ...UNKNOWN_OUTCOME, content: `${UNKNOWN_OUTCOME.content}${details.join("")}` };
 }
 
 /** Ids stand in an index, names in messages; no tool of ours has a longer one. */

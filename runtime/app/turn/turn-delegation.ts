@@ -5,7 +5,7 @@
 
 import type { Database, Queryable } from "../../contracts/database.ts";
 import type { NewId } from "../../contracts/ports.ts";
-import { MAX_DELEGATION_DEPTH } from "../../domain/delegation.ts";
+import { MAX_DELEGATION_DEPTH, type TaskOutcome } from "../../domain/delegation.ts";
 import { sessionKey } from "../../domain/session-key.ts";
 import { countUsage } from "../usage/count.ts";
 import { TURN_CHANNEL } from "./turn-fence.ts";
@@ -16,11 +16,6 @@ export interface Task {
   readonly agent: string;
   readonly message: string;
 }
-
-/** How the other turn ended, as it is kept with the question. */
-export type TaskOutcome =
-  | { readonly ok: true; readonly text: string; readonly turnId: string }
-  | { readonly ok: false; readonly code: string; readonly message: string; readonly turnId: string };
 
 const CONVERSATION = /^delegation:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 

@@ -36,10 +36,10 @@ describe("a check tells what is wrong and what to do:", () => {
   const WITH_GIT = WRONGS.filter((wrong) => wrong.usesGit === true);
   const WITHOUT = WRONGS.filter((wrong) => wrong.usesGit !== true);
   const named = (list: readonly Wrong[]) => list.map((wrong) => [`${wrong.id} when ${wrong.when}`, wrong] as const);
-  it.each(named(WITHOUT))("%s", (_name, wrong) => expectTold(wrong));
-  it.skipIf(lacks("git")).each(named(WITH_GIT))("%s", (_name, wrong) => expectTold(wrong));
+  it.each(named(WITHOUT))("%s", (_name, wrong) => expectReported(wrong));
+  it.skipIf(lacks("git")).each(named(WITH_GIT))("%s", (_name, wrong) => expectReported(wrong));
 
-  async function expectTold(wrong: Wrong): Promise<void> {
+  async function expectReported(wrong: Wrong): Promise<void> {
     const isOwnTree = wrong.id === "updates.source" || wrong.id === "updates.available";
     const context = await probeContextWith(wrong);
     await wrong.arrange?.(context);

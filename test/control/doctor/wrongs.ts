@@ -55,6 +55,7 @@ const node = (parts: Partial<NodeSnapshot>): Pick<ProbeContext, "node"> => ({
     target: null,
     pid: 1,
     url: "http://n",
+    stack: [],
     health: null,
     reason: "",
     code: null,

@@ -1,6 +1,7 @@
 /** Whether the node has every channel of the configuration, and is connected to it. */
 
 import { isBuiltChannel } from "../../../../runtime/config/not-implemented.ts";
+import { applyCommand } from "../advice.ts";
 import { type Check, fail, pass, warn } from "../check.ts";
 
 export const channelsConnected: Check = {
@@ -30,7 +31,7 @@ export const channelsConnected: Check = {
     return (lasting ? fail : warn)(
       message,
       missing.length > 0
-        ? "Let the node read its configuration again: `cairn restart`. Then see `cairn logs --level warn`."
+        ? `Let the node read its configuration again: ${await applyCommand(context)}. Then see \`cairn logs --level warn\`.`
         : "See `cairn logs --level warn` for the reason.",
     );
   },

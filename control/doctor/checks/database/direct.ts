@@ -9,6 +9,7 @@ export const databaseDirect: Check = {
   async run(context, signal) {
     const { postgres } = (await context.config()).memory;
     if (postgres?.direct_url === undefined) return skip("There is no memory.postgres.direct_url.");
+    if ((await context.target()) !== null) return skip("The nodes connect by it from where they stand.");
     try {
       await askPostgres(postgres.direct_url, "select 1", { probeMs: context.probeMs, signal });
       return pass("memory.postgres.direct_url answers.");

@@ -8,7 +8,7 @@ export const databaseLock: Check = {
   async run(context) {
     const snapshot = await context.database();
     if (snapshot.backend === "postgres") return skip("The store is a server: it may have many openers.");
-    if (snapshot.backend === "stack") return skip("The database is the stack's own.");
+    if (snapshot.backend === "stack") return skip("The store is opened by the nodes, on the target.");
     const { locked, holder, path } = snapshot.store;
     const { state } = await context.node();
     if (!locked) return pass("Nobody has the embedded store open.");

@@ -4,9 +4,10 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../../../../runtime/contracts/system-errors.ts";
 import { connectionOf } from "../../context/database.ts";
+import { WITHOUT_DATABASE } from "../../context/node.ts";
 import { askPostgres } from "../../context/postgres.ts";
 import type { ProbeContext } from "../../context/probe-context.ts";
-import { type Check, fail, type Outcome, pass, skip, warn } from "../check.ts";
+import { type Check, fail, type Outcome, pass, skip, Unavailable, warn } from "../check.ts";
 
 interface Applied {
   readonly version: number;
@@ -22,18 +23,24 @@ export const databaseMigrations: Check = {
     if (snapshot.backend !== "postgres") return throughNode(context, newest);
     const url = await connectionOf(await context.config(), snapshot);
     const applied = await readApplied(url, { probeMs: context.probeMs, signal });
-    return compareVersions(newest, applied);
+    return compareVersions(newest, applied, RESTART);
   },
 };
 
 /** The schema of the embedded store, or of the stack's database, is known to its node alone. */
 async function throughNode(context: ProbeContext, newest: number): Promise<Outcome> {
-  const { schema_version: version } = await context.health();
+  const { schema_version: version, memory } = await context.health();
+  if (memory["reachable"] === false) throw new Unavailable(WITHOUT_DATABASE);
   if (version === null) return skip("The node does not say which schema its store has.");
-  return compareVersions(newest, [{ version, compatible_from: version }]);
+  const isDeployed = (await context.target()) !== null;
+  return compareVersions(newest, [{ version, compatible_from: version }], isDeployed ? NEW_IMAGE : RESTART);
 }
 
-function compareVersions(newest: number, applied: readonly Applied[] | null): Outcome {
+const RESTART = "`cairn restart` brings it up to date; make a backup first: `cairn memory backup`.";
+const NEW_IMAGE =
+  "A node with an image of this version brings it up to date: `cairn memory backup`, `cairn build`, then `cairn infra up --image IMAGE`.";
+
+function compareVersions(newest: number, applied: readonly Applied[] | null, update: string): Outcome {
   const last = applied?.at(-1);
   if (last === undefined) {
     return warn("The database has no schema yet.", "The first `cairn start` makes it.");
@@ -41,10 +48,7 @@ function compareVersions(newest: number, applied: readonly Applied[] | null): Ou
   const { version, compatible_from: compatible } = last;
   if (version === newest) return pass(`The schema is up to date (${version}).`);
   if (version < newest) {
-    return warn(
-      `The schema is of version ${version}, this program's is ${newest}.`,
-      "`cairn restart` brings it up to date; make a backup first: `cairn memory backup`.",
-    );
+    return warn(`The schema is of version ${version}, this program's is ${newest}.`, update);
   }
   if (compatible <= newest)
     return pass(`The schema (${version}) is newer than this program's (${newest}), and fits it.`);

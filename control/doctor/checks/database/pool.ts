@@ -1,8 +1,8 @@
 /** Whether the server has room for this node's connections. */
 
-import { connectionOf } from "../../context/database.ts";
-import { askPostgres } from "../../context/postgres.ts";
-import { type Check, fail, pass, warn } from "../check.ts";
+import { type ConnectionCounts, connectionOf, type DatabaseSnapshot, serverOf } from "../../context/database.ts";
+import { type Asking, askPostgres } from "../../context/postgres.ts";
+import { type Check, fail, pass, Unavailable, warn } from "../check.ts";
 
 /** The listener's and the one for scripts come on top of the pool. */
 const OUTSIDE_POOL = 2;
@@ -23,16 +23,29 @@ export const databasePool: Check = {
   subject: "connections of the database server",
   async run(context, signal) {
     const config = await context.config();
-    const url = await connectionOf(config, await context.database());
-    const [row] = await askPostgres<Row>(url, ROOM, { probeMs: context.probeMs, signal });
-    const { most = 0, reserved = 0, used = 0 } = row ?? {};
+    const snapshot = await context.database();
+    const { used, allowed: room } =
+      snapshot.backend === "stack"
+        ? countsOf(snapshot)
+        : await askCounts(await connectionOf(config, snapshot), { probeMs: context.probeMs, signal });
     const wanted = (config.memory.postgres?.pool ?? 0) + OUTSIDE_POOL;
-    const room = most - reserved;
     const fix = "Raise max_connections of the server, or lower memory.postgres.pool of its nodes.";
     if (wanted > room) {
-      return fail(`This node wants up to ${wanted} connections, and the server allows ${room}.`, fix);
+      return fail(`A node wants up to ${wanted} connections, and the server allows ${room}.`, fix);
     }
-    const message = `${used} of ${room} connections of the server are in use; this node takes up to ${wanted}.`;
+    const message = `${used} of ${room} connections of the server are in use; a node takes up to ${wanted}.`;
     return room - used < SPARE ? warn(message, fix) : pass(message);
   },
 };
+
+function countsOf(snapshot: DatabaseSnapshot & { readonly backend: "stack" }): ConnectionCounts {
+  serverOf(snapshot);
+  if (snapshot.connections === null) throw new Unavailable("The node does not report it.");
+  return snapshot.connections;
+}
+
+async function askCounts(url: string, asking: Asking): Promise<ConnectionCounts> {
+  const [row] = await askPostgres<Row>(url, ROOM, asking);
+  const { most = 0, reserved = 0, used = 0 } = row ?? {};
+  return { used, allowed: most - reserved };
+}

@@ -25,10 +25,26 @@ export const databaseReachable: Check = {
   },
 };
 
+/** From where the nodes stand. */
 async function ofStack(context: ProbeContext): Promise<Outcome> {
   const { memory } = await context.health();
-  if (memory["reachable"] !== false) return pass("The stack's database answers, through the node.");
-  return fail("The node cannot reach the stack's database.", "See `cairn infra status`, then `cairn infra up`.");
+  const { stack } = await context.node();
+  const without = stack.filter(({ health }) => health?.memory["reachable"] === false);
+  const isWhole = memory["reachable"] !== false && without.length === 0;
+  const { version } = memory;
+  if (isWhole) {
+    const name = memory["backend"] === "embedded" ? "The embedded store" : "PostgreSQL";
+    return pass(`${name}${typeof version === "string" ? ` ${version}` : ""} answers, through the node.`);
+  }
+  const who = stack.length > 1 ? `Without their database: ${without.map(({ name }) => name).join(", ")}` : null;
+  const why = without.map(({ health }) => health?.memory["error"]).find((error) => typeof error === "string");
+  const { postgres } = (await context.config()).deployment.datahub;
+  return fail(
+    `${who ?? "The node cannot reach its database"}${why === undefined ? "" : ` (${why})`}.`,
+    postgres
+      ? "See `cairn infra status` and `cairn logs --postgres`; `cairn infra up` brings back what is missing."
+      : "See whether the server of memory.postgres runs, and the network between it and the nodes.",
+  );
 }
 
 async function ofStore(context: ProbeContext, store: StoreSnapshot): Promise<Outcome> {

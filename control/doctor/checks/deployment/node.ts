@@ -1,13 +1,17 @@
-/** Whether the node runs, and the health that it reports. */
+/** Whether the node runs, and the health that it reports; of a deployed stack every node. */
 
 import { duration } from "../../../output/words.ts";
-import { type Check, fail, pass, warn } from "../check.ts";
+import type { NodeSnapshot } from "../../context/node.ts";
+import type { ProbeContext } from "../../context/probe-context.ts";
+import type { StackNode } from "../../context/stack.ts";
+import { type Check, fail, type Outcome, pass, Unavailable, warn } from "../check.ts";
 
 export const deploymentNode: Check = {
   id: "deployment.node",
   subject: "whether the node runs and is healthy",
-  async run(context) {
-    const { state, target, health, reason, url, code, fix } = await context.node();
+  async run(context, signal) {
+    const snapshot = await context.node();
+    const { state, target, reason, url, code } = snapshot;
     if (state === "stopped" && target !== null) return warn(`${reason}.`, "Deploy it with `cairn infra up`.");
     if (state === "stopped") return warn(`${reason}.`, "Start it with `cairn start --detach`.");
     if (state === "busy") {
@@ -22,18 +26,83 @@ export const deploymentNode: Check = {
         "Set OP_SERVICE_ACCOUNT_TOKEN, or SERVICE_API_TOKEN itself, for this command.",
       );
     }
-    if (health === null) {
-      const see =
-        target === null ? "See `cairn logs --level warn`, then `cairn restart`." : "See `cairn infra status`.";
-      return fail(
-        `The node${url === null ? "" : ` at ${url}`} does not answer as it should: ${reason}.`,
-        code === "RUNTIME_UNAUTHORIZED" ? "See secrets.token." : (fix ?? see),
-      );
-    }
-    const words = `The node at ${url} is ${health.status}${health.draining ? " and draining" : ""}, up for ${duration(health.uptime_s * 1_000)}.`;
-    const see = `See the other checks, and \`${target === null ? "cairn logs --level warn" : "cairn infra status"}\`.`;
-    if (health.status === "unhealthy") return fail(words, see);
-    if (health.status === "degraded") return warn(words, see);
-    return pass(words);
+    if (target !== null) await refuseOtherCause(context, snapshot, signal);
+    return snapshot.stack.length > 1 ? ofStack(snapshot.stack) : ofNode(snapshot);
   },
 };
+
+/** What keeps all nodes from being asked, and is told by a check of its own. */
+async function refuseOtherCause(context: ProbeContext, { health, url }: NodeSnapshot, signal: AbortSignal) {
+  if (health !== null) return;
+  const configuration = await context.configuration();
+  if (configuration.state !== "valid") {
+    throw new Unavailable("The way to the stack is in the configuration (see config.present, config.valid).");
+  }
+  const { target, docker, nodes } = configuration.config.deployment;
+  const isHere = target === "docker" && docker.host === "local" && nodes.every(({ host }) => host === undefined);
+  if (isHere && url !== null && (await context.probe.hasTool("docker"))) {
+    const problem = await context.probe.dockerProblem(signal);
+    if (problem !== null) throw new Unavailable("The Docker engine does not answer (see deployment.docker).");
+  }
+}
+
+function ofNode({ target, health, reason, url, code, fix }: NodeSnapshot): Outcome {
+  if (health === null) {
+    const see = target === null ? "See `cairn logs --level warn`, then `cairn restart`." : "See `cairn infra status`.";
+    return fail(
+      `The node${url === null ? "" : ` at ${url}`} does not answer as it should: ${reason}.`,
+      code === "RUNTIME_UNAUTHORIZED" ? "See secrets.token." : (fix ?? see),
+    );
+  }
+  const words = `The node at ${url} is ${stateOf(health)}, up for ${duration(health.uptime_s * 1_000)}.`;
+  if (health.status === "unhealthy") {
+    if (lacksDatabase(health)) throw new Unavailable(WITHOUT_DATABASE);
+    return fail(words, SEE_LOG);
+  }
+  return health.status === "degraded" ? warn(words, SEE_LOG) : pass(words);
+}
+
+/** One outcome for all: the worst, and a line for each node. */
+function ofStack(nodes: readonly StackNode[]): Outcome {
+  const details = nodes.map(({ name, health, reason }) =>
+    health === null ? `${name}: ${reason}` : `${name}: ${stateOf(health)}, up for ${duration(health.uptime_s * 1_000)}`,
+  );
+  const unreachable = nodes.filter(({ health }) => health === null);
+  const [first] = unreachable;
+  if (first !== undefined) {
+    const names = unreachable.map(({ name, reason }) => `${name} (${reason})`).join(", ");
+    const fix = first.code === "RUNTIME_UNAUTHORIZED" ? "See secrets.token." : first.fix;
+    return fail(
+      `${unreachable.length} of ${nodes.length} nodes do not answer: ${names}.`,
+      fix ?? "See `cairn infra status`.",
+      {
+        details,
+      },
+    );
+  }
+  const reports = nodes.flatMap(({ name, health }) => (health === null ? [] : [{ name, health }]));
+  const ill = reports.filter(({ health }) => health.status === "unhealthy");
+  const own = ill.filter(({ health }) => !lacksDatabase(health));
+  const rest = { details };
+  if (own.length > 0) return fail(`Unhealthy: ${own.map(({ name }) => name).join(", ")}.`, SEE_LOG, rest);
+  if (ill.length > 0) throw new Unavailable(WITHOUT_DATABASE);
+  const degraded = reports.filter(({ health }) => health.status === "degraded");
+  if (degraded.length > 0) {
+    const names = degraded.map(({ name, health }) => `${name} is ${stateOf(health)}`).join(", ");
+    return warn(`${names}.`, SEE_LOG, rest);
+  }
+  return pass(`All ${nodes.length} nodes of the stack are healthy.`, details);
+}
+
+const WITHOUT_DATABASE = "The node runs, and cannot reach its database (see database.reachable).";
+const SEE_LOG = "See the other checks, and `cairn logs --level warn`.";
+
+type Health = NonNullable<NodeSnapshot["health"]>;
+
+function lacksDatabase({ memory }: Health): boolean {
+  return memory["reachable"] === false;
+}
+
+function stateOf({ status, draining }: Health): string {
+  return `${status}${draining ? " and draining" : ""}`;
+}

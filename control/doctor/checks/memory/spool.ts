@@ -3,6 +3,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { duration } from "../../../output/words.ts";
+import { startCommand } from "../advice.ts";
 import { type Check, pass, skip, warn } from "../check.ts";
 
 const DAY_MS = 86_400_000;
@@ -33,7 +34,7 @@ export const memorySpool: Check = {
     if (oldest > DAY_MS) {
       return warn(
         `${waiting.length} captured batches wait to be delivered, the oldest for ${duration(oldest)}.`,
-        "Start the node (`cairn start --detach`), then deliver them with `cairn capture flush`.",
+        `See that a node runs (${await startCommand(context)} starts one), then deliver them with \`cairn capture flush\`.`,
       );
     }
     return pass(waiting.length === 0 ? "No captured batch waits." : `${waiting.length} captured batches wait.`);

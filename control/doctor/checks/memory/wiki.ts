@@ -1,5 +1,6 @@
 /** The wiki that is kept from summaries. */
 
+import { applyCommand } from "../advice.ts";
 import { type Check, pass, skip, warn } from "../check.ts";
 import { workerSnapshot } from "./workers.ts";
 
@@ -13,7 +14,7 @@ export const memoryWiki: Check = {
     if (worker === null) return skip("The node keeps none: it may have started before the wiki was enabled.");
     if (worker.state === "on") return pass(`The model ${worker.model} sorts summaries into pages.`);
     if (worker.state === "off")
-      return warn(worker.reason, "Set memory.summarizer.base_url and model, then `cairn restart`.");
+      return warn(worker.reason, `Set memory.summarizer.base_url and model, then ${await applyCommand(context)}.`);
     return warn(
       `The model ${worker.model} could not be used: ${worker.reason}`,
       "Look whether memory.summarizer answers; `cairn logs --grep wiki` tells more.",

@@ -17,6 +17,8 @@ export function registryPath(context: ProbeContext): string {
 
 /** Unavailable where this node is in no mesh. */
 export async function requireMesh(context: ProbeContext): Promise<void> {
+  if ((await context.target()) !== null)
+    throw new Unavailable("The nodes keep the registry of the mesh on the target.");
   const { mesh } = await context.config();
   if (!mesh.enabled) throw new Unavailable("This node is in no mesh (mesh.enabled).");
 }

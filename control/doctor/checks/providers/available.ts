@@ -1,5 +1,6 @@
 /** The node's own view of its providers: it may reach another network than this command does. */
 
+import { applyCommand } from "../advice.ts";
 import { type Check, fail, pass, warn } from "../check.ts";
 import { usedProviders } from "./usage.ts";
 
@@ -15,7 +16,7 @@ export const providersAvailable: Check = {
       .filter(({ use }) => use === "needed")
       .map(({ id }) => id);
     const message = `The node cannot use ${names.join(", ")}.`;
-    const fix = "See providers.keys and providers.reachable; after a change `cairn restart`.";
+    const fix = `See providers.keys and providers.reachable; after a change ${await applyCommand(context)}.`;
     return names.some((id) => needed.includes(id)) ? fail(message, fix) : warn(message, fix);
   },
 };

@@ -2,6 +2,7 @@
 
 import { isSecretReference } from "../../../../runtime/config/references.ts";
 import { reasonOf } from "../../context/regular-file.ts";
+import { applyCommand } from "../advice.ts";
 import { type Check, fail, pass, skip, warn } from "../check.ts";
 import { modelList, shown, type UsedProvider, usedProviders } from "./usage.ts";
 
@@ -11,7 +12,8 @@ export const providersReachable: Check = {
   async run(context, signal) {
     const used = usedProviders(await context.config());
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(context.probeMs)]);
-    const answers = await Promise.all(used.map((entry) => ask(entry, deadline)));
+    const apply = await applyCommand(context);
+    const answers = await Promise.all(used.map((entry) => ask(entry, apply, deadline)));
     const lines = answers.map(({ id, text }) => `${id}: ${text}`);
     if (answers.length === 0) return skip("There is no provider.");
     const bad = answers.filter(({ level }) => level === "bad");
@@ -35,7 +37,7 @@ function said(answers: readonly Answer[]): string {
   return answers.length === 1 ? `${answers[0]?.id} ${answers[0]?.text}.` : `All ${answers.length} providers answer.`;
 }
 
-async function ask({ id, use, provider }: UsedProvider, signal: AbortSignal): Promise<Answer> {
+async function ask({ id, use, provider }: UsedProvider, apply: string, signal: AbortSignal): Promise<Answer> {
   const answer = (level: Answer["level"], text: string, fix = ""): Answer => ({ id, use, level, text, fix });
   const list = modelList(provider);
   if (list === null) return answer("good", "needs no server");
@@ -63,7 +65,7 @@ async function ask({ id, use, provider }: UsedProvider, signal: AbortSignal): Pr
 
   function classify(status: number): Answer {
     if (status === 401 || status === 403) {
-      return answer("bad", `refuses the key (status ${status})`, "Put a valid key into .env, then `cairn restart`.");
+      return answer("bad", `refuses the key (status ${status})`, `Put a valid key into .env, then ${apply}.`);
     }
     if (status === 429)
       return answer(

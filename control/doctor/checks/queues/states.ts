@@ -1,6 +1,8 @@
 /** The queues as a node reports them. */
 
+import { WITHOUT_DATABASE } from "../../context/node.ts";
 import type { ProbeContext } from "../../context/probe-context.ts";
+import { Unavailable } from "../check.ts";
 
 export interface QueueState {
   readonly queue: string;
@@ -13,7 +15,9 @@ export interface QueueState {
 
 /** Unavailable without a node that answers. A node of another version may report more, or less. */
 export async function queueStates(context: ProbeContext): Promise<readonly QueueState[]> {
-  const { queues } = await context.health();
+  const { queues, memory } = await context.health();
+  // Without its database the node knows of no queue, which is not the same as empty ones.
+  if (memory["reachable"] === false) throw new Unavailable(WITHOUT_DATABASE);
   return queues.flatMap(({ queue, waiting, failed, last_error, oldest_waiting_ms }) =>
     typeof queue === "string"
       ? [

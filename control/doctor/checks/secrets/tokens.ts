@@ -1,6 +1,7 @@
 /** Tokens for talking to agents, where an agent runs commands for users who are not the owner. */
 
-import { type Check, pass, Unavailable, warn } from "../check.ts";
+import { callNode } from "../../context/node.ts";
+import { type Check, pass, warn } from "../check.ts";
 import { agentsWithShellForOthers } from "./reach.ts";
 
 export const secretsTokens: Check = {
@@ -9,11 +10,8 @@ export const secretsTokens: Check = {
   async run(context, signal) {
     const agents = agentsWithShellForOthers(await context.config());
     if (agents.length === 0) return pass("No agent runs commands for others than the owner.");
-    const { client, health, reason } = await context.node();
-    if (client === null || health === null) throw new Unavailable(`${reason} (see deployment.node).`);
-    const tokens = (await client.listTokens({ signal })).filter(
-      ({ scopes, revoked_at: revokedAt }) => revokedAt === null && scopes.includes("agent"),
-    );
+    const all = await callNode(await context.node(), (client) => client.listTokens({ signal }));
+    const tokens = all.filter(({ scopes, revoked_at: revokedAt }) => revokedAt === null && scopes.includes("agent"));
     if (tokens.length === 0) return pass(`No token lets anyone run commands through ${agents.join(", ")}.`);
     return warn(
       `${tokens.length === 1 ? "One token lets its holder" : `${tokens.length} tokens let their holders`} run commands on this machine, through ${agents.join(", ")}.`,

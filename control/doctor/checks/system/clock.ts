@@ -12,10 +12,12 @@ export const systemClock: Check = {
   id: "system.clock",
   subject: "the clock of this machine against the database's",
   async run(context) {
-    const { aheadMs, uncertainMs } = serverOf(await context.database());
+    const snapshot = await context.database();
+    const { aheadMs, uncertainMs } = serverOf(snapshot);
+    const whose = snapshot.backend === "stack" ? "the node" : "this machine";
     const apart = Math.max(0, Math.abs(aheadMs) - uncertainMs);
-    if (apart < WARN_MS) return pass("The clocks of this machine and of the database agree.");
-    const message = `The clock of this machine is ${duration(apart)} ${aheadMs > 0 ? "behind" : "ahead of"} the database's.`;
+    if (apart < WARN_MS) return pass(`The clocks of ${whose} and of the database agree.`);
+    const message = `The clock of ${whose} is ${duration(apart)} ${aheadMs > 0 ? "behind" : "ahead of"} the database's.`;
     const fix = "Let both set their clocks by the network: `timedatectl set-ntp true`, or chrony.";
     return apart < FAIL_MS ? warn(message, fix) : fail(message, fix);
   },

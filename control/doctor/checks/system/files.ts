@@ -9,6 +9,7 @@ export const systemFiles: Check = {
   id: "system.files",
   subject: "the limit of open files",
   async run(context, signal) {
+    if ((await context.target()) !== null) return skip("The target says how many files a node may have open.");
     const { pid } = await context.node();
     const ofNode = pid === null ? null : await context.machine.openFiles(signal, pid);
     const limit = ofNode ?? (await context.machine.openFiles(signal));

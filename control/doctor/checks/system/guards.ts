@@ -1,5 +1,6 @@
 /** Guards of tool calls that are switched off. */
 
+import { applyCommand } from "../advice.ts";
 import { type Check, pass, warn } from "../check.ts";
 
 const GUARDS = {
@@ -17,7 +18,7 @@ export const systemGuards: Check = {
     if (off.length === 0) return pass("All guards of tool calls are on.");
     return warn(
       `Switched off: ${off.map(([name]) => `runtime.safety.${name}`).join(", ")}.`,
-      "Take these lines out of cairn.yaml and run `cairn restart`.",
+      `Take these lines out of cairn.yaml and run ${await applyCommand(context)}.`,
       { details: off.map(([name, means]) => `runtime.safety.${name}: ${means}`) },
     );
   },

@@ -1,7 +1,7 @@
 /** Memory that the service could still get. */
 
 import { bytes } from "../../../output/words.ts";
-import { type Check, fail, pass, warn } from "../check.ts";
+import { type Check, fail, pass, skip, warn } from "../check.ts";
 
 /** A node at rest takes about 150 MB, one at work with the embedded store about 500 MB. */
 const FAIL_BYTES = 64_000_000;
@@ -13,6 +13,7 @@ export const systemMemory: Check = {
   id: "system.memory",
   subject: "available memory",
   async run(context) {
+    if ((await context.target()) !== null) return skip("The nodes run on the target, with limits of their own.");
     const { totalBytes, availableBytes } = await context.machine.memory();
     const message = `${bytes(availableBytes)} of ${bytes(totalBytes)} memory are available.`;
     const fix = "End what is not needed, raise the container's memory limit, or use a larger machine.";

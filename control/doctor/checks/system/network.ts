@@ -1,5 +1,6 @@
 /** Whether agents' commands reach the network, above all in turns of others than the owner. */
 
+import { applyCommand } from "../advice.ts";
 import { type Check, pass, skip, warn } from "../check.ts";
 import { agentsWithShell, agentsWithShellForOthers } from "../secrets/reach.ts";
 
@@ -15,7 +16,7 @@ export const systemNetwork: Check = {
     if (open.length === 0) return pass("Agents' commands have a network in the owner's turns alone.");
     return warn(
       `Commands of other users reach the network through ${open.join(", ")}, and with it services that listen on this machine.`,
-      "Take `tools.shell.network_for_others` out of cairn.yaml, and run `cairn restart`.",
+      `Take \`tools.shell.network_for_others\` out of cairn.yaml, and run ${await applyCommand(context)}.`,
     );
   },
 };

@@ -8,8 +8,8 @@ export const systemSandbox: Check = {
   subject: "the sandbox of agents' commands",
   async run(context, signal) {
     const config = await context.config();
-    const { target } = config.deployment;
-    if (target !== "manual") return skip(`The target ${target} gives each node a container.`);
+    const target = await context.target();
+    if (target !== null) return skip(`The target ${target} gives each node a container.`);
     if (agentsWithShell(config).length === 0) return skip("No agent has the tool shell.");
     if (config.tools.shell.sandbox === "none") {
       return warn(

@@ -6,8 +6,8 @@ export const systemUser: Check = {
   id: "system.user",
   subject: "the user that the node runs as",
   async run(context) {
-    const { target } = (await context.config()).deployment;
-    if (target !== "manual") return skip(`The target ${target} runs the nodes as a user without rights.`);
+    const target = await context.target();
+    if (target !== null) return skip(`The target ${target} runs the nodes as a user without rights.`);
     const { uid } = context.machine;
     if (uid === undefined) return skip("This system knows no user numbers.");
     const { pid } = await context.node();

@@ -10,7 +10,11 @@ export const updatesRunning: Check = {
     if (version === context.version) return pass(`The node runs version ${version}, as this program does.`);
     return warn(
       `The node runs version ${version}, and this program is ${context.version}.`,
-      "`cairn restart` lets the node run this version; when the node is newer, update this program.",
+      `${
+        (await context.target()) === null
+          ? "`cairn restart` lets the node run this version"
+          : "`cairn build` makes an image of this version, `cairn infra up --image IMAGE` gives it to the nodes"
+      }; when the node is newer, update this program.`,
     );
   },
 };
