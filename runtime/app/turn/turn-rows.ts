@@ -4,8 +4,8 @@ import type { ErrorBody } from "../../contracts/errors.ts";
 import type { ToolCall, Usage } from "../../contracts/message.ts";
 import type { ChatReply } from "../../contracts/provider.ts";
 import type { Answer, ToolResult } from "../../contracts/tool.ts";
-import type { TaskOutcome } from "../../domain/delegation.ts";
 import { sanitizeJson } from "../../domain/cap.ts";
+import type { TaskOutcome } from "../../domain/delegation.ts";
 import type { AttachmentRef } from "../attachments/refs.ts";
 
 export interface ClaimedTurn {

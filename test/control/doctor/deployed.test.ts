@@ -59,7 +59,7 @@ async function node(memory: Readonly<Record<string, unknown>>, more: Partial<Hea
     if (isDead && path !== "/health") {
       response.statusCode = 503;
       response.end(JSON.stringify({ ok: false, error: UNAVAILABLE }));
-    } else response.end(JSON.stringify({ ok: true, result: known[path] ?? {} }));
+    } else response.end(JSON.stringify({ ok: true, result: answers[path] ?? {} }));
   });
   return listening(server);
 }
