@@ -28,6 +28,7 @@ const release = z.strictObject({
   schema: z.literal(1),
   built: image.nullable(),
   nodes: z.record(z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/), image),
+  machines: z.record(z.string(), z.number().int().positive()).optional(),
 });
 
 const EMPTY: Release = { schema: 1, built: null, nodes: {} };

@@ -59,6 +59,8 @@ export interface TargetDriver {
   preflight(signal: AbortSignal): Promise<readonly Finding[]>;
   /** Every place that images run on. */
   imagePlaces(): readonly string[];
+  /** Memory of these places in bytes, where limits that nobody set come from the size of the machine. */
+  machines?(places: readonly string[], signal: AbortSignal): Promise<Readonly<Record<string, number>>>;
   hasImage(image: ImageIdentity | string, place: string, signal: AbortSignal): Promise<boolean>;
   /** Brings an image from this machine's engine, or lets the place pull it; INFRA_IMAGE_MISSING when neither works. */
   deliverImage(image: ImageIdentity | string, place: string, report: Report, signal: AbortSignal): Promise<void>;

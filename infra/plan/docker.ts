@@ -2,6 +2,7 @@
 
 import { isLoopback } from "../../runtime/config/index.ts";
 import { isWildcard } from "../../runtime/contracts/urls.ts";
+import { defaultMemory } from "./default-limits.ts";
 import { limitsOf, type NodeBase, type NodeSettings, nodePath, publishAddress } from "./node.ts";
 import type { Problems } from "./problems.ts";
 import type { TargetContext } from "./target-context.ts";
@@ -19,8 +20,12 @@ export function planDocker(context: TargetContext, problems: Problems): DockerPl
   const planned = nodes.map(({ base, settings }, index) => planNode(context, base, settings, index));
   checkPorts(context, planned, problems);
   checkHosts(context, planned, common, problems);
+  const machine = context.machines[docker.host];
+  const memoryBytes =
+    common.postgres?.limits.memoryBytes ?? (machine === undefined ? null : defaultMemory(machine, 1).database);
   return {
     ...common,
+    postgres: common.postgres && { ...common.postgres, limits: { ...common.postgres.limits, memoryBytes } },
     target: "docker",
     nodes: planned,
     host: docker.host,
@@ -35,10 +40,13 @@ function planNode(context: TargetContext, base: NodeBase, settings: NodeSettings
   const { config, nodes, listenPort } = context;
   const { docker } = config.deployment;
   const host = settings.host ?? docker.host;
+  const here = nodes.filter((other) => (other.settings.host ?? docker.host) === host).length;
+  const machine = context.machines[host];
+  const memory = docker.memory ?? (machine === undefined ? undefined : defaultMemory(machine, here).node);
   const before = nodes.slice(0, index).filter((other) => (other.settings.host ?? docker.host) === host).length;
   return {
     ...base,
-    limits: limitsOf(settings, docker),
+    limits: limitsOf(settings, { memory, cpus: docker.cpus }),
     publish: { address: publishAddress(base.tls), port: settings.port ?? listenPort + before },
     host,
   };

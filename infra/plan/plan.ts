@@ -74,6 +74,7 @@ function commonPart(input: PlanInput, problems: Problems): TargetContext {
   warnOfLoopback(config, problems);
   return {
     config,
+    machines: input.release.machines ?? {},
     listenPort: writtenListen(config, tree).port,
     common: {
       schema: 1,
@@ -89,7 +90,11 @@ function commonPart(input: PlanInput, problems: Problems): TargetContext {
 function planPostgres({ deployment: { datahub } }: Config): PostgresPlan | null {
   if (!datahub.postgres) return null;
   const address = datahub.publish === undefined ? null : parseListen(datahub.publish);
-  return { image: datahub.image, publish: address && { address: address.host, port: address.port } };
+  return {
+    image: datahub.image,
+    limits: { memoryBytes: datahub.memory ?? null, cpus: datahub.cpus ?? null },
+    publish: address && { address: address.host, port: address.port },
+  };
 }
 
 function planNodes(input: PlanInput, settings: readonly NodeSettings[], problems: Problems): TargetContext["nodes"] {

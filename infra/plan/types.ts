@@ -60,6 +60,8 @@ export interface Release {
   readonly schema: 1;
   readonly built: ImageIdentity | null;
   readonly nodes: Readonly<Record<string, ImageIdentity>>;
+  /** Memory of each docker host in bytes, as the stack's first run saw it; absent in stacks of before. */
+  readonly machines?: Readonly<Record<string, number>> | undefined;
 }
 
 /** A file that a container gets before it starts, root's, readable by the node's group alone. */
@@ -99,6 +101,7 @@ export interface NodePlan {
 export interface PostgresPlan {
   /** Image reference with its major version pinned. */
   readonly image: string;
+  readonly limits: ResourceLimits;
   /** Null: reachable within the deployment's network alone. */
   readonly publish: { readonly address: string; readonly port: number } | null;
 }

@@ -226,5 +226,18 @@ reset_settings || fail "The settings of the database $POSTGRES_DB could not be r
 set_database || fail "The database $POSTGRES_DB could not be given its extensions and its owner."
 unset password superuser PG_GRANDPARENT_PID
 
-exec postgres -D "$PGDATA" -c listen_addresses='*' -c hba_file="$POSTGRES_HBA_FILE" -c ssl=on \
+# What the container may use, in MiB: its own limit, else the machine's memory. Of it a quarter is the server's cache, and three
+# quarters are what it may expect of the system's. Parallel index builds work in /dev/shm, which bounds maintenance_work_mem.
+memory=$(sed -n 's/^MemTotal: *\([0-9]*\) kB$/\1/p' /proc/meminfo)
+memory=$((${memory:-1048576} / 1024))
+limit=$(cat /sys/fs/cgroup/memory.max 2>/dev/null || cat /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null || echo max)
+case $limit in
+  '' | *[!0-9]*) ;;
+  *) [ "$((limit / 1048576))" -ge "$memory" ] || memory=$((limit / 1048576)) ;;
+esac
+bounded() { if [ "$1" -lt "$2" ]; then echo "$2"; elif [ "$1" -gt "$3" ]; then echo "$3"; else echo "$1"; fi; }
+
+exec postgres -D "$PGDATA" -c shared_buffers="$(bounded $((memory / 4)) 64 16384)MB" \
+  -c effective_cache_size="$((memory * 3 / 4))MB" -c work_mem="$(bounded $((memory / 128)) 4 64)MB" \
+  -c maintenance_work_mem="$(bounded $((memory / 16)) 32 192)MB" -c max_wal_size=2GB -c listen_addresses='*' -c hba_file="$POSTGRES_HBA_FILE" -c ssl=on \
   -c ssl_cert_file="$POSTGRES_TLS_FILE" -c ssl_key_file="$POSTGRES_TLS_FILE" "$@"

@@ -4,6 +4,7 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { defaultMemory } from "../../infra/plan/default-limits.ts";
 import { lacks } from "../lanes/tools.ts";
 import { docker, uniqueName } from "../support/docker/containers.ts";
 import { ensureTestImages, IMAGES_TIMEOUT_MS } from "../support/docker/images.ts";
@@ -46,6 +47,11 @@ describe.skipIf(lacks("pulumi-docker", "pulumi-command"))("a stack on docker", (
 
     await cairn("build", "--base-image", images.node, "--tag", `${stack}:1`);
     await cairn("infra", "up", "--yes");
+    const limits = await docker("inspect", "--format", "{{.HostConfig.Memory}}", `${stack}-a`, `${stack}-postgres`);
+    const machine = Number(await docker("info", "--format", "{{.MemTotal}}"));
+    const expected = defaultMemory(machine, 1);
+    expect(limits.split("\n").map(Number)).toEqual([expected.node, expected.database]);
+
     await say("My cat is called Mitzi.");
     expect(await say("What is my cat called?")).toContain("Mitzi");
 

@@ -47,7 +47,7 @@ export async function prepareDockerDeployment(): Promise<DockerDeployment> {
     limits: { memoryBytes: 256 * 1024 * 1024, cpus: 1 },
     publish: { address: "127.0.0.1", port: await freePort() },
   });
-  const postgres = { image: images.postgres, publish: null };
+  const postgres = { image: images.postgres, limits: { memoryBytes: null, cpus: null }, publish: null };
   const plan = dockerPlan({ stack: name, network: name, pids: 200, sharedStorage: true, postgres, nodes: [node] });
   const stack = await createTestStack();
   const tls = await realTls();

@@ -40,7 +40,7 @@ export function dockerPlan(more: Partial<DockerPlan> = {}): DockerPlan {
     logMaxBytes: 10_000_000,
     logMaxFiles: 3,
     sharedStorage: false,
-    postgres: { image: "pgvector/pgvector:pg17", publish: null },
+    postgres: { image: "pgvector/pgvector:pg17", limits: { memoryBytes: null, cpus: null }, publish: null },
     nodes: [nodePlan("alpha")],
     ...more,
   };

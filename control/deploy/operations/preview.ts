@@ -12,7 +12,7 @@ import { openSession } from "./session.ts";
 
 /** Data that exist there unrecorded are shown as taken over. Errors as `openSession`'s and `preflight`'s. */
 export async function preview(run: OperationInput): Promise<PreviewResult> {
-  const session = await openSession(run);
+  const session = await openSession(run, { measure: true });
   const { engine, project, driver, files } = session;
   const warnings = await preflight(session);
   const state = await session.state();

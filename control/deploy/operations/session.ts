@@ -11,6 +11,7 @@ import { copyState, offerCopy } from "../state/copies.ts";
 import { describeHolder, type OperatorLock, takeLock } from "../state/operator-lock.ts";
 import { checkPassphrase, ensurePassphrase } from "../state/passphrase.ts";
 import { givenBackend } from "./backend.ts";
+import { recordMachines } from "./machines.ts";
 import { readRecord } from "./record.ts";
 import type { OperationInput, ReadProject } from "./services.ts";
 
@@ -30,9 +31,12 @@ export interface Session {
 }
 
 /** Errors of `readProject`; INFRA_TARGET_MANUAL, INFRA_PASSPHRASE_LOST, INFRA_TOOL_MISSING; INFRA_UP_REFUSED under another name. */
-export async function openSession(run: OperationInput): Promise<Session> {
+export async function openSession(
+  run: OperationInput,
+  { measure = false }: { readonly measure?: boolean } = {},
+): Promise<Session> {
   const { dir, services, signal, killSignal } = run;
-  const project = await services.readProject(dir, signal);
+  const project = await readMeasured(run, measure);
   const { stack, target } = project.plan;
   const files = infraFiles(dir, stack);
   await refuseOtherStack(dir, stack);
@@ -74,6 +78,14 @@ export async function openSession(run: OperationInput): Promise<Session> {
       }
     },
   };
+}
+
+/** `measure`: the sizes of new machines are recorded first, since limits may come from them. */
+async function readMeasured(run: OperationInput, measure: boolean): Promise<ReadProject> {
+  const { dir, services, signal } = run;
+  const project = await services.readProject(dir, signal);
+  if (!measure || !(await recordMachines(run, await services.createDriver(project)))) return project;
+  return services.readProject(dir, signal);
 }
 
 /** Under another name nothing would be found, and what runs would be called not deployed. */

@@ -34,7 +34,7 @@ export interface UpOptions {
 /** Rejects with InfraError; UsageError for an unknown node, or when a question would need a terminal. Null: the answer was no. */
 export async function up(run: OperationInput, options: UpOptions): Promise<UpResult | null> {
   if (!options.yes && run.services.prompts === null) throw needsTerminal("Consent", "--yes");
-  const session = await openSession(run);
+  const session = await openSession(run, { measure: true });
   const nodes = chosenNodes(session.project, options.node);
   return withOperatorLock(session, "up", async () => {
     const warnings = await preflight(session);

@@ -12,7 +12,15 @@ import {
   postgresProbe,
   postgresSecretFiles,
 } from "../../postgres/configuration.ts";
-import { environmentArgs, hardeningArgs, lifetimeArgs, logArgs, NEVER_UPDATED } from "./container.ts";
+import {
+  environmentArgs,
+  hardeningArgs,
+  lifetimeArgs,
+  limitArgs,
+  limitLabels,
+  logArgs,
+  NEVER_UPDATED,
+} from "./container.ts";
 import { filesFor } from "./files.ts";
 import type { DockerHost } from "./host.ts";
 import { ownLabels, serviceLabels } from "./labels.ts";
@@ -85,9 +93,10 @@ export class DockerPostgres extends ComponentResource {
         entrypoints: [...postgresCommand()],
         init: false,
         ...environmentArgs(postgresEnvironment()),
-        labels: [...ownLabels(plan, "postgres"), ...serviceLabels(plan, "postgres")],
+        labels: [...ownLabels(plan, "postgres"), ...serviceLabels(plan, "postgres"), ...limitLabels(postgres.limits)],
         ...hardeningArgs(),
         ...logArgs(plan),
+        ...limitArgs(postgres.limits),
         ...lifetimeArgs(STOP_TIMEOUT_S, WAIT_TIMEOUT_S),
         networksAdvanced: [{ name: host.network.name, aliases: ["postgres"] }],
         ports: postgres.publish

@@ -183,7 +183,10 @@ function containerOf(plan: KubernetesPlan, postgres: PostgresPlan): types.input.
     command: [...postgresCommand()],
     env: Object.entries(postgresEnvironment(DATA)).map(([variable, value]) => ({ name: variable, value })),
     ports: [{ name: "postgres", containerPort: POSTGRES.port, protocol: "TCP" }],
-    resources: resources(plan.requests, plan.podLimits),
+    resources: resources(plan.requests, {
+      memoryBytes: postgres.limits.memoryBytes ?? plan.podLimits.memoryBytes,
+      cpus: postgres.limits.cpus ?? plan.podLimits.cpus,
+    }),
     securityContext: containerSecurity(),
     // Crash recovery of a large store takes minutes, and a kill in it only makes it begin again.
     startupProbe: { ...probe, periodSeconds: 2, failureThreshold: 450 },

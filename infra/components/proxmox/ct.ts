@@ -106,6 +106,7 @@ export function isShared(directory: DataDirectory): boolean {
 /** The CT of PostgreSQL; null where the plan has none. Throws INFRA_PLAN_INVALID without a fixed address. */
 export function postgresCt(plan: ProxmoxPlan): CtSpec | null {
   if (plan.postgres === null || plan.postgresVmid === null) return null;
+  const memory = plan.postgres.limits.memoryBytes;
   const names = stackNames(plan.stack);
   return ct(plan, {
     vmid: plan.postgresVmid,
@@ -113,8 +114,8 @@ export function postgresCt(plan: ProxmoxPlan): CtSpec | null {
     role: DATABASE_NAME,
     hostname: names.postgres,
     address: `${postgresHost(plan)}/${plan.postgresAddress?.split("/")[1] ?? ""}`,
-    memoryMiB: DEFAULT_MEMORY_MIB,
-    cpus: null,
+    memoryMiB: memory === null ? DEFAULT_MEMORY_MIB : Math.ceil(memory / MIB) + OVERHEAD_MIB,
+    cpus: plan.postgres.limits.cpus,
     order: 1,
     stopTimeoutS: POSTGRES_STOP_S,
     directories: [directory(plan, names.database, [DATABASE_NAME], POSTGRES.data, POSTGRES)],

@@ -50,7 +50,9 @@ const containerAddress = () => text(MAC_OR_CIDR).regex(/^(?:dhcp|[0-9A-Fa-f.:]+\
 const word = (allowed: string) => text(allowed).regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/, { error: allowed });
 
 const resources = {
-  memory: bytes().optional().describe("Memory limit of a node."),
+  memory: bytes()
+    .optional()
+    .describe("Memory limit of a node. When absent on docker: a share of half the machine's memory, at most 4Gi."),
   cpus: decimal({ min: 0.1 }).optional().describe("Processor limit of a node."),
 };
 
@@ -146,6 +148,12 @@ export const deploymentSection = section({
       .describe(
         "Where that PostgreSQL listens for nodes on other docker hosts; the deployment's network alone when absent.",
       ),
+    memory: bytes()
+      .optional()
+      .describe(
+        "Memory limit of that PostgreSQL, which tunes itself to it. When absent: docker: a quarter of the machine's; proxmox: 2Gi; kubernetes: deployment.kubernetes.limits.",
+      ),
+    cpus: decimal({ min: 0.1 }).optional().describe("Processor limit of that PostgreSQL."),
     shared_storage: flag().prefault(false).describe("A volume that all nodes share."),
   }).prefault({}),
   image: section({

@@ -51,7 +51,7 @@ afterEach(async () => {
 });
 
 /** A new container on the same data. */
-async function start(password: string): Promise<string> {
+async function start(password: string, ...options: string[]): Promise<string> {
   const id = `${name}-${containers.length}`;
   const lender = `${id}.files`;
   containers.push(lender, id);
@@ -69,6 +69,7 @@ async function start(password: string): Promise<string> {
     ...["--security-opt", "no-new-privileges:true", "--tmpfs", "/tmp", "--stop-timeout", "60"],
     ...["--tmpfs", "/var/run/postgresql:uid=999,gid=999,mode=0775"],
     ...["--volumes-from", `${lender}:ro`, "--volume", `${name}:${DATA}`, ...environment],
+    ...options,
     ...["--entrypoint", entrypoint, image, ...rest],
   );
   return id;
@@ -342,4 +343,26 @@ test("a second server on the same data is kept out while the first runs", async 
   // Not waited for: the lock is asked for a minute long.
   const held = await execa("docker", ["exec", first, "flock", "-n", `${DATA}/.cairn-lock`, "true"], { reject: false });
   expect(held.exitCode).toBe(1);
+});
+
+test("its caches follow from the memory that it may use", async () => {
+  const settings = async (id: string): Promise<string> => {
+    await ready(id);
+    const names = "'shared_buffers', 'effective_cache_size', 'work_mem', 'maintenance_work_mem', 'max_wal_size'";
+    const sql = `SELECT string_agg(name || ' ' || current_setting(name), ', ' ORDER BY name) FROM pg_settings WHERE name IN (${names})`;
+    const answer = await query(id, "secret", sql);
+    await docker("stop", id);
+    return answer.text;
+  };
+  expect(await settings(await start("secret", "--memory", "1g"))).toBe(
+    "effective_cache_size 768MB, maintenance_work_mem 64MB, max_wal_size 2GB, shared_buffers 256MB, work_mem 8MB",
+  );
+  // Without a limit the machine's memory counts, and index builds stay within /dev/shm.
+  const free = await settings(await start("secret"));
+  expect(Number(/maintenance_work_mem (\d+)MB/.exec(free)?.[1])).toBeLessThanOrEqual(192);
+  const machine = Number(await docker("info", "--format", "{{.MemTotal}}")) / 1024 ** 2;
+  const cached = /shared_buffers (\d+)(MB|GB)/.exec(free);
+  const shared = Number(cached?.[1]) * (cached?.[2] === "GB" ? 1024 : 1);
+  expect(shared / machine).toBeGreaterThan(machine > 65_536 ? 0 : 0.2);
+  expect(shared / machine).toBeLessThanOrEqual(0.25);
 });

@@ -33,7 +33,11 @@ function upload(declaration: Declaration, container: string, path: string): Reco
 function everything(): DockerPlan {
   return dockerPlan({
     sharedStorage: true,
-    postgres: { image: "pgvector/pgvector:pg17", publish: { address: "10.0.0.5", port: 15_432 } },
+    postgres: {
+      image: "pgvector/pgvector:pg17",
+      limits: { memoryBytes: null, cpus: null },
+      publish: { address: "10.0.0.5", port: 15_432 },
+    },
     nodes: [
       nodePlan("alpha"),
       nodePlan("beta", {
@@ -291,7 +295,11 @@ test("a node that does not ask for the database is not told of it", async () => 
 
 test("a database that is published on every interface is reached by the name of its host", async () => {
   const plan = everything();
-  const postgres = { image: "pgvector/pgvector:pg17", publish: { address: "0.0.0.0", port: 15_432 } };
+  const postgres = {
+    image: "pgvector/pgvector:pg17",
+    limits: { memoryBytes: null, cpus: null },
+    publish: { address: "0.0.0.0", port: 15_432 },
+  };
   const declaration = await declare({ ...plan, host: REMOTE, postgres, nodes: [nodePlan("alpha")] }, { reveal: true });
   expect(upload(declaration, "fleet-alpha", "/etc/cairn/.env")["content"]).toContain("@two.example:15432/cairn");
 });

@@ -116,7 +116,7 @@ describe.skipIf(lacks("lxc", "pulumi-command"))("Proxmox", () => {
       const network = node?.address.replace(/\.\d+\/24$/, "") ?? "";
       const whole: ProxmoxPlan = {
         ...plan,
-        postgres: { image: POSTGRES_IMAGE, publish: null },
+        postgres: { image: POSTGRES_IMAGE, limits: { memoryBytes: null, cpus: null }, publish: null },
         postgresVmid: 699,
         postgresAddress: `${network}.10/24`,
         nodes: plan.nodes.map((one) => ({ ...one, secretVariables: [...one.secretVariables, "SERVICE_PG_URL"] })),

@@ -490,7 +490,11 @@ test("the database takes its nodes alone: by address, by network where DHCP give
     "hostssl cairn cairn samenet scram-sha-256",
   ]);
   expect(rules({ ...plan, nodes: [nodePlan("alpha")] })).toEqual(["hostssl cairn cairn 192.168.1.41/32 scram-sha-256"]);
-  const published = { image: "x", publish: { address: "0.0.0.0", port: 5432 } };
+  const published = {
+    image: "x",
+    limits: { memoryBytes: null, cpus: null },
+    publish: { address: "0.0.0.0", port: 5432 },
+  };
   expect(rules({ ...plan, postgres: published })).toEqual(["hostssl cairn cairn all scram-sha-256"]);
 });
 

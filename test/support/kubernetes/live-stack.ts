@@ -132,7 +132,7 @@ function planOf(cluster: LiveCluster, namespace: string, configuration: string):
         stopTimeoutS: 5,
       }),
     ],
-    postgres: { image: cluster.postgresImage, publish: null },
+    postgres: { image: cluster.postgresImage, limits: { memoryBytes: null, cpus: null }, publish: null },
     storageBytes: 32 * MIB,
     databaseBytes: 256 * MIB,
     requests: { memoryBytes: 64 * MIB, cpus: 0.02 },

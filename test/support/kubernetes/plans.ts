@@ -104,7 +104,7 @@ export const COMBINATIONS: Readonly<Record<string, { readonly plan: KubernetesPl
             },
           }),
         ],
-        postgres: { image: "pgvector/pgvector:0.8.1-pg17", publish: null },
+        postgres: { image: "pgvector/pgvector:0.8.1-pg17", limits: { memoryBytes: null, cpus: null }, publish: null },
         sharedStorage: true,
         kubeconfig: "/home/ada/.kube/fleet",
         context: "fleet",
@@ -122,7 +122,7 @@ export const COMBINATIONS: Readonly<Record<string, { readonly plan: KubernetesPl
       plan: kubernetesPlan({
         stack: "lab",
         nodes: [nodePlan({ secretVariables: ["SERVICE_API_TOKEN", "SERVICE_PG_URL"] })],
-        postgres: { image: "pgvector/pgvector:0.8.1-pg17", publish: null },
+        postgres: { image: "pgvector/pgvector:0.8.1-pg17", limits: { memoryBytes: null, cpus: null }, publish: null },
         serviceType: "NodePort",
         imagePullSecret: "pull",
       }),

@@ -44,7 +44,7 @@ export function proxmoxPlan(more: Partial<ProxmoxPlan> = {}): ProxmoxPlan {
     stack: "fleet",
     version: "0.1.0",
     nodes: [nodePlan("alpha")],
-    postgres: { image: "pgvector/pgvector:pg17", publish: null },
+    postgres: { image: "pgvector/pgvector:pg17", limits: { memoryBytes: null, cpus: null }, publish: null },
     sharedStorage: false,
     ssh: { host: "pve.example", port: 22, user: "root", hostKey: HOST_KEY, identityFile: null },
     template: "local:vztmpl/debian-12-standard_12.7-1_amd64.tar.zst",

@@ -4,6 +4,7 @@ import type { DockerPlan, SecretValues } from "../../../../infra/plan/types.ts";
 import type { TargetDriver } from "../../driver.ts";
 import { connect } from "./connect.ts";
 import { deleteData, existingData } from "./host/data.ts";
+import { engineMemory } from "./host/inventory.ts";
 import { removeWorkloads } from "./host/workloads.ts";
 import { deliverImage, hasImage, imagePlaces } from "./images.ts";
 import { observe } from "./observe.ts";
@@ -14,6 +15,8 @@ export function createDockerDriver(plan: DockerPlan, secrets: Pick<SecretValues,
   return {
     preflight: (signal) => preflight(plan, signal),
     imagePlaces: () => imagePlaces(plan),
+    machines: async (places, signal) =>
+      Object.fromEntries(await Promise.all(places.map(async (place) => [place, await engineMemory(place, signal)]))),
     hasImage: (image, place, signal) => hasImage(image, place, signal),
     deliverImage: (image, place, report, signal) => deliverImage(secrets.registry, { image, place, report, signal }),
     existingData: (signal) => existingData(plan, signal),

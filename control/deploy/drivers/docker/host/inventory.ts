@@ -114,6 +114,11 @@ export async function engineRoot(host: DockerHost, signal: AbortSignal): Promise
   return (await askDocker(["info", "--format", "{{.DockerRootDir}}"], { host, signal })).trim();
 }
 
+/** Memory of the engine's machine, in bytes. */
+export async function engineMemory(host: DockerHost, signal: AbortSignal): Promise<number> {
+  return Number((await askDocker(["info", "--format", "{{.MemTotal}}"], { host, signal })).trim());
+}
+
 /** Endpoint that the command line uses for this machine: `unix:///var/run/docker.sock`. */
 export async function currentEndpoint(signal: AbortSignal): Promise<string> {
   const format = "{{.Endpoints.docker.Host}}";
