@@ -8,7 +8,8 @@ import { createQueryEmbedding } from "../../runtime/app/embedding/query.ts";
 import { createMemoryTools } from "../../runtime/app/memory-tools.ts";
 import { migrate } from "../../runtime/app/migrate.ts";
 import { createMemory } from "../../runtime/app/recall/memory.ts";
-import { RegexTurns } from "../../runtime/app/recall/regex-turns.ts";
+import { RegexLimits } from "../../runtime/app/recall/regex-limits.ts";
+import { RowCache } from "../../runtime/app/recall/rows/row-cache.ts";
 import type { SearchDeps } from "../../runtime/app/recall/search.ts";
 import { createTermCounter } from "../../runtime/app/terms/terms.ts";
 import { createWriter, type Writer } from "../../runtime/app/transcript/writer.ts";
@@ -78,7 +79,8 @@ export async function openMemory(connectionString: string, service: EmbeddingSer
     search: {
       database,
       weights: SEARCH_WEIGHTS,
-      regexTurns: new RegexTurns(clock),
+      regexLimits: new RegexLimits(clock),
+      rowCache: new RowCache(),
       embedQuery: async (model, text, signal) => (model === null ? null : queries.embed(text, signal, model)),
       now: () => new Date(),
       nextNumber: () => {

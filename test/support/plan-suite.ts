@@ -13,8 +13,9 @@ import { claim as claimConversation, markDue } from "../../runtime/app/compactio
 import { claim } from "../../runtime/app/embedding/work.ts";
 import { createMemoryTools } from "../../runtime/app/memory-tools.ts";
 import { countAccess } from "../../runtime/app/recall/access.ts";
-import { readChanges } from "../../runtime/app/recall/rows/changes.ts";
-import { vectorParameter } from "../../runtime/app/recall/vectors.ts";
+import { cosinesOf } from "../../runtime/app/recall/rows/cosines.ts";
+import { rowsOf } from "../../runtime/app/recall/rows/load-rows.ts";
+import { CachedRows } from "../../runtime/app/recall/rows/row-cache.ts";
 import { countBatch } from "../../runtime/app/terms/count.ts";
 import { createTermCounter } from "../../runtime/app/terms/terms.ts";
 import { createSynthesisQueue } from "../../runtime/app/transcript/synthesis-queue.ts";
@@ -108,7 +109,7 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
     await use.memory.search(query, options);
     await use.memory.idle();
   };
-  /** The second search remembers rows of the first one, their vectors not, and that some were the last of a conversation. */
+  /** The second search has rows of the first one in its cache, their vectors not, and some were the last of a conversation. */
   const repeatedly = (query: string, options: Parameters<Use["memory"]["search"]>[1]) => async (use: Use) => {
     for (const text of ["the lantern of the harbour", "a lantern in the harbour"])
       await write(writerOf(use.database), "main:agent:0", [said(text)]);
@@ -141,40 +142,30 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
   bounded("an agent with few messages", SEARCH, search(corpus.question(6), { agent: "agent-6", mode: "fts" }));
   bounded("a user", SEARCH, search(corpus.question(7), { visibility: user }));
   bounded("the last tenth of the time", SEARCH, search(corpus.question(8), { since: tenth, mode: "fts" }));
-  bounded("remembered rows", SEARCH, async (use) => {
+  bounded("cached rows", SEARCH, async (use) => {
     await repeatedly(corpus.question(9), {})(use);
-    // Of a store that is too large to be remembered the database compares the vectors.
-    for (const kinds of [["state"], ["access"], ["vector", "cosine"]])
+    for (const read of ["select 'access'", "with found as", "v.embedding", "left(m.content"])
       expect(
-        use.sent.some(({ text }) => kinds.some((kind) => text.includes(`select '${kind}'`))),
-        kinds.join(" or "),
+        use.sent.some(({ text }) => text.includes(read)),
+        read,
       ).toBe(true);
   });
-  for (const compared of [false, true]) {
-    bounded(`what may have changed of 200 rows, vectors ${compared ? "compared" : "read"}`, SEARCH, async (use) => {
+  for (const bytes of [0, 1e9]) {
+    bounded(`200 rows that are not cached, vectors ${bytes === 0 ? "compared" : "read"}`, SEARCH, async (use) => {
       const plain = await (store ?? open());
-      const { rows } = await plain.query<{
-        readonly id: string;
-        readonly seq: number;
-        readonly conversationId: string;
-      }>(
-        `select id, seq, conversation_id as "conversationId" from messages where seq % ${Math.floor(messages / 200)} = 7`,
+      const { rows } = await plain.query<{ readonly id: string }>(
+        `select id from messages where seq % ${Math.floor(messages / 200)} = 7`,
       );
-      const messagesOf = rows.map(({ id }) => ({ kind: "message" as const, id }));
-      const model = { id: 1, name: "", dimensions: DIMENSIONS };
-      const near = compared ? vectorParameter(use.database.backend, await queryVector(use.database, 3)) : null;
-      const changes = await readChanges(use.database, {
-        model,
-        rows: messagesOf,
-        ends: rows,
-        vectors: messagesOf,
-        near,
-      });
-      expect([changes.vectors.length > 0, changes.cosines.length > 0]).toEqual([!compared, compared]);
-      expect(changes.following.some((next) => next.length === 2)).toBe(true);
+      const refs = rows.map(({ id }) => ({ kind: "message" as const, id }));
+      const cache = new CachedRows({ rowBytes: 1e9, vectorBytes: Math.max(1, bytes) });
+      const vector = await queryVector(use.database, 3);
+      const model = { id: 1, dimensions: DIMENSIONS };
+      const cosines = await cosinesOf(use.database, cache, { rows: refs, vector, model, messages });
+      expect([cosines.size > 0, cache.bytes.vectors > 0]).toEqual([true, bytes > 0]);
+      expect(await rowsOf(use.database, cache, refs, ["lantern"])).toHaveLength(refs.length);
     });
   }
-  bounded("remembered rows of a user", SEARCH, repeatedly(corpus.question(10), { visibility: user }));
+  bounded("cached rows of a user", SEARCH, repeatedly(corpus.question(10), { visibility: user }));
   bounded("the context of a turn", SEARCH, ({ memory }) =>
     memory.getContextForTurn(corpus.question(9), "main", { visibility: user }),
   );

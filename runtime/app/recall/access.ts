@@ -1,8 +1,7 @@
 import type { Database } from "../../contracts/database.ts";
 import type { MemoryHit } from "../../contracts/memory.ts";
 import type { Logger } from "../../contracts/ports.ts";
-import type { RowRef } from "./found.ts";
-import type { AccessCountCache, CountedAccesses } from "./rows/access-count-cache.ts";
+import { type RowRef, rowKey } from "./found.ts";
 
 /** How often and when last a row was handed out as a search result: what keeps it from fading. */
 
@@ -12,37 +11,26 @@ export interface Accesses extends RowRef {
   readonly lastMs: number;
 }
 
-/** Adds them, each row once. One write waits for another, so that what is known before it is all that it does not change. */
-export async function countAccess(database: Database, accesses: readonly Accesses[]): Promise<CountedAccesses> {
-  const version = "select version from access_version";
-  const [before, written, after] = await database.transaction(
+/** Adds them, each row once. */
+export async function countAccess(database: Database, accesses: readonly Accesses[]): Promise<void> {
+  await database.transaction(
     (tx) =>
-      Promise.all([
-        tx.query<{ readonly version: number }>(`${version} for update`),
-        tx.query<RowRef & { readonly count: number; readonly ms: number }>(
-          `insert into access (kind, id, access_count, last_accessed_at)
-           select kind, id, count, to_timestamp(ms / 1000)
-           from unnest($1::text[], $2::uuid[], $3::int[], $4::float8[]) as seen (kind, id, count, ms) order by kind, id
-           on conflict (kind, id) do update set
-             access_count = access.access_count + excluded.access_count,
-             last_accessed_at = greatest(access.last_accessed_at, excluded.last_accessed_at)
-           returning kind, id, access_count as count, (extract(epoch from last_accessed_at) * 1000)::float8 as ms`,
-          [
-            accesses.map(({ kind }) => kind),
-            accesses.map(({ id }) => id),
-            accesses.map(({ count }) => count),
-            accesses.map(({ lastMs }) => lastMs),
-          ],
-        ),
-        tx.query<{ readonly version: number }>(version),
-      ]),
+      tx.query(
+        `insert into access (kind, id, access_count, last_accessed_at)
+         select kind, id, count, to_timestamp(ms / 1000)
+         from unnest($1::text[], $2::uuid[], $3::int[], $4::float8[]) as seen (kind, id, count, ms) order by kind, id
+         on conflict (kind, id) do update set
+           access_count = access.access_count + excluded.access_count,
+           last_accessed_at = greatest(access.last_accessed_at, excluded.last_accessed_at)`,
+        [
+          accesses.map(({ kind }) => kind),
+          accesses.map(({ id }) => id),
+          accesses.map(({ count }) => count),
+          accesses.map(({ lastMs }) => lastMs),
+        ],
+      ),
     { durable: false },
   );
-  return {
-    before: before.rows[0]?.version ?? 0,
-    after: after.rows[0]?.version ?? 0,
-    rows: written.rows.map(({ kind, id, count, ms }) => ({ kind, id, count, lastMs: ms })),
-  };
 }
 
 /** Answers follow each other closely: what they hand out within this time is written at once. */
@@ -57,15 +45,8 @@ export interface AccessCounter {
   idle(): Promise<void>;
 }
 
-/**
- * What it has written the memory knows at once. What a write that fails would have counted is lost, as is what comes on top
- * of a full queue; the log is told.
- */
-export function createAccessCounter(
-  database: Database,
-  cache: AccessCountCache,
-  logger: Pick<Logger, "warn">,
-): AccessCounter {
+/** What a write that fails would have counted is lost, as is what comes on top of a full queue; both are logged. */
+export function createAccessCounter(database: Database, logger: Pick<Logger, "warn">): AccessCounter {
   let gathered = new Map<string, Accesses>();
   let dropped = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -74,11 +55,9 @@ export function createAccessCounter(
   let written: Promise<void> = Promise.resolve();
 
   async function write(accesses: readonly Accesses[]): Promise<void> {
-    cache.beginWrite();
     try {
-      cache.endWrite(await countAccess(database, accesses));
+      await countAccess(database, accesses);
     } catch (error) {
-      cache.failWrite();
       logger.warn({ err: error, rows: accesses.length }, "What searches have handed out could not be counted.");
     }
   }
@@ -106,7 +85,7 @@ export function createAccessCounter(
   }
 
   function gather(row: RowRef, lastMs: number): void {
-    const key = `${row.kind} ${row.id}`;
+    const key = rowKey(row);
     const before = gathered.get(key);
     if (before === undefined && gathered.size >= MAX_GATHERED) {
       dropped += 1;
@@ -121,7 +100,7 @@ export function createAccessCounter(
 
   return {
     count(hits, at) {
-      const rows = new Map(rowsOf(hits).map((row) => [`${row.kind} ${row.id}`, row]));
+      const rows = new Map(rowsOf(hits).map((row) => [rowKey(row), row]));
       if (gathered.size + rows.size > MAX_GATHERED) void flush();
       for (const row of rows.values()) gather(row, at.getTime());
       if (gathered.size > 0) timer ??= setTimeout(flush, GATHER_MS).unref();

@@ -1,17 +1,16 @@
 import type { Database } from "../../contracts/database.ts";
 import type { SearchScope } from "../../contracts/memory.ts";
-import { type Features, loadFeatures } from "./features.ts";
+import { type Features, featuresOf } from "./features.ts";
 import type { Filters } from "./filters.ts";
-import { type FoundRow, NOTHING, type ShownRow } from "./found.ts";
+import { type FoundRow, NOTHING, rowKey, type ShownRow } from "./found.ts";
 import { findMatches } from "./matches.ts";
 import type { AnalyzedQuery } from "./query-analysis.ts";
 import type { Near } from "./query-vector.ts";
-import { type Candidates, describeRows } from "./rows/describe.ts";
 import type { RowCache } from "./rows/row-cache.ts";
 
 /**
- * The bounded set of rows that may answer a query: the best by words, the nearest by vectors, and the messages beside
- * them, each with what the ranking needs to know of it.
+ * The bounded set of rows that may answer a query: the best by words, the nearest by vectors, and the neighbours of both,
+ * each with what the ranking needs to know of it.
  */
 
 export interface CandidateRequest {
@@ -25,40 +24,31 @@ export interface CandidateRequest {
   readonly near: Promise<Near | null>;
   /** Rows that words find. */
   readonly top: number;
-  /** So many of each bring the messages beside them. */
+  /** So many of each bring their neighbours. */
   readonly withNeighbours: number;
-  /** Units of the content to return. */
-  readonly head: number;
-  /** What is known of rows already; without it all of it is read. */
-  readonly rowCache?: RowCache | undefined;
   /** Distinguishes a statement's text, see plannedForItsValues. */
   readonly nextNumber: () => number;
 }
 
 export async function findCandidates(
   database: Database,
+  cache: RowCache,
   query: AnalyzedQuery,
   request: CandidateRequest,
-): Promise<Candidates> {
-  const { scope, filters, top, byWords, identifiers, nextNumber } = request;
+): Promise<Features[]> {
+  const { byWords, top, identifiers } = request;
   const [matches, near] = await Promise.all([
-    byWords ? findMatches(database, query, { scope, filters, identifiers, top, nextNumber }) : NOTHING,
+    byWords ? findMatches(database, query, { ...request, withNeighbours: 2 * request.withNeighbours }) : NOTHING,
     request.near,
   ]);
   const byVector = near?.found ?? NOTHING;
-  const wanted = {
+  return featuresOf(database, cache, query, {
     rows: inTurns(matches.rows.slice(0, top), byVector.rows),
+    accesses: new Map([...matches.accesses, ...byVector.accesses]),
     withNeighbours: request.withNeighbours * (matches.rows.length > 0 && byVector.rows.length > 0 ? 2 : 1),
-    filters,
     identifiers,
     vector: near?.vector ?? null,
-    head: request.head,
-  };
-  if (request.rowCache === undefined) {
-    return { rows: await loadFeatures(database, query, wanted), state: undefined };
-  }
-  const states = [matches.state, byVector.state].filter((state) => state !== undefined);
-  return describeRows(database, request.rowCache, query, { ...wanted, states });
+  });
 }
 
 /** One of each after the other, so that the first of both are the first; each row once. */
@@ -67,9 +57,9 @@ function inTurns(some: readonly FoundRow[], others: readonly FoundRow[]): FoundR
   for (let n = 0; n < Math.max(some.length, others.length); n += 1) {
     for (const row of [some[n], others[n]]) {
       if (row === undefined) continue;
-      const key = `${row.kind} ${row.id}`;
+      const key = rowKey(row);
       const other = rows.get(key);
-      rows.set(key, other === undefined ? row : { ...other, ...row, next: row.next ?? other.next });
+      rows.set(key, other === undefined ? row : { ...other, ...row, neighbours: row.neighbours ?? other.neighbours });
     }
   }
   return [...rows.values()];
@@ -122,7 +112,7 @@ export function withParts(row: Features, fts: number): Candidate {
     last_accessed_at: row.lastAccessedAt,
     fts,
     semantic: row.cosine === null ? null : Math.max(0, row.cosine),
-    head: row.head,
+    head: row.content,
     whole: row.whole,
   };
 }

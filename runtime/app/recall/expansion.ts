@@ -1,10 +1,7 @@
 import type { Queryable } from "../../contracts/database.ts";
 import type { Visibility } from "../../contracts/memory.ts";
 import type { Candidate } from "./candidates.ts";
-import { type Access, NEVER } from "./rows/access-count-cache.ts";
-import { type Under, type UnderFacts, UnderRow } from "./rows/detail-cache.ts";
-import type { RowCache } from "./rows/row-cache.ts";
-import { readState, STATE, type StoreState } from "./rows/state.ts";
+import { idsOf, rowKey, type ShownRow } from "./found.ts";
 import { Values } from "./sql.ts";
 
 /** What an answer still needs once its hits are known: whole contents, and what lies under summaries. */
@@ -15,13 +12,10 @@ export interface DetailsRequest {
   /** Summaries whose children or sources are wanted. */
   readonly summaries: readonly Candidate[];
   readonly visibility: Visibility | undefined;
-  /** What the search has seen the store in; undefined when that is not known. */
-  readonly state: StoreState | undefined;
-  readonly rowCache: RowCache | undefined;
 }
 
 export interface Details {
-  /** Whole content by `kind id`. */
+  /** Whole content by `rowKey`. */
   readonly contents: ReadonlyMap<string, string>;
   /** By the summary's id: the summaries below it, oldest first. */
   readonly children: ReadonlyMap<string, readonly Candidate[]>;
@@ -32,116 +26,41 @@ export interface Details {
 /** Rows under one summary that an answer carries at most. */
 const MAX_UNDER_SUMMARY = 20;
 
-/** From the memory what it has, the rest in one statement. */
+/** In one statement, or none. */
 export async function loadDetails(database: Queryable, request: DetailsRequest): Promise<Details> {
-  const { wholes, summaries, state } = request;
-  const rowCache = state !== undefined && request.rowCache?.state === state.text ? request.rowCache : undefined;
-  const collected = new Collected(request.visibility);
-  const unknownContents = wholes.filter((row) => {
-    const content = rowCache?.details.content(row);
-    if (content !== undefined) collected.addContent(row, content);
-    return content === undefined;
-  });
-  const unknownUnder = summaries.filter((summary) => {
-    const under = rowCache?.details.under(summary.id);
-    const accesses = under && rowCache && state && cachedAccesses(rowCache, state, under);
-    if (under && accesses) collected.addUnder(summary, under, accesses);
-    return !accesses;
-  });
-  if (unknownContents.length === 0 && unknownUnder.length === 0) return collected;
-  const rows = await read(database, unknownContents, unknownUnder);
-  const stored = readState(rows.find(({ state }) => state !== null)?.state ?? "");
-  const keeper = rowCache !== undefined && stored.text === rowCache.state ? rowCache : undefined;
-  for (const { kind, id, relation, head } of rows) {
-    if (relation !== "self") continue;
-    collected.addContent({ kind, id }, head);
-    keeper?.details.keepContent({ kind, id }, head);
-  }
-  for (const summary of unknownUnder) {
-    const of = (relation: DetailRow["relation"]) =>
-      rows.filter((row) => row.relation === relation && row.summary_id === summary.id);
-    const [children, sources] = [of("child"), of("source")];
-    const under: Under = { children: children.map(underRow), sources: sources.map(underRow) };
-    const accesses = [...children, ...sources].map(accessOf);
-    collected.addUnder(summary, under, accesses);
-    keeper?.details.keepUnder(summary.id, under);
-    for (const [n, row] of [...children, ...sources].entries()) {
-      keeper?.accesses.keep(stored.accessVersion, row, accesses[n] ?? NEVER);
-    }
-  }
-  return collected;
-}
-
-/** Undefined when those of one row are not known. */
-function cachedAccesses(
-  { accesses }: RowCache,
-  { accessVersion }: StoreState,
-  { children, sources }: Under,
-): readonly Access[] | undefined {
-  if (!accesses.holdsAt(accessVersion)) return undefined;
-  const rows = [...children, ...sources];
-  const cached = rows.flatMap(({ facts }) => accesses.get(facts) ?? []);
-  return cached.length === rows.length ? cached : undefined;
-}
-
-class Collected implements Details {
-  readonly contents = new Map<string, string>();
-  readonly children = new Map<string, readonly Candidate[]>();
-  readonly sources = new Map<string, readonly Candidate[]>();
-  readonly #ofOneUser: boolean;
-
-  constructor(visibility: Visibility | undefined) {
-    this.#ofOneUser = visibility !== undefined && !("all" in visibility);
-  }
-
-  addContent({ kind, id }: Pick<Candidate, "kind" | "id">, content: string): void {
-    this.contents.set(`${kind} ${id}`, content);
-  }
-
-  addUnder(summary: Candidate, { children, sources }: Under, accesses: readonly Access[]): void {
-    const of = (rows: readonly UnderRow[], from: number) =>
-      rows.flatMap((row, n) => (this.#shows(summary, row) ? candidateOf(row, accesses[from + n] ?? NEVER) : []));
-    const shown = [of(children, 0), of(sources, children.length)] as const;
-    // That there is something which is not shown is not told either.
-    if (shown[0].length > 0) this.children.set(summary.id, shown[0]);
-    if (shown[1].length > 0) this.sources.set(summary.id, shown[1]);
-  }
-
-  /** What a summary stands for is of its conversation, which whoever sees the summary sees; anything else only who sees all. */
-  #shows(summary: Candidate, { facts }: UnderRow): boolean {
-    return !this.#ofOneUser || (facts.conversation_id !== null && facts.conversation_id === summary.conversation_id);
-  }
-}
-
-function candidateOf(row: UnderRow, { count, lastMs }: Access): Candidate {
+  const { wholes, summaries, visibility } = request;
+  const rows = wholes.length === 0 && summaries.length === 0 ? [] : await read(database, wholes, summaries);
+  const isOfOneUser = visibility !== undefined && !("all" in visibility);
+  // What a summary stands for is of its conversation, which who sees the summary sees; anything else only who sees all.
+  const isShown = (summary: Candidate, row: DetailRow) =>
+    !isOfOneUser || (row.conversation_id !== null && row.conversation_id === summary.conversation_id);
+  // Where nothing is shown there is no list either: it would say that there is something.
+  const under = (relation: "child" | "source") =>
+    new Map(
+      summaries.flatMap((summary) => {
+        const of = rows.filter((row) => row.relation === relation && row.summary_id === summary.id);
+        const shown = of.filter((row) => isShown(summary, row)).map(candidateOf);
+        return shown.length === 0 ? [] : [[summary.id, shown] as const];
+      }),
+    );
   return {
-    ...row.facts,
-    access_count: count,
-    last_accessed_at: lastMs === null ? null : new Date(lastMs),
-    fts: 0,
-    semantic: null,
-    whole: true,
-    get importance() {
-      return row.importance;
-    },
+    contents: new Map(rows.flatMap((row) => (row.relation === "self" ? [[rowKey(row), row.head]] : []))),
+    children: under("child"),
+    sources: under("source"),
   };
 }
 
-interface DetailRow extends UnderFacts {
+interface DetailRow extends ShownRow {
   readonly relation: "self" | "child" | "source";
   readonly summary_id: string | null;
-  readonly access_count: number | null;
-  readonly accessed_ms: number | null;
-  /** In the first row. */
-  readonly state: string | null;
+  readonly access_count: number;
+  readonly last_accessed_at: Date | null;
+  /** The whole content. */
+  readonly head: string;
 }
 
-function underRow({ relation, summary_id, access_count, accessed_ms, state, ...facts }: DetailRow): UnderRow {
-  return new UnderRow(facts);
-}
-
-function accessOf({ access_count, accessed_ms }: DetailRow): Access {
-  return access_count === null ? NEVER : { count: access_count, lastMs: accessed_ms };
+function candidateOf({ relation, summary_id, ...row }: DetailRow): Candidate {
+  return { ...row, fts: 0, semantic: null, whole: true };
 }
 
 /** Each row is looked up by itself: for some dozens the planner would read a whole table that is not large yet. */
@@ -151,9 +70,8 @@ async function read(
   summaries: readonly Candidate[],
 ): Promise<DetailRow[]> {
   const values = new Values();
-  const idsOf = (kind: Candidate["kind"]) => wholes.filter((one) => one.kind === kind).map(({ id }) => id);
-  const messageIds = values.add(idsOf("message"));
-  const summaryIds = values.add(idsOf("summary"));
+  const messageIds = values.add(idsOf(wholes, "message"));
+  const summaryIds = values.add(idsOf(wholes, "summary"));
   const expanded = values.add(summaries.map(({ id }) => id));
   const { rows } = await database.query<DetailRow>(
     `
@@ -176,11 +94,11 @@ with found as (
     order by link.ordinal, link.message_id limit ${MAX_UNDER_SUMMARY}
   ) as source
 )
-select case when row_number() over () = 1 then ${STATE} end as state, found.relation, found.summary_id, found.kind, found.id,
+select found.relation, found.summary_id, found.kind, found.id,
   coalesce(m.conversation_id, s.conversation_id) as conversation_id, coalesce(m.agent, c.agent) as agent,
   coalesce(m.channel, c.channel) as channel, m.role, coalesce(m.created_at, s.created_at) as created_at,
   coalesce(m.created_at, s.latest_at, s.created_at) as happened_at, s.depth, s.kind as summary_kind,
-  access.access_count, (extract(epoch from access.last_accessed_at) * 1000)::float8 as accessed_ms,
+  coalesce(access.access_count, 0) as access_count, access.last_accessed_at,
   coalesce(m.content, s.content) as head
 from found
 left join lateral (select * from messages m where found.kind = 'message' and m.id = found.id limit 1) as m on true

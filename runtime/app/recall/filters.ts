@@ -1,5 +1,4 @@
 import type { Visibility } from "../../contracts/memory.ts";
-import { sanitize } from "../../domain/cap.ts";
 import type { Values } from "./sql.ts";
 
 /** What a search may see. The conditions stand inside every statement: nothing is filtered afterwards. */
@@ -28,20 +27,6 @@ export function messageConditions(filters: Filters, values: Values): string {
   if (filters.before !== undefined) conditions.push(`m.created_at < ${values.add(filters.before.toISOString())}`);
   conditions.push(...visible("m", filters.visibility, values), ...notExcluded("m", filters.exclude, values));
   return conjoin(conditions);
-}
-
-/**
- * Whether a message beside one that passed passes, too: as `messageConditions` says it, but for the visibility, which is
- * that of its conversation. `createdMs` has the fraction that the database has.
- */
-export function passesAsNeighbour(
-  { agent, since, before, exclude }: Filters,
-  row: { readonly id: string; readonly agent: string | null; readonly createdMs: number },
-): boolean {
-  if (agent !== undefined && row.agent !== sanitize(agent)) return false;
-  if (since !== undefined && row.createdMs < since.getTime()) return false;
-  if (before !== undefined && row.createdMs >= before.getTime()) return false;
-  return exclude === undefined || exclude.size === 0 || ![...exclude].some((id) => id.toLowerCase() === row.id);
 }
 
 /** Conditions on `summaries as s`; a summary lies within a span of time when what it covers touches it. */

@@ -1,13 +1,25 @@
 import type { Role } from "../../contracts/message.ts";
 import type { SummaryKind } from "../../contracts/records.ts";
-import { NEIGHBOURS } from "./rows/cached-row.ts";
-import type { StoreState } from "./rows/state.ts";
+import { type Filters, messageConditions } from "./filters.ts";
+import type { Values } from "./sql.ts";
 
-/** What is said of rows on their way from a statement to an answer. */
+/**
+ * Rows on their way from a statement to an answer. The statement that finds them also reads what may change about them: how
+ * often they were handed out, and which messages are their neighbours. Everything else is fixed by the row's id (rows/).
+ */
 
 export interface RowRef {
   readonly kind: "message" | "summary";
   readonly id: string;
+}
+
+/** The row in a map: a summary's id might be a message's, too, where they were not made here. */
+export function rowKey({ kind, id }: RowRef): string {
+  return `${kind} ${id}`;
+}
+
+export function idsOf(rows: readonly RowRef[], kind: RowRef["kind"]): string[] {
+  return rows.flatMap((row) => (row.kind === kind ? [row.id] : []));
 }
 
 /** What a hit tells of its row, whatever brought it up. */
@@ -23,40 +35,97 @@ export interface ShownRow extends RowRef {
   readonly summary_kind: SummaryKind | null;
 }
 
-/** A row that a search has found, with what finding it has told. */
+/** How often a row was handed out as a search result. */
+export interface Access {
+  readonly count: number;
+  /** Milliseconds since 1970; null when it never was. */
+  readonly lastMs: number | null;
+}
+
+export const NEVER: Access = { count: 0, lastMs: null };
+
+/** A row that a search has found. */
 export interface FoundRow extends RowRef {
-  /** Of its vector and the query's; undefined where that was not told. */
+  /** Cosine of its vector and the query's; undefined where it was not found by it. */
   readonly cosine?: number | null;
-  /** Numbers of the next messages of its conversation, at most two; undefined where that was not told. */
-  readonly next?: readonly number[] | undefined;
+  /** Ids of its neighbours that the filters let through; undefined where they were not read. */
+  readonly neighbours?: readonly string[] | undefined;
 }
 
 export interface Finding {
   /** Best first. */
   readonly rows: readonly FoundRow[];
-  /** In which state of the store; undefined when it was not asked. */
-  readonly state: StoreState | undefined;
+  /** By `rowKey`, of the rows and their neighbours; those that are missing were never handed out. */
+  readonly accesses: ReadonlyMap<string, Access>;
 }
 
 /** Nothing was asked. */
-export const NOTHING: Finding = { rows: [], state: undefined };
+export const NOTHING: Finding = { rows: [], accesses: new Map() };
 
-/** The best of what was found bring the messages beside them, of which the next ones may be new. */
-const FOLLOWED = 24;
+/** Messages on each side of a message, in its conversation, that count as its neighbours. */
+const NEIGHBOURS = 2;
 
-/** SQL for the numbers of the messages that follow a row, as `nextOf` takes them, where it is one of the best by `rank`. */
-export function following(rank: string, row: string): string {
-  return `case when ${row}.kind = 'message' and ${rank} <= ${FOLLOWED} then (
-    select coalesce(string_agg(next.seq::text, ' ' order by next.seq), '') from (
-      select o.seq from messages o where o.conversation_id = ${row}.conversation_id and o.seq > ${row}.seq
-      order by o.conversation_id, o.seq limit ${NEIGHBOURS}) as next) end`;
+export interface FindingOptions {
+  /** So many messages with the highest values bring their neighbours. */
+  readonly withNeighbours: number;
+  /** Neighbours have to pass them too. */
+  readonly filters: Filters;
 }
 
-export function nextOf(text: string | null): number[] | undefined {
-  return text === null ? undefined : numbersIn(text);
+/** What a statement of `findingOf` answers. */
+export interface FindingRow {
+  readonly what: "found" | "access";
+  readonly kind: RowRef["kind"];
+  readonly id: string;
+  /** Of a found row its value, else how often it was handed out. */
+  readonly value: number;
+  readonly ms: number | null;
+  readonly neighbours: string | null;
 }
 
-/** `7 12` */
-export function numbersIn(text: string | null): number[] {
-  return text === null || text === "" ? [] : text.split(" ").map(Number);
+/** SQL that answers `readFinding`, of rows with the columns `kind`, `id`, `conversation_id`, `seq` and `value`, each once. */
+export function findingOf(found: string, { withNeighbours, filters }: FindingOptions, values: Values): string {
+  const side = (comparison: "<" | ">", direction: "desc" | "asc") => `(
+      select o.id, o.agent, o.created_at from messages o
+      where o.conversation_id = ranked.conversation_id and o.seq ${comparison} ranked.seq
+      order by o.conversation_id ${direction}, o.seq ${direction} limit ${NEIGHBOURS})`;
+  // Neighbours are in the found row's conversation, and so as visible as it is.
+  const { agent, since, before, exclude } = filters;
+  const neighbours =
+    withNeighbours === 0
+      ? "null::uuid[]"
+      : `case when ranked.kind = 'message' and ranked.place <= ${values.add(withNeighbours)}::int then array(
+    select m.id from (${side("<", "desc")} union all ${side(">", "asc")}) as m
+    where true${messageConditions({ agent, since, before, exclude }, values)}) end`;
+  // By the list of the rows: joined with the table, some hundred rows would have the planner read all of it.
+  const accesses = (kind: RowRef["kind"], ids: string) => `
+select 'access', access.kind, access.id, access_count::float8, (extract(epoch from last_accessed_at) * 1000)::float8, null
+from access where access.kind = '${kind}' and access.id = any(array(${ids}))`;
+  return `
+with found as materialized (
+  select ranked.kind, ranked.id, ranked.value, ${neighbours} as neighbours
+  from (select *, row_number() over (partition by kind order by value desc, seq desc) as place from (${found}) as every) as ranked
+)
+select 'found' as what, kind, id, value, null::float8 as ms, array_to_string(neighbours, ' ') as neighbours from found
+union all${accesses("message", "select id from found where kind = 'message' union select unnest(neighbours) from found")}
+union all${accesses("summary", "select id from found where kind = 'summary'")}`;
+}
+
+export interface ValuedRow extends FoundRow {
+  readonly value: number;
+}
+
+/** The rows with the highest values first. */
+export function readFinding(rows: readonly FindingRow[]): { rows: ValuedRow[]; accesses: Finding["accesses"] } {
+  const found: ValuedRow[] = [];
+  const accesses = new Map<string, Access>();
+  for (const { what, kind, id, value, ms, neighbours } of rows) {
+    if (what === "access") accesses.set(rowKey({ kind, id }), { count: value, lastMs: ms });
+    else found.push({ kind, id, value, neighbours: neighbours === null ? undefined : idsIn(neighbours) });
+  }
+  return { rows: found.sort((a, b) => b.value - a.value), accesses };
+}
+
+function idsIn(text: string): string[] {
+  return text === "" ? [] : text.split(" ");
 }

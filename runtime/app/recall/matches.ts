@@ -2,9 +2,8 @@ import type { Queryable } from "../../contracts/database.ts";
 import type { SearchScope } from "../../contracts/memory.ts";
 import { chooseTerms, type Term, type TermChoice, type TermExpression } from "../../domain/term-choice.ts";
 import { type Filters, isFiltered, messageConditions, summaryConditions } from "./filters.ts";
-import { type Finding, type FoundRow, following, NOTHING, nextOf, type RowRef } from "./found.ts";
+import { type Finding, type FindingRow, findingOf, NOTHING, type RowRef, readFinding } from "./found.ts";
 import type { AnalyzedQuery, QueryTerm } from "./query-analysis.ts";
-import { readState, STATE, type StoreState } from "./rows/state.ts";
 import { containing, plannedForItsValues, quoteLexeme, Values } from "./sql.ts";
 
 /** The best rows by the words of a query alone, and rows that look like its identifiers: a bounded number, at any size. */
@@ -16,6 +15,8 @@ export interface MatchRequest {
   readonly identifiers: readonly string[];
   /** Best rows of each kind that are returned. */
   readonly top: number;
+  /** So many of the best messages bring their neighbours. */
+  readonly withNeighbours: number;
   readonly nextNumber: () => number;
 }
 
@@ -47,14 +48,6 @@ function sameFetch(one: TermChoice, other: TermChoice): boolean {
   return one.expected === other.expected || JSON.stringify(one) === JSON.stringify(other);
 }
 
-interface Row {
-  readonly kind: RowRef["kind"] | "state";
-  readonly id: string;
-  readonly score: number;
-  /** Numbers of messages, or the state. */
-  readonly text: string | null;
-}
-
 async function fetchMatches(
   database: Queryable,
   query: AnalyzedQuery,
@@ -67,24 +60,15 @@ async function fetchMatches(
     ...(request.identifiers.length === 0 ? [] : identifierBranches(request, values)),
   ];
   if (branches.length === 0) return NOTHING;
-  const sql = `
-select found.kind, found.id, found.score, ${following("row_number() over (order by found.score desc)", "found")} as text
-from (
+  // A row may be found in several ways: by its words and by an identifier in it.
+  const found = `select distinct on (kind, id) * from (
 ${branches.join("\nunion all\n")}
-) as found
-union all
-select 'state', null, null, ${STATE}`;
+  ) as every order by kind, id, value desc`;
+  const sql = findingOf(found, request, values);
   // Without filters the index of words is right whatever they are: then it is planned once, which takes half of the time.
   const plain = request.identifiers.length === 0 && !isFiltered(request.filters) && (choice?.newest ?? null) === null;
   const text = plain ? sql : plannedForItsValues(sql, request.nextNumber());
-  const { rows } = await database.query<Row>(text, values.list);
-  const best = new Map<string, FoundRow & { readonly score: number }>();
-  let state: StoreState | undefined;
-  for (const { kind, id, score, text } of rows) {
-    if (kind === "state") state = readState(text ?? "");
-    else if (score > (best.get(id)?.score ?? -1)) best.set(id, { kind, id, score, next: nextOf(text) });
-  }
-  return { rows: [...best.values()].sort((a, b) => b.score - a.score), state };
+  return readFinding((await database.query<FindingRow>(text, values.list)).rows);
 }
 
 function wordBranches(
@@ -96,11 +80,11 @@ function wordBranches(
   const score = scoreColumns(query.terms, values);
   const branches: string[] = [];
   const best = (kind: RowRef["kind"], rows: string) =>
-    `(select '${kind}' as kind, row.id, (${score.sum(values.add(query.averageLength[kind]))})::float8 as score,
+    `(select '${kind}' as kind, row.id, (${score.sum(values.add(query.averageLength[kind]))})::float8 as value,
     row.conversation_id, row.seq
   from (
     select id, conversation_id, seq, length(words)::float8 as size, ${score.ranks("words")} from (${rows}) as fetched offset 0
-  ) as row order by score desc, seq desc limit ${values.add(top)})`;
+  ) as row order by value desc, seq desc limit ${values.add(top)})`;
   // A long text's words are stored apart: by the concatenation they are fetched once, and not for each term.
   const columns = (alias: string) =>
     `${alias}.id, ${alias}.conversation_id, ${alias}.seq, ${alias}.content_tsv || ''::tsvector as words`;
@@ -178,7 +162,7 @@ function scoreColumns(terms: readonly QueryTerm[], values: Values) {
 function identifierBranches({ scope, filters, identifiers }: MatchRequest, values: Values): string[] {
   const wanted = `unnest(${values.add(identifiers)}::text[], ${values.add(identifiers.map(containing))}::text[]) as wanted (word, pattern)`;
   const branch = (kind: RowRef["kind"], table: string, alias: "m" | "s", conditions: string) =>
-    `(select '${kind}' as kind, row.id, (100 + word_similarity(wanted.word, row.content))::float8 as score,
+    `(select '${kind}' as kind, row.id, (100 + word_similarity(wanted.word, row.content))::float8 as value,
     row.conversation_id, row.seq from ${wanted} cross join lateral (
     select * from (
       select ${alias}.id, ${alias}.conversation_id, ${alias}.seq, ${alias}.content from ${table} ${alias}

@@ -12,7 +12,7 @@ import type { Writer } from "../transcript/writer.ts";
 import { createAccessCounter } from "./access.ts";
 import { type ConversationOrigin, Origins } from "./origins.ts";
 import type { EmbeddingModel } from "./query-analysis.ts";
-import { RegexTurns } from "./regex-turns.ts";
+import { RegexLimits } from "./regex-limits.ts";
 import { RowCache } from "./rows/row-cache.ts";
 import { filtersOf, type SearchDeps, search } from "./search.ts";
 import { loadSettings, saveSettings, sessionHistory } from "./session-memory.ts";
@@ -76,16 +76,15 @@ export function createMemory(deps: MemoryDeps): Recall {
     }
   }
 
-  const rowCache = new RowCache();
   const origins = new Origins();
-  const accesses = createAccessCounter(database, rowCache.accesses, logger);
+  const accesses = createAccessCounter(database, logger);
   const searchDeps: SearchDeps = {
     database,
     weights,
-    regexTurns: new RegexTurns(clock),
+    regexLimits: new RegexLimits(clock),
     embedQuery,
     lastModel: { current: null },
-    rowCache,
+    rowCache: new RowCache(),
     now: () => clock.now(),
     nextNumber: () => {
       statements = (statements + 1) % Number.MAX_SAFE_INTEGER;

@@ -36,7 +36,19 @@ export interface AnalyzedQuery {
   /** Summaries, about. */
   readonly summaries: number;
   readonly model: EmbeddingModel | null;
+  /** Identity of the store: what was read by an id holds for as long as it is the same. */
+  readonly store: string;
 }
+
+/**
+ * Differs after a restart of the server, on another server, in a database that was made anew, with another model and when its
+ * vectors were: a server that went back to an earlier state, by a failover or a restore, was started since. A database that
+ * was copied from another one has the same tables under the same numbers, but a number of its own. Whatever changes stored
+ * rows one day has to change it, too.
+ */
+const STORE = `concat_ws(' ', extract(epoch from pg_postmaster_start_time()),
+    (select oid from pg_database where datname = current_database()), to_regclass('messages')::oid,
+    to_regclass('embeddings_' || model.id)::oid, model.id, model.dimensions, model.name)`;
 
 /** Only the head of a query is analyzed: a whole document as a query would match everything. */
 const MAX_QUERY_UNITS = 4_000;
@@ -68,6 +80,7 @@ interface Row {
   readonly model_id: number | null;
   readonly model_name: string | null;
   readonly dimensions: number | null;
+  readonly store: string;
 }
 
 /** Nothing is ever deleted, so that the sequences count the rows. Dates are taken to ascend with the insertion. */
@@ -102,7 +115,7 @@ select term.lexeme, counted.documents::float8 as documents,
   (select last_value from summaries_seq_seq)::float8 as summaries,
   tree.lexemes::float8 / nullif(tree.documents, 0) as summary_length,
   ${ofAgent} as of_agent, ${ofUser} as of_user, ${firstSeq} as first_seq, ${lastSeq} as last_seq,
-  model.id as model_id, model.name as model_name, model.dimensions
+  model.id as model_id, model.name as model_name, model.dimensions, ${STORE} as store
 from (select 1) as one
 left join search_totals as total on total.kind = 'message'
 left join search_totals as tree on tree.kind = 'summary'
@@ -139,6 +152,7 @@ export async function analyzeQuery(database: Queryable, query: string, filters: 
       first.model_id === null || first.model_name === null || first.dimensions === null
         ? null
         : { id: first.model_id, name: first.model_name, dimensions: first.dimensions },
+    store: first.store,
   };
 }
 

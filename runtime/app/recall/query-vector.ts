@@ -27,6 +27,8 @@ export interface QueryVectorRequest {
   readonly filters: Filters;
   /** Rows that its vector finds; 0 when it is not wanted. */
   readonly limit: number;
+  /** So many of them bring their neighbours. */
+  readonly withNeighbours: number;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -72,7 +74,7 @@ const NOT_COUNTED = { messages: 0, visible: 0 };
 
 async function nearTo(
   { database, nextNumber }: QueryVectorDeps,
-  { scope, filters, limit }: QueryVectorRequest,
+  { scope, filters, limit, withNeighbours }: QueryVectorRequest,
   model: EmbeddingModel | null,
   asked: ReturnType<Embed> | null,
   { messages, visible }: Pick<AnalyzedQuery, "messages" | "visible">,
@@ -80,7 +82,16 @@ async function nearTo(
   const embedded = await asked;
   if (model === null || embedded === null) return null;
   const vector = fitted(embedded, model.dimensions);
-  const found = await nearest(database, model, { vector, scope, filters, messages, visible, limit, nextNumber });
+  const found = await nearest(database, model, {
+    vector,
+    scope,
+    filters,
+    messages,
+    visible,
+    limit,
+    withNeighbours,
+    nextNumber,
+  });
   return { vector, found };
 }
 

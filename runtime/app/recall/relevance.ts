@@ -7,15 +7,13 @@ import type { Features } from "./features.ts";
 import type { Filters } from "./filters.ts";
 import { analyzeAndEmbed, type QueryVectorDeps } from "./query-vector.ts";
 import type { RowCache } from "./rows/row-cache.ts";
-import type { StoreState } from "./rows/state.ts";
 
 /** What may be relevant to a query by its words and its meaning, with all that the ranking wants to know. */
 
 export type RelevanceMode = Extract<SearchMode, "hybrid" | "fts" | "vector">;
 
 export interface RelevanceDeps extends QueryVectorDeps {
-  /** What is known of rows already; without it each search reads all of it. */
-  readonly rowCache?: RowCache;
+  readonly rowCache: RowCache;
   readonly now: () => Date;
 }
 
@@ -27,27 +25,26 @@ export interface RelevanceRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface Relevant {
-  readonly input: RankingInput<Features>;
-  /** In which state of the store the rows were seen; undefined when that is not known. */
-  readonly state: StoreState | undefined;
-}
-
 /** Candidates by words, and as many by vectors. */
 const TOP = 40;
 /** So many of each bring the messages beside them. */
 const WITH_NEIGHBOURS = 14;
-/** What the ranking is told of a content, in UTF-16 units. */
-const HEAD = 400;
 
 /** Rejects with MEMORY_INVALID_ARGUMENT when vectors are asked for and there are none. */
-export async function findRelevant(deps: RelevanceDeps, request: RelevanceRequest): Promise<Relevant> {
+export async function findRelevant(deps: RelevanceDeps, request: RelevanceRequest): Promise<RankingInput<Features>> {
   const { query, mode, scope, filters, signal } = request;
   const limit = mode === "fts" ? 0 : TOP;
-  const { analyzed, near } = await analyzeAndEmbed(deps, { query, scope, filters, limit, signal });
+  const { analyzed, near } = await analyzeAndEmbed(deps, {
+    query,
+    scope,
+    filters,
+    limit,
+    withNeighbours: 2 * WITH_NEIGHBOURS,
+    signal,
+  });
   if (mode === "vector" && analyzed.model === null) throw noVectors("no embedding model is configured");
   if (mode === "vector" && (await near) === null) throw noVectors("the embedding model cannot be reached");
-  const candidates = await findCandidates(deps.database, analyzed, {
+  const candidates = await findCandidates(deps.database, deps.rowCache, analyzed, {
     scope,
     filters,
     byWords: mode !== "vector",
@@ -55,18 +52,15 @@ export async function findRelevant(deps: RelevanceDeps, request: RelevanceReques
     near,
     top: TOP,
     withNeighbours: WITH_NEIGHBOURS,
-    head: HEAD,
-    rowCache: deps.rowCache,
     nextNumber: deps.nextNumber,
   });
-  const input = {
+  return {
     terms: mode === "vector" ? [] : analyzed.terms,
     averageLength: analyzed.averageLength,
     query,
     now: deps.now(),
-    candidates: candidates.rows,
+    candidates,
   };
-  return { input, state: candidates.state };
 }
 
 function noVectors(why: string): MemoryError {

@@ -5,11 +5,11 @@ import { spellableWords } from "../../domain/search-terms.ts";
 import type { Candidate } from "./candidates.ts";
 import { loadDetails } from "./expansion.ts";
 import type { Filters } from "./filters.ts";
+import { rowKey } from "./found.ts";
 import { findMatching, findSimilar } from "./patterns.ts";
 import { partsOf, type Ranked, rank, rankRelevant, toHit } from "./ranking.ts";
-import type { RegexTurns } from "./regex-turns.ts";
+import type { RegexLimits } from "./regex-limits.ts";
 import { findRelevant, type RelevanceDeps, type RelevanceMode } from "./relevance.ts";
-import type { StoreState } from "./rows/state.ts";
 
 /** memory_search: candidates by words, letters and vectors, ranked by relevance first, the best summaries opened up. */
 
@@ -27,7 +27,7 @@ export interface SearchRequest {
 
 export interface SearchDeps extends RelevanceDeps {
   readonly weights: SearchWeights;
-  readonly regexTurns: RegexTurns;
+  readonly regexLimits: RegexLimits;
 }
 
 /** Newest matches that are scored, of each kind. */
@@ -62,8 +62,6 @@ export async function search(deps: SearchDeps, request: SearchRequest): Promise<
     wholes: best.map(({ candidate }) => candidate).filter(({ whole }) => !whole),
     summaries: summaries.map(({ candidate }) => candidate),
     visibility: request.filters.visibility,
-    state: found.state,
-    rowCache: deps.rowCache,
   });
   const rankedById = new Map(found.ranked.map((one) => [one.candidate.id, one]));
   const under = (candidate: Candidate): MemoryHit => {
@@ -75,7 +73,7 @@ export async function search(deps: SearchDeps, request: SearchRequest): Promise<
     return { scores, score: searchScore(scores, found.computed, deps.weights) };
   };
   return best.map((one) => {
-    const hit = toHit(one, details.contents.get(`${one.candidate.kind} ${one.candidate.id}`) ?? one.candidate.head);
+    const hit = toHit(one, details.contents.get(rowKey(one.candidate)) ?? one.candidate.head);
     const children = details.children.get(hit.id)?.map(under);
     const sources = details.sources.get(hit.id)?.map(under);
     return { ...hit, ...(children ? { children } : {}), ...(sources ? { sources } : {}) };
@@ -86,8 +84,6 @@ interface Found {
   readonly ranked: readonly Ranked[];
   /** Which parts the search computed. */
   readonly computed: { readonly fts: boolean; readonly semantic: boolean };
-  /** In which state of the store the rows were seen; undefined when that is not known. */
-  readonly state?: StoreState | undefined;
 }
 
 function ranked(deps: SearchDeps, candidates: readonly Candidate[], computed: Found["computed"]): Found {
@@ -103,7 +99,7 @@ async function rankedOf(deps: SearchDeps, request: SearchRequest): Promise<Found
     case "regex":
       return ranked(
         deps,
-        await deps.regexTurns.run(
+        await deps.regexLimits.run(
           request.caller,
           () => findMatching(database, query, { ...pattern, number: deps.nextNumber() }),
           request.signal,
@@ -122,7 +118,7 @@ async function rankedOf(deps: SearchDeps, request: SearchRequest): Promise<Found
 }
 
 async function byWordsAndVectors(deps: SearchDeps, request: SearchRequest, mode: RelevanceMode): Promise<Found> {
-  const { input, state } = await findRelevant(deps, { ...request, mode });
+  const input = await findRelevant(deps, { ...request, mode });
   const computed = { fts: mode !== "vector", semantic: input.candidates.some(({ cosine }) => cosine !== null) };
   if (mode === "hybrid" && input.candidates.length === 0) {
     return ranked(deps, await misspelled(deps, request), computed);
@@ -134,7 +130,6 @@ async function byWordsAndVectors(deps: SearchDeps, request: SearchRequest, mode:
       weights: deps.weights,
     }),
     computed,
-    state,
   };
 }
 

@@ -32,7 +32,6 @@ export interface ContextDeps extends SearchDeps {
 const TOP = 60;
 /** The head of the message is its query. */
 const MAX_QUERY_UNITS = 2_000;
-const HEAD = 4_000;
 /** One long row must not push out everything else. */
 const SHARE_OF_ONE = 0.25;
 /** A row without a word of the query in it needs to be this close in meaning. */
@@ -57,11 +56,17 @@ export async function contextForTurn(deps: ContextDeps, request: ContextRequest)
 }
 
 async function related(deps: ContextDeps, request: ContextRequest): Promise<Candidate[]> {
-  const { database } = deps;
   const query = request.query.slice(0, MAX_QUERY_UNITS);
   const { filters, signal } = request;
-  const { analyzed, near } = await analyzeAndEmbed(deps, { query, scope: "both", filters, limit: TOP, signal });
-  const found = await findCandidates(database, analyzed, {
+  const { analyzed, near } = await analyzeAndEmbed(deps, {
+    query,
+    scope: "both",
+    filters,
+    limit: TOP,
+    withNeighbours: 0,
+    signal,
+  });
+  const found = await findCandidates(deps.database, deps.rowCache, analyzed, {
     scope: "both",
     filters,
     byWords: true,
@@ -70,10 +75,9 @@ async function related(deps: ContextDeps, request: ContextRequest): Promise<Cand
     near,
     top: TOP,
     withNeighbours: 0,
-    head: HEAD,
     nextNumber: deps.nextNumber,
   });
-  return scored(analyzed, found.rows);
+  return scored(analyzed, found);
 }
 
 interface Filling {

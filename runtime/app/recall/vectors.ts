@@ -2,10 +2,9 @@ import type { Database } from "../../contracts/database.ts";
 import type { SearchScope } from "../../contracts/memory.ts";
 import { embeddingTable, isQuantized, quantized, vectorType } from "./embedding-tables.ts";
 import { type Filters, isFiltered, messageConditions, summaryConditions } from "./filters.ts";
-import { type Finding, type FoundRow, following, nextOf, type RowRef } from "./found.ts";
+import { type Finding, type FindingRow, findingOf, type RowRef, readFinding, type ValuedRow } from "./found.ts";
 import type { EmbeddingModel } from "./query-analysis.ts";
-import { readState, STATE } from "./rows/state.ts";
-import { readCosine } from "./rows/vector.ts";
+import { readCosine, vectorParameter } from "./rows/vector.ts";
 import { plannedForItsValues, Values } from "./sql.ts";
 
 /** The nearest rows to a vector, through the index of the current model's table, filters inside the scan. */
@@ -29,26 +28,6 @@ export function vectorText(vector: readonly number[]): string {
   return `[${vector.join(",")}]`;
 }
 
-/**
- * As a parameter that is compared with stored vectors of the backend's type, in the binary form that this type receives:
- * dimensions, an unused field, the numbers. Text of it would be eight times as long and is read number by number.
- */
-export function vectorParameter(backend: Database["backend"], vector: readonly number[]): Buffer {
-  const size = backend === "embedded" ? 4 : 2;
-  const bytes = Buffer.alloc(VECTOR_HEADER + size * vector.length);
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  view.setInt16(0, vector.length);
-  let at = VECTOR_HEADER;
-  for (const value of vector) {
-    if (size === 4) view.setFloat32(at, value);
-    else view.setFloat16(at, value);
-    at += size;
-  }
-  return bytes;
-}
-
-const VECTOR_HEADER = 4;
-
 export interface NearestRequest {
   /** In the model's dimensions. */
   readonly vector: readonly number[];
@@ -58,6 +37,8 @@ export interface NearestRequest {
   readonly messages: number;
   readonly visible: number;
   readonly limit: number;
+  /** So many of the nearest messages bring their neighbours. */
+  readonly withNeighbours: number;
   readonly nextNumber: () => number;
 }
 
@@ -76,39 +57,25 @@ const SCANNED = 1.6;
 /** Rows that an index of bits brings for one that is wanted. */
 const COMPARED = 4;
 
-interface Row {
-  readonly kind: RowRef["kind"] | "state";
-  readonly id: string;
-  readonly distance: number;
-  /** From 1 on. */
-  readonly rank: number;
-  /** Numbers of messages, or the state. */
-  readonly text: string | null;
-}
-
 export async function nearest(database: Database, model: EmbeddingModel, request: NearestRequest): Promise<Finding> {
   const values = new Values();
   const found = isEachCheaper(request)
     ? amongFew(database.backend, model, request, values)
     : throughIndex(database.backend, model, request, values);
-  const sql = `
-select near.kind, near.id, near.distance, near.rank::float8 as rank, ${following("near.rank", "near")} as text from (
-  select found.kind, found.id, found.distance, m.conversation_id, m.seq, row_number() over (order by found.distance) as rank
-  from (${found}) as found left join messages m on found.kind = 'message' and m.id = found.id
-) as near
-union all
-select 'state', null, null, null, ${STATE}`;
+  const sql = findingOf(
+    `select found.kind, found.id, coalesce(nullif(1 - found.distance, 'NaN'), ${NO_DIRECTION}) as value, m.conversation_id, m.seq
+  from (${found}) as found left join messages m on found.kind = 'message' and m.id = found.id`,
+    request,
+    values,
+  );
   const text = isFiltered(request.filters) ? plannedForItsValues(sql, request.nextNumber()) : sql;
-  const { rows } = await database.query<Row>(text, values.list);
-  const state = rows.find(({ kind }) => kind === "state")?.text;
-  const near = rows.filter(({ kind }) => kind !== "state").sort((a, b) => a.rank - b.rank);
-  return {
-    rows: near.flatMap(({ kind, id, distance, text }): FoundRow[] =>
-      kind === "state" ? [] : [{ kind, id, cosine: readCosine(1 - distance), next: nextOf(text) }],
-    ),
-    state: state === undefined || state === null ? undefined : readState(state),
-  };
+  const { rows, accesses } = readFinding((await database.query<FindingRow>(text, values.list)).rows);
+  const cosine = ({ value }: ValuedRow) => (value === NO_DIRECTION ? null : readCosine(value));
+  return { rows: rows.map((row) => ({ ...row, cosine: cosine(row) })), accesses };
 }
+
+/** In place of the cosine of a vector without a direction: behind all others. */
+const NO_DIRECTION = -2;
 
 /**
  * How far the index is scanned, until the statement ends. It stands on the outer side of a join that its inner side, the

@@ -1,12 +1,10 @@
 import { LRUCache } from "lru-cache";
-import { AccessCountCache } from "./access-count-cache.ts";
+import { type RowRef, rowKey } from "../found.ts";
 import type { CachedRow } from "./cached-row.ts";
-import { DetailCache } from "./detail-cache.ts";
 
 /**
  * Rows and vectors that searches have met, kept in the node's memory up to a number of bytes, those that were not asked for
- * the longest dropped first. One a database. Nothing is found here: the database says which rows a search finds, and that
- * only then.
+ * the longest dropped first. One a database. Nothing is found here: the database says which rows a search finds.
  */
 
 export interface RowCacheBounds {
@@ -14,7 +12,7 @@ export interface RowCacheBounds {
   readonly vectorBytes: number;
 }
 
-const BOUNDS: RowCacheBounds = { rowBytes: 32 * 1024 * 1024, vectorBytes: 24 * 1024 * 1024 };
+const BOUNDS: RowCacheBounds = { rowBytes: 40 * 1024 * 1024, vectorBytes: 24 * 1024 * 1024 };
 /** What a vector takes beside its numbers: its buffer, its key, its place in the map. */
 const VECTOR_OVERHEAD = 320;
 /** Bytes of a row of some twenty words. */
@@ -23,46 +21,48 @@ const USUAL_ROW = 2_500;
 const LARGEST_SHARE = 1 / 32;
 
 export class RowCache {
-  readonly #rows: LRUCache<string, CachedRow>;
-  readonly #bySeq = new Map<number, CachedRow>();
-  readonly #vectors: LRUCache<string, Float32Array>;
-  readonly accesses = new AccessCountCache();
-  readonly details = new DetailCache();
-  #state: string | undefined;
+  readonly #bounds: RowCacheBounds;
+  #store: string | undefined;
+  #rows: CachedRows;
 
-  constructor({ rowBytes, vectorBytes }: RowCacheBounds = BOUNDS) {
+  constructor(bounds: RowCacheBounds = BOUNDS) {
+    this.#bounds = bounds;
+    this.#rows = new CachedRows(bounds);
+  }
+
+  /**
+   * The rows of the store with this identity (`AnalyzedQuery.store`). Those of another one are forgotten: its ids may stand
+   * for something else. A search that is still under way goes on with the rows that it has got here.
+   */
+  of(store: string): CachedRows {
+    if (store !== this.#store) {
+      this.#store = store;
+      this.#rows = new CachedRows(this.#bounds);
+    }
+    return this.#rows;
+  }
+
+  /** Bytes that are taken, about. */
+  get bytes(): CachedRows["bytes"] {
+    return this.#rows.bytes;
+  }
+}
+
+export class CachedRows {
+  readonly #rows: LRUCache<string, CachedRow>;
+  readonly #vectors: LRUCache<string, Float32Array>;
+
+  constructor({ rowBytes, vectorBytes }: RowCacheBounds) {
     this.#rows = new LRUCache<string, CachedRow>({
       maxSize: rowBytes,
       maxEntrySize: Math.ceil(rowBytes * LARGEST_SHARE),
       sizeCalculation: ({ size }) => size,
-      dispose: (row) => {
-        if (this.#bySeq.get(row.facts.seq) === row) this.#bySeq.delete(row.facts.seq);
-      },
     });
     this.#vectors = new LRUCache<string, Float32Array>({
       maxSize: vectorBytes,
       maxEntrySize: Math.ceil(vectorBytes * LARGEST_SHARE),
       sizeCalculation: ({ byteLength }) => byteLength + VECTOR_OVERHEAD,
     });
-  }
-
-  /**
-   * The state of the database (see state.ts) in which everything here was read; undefined while there is nothing. What was
-   * read in another one may be gone, so nothing of it is left after a change.
-   */
-  get state(): string | undefined {
-    return this.#state;
-  }
-
-  /** Forgets all that was read in another state. */
-  enter(state: string): void {
-    if (state === this.#state) return;
-    this.#rows.clear();
-    this.#bySeq.clear();
-    this.#vectors.clear();
-    this.accesses.clear();
-    this.details.clear();
-    this.#state = state;
   }
 
   /** Whether all of a store of so many messages and vectors of so many dimensions would find room, by and large. */
@@ -73,40 +73,24 @@ export class RowCache {
     );
   }
 
-  row(kind: CachedRow["facts"]["kind"], id: string): CachedRow | undefined {
-    return this.#rows.get(keyOf(kind, id));
+  row(ref: RowRef): CachedRow | undefined {
+    return this.#rows.get(rowKey(ref));
   }
 
-  /** The message with this number. */
-  message(seq: number): CachedRow | undefined {
-    const row = this.#bySeq.get(seq);
-    // Asking for it keeps it, as asking by its id does.
-    return row === undefined ? undefined : this.#rows.get(row.facts.id);
+  vector(ref: RowRef): Float32Array | undefined {
+    return this.#vectors.get(rowKey(ref));
   }
 
-  vector(kind: CachedRow["facts"]["kind"], id: string): Float32Array | undefined {
-    return this.#vectors.get(keyOf(kind, id));
-  }
-
-  /** Keeps what was read in the present state. */
   keep(row: CachedRow): void {
-    const key = keyOf(row.facts.kind, row.facts.id);
-    if (!row.hasNeighbours && this.#rows.get(key)?.hasNeighbours === true) return;
-    this.#rows.set(key, row);
-    if (row.facts.kind === "message" && this.#rows.has(row.facts.id)) this.#bySeq.set(row.facts.seq, row);
+    this.#rows.set(rowKey(row.facts), row);
   }
 
-  keepVector(kind: CachedRow["facts"]["kind"], id: string, vector: Float32Array): void {
-    this.#vectors.set(keyOf(kind, id), vector);
+  keepVector(ref: RowRef, vector: Float32Array): void {
+    this.#vectors.set(rowKey(ref), vector);
   }
 
   /** Bytes that are taken, about. */
   get bytes(): { readonly rows: number; readonly vectors: number } {
     return { rows: this.#rows.calculatedSize, vectors: this.#vectors.calculatedSize };
   }
-}
-
-/** Ids are of one kind each; a summary's might be a message's, too, where they were not made here. */
-function keyOf(kind: CachedRow["facts"]["kind"], id: string): string {
-  return kind === "message" ? id : `summary ${id}`;
 }

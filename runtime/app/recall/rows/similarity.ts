@@ -1,25 +1,21 @@
 import type { Queryable } from "../../../contracts/database.ts";
-import type { RowRef } from "../found.ts";
+import { idsOf, type RowRef, rowKey } from "../found.ts";
 import { containing, Values } from "../sql.ts";
-import { idsOf } from "./changes.ts";
 
 export interface SimilarityRequest {
   readonly rows: readonly RowRef[];
   readonly identifiers: readonly string[];
 }
 
-export type Similarities = Readonly<Record<RowRef["kind"], ReadonlyMap<string, number>>>;
-
 /**
- * How much each row is like the identifiers of the query that it contains, 0 to 1; rows that contain none are left out. It
- * is told of letters of the whole content, which only the database has.
+ * How much each row is like the identifiers of the query that it contains, 0 to 1, by `rowKey`; rows that contain none are
+ * left out. It is computed from letters of the whole content, which only the database has.
  */
 export async function similarities(
   database: Queryable,
   { rows, identifiers }: SimilarityRequest,
-): Promise<Similarities> {
-  const found = { message: new Map<string, number>(), summary: new Map<string, number>() };
-  if (identifiers.length === 0 || rows.length === 0) return found;
+): Promise<ReadonlyMap<string, number>> {
+  if (identifiers.length === 0 || rows.length === 0) return new Map();
   const values = new Values();
   const given = `unnest(${values.add(identifiers)}::text[], ${values.add(identifiers.map(containing))}::text[]) as given (word, pattern)`;
   const branches = (["message", "summary"] as const).flatMap((kind) => {
@@ -35,6 +31,5 @@ where row.content ilike given.pattern group by row.id`;
     branches.join("\nunion all\n"),
     values.list,
   );
-  for (const { kind, id, similarity } of similar) found[kind].set(id, similarity);
-  return found;
+  return new Map(similar.map(({ similarity, ...row }) => [rowKey(row), similarity]));
 }

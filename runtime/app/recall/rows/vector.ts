@@ -1,31 +1,31 @@
-import { embeddingTable } from "../embedding-tables.ts";
-import type { EmbeddingModel } from "../query-analysis.ts";
+import type { Database } from "../../../contracts/database.ts";
 
-/** Vectors on their way out of the database, and how near they are to each other. */
+/** Vectors on their way to the database and out of it, and how near they are to each other. */
+
+/**
+ * As a parameter that is compared with stored vectors of the backend's type, in the binary form that this type receives:
+ * dimensions, an unused field, the numbers. Text of it would be eight times as long and is read number by number.
+ */
+export function vectorParameter(backend: Database["backend"], vector: readonly number[]): Buffer {
+  const size = backend === "embedded" ? 4 : 2;
+  const bytes = Buffer.alloc(HEADER + size * vector.length);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  view.setInt16(0, vector.length);
+  let at = HEADER;
+  for (const value of vector) {
+    if (size === 4) view.setFloat32(at, value);
+    else view.setFloat16(at, value);
+    at += size;
+  }
+  return bytes;
+}
+
+/** Dimensions and an unused field, of two bytes each. */
+const HEADER = 4;
 
 /** SQL for a vector as `readVector` takes it: stored numbers are half floats in both backends' types. */
 export function sentVector(embedding: string): string {
   return `encode(halfvec_send(${embedding}::halfvec), 'base64')`;
-}
-
-/** SQL for the vector of a row by the model, null without one. */
-export function vectorOf(model: EmbeddingModel, kind: "message" | "summary", id: string): string {
-  return `(select ${sentVector("v.embedding")} from ${embeddingTable(model.id)} v where v.kind = '${kind}' and v.id = ${id})`;
-}
-
-/** SQL for the cosine of a row's vector and the one that `near` stands for, null without one. */
-export function cosineTo(near: string, model: EmbeddingModel, kind: "message" | "summary", id: string): string {
-  return `(select ${similarity("v.embedding", near)} from ${embeddingTable(model.id)} v where v.kind = '${kind}' and v.id = ${id})`;
-}
-
-/** SQL for the cosine, -1 to 1; NaN when one of them has no direction. */
-export function similarity(embedding: string, near: string): string {
-  return `(1 - (${embedding} <=> ${near}))`;
-}
-
-/** Null for one of no direction. */
-export function readCosine(sent: number | null): number | null {
-  return sent === null || Number.isNaN(sent) ? null : Math.min(1, Math.max(-1, sent));
 }
 
 /** The direction of the vector: with a length of 1, or of NaN when it has none. */
@@ -37,8 +37,10 @@ export function readVector(sent: string): Float32Array {
   return direction(values);
 }
 
-/** Dimensions and an unused field, of two bytes each. */
-const HEADER = 4;
+/** A cosine as the database computes it; null for one of no direction. */
+export function readCosine(sent: number): number | null {
+  return Number.isNaN(sent) ? null : Math.min(1, Math.max(-1, sent));
+}
 
 export function queryDirection(vector: readonly number[]): Float32Array {
   return direction(Float32Array.from(vector));
@@ -61,6 +63,5 @@ export function cosineOf(one: Float32Array, other: Float32Array): number | null 
     remainder += (one[n + 1] ?? 0) * (other[n + 1] ?? 0);
   }
   if (one.length % 2 === 1) even += (one[one.length - 1] ?? 0) * (other[one.length - 1] ?? 0);
-  const cosine = even + remainder;
-  return Number.isNaN(cosine) ? null : Math.min(1, Math.max(-1, cosine));
+  return readCosine(even + remainder);
 }

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createAccessCounter } from "../../../../runtime/app/recall/access.ts";
-import { AccessCountCache } from "../../../../runtime/app/recall/rows/access-count-cache.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import type { MemoryHit } from "../../../../runtime/contracts/memory.ts";
 
@@ -41,7 +40,7 @@ describe("counting what answers have handed out", () => {
 
   it("writes together what comes within a quarter of a second", async () => {
     const { database, writes } = slowStore();
-    const counter = createAccessCounter(database, new AccessCountCache(), { warn: () => {} });
+    const counter = createAccessCounter(database, { warn: () => {} });
     const hits = hitsOf(3);
     counter.count(hits, AT);
     counter.count(hits.slice(1), AT);
@@ -55,7 +54,7 @@ describe("counting what answers have handed out", () => {
   it("holds a bounded number of rows while the store takes none, and tells of the others", async () => {
     const warn = vi.fn();
     const { database, writes } = slowStore();
-    const counter = createAccessCounter(database, new AccessCountCache(), { warn });
+    const counter = createAccessCounter(database, { warn });
     for (let n = 0; n < 40; n += 1) {
       counter.count(hitsOf(BOUND / 10), AT);
       await vi.advanceTimersByTimeAsync(250);
@@ -73,7 +72,7 @@ describe("counting what answers have handed out", () => {
   it("is settled when what came during a write is written, too, though that failed", async () => {
     const warn = vi.fn();
     const { database, writes } = slowStore();
-    const counter = createAccessCounter(database, new AccessCountCache(), { warn });
+    const counter = createAccessCounter(database, { warn });
     await counter.idle();
     counter.count(hitsOf(1), AT);
     const first = counter.idle();

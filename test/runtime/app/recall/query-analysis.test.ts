@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { occurrences } from "../../../../runtime/app/recall/features.ts";
 import { anyOf, Values } from "../../../../runtime/app/recall/sql.ts";
 
 it("quotes any lexeme so that it stays one operand", () => {
@@ -20,13 +19,4 @@ it("numbers values in their order and makes texts storable", () => {
   const values = new Values();
   expect([values.add("a\0"), values.add(["\ud800", 1]), values.add(null)]).toEqual(["$1", "$2", "$3"]);
   expect(values.list).toEqual(["a\ufffd", ["\ufffd", 1], null]);
-});
-
-it("tells from the rank of a term how often it occurs", () => {
-  const rankOf = (n: number) =>
-    Math.fround(
-      Array.from({ length: n }, (_, k) => 1 / (k + 1) ** 2).reduce((sum, one) => sum + one, 0) / 1.64493406685,
-    );
-  expect(occurrences(0)).toBe(0);
-  for (let n = 1; n <= 255; n += 1) expect(occurrences(rankOf(n))).toBe(n);
 });

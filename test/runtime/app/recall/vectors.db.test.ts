@@ -64,7 +64,7 @@ describeEachDatabase("the nearest by vectors", (open) => {
     const { model, ids } = await storeWithVectors(database, dimensions, 120);
     const wanted = vectorOf(120 + 3, dimensions);
     const request = { vector: fitted(wanted, dimensions), scope: "both" as const, filters: {}, limit: 10 };
-    const size = { messages: 120, visible: 120, nextNumber: () => 1 };
+    const size = { messages: 120, visible: 120, withNeighbours: 0, nextNumber: () => 1 };
     const { rows: found } = await nearest(database, model, { ...request, ...size });
     const similarities = found.map(({ id }) => cosine(wanted, vectorOf(ids.indexOf(id), dimensions)));
     expect(similarities).toEqual(similarities.toSorted((a, b) => b - a));
@@ -97,7 +97,7 @@ describeEachDatabase("the nearest by vectors", (open) => {
     await database.script("analyze", { statementTimeoutMs: 60_000 });
     const sent: Sent[] = [];
     const vector = fitted(vectorOf(3, dimensions), dimensions);
-    const size = { limit: 10, messages: 1e6, visible: 1e6, nextNumber: () => 1 };
+    const size = { limit: 10, messages: 1e6, visible: 1e6, withNeighbours: 4, nextNumber: () => 1 };
     for (const filters of [{}, { agent: "main" }]) {
       await nearest(recording(database, sent), model, { vector, scope: "both", filters, ...size });
     }
@@ -132,7 +132,7 @@ describeEachDatabase("the nearest by vectors", (open) => {
       filters: { agent: "main" },
       limit: 3,
     };
-    const size = { messages: 403, visible: 1e9, nextNumber: () => 1 };
+    const size = { messages: 403, visible: 1e9, withNeighbours: 0, nextNumber: () => 1 };
     const { rows: found } = await nearest(throughIndexes(database), model, { ...request, ...size });
     expect(found.map(({ id }) => id).sort()).toEqual([...ids].sort());
   });
@@ -142,7 +142,7 @@ describeEachDatabase("the nearest by vectors", (open) => {
     expect(fitted([1, 2, 3], 2)).toEqual([1, 2]);
     const database = await open({ fresh: true });
     const { model } = await storeWithVectors(database, 8, 5);
-    const size = { messages: 5, visible: 5, nextNumber: () => 1 };
+    const size = { messages: 5, visible: 5, withNeighbours: 0, nextNumber: () => 1 };
     const request = { vector: fitted([Number.NaN], 8), scope: "both" as const, filters: {}, limit: 3, ...size };
     // A vector of zeros is near to nothing, which is no failure.
     expect((await nearest(database, model, request)).rows.length).toBeLessThanOrEqual(3);

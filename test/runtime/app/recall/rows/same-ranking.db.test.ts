@@ -40,7 +40,7 @@ describeEachDatabase("a search with cached rows", (open) => {
     filled ??= store();
     const database = await filled;
     const cache = new RowCache();
-    // So small that it drops rows all the time.
+    // So small that it drops rows all the time, and that the database computes the cosines.
     const small = new RowCache({ rowBytes: 64_000, vectorBytes: 2_000 });
     const [plain, remembering, forgetting] = [null, cache, small].map((one) => searcher(database, one));
     await fc.assert(

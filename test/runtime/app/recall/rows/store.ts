@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { createEmbeddingTable, embeddingTable } from "../../../../../runtime/app/recall/embedding-tables.ts";
-import { RegexTurns } from "../../../../../runtime/app/recall/regex-turns.ts";
+import { RegexLimits } from "../../../../../runtime/app/recall/regex-limits.ts";
 import { RowCache } from "../../../../../runtime/app/recall/rows/row-cache.ts";
 import { type SearchDeps, type SearchRequest, search } from "../../../../../runtime/app/recall/search.ts";
 import { vectorText } from "../../../../../runtime/app/recall/vectors.ts";
@@ -11,7 +11,7 @@ import type { MemoryHit } from "../../../../../runtime/contracts/memory.ts";
 import { SEARCH_WEIGHTS } from "../../../../../runtime/domain/scoring.ts";
 import { said, write, writerOf } from "../../../../support/memory.ts";
 
-/** A store in which everything occurs that a remembered row could get wrong, and searches with and without a memory. */
+/** A store in which everything occurs that a cached row could get wrong, and searches with and without cached rows. */
 
 export const DIMENSIONS = 8;
 export const NOW = new Date("2026-03-10T12:00:00Z");
@@ -143,17 +143,18 @@ function entryOf(random: () => number, key: string, n: number): WriteEntry {
 
 export type Question = Partial<SearchRequest> & { readonly query: string; readonly vector?: readonly number[] | null };
 
-/** Searches of one node; without a memory everything is read each time. */
+/** Searches of one node; without a cache each search begins with an empty one, and reads everything. */
 export function searcher(database: Database, cache: RowCache | null = new RowCache()) {
   let number = 0;
   const lastModel = { current: null };
-  const regexTurns = new RegexTurns({ monotonic: () => performance.now() });
+  const regexLimits = new RegexLimits({ monotonic: () => performance.now() });
   return async ({ query, vector = null, ...request }: Question): Promise<MemoryHit[]> => {
     const deps: SearchDeps = {
       database,
       weights: SEARCH_WEIGHTS,
-      regexTurns,
-      ...(cache === null ? {} : { rowCache: cache, lastModel }),
+      regexLimits,
+      rowCache: cache ?? new RowCache(),
+      ...(cache === null ? {} : { lastModel }),
       embedQuery: async () => vector,
       now: () => NOW,
       nextNumber: () => {
@@ -177,18 +178,20 @@ export function searcher(database: Database, cache: RowCache | null = new RowCac
 /** The database computes cosines in single precision, the node from the same numbers in double. */
 const TOLERANCE = 5e-6;
 
-/** The same hits in the same order, with the same scores as far as both are that precise. */
+/** The same hits in the same order, and under them too, with the same scores as far as both are that precise. */
 export function expectSame(hits: readonly MemoryHit[], expected: readonly MemoryHit[]): void {
-  expect(hits.map((hit) => ({ ...hit, score: 0, scores: 0 }))).toEqual(
-    inTheOrderOf(hits, expected).map((hit) => ({ ...hit, score: 0, scores: 0 })),
-  );
-  for (const [n, { score, scores }] of hits.entries()) {
-    const other = inTheOrderOf(hits, expected)[n];
+  const ordered = inTheOrderOf(hits, expected);
+  const withoutScores = ({ score, scores, children, sources, ...hit }: MemoryHit) => hit;
+  expect(hits.map(withoutScores)).toEqual(ordered.map(withoutScores));
+  for (const [n, { score, scores, children = [], sources = [] }] of hits.entries()) {
+    const other = ordered[n];
     expect(Math.abs(score - (other?.score ?? 0))).toBeLessThan(TOLERANCE);
     expect(Math.abs(scores.fts - (other?.scores.fts ?? 0))).toBeLessThan(TOLERANCE);
     expect(Math.abs(scores.semantic - (other?.scores.semantic ?? 0))).toBeLessThan(TOLERANCE);
     expect(scores.temporal).toBe(other?.scores.temporal);
     expect(scores.importance).toBe(other?.scores.importance);
+    expectSame(children, other?.children ?? []);
+    expectSame(sources, other?.sources ?? []);
   }
 }
 

@@ -2,8 +2,8 @@ import { MemoryError, RuntimeError } from "../../contracts/errors.ts";
 import type { Clock } from "../../contracts/ports.ts";
 
 /**
- * Regular expressions of one caller run one after the other, and after two that ran into their deadline none for a minute:
- * each of these costs the embedded store its thread, and others their time.
+ * Limits on searches by regular expression: those of one caller run one after the other, and a circuit breaker refuses them
+ * for a minute after two timeouts, as each of these costs the embedded store its thread, and others their time.
  */
 
 const TIMEOUTS = 2;
@@ -19,7 +19,7 @@ interface Caller {
   refusedUntil: number;
 }
 
-export class RegexTurns {
+export class RegexLimits {
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #callers = new Map<string, Caller>();
 
