@@ -1,30 +1,19 @@
 import type { Database } from "../../contracts/database.ts";
-import { CairnError } from "../../contracts/errors.ts";
+import { CairnError, MemoryError } from "../../contracts/errors.ts";
 import type { Clock, Logger, NewId } from "../../contracts/ports.ts";
 import { codeOf } from "../../contracts/system-errors.ts";
 import type { TextModel } from "../../contracts/text-model.ts";
 import { LEAST_WINDOW, type SummaryKind } from "../../domain/summaries/budgets.ts";
 import { isDue, nextStep, retryAfterMs } from "../../domain/summaries/steps.ts";
 import type { CountTokens } from "../../domain/tokens.ts";
-import { createPendingReleases } from "../pending-releases.ts";
+import { ClaimLostError, Claims, type ClaimTimes } from "../claims.ts";
 import type { WorkerState } from "../worker-state.ts";
 import { ModelUnavailableError } from "./ask.ts";
-import { LEASE_TIMES, LeaseLostError, type LeaseTimes, withLease } from "./lease.ts";
 import { readConversation } from "./sources.ts";
 import { storeSummary } from "./store.ts";
 import { draftSummary } from "./summarize.ts";
-import {
-  type Claim,
-  claim,
-  markDue,
-  markIdle,
-  postpone,
-  recordFailure,
-  recordRun,
-  release,
-  releaseAll,
-  releaseClaims,
-} from "./work.ts";
+import { Windows } from "./windows.ts";
+import { type Claim, claim, markDue, markIdle, postpone, recordFailure, recordRun } from "./work.ts";
 
 /**
  * Summarizes what was said into a tree (specification, "Background processing"): marks the conversations that are due, and
@@ -44,10 +33,17 @@ export interface CompactionDeps {
   readonly redact?: ((text: string) => string) | undefined;
   /** Summaries that are written at the same time. */
   readonly parallel?: number;
-  readonly leaseTimes?: LeaseTimes;
+  readonly times?: CompactionTimes;
   /** A summary was stored; must return at once and never throw. */
   readonly onStored?: () => void;
 }
+
+export interface CompactionTimes extends ClaimTimes {
+  /** Nobody has a conversation for longer: a model that hangs at it has failed at it. */
+  readonly longestMs: number;
+}
+
+const TIMES: CompactionTimes = { leaseMs: 30_000, renewMs: 7_500, longestMs: 6 * 3_600_000 };
 
 export interface CompactionReport {
   readonly stored: Readonly<Record<SummaryKind, number>>;
@@ -69,13 +65,10 @@ const PARALLEL = 2;
 const MARK_AGAIN_MS = 5 * 60_000;
 /** Until a conversation that is too long for the window at the server comes again: an operator has to widen it. */
 const CUT_PAUSE_MS = 15 * 60_000;
-/** Conversations whose smaller windows are cached. */
-const MOST_LEARNED = 1_000;
 /** Pauses before a summary is stored once more, where the store was away. */
 const STORE_PAUSES_MS = [1_000, 2_000, 4_000, 8_000, 15_000] as const;
 
 interface CompactionRun {
-  readonly owner: string;
   readonly signal: AbortSignal;
   readonly stored: Record<SummaryKind, number>;
   markedAt: number;
@@ -87,28 +80,14 @@ interface CompactionRun {
 }
 
 export function createCompaction(deps: CompactionDeps): Compaction {
-  const {
-    database,
-    model,
-    clock,
-    logger,
-    countTokens: count,
-    redact,
-    parallel = PARALLEL,
-    leaseTimes: times = LEASE_TIMES,
-  } = deps;
-  const pendingReleases = createPendingReleases((owner) => releaseClaims(database, owner), logger);
-  let opened = false;
+  const { database, model, clock, logger, countTokens: count, redact, parallel = PARALLEL, times = TIMES } = deps;
+  const claims = new Claims({ database, table: "compaction_work", times, logger });
   let unavailable: CairnError | null = null;
   const windows = new Windows(deps.window);
 
   async function run(signal: AbortSignal): Promise<CompactionReport> {
-    // The embedded store is single-process, so claims that are left are stale.
-    if (!opened && database.backend === "embedded") await releaseAll(database);
-    opened = true;
-    await pendingReleases.catchUp();
+    await claims.catchUp();
     const run: CompactionRun = {
-      owner: deps.newId(),
       signal,
       stored: { leaf: 0, branch: 0, root: 0 },
       markedAt: clock.monotonic(),
@@ -119,11 +98,7 @@ export function createCompaction(deps: CompactionDeps): Compaction {
     await markDue(database, signal);
     const lanes = await Promise.allSettled(Array.from({ length: parallel }, () => work(run)));
     const failed = lanes.find((lane) => lane.status === "rejected");
-    if (failed !== undefined) {
-      // Also what was claimed by a statement whose answer was lost.
-      await pendingReleases.release(run.owner);
-      throw failed.reason;
-    }
+    if (failed !== undefined) throw failed.reason;
     const unavailable = run.unavailable ?? run.cut;
     report(run.stored, unavailable);
     await recordRun(database, unavailable?.message ?? null);
@@ -148,13 +123,28 @@ export function createCompaction(deps: CompactionDeps): Compaction {
         run.markedAt = clock.monotonic();
         await markDue(database, run.signal);
       }
-      const found = await claim(database, run.owner, times.leaseMs);
-      if (found === null) return;
+      const owner = deps.newId();
       try {
-        await withLease({ database, clock, logger, times }, found, run.signal, (signal) => step(found, run, signal));
+        const found = await claim(database, owner, times.leaseMs);
+        if (found === null) return;
+        await summarize(found, run);
       } catch (error) {
-        await after(error, found, run);
+        await claims.release(owner);
+        throw error;
       }
+    }
+  }
+
+  async function summarize(held: Claim, run: CompactionRun): Promise<void> {
+    const overdue = new AbortController();
+    const longest = setTimeout(() => overdue.abort(heldTooLong(times.longestMs)), times.longestMs);
+    try {
+      const signal = AbortSignal.any([run.signal, overdue.signal]);
+      await claims.keepOne(held.owner, signal, (kept) => step(held, run, kept));
+    } catch (error) {
+      await after(error, held, run);
+    } finally {
+      clearTimeout(longest);
     }
   }
 
@@ -201,23 +191,18 @@ export function createCompaction(deps: CompactionDeps): Compaction {
   async function after(error: unknown, held: Claim, run: CompactionRun): Promise<void> {
     const { conversationId: conversation_id } = held;
     // Whatever becomes of it is the other worker's.
-    if (error instanceof LeaseLostError || isConflict(error)) {
+    if (error instanceof ClaimLostError || isConflict(error)) {
       logger.warn({ conversation_id, err: error }, "a conversation was taken over while it was summarized");
-      return release(database, held);
+      return claims.release(held.owner);
     }
-    if (run.signal.aborted || isOfTheStore(error)) {
-      await release(database, held).catch((err: unknown) =>
-        logger.warn({ conversation_id, err }, "a claim could not be given back; the end of the run does it"),
-      );
-      throw error;
-    }
+    if (run.signal.aborted || isOfTheStore(error)) throw error;
     if (error instanceof ModelUnavailableError) {
       if (error.shorterMayDo) {
         run.cut ??= error.cause;
         return postpone(database, held, CUT_PAUSE_MS);
       }
       run.unavailable ??= error.cause;
-      return release(database, held);
+      return claims.release(held.owner);
     }
     if (isTooLong(error) && windows.of(conversation_id) > LEAST_WINDOW) {
       const window = windows.halve(conversation_id);
@@ -225,7 +210,7 @@ export function createCompaction(deps: CompactionDeps): Compaction {
         { conversation_id, err: error, window, model: model.model },
         "the model's window holds less of a conversation than memory.summarizer.context_window says; less of it is sent at a time",
       );
-      return release(database, held);
+      return claims.release(held.owner);
     }
     windows.forget(conversation_id);
     const message = error instanceof Error ? error.message : String(error);
@@ -250,34 +235,9 @@ export function createCompaction(deps: CompactionDeps): Compaction {
   };
 }
 
-/**
- * What the model's window holds, in tokens as they are counted here. The model counts otherwise: of one conversation (another
- * script, long numbers) far less may fit than of all others, so what was learned at it is not held against them.
- */
-class Windows {
-  readonly #configured: number;
-  readonly #learned = new Map<string, number>();
-
-  constructor(configured: number) {
-    this.#configured = configured;
-  }
-
-  of(conversation: string): number {
-    return this.#learned.get(conversation) ?? this.#configured;
-  }
-
-  halve(conversation: string): number {
-    const window = Math.max(LEAST_WINDOW, Math.floor(this.of(conversation) / 2));
-    this.#learned.set(conversation, window);
-    // One that another node went on with is not heard of again.
-    const [oldest] = this.#learned.keys();
-    if (this.#learned.size > MOST_LEARNED && oldest !== undefined) this.#learned.delete(oldest);
-    return window;
-  }
-
-  forget(conversation: string): void {
-    this.#learned.delete(conversation);
-  }
+function heldTooLong(ms: number): MemoryError {
+  const hours = Math.round(ms / 360_000) / 10;
+  return new MemoryError("MEMORY_SUMMARY_UNUSABLE", `The model gave no answer within ${hours} h.`);
 }
 
 function isTooLong(error: unknown): boolean {

@@ -1,5 +1,6 @@
 import type { Queryable } from "../../contracts/database.ts";
 import type { RetryFailedOptions, RetryFailedReport } from "../../contracts/jobs.ts";
+import { RELEASED } from "../claims.ts";
 
 /** Conversations that have used up their attempts, for an operator: to the queue `compact` they are what dead jobs are to the others. */
 
@@ -24,7 +25,7 @@ export async function retryConversations(
 ): Promise<RetryFailedReport> {
   const matching = "failed_at is not null and ($1::text is null or coalesce(error, '') ~* $1)";
   const revive = `update compaction_work set attempts = 0, due_at = now(), failed_at = null, error = null,
-    claimed_by = null, claimed_until = null where ${matching} returning 1`;
+    ${RELEASED} where ${matching} returning 1`;
   const { rows } = await database.query<{ matched: number }>(
     dryRun
       ? `select count(*)::int as matched from compaction_work where ${matching}`

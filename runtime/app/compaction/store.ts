@@ -1,6 +1,7 @@
 import type { Database, Transaction } from "../../contracts/database.ts";
 import { MemoryError } from "../../contracts/errors.ts";
 import type { SummaryKind } from "../../domain/summaries/budgets.ts";
+import { RELEASED } from "../claims.ts";
 import { lockSession } from "../transcript/writer.ts";
 import type { Claim } from "./work.ts";
 
@@ -49,7 +50,7 @@ export async function storeSummary(
       if (summary.absorbed !== undefined) await absorb(tx, summary, summary.absorbed);
       await tx.query(
         `/* compaction:done */ update compaction_work set summarized_seq = greatest(summarized_seq, $2), due_at = clock_timestamp(), attempts = 0,
-           error = null, claimed_by = null, claimed_until = null where conversation_id = $1`,
+           error = null, ${RELEASED} where conversation_id = $1`,
         [claim.conversationId, summary.messages?.lastSeq ?? 0],
       );
     },
@@ -61,10 +62,10 @@ async function isStored(tx: Transaction, id: string): Promise<boolean> {
   return (await tx.query("select 1 from summaries where id = $1", [id])).rows.length > 0;
 }
 
-async function isOurs(tx: Transaction, { conversationId, owner, fence }: Claim): Promise<boolean> {
+async function isOurs(tx: Transaction, { conversationId, owner }: Claim): Promise<boolean> {
   const { rows } = await tx.query(
-    "select 1 from compaction_work where conversation_id = $1 and claimed_by = $2 and fence = $3 for update",
-    [conversationId, owner, fence],
+    "select 1 from compaction_work where conversation_id = $1 and claimed_by = $2 for update",
+    [conversationId, owner],
   );
   return rows.length > 0;
 }

@@ -1,17 +1,14 @@
 import type { Database, Queryable } from "../../contracts/database.ts";
 import { sanitize } from "../../domain/cap.ts";
 import { isDue, MOST_COUNTED, type Waiting } from "../../domain/summaries/steps.ts";
+import { claimEnd, RELEASED, UNCLAIMED } from "../claims.ts";
 
-/**
- * Which conversations are due, and whose they are: one worker's at a time, by a claim that ends by itself and a fence that
- * every claim raises. A conversation without unsummarized messages costs one look into an index.
- */
+/** Which conversations are due, and whose they are. A conversation without unsummarized messages costs one look into an index. */
 
 export interface Claim {
   readonly conversationId: string;
-  /** Of one run of a worker. */
+  /** Of this claim alone. */
   readonly owner: string;
-  readonly fence: number;
   /** How often it has failed by itself since it last succeeded. */
   readonly attempts: number;
   /** Every message up to this insertion number is in a leaf. */
@@ -78,96 +75,54 @@ export async function claim(database: Database, owner: string, leaseMs: number):
   const { rows } = await database.query<Omit<Claim, "owner">>(
     `/* compaction:claim */ with next as (
        select conversation_id from compaction_work
-       where due_at <= now() and (claimed_until is null or claimed_until < now())
+       where due_at <= now() and ${UNCLAIMED}
        order by due_at limit 1 for update skip locked
      )
      update compaction_work as work
-     set claimed_by = $1, claimed_until = now() + make_interval(secs => $2), fence = work.fence + 1
+     set claimed_by = $1, claimed_until = ${claimEnd("$2")}
      from next where work.conversation_id = next.conversation_id
-     returning work.conversation_id as "conversationId", work.fence, work.attempts, work.summarized_seq as "summarizedSeq"`,
-    [owner, leaseMs / 1_000],
+     returning work.conversation_id as "conversationId", work.attempts, work.summarized_seq as "summarizedSeq"`,
+    [owner, leaseMs],
   );
   const row = rows[0];
   return row === undefined ? null : { ...row, owner };
 }
 
-/** False when the conversation is another worker's by now. */
-export async function renew(
-  database: Database,
-  { conversationId, owner, fence }: Claim,
-  leaseMs: number,
-): Promise<boolean> {
-  const { count } = await database.query(
-    `update compaction_work set claimed_until = now() + make_interval(secs => $4)
-     where conversation_id = $1 and claimed_by = $2 and fence = $3`,
-    [conversationId, owner, fence, leaseMs / 1_000],
-    { durable: false },
-  );
-  return count > 0;
-}
-
-/** Gives the conversation back as it was: it is due at once. */
-export async function release(database: Database, { conversationId, owner, fence }: Claim): Promise<void> {
-  await database.query(
-    `update compaction_work set claimed_by = null, claimed_until = null
-     where conversation_id = $1 and claimed_by = $2 and fence = $3`,
-    [conversationId, owner, fence],
-  );
-}
-
-/** Gives back whatever the owner has. */
-export async function releaseClaims(database: Database, owner: string): Promise<void> {
-  await database.query("update compaction_work set claimed_by = null, claimed_until = null where claimed_by = $1", [
-    owner,
-  ]);
-}
-
 /** Gives the conversation back, for others to come first: it is due again after the pause. */
-export async function postpone(
-  database: Database,
-  { conversationId, owner, fence }: Claim,
-  pauseMs: number,
-): Promise<void> {
+export async function postpone(database: Database, { conversationId, owner }: Claim, pauseMs: number): Promise<void> {
   await database.query(
-    `update compaction_work set claimed_by = null, claimed_until = null, due_at = now() + make_interval(secs => $4)
-     where conversation_id = $1 and claimed_by = $2 and fence = $3`,
-    [conversationId, owner, fence, pauseMs / 1_000],
-  );
-}
-
-/** Frees all claims. Only for a store that nobody else can have open: who claimed has ended. */
-export async function releaseAll(database: Database): Promise<void> {
-  await database.query(
-    "update compaction_work set claimed_by = null, claimed_until = null where claimed_by is not null",
+    `update compaction_work set ${RELEASED}, due_at = now() + make_interval(secs => $3)
+     where conversation_id = $1 and claimed_by = $2`,
+    [conversationId, owner, pauseMs / 1_000],
   );
 }
 
 /** There is nothing to do for the conversation until it is marked again. `summarizedSeq` as it was found to be. */
 export async function markIdle(
   database: Database,
-  { conversationId, owner, fence }: Claim,
+  { conversationId, owner }: Claim,
   summarizedSeq: number,
 ): Promise<void> {
   await database.query(
-    `update compaction_work set due_at = null, attempts = 0, error = null, claimed_by = null, claimed_until = null,
-       summarized_seq = greatest(summarized_seq, $4)
-     where conversation_id = $1 and claimed_by = $2 and fence = $3`,
-    [conversationId, owner, fence, summarizedSeq],
+    `update compaction_work set due_at = null, attempts = 0, error = null, ${RELEASED},
+       summarized_seq = greatest(summarized_seq, $3)
+     where conversation_id = $1 and claimed_by = $2`,
+    [conversationId, owner, summarizedSeq],
   );
 }
 
 /** Notes a failure that is the conversation's own; with `againInMs` null it is given up. */
 export async function recordFailure(
   database: Database,
-  { conversationId, owner, fence, attempts }: Claim,
+  { conversationId, owner, attempts }: Claim,
   error: string,
   againInMs: number | null,
 ): Promise<void> {
   await database.query(
-    `update compaction_work set attempts = $4, error = $5, claimed_by = null, claimed_until = null,
-       due_at = now() + make_interval(secs => $6::float8), failed_at = case when $6::float8 is null then now() end
-     where conversation_id = $1 and claimed_by = $2 and fence = $3`,
-    [conversationId, owner, fence, attempts + 1, sanitize(error), againInMs === null ? null : againInMs / 1_000],
+    `update compaction_work set attempts = $3, error = $4, ${RELEASED},
+       due_at = now() + make_interval(secs => $5::float8), failed_at = case when $5::float8 is null then now() end
+     where conversation_id = $1 and claimed_by = $2`,
+    [conversationId, owner, attempts + 1, sanitize(error), againInMs === null ? null : againInMs / 1_000],
   );
 }
 

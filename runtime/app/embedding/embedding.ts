@@ -2,21 +2,11 @@ import type { Database } from "../../contracts/database.ts";
 import type { EmbeddingService } from "../../contracts/embedding.ts";
 import type { CairnError } from "../../contracts/errors.ts";
 import type { Clock, Logger, NewId } from "../../contracts/ports.ts";
-import { createPendingReleases } from "../pending-releases.ts";
+import { Claims, type ClaimTimes } from "../claims.ts";
 import { EncoderUnavailableError, learnDimensions, type Outcome, type Sleep } from "./encode.ts";
 import { ensureModel, makeCurrent, type StoredModel } from "./models.ts";
 import { type PipelineDeps, pipeline } from "./pipeline.ts";
-import {
-  type Claimed,
-  hasWork,
-  NOTHING_SCANNED,
-  recordFailure,
-  release,
-  releaseAll,
-  renew,
-  type Scanned,
-  store,
-} from "./work.ts";
+import { type Claimed, hasWork, NOTHING_SCANNED, recordFailure, type Scanned, store } from "./work.ts";
 
 /**
  * Gives messages and summaries their vectors (specification, "Background processing"): claims, encodes and stores, until
@@ -49,10 +39,8 @@ export interface Embedding {
   run(signal: AbortSignal): Promise<EmbeddingReport>;
 }
 
-/** Rows of a process that was killed are another's after this. */
-const LEASE_MS = 20_000;
-/** A claim is renewed while the run lasts, however long a model takes for one request. */
-const RENEW_MS = 5_000;
+/** Claims are renewed while the run lasts, however long a model takes for one request. */
+const TIMES: ClaimTimes = { leaseMs: 20_000, renewMs: 5_000 };
 /** Attempts of a row that fails by itself. */
 export const MAX_ATTEMPTS = 5;
 const FIRST_RETRY_MS = 30_000;
@@ -65,8 +53,7 @@ const RESCAN_MS = 3_600_000;
 export function createEmbedding(deps: EmbeddingDeps): Embedding {
   const { database, service, clock, logger } = deps;
   const progress = new Progress(clock);
-  const pendingReleases = createPendingReleases((owner) => release(database, owner), logger);
-  let opened = false;
+  const claims = new Claims({ database, table: "embedding_work", times: TIMES, logger });
   let wasUnavailable = false;
 
   function report(unavailable: CairnError | null): void {
@@ -82,16 +69,8 @@ export function createEmbedding(deps: EmbeddingDeps): Embedding {
 
   return {
     async run(signal) {
-      // The embedded store is single-process, so claims that are left are stale.
-      if (!opened && database.backend === "embedded") await releaseAll(database);
-      opened = true;
-      await pendingReleases.catchUp();
+      await claims.catchUp();
       const owner = deps.newId();
-      const renewing = setInterval(() => {
-        renew(database, owner, LEASE_MS).catch((err: unknown) =>
-          logger.warn({ err }, "claims could not be renewed; it is tried again"),
-        );
-      }, RENEW_MS);
       const encoder = { ...deps, signal };
       const counts = { embedded: 0, failed: 0 };
       let unavailable: CairnError | null = null;
@@ -99,7 +78,7 @@ export function createEmbedding(deps: EmbeddingDeps): Embedding {
         const dimensions = await learnDimensions(encoder);
         const model = await ensureModel(database, service.model, dimensions);
         progress.begin(model.id);
-        await drain(deps, { encoder, model, owner, progress, counts });
+        await claims.keep(owner, () => drain(deps, { encoder, model, owner, progress, counts }));
         if (!model.current && !(await hasWork(database, model.id))) {
           await makeCurrent(database, model.id);
           logger.info({ model: model.name, dimensions: model.dimensions }, "searches now use the new embedding model");
@@ -108,8 +87,7 @@ export function createEmbedding(deps: EmbeddingDeps): Embedding {
         if (!(error instanceof EncoderUnavailableError)) throw error;
         unavailable = error.cause;
       } finally {
-        clearInterval(renewing);
-        await pendingReleases.release(owner);
+        await claims.release(owner);
       }
       report(unavailable);
       return { ...counts, unavailable };
@@ -135,7 +113,7 @@ async function drain(deps: EmbeddingDeps, run: EmbeddingRun): Promise<void> {
       owner,
       limit: deps.batch,
       limitFailed: FAILED_ROWS_IN_A_CLAIM,
-      leaseMs: LEASE_MS,
+      leaseMs: TIMES.leaseMs,
     },
     from: progress.from(),
     keep: (outcomes) => keep(deps, model, outcomes, counts),

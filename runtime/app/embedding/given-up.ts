@@ -1,5 +1,6 @@
 import type { Database } from "../../contracts/database.ts";
 import type { RetryFailedOptions, RetryFailedReport } from "../../contracts/jobs.ts";
+import { RELEASED } from "../claims.ts";
 import { NOTHING_TO_EMBED } from "./encode.ts";
 
 /**
@@ -32,7 +33,7 @@ export async function retryGivenUp(
 ): Promise<RetryFailedReport> {
   const matching = `${GIVEN_UP} and ($2::text is null or coalesce(work.error, '') ~* $2)`;
   const revive = `update embedding_work as work set attempts = 0, due_at = now(), failed_at = null, error = null,
-    claimed_by = null, claimed_until = null where ${matching} returning 1`;
+    ${RELEASED} where ${matching} returning 1`;
   const { rows } = await database.query<{ matched: number }>(
     dryRun
       ? `select count(*)::int as matched from embedding_work as work where ${matching}`

@@ -1,6 +1,7 @@
 import type { Database, Transaction } from "../../contracts/database.ts";
 import { sanitize } from "../../domain/cap.ts";
 import type { Vector } from "../../domain/embedding-vector.ts";
+import { claimEnd, RELEASED, UNCLAIMED } from "../claims.ts";
 import { embeddingTable } from "../recall/embedding-tables.ts";
 
 /**
@@ -77,15 +78,15 @@ async function claimDue(tx: Transaction, request: ClaimRequest): Promise<Claimed
   const { rows } = await tx.query<Claimed>(
     `with due as (
        (select kind, id, attempts from embedding_work
-        where model_id = $1 and due_at <= now() and (claimed_until is null or claimed_until < now()) and attempts = 0
+        where model_id = $1 and due_at <= now() and ${UNCLAIMED} and attempts = 0
         order by due_at limit $3)
        union all
        (select kind, id, attempts from embedding_work
-        where model_id = $1 and due_at <= now() and (claimed_until is null or claimed_until < now()) and attempts > 0
+        where model_id = $1 and due_at <= now() and ${UNCLAIMED} and attempts > 0
         order by due_at limit $4)
        limit $3
      ), taken as (
-       update embedding_work as work set claimed_by = $2, claimed_until = now() + make_interval(secs => $5)
+       update embedding_work as work set claimed_by = $2, claimed_until = ${claimEnd("$5")}
        from due where work.model_id = $1 and work.kind = due.kind and work.id = due.id
        returning work.kind, work.id, work.attempts
      )
@@ -93,7 +94,7 @@ async function claimDue(tx: Transaction, request: ClaimRequest): Promise<Claimed
      from taken
      left join messages m on taken.kind = 'message' and m.id = taken.id
      left join summaries s on taken.kind = 'summary' and s.id = taken.id`,
-    [request.modelId, request.owner, request.limit, request.limitFailed, request.leaseMs / 1_000],
+    [request.modelId, request.owner, request.limit, request.limitFailed, request.leaseMs],
   );
   // What a restore of an older state left without a record has no content either.
   return rows.map((row) => ({ ...row, content: row.content ?? "" }));
@@ -123,7 +124,7 @@ async function claimNew(
        order by seq limit $4
      ), taken as (
        insert into embedding_work (model_id, kind, id, claimed_by, claimed_until)
-       select $2, '${kind}', id, $3, now() + make_interval(secs => $5) from fresh
+       select $2, '${kind}', id, $3, ${claimEnd("$5")} from fresh
      )
      select
        coalesce((select jsonb_agg(jsonb_build_object('id', o.id, 'content', left(o.content, ${HEAD})) order by o.seq)
@@ -131,7 +132,7 @@ async function claimNew(
        case when (select count(*) from fresh) < $4 then (select max(seq) from passed)
          else (select max(seq) from fresh) end as to,
        (select count(*) from passed)::int as seen`,
-    [request.from, request.modelId, request.owner, request.limit, request.leaseMs / 1_000],
+    [request.from, request.modelId, request.owner, request.limit, request.leaseMs],
   );
   const found = rows[0];
   const fresh = found?.rows ?? [];
@@ -140,29 +141,6 @@ async function claimNew(
     to: found?.to ?? request.from,
     complete: fresh.length < request.limit && (found?.seen ?? 0) < WINDOW,
   };
-}
-
-/** Keeps the owner's rows for another lease. */
-export async function renew(database: Database, owner: string, leaseMs: number): Promise<void> {
-  await database.query(
-    "update embedding_work set claimed_until = now() + make_interval(secs => $2) where claimed_by = $1",
-    [owner, leaseMs / 1_000],
-    { durable: false },
-  );
-}
-
-/** Gives the owner's rows back, for anybody to take at once. */
-export async function release(database: Database, owner: string): Promise<void> {
-  await database.query("update embedding_work set claimed_by = null, claimed_until = null where claimed_by = $1", [
-    owner,
-  ]);
-}
-
-/** Frees all claims. Only for a store that nobody else can have open: who claimed has ended. */
-export async function releaseAll(database: Database): Promise<void> {
-  await database.query(
-    "update embedding_work set claimed_by = null, claimed_until = null where claimed_by is not null",
-  );
 }
 
 export interface Embedded {
@@ -210,7 +188,7 @@ export interface FailedRow {
 /** Notes a row's own failure. */
 export async function recordFailure(database: Database, modelId: number, failed: FailedRow): Promise<void> {
   await database.query(
-    `update embedding_work set attempts = $4, error = $5, claimed_by = null, claimed_until = null,
+    `update embedding_work set attempts = $4, error = $5, ${RELEASED},
        due_at = now() + make_interval(secs => $6::float8), failed_at = case when $6::float8 is null then now() end
      where model_id = $1 and kind = $2 and id = $3`,
     [

@@ -250,10 +250,8 @@ describeEachDatabase("job queue", (open) => {
     );
     await database.query(`${insert} values ('embed', 'exclusive', 'active', 'living', now())`);
     await working();
-    const remaining = await database.query(
-      "select name, count(*)::int as jobs from pgboss.job group by name order by name",
-    );
-    expect(remaining.rows).toEqual([
+    const jobs = await database.query("select name, count(*)::int as jobs from pgboss.job group by name order by name");
+    expect(jobs.rows).toEqual([
       { name: "embed", jobs: 1 },
       { name: "extract-wiki", jobs: 5 },
     ]);

@@ -122,7 +122,7 @@ describeEachDatabase("compactors of one store", (open, backend) => {
     const slow = compactorOf(notEmbedded(database), fake, { parallel: 1 }).run(never);
     await fake.waitForRequests(1);
     await database.query(
-      `update compaction_work set fence = fence + 1, claimed_by = gen_random_uuid(), claimed_until = now() + interval '1 hour'
+      `update compaction_work set claimed_by = gen_random_uuid(), claimed_until = now() + interval '1 hour'
        where conversation_id = $1`,
       [id],
     );
@@ -160,11 +160,11 @@ describeEachDatabase("compactors of one store", (open, backend) => {
     const database = await open();
     const id = await talk(database, "hung", 12);
     const fake = await fakeModel({ fault: ({ number }) => (number === 1 ? { kind: "hang" } : undefined) });
-    const leaseTimes = { leaseMs: 60_000, renewMs: 20, longestMs: 60_000 };
-    const hung = compactorOf(database, fake, { parallel: 1, leaseTimes }).run(never);
+    const times = { leaseMs: 60_000, renewMs: 20, longestMs: 60_000 };
+    const hung = compactorOf(database, fake, { parallel: 1, times }).run(never);
     await fake.waitForRequests(1);
     await database.query(
-      `update compaction_work set fence = fence + 1, claimed_by = gen_random_uuid(), claimed_until = now() + interval '1 hour'
+      `update compaction_work set claimed_by = gen_random_uuid(), claimed_until = now() + interval '1 hour'
        where conversation_id = $1`,
       [id],
     );

@@ -241,8 +241,8 @@ describeEachDatabase("compaction, when something fails,", (open) => {
     const database = await open();
     const id = await talk(database, "hangs for hours", 10);
     const fake = await fakeModel({ fault: () => ({ kind: "hang" }) });
-    const leaseTimes = { leaseMs: 60_000, renewMs: 10_000, longestMs: 50 };
-    expect(await compactorOf(database, fake, { leaseTimes }).run(never)).toMatchObject({
+    const times = { leaseMs: 60_000, renewMs: 10_000, longestMs: 50 };
+    expect(await compactorOf(database, fake, { times }).run(never)).toMatchObject({
       failed: 1,
       unavailable: null,
     });
