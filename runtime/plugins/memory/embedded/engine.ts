@@ -5,6 +5,7 @@ import { MemoryError } from "../../../contracts/errors.ts";
 import type { Logger } from "../../../contracts/ports.ts";
 import { columnTypes } from "../wire/types.ts";
 import type { FromThread, ThreadSettings, ToThread } from "./messages.ts";
+import { engineProgram } from "./program.ts";
 import { ThreadStream } from "./stream.ts";
 
 /** One run of the store's thread with the one client that talks to it: from its start until it is closed or ended. */
@@ -58,8 +59,8 @@ export class Engine {
   }
 
   /** Opens the store in a new thread; rejects with the engine's message when it cannot. */
-  static async start(settings: ThreadSettings, logger: Logger, events: EngineEvents): Promise<Engine> {
-    const engine = new Engine(settings, logger, events);
+  static async start(settings: Omit<ThreadSettings, "program">, logger: Logger, events: EngineEvents): Promise<Engine> {
+    const engine = new Engine({ ...settings, program: await engineProgram() }, logger, events);
     const deadline = setTimeout(
       () => engine.end(new Error("timeout expired: the store did not open")),
       START_TIMEOUT_MS,

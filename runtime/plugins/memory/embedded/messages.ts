@@ -5,6 +5,8 @@ export interface ThreadSettings {
   readonly directory: string;
   /** Files that were last changed before this (milliseconds since 1970) are known to be on the disk. */
   readonly syncedBefore?: number;
+  /** PGlite's WebAssembly, compiled. */
+  readonly program: object;
 }
 
 export type ToThread =

@@ -14,12 +14,13 @@ const FLUSH_MS = 200;
 /** The engine's last message, for the error with the reason of its end. */
 const KEPT_LINES = 20;
 
-async function serve(port: MessagePort, { directory, syncedBefore }: ThreadSettings): Promise<void> {
+async function serve(port: MessagePort, { directory, syncedBefore, program }: ThreadSettings): Promise<void> {
   const send = (message: FromThread): void => port.postMessage(message);
   const files = new DurableFiles(directory, syncedBefore);
   const said: string[] = [];
   const database = await PGlite.create({
     fs: files,
+    pgliteWasmModule: program,
     onStderr: (line) => {
       said.push(line);
       if (said.length > KEPT_LINES) said.shift();
