@@ -4,8 +4,11 @@ import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { CACHE } from "./scripts/lib/paths.js";
 import { LANES } from "./test/lanes/lanes.ts";
+import { keepFilesInMemory } from "./test/lanes/memory-files.ts";
 import { pathWithEngine } from "./test/lanes/pulumi/engine.ts";
 import LongLanesFirst from "./test/lanes/sequencer.ts";
+
+keepFilesInMemory();
 
 export default defineConfig({
   test: {

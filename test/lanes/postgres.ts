@@ -46,9 +46,10 @@ interface Running {
 export async function startPostgres(): Promise<PostgresServer> {
   const binaries = findPostgres();
   if (!binaries.ok) throw new Error(binaries.reason);
-  // The server refuses to run as root; the temporary folder of root is not everybody's.
+  // The server refuses to run as root; the temporary folder of root is not everybody's, that of a test run is.
   const identity = process.getuid?.() === 0 ? postgresUser() : undefined;
-  const folder = mkdtempSync(join(identity === undefined ? tmpdir() : "/tmp", "cairn-pg-"));
+  const own = identity === undefined || process.env.CAIRN_TEST_DISK !== undefined;
+  const folder = mkdtempSync(join(own ? tmpdir() : "/tmp", "cairn-pg-"));
   try {
     if (identity !== undefined) chownSync(folder, identity.uid, identity.gid);
     initialise(binaries.bin, folder, identity);
