@@ -13,7 +13,11 @@ const resource = z.looseObject({
   protect: z.boolean().optional(),
   retainOnDelete: z.boolean().optional(),
   delete: z.boolean().optional(),
+  parent: z.string().optional(),
+  provider: z.string().optional(),
+  dependencies: z.array(z.string()).nullish(),
 });
+type Resource = z.infer<typeof resource>;
 
 const deployment = z.looseObject({
   resources: z.array(resource).nullish(),
@@ -97,7 +101,34 @@ export function resolvePending(state: ExportedState, found: ReadonlyMap<string, 
     return [{ ...created, custom: true, id, outputs: created.outputs ?? created.inputs ?? {} }];
   });
   const kept = (resources ?? []).filter((one) => !taken.some(({ urn }) => urn === one.urn && one.delete !== true));
-  return { ...state, deployment: { ...rest, resources: [...kept, ...taken] } };
+  return { ...state, deployment: { ...rest, resources: inOrder([...kept, ...taken]) } };
+}
+
+/**
+ * Each resource after what it depends on, else in the order in which they were: the engine refuses a state without that. The
+ * replacement of a resource that others depend on comes last where it was cut off.
+ */
+function inOrder(resources: readonly Resource[]): Resource[] {
+  const byUrn = new Map(resources.filter((one) => one.delete !== true).map((one) => [one.urn, one]));
+  const ordered = new Set<Resource>();
+  const open = new Set<Resource>();
+  const add = (one: Resource): void => {
+    if (ordered.has(one) || open.has(one)) return;
+    open.add(one);
+    for (const urn of needsOf(one)) {
+      const needed = byUrn.get(urn);
+      if (needed !== undefined) add(needed);
+    }
+    ordered.add(one);
+  };
+  for (const one of resources) add(one);
+  return [...ordered];
+}
+
+/** `provider` is the URN of the provider's resource and its id: `urn::id`. */
+function needsOf({ parent, provider, dependencies }: Resource): string[] {
+  const from = provider?.slice(0, provider.lastIndexOf("::"));
+  return [...(parent ? [parent] : []), ...(from ? [from] : []), ...(dependencies ?? [])];
 }
 
 /** The state without the protection of these resources, so that the engine may remove them. */

@@ -79,6 +79,17 @@ describe("a stack's state", () => {
     expect(resourcesOf(resolved).map(({ id }) => id)).toEqual(["id-a", "id-b"]);
   });
 
+  it("puts a replacement that was cut off before what depends on it: the engine refuses it otherwise", () => {
+    const state = stateOf(["z"], [["creating", "a"]]);
+    const dependent = resource("b", { id: "id-b", dependencies: [urnOf("a")], provider: `${urnOf("z")}::p` });
+    const given = {
+      ...state,
+      deployment: { ...state.deployment, resources: [dependent, ...(state.deployment.resources ?? [])] },
+    };
+    const resolved = resolvePending(given as ExportedState, new Map([[urnOf("a"), "found-a"]]));
+    expect(resourcesOf(resolved).map(({ name: own }) => own)).toEqual(["z", "a", "b"]);
+  });
+
   it("keeps what it does not know", () => {
     const unusual = { ...stateOf(["a"]), extra: 1 } as ExportedState;
     expect(resolvePending(unusual, new Map())).toMatchObject({ extra: 1, deployment: { manifest: { time: "t" } } });
