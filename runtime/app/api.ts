@@ -205,8 +205,11 @@ export interface Archives {
 
 export interface Lifecycle {
   readonly draining: boolean;
-  /** Stops accepting, lets active turns run to the deadline, then checkpoints them. */
-  drain(deadlineMs?: number): Promise<void>;
+  /**
+   * Stops accepting, lets active turns run to the deadline, then checkpoints them. With `resumeAfterMs` it accepts again by
+   * itself after that time: whoever drained it may be gone.
+   */
+  drain(deadlineMs?: number, resumeAfterMs?: number): Promise<void>;
   resume(): Promise<void>;
 }
 

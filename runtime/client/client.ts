@@ -47,6 +47,15 @@ export interface PendingTurn {
   readonly question?: WaitingQuestion;
 }
 
+export interface DrainOptions {
+  /** Seconds that active turns get; default: the configured ones. */
+  readonly deadlineS?: number;
+  /** Seconds after which the node accepts messages again by itself. */
+  readonly resumeAfterS?: number;
+  /** Resolves when the node is drained, not at once. */
+  readonly wait?: boolean;
+}
+
 /**
  * Failures are CairnErrors, as the node raised them, or RUNTIME_NOT_RUNNING, CHANNEL_CONNECTION_LOST, RUNTIME_NOT_READY,
  * RUNTIME_CERTIFICATE_REFUSED of the way there.
@@ -100,7 +109,7 @@ export interface Client {
     options?: CallOptions & { readonly error?: string | undefined; readonly dryRun?: boolean },
   ): Promise<RetryResult>;
 
-  drain(options?: CallOptions & { readonly deadlineS?: number; readonly wait?: boolean }): Promise<void>;
+  drain(options?: CallOptions & DrainOptions): Promise<void>;
   resume(options?: CallOptions): Promise<void>;
   /** The archive's bytes; throws CHANNEL_CONNECTION_LOST when it is not complete. */
   backup(options?: { signal?: AbortSignal }): AsyncGenerator<Uint8Array>;
@@ -274,10 +283,11 @@ function adminCalls(connection: Connection) {
     call<unknown>(connection, path, { method: "POST", json, ...given });
 
   return {
-    async drain(given: CallOptions & { deadlineS?: number; wait?: boolean } = {}): Promise<void> {
-      const { deadlineS, wait, ...rest } = given;
+    async drain(given: CallOptions & DrainOptions = {}): Promise<void> {
+      const { deadlineS, resumeAfterS, wait, ...rest } = given;
       const json = {
         ...(deadlineS === undefined ? {} : { deadline_s: deadlineS }),
+        ...(resumeAfterS === undefined ? {} : { resume_after_s: resumeAfterS }),
         ...(wait === undefined ? {} : { wait }),
       };
       await post("/api/admin/drain", json, rest);

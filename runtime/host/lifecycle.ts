@@ -24,10 +24,20 @@ export interface LifecycleDeps {
 
 export function createLifecycle({ dispatcher, drainDeadlineMs, stopping, logger }: LifecycleDeps): NodeLifecycle {
   let state: NodeState = "starting";
+  let resumption: NodeJS.Timeout | undefined;
 
   function enterDrain(deadlineMs: number): void {
     state = "draining";
+    clearTimeout(resumption);
     logger.info({ active: dispatcher().activeTurns, deadline_ms: deadlineMs }, "draining");
+  }
+
+  function resume(): void {
+    clearTimeout(resumption);
+    if (state !== "draining" || stopping.aborted) return;
+    state = "running";
+    logger.info({}, "resumed");
+    dispatcher().resume();
   }
 
   return {
@@ -36,16 +46,13 @@ export function createLifecycle({ dispatcher, drainDeadlineMs, stopping, logger 
     get draining() {
       return state === "draining";
     },
-    async drain(deadlineMs = drainDeadlineMs) {
+    async drain(deadlineMs = drainDeadlineMs, resumeAfterMs) {
       if (state === "stopped") return;
       enterDrain(deadlineMs);
+      if (resumeAfterMs !== undefined) resumption = setTimeout(resume, resumeAfterMs).unref();
       await dispatcher().drain(deadlineMs);
     },
-    async resume() {
-      if (state !== "draining" || stopping.aborted) return;
-      state = "running";
-      dispatcher().resume();
-    },
+    resume: async () => resume(),
     service: (ready) => ({
       name: "node",
       start() {

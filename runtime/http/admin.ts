@@ -21,6 +21,12 @@ const drainSchema = z.strictObject({
     .optional()
     .describe("Seconds that active turns get; default: the configured ones."),
   wait: z.boolean().optional().describe("Answer when the node is drained, not at once."),
+  resume_after_s: z
+    .number()
+    .positive()
+    .max(3600)
+    .optional()
+    .describe("Accept messages again by itself after so many seconds; default: only when it is resumed."),
 });
 
 const tokenSchema = z.object({
@@ -68,8 +74,8 @@ function registerLifecycle(server: Server, { app }: RouteDeps): void {
       },
     },
     async (request) => {
-      const { deadline_s: deadline, wait } = request.body ?? {};
-      const drained = app.lifecycle.drain(deadline === undefined ? undefined : deadline * 1000);
+      const { deadline_s: deadline, resume_after_s: resumeAfter, wait } = request.body ?? {};
+      const drained = app.lifecycle.drain(milliseconds(deadline), milliseconds(resumeAfter));
       if (wait) await drained;
       else drained.catch((error: unknown) => request.log.error({ err: error }, "drain failed"));
       return ok({ draining: app.lifecycle.draining });
@@ -87,6 +93,10 @@ function registerLifecycle(server: Server, { app }: RouteDeps): void {
       return ok({ draining: app.lifecycle.draining });
     },
   );
+}
+
+function milliseconds(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : seconds * 1000;
 }
 
 function registerTokens(server: Server, { app }: RouteDeps): void {
