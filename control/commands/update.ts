@@ -1,7 +1,7 @@
 import process from "node:process";
 import { Flags } from "@oclif/core";
 import { eventsFlag, InfraCommand } from "../deploy/infra-command.ts";
-import { UsageError } from "../output/failure.ts";
+import { EXIT } from "../output/failure.ts";
 import type { Interruption } from "../output/interruption.ts";
 import type { Mark } from "../output/terminal.ts";
 import { findDeployment } from "../service/deployment.ts";
@@ -9,15 +9,12 @@ import { updateText } from "../update/render.ts";
 import { exitCodeOfUpdate, type UpdateResult } from "../update/result.ts";
 import { update } from "../update/update.ts";
 
-/** Another update is running, or another command holds the stack's lock. */
-const LOCKED = 3;
-
 export default class Update extends InfraCommand<UpdateResult> {
   static override description =
-    "Bring one node to another version, and back if it does not pass\n\n" +
+    "Bring the nodes to another version, and back if they do not pass\n\n" +
     "A node that runs from a source tree goes to the newest release, or to --version: it is fetched and built beside the old one, " +
-    "which runs on meanwhile; then the node is restarted and tested. With --prebuilt the build comes as an archive. A node that was deployed gets an image of that build, or the one " +
-    "of --prebuilt. Where the test fails, the former version comes back. Exit codes: 0 done, 1 failed (nothing was changed, " +
+    "which runs on meanwhile; then the node is restarted and tested. With --prebuilt the build comes as an archive. Nodes that were deployed get an image of that build, or the one " +
+    "of --prebuilt, one after the other. Where the test fails, the former version comes back. Exit codes: 0 done, 1 failed (nothing was changed, " +
     "or it was rolled back), 3 locked, 4 needs an operator.";
 
   static override examples = [
@@ -45,20 +42,11 @@ export default class Update extends InfraCommand<UpdateResult> {
       description: "Checksum of the archive, where none stands beside it",
     }),
     restart: Flags.boolean({ default: true, allowNo: true, description: "Restart the node now" }),
-    mesh: Flags.boolean({
-      description: "Not in this version: take one node after the other, with `infra up --node NAME --image IMAGE`",
-    }),
     "json-events": eventsFlag,
   };
 
   protected async work(interruption: Interruption): Promise<UpdateResult> {
     const { flags } = await this.parse(Update);
-    if (flags.mesh) {
-      throw new UsageError(
-        "Rolling a whole mesh is not there yet.",
-        "Take one node after the other: `cairn infra up --node NAME --image IMAGE`.",
-      );
-    }
     const deployment = findDeployment(flags);
     const { version, prebuilt, checksum, restart } = flags;
     return this.operate(flags, interruption, (run) => {
@@ -76,7 +64,7 @@ export default class Update extends InfraCommand<UpdateResult> {
 
   protected override async catch(error: Error): Promise<void> {
     await super.catch(error);
-    if ("code" in error && error.code === "INFRA_LOCKED") process.exitCode = LOCKED;
+    if ("code" in error && error.code === "INFRA_LOCKED") process.exitCode = EXIT.locked;
   }
 
   protected render(result: UpdateResult, mark: Mark): string {

@@ -21,6 +21,10 @@ export interface InfraFiles {
   readonly release: string;
   /** What `up` deployed last and how it is reached. */
   readonly record: string;
+  /** What each node had when it was last healthy, sealed. */
+  readonly deployed: string;
+  /** Journal of a rollout that is under way. */
+  readonly rollout: string;
 }
 
 /** Of the local backend, for all stacks of the deployment directory. */
@@ -41,6 +45,8 @@ export function infraFiles(dir: string, stack: string): InfraFiles {
     lost: join(project, "lost"),
     release: join(project, "release.json"),
     record: join(project, "stack.json"),
+    deployed: join(project, "deployed"),
+    rollout: join(project, "rollout.json"),
   };
 }
 

@@ -99,6 +99,18 @@ const pendingOperation = z.strictObject({
     .describe("taken-over: it exists and is recorded now; cleared: it does not exist; left: the target did not answer"),
 });
 
+const rollReport = z.strictObject({
+  outcome: z
+    .enum(["rolled", "unchanged", "rolled_back", "paused", "operator"])
+    .describe(
+      "rolled_back: all have what they had; paused: the node that failed has what it had, those of `done` the new; operator: a " +
+        "node neither passed nor came back",
+    ),
+  done: z.array(z.string()).describe("Nodes that have what was planned, in the order in which they got it"),
+  failed: z.string().nullable(),
+  reason: z.string().nullable().describe("Why it failed, and why it did not come back"),
+});
+
 const upResult = diff.extend({
   warnings: z.array(finding),
   nodes: z.array(deployedNode.extend(observed)),
@@ -106,6 +118,7 @@ const upResult = diff.extend({
   healthy: z.boolean().describe("Whether every node of this run answered as healthy in time"),
   adopted: z.array(z.string()),
   next: z.string().describe("The command to go on with"),
+  roll: rollReport.optional().describe("With --roll"),
 });
 
 export const SCHEMAS = {
@@ -206,6 +219,7 @@ export type Change = z.infer<typeof change>;
 export type PropertyChange = z.infer<typeof property>;
 export type PreviewResult = z.infer<(typeof SCHEMAS)["infra-preview"]>;
 export type UpResult = z.infer<(typeof SCHEMAS)["infra-up"]>;
+export type RollReport = z.infer<typeof rollReport>;
 export type DestroyResult = z.infer<(typeof SCHEMAS)["infra-destroy"]>;
 export type RefreshResult = z.infer<(typeof SCHEMAS)["infra-refresh"]>;
 export type StatusResult = z.infer<(typeof SCHEMAS)["infra-status"]>;

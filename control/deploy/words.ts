@@ -13,6 +13,7 @@ import type {
   RecoverResult,
   RefreshResult,
   RenderResult,
+  RollReport,
   StatusResult,
   UnlockResult,
   UpResult,
@@ -103,7 +104,9 @@ export function upText(result: UpResult, mark: Mark): string {
   ]);
   const done = result.healthy
     ? "The stack is up."
-    : mark.warn("The stack was applied, but not every node is healthy yet.");
+    : result.roll !== undefined && result.roll.failed !== null
+      ? mark.warn(rollText(result.roll))
+      : mark.warn("The stack was applied, but not every node is healthy yet.");
   return [
     doneText(result),
     columns(nodes, "  "),
@@ -115,6 +118,13 @@ export function upText(result: UpResult, mark: Mark): string {
 
 export function recoverText(result: RecoverResult, mark: Mark): string {
   return [...(result.put_aside === null ? [] : [`Put aside: ${result.put_aside}`]), upText(result, mark)].join("\n");
+}
+
+function rollText({ outcome, failed, reason, done }: RollReport): string {
+  const why = `${failed ?? ""} failed: ${visible(reason ?? "")}`;
+  if (outcome === "operator") return `${why} It needs you.`;
+  if (outcome === "rolled_back") return `${why} All nodes have what they had before.`;
+  return `${why} It has what it had before; ${done.join(", ")} have what was planned.`;
 }
 
 export function destroyText(result: DestroyResult, mark: Mark): string {

@@ -10,7 +10,16 @@ import {
 import { systemWords } from "../../runtime/contracts/system-errors.ts";
 import { visible } from "./visible.ts";
 
-export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130, terminated: 143 } as const;
+/** `locked` and `operator` are of commands that change one node after the other. */
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  locked: 3,
+  operator: 4,
+  interrupted: 130,
+  terminated: 143,
+} as const;
 
 export interface Failure {
   readonly exitCode: number;

@@ -1,4 +1,4 @@
-/** `update` for one node: which way it goes, by where the node runs. */
+/** `update`: which way it goes, by where the nodes run. */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -7,15 +7,12 @@ import { defaultServices } from "../deploy/operations/default-services.ts";
 import { readRecord } from "../deploy/operations/record.ts";
 import type { OperationInput } from "../deploy/operations/services.ts";
 import { UsageError } from "../output/failure.ts";
-import { gate } from "../rollout/gate.ts";
 import { withUpdateLock } from "../rollout/lock.ts";
-import { defaultAgent } from "../service/connect.ts";
-import { connectDeployed } from "../service/deployed-node.ts";
 import { type Deployment, inspectWithoutSecrets } from "../service/deployment.ts";
 import { sourceTreeOf } from "../service/source-tree.ts";
 import { Git } from "./git.ts";
 import type { UpdateResult } from "./result.ts";
-import { onlyNode, updateDeployed } from "./update-deployed.ts";
+import { nodesOf, updateDeployed } from "./update-deployed.ts";
 import { updateFromRelease } from "./update-release.ts";
 import { updateTree } from "./update-tree.ts";
 
@@ -59,10 +56,9 @@ export async function update(run: OperationInput, request: UpdateRequest): Promi
           run: { ...run, services: defaultServices({ deployment, root: program, prompts: null }) },
           prebuilt,
           report,
-          gate: (node, image) => passDeployed(deployment, node, image.version, signal),
         });
       // Refused before anything is built.
-      onlyNode(await run.services.readProject(run.dir, signal));
+      nodesOf(await run.services.readProject(run.dir, signal));
       const isTree = prebuilt === undefined && existsSync(join(root, ".git"));
       if (!isTree && version !== undefined) await new Git(root, signal).requireCheckout();
       return isTree ? updateFromRelease({ root, version, signal, report, deploy }) : deploy(request.root);
@@ -97,14 +93,4 @@ async function isDeployed(deployment: Deployment, signal: AbortSignal): Promise<
   throw new RuntimeError("RUNTIME_NOT_FOUND", `Nothing is deployed on ${target} yet: there is no node to update.`, {
     hint: "Deploy it with `cairn infra up`.",
   });
-}
-
-async function passDeployed(deployment: Deployment, node: string, version: string, signal: AbortSignal): Promise<void> {
-  const connection = await connectDeployed(deployment, signal, { node });
-  if (connection === null) throw new RuntimeError("RUNTIME_NOT_RUNNING", `The node ${node} is not there.`);
-  try {
-    await gate(connection.client, await defaultAgent(deployment, connection.client), version, signal);
-  } finally {
-    await connection.close();
-  }
 }

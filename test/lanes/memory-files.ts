@@ -21,7 +21,7 @@ const WANTED_BYTES = 4 * 1024 ** 3;
 export function keepFilesInMemory(): void {
   if (process.platform !== "linux" || process.env.CAIRN_TEST_DISK !== undefined || !hasRoom()) return;
   for (const name of readdirSync(MEMORY))
-    if (isLeft(name)) rmSync(join(MEMORY, name), { recursive: true, force: true });
+    if (isAbandoned(name)) rmSync(join(MEMORY, name), { recursive: true, force: true });
   const folder = join(MEMORY, `${PREFIX}${process.pid}`);
   mkdirSync(folder, { recursive: true });
   // As the one that it stands for: servers of tests run as another user.
@@ -41,7 +41,7 @@ function hasRoom(): boolean {
 }
 
 /** Whether it is the folder of a run that was killed. */
-function isLeft(name: string): boolean {
+function isAbandoned(name: string): boolean {
   const pid = name.startsWith(PREFIX) ? Number(name.slice(PREFIX.length)) : Number.NaN;
   if (!Number.isInteger(pid)) return false;
   try {

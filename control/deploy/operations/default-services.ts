@@ -5,6 +5,7 @@ import process from "node:process";
 import { setTimeout } from "node:timers/promises";
 import { UsageError } from "../../output/failure.ts";
 import type { Deployment } from "../../service/deployment.ts";
+import { createNodeAccess } from "../node-access.ts";
 import { ownIdentity } from "../state/operator-lock.ts";
 import type { Prompts, ReadProject, Services } from "./services.ts";
 
@@ -18,6 +19,7 @@ export interface ServiceOptions {
 export function defaultServices({ deployment, root, prompts }: ServiceOptions): Services {
   const { home } = deployment;
   return {
+    nodes: createNodeAccess(deployment),
     prompts,
     now: () => new Date(),
     sleep: (ms, signal) => setTimeout(ms, undefined, { signal }),

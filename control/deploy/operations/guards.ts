@@ -1,5 +1,6 @@
 /** What `up` refuses to do, decided from the preview alone. */
 
+import { DATABASE_NAME } from "../../../infra/plan/names.ts";
 import type { DeploymentPlan } from "../../../infra/plan/types.ts";
 import { DATABASE_ACCESS_TYPE } from "../../../infra/program.ts";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
@@ -9,7 +10,10 @@ import { parseUrn } from "../engine/urn.ts";
 import type { Change, Diff } from "../schemas.ts";
 
 /** Where a change can neither be made for all nodes at once nor for one after the other. */
-const ALL_STOPPED = "`cairn infra destroy` and then `cairn infra up` apply it to all; the data stay.";
+export const ALL_STOPPED = "`cairn infra destroy` and then `cairn infra up` apply it to all; the data stay.";
+
+/** Docker removes none that a container is on. */
+const NETWORK = "docker:index/network:Network";
 
 interface Process {
   /** What comes after `<stack>-<node>` in its name. */
@@ -42,33 +46,60 @@ function isOf(text: string, prefix: string): boolean {
 
 /** Nodes that the changes would stop. */
 export function stoppedNodes(diff: Diff, plan: DeploymentPlan): string[] {
-  const stopped = plan.nodes.filter(({ name }) =>
-    diff.changes.some((change) => {
-      const process = PROCESSES[change.type];
-      if (!process?.ops.includes(change.op)) return false;
-      const own = process.suffixes.map((suffix) => `${plan.stack}-${name}${suffix}`);
-      return own.includes(change.name) || own.includes(parseUrn(change.urn).name);
-    }),
+  return plan.nodes.map(({ name }) => name).filter((name) => stops(diff, plan.stack, name));
+}
+
+/** Whether the changes would stop the stack's PostgreSQL. */
+export function stopsDatabase(diff: Diff, plan: DeploymentPlan): boolean {
+  if (plan.postgres === null) return false;
+  const updated = diff.changes.some(
+    ({ type, op, name }) =>
+      type.endsWith(":StatefulSet") && op === "update" && name === `${plan.stack}-${DATABASE_NAME}`,
   );
-  return stopped.map(({ name }) => name);
+  return updated || stops(diff, plan.stack, DATABASE_NAME);
+}
+
+function stops(diff: Diff, stack: string, workload: string): boolean {
+  return diff.changes.some((change) => {
+    const process = PROCESSES[change.type];
+    if (!process?.ops.includes(change.op)) return false;
+    const own = process.suffixes.map((suffix) => `${stack}-${workload}${suffix}`);
+    return own.includes(change.name) || own.includes(parseUrn(change.urn).name);
+  });
 }
 
 /** INFRA_UP_REFUSED when more than one of the running nodes would be stopped at once. */
 export function refuseManyStops(diff: Diff, plan: DeploymentPlan, running: ReadonlySet<string>): void {
   const stopped = stoppedRunning(diff, plan, running);
   if (stopped.length < 2) return;
-  const oneByOne = `Take one node after the other: ${stopped.map((name) => `\`cairn infra up --node ${name}\``).join(", ")}.`;
   throw new InfraError(
     "INFRA_UP_REFUSED",
     `This would stop ${stopped.length} running nodes at once: ${stopped.join(", ")}.`,
-    {
-      hint: accessChange(diff.changes) === undefined ? oneByOne : `The database changes with its nodes. ${ALL_STOPPED}`,
-    },
+    { hint: neededAtOnce(diff.changes) ?? "Take one node after the other, each tested: `cairn infra up --roll`." },
   );
 }
 
 function stoppedRunning(diff: Diff, plan: DeploymentPlan, running: ReadonlySet<string>): string[] {
   return stoppedNodes(diff, plan).filter((name) => running.has(name));
+}
+
+/** INFRA_UP_REFUSED where these nodes cannot take the changes one after the other. */
+export function refuseAtOnce(diff: Diff, plan: DeploymentPlan, running: ReadonlySet<string>): void {
+  const stopped = stoppedNodes(diff, plan);
+  const all = stopped.length === 0 ? null : neededAtOnce(diff.changes);
+  if (all === null) return;
+  const hint =
+    stopped.filter((name) => running.has(name)).length < 2
+      ? "`cairn infra up` applies them together, and stops no second running node."
+      : all;
+  throw new InfraError("INFRA_UP_REFUSED", `One after the other they would not work: ${stopped.join(", ")}.`, { hint });
+}
+
+/** Why the nodes cannot take the changes one after the other, and what applies them then; null: they can. */
+export function neededAtOnce(changes: readonly Change[]): string | null {
+  if (accessChange(changes) !== undefined) return `The database changes with its nodes. ${ALL_STOPPED}`;
+  const network = changes.find(({ type, op }) => type === NETWORK && op === "replace");
+  return network === undefined ? null : `All nodes are on the network ${network.name}. ${ALL_STOPPED}`;
 }
 
 /** A change of what nodes reach the database with: its password, its authority or its address. */

@@ -16,13 +16,13 @@ export async function recordMachines(
   if (driver.machines === undefined) return false;
   const release = await services.release.read(dir);
   if (release.machines === undefined && Object.keys(release.nodes).length > 0) return false;
-  const known = release.machines ?? {};
-  const places = driver.imagePlaces().filter((place) => !Object.hasOwn(known, place));
+  const recorded = release.machines ?? {};
+  const places = driver.imagePlaces().filter((place) => !Object.hasOwn(recorded, place));
   if (places.length === 0) return false;
   try {
     await services.release.write(dir, {
       ...release,
-      machines: { ...known, ...(await driver.machines(places, signal)) },
+      machines: { ...recorded, ...(await driver.machines(places, signal)) },
     });
     return true;
   } catch (error) {

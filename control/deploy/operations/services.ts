@@ -50,10 +50,27 @@ export interface Services {
   render(dir: string, options: RenderRequest): Promise<Rendered>;
   /** Writes the memory of a deployed stack into a file; returns its path. */
   backup(dir: string, project: ReadProject, driver: TargetDriver, signal: AbortSignal): Promise<string>;
+  readonly nodes: NodeAccess;
   readonly prompts: Prompts | null;
   now(): Date;
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   identity(): Promise<Identity>;
+}
+
+/** A node of the stack, and the way to it. */
+export interface NodeAddress {
+  readonly project: ReadProject;
+  readonly driver: TargetDriver;
+  readonly node: string;
+}
+
+/** What a rollout asks of nodes that run. */
+export interface NodeAccess {
+  /** RUNTIME_START_FAILED that says what is missing: its version, readiness, or a step of the quick self-test. */
+  gate(address: NodeAddress, signal: AbortSignal): Promise<void>;
+  /** Lets active turns end, and refuses messages until it is resumed; it goes on by itself after `seconds`. */
+  pause(address: NodeAddress, seconds: number, signal: AbortSignal): Promise<void>;
+  resume(address: NodeAddress, signal: AbortSignal): Promise<void>;
 }
 
 export interface RenderRequest {

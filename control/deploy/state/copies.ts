@@ -25,7 +25,7 @@ export async function copyState(
 ): Promise<StateCopy | null> {
   if (state === null || (state.deployment.resources ?? []).length === 0) return null;
   await mkdir(files.copies, { recursive: true, mode: 0o700 });
-  const name = `${now.toISOString().replaceAll(/[:.]/g, "-")}-${operation}`;
+  const name = `${now.toISOString().replaceAll(/[:.]/g, "-")}-${operation.replaceAll(/\W+/g, "-")}`;
   const file = join(files.copies, `${name}.json`);
   await writeDurably(file, `${JSON.stringify(state)}\n`, { mode: 0o600 });
   await copyFile(files.stackFile, join(files.copies, `${name}.yaml`)).catch(() => undefined);

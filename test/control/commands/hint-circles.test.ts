@@ -137,7 +137,7 @@ it("finds a circle over modules, constants and templates, and none where a hint 
   const up = text("control/commands/up.ts", 'import { guard } from "../deploy/guards.ts";');
   const guards = text(
     "control/deploy/guards.ts",
-    `const WAY = \`Roll it with \\\`cairn update --mesh\\\`, or \${node}.\`;
+    `const WAY = \`Roll it with \\\`cairn update --all\\\`, or \${node}.\`;
      export const guard = () => { throw new InfraError("CODE", "No.", { hint: node ? WAY : "" }); };`,
   );
   const back = text("control/commands/update.ts", 'throw new UsageError("No.", "Take one: `cairn up --node NAME`.");');

@@ -139,7 +139,7 @@ describe("the result of", () => {
     for (const argv of [
       ["chat", "x"],
       ["agent", "remove", "nobody"],
-      ["update", "--mesh"],
+      ["update", "--prebuilt", "cairn:1"],
     ]) {
       const { code, stdout } = await cli.run([...argv, "--json"]);
       expect(code).toBeGreaterThan(0);

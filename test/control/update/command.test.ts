@@ -8,14 +8,6 @@ import { createCli } from "../../support/cli.ts";
 // Each test runs several processes, which take their time on a busy machine.
 
 describe("cairn update", () => {
-  it("refuses a whole mesh in words", async () => {
-    const cli = await createCli();
-    expect(await cli.run(["update", "--mesh"])).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("cairn infra up --node"),
-    });
-  });
-
   it("refuses an image for a node that runs a program of this machine, and says what it takes", async () => {
     const cli = await createCli();
     const { code, stderr } = await cli.run(["update", "--prebuilt", "cairn:1"]);

@@ -22,6 +22,8 @@ function services(deployment: Deployment): Services {
   return {
     ...defaultServices({ deployment, root: ROOT, prompts: null }),
     createDriver: async ({ plan }) => stubDriver(plan, { plugins }),
+    // No node answers on the stub's target.
+    nodes: { gate: async () => undefined, pause: async () => undefined, resume: async () => undefined },
   };
 }
 

@@ -16,7 +16,7 @@ describe("a node that is drained for a while", () => {
       logger: quietLogger,
     });
     const service = lifecycle.service({});
-    service.start?.();
+    void service.start?.(new AbortController().signal);
     return { lifecycle, service, resumed };
   }
 

@@ -10,7 +10,7 @@ import { connect } from "./connect.ts";
 import { deliverImage, hasImage, imagePlaces } from "./images.ts";
 import { observe } from "./observe.ts";
 import { preflight } from "./preflight.ts";
-import { findInterrupted, PACE, type Pace, reconcile } from "./reconcile.ts";
+import { findInterrupted, outdated, PACE, type Pace, reconcile } from "./reconcile.ts";
 
 export interface KubernetesDriverOptions {
   /** kubectl; default: the one of PATH. */
@@ -32,7 +32,8 @@ export function createKubernetesDriver(
   return {
     preflight: (signal) => preflight(kubectl, plan, secrets, signal),
     prepare: (report, signal) => ensureNamespace(kubectl, plan, report, signal),
-    reconcile: (report, signal) => reconcile(kubectl, plan, report, signal, pace),
+    reconcile: (report, signal, released) => reconcile(kubectl, plan, { report, signal, released, pace }),
+    outdated: (signal) => outdated(kubectl, plan, signal),
     imagePlaces,
     hasImage,
     deliverImage,

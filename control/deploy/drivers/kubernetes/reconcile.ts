@@ -16,8 +16,7 @@ import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import type { Report } from "../../driver.ts";
 import type { Kubectl } from "./cluster/kubectl.ts";
 import { eventSchema, findObject, listObjects, namedSchema, podSchema, statefulSetSchema } from "./cluster/objects.ts";
-import { nextStep, type Step } from "./cluster/rollout.ts";
-import { releaseCommand } from "./images.ts";
+import { type GroupSnapshot, nextStep, type Step, waitingForImage } from "./cluster/rollout.ts";
 
 export interface Pace {
   /** Between two looks, in milliseconds. */
@@ -48,17 +47,43 @@ interface Group {
   readonly node: string;
   readonly name: string;
   readonly replicas: number;
+  /** What it has between two runs: the number of replicas where images wait, else 0. */
   readonly partition: number;
+  /** Whether its pods take another image now. */
+  readonly released: boolean;
   readonly stopTimeoutS: number;
+}
+
+export interface Reconciliation {
+  readonly report: Report;
+  readonly signal: AbortSignal;
+  /** Nodes whose pods take another image now; those of the others keep theirs. */
+  readonly released?: ReadonlySet<string> | undefined;
+  readonly pace?: Pace;
 }
 
 export async function reconcile(
   kubectl: Kubectl,
   plan: KubernetesPlan,
-  report: Report,
-  signal: AbortSignal,
-  pace: Pace = PACE,
+  { report, signal, released = new Set(), pace = PACE }: Reconciliation,
 ): Promise<void> {
+  for (const group of groupsOf(plan, released)) await reconcileGroup(kubectl, plan, group, report, signal, pace);
+}
+
+/** Nodes with a pod that works with another image than was applied. */
+export async function outdated(kubectl: Kubectl, plan: KubernetesPlan, signal: AbortSignal): Promise<string[]> {
+  const groups = groupsOf(plan, new Set()).filter(({ node }) => node !== POSTGRES_NODE);
+  const held = await Promise.all(groups.map((group) => heldPods(kubectl, plan, group, signal)));
+  return groups.filter((_group, index) => (held[index] ?? 0) > 0).map(({ node }) => node);
+}
+
+async function heldPods(kubectl: Kubectl, plan: KubernetesPlan, group: Group, signal: AbortSignal): Promise<number> {
+  const snapshot = await readGroup(kubectl, plan, group, signal);
+  return snapshot === null ? 0 : waitingForImage(snapshot).length;
+}
+
+/** The database first. */
+function groupsOf(plan: KubernetesPlan, released: ReadonlySet<string>): Group[] {
   const database: Group[] =
     plan.postgres === null
       ? []
@@ -68,6 +93,7 @@ export async function reconcile(
             name: workloadName(plan.stack, POSTGRES_NODE),
             replicas: 1,
             partition: 0,
+            released: true,
             stopTimeoutS: 120,
           },
         ];
@@ -76,9 +102,10 @@ export async function reconcile(
     name: workloadName(plan.stack, node.name),
     replicas: node.replicas,
     partition: node.replicas,
+    released: released.has(node.name),
     stopTimeoutS: node.stopTimeoutS,
   }));
-  for (const group of [...database, ...nodes]) await reconcileGroup(kubectl, plan, group, report, signal, pace);
+  return [...database, ...nodes];
 }
 
 async function reconcileGroup(
@@ -98,9 +125,8 @@ async function reconcileGroup(
       const step = await readStep(kubectl, plan, group, signal);
       if (step.do === "done") {
         if (step.held.length > 0) {
-          const release = releaseCommand(plan, group.node);
           report(
-            `${group.name}: ${step.held.join(", ")} keeps its image. To give it the new one, one pod after the other: \`${release}\`, then \`cairn infra up\`.`,
+            `${group.name}: ${step.held.join(", ")} keeps its image. \`cairn infra up --roll\` gives it the new one, one pod after the other.`,
           );
         }
         return;
@@ -151,13 +177,24 @@ export async function findInterrupted(
 }
 
 async function readStep(kubectl: Kubectl, plan: KubernetesPlan, group: Group, signal: AbortSignal): Promise<Step> {
-  const workload = await findObject(kubectl, "statefulset", group.name, statefulSetSchema, { signal });
+  const snapshot = await readGroup(kubectl, plan, group, signal);
   // `up --node` does not deploy the others; `observe` reports what is missing.
-  if (workload === null) return { do: "done", held: [] };
+  return snapshot === null ? { do: "done", held: [] } : nextStep(snapshot);
+}
+
+/** Null where there is no such workload. */
+async function readGroup(
+  kubectl: Kubectl,
+  plan: KubernetesPlan,
+  group: Group,
+  signal: AbortSignal,
+): Promise<GroupSnapshot | null> {
+  const workload = await findObject(kubectl, "statefulset", group.name, statefulSetSchema, { signal });
+  if (workload === null) return null;
   const component = group.node === POSTGRES_NODE ? "postgres" : "node";
   const selector = `${INSTANCE_LABEL}=${plan.stack},${COMPONENT_LABEL}=${component},${NODE_LABEL}=${group.node}`;
   const pods = await listObjects(kubectl, ["pods", `--selector=${selector}`], podSchema, { signal });
-  return nextStep({ workload, pods, partition: group.partition });
+  return { workload, pods, partition: group.partition, released: group.released };
 }
 
 async function setPartition(kubectl: Kubectl, name: string, partition: number, signal: AbortSignal): Promise<void> {

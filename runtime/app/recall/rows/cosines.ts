@@ -55,11 +55,11 @@ async function select<Value>(
   database: Database,
   modelId: number,
   rows: readonly RowRef[],
-  valueOf: (embedding: string, values: Values) => string,
+  expressionOf: (embedding: string, values: Values) => string,
 ): Promise<readonly Selected<Value>[]> {
   if (rows.length === 0) return [];
   const values = new Values();
-  const value = valueOf("v.embedding", values);
+  const value = expressionOf("v.embedding", values);
   const branches = (["message", "summary"] as const).flatMap((kind) => {
     const ids = idsOf(rows, kind);
     return ids.length === 0

@@ -13,6 +13,8 @@ export interface GroupSnapshot {
   readonly pods: readonly Pod[];
   /** The partition that was applied: the number of replicas where images wait for an update, else 0. */
   readonly partition: number;
+  /** Whether pods take another image now. */
+  readonly released: boolean;
 }
 
 export type Step =
@@ -34,7 +36,18 @@ interface Member {
   readonly free: boolean;
 }
 
-export function nextStep({ workload, pods, partition }: GroupSnapshot): Step {
+/** Pods that work and keep an image that is not the one that was applied. */
+export function waitingForImage({ workload, pods }: Pick<GroupSnapshot, "workload" | "pods">): string[] {
+  const revision = workload.status?.updateRevision;
+  if (revision === undefined) return [];
+  const image = workload.spec.template.metadata?.annotations?.[IMAGE_ANNOTATION];
+  return pods
+    .map((pod) => memberOf(pod, revision, image))
+    .filter(({ outdated, free }) => outdated && !free)
+    .map(({ name }) => name);
+}
+
+export function nextStep({ workload, pods, partition, released }: GroupSnapshot): Step {
   const { metadata, spec, status } = workload;
   const replicas = spec.replicas ?? 1;
   const revision = status?.updateRevision;
@@ -44,7 +57,7 @@ export function nextStep({ workload, pods, partition }: GroupSnapshot): Step {
   const image = spec.template.metadata?.annotations?.[IMAGE_ANNOTATION];
   const members = pods.map((pod) => memberOf(pod, revision, image)).toSorted((a, b) => b.ordinal - a.ordinal);
   const outdated = members.filter((member) => member.outdated);
-  const free = reach(outdated, partition);
+  const free = released ? [...outdated] : reach(outdated);
   const now = spec.updateStrategy?.rollingUpdate?.partition ?? 0;
 
   // Below one that must be left alone: the controller waits for it, and nothing that is allowed here can help.
@@ -71,8 +84,7 @@ export function nextStep({ workload, pods, partition }: GroupSnapshot): Step {
  * Outdated pods that can be reached without touching one that must be left alone: a partition frees every ordinal from it
  * upwards, so the way down ends at the first that works and would get another image. Highest ordinal first.
  */
-function reach(outdated: readonly Member[], partition: number): Member[] {
-  if (partition === 0) return [...outdated];
+function reach(outdated: readonly Member[]): Member[] {
   const barrier = outdated.find(({ free }) => !free)?.ordinal ?? -1;
   return outdated.filter(({ ordinal }) => ordinal > barrier);
 }

@@ -46,11 +46,12 @@ function workload(replicas: number, image: string, partition: number): StatefulS
   };
 }
 
-const step = (members: readonly Member[], image: string, now = members.length) =>
+const step = (members: readonly Member[], image: string, now = members.length, released = false) =>
   nextStep({
     workload: workload(members.length, image, now),
     pods: members.map((member, ordinal) => pod(ordinal, member)),
     partition: members.length,
+    released,
   });
 const old = (condition: Condition, image = "1"): Member => ({ revision: "old", image, condition });
 const fresh = (condition: Condition, image = "1"): Member => ({ revision: "new", image, condition });
@@ -58,7 +59,9 @@ const fresh = (condition: Condition, image = "1"): Member => ({ revision: "new",
 describe("the next step", () => {
   it("waits for the controller to see what was applied", () => {
     const unseen = { ...workload(1, "1", 1), status: { observedGeneration: 1, updateRevision: "new" } };
-    expect(nextStep({ workload: unseen, pods: [pod(0, fresh("ready"))], partition: 1 })).toMatchObject({ do: "wait" });
+    expect(nextStep({ workload: unseen, pods: [pod(0, fresh("ready"))], partition: 1, released: false })).toMatchObject(
+      { do: "wait" },
+    );
   });
 
   it("is none where all pods have what was applied and are ready", () => {
@@ -76,6 +79,15 @@ describe("the next step", () => {
 
   it("leaves pods that work with another image, and says so", () => {
     expect(step([old("ready"), old("ready")], "2")).toEqual({ do: "done", held: ["cairn-main-1", "cairn-main-0"] });
+  });
+
+  it("gives pods that work another image in a run for their node, one at a time, and puts the partition back", () => {
+    const before = [old("ready"), old("ready")];
+    expect(step(before, "2", 2, true)).toMatchObject({ do: "partition", value: 0 });
+    expect(step(before, "2", 0, true)).toMatchObject({ do: "wait", trouble: null });
+    expect(step([old("ready"), fresh("stuck", "2")], "2", 0, true)).toMatchObject({ do: "wait", pod: "cairn-main-1" });
+    expect(step([fresh("ready", "2"), fresh("ready", "2")], "2", 0, true)).toMatchObject({ do: "partition", value: 2 });
+    expect(step([fresh("ready", "2"), fresh("ready", "2")], "2", 2, true)).toEqual({ do: "done", held: [] });
   });
 
   it("replaces a pod of the old revision that cannot start", () => {
@@ -99,7 +111,7 @@ describe("the next step", () => {
   });
 
   it("waits for pods that are missing", () => {
-    const one = { workload: workload(2, "1", 2), pods: [pod(0, fresh("ready"))], partition: 2 };
+    const one = { workload: workload(2, "1", 2), pods: [pod(0, fresh("ready"))], partition: 2, released: false };
     expect(nextStep(one)).toEqual({ do: "wait", pod: null, trouble: null });
   });
 });
@@ -111,20 +123,22 @@ describe("step after step, with a controller that does what Kubernetes does", ()
     condition: fc.constantFrom("ready" as const, "stuck" as const),
   });
 
-  it("it comes to an end, and no working pod gets another image", () => {
+  it("it comes to an end, and no working pod gets another image unless it is released", () => {
+    const members = fc.array(member, { minLength: 1, maxLength: 5 });
     fc.assert(
-      fc.property(fc.array(member, { minLength: 1, maxLength: 5 }), fc.constantFrom("1", "2"), (given, image) => {
+      fc.property(members, fc.constantFrom("1", "2"), fc.boolean(), (given, image, released) => {
         // A pod of the new revision has the new image, and here it always works.
         let members: Member[] = given.map((each) => (each.revision === "new" ? fresh("ready", image) : each));
         const first = members;
         let partition = members.length;
         for (let round = 0; round < 60; round += 1) {
-          const next = step(members, image, partition);
+          const next = step(members, image, partition, released);
           if (next.do === "done" || (next.do === "wait" && next.trouble !== null)) {
             for (const [ordinal, before] of first.entries()) {
               const works = before.condition === "ready" && before.revision === "old";
-              if (works && before.image !== image) expect(members[ordinal]).toBe(before);
+              if (works && before.image !== image && !released) expect(members[ordinal]).toBe(before);
             }
+            if (released) expect(members.every(({ revision }) => revision === "new")).toBe(true);
             if (next.do === "done") {
               expect(partition).toBe(members.length);
               expect(members.every(({ condition }) => condition === "ready")).toBe(true);

@@ -1,0 +1,39 @@
+/** What a rollout asks of the nodes of a stack, each through the target's own way to it. */
+
+import type { Client } from "../../runtime/client/index.ts";
+import { gate } from "../rollout/gate.ts";
+import { defaultAgent } from "../service/connect.ts";
+import { type Deployment, readToken } from "../service/deployment.ts";
+import { clientOf } from "../service/node-client.ts";
+import type { NodeAccess, NodeAddress } from "./operations/services.ts";
+
+/** Milliseconds beyond what a node is given to let its turns end. */
+const ANSWER_MS = 30_000;
+
+export function createNodeAccess(deployment: Deployment): NodeAccess {
+  async function withNode<T>(
+    { project, driver, node }: NodeAddress,
+    signal: AbortSignal,
+    work: (client: Client) => Promise<T>,
+  ): Promise<T> {
+    const connection = await driver.connect(node, signal);
+    try {
+      const token = await readToken(deployment);
+      return await work(clientOf({ url: connection.url, certificate: project.certificate }, { token }));
+    } finally {
+      await connection.close();
+    }
+  }
+  return {
+    gate: (address, signal) =>
+      withNode(address, signal, async (client) => {
+        const image = address.project.plan.nodes.find(({ name }) => name === address.node)?.image;
+        await gate(client, await defaultAgent(deployment, client), image?.version ?? "", signal);
+      }),
+    pause: (address, seconds, signal) =>
+      withNode(address, signal, (client) =>
+        client.drain({ wait: true, resumeAfterS: seconds, signal, timeoutMs: seconds * 1000 + ANSWER_MS }),
+      ),
+    resume: (address, signal) => withNode(address, signal, (client) => client.resume({ signal, timeoutMs: ANSWER_MS })),
+  };
+}

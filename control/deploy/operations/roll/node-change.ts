@@ -1,0 +1,127 @@
+/** One node's part of a rollout: what was planned is applied and tested, and what it had before comes back where that fails. */
+
+import type { DeploymentPlan, ImageIdentity } from "../../../../infra/plan/types.ts";
+import { InfraError } from "../../../../runtime/contracts/errors.ts";
+import { codeOf } from "../../../../runtime/contracts/system-errors.ts";
+import type { NodeChange } from "../../../rollout/rollback.ts";
+import { resourcesOf } from "../../engine/checkpoint.ts";
+import { type NodePlanCopy, readNodePlan } from "../../state/node-plans.ts";
+import { recordDeployed, untilHealthy } from "../deployed.ts";
+import { sharedWaiting, targetsOf } from "../guards.ts";
+import type { ReadProject } from "../services.ts";
+import type { Session } from "../session.ts";
+import type { Preparation } from "../up-preparation.ts";
+import type { RollJournal } from "./roll-journal.ts";
+import type { RollStep } from "./roll-plan.ts";
+
+export interface NodeRun {
+  readonly session: Session;
+  readonly prepared: Preparation;
+  readonly journal: RollJournal;
+  /** Images that nodes had when the rollout began. */
+  readonly images: Readonly<Record<string, ImageIdentity>>;
+}
+
+/** The node's change for the rollout core. Its way back is null where nothing is known of what it had. */
+export async function nodeChange(run: NodeRun, node: string): Promise<NodeChange<RollStep>> {
+  const { session, prepared, journal, images } = run;
+  const former = await formerProject(run, node);
+  return {
+    forward: [
+      { name: `apply ${node}`, run: () => applyTo(run, prepared.project, node, "Changing") },
+      { name: `gate ${node}`, run: () => pass(session, prepared.project, node) },
+    ],
+    back:
+      former === null
+        ? null
+        : [
+            { name: `back ${node}`, run: () => applyTo(run, former, node, "Going back:") },
+            { name: `gate-former ${node}`, run: () => pass(session, former, node) },
+          ],
+    record: (name, work) => journal.step(name, work),
+    // A lock or an interruption is nothing that another configuration would mend.
+    isUnrelated: (error) =>
+      session.run.signal.aborted ||
+      ["INFRA_LOCKED", "INFRA_INTERRUPTED", "INFRA_DISK_FULL"].includes(codeOf(error) ?? ""),
+  };
+
+  /** From the copy of what it had when it was last healthy; else with the image that is recorded for it, where that is another one. */
+  async function formerProject({ prepared: { project } }: NodeRun, name: string): Promise<ReadProject | null> {
+    const copy = await readNodePlan(session.files, name);
+    if (copy !== null) return withNode(project, copy);
+    const image = Object.hasOwn(images, name) ? images[name] : undefined;
+    const planned = project.plan.nodes.find((one) => one.name === name)?.image;
+    if (image === undefined || planned === undefined || sameImage(image, planned)) return null;
+    return withImagesOf(project, { [name]: image }, () => false);
+  }
+}
+
+function withNode(project: ReadProject, { plan: had, variables, certificate }: NodePlanCopy): ReadProject {
+  const [node] = had.nodes;
+  const nodes = project.plan.nodes.map((one) => (node !== undefined && one.name === node.name ? node : one));
+  // The copy was made by a plan of the same target; the spread loses which of the three it is.
+  const plan = { ...had, nodes } as DeploymentPlan;
+  return { ...project, plan, certificate, secrets: { ...project.secrets, variables } };
+}
+
+/** The project with these images, but for nodes that `keep` says have their own already. */
+function withImagesOf(
+  project: ReadProject,
+  images: Readonly<Record<string, ImageIdentity>>,
+  keep: (node: string) => boolean,
+): ReadProject {
+  const { plan } = project;
+  const nodes = plan.nodes.map((node) => {
+    const image = keep(node.name) || !Object.hasOwn(images, node.name) ? undefined : images[node.name];
+    return image === undefined ? node : { ...node, image };
+  });
+  return { ...project, plan: { ...plan, nodes } as DeploymentPlan };
+}
+
+export function sameImage(a: ImageIdentity, b: ImageIdentity | null): boolean {
+  return b !== null && (a.digest ?? a.id ?? a.reference) === (b.digest ?? b.id ?? b.reference);
+}
+
+/** Applies what the project says of the node, and waits until it is healthy. */
+async function applyTo(run: NodeRun, project: ReadProject, node: string, words: string): Promise<void> {
+  const { session, prepared } = run;
+  const { engine } = session;
+  const { services, signal, dir } = session.run;
+  session.phase("node", `${words} ${node}`);
+  const release = await services.release.read(dir);
+  // What is recorded of the others stays true while this one is changed.
+  const own = withImagesOf(project, release.nodes, (name) => name === node);
+  const program = await services.createProgram(own, { adopt: prepared.adopt });
+  const state = await session.state();
+  // What it had before may be other resources than those that were planned.
+  const whole =
+    project === prepared.project ? prepared.whole : await engine.preview({ ...session.engineRun(), program });
+  const targets = targetsOf(whole, resourcesOf(state), own.plan, node);
+  const { diff, outputs } = await engine.up({ ...session.engineRun(), program, targets });
+  // What is recorded is what was given to it, also where it does not work.
+  await recordDeployed(session, own, [node], outputs);
+  await (await services.createDriver(own)).reconcile?.(session.report, signal, new Set([node]));
+  const observed = await untilHealthy(session, [node], diff.changes.length === 0);
+  const seen = observed.find(({ name }) => name === node);
+  if (seen?.health === "healthy") return;
+  const why = seen?.reason ?? `it is ${seen?.state ?? "unknown"}, ${seen?.health ?? "unknown"}`;
+  throw new InfraError("INFRA_FAILED", `The node ${node} does not become healthy: ${why}.`, {
+    hint: "See `cairn infra status`.",
+  });
+}
+
+async function pass({ run, driver, phase }: Session, project: ReadProject, node: string): Promise<void> {
+  phase("gate", `Testing ${node}`);
+  await run.services.nodes.gate({ project, driver, node }, run.signal);
+}
+
+/** INFRA_UP_REFUSED where the node cannot have its change alone: asked before the first one is touched. */
+export async function refuseTogether(
+  { session, prepared }: Pick<NodeRun, "session" | "prepared">,
+  node: string,
+): Promise<void> {
+  const { program, project, whole, state, running } = prepared;
+  const targets = targetsOf(whole, resourcesOf(state), project.plan, node);
+  const diff = await session.engine.preview({ ...session.engineRun(), program, targets });
+  sharedWaiting({ node, plan: project.plan, whole, diff, targets, running });
+}

@@ -1,0 +1,153 @@
+/**
+ * `infra up --roll`: what would stop more than one node is applied to one after the other, each tested before the next. A node
+ * that fails gets back what it had; a run that was cut off goes on where it was.
+ */
+
+import { needsTerminal } from "../../../output/failure.ts";
+import { type ChangeEnd, changeNode, rollBack } from "../../../rollout/rollback.ts";
+import { outputsOf } from "../../engine/checkpoint.ts";
+import type { RollReport, UpResult } from "../../schemas.ts";
+import { nodeOf, refuseAtOnce } from "../guards.ts";
+import type { OperationInput } from "../services.ts";
+import { openSession, type Session, withOperatorLock } from "../session.ts";
+import { finish } from "../up.ts";
+import { confirmed, type Preparation, prepareUp } from "../up-preparation.ts";
+import { changeShared, resumeNodes } from "./database.ts";
+import { type NodeRun, nodeChange, refuseTogether } from "./node-change.ts";
+import { openRoll, type RollEntry, readRoll } from "./roll-journal.ts";
+import { finishedNodes, nodeGoingBack, planRoll, type RollPlan, wasGoingBack } from "./roll-plan.ts";
+
+/** `rollback`: nodes that had passed go back, too; `pause`: they keep what they have. */
+export type OnFailure = "rollback" | "pause";
+
+export interface RollOptions {
+  readonly image: string | undefined;
+  readonly adopt: boolean;
+  readonly yes: boolean;
+  readonly onFailure: OnFailure;
+}
+
+/** Errors of `up`; INFRA_UP_REFUSED for what nodes cannot have one after the other. Null: the answer was no. */
+export async function roll(run: OperationInput, options: RollOptions): Promise<UpResult | null> {
+  if (!options.yes && run.services.prompts === null) throw needsTerminal("Consent", "--yes");
+  const session = await openSession(run);
+  return withOperatorLock(session, "up --roll", async () => {
+    const before = await readRoll(session.files);
+    const nodes = session.project.plan.nodes.map(({ name }) => name);
+    const image = options.image ?? before?.image ?? undefined;
+    const prepared = await prepareUp(session, { nodes, image, adopt: options.adopt });
+    const plan = await planOf(session, prepared, before);
+    const release = await run.services.release.read(run.dir);
+    const journaled = plan.nodes.length > 0 || plan.shared.length > 0 || before !== null;
+    refuseAtOnce(prepared.whole, prepared.project.plan, prepared.running);
+    const [first] = plan.nodes;
+    if (first !== undefined && plan.shared.length > 0) await refuseTogether({ session, prepared }, first);
+    if (!options.yes && !(await confirmed(session, prepared.whole))) return null;
+    const report: RollReport = journaled
+      ? await carryOut(session, prepared, plan, { before, image, onFailure: options.onFailure, images: release.nodes })
+      : { outcome: "unchanged", done: [], failed: null, reason: null };
+    return close(session, prepared, plan, report);
+  });
+}
+
+async function planOf(session: Session, prepared: Preparation, before: RollEntry | null): Promise<RollPlan> {
+  const { project, whole, running } = prepared;
+  const outdated = (await session.driver.outdated?.(session.run.signal)) ?? [];
+  return planRoll({ whole, plan: project.plan, running, outdated, steps: before?.steps ?? [] });
+}
+
+interface Order {
+  readonly before: RollEntry | null;
+  readonly image: string | undefined;
+  readonly onFailure: OnFailure;
+  readonly images: NodeRun["images"];
+}
+
+async function carryOut(session: Session, prepared: Preparation, plan: RollPlan, order: Order): Promise<RollReport> {
+  const { before, images } = order;
+  const { project, running } = prepared;
+  const begin = { stack: project.plan.stack, image: order.image ?? null };
+  const journal = await openRoll(session.files, session.run.services.now, begin, before);
+  const run: NodeRun = { session, prepared, journal, images };
+  const steps = before?.steps ?? [];
+  if (before !== null) {
+    session.report(`Going on with the rollout of ${before.started_at}`);
+    await resumeNodes(session, project, [...running]);
+  }
+  if (wasGoingBack(steps)) {
+    const failed = nodeGoingBack(steps);
+    const end = failed === null ? null : await rollBack(await nodeChange(run, failed), "it had failed before");
+    return afterFailure(run, finishedNodes(steps), failed, end, order.onFailure);
+  }
+  await changeShared(run);
+  const done: string[] = [...finishedNodes(steps)].filter((name) => !plan.nodes.includes(name));
+  for (const node of plan.nodes) {
+    const end = await changeNode(await nodeChange(run, node));
+    if (end.kind !== "passed") return afterFailure(run, done, node, end, order.onFailure);
+    done.push(node);
+  }
+  await journal.close();
+  return {
+    outcome: done.length > 0 || plan.shared.length > 0 ? "rolled" : "unchanged",
+    done,
+    failed: null,
+    reason: null,
+  };
+}
+
+/** After a failure: `end` is that of the node that failed, null where it is back already. */
+async function afterFailure(
+  run: NodeRun,
+  passed: readonly string[],
+  failed: string | null,
+  end: ChangeEnd | null,
+  onFailure: OnFailure,
+): Promise<RollReport> {
+  const reason = end === null || end.kind === "passed" ? "It had failed before." : end.reason;
+  const stuck =
+    end?.kind === "stuck" ? [`${failed ?? ""}: ${end.back ?? "nothing is known of what it had before"}`] : [];
+  const done = [...passed];
+  if (onFailure === "rollback" && stuck.length === 0) {
+    for (const node of passed.toReversed()) {
+      const back = await rollBack(await nodeChange(run, node), reason);
+      if (back.kind === "stuck") {
+        stuck.push(`${node}: ${back.back ?? "nothing is known of what it had before"}`);
+        break;
+      }
+      done.pop();
+    }
+  }
+  await run.journal.close();
+  if (stuck.length > 0)
+    return { outcome: "operator", done, failed, reason: `${reason} Going back failed, too: ${stuck.join("; ")}` };
+  return { outcome: done.length > 0 ? "paused" : "rolled_back", done, failed, reason };
+}
+
+/** Whether something differs that is neither shared nor a rolled node's. */
+function hasRest({ whole, project }: Preparation, plan: RollPlan): boolean {
+  return whole.changes.some((change) => {
+    const owner = nodeOf(change, project.plan);
+    return owner !== null && !plan.nodes.includes(owner);
+  });
+}
+
+/** Everything that no node had to wait for, such as a node that is new; nothing more after a failure. */
+async function close(session: Session, prepared: Preparation, plan: RollPlan, report: RollReport): Promise<UpResult> {
+  const { project, program, whole, adopt, warnings } = prepared;
+  const { engine, run, driver } = session;
+  const failed = report.failed !== null || report.outcome === "rolled_back";
+  const nodes = failed ? [] : project.plan.nodes.map(({ name }) => name);
+  const applied =
+    !failed && hasRest(prepared, plan)
+      ? await engine.up({ ...session.engineRun(), program })
+      : { diff: whole, outputs: outputsOf(await session.state()) };
+  if (!failed) await driver.reconcile?.(session.report, run.signal);
+  const result = await finish(session, project, {
+    nodes,
+    warnings,
+    adopted: [...adopt].sort(),
+    applied: { diff: { ...whole }, outputs: applied.outputs },
+  });
+  const healthy = result.healthy && !failed;
+  return { ...result, healthy, next: healthy ? result.next : "cairn infra status", roll: report };
+}

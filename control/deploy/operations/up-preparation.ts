@@ -1,0 +1,67 @@
+/** What comes before anything is applied: checks, images, data that are there already, and the preview of the whole. */
+
+import type { PulumiFn } from "@pulumi/pulumi/automation/index.js";
+import type { Finding } from "../driver.ts";
+import { type ExportedState, resourcesOf } from "../engine/checkpoint.ts";
+import type { Diff } from "../schemas.ts";
+import { dataToAdopt } from "./data.ts";
+import { refuseDataLoss } from "./guards.ts";
+import { deliverImages, withImages } from "./images.ts";
+import { reconcileInterrupted } from "./pending.ts";
+import { preflight } from "./preflight.ts";
+import { stackSecrets } from "./secrets.ts";
+import type { ReadProject } from "./services.ts";
+import type { Session } from "./session.ts";
+
+export interface PreparationInput {
+  /** Nodes that the run is about; the others keep their image. */
+  readonly nodes: readonly string[];
+  /** From the command line. */
+  readonly image: string | undefined;
+  readonly adopt: boolean;
+}
+
+export interface Preparation {
+  /** With an image for each node. */
+  readonly project: ReadProject;
+  readonly program: PulumiFn;
+  /** Names of data that are taken over. */
+  readonly adopt: ReadonlySet<string>;
+  readonly state: ExportedState | null;
+  /** What a run for all nodes would change. */
+  readonly whole: Diff;
+  /** Nodes that run now; empty where nothing would change. */
+  readonly running: ReadonlySet<string>;
+  readonly warnings: Finding[];
+}
+
+/** Under the operator's lock. Errors of `preflight`, of the images, INFRA_DATA_EXISTS, INFRA_DATA_PROTECTED. */
+export async function prepareUp(session: Session, input: PreparationInput): Promise<Preparation> {
+  const { run, engine, driver } = session;
+  const warnings = await preflight(session);
+  await reconcileInterrupted(session);
+  const project = await withImages(session, input);
+  await driver.prepare?.(session.report, run.signal);
+  await deliverImages(session, project);
+  const state = await session.state();
+  const adopt = await dataToAdopt(session, state, input.adopt);
+  await engine.prepare(stackSecrets(project.plan, run.services.now()));
+  const program = await run.services.createProgram(project, { adopt });
+  session.phase("preview", "Comparing with what is deployed");
+  const whole = await engine.preview({ ...session.engineRun(), program });
+  refuseDataLoss(whole, resourcesOf(state));
+  const running = whole.changes.length === 0 ? new Set<string>() : await runningNodes(session);
+  return { project, program, adopt, state, whole, running, warnings };
+}
+
+/** As the target sees them now. */
+export async function runningNodes({ driver, run }: Session): Promise<ReadonlySet<string>> {
+  const observed = await driver.observe(run.signal);
+  return new Set(observed.filter((one) => one.state === "running").map(({ name }) => name));
+}
+
+export async function confirmed({ run }: Session, diff: Diff): Promise<boolean> {
+  // Nothing to agree to.
+  if (diff.changes.length === 0) return true;
+  return (await run.services.prompts?.confirm("Apply these changes?", diff, run.signal)) === true;
+}
