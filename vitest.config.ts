@@ -4,17 +4,17 @@ import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { CACHE } from "./scripts/lib/paths.js";
 import { LANES } from "./test/lanes/lanes.ts";
-import { keepFilesInMemory } from "./test/lanes/memory-files.ts";
+import { filesInMemory } from "./test/lanes/memory-files.ts";
 import { pathWithEngine } from "./test/lanes/pulumi/engine.ts";
-import LongLanesFirst from "./test/lanes/sequencer.ts";
+import InterleavedLanes from "./test/lanes/sequencer.ts";
 
-keepFilesInMemory();
+const memory = filesInMemory();
 
 export default defineConfig({
   test: {
     // Half of the suite's time is waiting for deadlines, containers and servers: four workers keep two cores busy.
     maxWorkers: 4,
-    sequence: { sequencer: LongLanesFirst },
+    sequence: { sequencer: InterleavedLanes },
     passWithNoTests: true,
     teardownTimeout: 120_000,
     projects: LANES.map((lane) => ({
@@ -36,6 +36,7 @@ export default defineConfig({
           PATH: pathWithEngine(),
           // What tests start is compiled once, not by each of some thousand processes.
           NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(CACHE, "compile"),
+          ...(lane.postgres && lane.always ? memory : {}),
         },
         unstubEnvs: true,
         restoreMocks: true,

@@ -34,14 +34,12 @@ describe("lanes", () => {
     expect(LANES.filter((lane) => !lane.always).map((lane) => lane.name)).toEqual(["nightly"]);
   });
 
-  it("starts what takes long before what fills the gaps", () => {
-    const files = ["pure 1", "docker 1", "store 1", "docker 2", "blackbox 1"];
+  it("starts what takes long before what fills the gaps, and what waits beside what computes", () => {
+    const stores = Array.from({ length: 6 }, (_, at) => `store ${at + 1}`);
+    const files = ["pure 1", "docker 1", ...stores, "docker 2", "blackbox 1"];
     expect(inOrderOfLanes(files, (file) => file.split(" ")[0] ?? "")).toEqual([
-      "docker 1",
-      "docker 2",
-      "blackbox 1",
-      "store 1",
-      "pure 1",
+      ...["docker 1", "store 1", "store 2", "store 3", "store 4", "store 5"],
+      ...["docker 2", "store 6", "pure 1", "blackbox 1"],
     ]);
   });
 

@@ -1,6 +1,7 @@
 /**
- * Temporary files of a run in memory, where Linux has room for them: stores and servers of tests sync thousands of small
- * writes, each of which waits for the disk. What the end of a process does to files is the same there.
+ * Stores of tests in memory, where Linux has room for them: they sync thousands of small writes, each of which waits for the
+ * disk. What the end of a process does to files is the same there. Other tests stay where a machine has its temporary files:
+ * commands in a sandbox see a /tmp and a /dev of their own.
  */
 
 import { chmodSync, mkdirSync, readdirSync, rmSync, statfsSync } from "node:fs";
@@ -15,20 +16,24 @@ const PREFIX = "cairn-tests-";
 const WANTED_BYTES = 4 * 1024 ** 3;
 
 /**
- * Points TMPDIR of this process, and of all that it starts, to a folder in memory, which goes with the process. The folder on
- * the disk, for what should outlive a run, is then in CAIRN_TEST_DISK. Does nothing where memory is short or missing.
+ * What the environment of tests with stores needs: TMPDIR in memory, and the folder on the disk, for what should outlive a run.
+ * Nothing where memory is short or missing. The folder goes with this process, and CAIRN_TEST_MEMORY names it in all that it starts.
  */
-export function keepFilesInMemory(): void {
-  if (process.platform !== "linux" || process.env.CAIRN_TEST_DISK !== undefined || !hasRoom()) return;
-  for (const name of readdirSync(MEMORY))
-    if (isAbandoned(name)) rmSync(join(MEMORY, name), { recursive: true, force: true });
+export function filesInMemory(): Readonly<Record<string, string>> {
   const folder = join(MEMORY, `${PREFIX}${process.pid}`);
+  const found = { TMPDIR: folder, CAIRN_TEST_DISK: tmpdir() };
+  // Each project reads the configuration anew.
+  if (process.env.CAIRN_TEST_MEMORY === folder) return found;
+  if (process.platform !== "linux" || !hasRoom()) return {};
+  for (const name of readdirSync(MEMORY)) {
+    if (isAbandoned(name)) rmSync(join(MEMORY, name), { recursive: true, force: true });
+  }
   mkdirSync(folder, { recursive: true });
   // As the one that it stands for: servers of tests run as another user.
   chmodSync(folder, 0o1777);
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
-  process.env.CAIRN_TEST_DISK = tmpdir();
-  process.env.TMPDIR = folder;
+  process.env.CAIRN_TEST_MEMORY = folder;
+  return found;
 }
 
 function hasRoom(): boolean {

@@ -48,8 +48,8 @@ export async function startPostgres(): Promise<PostgresServer> {
   if (!binaries.ok) throw new Error(binaries.reason);
   // The server refuses to run as root; the temporary folder of root is not everybody's, that of a test run is.
   const identity = process.getuid?.() === 0 ? postgresUser() : undefined;
-  const own = identity === undefined || process.env.CAIRN_TEST_DISK !== undefined;
-  const folder = mkdtempSync(join(own ? tmpdir() : "/tmp", "cairn-pg-"));
+  const parent = process.env.CAIRN_TEST_MEMORY ?? (identity === undefined ? tmpdir() : "/tmp");
+  const folder = mkdtempSync(join(parent, "cairn-pg-"));
   try {
     if (identity !== undefined) chownSync(folder, identity.uid, identity.gid);
     initialise(binaries.bin, folder, identity);

@@ -1,20 +1,48 @@
-/** The order in which files are taken up: whole deployments before nodes, nodes before stores, stores before functions. */
+/** The order in which files are taken up: what waits for deployments and nodes beside what computes, and the long first. */
 
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { LANES } from "./lanes.ts";
 
-/**
- * Files that take minutes start first, and quick ones fill the gaps that they leave: no worker is idle at the end while
- * another still has a long file before it.
- */
-export default class LongLanesFirst extends BaseSequencer {
+/** Seconds of a file, roughly. */
+const SECONDS: Readonly<Record<string, number>> = {
+  kubernetes: 35,
+  ssh: 25,
+  docker: 80,
+  engine: 90,
+  blackbox: 45,
+  store: 12,
+  cli: 5,
+  local: 2,
+  pure: 0.1,
+};
+/** Files of these compute all the time that they take; others wait for other processes for a good part of it. */
+const COMPUTING = ["pure", "local", "cli", "store"];
+/** Of the workers' time; so much that what waits is not left over at the end, where it would leave the processors idle. */
+const SHARE_OF_WAITING = 0.6;
+
+export default class InterleavedLanes extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     return inOrderOfLanes(await super.sort(files), (file) => file.project.name);
   }
 }
 
-/** `files` with those of the last lanes of the table first; within a lane they stay in their order. */
+/**
+ * `files` with those of the last lanes of the table first, and within a lane in their order; those that wait and those that
+ * compute take turns, so that at any time some workers have the one kind and some the other.
+ */
 export function inOrderOfLanes<T>(files: readonly T[], laneOf: (file: T) => string): T[] {
   const rank = new Map(LANES.map((lane, index) => [lane.name, LANES.length - index]));
-  return files.toSorted((a, b) => (rank.get(laneOf(a)) ?? 0) - (rank.get(laneOf(b)) ?? 0));
+  const sorted = files.toSorted((a, b) => (rank.get(laneOf(a)) ?? 0) - (rank.get(laneOf(b)) ?? 0));
+  const kinds = [false, true].map((computing) => ({
+    files: sorted.filter((file) => COMPUTING.includes(laneOf(file)) === computing),
+    share: computing ? 1 - SHARE_OF_WAITING : SHARE_OF_WAITING,
+    seconds: 0,
+  }));
+  return sorted.map(() => {
+    const open = kinds.filter((kind) => kind.files.length > 0);
+    const next = open.reduce((a, b) => (b.seconds / b.share < a.seconds / a.share ? b : a));
+    const file = next.files.shift() as T;
+    next.seconds += SECONDS[laneOf(file)] ?? 0;
+    return file;
+  });
 }
