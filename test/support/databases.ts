@@ -20,8 +20,10 @@ import { through } from "./through.ts";
 export { quietLogger } from "./quiet-logger.ts";
 
 /**
- * Suites of the lane `store` run once on each backend. PostgreSQL is the cluster of CAIRN_TEST_PG_URL (each database
- * is copied from a migrated template), PGlite a copy of a migrated directory.
+ * Suites of the lane `store` run on both backends where SQL differs between them, where connections, deadlines or locks
+ * matter, and along the main paths; the others, about what is decided, on one (all on both with CAIRN_TEST_BACKENDS=both,
+ * as every night). PostgreSQL is the cluster of CAIRN_TEST_PG_URL (each database is copied from a migrated template),
+ * PGlite a copy of a migrated directory.
  */
 
 export interface OpenOptions {
@@ -49,6 +51,13 @@ export function describeEachDatabase(
       "postgres",
     ),
   );
+}
+
+/** On the server where there is one: opening a database and asking it takes a third of the embedded store's time. */
+export function describeDatabase(name: string, suite: (open: OpenDatabase) => void): void {
+  const url = process.env.CAIRN_TEST_PG_URL;
+  if (process.env.CAIRN_TEST_BACKENDS === "both") describeEachDatabase(name, suite);
+  else describe(name, () => suite(opener(url === undefined ? openEmbeddedCopy : () => openPostgresCopy(url))));
 }
 
 interface Opened {
@@ -175,7 +184,7 @@ async function openEmbeddedCopy(): Promise<Opened> {
 
 /** Made under a name of its own and renamed when complete: whoever comes second finds it, or throws its own away. */
 async function embeddedTemplate(): Promise<string> {
-  const root = join(tmpdir(), "cairn-test-templates");
+  const root = join(process.env.CAIRN_TEST_DISK ?? tmpdir(), "cairn-test-templates");
   const template = join(root, await migrationsHash(await engineOfEmbedded()));
   if (await stat(template).catch(() => undefined)) return template;
   await mkdir(root, { recursive: true });

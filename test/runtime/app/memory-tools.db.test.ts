@@ -6,7 +6,7 @@ import type { MemoryStats } from "../../../runtime/app/recall/stats.ts";
 import type { Database } from "../../../runtime/contracts/database.ts";
 import { MemoryError } from "../../../runtime/contracts/errors.ts";
 import type { Visibility } from "../../../runtime/contracts/memory.ts";
-import { describeEachDatabase } from "../../support/databases.ts";
+import { describeDatabase } from "../../support/databases.ts";
 import { clockAt, memoryOf, said, write, writerOf } from "../../support/memory.ts";
 
 const owner = { visibility: { all: true } } as const;
@@ -21,7 +21,7 @@ interface Page {
   readonly next_cursor: string | null;
 }
 
-describeEachDatabase("the memory tools", (open) => {
+describeDatabase("the memory tools", (open) => {
   let database: Database;
   let tools: MemoryTools;
   // The result is the tool's own: its shape is what the tests look at.

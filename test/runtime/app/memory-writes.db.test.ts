@@ -6,7 +6,7 @@ import { type AppendResult, createMemoryWrites, type IngestResult } from "../../
 import type { Writer } from "../../../runtime/app/transcript/writer.ts";
 import type { Database, Transaction } from "../../../runtime/contracts/database.ts";
 import type { GivenTags } from "../../../runtime/domain/memory-tags.ts";
-import { describeEachDatabase } from "../../support/databases.ts";
+import { describeDatabase, describeEachDatabase } from "../../support/databases.ts";
 import { memoryOf, systemClock, writerOf } from "../../support/memory.ts";
 
 const owner = { visibility: { all: true } } as const;
@@ -45,7 +45,7 @@ async function rowsOf(database: Database, sessionKey: string): Promise<readonly 
   return rows;
 }
 
-describeEachDatabase("the memory tools that write", (open) => {
+describeDatabase("the memory tools that write", (open) => {
   let database: Database;
   let tools: MemoryTools;
   let sessions = 0;

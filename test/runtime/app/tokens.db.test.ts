@@ -4,11 +4,11 @@ import { expect, test } from "vitest";
 import { createTokens, type TokenDeps } from "../../../runtime/app/tokens.ts";
 import type { Database } from "../../../runtime/contracts/database.ts";
 import { MemoryError } from "../../../runtime/contracts/errors.ts";
-import { describeEachDatabase } from "../../support/databases.ts";
+import { describeDatabase } from "../../support/databases.ts";
 
 const OWNER_TOKEN = "the-owner-token-of-this-suite";
 
-describeEachDatabase("tokens", (open) => {
+describeDatabase("tokens", (open) => {
   /** A node over the suite's database; its clock stands still unless the test moves it. */
   async function node(overrides: Partial<TokenDeps> = {}) {
     const database = await open();

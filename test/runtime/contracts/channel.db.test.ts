@@ -6,7 +6,7 @@ import { toReceived } from "../../../runtime/app/attachments/refs.ts";
 import type { Database } from "../../../runtime/contracts/database.ts";
 import { channelContract } from "../../support/channel-contract.ts";
 import { chatPlatform, createChatChannel } from "../../support/chat-channel.ts";
-import { describeEachDatabase } from "../../support/databases.ts";
+import { describeDatabase } from "../../support/databases.ts";
 import { end, startHarness, text } from "../../support/turn-harness.ts";
 
 describe("the contract, by a channel with a platform of its own", () => {
@@ -24,7 +24,7 @@ describe("the contract, by a channel with a platform of its own", () => {
   });
 });
 
-describeEachDatabase("a chat channel", (open) => {
+describeDatabase("a chat channel", (open) => {
   async function start(database: Database, reply: string) {
     const platform = chatPlatform();
     const channel = createChatChannel("chat", platform);

@@ -2,12 +2,12 @@ import { createParser } from "eventsource-parser";
 import OpenAI from "openai";
 import { expect, onTestFinished, test } from "vitest";
 import { createAgentChannel } from "../../../runtime/plugins/channels/agent/index.ts";
-import { describeEachDatabase } from "../../support/databases.ts";
+import { describeDatabase } from "../../support/databases.ts";
 import { createFakeApplication, OWNER_TOKEN } from "../../support/fake-application.ts";
 import { listening, OWNER, startServer } from "../../support/http-server.ts";
 import { end, type Script, startHarness, text } from "../../support/turn-harness.ts";
 
-describeEachDatabase("routes over real turns", (open) => {
+describeDatabase("routes over real turns", (open) => {
   async function node(script: Script) {
     const harness = await startHarness({ database: await open(), script });
     onTestFinished(() => harness.stop());

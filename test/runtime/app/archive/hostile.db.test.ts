@@ -10,7 +10,7 @@ import { createArchives } from "../../../../runtime/app/archive/archives.ts";
 import { ArchiveLines, FORMAT } from "../../../../runtime/app/archive/format.ts";
 import { createTokens } from "../../../../runtime/app/tokens.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
-import { describeEachDatabase } from "../../../support/databases.ts";
+import { describeDatabase } from "../../../support/databases.ts";
 import { systemClock, writerOf } from "../../../support/memory.ts";
 
 /** Forged archives: their counts and hashes are right, since nothing signs them. */
@@ -189,7 +189,7 @@ function work(leftOut: readonly string[] = []): SectionText[] {
   ];
 }
 
-describeEachDatabase("tokens of an archive", (open) => {
+describeDatabase("tokens of an archive", (open) => {
   it("are left out, and counted", async () => {
     const database = await open({ fresh: true });
     const { archives } = await archivesOf(database);
@@ -246,7 +246,7 @@ describeEachDatabase("tokens of an archive", (open) => {
   });
 });
 
-describeEachDatabase("a forged archive", (open) => {
+describeDatabase("a forged archive", (open) => {
   it.each([
     ["as a backup writes it", []],
     [

@@ -5,7 +5,7 @@ import type { WrittenNotice } from "../../../../runtime/app/transcript/writer.ts
 import type { CaptureBatch, CaptureEvent } from "../../../../runtime/contracts/capture.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { sessionKey } from "../../../../runtime/domain/session-key.ts";
-import { describeEachDatabase } from "../../../support/databases.ts";
+import { describeDatabase } from "../../../support/databases.ts";
 import { writerOf } from "../../../support/memory.ts";
 
 interface Stored {
@@ -18,7 +18,7 @@ interface Stored {
   readonly created_at: Date;
 }
 
-describeEachDatabase("capture", (open) => {
+describeDatabase("capture", (open) => {
   let database: Database;
   let capture: Capture;
   const notices: WrittenNotice[] = [];

@@ -9,7 +9,7 @@ import type { TextModel } from "../../../../runtime/contracts/text-model.ts";
 import { MAX_ATTEMPTS } from "../../../../runtime/domain/summaries/steps.ts";
 import { answerFrom } from "../../../fakes/chat-completions/answer.ts";
 import type { TextFault } from "../../../fakes/chat-completions/index.ts";
-import { describeEachDatabase } from "../../../support/databases.ts";
+import { describeDatabase } from "../../../support/databases.ts";
 import { said, write, writerOf } from "../../../support/memory.ts";
 import { through } from "../../../support/through.ts";
 import { compactorOf, counted, fakeModel, makeDue, never, summariesOf, talk, workOf } from "./support.ts";
@@ -28,7 +28,7 @@ const inPrompt =
   ({ lastUser }: { lastUser: string }) =>
     lastUser.includes(word) ? fault : undefined;
 
-describeEachDatabase("compaction, when something fails,", (open) => {
+describeDatabase("compaction, when something fails,", (open) => {
   it.each<[string, TextFault, RegExp]>([
     ["is empty", { kind: "empty" }, /It was empty/],
     ["is nothing but reasoning", { kind: "reasoning-only" }, /It was empty/],

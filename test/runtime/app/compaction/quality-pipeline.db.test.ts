@@ -5,7 +5,7 @@ import type { Database } from "../../../../runtime/contracts/database.ts";
 import { createTokenizer } from "../../../../runtime/domain/tokens.ts";
 import type { TextFakeOptions } from "../../../fakes/chat-completions/index.ts";
 import type { RecordedRequest } from "../../../fakes/shared/script.ts";
-import { describeEachDatabase } from "../../../support/databases.ts";
+import { describeDatabase } from "../../../support/databases.ts";
 import { said, write, writerOf } from "../../../support/memory.ts";
 import { compactorOf, fakeModel, makeDue, never, type SummaryRow, summariesOf, talk } from "./support.ts";
 
@@ -52,7 +52,7 @@ const ofLevel = (requests: readonly RecordedRequest[], words: RegExp) =>
   requests.filter(({ system }) => words.test(system));
 const LEVELS = [/a stretch of one conversation/, /consecutive summaries/, /summaries of consecutive phases/] as const;
 
-describeEachDatabase("the memory-quality pipeline", (open) => {
+describeDatabase("the memory-quality pipeline", (open) => {
   it("source message truncation: none, a message of 20,000 words reaches the model whole", async () => {
     const words = Array.from({ length: 20_000 }, (_, n) => `w${n}`);
     const { requests, summaries } = await recount(await open(), "long", [said("first"), said(words.join(" "))]);

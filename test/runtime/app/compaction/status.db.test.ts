@@ -6,7 +6,7 @@ import { givenUpConversations, retryConversations } from "../../../../runtime/ap
 import { compactionStatus, recountCompaction } from "../../../../runtime/app/compaction/status.ts";
 import { claim, markIdle, recordFailure } from "../../../../runtime/app/compaction/work.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
-import { describeEachDatabase } from "../../../support/databases.ts";
+import { describeDatabase } from "../../../support/databases.ts";
 import { costOf, recording, type Sent } from "../../../support/plans.ts";
 
 const LEASE_MS = 60_000;
@@ -46,7 +46,7 @@ async function step(database: Database, n: number): Promise<void> {
   else await recordFailure(database, held, `failure ${n}`, n % 3 === 0 ? null : 0);
 }
 
-describeEachDatabase("how compaction stands", (open) => {
+describeDatabase("how compaction stands", (open) => {
   it("follows each conversation from due to failing, given up, due again and done", async () => {
     const database = await open({ fresh: true });
     const stands = async () => {

@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import type { Database } from "../../../../runtime/contracts/database.ts";
-import { describeEachDatabase } from "../../../support/databases.ts";
+import { describeDatabase } from "../../../support/databases.ts";
 import { type DeathPoint, mortal } from "../../../support/faults/mortal-database.ts";
 import { embedderOf, fakeEncoder, fill, models, never, work } from "./support.ts";
 
@@ -26,7 +26,7 @@ async function expectAllOnce(database: Database, rows: number): Promise<void> {
   expect(without).toEqual([]);
 }
 
-describeEachDatabase("an embedder", (open) => {
+describeDatabase("an embedder", (open) => {
   it.each<DeathPoint>([
     { mark: CLAIM, when: "before" },
     { mark: CLAIM, when: "after" },

@@ -12,7 +12,7 @@ import { createTokenizer } from "../../../../runtime/domain/tokens.ts";
 import { createOpenaiCompatibleProvider } from "../../../../runtime/plugins/providers/openai-compatible/index.ts";
 import { createChatCompletionsTextModel } from "../../../../runtime/plugins/text-models/chat-completions/index.ts";
 import { startTextFake, type TextFake, type TextFault } from "../../../fakes/chat-completions/index.ts";
-import { describeEachDatabase, quietLogger } from "../../../support/databases.ts";
+import { describeDatabase, quietLogger } from "../../../support/databases.ts";
 import { clockAt, memoryOf, said, write, writerOf } from "../../../support/memory.ts";
 
 const owner = { all: true } as const;
@@ -45,7 +45,7 @@ function copied(lastUser: string): string {
     .join("\n");
 }
 
-describeEachDatabase("the answer of a search", (open) => {
+describeDatabase("the answer of a search", (open) => {
   let database: Database;
 
   beforeAll(async () => {

@@ -3,7 +3,7 @@
 import { beforeAll, expect, it } from "vitest";
 import { createMemoryTools } from "../../../../runtime/app/memory-tools.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
-import { describeEachDatabase } from "../../../support/databases.ts";
+import { describeDatabase } from "../../../support/databases.ts";
 import { memoryOf, said, systemClock, write, writerOf } from "../../../support/memory.ts";
 import { costOf, recording, type Sent } from "../../../support/plans.ts";
 
@@ -17,7 +17,7 @@ interface Page {
   readonly looked_until?: string;
 }
 
-describeEachDatabase("browsing by filters that hardly meet", (open) => {
+describeDatabase("browsing by filters that hardly meet", (open) => {
   let database: Database;
   const sent: Sent[] = [];
 

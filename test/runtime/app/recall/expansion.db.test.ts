@@ -3,7 +3,7 @@
 import { v7 } from "uuid";
 import { expect, it } from "vitest";
 import type { Database } from "../../../../runtime/contracts/database.ts";
-import { describeEachDatabase } from "../../../support/databases.ts";
+import { describeDatabase } from "../../../support/databases.ts";
 import { memoryOf, said, write, writerOf } from "../../../support/memory.ts";
 
 const ada = { visibility: { channel: "agent", user: "ada" } };
@@ -29,7 +29,7 @@ async function found(database: Database, query: string, options: object = {}) {
   return hits;
 }
 
-describeEachDatabase("under a summary", (open) => {
+describeDatabase("under a summary", (open) => {
   it("stand no rows that the caller may not see, though they are linked", async () => {
     const database = await open({ fresh: true });
     const adas = await write(writerOf(database), "ada", [said("Ada's row.")], { user: "ada" });

@@ -9,13 +9,13 @@ import { createRecover } from "../../../../runtime/app/recall/disk/recover.ts";
 import type { FullRow } from "../../../../runtime/app/recall/full.ts";
 import type { CaptureEvent } from "../../../../runtime/contracts/capture.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
-import { describeEachDatabase } from "../../../support/databases.ts";
+import { describeDatabase } from "../../../support/databases.ts";
 import { memoryOf, systemClock, writerOf } from "../../../support/memory.ts";
 import { writeOpenCodeDatabase } from "../../../support/session-files.ts";
 
 const LONG = "Ein langer Text 🗿. ".repeat(1_500);
 
-describeEachDatabase("memory_get_full of captured rows", (open) => {
+describeDatabase("memory_get_full of captured rows", (open) => {
   let database: Database;
   let tools: MemoryTools;
   let root: string;

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { createTokenizer } from "../../../../runtime/domain/tokens.ts";
-import { describeEachDatabase } from "../../../support/databases.ts";
+import { describeDatabase } from "../../../support/databases.ts";
 import { clockAt, memoryOf, said, write, writerOf } from "../../../support/memory.ts";
 
 const count = createTokenizer();
@@ -11,7 +11,7 @@ const daysAgo = (days: number) => new Date(Date.parse(now) - days * 86_400_000).
 /** The lines within the fence. */
 const rowsOf = (text: string) => text.split("\n").slice(2, -1);
 
-describeEachDatabase("the context of a turn", (open) => {
+describeDatabase("the context of a turn", (open) => {
   it("is readable lines with time, agent and role", async () => {
     const database = await open();
     const entry = said("My sister's name is Quintessa.\nShe lives in Graz.", { createdAt: "2026-03-09T08:05:30Z" });
@@ -99,7 +99,7 @@ describeEachDatabase("the context of a turn", (open) => {
   });
 });
 
-describeEachDatabase("a session's memory", (open) => {
+describeDatabase("a session's memory", (open) => {
   it("is the newest rows of the active conversation, oldest first", async () => {
     const database = await open();
     const writer = writerOf(database);

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { MemoryError, ProviderError } from "../../../../runtime/contracts/errors.ts";
-import { describeEachDatabase } from "../../../support/databases.ts";
+import { describeDatabase } from "../../../support/databases.ts";
 import { type DeathPoint, mortal } from "../../../support/faults/mortal-database.ts";
 import { memoryOf } from "../../../support/memory.ts";
 import { contentOf, describeCommand, playedModel, synthesisOf, writeCall } from "./support.ts";
@@ -10,7 +10,7 @@ import { contentOf, describeCommand, playedModel, synthesisOf, writeCall } from 
 const signal = new AbortController().signal;
 const obedient = () => playedModel(({ user }) => describeCommand(user));
 
-describeEachDatabase("the sentence of a tool call", (open) => {
+describeDatabase("the sentence of a tool call", (open) => {
   it("is written into the row, wakes the embedder, and is found by its text", async () => {
     const database = await open();
     const id = await writeCall(database, "terraform apply");

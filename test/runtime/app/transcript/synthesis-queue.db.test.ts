@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createSynthesisQueue } from "../../../../runtime/app/transcript/synthesis-queue.ts";
 import type { JobQueue } from "../../../../runtime/contracts/jobs.ts";
-import { describeEachDatabase, quietLogger } from "../../../support/databases.ts";
+import { describeDatabase, quietLogger } from "../../../support/databases.ts";
 import { said, write, writerOf } from "../../../support/memory.ts";
 
 type Jobs = Pick<JobQueue, "enqueueAll" | "failedKeys" | "liveKeys">;
@@ -31,7 +31,7 @@ const broken: Jobs = {
 
 const call = (key: string) => said("", { key, role: "assistant", toolName: "shell", toolArgs: { n: key } });
 
-describeEachDatabase("the queue of tool calls", (open) => {
+describeDatabase("the queue of tool calls", (open) => {
   it("takes tool calls without content after they are stored, and nothing else", async () => {
     const database = await open({ fresh: true });
     const jobs = heldKeys();

@@ -5,14 +5,14 @@ import { expect, it, onTestFinished } from "vitest";
 import type { Tool } from "../../../../runtime/contracts/tool.ts";
 import { createSafetyHooks } from "../../../../runtime/plugins/hooks/safety/index.ts";
 import { createWorkspaceGate } from "../../../../runtime/plugins/tools/index.ts";
-import { describeEachDatabase, quietLogger } from "../../../support/databases.ts";
+import { describeDatabase, quietLogger } from "../../../support/databases.ts";
 import { end, type HarnessOptions, startHarness, text, toolCall } from "../../../support/turn-harness.ts";
 
 function tool(name: string, execute: Tool["execute"] = async () => ({ content: `${name} ran` }), extra = {}): Tool {
   return { name, description: name, parameters: { type: "object" }, execute, ...extra };
 }
 
-describeEachDatabase("tools that change while a node runs", (open) => {
+describeDatabase("tools that change while a node runs", (open) => {
   async function start(options: Omit<HarnessOptions, "database">) {
     const harness = await startHarness({ database: await open(), ...options });
     onTestFinished(() => harness.stop());

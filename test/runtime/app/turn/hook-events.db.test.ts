@@ -4,10 +4,10 @@ import { afterEach, expect, it } from "vitest";
 import { ProviderError } from "../../../../runtime/contracts/errors.ts";
 import type { AnyHook, HookEvent } from "../../../../runtime/contracts/hooks.ts";
 import type { Tool } from "../../../../runtime/contracts/tool.ts";
-import { describeEachDatabase } from "../../../support/databases.ts";
+import { describeDatabase } from "../../../support/databases.ts";
 import { end, type Harness, type HarnessOptions, startHarness, text, toolCall } from "../../../support/turn-harness.ts";
 
-describeEachDatabase("hook events of turns", (open) => {
+describeDatabase("hook events of turns", (open) => {
   const running: Harness[] = [];
   afterEach(async () => {
     await Promise.all(running.splice(0).map((harness) => harness.stop()));

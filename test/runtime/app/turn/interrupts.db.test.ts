@@ -3,11 +3,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, it } from "vitest";
 import type { Database } from "../../../../runtime/contracts/database.ts";
-import { describeEachDatabase } from "../../../support/databases.ts";
+import { describeDatabase } from "../../../support/databases.ts";
 import { through } from "../../../support/through.ts";
 import { end, type Harness, type HarnessOptions, hang, startHarness, text } from "../../../support/turn-harness.ts";
 
-describeEachDatabase("interrupts of turns", (open) => {
+describeDatabase("interrupts of turns", (open) => {
   const running: Harness[] = [];
   afterEach(async () => {
     await Promise.all(running.splice(0).map((harness) => harness.stop()));

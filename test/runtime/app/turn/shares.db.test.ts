@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { createInbox } from "../../../../runtime/app/turn/inbox.ts";
 import type { ClaimRoom } from "../../../../runtime/app/turn/turn-claim.ts";
 import { TurnStore } from "../../../../runtime/app/turn/turn-store.ts";
-import { describeEachDatabase } from "../../../support/databases.ts";
+import { describeDatabase } from "../../../support/databases.ts";
 
 const OWNER = "";
 const UNLIMITED = {
@@ -28,7 +28,7 @@ function countBy<T>(items: readonly T[], key: (item: T) => string): Map<string, 
   return counts;
 }
 
-describeEachDatabase("shares of turns", (open) => {
+describeDatabase("shares of turns", (open) => {
   /** A queue of its own in the suite's store: one turn for each user that is named, each in a session of its own. */
   async function queueOf(users: readonly string[], priorities: readonly number[] = []) {
     const database = await open();

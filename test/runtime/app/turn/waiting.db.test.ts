@@ -6,7 +6,7 @@ import { ToolError } from "../../../../runtime/contracts/errors.ts";
 import type { AnyHook, HookEvent } from "../../../../runtime/contracts/hooks.ts";
 import type { StreamEvent } from "../../../../runtime/contracts/stream.ts";
 import type { Question, Tool, ToolContext } from "../../../../runtime/contracts/tool.ts";
-import { describeEachDatabase } from "../../../support/databases.ts";
+import { describeDatabase } from "../../../support/databases.ts";
 import {
   end,
   type Harness,
@@ -17,7 +17,7 @@ import {
   toolCall,
 } from "../../../support/turn-harness.ts";
 
-describeEachDatabase("turns that wait for an answer", (open) => {
+describeDatabase("turns that wait for an answer", (open) => {
   const running: Harness[] = [];
   afterEach(async () => {
     await Promise.all(running.splice(0).map((harness) => harness.stop()));

@@ -7,7 +7,7 @@ import { MemoryError, ProviderError } from "../../../../runtime/contracts/errors
 import type { AnyHook } from "../../../../runtime/contracts/hooks.ts";
 import type { ChatChunk } from "../../../../runtime/contracts/provider.ts";
 import type { Tool } from "../../../../runtime/contracts/tool.ts";
-import { describeEachDatabase } from "../../../support/databases.ts";
+import { describeDatabase } from "../../../support/databases.ts";
 import { through } from "../../../support/through.ts";
 import {
   end,
@@ -20,7 +20,7 @@ import {
   toolCall,
 } from "../../../support/turn-harness.ts";
 
-describeEachDatabase("the ledger of usage", (open) => {
+describeDatabase("the ledger of usage", (open) => {
   const running: Harness[] = [];
   afterEach(async () => {
     await Promise.all(running.splice(0).map((harness) => harness.stop()));

@@ -16,7 +16,7 @@ import { QUEUES } from "../../../../runtime/contracts/jobs.ts";
 import type { TextModel } from "../../../../runtime/contracts/text-model.ts";
 import { createJobQueue } from "../../../../runtime/workers/queue.ts";
 import { createWikiWorker } from "../../../../runtime/workers/wiki.ts";
-import { describeEachDatabase, quietLogger } from "../../../support/databases.ts";
+import { describeDatabase, quietLogger } from "../../../support/databases.ts";
 import { systemClock } from "../../../support/memory.ts";
 import { playedModel } from "../synthesis/support.ts";
 
@@ -68,7 +68,7 @@ const sorter = () =>
 
 const read = (dir: string, name: string) => readFile(join(dir, "wiki", name), "utf8");
 
-describeEachDatabase("the wiki", (open) => {
+describeDatabase("the wiki", (open) => {
   it("sorts a summary into pages that name it, lists them, and does each summary once", async () => {
     const database = await open();
     const { dir, pages } = await workspace();
