@@ -19,6 +19,7 @@ import {
   startNode,
 } from "../support/node-process.ts";
 import { freePort } from "../support/ports.ts";
+import { killed } from "../support/running-node.ts";
 
 const defer: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -33,11 +34,7 @@ async function deploy(config: object): Promise<Deployment> {
 
 async function run(deployment: Deployment, options?: Parameters<typeof startNode>[1]): Promise<NodeProcess> {
   const node = await startNode(deployment, options);
-  defer.push(async () => {
-    node.signal("SIGCONT");
-    node.signal("SIGTERM");
-    await node.exited;
-  });
+  defer.push(() => killed(node));
   return node;
 }
 

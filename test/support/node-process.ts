@@ -30,19 +30,25 @@ export interface Deployment {
   remove(): Promise<void>;
 }
 
-/** A deployment directory with its own home, in which the embedded store is made already; listens on a free port. */
+/** A deployment directory with its own home, in which the embedded store, where it is there, is made already; listens on a free port. */
 export async function createDeployment({ config, env = {} }: DeploymentSpec): Promise<Deployment> {
   const dir = await mkdtemp(join(tmpdir(), "cairn-e2e-"));
   const workspace = join(dir, "workspace");
   await mkdir(workspace);
   const home = join(dir, "home");
   await mkdir(home, { mode: 0o700 });
-  await placeEmbeddedCopy(join(home, "store"));
+  if (!hasStoreElsewhere(config)) await placeEmbeddedCopy(join(home, "store"));
   await writeFile(join(dir, "cairn.yaml"), stringify({ version: 1, ...config }));
   const lines = Object.entries({ SERVICE_API_TOKEN: TOKEN, ...env }).map(([name, value]) => `${name}='${value}'\n`);
   await writeFile(join(dir, ".env"), lines.join(""));
   await chmod(join(dir, ".env"), 0o600);
   return { dir, home, workspace, remove: () => rm(dir, { recursive: true, force: true }) };
+}
+
+function hasStoreElsewhere(config: object): boolean {
+  const memory: unknown = Reflect.get(config, "memory");
+  const { postgres, embedded } = Object(memory) as { postgres?: unknown; embedded?: { path?: unknown } };
+  return postgres !== undefined || embedded?.path !== undefined;
 }
 
 export interface NodeProcess {

@@ -76,9 +76,9 @@ async function start(password: string, ...options: string[]): Promise<string> {
 }
 
 async function ready(id: string): Promise<void> {
-  await expect
-    .poll(async () => (await execa("docker", ["exec", id, ...postgresProbe()], { reject: false })).exitCode)
-    .toBe(0);
+  const probe = async () => (await execa("docker", ["exec", id, ...postgresProbe()], { reject: false })).exitCode;
+  // Each look starts a process in the container, which takes the server's processor.
+  await expect.poll(probe, { interval: 300 }).toBe(0);
 }
 
 /** Over the network, as a node comes. */

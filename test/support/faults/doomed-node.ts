@@ -2,6 +2,7 @@
 
 import { createEmbeddedCopy, createPostgresCopy } from "../databases.ts";
 import { createDeployment, type Deployment, type NodeProcess, startNode } from "../node-process.ts";
+import { killed } from "../running-node.ts";
 import { type DatabaseProxy, startDatabaseProxy } from "./database-proxy.ts";
 import { formatKillPoint, type KillPoint } from "./wire-watcher.ts";
 
@@ -69,10 +70,7 @@ export async function startDoomedNode(spec: DoomedNodeSpec): Promise<DoomedNode>
     async again() {
       proxy?.disarm();
       const next = await startNode(deployment, { nodeOptions });
-      defer.push(async () => {
-        next.signal("SIGTERM");
-        await next.exited;
-      });
+      defer.push(() => killed(next));
       return next;
     },
   };
