@@ -8,7 +8,7 @@ import { isDue, nextStep, retryAfterMs } from "../../domain/summaries/steps.ts";
 import type { CountTokens } from "../../domain/tokens.ts";
 import { ClaimLostError, Claims, type ClaimTimes } from "../claims.ts";
 import type { WorkerState } from "../worker-state.ts";
-import { ModelUnavailableError } from "./ask.ts";
+import { ModelUnavailableError } from "./call-summarizer.ts";
 import { readConversation } from "./sources.ts";
 import { storeSummary } from "./store.ts";
 import { draftSummary } from "./summarize.ts";

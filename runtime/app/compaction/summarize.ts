@@ -13,13 +13,13 @@ import { identifiersIn, missingFrom } from "../../domain/summaries/identifiers.t
 import { partBudget, partEntries, partsOf, stitched } from "../../domain/summaries/parts.ts";
 import { BRANCH_LEAVES, ROOT_BRANCHES } from "../../domain/summaries/steps.ts";
 import type { CountTokens } from "../../domain/tokens.ts";
-import { type AskDeps, ask } from "./ask.ts";
+import { callSummarizer, type SummarizerCall } from "./call-summarizer.ts";
 import { type Conversation, type ReadMessage, readMessages, readSummaries, readSystemMessages } from "./sources.ts";
 import type { NewSummary } from "./store.ts";
 
 /** From what is stored to the text of one summary of a conversation; no connection is held while the model writes. */
 
-export interface SummarizeDeps extends AskDeps {
+export interface SummarizeDeps extends SummarizerCall {
   readonly database: Queryable;
   /** Of the model, in tokens. */
   readonly window: number;
@@ -50,7 +50,10 @@ async function draftLeaf(conversation: Conversation, deps: SummarizeDeps): Promi
   const question = { kind: "leaf", preamble: head, identifiers, budget: budget.answer } as const;
   const content = batch.oversized
     ? await summarizeInParts(last, question, budget, deps)
-    : await ask({ ...question, entries: messages.map((message, index) => messageEntry(message, index + 1)) }, deps);
+    : await callSummarizer(
+        { ...question, entries: messages.map((message, index) => messageEntry(message, index + 1)) },
+        deps,
+      );
   return {
     kind: "leaf",
     content,
@@ -84,7 +87,7 @@ async function readBatch(conversation: Conversation, budget: Budget, deps: Summa
 /** One message that no question holds: each part has a summary, all of them together are the message's. */
 async function summarizeInParts(
   message: SourceMessage,
-  question: Omit<Parameters<typeof ask>[0], "entries">,
+  question: Omit<Parameters<typeof callSummarizer>[0], "entries">,
   budget: Budget,
   deps: SummarizeDeps,
 ): Promise<string> {
@@ -102,11 +105,11 @@ async function summarizeInParts(
   for (const [index, entry] of entries.entries()) {
     const inPart = identifiersIn(texts[index] ?? "").filter((one) => question.identifiers.includes(one));
     const identifiers = demandable(inPart, { ...budget, identifiers: Math.floor(each / 2) }, count);
-    summaries.push(await ask({ ...question, entries: [entry], identifiers, budget: each }, deps));
+    summaries.push(await callSummarizer({ ...question, entries: [entry], identifiers, budget: each }, deps));
   }
   const whole = stitched(summaries);
   if (count(whole) <= budget.answer && missingFrom(whole, question.identifiers).length === 0) return whole;
-  return ask({ ...question, entries: partEntries(message, summaries) }, deps);
+  return callSummarizer({ ...question, entries: partEntries(message, summaries) }, deps);
 }
 
 async function draftAbove(
@@ -132,7 +135,7 @@ async function draftAbove(
   const all = identifiersIn(system.join("\n"));
   const omitted = new Set(missingFrom(shown, all));
   const remaining = all.filter((one) => !omitted.has(one));
-  const content = await ask(
+  const content = await callSummarizer(
     {
       kind,
       preamble: preamble(conversation, { earliest, latest, messages: messageCount }),

@@ -3,9 +3,10 @@ import type { EmbeddingService } from "../../contracts/embedding.ts";
 import type { CairnError } from "../../contracts/errors.ts";
 import type { Clock, Logger, NewId } from "../../contracts/ports.ts";
 import { Claims, type ClaimTimes } from "../claims.ts";
-import { EncoderUnavailableError, learnDimensions, type Outcome, type Sleep } from "./encode.ts";
+import { claimEncodeStore, type PipelineDeps } from "./claim-encode-store.ts";
+import { learnDimensions, type Outcome, type Sleep } from "./encode-rows.ts";
 import { ensureModel, makeCurrent, type StoredModel } from "./models.ts";
-import { type PipelineDeps, pipeline } from "./pipeline.ts";
+import { EncoderUnavailableError } from "./serial-queue.ts";
 import { type Claimed, hasWork, NOTHING_SCANNED, recordFailure, type Scanned, store } from "./work.ts";
 
 /**
@@ -105,7 +106,7 @@ interface EmbeddingRun {
 
 async function drain(deps: EmbeddingDeps, run: EmbeddingRun): Promise<void> {
   const { encoder, model, owner, progress, counts } = run;
-  const scanned = await pipeline({
+  const scanned = await claimEncodeStore({
     database: deps.database,
     encoder,
     claim: {

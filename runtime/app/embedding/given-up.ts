@@ -1,7 +1,7 @@
 import type { Database } from "../../contracts/database.ts";
 import type { RetryFailedOptions, RetryFailedReport } from "../../contracts/jobs.ts";
 import { RELEASED } from "../claims.ts";
-import { NOTHING_TO_EMBED } from "./encode.ts";
+import { NOTHING_TO_EMBED } from "./encode-rows.ts";
 
 /**
  * Rows that have used up their attempts, for an operator: to the queue `embed` they are what dead jobs are to the others. A

@@ -4,7 +4,7 @@ import type { Logger } from "../../contracts/ports.ts";
 import type { Vector } from "../../domain/embedding-vector.ts";
 import { createBackground } from "../background.ts";
 import type { Embed } from "../recall/vectors.ts";
-import { encodeQuery } from "./encode.ts";
+import { encodeQuery } from "./encode-rows.ts";
 
 /**
  * Vectors of queries. A search and a turn wait for them, so there is a deadline, a small memory of recent ones, and a

@@ -1,7 +1,7 @@
 /**
  * The agent loop: ask the model, run the tools that it asks for, ask again, until it answers without tools or the
- * iteration cap is hit. Between iterations it looks at the abort signal and the steer queue. Started with the steps of an
- * earlier attempt it goes on where that one stopped; a call whose outcome is unknown is never run again.
+ * iteration cap is hit. Between iterations it checks the abort signal and the steer queue. Started with the steps of an
+ * earlier attempt it goes on where that one stopped (turn-resume.ts).
  */
 
 import type { Message, ToolCall, Usage } from "../../contracts/message.ts";
@@ -9,7 +9,16 @@ import { NO_USAGE } from "../../contracts/message.ts";
 import type { ChatReply } from "../../contracts/provider.ts";
 import type { ToolResult } from "../../contracts/tool.ts";
 import { sanitize, sanitizeJson } from "../../domain/cap.ts";
-import type { Steer, StoredAnswer, StoredReply, StoredStep } from "./turn-rows.ts";
+import {
+  addUsage,
+  type PlannedCall,
+  replyMessage,
+  resumeTurn,
+  steerMessage,
+  toolMessage,
+  UNKNOWN_OUTCOME,
+} from "./turn-resume.ts";
+import type { Steer, StoredReply, StoredStep } from "./turn-rows.ts";
 
 export interface LoopPorts {
   /** Whether the turn is the owner's: only then is a steer shown with the role of the system. */
@@ -38,25 +47,6 @@ export interface LoopEnd {
   readonly stopReason: ChatReply["stopReason"];
 }
 
-/** A call that is to run, at its step. */
-export interface PlannedCall {
-  readonly call: ToolCall;
-  readonly n: number;
-  /** To the questions that it asked, and the tasks that it handed on, in earlier attempts. */
-  readonly answers: readonly StoredAnswer[];
-}
-
-interface PendingCalls {
-  readonly calls: readonly PlannedCall[];
-  readonly step: number;
-}
-
-export const UNKNOWN_OUTCOME: ToolResult = {
-  content:
-    "TOOL_OUTCOME_UNKNOWN: the service was interrupted while this call ran. It may or may not have taken effect; it was not run again. Check before you repeat it.",
-  isError: true,
-};
-
 /** What a turn has said and done so far; readable while the loop runs, so that an aborted turn keeps it. */
 export class LoopProgress {
   /** All text so far, replies separated by a blank line: the sum of the deltas that were emitted. */
@@ -75,15 +65,23 @@ export async function runAgentLoop(
   signal: AbortSignal,
   progress: LoopProgress,
 ): Promise<void> {
-  const messages = [...base];
-  const usedCallIds = new Set<string>();
-  let iterations = 0;
-  let pending: PendingCalls | null = await replay();
+  const resumed = resumeTurn(steps, ports.owner);
+  const messages = [...base, ...resumed.messages];
+  const usedCallIds = new Set(resumed.callIds);
+  let { iterations, pending } = resumed;
+  progress.nextStep = resumed.nextStep;
+  progress.usage = resumed.usage;
+  for (const text of resumed.texts) {
+    separate();
+    progress.text += text;
+    ports.emitText(text);
+  }
+  for (const { n, replyStep, call, result } of resumed.unknown) await ports.recordUnknown(n, replyStep, call, result);
 
   for (;;) {
     signal.throwIfAborted();
     if (pending) {
-      const { calls, step }: PendingCalls = pending;
+      const { calls, step } = pending;
       const results = await ports.runTools(calls, step);
       calls.forEach(({ call }, index) => {
         messages.push(toolMessage(call, results[index] ?? UNKNOWN_OUTCOME));
@@ -158,53 +156,6 @@ export async function runAgentLoop(
       return { id, name: sanitize(call.name.slice(0, LONGEST_NAME)), arguments: storableArguments(call.arguments) };
     });
   }
-
-  /** Rebuilds the messages of an earlier attempt; returns the calls that were never begun, or that have asked. */
-  async function replay(): Promise<PendingCalls | null> {
-    let open: PendingCalls | null = null;
-    const outcomes = new Map(steps.flatMap((step) => (step.kind === "tool" ? [[step.call.id, step] as const] : [])));
-    progress.nextStep = Math.max(0, ...steps.map((step) => step.n)) + 1;
-    for (const step of steps) {
-      if (step.kind === "steer") messages.push(steerMessage(step.text, ports.owner));
-      if (step.kind !== "reply") continue;
-      messages.push(replyMessage(step.reply));
-      if (step.reply.text !== "") {
-        separate();
-        progress.text += step.reply.text;
-        ports.emitText(step.reply.text);
-      }
-      progress.usage = addUsage(progress.usage, step.reply.usage);
-      if (step.reply.toolCalls.length > 0) iterations++;
-      const unbegun: PlannedCall[] = [];
-      for (const call of step.reply.toolCalls) {
-        usedCallIds.add(call.id);
-        const outcome = outcomes.get(call.id);
-        if (!outcome) unbegun.push(planned(call));
-        else if (outcome.state === "asked") unbegun.push({ call, n: outcome.n, answers: outcome.answers });
-        else if (outcome.result) messages.push(toolMessage(call, outcome.result));
-        else {
-          const unknown = unknownOutcome(outcome.answers);
-          await ports.recordUnknown(outcome.n, step.n, call, unknown);
-          messages.push(toolMessage(call, unknown));
-        }
-      }
-      if (unbegun.length > 0) open = { calls: unbegun, step: step.n };
-    }
-    return open;
-  }
-}
-
-/** What the user or another agent has answered is known all the same. */
-function unknownOutcome(answers: readonly StoredAnswer[]): ToolResult {
-  const given = answers.flatMap((answer) => (answer.kind === "answered" ? [JSON.stringify(answer.text)] : []));
-  const replies = answers.flatMap((answer) =>
-    answer.kind === "delegated" && answer.outcome.ok ? [JSON.stringify(answer.outcome.text)] : [],
-  );
-  const details = [
-    ...(given.length > 0 ? [` The user had answered: ${given.join(", ")}.`] : []),
-    ...(replies.length > 0 ? [` The other agent had replied: ${replies.join(", ")}.`] : []),
-  ];
-  return { ...UNKNOWN_OUTCOME, content: `${UNKNOWN_OUTCOME.content}${details.join("")}` };
 }
 
 /** Ids stand in an index, names in messages; no tool of ours has a longer one. */
@@ -227,34 +178,5 @@ function toStored(reply: StoredReply, text: string): StoredReply {
     usage: reply.usage,
     model: reply.model,
     ...(reply.state ? { state: reply.state } : {}),
-  };
-}
-
-function replyMessage(reply: StoredReply): Message {
-  return {
-    role: "assistant",
-    content: reply.text,
-    ...(reply.toolCalls.length > 0 ? { toolCalls: reply.toolCalls } : {}),
-    ...(reply.state ? { providerState: reply.state } : {}),
-  };
-}
-
-function toolMessage(call: ToolCall, result: ToolResult): Message {
-  return { role: "tool", toolCallId: call.id, content: result.content, ...(result.isError ? { isError: true } : {}) };
-}
-
-/** No word of another user has the role of the system. */
-function steerMessage(text: string, owner: boolean): Message {
-  const content = `The user adds, while you work: ${text}`;
-  return owner ? { role: "system", content } : { role: "user", content, aside: true };
-}
-
-export function addUsage(a: Usage, b: Usage): Usage {
-  const cacheWriteInputTokens = (a.cacheWriteInputTokens ?? 0) + (b.cacheWriteInputTokens ?? 0);
-  return {
-    inputTokens: a.inputTokens + b.inputTokens,
-    outputTokens: a.outputTokens + b.outputTokens,
-    cachedInputTokens: (a.cachedInputTokens ?? 0) + (b.cachedInputTokens ?? 0),
-    ...(cacheWriteInputTokens > 0 ? { cacheWriteInputTokens } : {}),
   };
 }

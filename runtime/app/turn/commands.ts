@@ -14,7 +14,7 @@ import type { Conversations } from "../conversations.ts";
 import type { Agent } from "./agents.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Inbox } from "./inbox.ts";
-import { assertLength, type QueueLimits, tooManySteers } from "./others.ts";
+import { assertLength, type QueueLimits, tooManySteers } from "./message-limits.ts";
 import type { TurnStore } from "./turn-store.ts";
 
 export interface CommandsDeps {

@@ -9,7 +9,7 @@ import { sanitize } from "../../domain/cap.ts";
 import { sessionKey } from "../../domain/session-key.ts";
 import { writeAttachments } from "../attachments/chunks.ts";
 import { type AttachmentRef, toReceived } from "../attachments/refs.ts";
-import { assertSize, holderOf, type QueueLimits, type Refused, tooManyWait } from "./others.ts";
+import { assertSize, holderOf, type QueueLimits, type Refused, tooManyWait } from "./message-limits.ts";
 
 /** What became of a message, whose agent is known. */
 export type InboxEntry = Omit<AcceptedMessage, "agent">;

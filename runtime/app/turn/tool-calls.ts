@@ -4,11 +4,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { toCairnError } from "../../contracts/errors.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
 import type { Tool, ToolContext, ToolPorts, ToolResult } from "../../contracts/tool.ts";
-import { type PlannedCall, UNKNOWN_OUTCOME } from "./agent-loop.ts";
 import type { Delegation } from "./delegation.ts";
 import { createCallPorts } from "./tool-ports.ts";
 import type { ToolRunner } from "./tool-runner.ts";
 import type { TurnJournal } from "./turn-journal.ts";
+import { type PlannedCall, UNKNOWN_OUTCOME } from "./turn-resume.ts";
 import type { AskingCall, AskingCalls } from "./turn-waiting.ts";
 
 /** How long a tool may take to end after its signal was aborted; then its outcome counts as unknown. */

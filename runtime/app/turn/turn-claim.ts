@@ -1,7 +1,7 @@
 /** Which turns run next, and on which node: one statement, so that two nodes never take the same one. */
 
 import type { Database } from "../../contracts/database.ts";
-import { holderOf } from "./others.ts";
+import { holderOf } from "./message-limits.ts";
 import { type ClaimedTurn, type ClaimRow, toClaimed } from "./turn-rows.ts";
 
 export interface TurnOwner {

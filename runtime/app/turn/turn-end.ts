@@ -3,7 +3,8 @@
 import type { CairnError } from "../../contracts/errors.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
 import type { StreamEvent, TurnResult } from "../../contracts/stream.ts";
-import { addUsage, type LoopEnd, type LoopProgress } from "./agent-loop.ts";
+import type { LoopEnd, LoopProgress } from "./agent-loop.ts";
+import { addUsage } from "./turn-resume.ts";
 import type { ClaimedTurn, OpenQuestion, StoredStep, TurnEnd } from "./turn-rows.ts";
 
 export type FinalEvent = StreamEvent & { type: "turn.finished" | "turn.failed" };

@@ -1,6 +1,7 @@
 /**
  * What one running turn writes: its steps and its transcript rows, always together and always behind the fence.
- * A database that is away is waited for until the turn's lease ends; every write may safely be repeated.
+ * An unavailable database is waited for until the turn's lease ends; every write may safely be repeated. The SQL is in turn-store.ts
+ * (turns), step-store.ts (steps) and turn-waiting.ts (questions).
  */
 
 import { setTimeout as sleep } from "node:timers/promises";

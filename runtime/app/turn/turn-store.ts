@@ -9,6 +9,7 @@ import type { NewId } from "../../contracts/ports.ts";
 import { sanitize } from "../../domain/cap.ts";
 import type { CountedCall } from "../../domain/usage.ts";
 import { countUsage } from "../usage/count.ts";
+import { StepStore } from "./step-store.ts";
 import { type ClaimRoom, claimTurns, type TurnOwner } from "./turn-claim.ts";
 import { delegatedBy, LOCK_WAITING, outcomeOf, REPLY_TO_TURN, STOP_TASKS } from "./turn-delegation.ts";
 import { assertFence, isToStop, leaseLost } from "./turn-fence.ts";
@@ -24,7 +25,6 @@ import {
   toOpenQuestion,
   UUID,
 } from "./turn-rows.ts";
-import { TurnSteps } from "./turn-steps.ts";
 import { ASKS_USER, TurnWaiting } from "./turn-waiting.ts";
 
 /** The last statement of the turn's last transaction: that one is rolled back as a whole where the turn has ended before. */
@@ -40,7 +40,7 @@ const CHECKPOINT = `/* turn:checkpoint */ with done as (
 
 export class TurnStore {
   /** Steps of turns, behind the same fence. */
-  readonly steps: TurnSteps;
+  readonly steps: StepStore;
   /** Turns that wait for an answer. */
   readonly waiting: TurnWaiting;
   readonly #database: Database;
@@ -53,7 +53,7 @@ export class TurnStore {
     this.#owner = deps.owner;
     this.#leaseMs = deps.leaseMs;
     this.#newId = deps.newId;
-    this.steps = new TurnSteps(deps);
+    this.steps = new StepStore(deps);
     this.waiting = new TurnWaiting(deps);
   }
 

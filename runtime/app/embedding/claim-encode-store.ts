@@ -1,12 +1,12 @@
 import type { Database } from "../../contracts/database.ts";
-import type { EncodeDeps, Outcome } from "./encode.ts";
-import { encode, SerialQueue } from "./encode.ts";
+import { type EncodeDeps, encode, type Outcome } from "./encode-rows.ts";
+import { SerialQueue } from "./serial-queue.ts";
 import { type Claim, type Claimed, claim, type Scanned } from "./work.ts";
 
 /**
- * Keeps the encoder busy: claiming, encoding and storing go on side by side, each ahead of the next. The next batch is with
- * the encoder before the vectors of the last are stored, and while it answers quickly before it has answered the last.
- * What is in hand is bounded, and stored in the order of the claims.
+ * A pipeline that keeps the encoder busy: batches of rows are claimed, encoded (encode-rows.ts) and stored in parallel. The next batch is
+ * sent before the vectors of the last one are stored, and, while the encoder answers quickly, before it has answered. What is claimed and
+ * not stored is bounded, and is stored in the order of the claims.
  */
 
 export interface PipelineDeps {
@@ -34,7 +34,7 @@ interface Batch {
 }
 
 /** Resolves to how far the scan came once nothing is left. Rejects as `encode` does, once what was answered is stored. */
-export async function pipeline({ database, encoder, keep, ...deps }: PipelineDeps): Promise<Scanned> {
+export async function claimEncodeStore({ database, encoder, keep, ...deps }: PipelineDeps): Promise<Scanned> {
   const ending = new AbortController();
   const signal = AbortSignal.any([encoder.signal, ending.signal]);
   const wakeup = new Wakeup();

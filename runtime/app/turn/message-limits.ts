@@ -1,4 +1,4 @@
-/** What users who are not the owner may take of a node's queue. */
+/** Limits of messages and texts of users who are not the owner: sizes, how many may wait, and what the refusals say. */
 
 import type { InboundMessage } from "../../contracts/channel.ts";
 import { RuntimeError } from "../../contracts/errors.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ask } from "../../../../runtime/app/compaction/ask.ts";
+import { callSummarizer } from "../../../../runtime/app/compaction/call-summarizer.ts";
 import type { TextRequest } from "../../../../runtime/contracts/text-model.ts";
 import { createTokenizer } from "../../../../runtime/domain/tokens.ts";
 import { quietLogger } from "../../../support/quiet-logger.ts";
@@ -23,7 +23,7 @@ describe("a summary that is asked for", () => {
       budget: 500,
     } as const;
     const deps = { model: { model: "writer", complete }, count, logger: quietLogger, signal, redact };
-    expect(await ask(question, deps)).toBe("node-3.example.org was set up.");
+    expect(await callSummarizer(question, deps)).toBe("node-3.example.org was set up.");
     expect(asked).toHaveLength(1);
     expect(asked[0]?.user).toContain("PASS=[redacted] at node-3.example.org");
     expect(JSON.stringify(asked)).not.toContain("hunter2");
@@ -38,9 +38,9 @@ describe("a summary that is asked for", () => {
     };
     const entries = ["[#1 2026-03-01T09:05Z main/system part 1 of 2]\nSomething was merged."];
     const question = { kind: "leaf", preamble: "Messages: 1", entries, identifiers, budget: 500 } as const;
-    expect(await ask(question, { model: { model: "writer", complete }, count, logger: quietLogger, signal })).toBe(
-      "It tells of https://example.org/pull/1234 and of 9f8e7d6c5b.",
-    );
+    expect(
+      await callSummarizer(question, { model: { model: "writer", complete }, count, logger: quietLogger, signal }),
+    ).toBe("It tells of https://example.org/pull/1234 and of 9f8e7d6c5b.");
     expect(asked).toHaveLength(1);
   });
 });

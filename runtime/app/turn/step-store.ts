@@ -1,4 +1,4 @@
-/** What a running turn has done so far, step by step, and the texts of /steer that it has not seen yet. */
+/** The SQL of turn_steps: what a running turn has done so far; and of the texts of /steer that it has not seen yet. */
 
 import type { Database, Queryable } from "../../contracts/database.ts";
 import type { ToolCall } from "../../contracts/message.ts";
@@ -26,7 +26,7 @@ const RECORD_REPLY = `/* turn:reply */ with step as (
     returning n)
   ${countUsage({ guard: "step", agent: "$5::text", calls: "$6::jsonb" })}`;
 
-export class TurnSteps {
+export class StepStore {
   readonly #database: Database;
   readonly #newId: NewId;
 

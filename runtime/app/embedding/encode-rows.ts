@@ -3,11 +3,12 @@ import { CairnError, type ErrorCode } from "../../contracts/errors.ts";
 import type { Clock } from "../../contracts/ports.ts";
 import { meanPooled, type Vector } from "../../domain/embedding-vector.ts";
 import { CHUNK_BYTES, chunksOf } from "../../domain/text-chunks.ts";
+import { EncoderUnavailableError, SerialQueue } from "./serial-queue.ts";
 import type { Claimed } from "./work.ts";
 
 /**
- * From rows to vectors. An encoder that fails is asked something harmless: when it answers that, a text is at fault and
- * is found by halving; when it does not, it is away, and no row is blamed.
+ * From rows to vectors, with retries. An encoder that fails is sent a harmless text: when it answers that, one of the rows is the cause
+ * and is found by halving; when it does not, it is unavailable, and no row counts as failed.
  */
 
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
@@ -23,11 +24,11 @@ export interface EncodeDeps {
   /** Called after each request that was answered, with how long that took. */
   readonly onAnswer?: (tookMs: number) => void;
   readonly clock: Pick<Clock, "monotonic">;
-  /** Shared by everybody who asks this encoder at the same time. */
+  /** Shared by all requests to this encoder at the same time. */
   readonly serialQueue: SerialQueue;
 }
 
-/** What is written down for a row without any text: nobody can mend that. */
+/** Recorded for a row without any text: no retry can change that. */
 export const NOTHING_TO_EMBED = "There is nothing in it to embed.";
 
 export type Outcome =
@@ -35,56 +36,9 @@ export type Outcome =
   /** `final`: no further attempt can go otherwise. */
   | { readonly row: Claimed; readonly error: string; readonly final: boolean };
 
-/** The encoder cannot be used now, whatever the text. */
-export class EncoderUnavailableError extends Error {
-  override readonly cause: CairnError;
-
-  constructor(cause: CairnError) {
-    super(cause.message);
-    this.name = "EncoderUnavailableError";
-    this.cause = cause;
-  }
-}
-
-/**
- * Requests go out side by side while all is well. Whoever meets a failure deals with it alone: the others wait, so that an
- * encoder in trouble gets one request at a time, and is waited for once.
- */
-export class SerialQueue {
-  #last: Promise<void> = Promise.resolve();
-  #inTrouble = 0;
-  #unavailable: EncoderUnavailableError | null = null;
-
-  /** Resolves once nobody is in trouble. */
-  async clear(): Promise<void> {
-    while (this.#inTrouble > 0) await this.#last;
-    if (this.#unavailable !== null) throw this.#unavailable;
-  }
-
-  /** Runs the work once it is its turn; `waited` tells whether somebody else was in trouble before. */
-  async *runExclusive<T>(work: (waited: boolean) => AsyncGenerator<T>): AsyncGenerator<T> {
-    const waited = this.#inTrouble > 0;
-    const before = this.#last;
-    const own = Promise.withResolvers<void>();
-    this.#last = own.promise;
-    this.#inTrouble += 1;
-    try {
-      await before;
-      if (this.#unavailable !== null) throw this.#unavailable;
-      yield* work(waited);
-    } catch (error) {
-      if (error instanceof EncoderUnavailableError) this.#unavailable = error;
-      throw error;
-    } finally {
-      this.#inTrouble -= 1;
-      own.resolve();
-    }
-  }
-}
-
 /** Milliseconds before the second, third and fourth request (specification, "Memory-quality pipeline"). */
 export const RETRY_PAUSES_MS = [5_000, 10_000, 15_000] as const;
-/** A server that asks for more patience than this is away. */
+/** A server that asks for a longer pause counts as unavailable. */
 const LONGEST_PAUSE_MS = 60_000;
 /** What every encoder can read. */
 const HARMLESS = "ok";

@@ -5,9 +5,9 @@ import { checkSummary } from "../../domain/summaries/check.ts";
 import { type Question, systemPrompt, userPrompt } from "../../domain/summaries/prompts.ts";
 import type { CountTokens } from "../../domain/tokens.ts";
 
-/** One summary from the model: asked for, looked at, and asked for again with what was wrong with it. */
+/** Calls the summarizer for one summary and validates the answer, which it asks for again with what was wrong with it. */
 
-export interface AskDeps {
+export interface SummarizerCall {
   /** Takes secrets out of what the model is shown; what it would change need not be named. Absent: nothing is. */
   readonly redact?: ((text: string) => string) | undefined;
   readonly model: TextModel;
@@ -19,7 +19,7 @@ export interface AskDeps {
 /** The model cannot be used now, for no fault of the conversation. */
 export class ModelUnavailableError extends Error {
   override readonly cause: CairnError;
-  /** What others send may still be short enough for it. */
+  /** The prompts of other conversations may still be short enough for it. */
   readonly shorterMayDo: boolean;
 
   constructor(cause: CairnError, { shorterMayDo = false }: { readonly shorterMayDo?: boolean } = {}) {
@@ -30,7 +30,7 @@ export class ModelUnavailableError extends Error {
   }
 }
 
-/** Answers that are looked at before the conversation counts as failed. */
+/** Answers that are validated before the conversation counts as failed. */
 export const MOST_ANSWERS = 3;
 /** A server that counts less than this share of what was sent has read only a part of it; short inputs tell nothing. */
 const READ_SHARE = 0.5;
@@ -50,7 +50,7 @@ const MAY_BE_THE_INPUT: ReadonlySet<ErrorCode> = new Set([
  * The summary. Rejects with MEMORY_SUMMARY_UNUSABLE after the last answer, with PROVIDER_CONTEXT_TOO_LONG, with
  * ModelUnavailableError, with the model's error where it fails at this input only, or with the signal's reason.
  */
-export async function ask(given: Omit<Question, "objections">, deps: AskDeps): Promise<string> {
+export async function callSummarizer(given: Omit<Question, "objections">, deps: SummarizerCall): Promise<string> {
   const { model, count, logger } = deps;
   const question = withoutSecrets(given, deps.redact);
   const { budget, identifiers, preamble, entries } = question;
@@ -60,7 +60,7 @@ export async function ask(given: Omit<Question, "objections">, deps: AskDeps): P
     const system = systemPrompt(question.kind, budget);
     const user = userPrompt({ ...question, objections });
     const answer = await complete({ system, user, budget }, deps);
-    if (answer.inputTokens !== undefined) checkThatAllWasRead(answer.inputTokens, user, deps);
+    if (answer.inputTokens !== undefined) assertNotCut(answer.inputTokens, user, deps);
     const { text, truncated } = answer;
     const verdict = checkSummary({ answer: text, truncated, budget, source, identifiers }, count);
     if (verdict.objections.length === 0) return text.trim();
@@ -69,14 +69,11 @@ export async function ask(given: Omit<Question, "objections">, deps: AskDeps): P
     if (answers >= MOST_ANSWERS) throw unusable(verdict.objections.map(({ reason }) => reason));
     objections = verdict.objections.map(({ words }) => words);
     const reasons = verdict.objections.map(({ reason }) => reason);
-    logger.warn(
-      { kind: question.kind, model: model.model, reasons },
-      "a summary was not accepted and is asked for again",
-    );
+    logger.warn({ kind: question.kind, model: model.model, reasons }, "a summary failed validation; retrying");
   }
 }
 
-function withoutSecrets(question: Omit<Question, "objections">, redact: AskDeps["redact"]): typeof question {
+function withoutSecrets(question: Omit<Question, "objections">, redact: SummarizerCall["redact"]): typeof question {
   if (redact === undefined) return question;
   const { preamble, entries, identifiers } = question;
   return {
@@ -89,7 +86,7 @@ function withoutSecrets(question: Omit<Question, "objections">, redact: AskDeps[
 
 async function complete(
   { system, user, budget }: { readonly system: string; readonly user: string; readonly budget: number },
-  deps: AskDeps,
+  deps: SummarizerCall,
 ): Promise<TextAnswer> {
   const { model, signal } = deps;
   try {
@@ -105,7 +102,7 @@ async function complete(
 }
 
 /** Whether the model answers something harmless. */
-async function answers({ model, signal }: AskDeps): Promise<boolean> {
+async function answers({ model, signal }: SummarizerCall): Promise<boolean> {
   try {
     await model.complete({
       system: "You confirm that you can be reached.",
@@ -122,8 +119,8 @@ async function answers({ model, signal }: AskDeps): Promise<boolean> {
   }
 }
 
-/** Some servers cut what their window does not hold, without a word. */
-function checkThatAllWasRead(read: number, input: string, { count, model: { model } }: AskDeps): void {
+/** Some servers silently cut a prompt that is longer than their window. */
+function assertNotCut(read: number, input: string, { count, model: { model } }: SummarizerCall): void {
   // A long input takes a while to count; where a token was read for every few characters, there is no need to.
   if (read >= input.length / FEW_CHARACTERS) return;
   const sent = count(input);
