@@ -6,8 +6,8 @@ import { RuntimeError } from "../../contracts/errors.ts";
 import type { Clock, Logger } from "../../contracts/ports.ts";
 import type { TurnLimits } from "./agents.ts";
 import type { Placement } from "./placement.ts";
+import type { ClaimRoom } from "./queue-order.ts";
 import type { StreamHub } from "./stream-hub.ts";
-import type { ClaimRoom } from "./turn-claim.ts";
 import { stopped } from "./turn-end.ts";
 import { leaseLost, TURN_CHANNEL } from "./turn-fence.ts";
 import type { ClaimedTurn } from "./turn-rows.ts";
@@ -69,7 +69,7 @@ export class Dispatcher {
     this.#poll();
   }
 
-  /** Something may be claimable: look now. */
+  /** Claims now instead of at the next poll: a turn may have become claimable. */
   kick(): void {
     if (!this.#accepting) return;
     if (this.#pumping) {
@@ -168,7 +168,9 @@ export class Dispatcher {
     if (!this.#accepting || agents.length === 0 || this.#expiring) return;
     this.#expiring = this.#deps.store.waiting
       .expire(agents)
-      .catch((error: unknown) => this.#deps.logger.warn({ err: error }, "questions of turns could not be ended"))
+      .catch((error: unknown) =>
+        this.#deps.logger.warn({ err: error }, "expired questions of turns could not be closed"),
+      )
       .finally(() => {
         this.#expiring = null;
         this.kick();
@@ -187,7 +189,7 @@ export class Dispatcher {
         if (turns.length < room.turns) return;
       }
     } catch (error) {
-      // The next poll tries again; health tells that the database is away.
+      // The next poll tries again; /health shows that the database is unavailable.
       this.#deps.logger.warn({ err: error }, "turns could not be claimed");
     }
   }

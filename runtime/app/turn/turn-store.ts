@@ -9,8 +9,8 @@ import type { NewId } from "../../contracts/ports.ts";
 import { sanitize } from "../../domain/cap.ts";
 import type { CountedCall } from "../../domain/usage.ts";
 import { countUsage } from "../usage/count.ts";
+import { type ClaimRoom, claimTurns, type TurnOwner } from "./queue-order.ts";
 import { StepStore } from "./step-store.ts";
-import { type ClaimRoom, claimTurns, type TurnOwner } from "./turn-claim.ts";
 import { delegatedBy, LOCK_WAITING, outcomeOf, REPLY_TO_TURN, STOP_TASKS } from "./turn-delegation.ts";
 import { assertFence, isToStop, leaseLost } from "./turn-fence.ts";
 import {
@@ -63,7 +63,7 @@ export class TurnStore {
   }
 
   /**
-   * Extends the leases of running turns; those not returned are lost. `abort` tells that /stop was asked for elsewhere, or that
+   * Extends the leases of running turns; those not returned are lost. `abort`: /stop was given elsewhere, or
    * /interrupt has put a turn ahead of one that was being claimed just then.
    */
   async renew(
@@ -136,7 +136,7 @@ export class TurnStore {
           ]);
           throw again.count > 0 ? new EndedBefore() : leaseLost(turn);
         });
-        // Sent without waiting for each other's answers: whatever one of them says against it, all of it is rolled back.
+        // Pipelined: when one of them fails, the whole transaction is rolled back.
         const unseen = end.state === "done" ? assertNoSteer(tx, turn.turnId) : Promise.resolve();
         const written = write(tx);
         const stopping = end.state === "done" ? Promise.resolve() : tx.query(STOP_TASKS, [turn.turnId]);
@@ -216,7 +216,7 @@ export class TurnStore {
     };
   }
 
-  /** Null for a turn that is not the agent's. One that waits for another turn counts as running: nobody has to answer. */
+  /** Null for a turn that is not the agent's. One that waits for another turn counts as running, since the user has nothing to answer. */
   async read(agent: string, turnId: string): Promise<TurnRow | null> {
     if (!UUID.test(turnId)) return null;
     const { rows } = await this.#database.query<EndRow>(

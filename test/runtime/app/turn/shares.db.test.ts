@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createInbox } from "../../../../runtime/app/turn/inbox.ts";
-import type { ClaimRoom } from "../../../../runtime/app/turn/turn-claim.ts";
+import type { ClaimRoom } from "../../../../runtime/app/turn/queue-order.ts";
 import { TurnStore } from "../../../../runtime/app/turn/turn-store.ts";
 import { describeDatabase } from "../../../support/databases.ts";
 

@@ -1,4 +1,4 @@
-/** Which turns run next, and on which node: one statement, so that two nodes never take the same one. */
+/** In which order waiting messages are started, and on which node: one statement, so that two nodes never claim the same turn. */
 
 import type { Database } from "../../contracts/database.ts";
 import { holderOf } from "./message-limits.ts";
@@ -31,7 +31,7 @@ export interface Claim {
 }
 
 /**
- * The next turns that may run: queued, or left behind by a runner whose lease has ended or whose process was an earlier
+ * The next turns that may run: queued, or running under a lease that has ended or whose process was an earlier
  * start of this node. Within a session only the first in line, and none while another one of it runs or waits. The owner's come
  * first; then the user who has the fewest. Raises the epoch.
  */
