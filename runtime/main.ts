@@ -100,7 +100,7 @@ async function untilAsked(
     }
     try {
       const loaded = await load();
-      logger.info({ signal }, "starting anew with the changed configuration");
+      logger.info({ signal }, "restarting with the changed configuration");
       return loaded;
     } catch (error) {
       const { code, message } = toCairnError(error);

@@ -1,4 +1,4 @@
-/** How a turn looks on a terminal: pure, from one event to the text that it adds. */
+/** Renders a turn on a terminal: pure, from one event to the text that it adds. */
 
 import { fromErrorBody } from "../../runtime/contracts/errors.ts";
 import type { StreamEvent } from "../../runtime/contracts/stream.ts";

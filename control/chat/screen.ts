@@ -25,7 +25,7 @@ export interface ScreenHandlers {
 }
 
 const CLEAR_LINE = "\r\u001b[2K";
-/** Bracketed paste: the terminal says where pasted text begins and ends. One that does not know it ignores this. */
+/** Bracketed paste: the terminal marks where pasted text begins and ends. Terminals without it ignore this. */
 const PASTE_ON = "\u001b[?2004h";
 const PASTE_OFF = "\u001b[?2004l";
 
@@ -74,7 +74,7 @@ export function openScreen(
     dropLine(reader);
     handlers.onLine("");
   };
-  /** Somebody begins to type while the agent speaks: the line gets its prompt before the first letter appears. */
+  /** At the first key while a reply is streamed the line gets its prompt, before the letter appears. */
   const onKey = (_text: string | undefined, key: { readonly name?: string; readonly ctrl?: boolean }): void => {
     if (key.name === "paste-start") pasting = true;
     if (key.name === "paste-end") endOfPaste();
@@ -98,7 +98,7 @@ export function openScreen(
   });
   reader.on("SIGINT", () => {
     const wasEmpty = isEmpty();
-    // A second one ends it, too: a terminal that broke off never says where the paste ends.
+    // A second begin ends the paste, too: a terminal that broke off never sends its end.
     dropping = pasting && !dropping;
     pasting = dropping;
     if (!wasEmpty) {

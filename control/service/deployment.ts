@@ -47,7 +47,7 @@ export async function tokenFor({ dir }: Pick<Deployment, "dir">): Promise<string
 
 /**
  * The variables of `.env`. What was wrong with the file goes to standard error: reading it has put it right, so that
- * nothing that looks later finds it.
+ * no later command finds it.
  */
 async function readSecrets(dir: string): Promise<Readonly<Record<string, string>>> {
   const { values, warnings } = await readSecretsFile(dir);

@@ -1,4 +1,4 @@
-/** Everything that `start` does before there is a node: a first configuration, the owner's token, and a look at both. */
+/** Everything that `start` does before there is a node: a first configuration, the owner's token, and the validation of both. */
 
 import { existsSync } from "node:fs";
 import process from "node:process";

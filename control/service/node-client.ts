@@ -32,7 +32,7 @@ export function clientOf(
   });
 }
 
-/** Of the node that says so of itself in `run/node.json`. */
+/** Of the node that `run/node.json` describes. */
 export function announcedEndpoint({ url, certificate_sha256 }: NodeFile): Endpoint {
   return { url, certificate: certificate_sha256 };
 }

@@ -1,4 +1,4 @@
-/** `run/node.json`: what a running node says of itself to the commands on the same machine. */
+/** `run/node.json`: how a running node describes itself to the commands on the same machine. */
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -82,7 +82,7 @@ export async function spawnNode(options: NodeSpawn): Promise<SpawnedNode> {
 
 /**
  * Resolves with the node's URL once it is ready. Rejects with the error that it reports, with RUNTIME_START_FAILED when it
- * ends without a word or takes longer than the deadline, or with the signal's reason; the process is left as it is.
+ * ends without a message or takes longer than the deadline, or with the signal's reason; the process is left as it is.
  */
 export async function untilReady(
   node: SpawnedNode,
@@ -168,7 +168,8 @@ function readMessage(message: unknown): { type: "ready"; url: string } | { type:
   const error = "error" in message ? errorFromBody(message.error) : null;
   return {
     type: "failed",
-    error: error ?? new RuntimeError("RUNTIME_START_FAILED", "The node could not start and did not say why."),
+    error:
+      error ?? new RuntimeError("RUNTIME_START_FAILED", "The node ended before it was ready and reported no reason."),
   };
 }
 

@@ -1,4 +1,4 @@
-/** What can be known of a node from outside: whether it runs, whether it answers, and what it says. */
+/** What can be known of a node from outside: whether it runs, whether it answers, and its health. */
 
 import type { Health } from "../../runtime/client/index.ts";
 import { CairnError, type ErrorBody } from "../../runtime/contracts/errors.ts";
@@ -19,7 +19,7 @@ export interface NodeStatus {
   readonly url: string | null;
   readonly version: string | null;
   readonly started_at: string | null;
-  /** Null when it does not answer; `error` tells why. */
+  /** Null when it does not answer; `error` is the reason. */
   readonly health: Health | null;
   readonly error: ErrorBody | null;
   /** The stack that this directory has deployed, which the rest is about; null for a node of this machine. */

@@ -3,7 +3,7 @@
 import process from "node:process";
 import { codeOf } from "../../runtime/contracts/system-errors.ts";
 
-/** True while the process exists, whoever owns it. Never of what is no process of its own: 0, negative numbers, init. */
+/** True while the process exists, of any user. False for 0, negative numbers and init, which are no processes of ours. */
 export function isAlive(pid: number): boolean {
   if (!Number.isSafeInteger(pid) || pid <= 1) return false;
   try {

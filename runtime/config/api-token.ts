@@ -40,6 +40,6 @@ export async function ensureApiToken(dir: string, env: Environment, options: Api
 }
 
 export function apiTokenSecret(token: string): Secret {
-  const comment = "The owner's token of the HTTP API: whoever has it may do everything.";
+  const comment = "The owner's token of the HTTP API. It permits everything: keep it secret.";
   return { name: API_TOKEN_VARIABLE, value: token, comment };
 }

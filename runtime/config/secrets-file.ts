@@ -105,7 +105,7 @@ async function checkHandle(handle: FileHandle, path: string, uid: number | undef
   const mode = stats.mode & MODE_MASK;
   if (stats.uid !== uid) {
     if ((mode & FOREIGN_BITS_OF_ROOT) === 0) return [];
-    throw unsafe(path, `it belongs to root and its mode is ${octal(mode)}`, "Take away the access of others.");
+    throw unsafe(path, `it belongs to root and its mode is ${octal(mode)}`, "Remove the access of other users.");
   }
   if ((mode & FOREIGN_BITS) === 0) return [];
   const repaired = mode & 0o700;

@@ -107,7 +107,7 @@ export class LoginTokens {
 
   async #required(): Promise<Credentials> {
     const credentials = await this.#read();
-    if (credentials === null) throw ended(this.#options.provider, "nobody has logged in");
+    if (credentials === null) throw ended(this.#options.provider, "there is no login");
     return credentials;
   }
 

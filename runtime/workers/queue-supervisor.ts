@@ -122,7 +122,7 @@ export class QueueSupervisor {
       // One process owns the embedded store and vacuums it; REINDEX CONCURRENTLY has nobody to be concurrent with.
       ...(embedded ? { reindex: false, monitorVacuum: false } : {}),
     });
-    boss.on("error", (err) => logger.warn({ err }, "the job queue met an error"));
+    boss.on("error", (err) => logger.warn({ err }, "the job queue failed"));
     boss.on("warning", (warning) => logger.warn({ warning }, "the job queue warns"));
     try {
       await boss.start();
@@ -185,10 +185,10 @@ export class QueueSupervisor {
     if (!this.#boss || unacknowledged.steadyMs < STALLED_AFTER_S * 1_000) return;
     try {
       const jobs = await this.#stalled.reclaim();
-      if (jobs > 0) logger.warn({ jobs }, "jobs of a process that was killed are taken up");
+      if (jobs > 0) logger.warn({ jobs }, "jobs of a killed process were queued again");
     } catch (err) {
       unacknowledged.storeIsUnavailable();
-      logger.warn({ err }, "jobs of other processes could not be looked at");
+      logger.warn({ err }, "stalled jobs of other processes could not be checked");
     }
   }
 

@@ -33,7 +33,7 @@ export async function* backup(deps: BackupDeps, signal?: AbortSignal): AsyncGene
     for await (const chunk of gzip) yield chunk;
   } finally {
     signal?.removeEventListener("abort", stop);
-    // A reader that has left ends the snapshot.
+    // A closed connection ends the snapshot.
     gzip.destroy();
     await written;
   }
@@ -59,13 +59,13 @@ async function writeArchive(deps: BackupDeps, snapshot: Snapshot, gzip: Gzip): P
 }
 
 async function write(gzip: Gzip, text: string, snapshot: Snapshot): Promise<void> {
-  if (gzip.destroyed) throw gzip.errored ?? new Error("The reader of the backup has left.");
+  if (gzip.destroyed) throw gzip.errored ?? new Error("The connection was closed before the backup was complete.");
   if (gzip.write(text)) return;
   const abandoned = new AbortController();
   try {
     const drained = once(gzip, "drain", { signal: abandoned.signal }).then(() => true);
     const closed = once(gzip, "close", { signal: abandoned.signal }).then(() => {
-      throw gzip.errored ?? new Error("The reader of the backup has left.");
+      throw gzip.errored ?? new Error("The connection was closed before the backup was complete.");
     });
     drained.catch(() => {});
     closed.catch(() => {});

@@ -114,7 +114,7 @@ export async function* readArchive(lines: AsyncIterable<string>): AsyncGenerator
   if (!complete) throw invalid("it ends before its manifest");
 }
 
-/** A line is one row. Longer ones are nobody's: a small compressed file must not fill the memory. */
+/** A line is one row. A longer one is refused, because a small compressed file could fill the memory. */
 const LONGEST_LINE = 128 * 1024 ** 2;
 
 /** Lines of a byte stream in UTF-8, without their line feeds; only a line feed ends a line. */

@@ -198,7 +198,7 @@ async function ensureConversation(tx: Transaction, line: MessageLine, id: string
   );
 }
 
-/** An id that another row has already is left to that row. */
+/** An id that another row has already stays with that row. */
 async function withFreeIds(tx: Transaction, entries: readonly WriteEntry[]): Promise<WriteEntry[]> {
   const ids = entries.flatMap(({ id }) => (id === undefined ? [] : [id]));
   if (ids.length === 0) return [...entries];

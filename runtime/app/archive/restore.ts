@@ -67,7 +67,7 @@ export async function restore(
     await verify(file, (await schemaVersion(database)) ?? 0);
     const report = await database.transaction(
       async (tx) => {
-        // Nobody begins to write while the store is filled.
+        // Locks out other writers while the store is filled.
         await tx.query("lock table conversations, messages, inbox in share row exclusive mode");
         await assertEmpty(tx);
         return load(tx, { backend: database.backend, file, withTokens });

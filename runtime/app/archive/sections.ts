@@ -21,7 +21,7 @@ export interface Section {
   /** Only these columns; default all. */
   readonly only?: readonly string[];
   readonly without?: readonly string[];
-  /** Columns without which its rows would say something else than they did. */
+  /** Columns that its rows cannot be restored without: their meaning would change. */
   readonly required?: readonly string[];
   /**
    * Restored values that differ from the archived ones: SQL over the archived row. They hold also for a column that the
@@ -134,7 +134,7 @@ const AFTER_EMBEDDINGS: readonly Section[] = [
     table: "outbox",
     from: "outbox t",
     order: "t.seq",
-    // Whoever waits for it has long had it from the store that was backed up, or is gone.
+    // The store that was backed up has sent it since then; sending it again would repeat an old message.
     restored: {
       state: "case when state = 'pending' then 'failed' else state end",
       last_error: "case when state = 'pending' then 'not sent before the backup was taken' else last_error end",

@@ -107,7 +107,10 @@ export function createCompaction(deps: CompactionDeps): Compaction {
 
   function report(stored: CompactionRun["stored"], now: CairnError | null): void {
     if (now !== null && unavailable === null) {
-      logger.warn({ err: now, model: model.model }, "the model for summaries is away; conversations wait for it");
+      logger.warn(
+        { err: now, model: model.model },
+        "the model for summaries is unavailable; conversations wait to be summarized",
+      );
     }
     if (now === null && unavailable !== null) logger.info({ model: model.model }, "the model for summaries is back");
     if (stored.leaf + stored.branch + stored.root > 0)
@@ -220,8 +223,8 @@ export function createCompaction(deps: CompactionDeps): Compaction {
     logger.warn(
       { conversation_id, attempts: held.attempts + 1, again_in_ms: againInMs, err: error, model: model.model },
       againInMs === null
-        ? "a conversation was given up: it is not summarized"
-        : "a conversation could not be summarized; it is tried again",
+        ? "a conversation failed too often and will not be summarized"
+        : "a conversation could not be summarized; it will be retried",
     );
   }
 

@@ -61,7 +61,7 @@ export function createEmbedding(deps: EmbeddingDeps): Embedding {
     if (unavailable !== null && !wasUnavailable) {
       logger.warn(
         { err: unavailable, model: service.model },
-        "the embedding model is away; new rows wait for their vectors",
+        "the embedding model is unavailable; new rows wait for their vectors",
       );
     }
     if (unavailable === null && wasUnavailable) logger.info({ model: service.model }, "the embedding model is back");
@@ -142,7 +142,9 @@ async function keep(
     counts.failed += 1;
     logger.warn(
       { kind: row.kind, id: row.id, attempts, reason: error, model: model.name },
-      againInMs === null ? "a row has no vector and was given up" : "a row could not be embedded; it is tried again",
+      againInMs === null
+        ? "a row failed too often and will have no vector"
+        : "a row could not be embedded; it will be retried",
     );
   }
 }

@@ -91,7 +91,7 @@ async function ask(
       return { answer: { text: verdict.text, citations } };
     }
     reason = verdict.reason;
-    logger.warn({ model: model.model, reason }, "an answer to a search was not accepted");
+    logger.warn({ model: model.model, reason }, "an answer to a search failed validation");
   }
   return { answer_missing: `The language model gave no acceptable answer: ${reason}.` };
 }

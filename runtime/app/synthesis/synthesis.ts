@@ -71,7 +71,7 @@ async function ask(
     refused = verdict.reason;
     logger.warn(
       { message: messageId, tool: call.toolName, model: model.model, reason: refused },
-      "a sentence was refused",
+      "a synthesized sentence failed validation",
     );
   }
   throw new ProviderError("PROVIDER_BAD_RESPONSE", `The model's sentence was not taken: ${refused}.`, {

@@ -53,7 +53,7 @@ export function createSynthesisQueue({ database, jobs, logger }: SynthesisQueueD
 
   /** Once for an outage, however many calls come meanwhile. */
   function keepForRetry(ids: readonly string[], err: unknown): void {
-    if (timer === null) logger.warn({ err }, "tool calls could not be queued; it is tried again until they are");
+    if (timer === null) logger.warn({ err }, "tool calls could not be queued; retrying");
     if (pending.size + ids.length > MAX_PENDING) hasMore = true;
     else for (const id of ids) pending.add(id);
     again();

@@ -32,7 +32,7 @@ export interface Agent {
 export interface TurnLimits {
   readonly maxToolIterations: number;
   readonly turnTimeoutMs: number;
-  /** A turn whose runner says nothing for this long is taken over. */
+  /** Milliseconds without a renewal after which a turn's lease expires and another runner takes it over. */
   readonly leaseMs: number;
   /** Tokens of injected memory a turn. */
   readonly contextTokens: number;

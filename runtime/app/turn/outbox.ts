@@ -1,4 +1,4 @@
-/** Sends replies, questions and messages of turns through their channels: at least once, with growing pauses when a channel is away. */
+/** Sends replies, questions and messages of turns through their channels: at least once, with growing pauses while a channel is unavailable. */
 
 import type { Attachment, Channel, EditResult } from "../../contracts/channel.ts";
 import type { Database } from "../../contracts/database.ts";
@@ -65,7 +65,7 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
     return rows;
   }
 
-  /** A file that is nowhere any more holds up no reply: the user is told its name. */
+  /** A missing file does not delay a reply: the reply names it. */
   async function load(refs: readonly AttachmentRef[], turnId: string) {
     const found: Attachment[] = [];
     const missing: string[] = [];
@@ -129,11 +129,11 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
           rows.toSorted((a, b) => Number(a.seq) - Number(b.seq)),
           (row) => row.turn_id,
         );
-        // What one turn says reaches its user in that order; a message that fails holds none up.
+        // Messages of one turn are sent in their order; one that fails does not delay those of other turns.
         const until = performance.now() + SENDING_MS / 2;
         await Promise.all(
           [...turns.values()].map(async (messages) => {
-            // What is late is taken again, here or elsewhere.
+            // The rest is past its claim and is taken again, by this node or another.
             for (const message of messages) if (performance.now() < until) await send(message);
           }),
         );

@@ -54,7 +54,7 @@ export function createPlacement(deps: PlacementDeps): Placement {
     const until = clock.monotonic() + leaseMs * 1.5;
     while ((await takeIdentity()) === null) {
       if (clock.monotonic() >= until) throw duplicateNodeId(node.id);
-      logger.warn({ node: node.id }, "another process has this node's identity; waiting for its lease to end");
+      logger.warn({ node: node.id }, "another process has this node's identity; waiting until its lease expires");
       await sleep(leaseMs / 4, undefined, { signal });
     }
   }

@@ -25,7 +25,7 @@ export interface ToolCallsDeps {
   emit(event: StreamEvent): void;
 }
 
-/** The turn has to wait: the calls that asked, the first one first. Those beside them have ended, those after them did not begin. */
+/** The turn has to wait: the calls that asked, the first one first. Parallel calls have ended, later ones have not begun. */
 export class TurnWaits extends Error {
   readonly calls: AskingCalls;
 
@@ -89,7 +89,7 @@ async function runOne(deps: ToolCallsDeps, planned: PlannedCall, step: number): 
     arguments: actual.arguments,
   });
   const result = prepared.refused ?? (await endedInTime(prepared.run(), signal));
-  // Whatever it returned beside its question: it is executed again with the answer.
+  // A result is ignored when the call has asked: it is executed again with the answer.
   const askedInside = asking();
   if (askedInside) return askedInside;
   const state = result === UNKNOWN_OUTCOME ? "unknown" : result.isError ? "failed" : "done";
@@ -105,7 +105,7 @@ async function runOne(deps: ToolCallsDeps, planned: PlannedCall, step: number): 
   return result;
 }
 
-/** A tool that does not end after an abort is not waited for: what it did is not known. */
+/** After an abort a tool gets a grace period; one that has not ended by then has an unknown outcome. */
 async function endedInTime(running: Promise<ToolResult>, signal: AbortSignal): Promise<ToolResult> {
   const done = new AbortController();
   const ended = running

@@ -7,7 +7,7 @@ import { sanitize } from "../../domain/cap.ts";
 import type { Delegation } from "./delegation.ts";
 import type { AskedQuestion, StoredAnswer } from "./turn-rows.ts";
 
-/** Ends a call that has asked; never shown to anybody. */
+/** Ends a call that has asked; never part of a result. */
 export class AnswerPending extends Error {}
 
 export interface CallPorts extends ToolPorts {

@@ -90,7 +90,7 @@ export function createToolRunner(deps: { hooks: HookPipeline; clock: Clock; logg
           try {
             result = await tool.execute(prepared.arguments, signal, context);
           } catch (error) {
-            // It has not ended: nothing is to be said of a result.
+            // The call has not ended, so that there is no result.
             if (error instanceof AnswerPending) throw error;
             result = describe(error, logger);
           }
@@ -110,7 +110,7 @@ function failure(content: string): ToolResult {
   return { content, isError: true };
 }
 
-/** The model reads what went wrong; what an unexpected error says may hold anything, so that it stays in the log. */
+/** What the model reads of an error. The message of an unexpected one may hold anything, so it goes to the log alone. */
 function describe(error: unknown, logger: Logger): ToolResult {
   const cairnError = toCairnError(error);
   if (!(error instanceof CairnError || error instanceof AnswerPending))

@@ -1,4 +1,4 @@
-/** How a turn ends, and how its end is told: to the stream as it ends, and later from its row. */
+/** How a turn ends, and the final event of its stream, which is also made from its row later. */
 
 import type { CairnError } from "../../contracts/errors.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
@@ -27,7 +27,7 @@ export function replied(end: LoopEnd, reply: string, resumed: boolean, maxToolIt
   };
 }
 
-/** A turn that did not get to its reply: what was said stays, and why it ended is told. */
+/** A turn that ended before its reply: it keeps the text so far, with the reason as notice or error. */
 export function failedEnd(turnId: string, reason: CairnError, progress: LoopProgress): TurnEnd {
   const stopped = reason.code === "RUNTIME_TURN_ABORTED";
   return {
@@ -41,7 +41,7 @@ export function failedEnd(turnId: string, reason: CairnError, progress: LoopProg
   };
 }
 
-/** What a database says of its tables is for the log, not for whoever asked. */
+/** Messages of the database name its tables, so they are for the log alone. */
 function publicError(reason: CairnError): CairnError {
   if (reason.code !== "MEMORY_QUERY_FAILED") return reason;
   return new RuntimeError("RUNTIME_INTERNAL", "An internal error occurred; the log has the details.");
@@ -98,7 +98,7 @@ export function finalEvent(turn: Pick<ClaimedTurn, "turnId" | "conversation">, e
   return { type: "turn.finished", ...result };
 }
 
-/** Tells the listeners of this process; the turn itself is back in line for the next one. */
+/** For the followers in this process; the turn itself is queued again for the next one. */
 export function shutdownEvent(turn: Pick<ClaimedTurn, "turnId" | "conversation">): FinalEvent {
   const error = new RuntimeError(
     "RUNTIME_TURN_INTERRUPTED",

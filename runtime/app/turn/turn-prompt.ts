@@ -89,7 +89,7 @@ export async function assemblePrompt(
   // Half of a small window at most, so that there is always a conversation.
   const reserve = Math.min(agent.replyTokens + THINKING_TOKENS[thinking], agent.contextWindow / 2);
 
-  /** How much was left out when the hooks were told last: the same cut is made again before every reply of the turn. */
+  /** Messages left out when the hooks ran last: the same cut is made again before every reply of the turn. */
   let reported: number | null = null;
 
   return {

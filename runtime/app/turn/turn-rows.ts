@@ -235,7 +235,7 @@ export interface EndRow {
 
 export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** What a model or a tool says may hold what PostgreSQL does not store: a turn must not fail to end because of it. */
+/** Texts of models and tools may hold characters that PostgreSQL does not store; without this a turn could not end. */
 export function toJson(value: unknown): string {
   return JSON.stringify(sanitizeJson(value));
 }

@@ -180,7 +180,10 @@ class TurnRun {
     } catch (error) {
       if (error instanceof CairnError && error.code === "RUNTIME_TURN_ABORTED") return error;
       // The row stays as it is: the next claim resumes it.
-      this.#deps.logger.warn({ err: error, turnId: this.#turn.turnId }, "the question of a turn could not be stored");
+      this.#deps.logger.warn(
+        { err: error, turnId: this.#turn.turnId },
+        "a turn that has to wait could not be stored; it is resumed later",
+      );
     }
     return null;
   }
@@ -192,7 +195,7 @@ class TurnRun {
     const { abort, lease } = this.#signals;
     const reason = abort.aborted ? toCairnError(abort.reason) : error;
     if (reason.code === "RUNTIME_LEASE_LOST" || lease.aborted) {
-      logger.warn({ turnId, epoch }, "a turn was given up: its lease has ended");
+      logger.warn({ turnId, epoch }, "a turn's lease has ended; this runner stops");
       return;
     }
     try {
@@ -208,8 +211,8 @@ class TurnRun {
       const end = failedEnd(turnId, reason, this.#progress);
       await this.#finish(end, { n: nextStep, text: partial }, true).catch((failure: unknown) => {
         if (failure instanceof CairnError && failure.code === "RUNTIME_LEASE_LOST") throw failure;
-        // What it said cannot be stored, whatever the cause: the turn ends all the same, and its session goes on.
-        logger.error({ err: failure, turnId }, "a turn ends without what it had said");
+        // Its text cannot be stored: the turn ends without it, so that its session can go on.
+        logger.error({ err: failure, turnId }, "the text of a turn could not be stored; the turn ends without it");
         return this.#finish({ ...end, reply: "" }, { n: nextStep, text: "" }, true);
       });
     } catch (failure) {

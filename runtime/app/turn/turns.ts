@@ -27,17 +27,17 @@ export interface TurnsDeps {
   isDraining(): boolean;
 }
 
-/** How often the row of a turn is looked at that another process may end. */
+/** Milliseconds between reads of the row of a turn that another process may end. */
 const POLL_MS = 500;
-/** Whoever follows a turn from its beginning asks for its events at once. */
+/** How many accepted turns are remembered for their first follower, who asks at once. */
 const MAX_FRESH = 1_000;
-/** Errors after which a look at the row is simply repeated. */
+/** Errors after which the row is read again at the next poll. */
 const UNAVAILABLE: ReadonlySet<string> = new Set(["MEMORY_UNAVAILABLE", "MEMORY_TIMEOUT", "MEMORY_LOCK_TIMEOUT"]);
 
 export function createTurns(deps: TurnsDeps): Turns {
   const { store, hub } = deps;
 
-  /** Turns that this process has just accepted, with their agents: nobody need ask whether they are there. */
+  /** Turns that this process has just accepted, with their agents: saves the first read of their rows. */
   const fresh = new Map<string, string>();
 
   function track(turnId: string, agent: string): void {
@@ -85,7 +85,7 @@ export function createTurns(deps: TurnsDeps): Turns {
           yield numbered;
           if (isFinal(numbered.event)) return;
         }
-        // Not before: a node that shuts down tells it last of all how its turns ended.
+        // After the events: those of a node that shuts down arrive last.
         signal?.throwIfAborted();
         if (state.state === "finished") {
           // Not held here any more, or ended elsewhere: the row has the whole answer.
@@ -94,7 +94,7 @@ export function createTurns(deps: TurnsDeps): Turns {
         }
         // Where an event of a later attempt was seen, the row was read before it: the question is an old one.
         if (state.state === "waiting" && state.question.id !== shown && last <= finalIdOf(state.attempt)) {
-          // Asked before this process, or on another node. The same id whenever it is told: the next attempt counts on from it.
+          // Asked before this process started, or on another node. Always with the same id, from which the next attempt goes on.
           shown = state.question.id;
           last = finalIdOf(state.attempt);
           yield { id: last, event: waitingEvent({ turnId, conversation: state.conversation }, state.question) };
@@ -107,7 +107,7 @@ export function createTurns(deps: TurnsDeps): Turns {
         signal?.removeEventListener("abort", wait.cancel);
         wait.cancel();
       }
-      // Events that are here already tell more than the row does.
+      // Events that are here already are newer than the row.
       const heard = signal?.aborted || hub.since(turnId, last).length > 0;
       if (!heard) state = (await readTurn(agent, turnId).catch(ignoreUnavailable)) ?? state;
     }

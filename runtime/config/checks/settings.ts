@@ -90,7 +90,11 @@ export function checkMemory({ config, env }: CheckInput): Findings {
     found.error(["memory", "summarizer", "model"], "nothing", "the name of the model that summarizes");
   }
   if (memory.wiki.enabled && summarizer.base_url === undefined) {
-    found.warn(["memory", "wiki", "enabled"], "no-effect", "there is no memory.summarizer: nobody writes the pages");
+    found.warn(
+      ["memory", "wiki", "enabled"],
+      "no-effect",
+      "memory.wiki needs memory.summarizer: no pages will be written",
+    );
   }
   const synth = toolSynth(summarizer, env);
   if (synth.endpoint === null && synth.wrong)

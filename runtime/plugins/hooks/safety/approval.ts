@@ -23,7 +23,7 @@ export async function enforce(
     });
   }
   if (await approve?.(context, decision.reason, signal)) return;
-  throw new ToolError("TOOL_REFUSED", `The call was refused: ${decision.reason}, and nobody approved it.`, {
+  throw new ToolError("TOOL_REFUSED", `The call was refused: ${decision.reason}, and it was not approved.`, {
     hint: "Write it in a plainer way, or ask the user to do it.",
   });
 }

@@ -66,7 +66,7 @@ export class ChatCompletionsTextModel implements TextModel {
     if (asked > LONGEST_PAUSE_MS) throw error;
     const pauseMs = Math.max(planned, asked);
     const { logger, sleep } = this.#deps;
-    logger.warn({ err: error, model: this.model, again_in_ms: pauseMs }, "the text model failed and is asked again");
+    logger.warn({ err: error, model: this.model, again_in_ms: pauseMs }, "the text model failed; retrying");
     await sleep(pauseMs, signal);
   }
 

@@ -91,7 +91,7 @@ export function createShellTool(deps: ShellToolDeps): Tool {
       if (outcome.launcherError !== "") {
         deps.logger.warn(
           { exitCode: outcome.exitCode, said: outcome.launcherError },
-          "the shell's launcher complained",
+          "the shell's launcher reported an error",
         );
       }
       return render(outcome, timeoutS);

@@ -116,7 +116,7 @@ describe("the shell danger blocker", () => {
 
   it("refuses what it cannot decide, unless a person approves it", async () => {
     const command = "read c < f; $c x";
-    expect(await (await setUp()).callBefore("shell", { command })).toMatch(/^TOOL_REFUSED: .*nobody approved/);
+    expect(await (await setUp()).callBefore("shell", { command })).toMatch(/^TOOL_REFUSED: .*it was not approved/);
     const asked: string[] = [];
     const approve = (answer: boolean): Partial<SafetyDeps> => ({
       approve: async (context, reason) => {
@@ -185,7 +185,7 @@ describe("the owner's rules", () => {
     );
     expect(await callBefore("shell", { command: "npm install x" })).toBeNull();
     expect(warnings).toMatchObject([{ rule: "installs", tool: "shell" }]);
-    expect(await callBefore("shell", { command: "make deploy" })).toMatch(/^TOOL_REFUSED: .*nobody approved/);
+    expect(await callBefore("shell", { command: "make deploy" })).toMatch(/^TOOL_REFUSED: .*it was not approved/);
   });
 });
 
