@@ -34,13 +34,17 @@ describe("the list of built-in plugins", () => {
     const tools = await builtInTools();
     // The id of each manifest is the name of the tool that it makes.
     expect(names("tool")).toEqual(tools.map(({ name }) => name));
-    for (const kind of ["providers", "channels", "memory", "embeddings"] as const) {
+    for (const kind of ["providers", "channels", "memory", "embeddings", "tools"] as const) {
       const entries = await readdir(new URL(`../../../runtime/plugins/${kind}`, import.meta.url), {
         withFileTypes: true,
       });
       const folders = entries.filter((entry) => entry.isDirectory() && !["shared", "wire"].includes(entry.name));
       const one = kind === "memory" ? kind : kind.slice(0, -1);
-      expect(names(one).sort()).toEqual(folders.map(({ name }) => name).sort());
+      expect(
+        names(one)
+          .map((name) => name.replaceAll("_", "-"))
+          .sort(),
+      ).toEqual(folders.map(({ name }) => name).sort());
     }
     const hooks = await safety.create({
       settings: {
