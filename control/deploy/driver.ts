@@ -51,6 +51,34 @@ export interface NodeConnection {
   close(): Promise<void>;
 }
 
+/** A part of the stack that a person looks into. */
+export type StackPart = { readonly kind: "node"; readonly name: string } | { readonly kind: "postgres" };
+
+export type PartAction =
+  | {
+      /** What the part has written to its standard streams. */
+      readonly kind: "logs";
+      /** The newest so many; null: all that the target has kept. */
+      readonly lines: number | null;
+      readonly follow: boolean;
+      readonly since: Date | null;
+    }
+  | {
+      /** A command beside the part's own program, with its user and its environment. */
+      readonly kind: "exec";
+      readonly argv: readonly string[];
+      /** Whether standard input and output are a terminal. */
+      readonly terminal: boolean;
+    };
+
+/** A program of this machine with its arguments. It is to get the standard streams of the command that it serves. */
+export interface PartCommand {
+  readonly program: string;
+  readonly args: readonly string[];
+  /** After it has ended: removes what it needed. */
+  close(): Promise<void>;
+}
+
 /** The current step, in a few words for the user. */
 export type Report = (text: string) => void;
 
@@ -92,4 +120,6 @@ export interface TargetDriver {
   /** Removes data volumes for good. Called after the backup and the typed name alone. */
   deleteData(names: readonly ExistingData[], signal: AbortSignal): Promise<void>;
   connect(node: string, signal: AbortSignal): Promise<NodeConnection>;
+  /** How to read a part's log, or to run a command in it. INFRA_PLAN_INVALID for a part that the plan has not. */
+  enter(part: StackPart, action: PartAction, signal: AbortSignal): Promise<PartCommand>;
 }

@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { defaultMemory } from "../../infra/plan/default-limits.ts";
+import { EVENTUALLY_MS } from "../lanes/patience.ts";
 import { lacks } from "../lanes/tools.ts";
 import { docker, uniqueName } from "../support/docker/containers.ts";
 import { ensureTestImages, IMAGES_TIMEOUT_MS } from "../support/docker/images.ts";
-import { operator } from "../support/operator.ts";
+import { type Operator, operator } from "../support/operator.ts";
 import { freePort } from "../support/ports.ts";
 
 const TOKEN = "cairn_test-token-of-a-deployed-stack";
@@ -24,7 +25,7 @@ describe.skipIf(lacks("pulumi-docker", "pulumi-command"))("a stack on docker", (
   }, async () => {
     const images = await ensureTestImages();
     const stack = uniqueName("stack");
-    const { dir, cairn, configure, say, printed, kept } = await operator(TOKEN);
+    const { dir, cairn, document, enter, configure, say, printed, kept } = await operator(TOKEN);
     const port = await freePort();
     const config = {
       version: 1,
@@ -54,6 +55,8 @@ describe.skipIf(lacks("pulumi-docker", "pulumi-command"))("a stack on docker", (
 
     await say("My cat is called Mitzi.");
     expect(await say("What is my cat called?")).toContain("Mitzi");
+
+    await isReachedByEveryCommand(stack, { cairn, document, enter });
 
     expect((await cairn<Changes>("infra", "preview")).changes).toEqual([]);
     await cairn("infra", "up", "--yes");
@@ -106,6 +109,53 @@ async function anonymousVolumes(stack: string): Promise<string[]> {
   const format = '{{range .Mounts}}{{if eq .Type "volume"}}{{println .Name}}{{end}}{{end}}';
   const names = (await docker("inspect", "--format", format, ...containers.split("\n"))).split("\n");
   return [...new Set(names.map((name) => name.trim()))].filter((name) => name !== "" && !name.startsWith(stack));
+}
+
+interface Report {
+  readonly checks: readonly { readonly id: string; readonly status: string; readonly message: string }[];
+}
+
+/** Doctor, logs and exec of a healthy stack, and doctor of one whose database has been stopped by hand. */
+async function isReachedByEveryCommand(
+  stack: string,
+  { cairn, document, enter }: Pick<Operator, "cairn" | "document" | "enter">,
+): Promise<void> {
+  const failed = ({ checks }: Report) =>
+    checks.flatMap(({ id, status, message }) => (status === "fail" ? [`${id}: ${message}`] : []));
+  // The test's own machine is not what is looked at.
+  const only = ["doctor", "--only", "database,deployment,memory,queues,channels,providers,secrets.token,system.clock"];
+  const well = await cairn<Report>(...only);
+  expect(failed(well)).toEqual([]);
+  const passed = well.checks.filter(({ status }) => status === "pass").map(({ id }) => id);
+  expect(passed).toEqual(
+    expect.arrayContaining([
+      "database.reachable",
+      "database.version",
+      "database.extensions",
+      "database.migrations",
+      "database.pool",
+      "system.clock",
+      "memory.writes",
+    ]),
+  );
+
+  const { entries } = await cairn<{ entries: readonly { msg?: string }[] }>("logs", "--lines", "500");
+  expect(entries.filter(({ msg }) => msg !== undefined).length).toBeGreaterThan(0);
+  expect(JSON.stringify(await cairn("logs", "--postgres"))).toContain("ready to accept connections");
+
+  expect(await enter(["sh", "-c", "cat; id -u; exit 7"], "typed\n")).toEqual({ code: 7, stdout: "typed\n1000\n" });
+  const sql = ["--postgres", "--", "psql", "-U", "postgres", "-Atc", "select 1", "cairn"];
+  expect(await enter(sql)).toMatchObject({ code: 0, stdout: "1\n" });
+
+  await docker("stop", `${stack}-postgres`);
+  try {
+    await expect
+      .poll(async () => failed(await document<Report>(...only)), { timeout: EVENTUALLY_MS })
+      .toEqual([expect.stringMatching(/^database\.reachable: /)]);
+  } finally {
+    await docker("start", `${stack}-postgres`);
+  }
+  await expect.poll(async () => failed(await document<Report>(...only)), { timeout: EVENTUALLY_MS }).toEqual([]);
 }
 
 async function removeStack(stack: string): Promise<void> {

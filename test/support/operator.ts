@@ -22,6 +22,11 @@ export interface Operator {
   document<T>(...args: string[]): Promise<T>;
   /** The error of a command that fails. */
   refused(...args: string[]): Promise<{ readonly code: string; readonly message: string; readonly hint: string }>;
+  /** `exec`: what the command prints and how it ends; what comes before `--` may be given with it. */
+  enter(
+    words: readonly string[],
+    input?: string,
+  ): Promise<{ readonly code: number | undefined; readonly stdout: string }>;
   /** Starts a command and kills it, without a word of warning, as soon as it has said this. */
   killedAt(words: string, ...args: string[]): Promise<void>;
   /** What the agent answers in the one session of the test. */
@@ -68,6 +73,12 @@ export async function operator(token: string, environment: Readonly<Record<strin
       const { exitCode, stdout } = await run(args);
       expect(exitCode, `${args.join(" ")}: ${stdout}`).not.toBe(0);
       return JSON.parse(stdout).error;
+    },
+    async enter(words, input = "") {
+      const argv = words.includes("--") ? words : ["--", ...words];
+      const options = { cwd: dir, env, reject: false, input, stripFinalNewline: false } as const;
+      const { exitCode, stdout } = await execa(process.execPath, [CAIRN, "exec", ...argv], options);
+      return { code: exitCode, stdout };
     },
     async killedAt(words, ...args) {
       const child = spawn(process.execPath, [CAIRN, ...args], {

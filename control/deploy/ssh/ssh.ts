@@ -41,6 +41,8 @@ export interface Ssh {
   run(run: SshRun): Promise<SshResult>;
   /** A child whose standard input and output are the command's; the caller ends it. */
   open(line: string): SshChild;
+  /** The program with all its arguments, to be run by the caller before `close`; `terminal`: the other side is to make one. */
+  command(line: string, terminal: boolean): { readonly program: string; readonly args: readonly string[] };
   /** Ends what still runs and removes the file with the host's key. */
   close(): Promise<void>;
 }
@@ -113,6 +115,7 @@ export async function openSsh(host: SshHost, program = "ssh"): Promise<Ssh> {
         kill: () => void child.kill(),
       };
     },
+    command: (line, terminal) => ({ program, args: [...(terminal ? args.with(0, "-tt") : args), line] }),
     async close() {
       for (const child of children) child.kill();
       await Promise.all([...children].map((child) => child.ended));

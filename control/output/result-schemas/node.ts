@@ -87,7 +87,7 @@ export const NODE_SCHEMAS = {
       .describe("The stack that was asked; null for a node of this machine"),
   }),
   logs: z.strictObject({
-    directory: z.string(),
+    directory: z.string().nullable().describe("Of the log; null for a part of a deployed stack"),
     entries: z.array(z.record(z.string(), z.unknown())).describe("Lines of the log as they were written"),
   }),
   test: z.strictObject({

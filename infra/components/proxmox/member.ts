@@ -14,10 +14,14 @@ export interface ClusterMember {
   readonly cluster?: string;
 }
 
-/** One line for `ssh host LINE` that runs `argv` as root at `place`, standard input passed on. */
-export function remoteLine(place: ClusterMember, argv: readonly string[]): string {
+/**
+ * One line for `ssh host LINE` that runs `argv` as root at `place`, standard input passed on. `terminal`: for a person at a
+ * terminal, which another member has to be told of.
+ */
+export function remoteLine(place: ClusterMember, argv: readonly string[], terminal = false): string {
+  const hop = terminal ? HOP.replaceAll("exec ssh ", "exec ssh -tt ") : HOP;
   const line =
-    place.member === null ? argv : script(HOP, [place.member, commandLine(argv), place.cluster ?? "/etc/pve"]);
+    place.member === null ? argv : script(hop, [place.member, commandLine(argv), place.cluster ?? "/etc/pve"]);
   return commandLine(place.user === "root" ? line : ["sudo", "-n", "--", ...line]);
 }
 

@@ -9,7 +9,7 @@ import { RESULT_SCHEMAS } from "../../../control/output/result-schemas/index.ts"
 const FOLDER = fileURLToPath(new URL("../../../control/commands", import.meta.url));
 
 /** Commands whose output is no result: a protocol is spoken on it. */
-const WITHOUT_RESULT = ["mcp"];
+const WITHOUT_RESULT = ["mcp", "exec"];
 
 const files = (await readdir(FOLDER, { recursive: true })).filter((name) => name.endsWith(".ts")).sort();
 const words = (file: string): string[] =>

@@ -61,11 +61,10 @@ it.each([[["start", "--detach", "--json"]], [["restart", "--json"]], [["service"
   60_000,
 );
 
-it.each([[["stop"]], [["logs"]]])(
-  "%j says where the deployed nodes are",
-  async (argv) => {
-    const cli = await inDirectory("docker", [NODE]);
-    expect(await cli.run(argv)).toMatchObject({ code: 0, stderr: expect.stringContaining("fleet-main on ssh://one") });
-  },
-  60_000,
-);
+it("stop says where the deployed nodes are", async () => {
+  const cli = await inDirectory("docker", [NODE]);
+  expect(await cli.run(["stop"])).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining("fleet-main on ssh://one"),
+  });
+}, 60_000);

@@ -66,5 +66,6 @@ export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriv
       remove("docker", (one) => one.type === VOLUME && data.some(({ name }) => name === one.props["name"]));
     },
     connect: async () => ({ url: target.url ?? "http://127.0.0.1:1", close: async () => undefined }),
+    enter: async () => ({ program: "true", args: [], close: async () => undefined }),
   };
 }

@@ -7,7 +7,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { UpResult } from "@pulumi/pulumi/automation/index.js";
+import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { PartAction } from "../../../control/deploy/driver.ts";
 import { createProxmoxDriver } from "../../../control/deploy/drivers/proxmox/driver.ts";
 import type { ProxmoxPlan } from "../../../infra/plan/types.ts";
 import { lacks } from "../../lanes/tools.ts";
@@ -64,6 +66,34 @@ describe.skipIf(lacks("lxc", "pulumi-command"))("a stack on Proxmox", () => {
       await connection.close();
     }
     await expect(fetch(connection.url)).rejects.toThrow();
+  });
+
+  it("is entered by its log and by commands, whose streams and exit code are the command's own", async () => {
+    const run = async (action: PartAction, input = "") => {
+      const { program, args, close } = await driver().enter({ kind: "node", name: "one" }, action, signal);
+      try {
+        const { stdout, exitCode } = await execa(program, [...args], { input, reject: false });
+        return { stdout, exitCode };
+      } finally {
+        await close();
+      }
+    };
+    const logs = await run({ kind: "logs", lines: 5, follow: false, since: null });
+    expect(logs.exitCode).toBe(0);
+    const argv = ["sh", "-c", 'cat; echo "it\'s $0"; exit 7', "two words"];
+    expect(await run({ kind: "exec", argv, terminal: false }, "typed\n")).toEqual({
+      stdout: "typed\nit's two words",
+      exitCode: 7,
+    });
+    // At a terminal the command has one, too: `id` of busybox ends its line there with a carriage return.
+    const atTerminal = await run({
+      kind: "exec",
+      argv: ["sh", "-c", "test -t 0 && test -t 1 && id -u"],
+      terminal: true,
+    });
+    expect(atTerminal).toEqual({ stdout: expect.stringMatching(/^1000\r?$/m), exitCode: 0 });
+    const other = driver().enter({ kind: "postgres" }, { kind: "exec", argv, terminal: false }, signal);
+    await expect(other).rejects.toMatchObject({ code: "INFRA_PLAN_INVALID" });
   });
 
   it("gets its secrets as a file, and keeps them from command lines, the host's disk and the open state", async () => {

@@ -1,10 +1,16 @@
-/** A way to a node's published port: on this machine directly, on a host over SSH through a tunnel. */
+/**
+ * A way to a node's published port, on this machine directly, on a host over SSH through a tunnel; and one into a container, by
+ * Docker's command line.
+ */
 
 import { parseDockerHost } from "../../../../infra/components/docker/address.ts";
+import { stackNames } from "../../../../infra/plan/names.ts";
 import type { DockerPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { isWildcard, urlOf } from "../../../../runtime/contracts/urls.ts";
-import type { NodeConnection } from "../../driver.ts";
+import type { NodeConnection, PartAction, PartCommand, StackPart } from "../../driver.ts";
+import { dockerArguments } from "../../images/docker-cli.ts";
+import { dockerWords, requirePart } from "../../part-commands.ts";
 import { openTunnel } from "./host/ssh.ts";
 
 /** INFRA_PLAN_INVALID for a node that is not there or publishes nothing; the errors of `openTunnel`. */
@@ -24,4 +30,15 @@ export async function connect(plan: DockerPlan, name: string, signal: AbortSigna
   if (ssh === null) return { url: urlOf(host, port, node.tls), close: async () => undefined };
   const tunnel = await openTunnel(ssh, { address: host, port }, signal);
   return { url: urlOf("127.0.0.1", tunnel.port, node.tls), close: tunnel.close };
+}
+
+export function enter(plan: DockerPlan, part: StackPart, action: PartAction): PartCommand {
+  requirePart(plan, part);
+  const names = stackNames(plan.stack);
+  const [container, host] =
+    part.kind === "postgres"
+      ? [names.postgres, plan.host]
+      : [names.node(part.name), plan.nodes.find(({ name }) => name === part.name)?.host];
+  const words = dockerWords(container, action);
+  return { program: "docker", args: dockerArguments(words, host), close: async () => undefined };
 }

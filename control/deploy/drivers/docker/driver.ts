@@ -2,7 +2,7 @@
 
 import type { DockerPlan, SecretValues } from "../../../../infra/plan/types.ts";
 import type { TargetDriver } from "../../driver.ts";
-import { connect } from "./connect.ts";
+import { connect, enter } from "./connect.ts";
 import { deleteData, existingData } from "./host/data.ts";
 import { engineMemory } from "./host/inventory.ts";
 import { removeWorkloads } from "./host/workloads.ts";
@@ -27,5 +27,6 @@ export function createDockerDriver(plan: DockerPlan, secrets: Pick<SecretValues,
     removeWorkloads: (report, signal) => removeWorkloads(plan, report, signal),
     deleteData: (names, signal) => deleteData(plan, names, signal),
     connect: (node, signal) => connect(plan, node, signal),
+    enter: async (part, action) => enter(plan, part, action),
   };
 }

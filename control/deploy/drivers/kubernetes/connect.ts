@@ -1,11 +1,18 @@
-/** A way to a pod's port over `kubectl port-forward`, which listens on a free port of loopback. */
+/** A way to a pod's port over `kubectl port-forward`, which listens on a free port of loopback, and one into its container. */
 
 import { createInterface } from "node:readline";
-import { INSTANCE_LABEL, NODE_LABEL } from "../../../../infra/components/kubernetes/names.ts";
+import {
+  INSTANCE_LABEL,
+  NODE_CONTAINER,
+  NODE_LABEL,
+  POSTGRES_CONTAINER,
+  POSTGRES_NODE,
+} from "../../../../infra/components/kubernetes/names.ts";
 import { CONTAINER, type KubernetesPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { urlOf } from "../../../../runtime/contracts/urls.ts";
-import type { NodeConnection } from "../../driver.ts";
+import type { NodeConnection, PartAction, PartCommand, StackPart } from "../../driver.ts";
+import { requirePart } from "../../part-commands.ts";
 import { failureOf, type Kubectl } from "./cluster/kubectl.ts";
 import { listObjects, podSchema } from "./cluster/objects.ts";
 import { podHealth } from "./cluster/pod-health.ts";
@@ -22,16 +29,55 @@ export async function connect(
 ): Promise<NodeConnection> {
   const planned = plan.nodes.find(({ name }) => name === node);
   if (planned === undefined) throw new InfraError("INFRA_PLAN_INVALID", `There is no node ${node} in the stack.`);
+  const best = await bestPod(kubectl, plan, node, signal);
+  if (!best?.running) throw noPod(`the node ${node}`);
+  return forwardPort(kubectl, best.name, CONTAINER.port, planned.tls, plan.context, signal);
+}
+
+/** By kubectl; the machine's kubelet has the rest. INFRA_HOST_UNREACHABLE without a pod. */
+export async function enter(
+  kubectl: Kubectl,
+  plan: KubernetesPlan,
+  part: StackPart,
+  action: PartAction,
+  signal: AbortSignal,
+): Promise<PartCommand> {
+  const what = requirePart(plan, part);
+  const [label, container] =
+    part.kind === "postgres" ? [POSTGRES_NODE, POSTGRES_CONTAINER] : [part.name, NODE_CONTAINER];
+  const pod = await bestPod(kubectl, plan, label, signal);
+  // A pod that ends again and again has a log all the same.
+  if (pod === undefined || (action.kind === "exec" && !pod.running)) throw noPod(what);
+  return { ...kubectl.command(kubectlWords(pod.name, container, action)), close: async () => undefined };
+}
+
+function kubectlWords(pod: string, container: string, action: PartAction): string[] {
+  const where = [`pod/${pod}`, `--container=${container}`];
+  if (action.kind === "exec") {
+    return ["exec", "--stdin", ...(action.terminal ? ["--tty"] : []), ...where, "--", ...action.argv];
+  }
+  const { lines, follow, since } = action;
+  return [
+    "logs",
+    ...where,
+    `--tail=${lines ?? -1}`,
+    ...(since === null ? [] : [`--since-time=${since.toISOString()}`]),
+    ...(follow ? ["--follow"] : []),
+  ];
+}
+
+/** One that is ready, else one that runs, else the first. */
+async function bestPod(kubectl: Kubectl, plan: KubernetesPlan, node: string, signal: AbortSignal) {
   const selector = `--selector=${INSTANCE_LABEL}=${plan.stack},${NODE_LABEL}=${node}`;
   const pods = await listObjects(kubectl, ["pods", selector], podSchema, { signal });
   const health = pods.map((pod) => ({ name: pod.metadata.name, ...podHealth(pod) }));
-  const best = health.find(({ ready }) => ready) ?? health.find(({ running }) => running);
-  if (best === undefined) {
-    throw new InfraError("INFRA_HOST_UNREACHABLE", `No pod of the node ${node} is running.`, {
-      hint: "See `cairn infra status`.",
-    });
-  }
-  return forwardPort(kubectl, best.name, CONTAINER.port, planned.tls, plan.context, signal);
+  return health.find(({ ready }) => ready) ?? health.find(({ running }) => running) ?? health[0];
+}
+
+function noPod(what: string): InfraError {
+  return new InfraError("INFRA_HOST_UNREACHABLE", `No pod of ${what} is running.`, {
+    hint: "See `cairn infra status`.",
+  });
 }
 
 /** `context` is for the error alone. INFRA_HOST_UNREACHABLE when there is no way in time. */

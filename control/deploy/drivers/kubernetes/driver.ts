@@ -6,7 +6,7 @@ import { deleteData, existingData } from "./cluster/data.ts";
 import { createKubectl } from "./cluster/kubectl.ts";
 import { ensureNamespace } from "./cluster/namespace.ts";
 import { removeWorkloads } from "./cluster/workloads.ts";
-import { connect } from "./connect.ts";
+import { connect, enter } from "./connect.ts";
 import { deliverImage, hasImage, imagePlaces } from "./images.ts";
 import { observe } from "./observe.ts";
 import { preflight } from "./preflight.ts";
@@ -45,5 +45,6 @@ export function createKubernetesDriver(
     removeWorkloads: (report, signal) => removeWorkloads(kubectl, plan, report, signal),
     deleteData: (data, signal) => deleteData(kubectl, data, signal),
     connect: (node, signal) => connect(kubectl, plan, node, signal),
+    enter: (part, action, signal) => enter(kubectl, plan, part, action, signal),
   };
 }

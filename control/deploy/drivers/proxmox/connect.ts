@@ -1,17 +1,19 @@
 /**
- * A way to a node in its CT: a listener on this machine's loopback, each connection of which is carried by `ssh`, `pct exec`
+ * Ways into CTs. To a node's interface: a listener on this machine's loopback, each connection of which is carried by `ssh`, `pct exec`
  * and a few lines of Node inside the node's own container. Nothing has to be published for it, and no tool installed.
  */
 
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
-import { nodeCt } from "../../../../infra/components/proxmox/ct.ts";
+import { nodeCt, postgresCt } from "../../../../infra/components/proxmox/ct.ts";
 import { inCt } from "../../../../infra/components/proxmox/docker-scripts.ts";
+import { remoteLine } from "../../../../infra/components/proxmox/member.ts";
 import { stackNames } from "../../../../infra/plan/names.ts";
 import { CONTAINER, type ProxmoxPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { urlOf } from "../../../../runtime/contracts/urls.ts";
-import type { NodeConnection } from "../../driver.ts";
+import type { NodeConnection, PartAction, PartCommand, StackPart } from "../../driver.ts";
+import { dockerWords, requirePart } from "../../part-commands.ts";
 import { openSsh, type SshChild } from "../../ssh/ssh.ts";
 import { hostOver } from "./host/host.ts";
 
@@ -53,6 +55,20 @@ export async function connect(plan: ProxmoxPlan, name: string, signal: AbortSign
     await ssh.close();
     throw error;
   }
+}
+
+/** By ssh, `pct exec` and Docker's command line in the CT. */
+export async function enter(plan: ProxmoxPlan, part: StackPart, action: PartAction): Promise<PartCommand> {
+  const what = requirePart(plan, part);
+  const node = plan.nodes.find((one) => part.kind === "node" && one.name === part.name);
+  const ct = node === undefined ? postgresCt(plan) : nodeCt(plan, node);
+  if (ct === null) throw new InfraError("INFRA_PLAN_INVALID", `${what} has no CT in the plan.`);
+  const names = stackNames(plan.stack);
+  const words = dockerWords(node === undefined ? names.postgres : names.node(node.name), action);
+  const terminal = action.kind === "exec" && action.terminal;
+  const line = remoteLine({ user: plan.ssh.user, member: ct.member }, inCt(ct, ["docker", ...words]), terminal);
+  const ssh = await openSsh(plan.ssh);
+  return { ...ssh.command(line, terminal), close: () => ssh.close() };
 }
 
 /** Both ends of a connection end together. */

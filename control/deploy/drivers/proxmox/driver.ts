@@ -2,7 +2,7 @@
 
 import type { ProxmoxPlan } from "../../../../infra/plan/types.ts";
 import type { TargetDriver } from "../../driver.ts";
-import { connect } from "./connect.ts";
+import { connect, enter } from "./connect.ts";
 import { deleteData, existingData } from "./host/data.ts";
 import { removeWorkloads } from "./host/workloads.ts";
 import { deliverImage, hasImage, imagePlaces } from "./images.ts";
@@ -24,5 +24,6 @@ export function createProxmoxDriver(plan: ProxmoxPlan): TargetDriver {
     removeWorkloads: (report, signal) => removeWorkloads(plan, report, signal),
     deleteData: (names, signal) => deleteData(plan, names, signal),
     connect: (node, signal) => connect(plan, node, signal),
+    enter: (part, action) => enter(plan, part, action),
   };
 }

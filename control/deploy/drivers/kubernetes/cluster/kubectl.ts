@@ -34,6 +34,8 @@ export interface Kubectl {
   local(args: readonly string[], options: CallOptions): Promise<string>;
   /** A process that goes on, to be ended by its caller. */
   start(args: readonly string[]): ResultPromise<typeof LASTING>;
+  /** The program with all its arguments, to be run by the caller. */
+  command(args: readonly string[]): { readonly program: string; readonly args: readonly string[] };
 }
 
 export function createKubectl({ kubeconfig, context, namespace, program = "kubectl" }: KubectlOptions): Kubectl {
@@ -59,6 +61,7 @@ export function createKubectl({ kubeconfig, context, namespace, program = "kubec
     run: (args, options) => call([...where, `--request-timeout=${REQUEST_TIMEOUT}`, ...args], options),
     local: (args, options) => call([...file, ...args], options),
     start: (args) => execa(program, [...where, ...args], LASTING),
+    command: (args) => ({ program, args: [...where, ...args] }),
   };
 }
 

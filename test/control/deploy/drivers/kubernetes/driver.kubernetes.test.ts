@@ -7,6 +7,7 @@ import { execa } from "execa";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Finding } from "../../../../../control/deploy/driver.ts";
 import { createKubernetesDriver } from "../../../../../control/deploy/drivers/kubernetes/driver.ts";
+import { newestOf, readPartLog } from "../../../../../control/logs/part-log.ts";
 import type { KubernetesPlan } from "../../../../../infra/plan/types.ts";
 import { type Cluster, startCluster } from "../../../../support/kubernetes/cluster.ts";
 import { declare, kubernetesPlan, nodePlan, secretValues } from "../../../../support/kubernetes/plans.ts";
@@ -257,6 +258,22 @@ describe("reconcile", () => {
     expect((await pods()).map(({ configuration }) => configuration)).toEqual(
       old.map(({ configuration }) => configuration),
     );
+  });
+
+  it("leads to a pod's log and to commands in it, and has kubectl's words where no kubelet answers", async () => {
+    await apply(plan);
+    await reconcile(plan);
+    const node = { kind: "node", name: "main" } as const;
+    const logs = await driverOf(plan).enter(node, { kind: "logs", lines: 5, follow: false, since: null }, signal);
+    const read = newestOf(readPartLog(logs, "Node main", {}, signal), 5);
+    await expect(read).rejects.toMatchObject({
+      code: "INFRA_FAILED",
+      message: expect.stringMatching(/^The log of Node main cannot be read: .{10,}/),
+    });
+    const exec = await driverOf(plan).enter(node, { kind: "exec", argv: ["true"], terminal: false }, signal);
+    const { exitCode, stderr } = await execa(exec.program, [...exec.args], { reject: false, input: "" });
+    expect(exitCode).toBeGreaterThan(0);
+    expect(stderr).not.toBe("");
   });
 
   it("says what the cluster has against a pod", async () => {

@@ -313,3 +313,62 @@ describe("deleting data", () => {
     await driver(join(directory, "nothing")).deleteData([], signal);
   });
 });
+
+describe("a way into a part", () => {
+  const database = { ...plan, postgres: { image: "pgvector/pgvector:pg17", publish: null } };
+  const logs = { kind: "logs", lines: 20, follow: true, since: new Date("2030-01-31T12:00:00Z") } as const;
+
+  it.each([
+    [
+      "a node's log",
+      { kind: "node", name: "main" },
+      logs,
+      [
+        "logs",
+        "pod/cairn-main-0",
+        "--container=cairn",
+        "--tail=20",
+        "--since-time=2030-01-31T12:00:00.000Z",
+        "--follow",
+      ],
+    ],
+    [
+      "all of the database's log",
+      { kind: "postgres" },
+      { kind: "logs", lines: null, follow: false, since: null },
+      ["logs", "pod/cairn-main-0", "--container=postgres", "--tail=-1"],
+    ],
+    [
+      "a command at a terminal",
+      { kind: "node", name: "main" },
+      { kind: "exec", argv: ["sh", "-c", "ls -l"], terminal: true },
+      ["exec", "--stdin", "--tty", "pod/cairn-main-0", "--container=cairn", "--", "sh", "-c", "ls -l"],
+    ],
+    [
+      "a command without one",
+      { kind: "postgres" },
+      { kind: "exec", argv: ["psql"], terminal: false },
+      ["exec", "--stdin", "pod/cairn-main-0", "--container=postgres", "--", "psql"],
+    ],
+  ] as const)(
+    "is kubectl's, with the cluster and the namespace of the plan: %s",
+    async (_what, part, action, words) => {
+      const program = await played({ to: "get pods", out: podList("cairn-main-0", true) });
+      const command = await driver(program, database).enter(part, action, signal);
+      expect(command).toMatchObject({ program, args: [...(calls()[0]?.args.slice(0, 3) ?? []), ...words] });
+      const selector = part.kind === "postgres" ? "cairn.dev/node=postgres" : "cairn.dev/node=main";
+      expect(calls()[0]?.args.join(" ")).toContain(selector);
+    },
+  );
+
+  it("is none without a pod, and none to what the plan has not", async () => {
+    const program = await played({ to: "get pods", out: '{"items":[]}' });
+    const main = { kind: "node", name: "main" } as const;
+    await expect(driver(program).enter(main, logs, signal)).rejects.toMatchObject({ code: "INFRA_HOST_UNREACHABLE" });
+    const other = { kind: "node", name: "other" } as const;
+    await expect(driver(program).enter(other, logs, signal)).rejects.toMatchObject({ code: "INFRA_PLAN_INVALID" });
+    await expect(
+      driver(program, { ...plan, postgres: null }).enter({ kind: "postgres" }, logs, signal),
+    ).rejects.toMatchObject({ code: "INFRA_PLAN_INVALID" });
+  });
+});

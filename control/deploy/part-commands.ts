@@ -1,0 +1,38 @@
+/** Ways into a part of a stack: words of Docker's command line for it, and names for messages. Pure. */
+
+import { InfraError } from "../../runtime/contracts/errors.ts";
+import type { PartAction, StackPart } from "./driver.ts";
+
+/** Arguments of `docker` that do it with a container. */
+export function dockerWords(container: string, action: PartAction): string[] {
+  if (action.kind === "exec") {
+    return ["exec", ...(action.terminal ? ["-it"] : ["-i"]), container, ...action.argv];
+  }
+  const { lines, follow, since } = action;
+  return [
+    "logs",
+    ...(lines === null ? [] : [`--tail=${lines}`]),
+    ...(since === null ? [] : [`--since=${since.toISOString()}`]),
+    ...(follow ? ["--follow"] : []),
+    container,
+  ];
+}
+
+interface Parts {
+  readonly nodes: readonly { readonly name: string }[];
+  readonly postgres: unknown;
+}
+
+/** The part as it is called in messages. INFRA_PLAN_INVALID for one that the plan has not. */
+export function requirePart(plan: Parts, part: StackPart): string {
+  if (part.kind === "postgres") {
+    if (plan.postgres !== null) return "PostgreSQL";
+    throw new InfraError("INFRA_PLAN_INVALID", "The stack has no PostgreSQL of its own.", {
+      hint: "deployment.datahub.postgres is off: the nodes use an embedded store, or the server of memory.postgres.",
+    });
+  }
+  if (plan.nodes.some(({ name }) => name === part.name)) return `Node ${part.name}`;
+  throw new InfraError("INFRA_PLAN_INVALID", `The deployment has no node ${part.name}.`, {
+    hint: `It has ${plan.nodes.map(({ name }) => name).join(", ")}.`,
+  });
+}
