@@ -5,6 +5,7 @@ import { type Switched, switchProvider } from "../configuration/providers.ts";
 import type { Interruption } from "../output/interruption.ts";
 import { renderEdit } from "../output/render-edit.ts";
 import type { Mark } from "../output/terminal.ts";
+import { applyCommand } from "../service/deployed-node.ts";
 import { findDeployment } from "../service/deployment.ts";
 
 export type ModelResult = { readonly models: readonly Pick<AgentEntry, "name" | "provider" | "model">[] } | Switched;
@@ -31,11 +32,13 @@ export default class Model extends BaseCommand<ModelResult> {
   };
 
   #dryRun = false;
+  #apply = "";
 
   protected async work({ signal }: Interruption): Promise<ModelResult> {
     const { args, flags } = await this.parse(Model);
     this.#dryRun = flags["dry-run"];
     const deployment = findDeployment(flags);
+    this.#apply = await applyCommand(deployment);
     if (args.model !== undefined) {
       const request = { model: args.model, agent: flags.agent };
       return switchProvider(deployment, request, { dryRun: this.#dryRun, signal });
@@ -46,7 +49,10 @@ export default class Model extends BaseCommand<ModelResult> {
 
   protected render(result: ModelResult, mark: Mark): string {
     if (!("models" in result)) {
-      return renderEdit(result, `${result.agent} uses ${result.model ?? "its provider's model"}.`, mark, this.#dryRun);
+      return renderEdit(result, `${result.agent} uses ${result.model ?? "its provider's model"}.`, mark, {
+        dryRun: this.#dryRun,
+        apply: this.#apply,
+      });
     }
     return result.models
       .map(({ name, provider, model }) => `${mark.name(name)}  ${provider}${model === null ? "" : `:${model}`}`)

@@ -4,6 +4,7 @@ import { listProviders, type ProviderEntry, type Switched, switchProvider } from
 import type { Interruption } from "../output/interruption.ts";
 import { renderEdit } from "../output/render-edit.ts";
 import type { Mark } from "../output/terminal.ts";
+import { applyCommand } from "../service/deployed-node.ts";
 import { findDeployment } from "../service/deployment.ts";
 
 export type ProviderResult = { readonly providers: readonly ProviderEntry[] } | Switched;
@@ -32,11 +33,13 @@ export default class Provider extends BaseCommand<ProviderResult> {
   };
 
   #dryRun = false;
+  #apply = "";
 
   protected async work({ signal }: Interruption): Promise<ProviderResult> {
     const { args, flags } = await this.parse(Provider);
     this.#dryRun = flags["dry-run"];
     const deployment = findDeployment(flags);
+    this.#apply = await applyCommand(deployment);
     const { agent, model, "base-url": baseUrl } = flags;
     if (args.provider === undefined && agent === undefined && model === undefined && baseUrl === undefined) {
       return { providers: await listProviders(deployment, signal) };
@@ -48,7 +51,10 @@ export default class Provider extends BaseCommand<ProviderResult> {
   protected render(result: ProviderResult, mark: Mark): string {
     if (!("providers" in result)) {
       const model = result.model === null ? "" : `, model ${result.model}`;
-      return renderEdit(result, `${result.agent} is answered by ${result.provider}${model}.`, mark, this.#dryRun);
+      return renderEdit(result, `${result.agent} is answered by ${result.provider}${model}.`, mark, {
+        dryRun: this.#dryRun,
+        apply: this.#apply,
+      });
     }
     if (result.providers.length === 0) return "No provider is configured. Choose one with `cairn provider ID`.";
     return result.providers

@@ -23,7 +23,9 @@ export function loginText(result: LoginResult, mark: Mark): string {
     ...(result.deployed
       ? [`${mark.warn("Note:")} the deployed nodes do not have this login: it counts on this machine alone.`]
       : []),
-    ...(action === "login" && result.in_use ? [mark.dim("It counts from the next `cairn restart` on.")] : []),
+    ...(action === "login" && result.in_use && !result.deployed
+      ? [mark.dim("It counts from the next `cairn restart` on.")]
+      : []),
   ];
   return [head, ...notes].join("\n");
 }

@@ -10,12 +10,18 @@ interface Rendered {
   readonly missing: readonly string[];
 }
 
-export function renderEdit(edit: Rendered, done: string, mark: Mark, dryRun: boolean): string {
+/** `apply`: the command that makes it count, in backticks. */
+export function renderEdit(
+  edit: Rendered,
+  done: string,
+  mark: Mark,
+  { dryRun, apply }: { readonly dryRun: boolean; readonly apply: string },
+): string {
   if (!edit.changed) return "Nothing to change: the configuration says that already.";
   const missing = edit.missing.map((name) => `${mark.warn("Note:")} ${name} is not set: write it into .env.`);
   const next = dryRun
     ? "Nothing was written (--dry-run)."
-    : `${mark.good(done)} ${mark.dim("It counts from the next `cairn restart` on.")}`;
+    : `${mark.good(done)} ${mark.dim(`It counts from the next ${apply} on.`)}`;
   const warnings = edit.warnings.map(({ path, message }) => `${mark.warn("Note:")} ${path}: ${message}`);
   return [colouredDiff(edit.diff, mark), next, ...missing, ...warnings].join("\n");
 }

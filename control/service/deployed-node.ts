@@ -180,3 +180,10 @@ export async function refuseRemovedStack(deployment: Deployment): Promise<void> 
     hint: "Deploy it again with `cairn infra up`.",
   });
 }
+
+/** What makes a changed configuration count: nodes of this machine are restarted, those of a target are brought to it. */
+export async function applyCommand(deployment: Deployment): Promise<string> {
+  if ((await deployedRecord(deployment)) !== null) return "`cairn infra up`";
+  const { loaded } = await inspectWithoutSecrets(deployment).catch(() => ({ loaded: null }));
+  return loaded && loaded.config.deployment.target !== "manual" ? "`cairn infra up`" : "`cairn restart`";
+}

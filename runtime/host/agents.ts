@@ -48,6 +48,7 @@ export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
   const { loaded, memory, memoryTools, workspacesOfOthers, auditFile, redact, hide, clock, newId, logger } = deps;
   const { config, env, home } = loaded;
   const providers = await createProviders(config, {
+    inContainer: env["SERVICE_CONTAINER"] === "1",
     memory,
     timezone: config.runtime.timezone,
     logger,

@@ -13,6 +13,7 @@ import { LoginTokens } from "./login-tokens.ts";
 export interface ProviderDeps {
   readonly memory: Memory;
   readonly timezone: string;
+  readonly inContainer: boolean;
   readonly logger: Logger;
   /** Where the tokens of a login are. */
   readonly home: string;
@@ -56,6 +57,7 @@ function createProvider(id: string, config: ProviderConfig, deps: ProviderDeps):
     login: loginTokens(id, config, deps),
     memory: deps.memory,
     timezone: deps.timezone,
+    inContainer: deps.inContainer,
   });
 }
 

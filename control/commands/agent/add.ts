@@ -4,6 +4,7 @@ import { type AddedAgent, addAgent } from "../../configuration/agents.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import { renderEdit } from "../../output/render-edit.ts";
 import type { Mark } from "../../output/terminal.ts";
+import { applyCommand } from "../../service/deployed-node.ts";
 import { findDeployment } from "../../service/deployment.ts";
 
 export default class AgentAdd extends BaseCommand<AddedAgent> {
@@ -32,22 +33,21 @@ export default class AgentAdd extends BaseCommand<AddedAgent> {
   };
 
   #dryRun = false;
+  #apply = "";
 
   protected async work({ signal }: Interruption): Promise<AddedAgent> {
     const { args, flags } = await this.parse(AgentAdd);
     this.#dryRun = flags["dry-run"];
+    const deployment = findDeployment(flags);
+    this.#apply = await applyCommand(deployment);
     const { provider, model, thinking, description, node, workspace } = flags;
     const request = { name: args.name, provider, model, thinking, description, node, workspace };
-    return addAgent(
-      findDeployment(flags),
-      { ...request, makeDefault: flags.default },
-      { dryRun: this.#dryRun, signal },
-    );
+    return addAgent(deployment, { ...request, makeDefault: flags.default }, { dryRun: this.#dryRun, signal });
   }
 
   protected render(added: AddedAgent, mark: Mark): string {
     const { length } = added.workspaceFiles;
     const files = length === 0 ? "" : ` ${length} files were written into its workspace.`;
-    return renderEdit(added, `Added ${added.agent}.${files}`, mark, this.#dryRun);
+    return renderEdit(added, `Added ${added.agent}.${files}`, mark, { dryRun: this.#dryRun, apply: this.#apply });
   }
 }

@@ -5,6 +5,7 @@ import type { Edit } from "../../configuration/edit.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import { renderEdit } from "../../output/render-edit.ts";
 import type { Mark } from "../../output/terminal.ts";
+import { applyCommand } from "../../service/deployed-node.ts";
 import { findDeployment } from "../../service/deployment.ts";
 
 export interface RemovedAgent extends Edit {
@@ -32,15 +33,18 @@ export default class AgentRemove extends BaseCommand<RemovedAgent> {
   };
 
   #dryRun = false;
+  #apply = "";
 
   protected async work({ signal }: Interruption): Promise<RemovedAgent> {
     const { args, flags } = await this.parse(AgentRemove);
     this.#dryRun = flags["dry-run"];
-    return removeAgent(findDeployment(flags), args.name, { dryRun: this.#dryRun, signal });
+    const deployment = findDeployment(flags);
+    this.#apply = await applyCommand(deployment);
+    return removeAgent(deployment, args.name, { dryRun: this.#dryRun, signal });
   }
 
   protected render(removed: RemovedAgent, mark: Mark): string {
     const done = `Removed ${removed.agent}. Its workspace ${removed.workspace} and its memory stay.`;
-    return renderEdit(removed, done, mark, this.#dryRun);
+    return renderEdit(removed, done, mark, { dryRun: this.#dryRun, apply: this.#apply });
   }
 }

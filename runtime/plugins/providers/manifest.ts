@@ -10,6 +10,8 @@ export interface ProviderNeeds extends ProviderSettings {
   readonly memory: Memory;
   /** IANA name. */
   readonly timezone: string;
+  /** Whether the node runs in a container of ours. Default false. */
+  readonly inContainer?: boolean;
 }
 
 /** A service or a server that is known by name. */

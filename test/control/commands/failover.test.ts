@@ -121,6 +121,14 @@ it("names every node where none answers", async () => {
   expect(status.stdout).toContain("not answering: No node of the stack lab answers");
 });
 
+it("an edit of the configuration counts from the next `infra up` on, and no restart is advised", async () => {
+  const cli = await stack();
+  const { code, stdout, stderr } = await cli.run(["agent", "add", "iris", "--provider", "offline"]);
+  expect(code).toBe(0);
+  expect(stdout).toContain("It counts from the next `cairn infra up` on.");
+  expect(stdout + stderr).not.toContain("cairn restart");
+});
+
 it("a node whose configuration no longer names it is not asked", async () => {
   const cli = await stack();
   const path = join(cli.home, "cairn.yaml");

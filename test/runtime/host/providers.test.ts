@@ -14,6 +14,7 @@ async function provide(text: string, env: Record<string, string>, home: string) 
   if (loaded === null) throw new Error("the configuration is not valid");
   const hidden: string[] = [];
   const providers = await createProviders(loaded.config, {
+    inContainer: false,
     // No provider here asks it.
     memory: {} as Memory,
     timezone: "UTC",

@@ -7,6 +7,8 @@ export interface AnswerOptions {
   readonly timezone: string;
   /** The agent that answers. */
   readonly agent: string;
+  /** Whether the node runs in a container: its configuration is changed where it was deployed from. */
+  readonly inContainer: boolean;
   /** Whether the conversation has the hint about getting a model: once is enough. */
   readonly explained: boolean;
 }
@@ -15,10 +17,11 @@ export interface AnswerOptions {
 export const NO_MODEL = "No language model is configured, so all I can do is look things up.";
 
 /** How to get a model, for the agent's owner. */
-export function howTo(agent: string): string {
+export function howTo(agent: string, inContainer: boolean): string {
+  const apply = inContainer ? "`cairn infra up` in the directory that it was deployed from" : "`cairn restart`";
   return (
     "To give me one, name it under `providers` in cairn.yaml with its model, put its key into .env " +
-    `(ANTHROPIC_API_KEY or OPENAI_API_KEY, for example), set \`agents.${agent}.provider\` to it, and run \`cairn restart\`. ` +
+    `(ANTHROPIC_API_KEY or OPENAI_API_KEY, for example), set \`agents.${agent}.provider\` to it, and run ${apply}. ` +
     "A local model server such as Ollama needs no key."
   );
 }
@@ -32,7 +35,7 @@ export function compose(question: string, hits: readonly MemoryHit[], options: A
     finds.length > 0
       ? `Here is what I remember:\n${finds.map((hit) => toLine(hit, question, options)).join("\n")}`
       : emptyHanded(question);
-  return `${found}\n\n${NO_MODEL}${options.explained ? "" : ` ${howTo(options.agent)}`}`;
+  return `${found}\n\n${NO_MODEL}${options.explained ? "" : ` ${howTo(options.agent, options.inContainer)}`}`;
 }
 
 /**

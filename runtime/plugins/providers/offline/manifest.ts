@@ -7,6 +7,6 @@ export const offline = {
   configuration: "providers.<id>",
   kinds: ["offline"],
   services: [{ id: "offline", kind: "offline" }],
-  create: async ({ id, memory, timezone }) =>
-    (await import("./index.ts")).createOfflineProvider({ id, memory, timezone }),
+  create: async ({ id, memory, timezone, inContainer }) =>
+    (await import("./index.ts")).createOfflineProvider({ id, memory, timezone, inContainer }),
 } as const satisfies ProviderManifest;

@@ -12,6 +12,8 @@ export interface OfflineSettings {
   readonly memory: Memory;
   /** IANA time zone of the dates in answers. Default UTC. */
   readonly timezone?: string | undefined;
+  /** Default false. */
+  readonly inContainer?: boolean | undefined;
 }
 
 /** More than is shown: questions, doubles and our own answers are left out of what is found. */
@@ -39,6 +41,7 @@ export class OfflineProvider implements Provider {
     const text = compose(lookup.question, hits, {
       timezone: this.#settings.timezone ?? "UTC",
       agent: options.caller?.agent ?? "main",
+      inContainer: this.#settings.inContainer ?? false,
       explained: lookup.explained,
     });
     for (const chunk of toChunks(text, this.#model)) {

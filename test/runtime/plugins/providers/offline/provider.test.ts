@@ -78,6 +78,13 @@ describe("an answer without a model", () => {
     expect(second).not.toContain("cairn restart");
   });
 
+  it("names the way of a deployed node where it runs in a container", async () => {
+    const provider = createOfflineProvider({ id: "offline", memory: memoryOf([]), inContainer: true });
+    const text = textIn(await chunks(provider, says("My cat is called Miso."), { caller: CALLER }));
+    expect(text).toContain("run `cairn infra up`");
+    expect(text).not.toContain("cairn restart");
+  });
+
   it("never shows the question itself, nor anything twice, nor its own earlier answers", async () => {
     const earlier = await answer("What is my cat called?", [{ content: "My cat is called Miso." }]);
     const text = await answer("What is my cat called?", [
