@@ -232,7 +232,7 @@ const warnings: [string, Record<string, string>, string, RegExp][] = [
     "a wiki that nobody writes",
     { memory: "memory: { wiki: { enabled: true } }" },
     "memory.wiki.enabled",
-    /no memory\.summarizer/,
+    /needs memory\.summarizer/,
   ],
   [
     "an agent on a node that is not this one",

@@ -315,7 +315,10 @@ describe("deleting data", () => {
 });
 
 describe("a way into a part", () => {
-  const database = { ...plan, postgres: { image: "pgvector/pgvector:pg17", publish: null } };
+  const database = {
+    ...plan,
+    postgres: { image: "pgvector/pgvector:pg17", limits: { memoryBytes: null, cpus: null }, publish: null },
+  };
   const logs = { kind: "logs", lines: 20, follow: true, since: new Date("2030-01-31T12:00:00Z") } as const;
 
   it.each([
