@@ -4,6 +4,8 @@
  */
 
 import type { ImageIdentity } from "../../infra/plan/types.ts";
+import type { RecordedResource } from "./engine/checkpoint.ts";
+import type { Inspection } from "./inspection.ts";
 
 /** One thing that is wrong before anything was changed. */
 export interface Finding {
@@ -29,20 +31,18 @@ export interface ObservedNode {
   readonly name: string;
   readonly workload: string;
   readonly place: string;
-  readonly state: "running" | "stopped" | "missing" | "unknown";
+  readonly state: "running" | "stopped" | "paused" | "missing" | "unknown";
   readonly health: "healthy" | "starting" | "unhealthy" | "unknown";
   /** As the target names it. */
   readonly image: string | null;
+  /** Of the program in it, where the target knows. */
+  readonly version: string | null;
+  /** Since when it runs, or does not run any more: ISO 8601. */
+  readonly since: string | null;
+  /** How often the target started it again by itself. */
+  readonly restarts: number | null;
   /** Why it is not healthy, in words, where the target gives a reason. */
   readonly reason?: string;
-}
-
-/** A setting that differs from what was recorded. */
-export interface Drift {
-  readonly resource: string;
-  readonly setting: string;
-  readonly expected: string;
-  readonly observed: string;
 }
 
 /** A way to a node's HTTP interface that lasts until it is closed. */
@@ -83,8 +83,11 @@ export interface PartCommand {
 export type Report = (text: string) => void;
 
 export interface TargetDriver {
-  /** Looks and changes nothing: tools, hosts, keys, contexts, ports, disk. */
-  preflight(signal: AbortSignal): Promise<readonly Finding[]>;
+  /**
+   * Looks and changes nothing: tools, hosts, keys, contexts, ports, disk. `deployed` are names of what the state records: what
+   * stands under them is for `inspect`.
+   */
+  preflight(signal: AbortSignal, deployed?: ReadonlySet<string>): Promise<readonly Finding[]>;
   /** Every place that images run on. */
   imagePlaces(): readonly string[];
   /** Memory of these places in bytes, where limits that nobody set come from the size of the machine. */
@@ -105,8 +108,10 @@ export interface TargetDriver {
   /** Data under the plan's names, also what another stack made. */
   existingData(signal: AbortSignal): Promise<readonly ExistingData[]>;
   observe(signal: AbortSignal): Promise<readonly ObservedNode[]>;
-  /** What Pulumi's own refresh cannot see; empty where it sees all. */
-  drift(signal: AbortSignal): Promise<readonly Drift[]>;
+  /** Every part of the stack, and what differs from these resources of the state. A place that does not answer is `unknown`. */
+  inspect(recorded: readonly RecordedResource[], signal: AbortSignal): Promise<Inspection>;
+  /** Whether the engine's provider reads everything that it makes: its own refresh then finds every changed setting. */
+  readonly readsSettings: boolean;
   /**
    * Provider's id of a resource whose creation was interrupted, if it exists on the target (`type` is the Pulumi type,
    * `name` the resource's own name there); null when it does not.

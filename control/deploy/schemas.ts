@@ -5,6 +5,7 @@
 
 import { z } from "zod";
 import { buildResult } from "./build/schema.ts";
+import { DRIFT_KINDS, PART_KINDS } from "./inspection.ts";
 
 const CHANGE_OPS = ["create", "update", "replace", "delete", "import", "same"] as const;
 export type ChangeOp = (typeof CHANGE_OPS)[number];
@@ -64,7 +65,7 @@ const deployedNode = z.strictObject({
     .describe("Fingerprint of the certificate that the node shows, which our own clients pin; null without TLS"),
 });
 
-const nodeState = z.enum(["running", "stopped", "missing", "unknown"]);
+const nodeState = z.enum(["running", "stopped", "paused", "missing", "unknown"]);
 const nodeHealth = z.enum(["healthy", "starting", "unhealthy", "unknown"]);
 
 /** As the target sees a node now. */
@@ -74,12 +75,35 @@ const observed = {
   reason: z.string().nullable().describe("Why it is not healthy, in words, where the target knows"),
 };
 
-const drift = z.strictObject({
-  resource: z.string(),
-  setting: z.string(),
-  expected: z.string(),
-  observed: z.string(),
+/** What the target says of something that runs. */
+const running = {
+  version: z.string().nullable().describe("Of the program in it, where the target knows"),
+  since: z.string().nullable().describe("Since when it runs, or does not run any more: ISO 8601"),
+  restarts: count.nullable().describe("How often the target started it again by itself"),
+};
+
+const part = z.strictObject({
+  kind: z.enum(PART_KINDS),
+  name: z.string().describe("As the target's own tools name it"),
+  place: z.string(),
+  node: z.string().nullable().describe("Node that it belongs to; null for what all share"),
+  state: z.enum([...nodeState.options, "present"]).describe("present: there, and nothing that runs"),
+  health: nodeHealth.nullable().describe("Null for what does not run"),
+  image: z.string().nullable(),
+  ...running,
+  reason: z.string().nullable().describe("Why it is not as it should be, in words"),
 });
+
+const foundDrift = z.strictObject({
+  kind: z.enum(DRIFT_KINDS),
+  name: z.string().describe("As the target's own tools name it"),
+  place: z.string(),
+  node: z.string().nullable().describe("Node that it belongs to; null for what all share"),
+  message: z.string().describe("What was found"),
+  remedy: z.string().describe("What `up` does about it"),
+  data_lost: z.boolean().describe("Whether data were in it and are gone"),
+});
+const drift = z.array(foundDrift).describe("What was changed on the target behind the stack's back");
 
 const holder = z.strictObject({
   user: z.string(),
@@ -112,6 +136,7 @@ const rollReport = z.strictObject({
 });
 
 const upResult = diff.extend({
+  drift,
   warnings: z.array(finding),
   nodes: z.array(deployedNode.extend(observed)),
   data: z.array(data),
@@ -123,16 +148,12 @@ const upResult = diff.extend({
 
 export const SCHEMAS = {
   build: buildResult,
-  "infra-preview": diff.extend({ warnings: z.array(finding) }),
+  "infra-preview": diff.extend({ drift, warnings: z.array(finding) }),
   "infra-up": upResult,
   "infra-destroy": diff.extend({
     kept: z.array(data).describe("What was left on the target"),
     deleted: z.array(data).describe("Data that was removed for good, with --delete-data"),
     backup: z.string().nullable(),
-  }),
-  "infra-refresh": diff.extend({
-    applied: z.boolean().describe("False with --preview"),
-    drift: z.array(drift).describe("What the target's own inspection found beside the engine"),
   }),
   "infra-status": z.strictObject({
     schema: z.literal(1),
@@ -141,9 +162,12 @@ export const SCHEMAS = {
     deployed: z.boolean(),
     deployed_at: z.string().nullable(),
     backend: z.string(),
-    nodes: z.array(deployedNode.extend({ ...observed, planned_image: z.string().nullable() })),
+    healthy: z.boolean().describe("Whether every part is there and everything that runs is healthy"),
+    nodes: z.array(deployedNode.extend({ ...observed, ...running, planned_image: z.string().nullable() })),
+    parts: z.array(part).describe("Everything that is no node: database, network, volumes, files"),
     data: z.array(data),
     holder: holder.nullable().describe("Who has the stack locked now"),
+    working: z.boolean().describe("Whether the holder is at work; false: it was killed, or it is on another host"),
     pending: count.describe("Operations that an interrupted run left behind"),
     copies: count.describe("Copies of the state"),
   }),
@@ -221,7 +245,9 @@ export type PreviewResult = z.infer<(typeof SCHEMAS)["infra-preview"]>;
 export type UpResult = z.infer<(typeof SCHEMAS)["infra-up"]>;
 export type RollReport = z.infer<typeof rollReport>;
 export type DestroyResult = z.infer<(typeof SCHEMAS)["infra-destroy"]>;
-export type RefreshResult = z.infer<(typeof SCHEMAS)["infra-refresh"]>;
+/** What is agreed to before it is done. */
+export type ShownDiff = Diff & { readonly drift: readonly FoundDrift[] };
+export type FoundDrift = z.infer<typeof foundDrift>;
 export type StatusResult = z.infer<(typeof SCHEMAS)["infra-status"]>;
 export type RenderResult = z.infer<(typeof SCHEMAS)["infra-render"]>;
 export type UnlockResult = z.infer<(typeof SCHEMAS)["infra-unlock"]>;

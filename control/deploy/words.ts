@@ -8,12 +8,13 @@ import type {
   ChangeOp,
   DestroyResult,
   Diff,
+  FoundDrift,
   Holder,
   PreviewResult,
   RecoverResult,
-  RefreshResult,
   RenderResult,
   RollReport,
+  ShownDiff,
   StatusResult,
   UnlockResult,
   UpResult,
@@ -33,11 +34,21 @@ const SIGNS: Readonly<Record<ChangeOp, string>> = {
   same: " ",
 };
 
-/** Each change with its properties, then the counts. */
-export function diffText(diff: Diff, mark: Mark): string {
+/** What was changed by hand, each change with its properties, then the counts. */
+export function diffText(diff: Diff | ShownDiff, mark: Mark): string {
+  const found = "drift" in diff ? driftLines(diff.drift, mark) : [];
   const lines = diff.changes.flatMap((change) => [changeLine(change, mark), ...propertyLines(change, mark)]);
-  return [...lines, countsText(diff)].join("\n");
+  return [...found, ...lines, countsText(diff)].join("\n");
 }
+
+function driftLines(drift: readonly FoundDrift[], mark: Mark): string[] {
+  const lines = drift.map(({ message, remedy }) => `${mark.warn("! ")}${visible(message)} ${visible(remedy)}`);
+  const lost = drift.some(({ data_lost }) => data_lost);
+  return lost ? [...lines, mark.error(DATA_LOST)] : lines;
+}
+
+const DATA_LOST =
+  "Data are gone with what held them, and `up` cannot bring them back: `cairn memory restore FILE` does from a backup, after it.";
 
 /** `1 to create, 2 to replace, 5 unchanged`. */
 function countsText({ summary }: Diff): string {
@@ -91,7 +102,7 @@ function short(value: unknown): string {
 }
 
 export function previewText(result: PreviewResult, mark: Mark): string {
-  const hint = result.changes.length > 0 ? [mark.dim("Apply with `cairn infra up`.")] : [];
+  const hint = result.changes.length + result.drift.length > 0 ? [mark.dim("Apply with `cairn infra up`.")] : [];
   return [diffText(result, mark), ...hint].join("\n");
 }
 
@@ -108,6 +119,7 @@ export function upText(result: UpResult, mark: Mark): string {
       ? mark.warn(rollText(result.roll))
       : mark.warn("The stack was applied, but not every node is healthy yet.");
   return [
+    ...driftLines(result.drift, mark),
     doneText(result),
     columns(nodes, "  "),
     ...reasonLines(result.nodes),
@@ -144,40 +156,62 @@ export function destroyText(result: DestroyResult, mark: Mark): string {
   ].join("\n");
 }
 
-export function refreshText(result: RefreshResult, mark: Mark): string {
-  const own = result.drift.map(
-    ({ resource, setting, expected, observed }) =>
-      `${mark.warn("~ drift")} ${visible(resource)} ${setting}: ${mark.dim(short(expected))} -> ${short(observed)}`,
-  );
-  if (own.length === 0 && result.changes.length === 0) return "What is there is what was recorded.";
-  const tail = result.applied
-    ? "Recorded as it is. `cairn infra preview` shows what would be brought back."
-    : mark.dim(
-        result.changes.length > 0
-          ? "`cairn infra refresh` records it as it is; `cairn infra up` after that brings back what the configuration says."
-          : "`cairn infra up` brings back what the configuration says.",
-      );
-  return [diffText(result, mark), ...own, tail].join("\n");
-}
-
 export function statusText(status: StatusResult, mark: Mark): string {
-  const nodes = status.nodes.map((node) => [
-    mark.name(node.name),
-    node.state,
-    healthWord(node.health, mark),
-    node.url ?? node.place,
-    mark.dim(node.image),
-  ]);
+  const rows = [
+    ...status.nodes.map((node) => [
+      mark.name(node.name),
+      stateWord(node, mark),
+      node.version ?? "",
+      sinceText(node),
+      node.url ?? node.place,
+      mark.dim(shortImage(node.image)),
+    ]),
+    ...status.parts.map((part) => [
+      `${part.kind === "database" ? "" : `${part.kind} `}${visible(part.name)}`,
+      stateWord(part, mark),
+      part.version ?? "",
+      sinceText(part),
+      part.place,
+      mark.dim(shortImage(part.image ?? "")),
+    ]),
+  ];
+  const reasons = [...status.nodes, ...status.parts];
   return [
     `${status.stack} on ${status.target}: ${status.deployed ? `deployed ${status.deployed_at ?? ""}`.trim() : "not deployed"}`,
-    columns(nodes, "  "),
-    ...reasonLines(status.nodes),
-    ...(status.data.length > 0
+    columns(rows, "  "),
+    ...reasonLines(reasons),
+    ...(!status.deployed && status.data.length > 0
       ? [`Data: ${status.data.map(({ name, place }) => `${name} (${place})`).join(", ")}`]
       : []),
-    ...(status.holder ? [mark.warn(`Locked by ${holderText(status.holder)}.`)] : []),
-    ...(status.pending > 0 ? [mark.warn(`${status.pending} interrupted: run \`cairn infra unlock\`.`)] : []),
+    ...lockLines(status, mark),
   ].join("\n");
+}
+
+/** What an interrupted run left is for `unlock`; what a run at work has begun is not. */
+function lockLines({ holder, working, pending, deployed, healthy }: StatusResult, mark: Mark): string[] {
+  if (holder !== null && working) return [mark.warn(`At work: ${holderText(holder)}.`)];
+  const unlock = "run `cairn infra unlock`, then the same command again";
+  if (holder !== null) return [mark.warn(`Interrupted: ${holderText(holder)}; ${unlock}.`)];
+  if (pending > 0) return [mark.warn(`${pending} interrupted: ${unlock}.`)];
+  return deployed && !healthy ? [mark.dim("`cairn infra preview` shows what `cairn infra up` would bring back.")] : [];
+}
+
+function stateWord({ state, health }: { state: string; health: string | null }, mark: Mark): string {
+  if (state === "present") return mark.good(state);
+  if (state === "running" && health !== null) return healthWord(health, mark);
+  return mark.error(state);
+}
+
+/** `since 2026-01-31 12:00 UTC, 3 restarts`. */
+function sinceText({ since, restarts }: { since: string | null; restarts: number | null }): string {
+  const time = since === null ? "" : `since ${since.slice(0, 16).replace("T", " ")} UTC`;
+  const again = restarts === null || restarts === 0 ? "" : `, ${restarts} ${restarts === 1 ? "restart" : "restarts"}`;
+  return `${time}${again}`;
+}
+
+/** An id is long, and its beginning is enough to recognise it. */
+function shortImage(image: string): string {
+  return visible(image.replace(/(sha256:[0-9a-f]{12})[0-9a-f]{52}$/, "$1"));
 }
 
 export function renderText(result: RenderResult): string {
@@ -198,7 +232,7 @@ export function unlockText(result: UnlockResult, mark: Mark): string {
     ...result.cleared.map((holder) => `Took the lock of ${holderText(holder)} away.`),
     ...(result.restored === null
       ? []
-      : [`Put the copy ${result.restored} back. Run \`cairn infra refresh\` to compare it with the target.`]),
+      : [`Put the copy ${result.restored} back. \`cairn infra preview\` compares it with the target.`]),
     ...result.pending.map(({ operation, name, outcome }) => `${operation} ${visible(name)}: ${OUTCOMES[outcome]}`),
     mark.dim("Run the command that was interrupted again: it finishes."),
   ].join("\n");

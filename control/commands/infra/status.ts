@@ -8,7 +8,9 @@ import type { Mark } from "../../output/terminal.ts";
 
 export default class InfraStatus extends InfraCommand<StatusResult> {
   static override description =
-    "Show what is deployed and how it is\n\nLooks at the target itself. The exit code is 0 when every node is healthy, else 1.";
+    "Show every part of the stack and how it is\n\n" +
+    "Looks at the target itself: database, network, volumes, and each node with its image, version and health, since when it runs " +
+    "and how often it was started again. The exit code is 0 when every part is there and healthy, else 1.";
 
   static override examples = ["<%= config.bin %> infra status", "<%= config.bin %> infra status --json"];
 
@@ -19,8 +21,8 @@ export default class InfraStatus extends InfraCommand<StatusResult> {
     return this.operate(flags, interruption, (run) => status(run));
   }
 
-  protected override exitCodeOf({ deployed, nodes }: StatusResult): number {
-    return deployed && nodes.every(({ health }) => health === "healthy") ? EXIT.done : EXIT.failed;
+  protected override exitCodeOf({ healthy }: StatusResult): number {
+    return healthy ? EXIT.done : EXIT.failed;
   }
 
   protected render(result: StatusResult, mark: Mark): string {

@@ -16,6 +16,8 @@ const resource = z.looseObject({
   parent: z.string().optional(),
   provider: z.string().optional(),
   dependencies: z.array(z.string()).nullish(),
+  propertyDependencies: z.record(z.string(), z.array(z.string()).nullable()).nullish(),
+  deletedWith: z.string().optional(),
 });
 type Resource = z.infer<typeof resource>;
 
@@ -41,6 +43,8 @@ export interface RecordedResource {
   readonly name: string;
   readonly id: string | null;
   readonly protected: boolean;
+  /** As they were applied last; secrets are encrypted. */
+  readonly inputs: Readonly<Record<string, unknown>>;
 }
 
 export interface PendingOperation {
@@ -70,6 +74,7 @@ export function resourcesOf(state: ExportedState | null): RecordedResource[] {
       name: ownName(urn, inputs),
       id: id ?? null,
       protected: protect === true,
+      inputs: inputs ?? {},
     }));
 }
 
@@ -129,6 +134,41 @@ function inOrder(resources: readonly Resource[]): Resource[] {
 function needsOf({ parent, provider, dependencies }: Resource): string[] {
   const from = provider?.slice(0, provider.lastIndexOf("::"));
   return [...(parent ? [parent] : []), ...(from ? [from] : []), ...(dependencies ?? [])];
+}
+
+/** The state without these resources, and without what others say of them: the engine makes them anew. */
+export function forget(state: ExportedState, urns: ReadonlySet<string>): ExportedState {
+  if (urns.size === 0) return state;
+  const resources = (state.deployment.resources ?? [])
+    .filter(({ urn }) => !urns.has(urn))
+    .map((one) => withoutLinks(one, urns));
+  return { ...state, deployment: { ...state.deployment, resources } };
+}
+
+function withoutLinks(one: Resource, urns: ReadonlySet<string>): Resource {
+  const known = (list: readonly string[] | null | undefined) => (list ?? []).filter((urn) => !urns.has(urn));
+  const { dependencies, propertyDependencies, deletedWith, ...rest } = one;
+  const properties = Object.entries(propertyDependencies ?? {}).map(([name, list]) => [name, known(list)]);
+  return {
+    ...rest,
+    ...(dependencies == null ? {} : { dependencies: known(dependencies) }),
+    ...(propertyDependencies == null ? {} : { propertyDependencies: Object.fromEntries(properties) }),
+    ...(deletedWith === undefined || urns.has(deletedWith) ? {} : { deletedWith }),
+  };
+}
+
+/** What a command is recorded with where it has to run once more. */
+const OUTDATED = "true # outdated";
+
+/** The state in which these commands (`@pulumi/command`) were run with something else, so that the engine runs them again. */
+export function outdate(state: ExportedState, urns: ReadonlySet<string>): ExportedState {
+  if (urns.size === 0) return state;
+  const resources = (state.deployment.resources ?? []).map((one) =>
+    urns.has(one.urn)
+      ? { ...one, inputs: { ...one.inputs, update: OUTDATED }, outputs: { ...one.outputs, update: OUTDATED } }
+      : one,
+  );
+  return { ...state, deployment: { ...state.deployment, resources } };
 }
 
 /** The state without the protection of these resources, so that the engine may remove them. */

@@ -25,18 +25,17 @@ export interface DiffBuilder {
   build(stack: string, target: string): Diff;
 }
 
-/** `drift`: a refresh compares what is there with what was recorded, so the sides are outputs instead of inputs. */
-export function diffBuilder(redact: Redact, drift = false): DiffBuilder {
+export function diffBuilder(redact: Redact): DiffBuilder {
   const changes = new Map<string, Change>();
   const take = (metadata: StepEventMetadata): void => {
     const { urn, type } = metadata;
     const custom = metadata.new?.custom ?? metadata.old?.custom ?? false;
     if (!isShown(metadata, custom)) return;
-    const op = operation(metadata, drift);
+    const op = operation(metadata);
     if (op === undefined) return;
     const recorded = changes.get(urn);
     if (recorded && WEIGHT[recorded.op] > WEIGHT[op]) return;
-    const sides = propertiesOf(metadata, drift).map((property) => redactProperty(property, redact));
+    const sides = propertiesOf(metadata).map((property) => redactProperty(property, redact));
     // The replacement's own step comes without properties when the one before has listed them.
     const properties = sides.length === 0 && recorded ? recorded.properties : sides;
     const inputs = metadata.new?.inputs ?? metadata.old?.inputs;
@@ -44,8 +43,7 @@ export function diffBuilder(redact: Redact, drift = false): DiffBuilder {
   };
   return {
     add(event) {
-      // A refresh reports what it found only in its output events.
-      const found = drift ? event.resOutputsEvent : (event.resourcePreEvent ?? event.resOutputsEvent);
+      const found = event.resourcePreEvent ?? event.resOutputsEvent;
       if (found) take(found.metadata);
     },
     build: (stack, target) => {
@@ -65,24 +63,20 @@ export function diffBuilder(redact: Redact, drift = false): DiffBuilder {
 
 const SUMMARY = ["create", "update", "replace", "delete", "import", "same"] as const;
 
-function operation(metadata: StepEventMetadata, drift: boolean): ChangeOp | undefined {
-  if (!drift) return OPS[metadata.op] ?? (metadata.op === "same" ? "same" : undefined);
-  if (metadata.op === "same" || metadata.op === "update" || metadata.op === "delete") return metadata.op;
-  if (metadata.op !== "refresh") return undefined;
-  if (!metadata.new) return "delete";
-  return propertiesOf(metadata, true).length > 0 ? "update" : "same";
+function operation({ op }: StepEventMetadata): ChangeOp | undefined {
+  return OPS[op] ?? (op === "same" ? "same" : undefined);
 }
 
-function propertiesOf(metadata: StepEventMetadata, drift: boolean): PropertyChange[] {
+function propertiesOf(metadata: StepEventMetadata): PropertyChange[] {
   const { old, new: now, detailedDiff, diffs } = metadata;
   if (!old || !now) return [];
-  const before = drift ? old.outputs : old.inputs;
-  const after = drift ? now.outputs : now.inputs;
+  const before = old.inputs;
+  const after = now.inputs;
   if (detailedDiff && Object.keys(detailedDiff).length > 0) {
     return Object.entries(detailedDiff).map(([path, { diffKind, inputDiff }]) => ({
       path,
       kind: kindOf(diffKind),
-      before: lookUp(inputDiff || drift ? before : old.outputs, path) ?? lookUp(before, path) ?? null,
+      before: lookUp(inputDiff ? before : old.outputs, path) ?? lookUp(before, path) ?? null,
       after: lookUp(after, path) ?? null,
     }));
   }

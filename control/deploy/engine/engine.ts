@@ -15,6 +15,15 @@ export interface ProgramRun extends RunInput {
   readonly program: PulumiFn;
   /** URNs; all resources when absent. */
   readonly targets?: readonly string[] | undefined;
+  /** URNs of resources that are made anew although nothing of theirs has changed. */
+  readonly replace?: readonly string[];
+  /** Asks the target for every resource first. */
+  readonly refresh?: boolean;
+}
+
+export interface PreviewRun extends ProgramRun {
+  /** Compares with this state instead of the recorded one, which stays as it is. */
+  readonly assuming?: ExportedState;
 }
 
 export interface Applied {
@@ -46,13 +55,13 @@ export interface Engine {
   readonly stack: string;
   readonly backend: string;
   /** Shows what `up` would change. */
-  preview(run: ProgramRun): Promise<Diff>;
+  preview(run: PreviewRun): Promise<Diff>;
   up(run: ProgramRun): Promise<Applied>;
   /** What `destroy` would remove; protected resources stay. */
   previewDestroy(run: RunInput): Promise<Diff>;
   destroy(run: RunInput): Promise<Diff>;
-  /** Compares what is recorded with what is there; `apply` records it. */
-  refresh(run: RunInput & { readonly apply: boolean; readonly targets?: readonly string[] }): Promise<Diff>;
+  /** Records these resources as they are there. */
+  refresh(run: RunInput & { readonly targets: readonly string[] }): Promise<void>;
   /** Null when there is no such stack yet. INFRA_STATE_UNREADABLE when it cannot be read. */
   state(): Promise<ExportedState | null>;
   replaceState(state: ExportedState): Promise<void>;

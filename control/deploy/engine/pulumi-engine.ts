@@ -1,7 +1,7 @@
 /** The engine behind the interface: Pulumi's Automation API over the rendered project. */
 
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,7 +13,7 @@ import type { InfraFiles } from "../files.ts";
 import type { Diff } from "../schemas.ts";
 import { type ExportedState, exportedState, readStored, toStored } from "./checkpoint.ts";
 import { diffBuilder } from "./diff.ts";
-import type { Applied, Engine, EngineLock, ProgramRun, RunInput } from "./engine.ts";
+import type { Applied, Engine, EngineLock, PreviewRun, ProgramRun, RunInput } from "./engine.ts";
 import { describeEngineFailure, type EngineFailure } from "./failure.ts";
 import { locksFolder, PROJECT, readEngineLocks, removeBrokenLocks } from "./locks.ts";
 import { noteOf } from "./notes.ts";
@@ -64,27 +64,29 @@ export function createPulumiEngine(options: EngineOptions): Engine {
     return selected;
   }
 
-  async function select(): Promise<Stack> {
+  async function select(url = backend): Promise<Stack> {
     const { LocalWorkspace, Stack: StackClass } = await import("@pulumi/pulumi/automation/index.js");
     const workspace = await LocalWorkspace.create({
       workDir: files.project,
       pulumiCommand: (await options.cli()).automation,
-      envVars: env,
+      envVars: { ...env, PULUMI_BACKEND_URL: url },
     });
     return StackClass.select(name, workspace);
   }
 
-  /** Runs one operation of the engine and gathers its events. A CairnError of the program counts as the outcome. */
+  /**
+   * Runs one operation of the engine and gathers its events. A CairnError of the program counts as the outcome. `assuming`: on
+   * this state, in a backend of its own.
+   */
   async function operate<T>(
     doing: string,
-    run: RunInput & { readonly program?: PulumiFn },
+    run: RunInput & { readonly program?: PulumiFn; readonly assuming?: ExportedState },
     work: (
       stack: Stack,
       hooks: { onEvent: (event: EngineEvent) => void; signal: AbortSignal; color: "never" },
     ) => Promise<T>,
-    drift = false,
   ): Promise<{ readonly diff: Diff; readonly value: T }> {
-    const builder = diffBuilder(redact, drift);
+    const builder = diffBuilder(redact);
     const diagnostics: Diagnostic[] = [];
     const thrown: unknown[] = [];
     const program: PulumiFn = async () => {
@@ -104,33 +106,38 @@ export function createPulumiEngine(options: EngineOptions): Engine {
       }
       run.onNote(note);
     };
+    let scratch: string | null = null;
     try {
       run.signal.throwIfAborted();
-      const stack = await open();
+      scratch = run.assuming === undefined ? null : await scratchBackend(name, run.assuming);
+      const stack = scratch === null ? await open() : await select(`file://${scratch}`);
       stack.workspace.program = program;
       const value = await work(stack, { onEvent, signal: run.signal, color: "never" });
       return { diff: builder.build(name, options.target), value };
     } catch (error) {
       const { kind, error: described } = failure(thrown[0] ?? error, doing, diagnostics);
       throw kind === "cancelled" && run.signal.aborted ? (run.signal.reason ?? described) : described;
+    } finally {
+      if (scratch !== null) await rm(scratch, { recursive: true, force: true });
     }
   }
 
-  const targeted = (targets: readonly string[] | undefined) => (targets === undefined ? {} : { target: [...targets] });
+  const choices = ({ targets, replace = [], refresh = false }: Omit<ProgramRun, "program" | keyof RunInput>) => ({
+    ...(targets === undefined ? {} : { target: [...targets] }),
+    ...(replace.length === 0 ? {} : { replace: [...replace] }),
+    ...(refresh ? { refresh } : {}),
+  });
 
   return {
     stack: name,
     backend,
 
-    async preview(run) {
-      return (await operate("preview", run, (stack, hooks) => stack.preview({ ...hooks, ...targeted(run.targets) })))
-        .diff;
+    async preview(run: PreviewRun) {
+      return (await operate("preview", run, (stack, hooks) => stack.preview({ ...hooks, ...choices(run) }))).diff;
     },
 
     async up(run: ProgramRun): Promise<Applied> {
-      const { diff, value } = await operate("up", run, (stack, hooks) =>
-        stack.up({ ...hooks, ...targeted(run.targets) }),
-      );
+      const { diff, value } = await operate("up", run, (stack, hooks) => stack.up({ ...hooks, ...choices(run) }));
       const outputs = Object.entries(value.outputs).map(([key, output]) => [key, output.secret ? null : output.value]);
       return { diff, outputs: Object.fromEntries(outputs) };
     },
@@ -147,11 +154,7 @@ export function createPulumiEngine(options: EngineOptions): Engine {
     },
 
     async refresh(run) {
-      const work = run.apply
-        ? (stack: Stack, hooks: Parameters<Stack["refresh"]>[0]) =>
-            stack.refresh({ ...hooks, ...targeted(run.targets) })
-        : (stack: Stack, hooks: Parameters<Stack["refresh"]>[0]) => stack.previewRefresh({ ...hooks });
-      return (await operate("refresh", run, work as (stack: Stack) => Promise<unknown>, true)).diff;
+      await operate("refresh", run, (stack, hooks) => stack.refresh({ ...hooks, ...choices(run) }));
     },
 
     async state(): Promise<ExportedState | null> {
@@ -236,6 +239,16 @@ export function createPulumiEngine(options: EngineOptions): Engine {
       }
     },
   };
+}
+
+/** A folder that is a backend with this one stack. Its secrets stay encrypted. */
+async function scratchBackend(name: string, state: ExportedState): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "cairn-preview-"));
+  const stacks = join(folder, ".pulumi", "stacks", PROJECT);
+  await mkdir(stacks, { recursive: true });
+  await writeFile(join(folder, ".pulumi", "meta.yaml"), "version: 1\n");
+  await writeFile(join(stacks, `${name}.json`), toStored(state, `organization/${PROJECT}/${name}`), { mode: 0o600 });
+  return folder;
 }
 
 interface Diagnostic {

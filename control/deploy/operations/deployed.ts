@@ -67,8 +67,8 @@ export async function keepHealthy(
 }
 
 /**
- * What was observed last; after the deadline, or as soon as every node is healthy. Where nothing was started a node that was
- * stopped or removed by hand does not come back by waiting.
+ * What was observed last; after the deadline, or as soon as every node is healthy. Where nothing was started a node that is
+ * gone or does not run does not come back by waiting.
  */
 export async function untilHealthy(
   { driver, run }: Session,
@@ -86,8 +86,8 @@ export async function untilHealthy(
   }
 }
 
-/** Whether those that are not healthy are all gone: the state still has them, and only a refresh corrects it. */
-export function allGone(observed: readonly ObservedNode[], nodes: readonly string[]): boolean {
+/** Whether those that are not healthy are all gone, or do not run. */
+function allGone(observed: readonly ObservedNode[], nodes: readonly string[]): boolean {
   const sick = nodes
     .map((name) => observed.find((one) => one.name === name))
     .filter((one) => one?.health !== "healthy");

@@ -32,6 +32,6 @@ export async function reconcileInterrupted(session: Session): Promise<readonly P
   }
   await engine.replaceState(resolvePending(state, found));
   // The provider reads the resource's actual properties; its inputs may differ.
-  if (found.size > 0) await engine.refresh({ ...session.engineRun(), apply: true, targets: [...found.keys()] });
+  if (found.size > 0) await engine.refresh({ ...session.engineRun(), targets: [...found.keys()] });
   return pending.map((one) => ({ ...one, outcome: found.has(one.urn) ? "taken-over" : "cleared" }));
 }

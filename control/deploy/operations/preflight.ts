@@ -2,13 +2,14 @@
 
 import { type ErrorCode, InfraError } from "../../../runtime/contracts/errors.ts";
 import type { Finding } from "../driver.ts";
+import { type ExportedState, resourcesOf } from "../engine/checkpoint.ts";
 import type { Session } from "./session.ts";
 
 /** The warnings of the configuration and of the target. The first error is thrown with its own code, the others listed. */
-export async function preflight(session: Session): Promise<Finding[]> {
+export async function preflight(session: Session, state: ExportedState | null): Promise<Finding[]> {
   const { driver, run, project } = session;
   session.phase("preflight", `Looking at the target (${project.plan.target})`);
-  const found = await driver.preflight(run.signal);
+  const found = await driver.preflight(run.signal, new Set(resourcesOf(state).map(({ name }) => name)));
   const errors = found.filter(({ severity }) => severity === "error");
   const [first] = errors;
   if (first) {

@@ -1,10 +1,14 @@
-/** `infra preview`: what `up` would change. Changes nothing on the target; the first one makes the project and an empty stack. */
+/**
+ * `infra preview`: what `up` would change, and what of it was changed by hand. Changes nothing on the target; the first one makes
+ * the project and an empty stack.
+ */
 
 import type { PulumiFn } from "@pulumi/pulumi/automation/index.js";
 import { resourcesOf } from "../engine/checkpoint.ts";
 import type { Diff, PreviewResult } from "../schemas.ts";
 import { ensurePassphrase } from "../state/passphrase.ts";
 import { unknownData } from "./data.ts";
+import { findDrift, planningFor, shownDrift } from "./drift.ts";
 import { preflight } from "./preflight.ts";
 import { stackSecrets } from "./secrets.ts";
 import type { OperationInput } from "./services.ts";
@@ -14,15 +18,17 @@ import { openSession } from "./session.ts";
 export async function preview(run: OperationInput): Promise<PreviewResult> {
   const session = await openSession(run, { measure: true });
   const { engine, project, driver, files } = session;
-  const warnings = await preflight(session);
   const state = await session.state();
+  const warnings = await preflight(session, state);
+  session.phase("inspect", "Looking for what was changed by hand");
+  const drift = await findDrift(session, state);
   const adopt = new Set(unknownData(await driver.existingData(run.signal), state).map(({ name }) => name));
   // The engine compares with a stack, so there has to be one; it is empty until the first `up`.
   await ensurePassphrase(files, project.plan.stack);
   await engine.prepare(stackSecrets(project.plan, run.services.now()));
   const program: PulumiFn = await run.services.createProgram(project, { adopt });
   session.phase("preview", "Comparing with what is deployed");
-  const diff: Diff = await engine.preview({ ...session.engineRun(), program });
+  const diff: Diff = await engine.preview({ ...session.engineRun(), program, ...planningFor(state, drift, driver) });
   const unknown = [...adopt].map((name) => ({
     severity: "warning" as const,
     code: "INFRA_DATA_EXISTS",
@@ -36,5 +42,5 @@ export async function preview(run: OperationInput): Promise<PreviewResult> {
     code: "INFRA_DATA_PROTECTED",
     message: `${name} holds data and would be removed: \`up\` refuses that.`,
   }));
-  return { ...diff, warnings: [...warnings, ...unknown, ...refused] };
+  return { ...diff, drift: shownDrift(drift), warnings: [...warnings, ...unknown, ...refused] };
 }

@@ -6,7 +6,7 @@ import type { Issue } from "../../../runtime/contracts/errors.ts";
 import type { TargetDriver } from "../driver.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { InfraFiles } from "../files.ts";
-import type { Diff, InfraEvent } from "../schemas.ts";
+import type { Diff, InfraEvent, ShownDiff } from "../schemas.ts";
 import type { Identity } from "../state/operator-lock.ts";
 
 /** A deployment directory as it was read; see infra/project.ts. */
@@ -92,7 +92,7 @@ export interface Rendered {
 /** Prompts a person. Null in Services without a terminal. */
 export interface Prompts {
   /** Shows what would change and asks whether to go on. */
-  confirm(question: string, diff: Diff, signal: AbortSignal): Promise<boolean>;
+  confirm(question: string, diff: Diff | ShownDiff, signal: AbortSignal): Promise<boolean>;
   adopt(names: readonly string[], signal: AbortSignal): Promise<boolean>;
   /** The name as it was typed. */
   typeName(question: string, signal: AbortSignal): Promise<string>;

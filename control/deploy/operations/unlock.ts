@@ -37,8 +37,8 @@ export async function unlock(run: OperationInput, options: UnlockOptions): Promi
   const identity = await services.identity();
   const force = options.force !== undefined;
   const before = await inspectLock(files.lock, identity);
-  if (before.state === "held") throw lockedBy(before.holder);
-  if (before.state === "elsewhere" && !force) throw lockedBy(before.holder);
+  if (before.state === "held") throw lockedBy(before.holder, identity);
+  if (before.state === "elsewhere" && !force) throw lockedBy(before.holder, identity);
   const cleared: Holder[] = before.state === "free" ? [] : [publicHolder(before.holder)];
   cleared.push(...(await clearEngineLocks(session, identity, force)));
 

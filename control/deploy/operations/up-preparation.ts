@@ -3,8 +3,10 @@
 import type { PulumiFn } from "@pulumi/pulumi/automation/index.js";
 import type { Finding } from "../driver.ts";
 import { type ExportedState, resourcesOf } from "../engine/checkpoint.ts";
+import type { Drift } from "../inspection.ts";
 import type { Diff } from "../schemas.ts";
 import { dataToAdopt } from "./data.ts";
+import { brokenNodes, findDrift, type Planning, planningFor, shownDrift } from "./drift.ts";
 import { refuseDataLoss } from "./guards.ts";
 import { deliverImages, withImages } from "./images.ts";
 import { reconcileInterrupted } from "./pending.ts";
@@ -33,35 +35,51 @@ export interface Preparation {
   /** Nodes that run now; empty where nothing would change. */
   readonly running: ReadonlySet<string>;
   readonly warnings: Finding[];
+  /** What was changed by hand, and is brought back by this run. */
+  readonly drift: readonly Drift[];
+  readonly planning: Planning;
 }
 
 /** Under the operator's lock. Errors of `preflight`, of the images, INFRA_DATA_EXISTS, INFRA_DATA_PROTECTED. */
 export async function prepareUp(session: Session, input: PreparationInput): Promise<Preparation> {
   const { run, engine, driver } = session;
-  const warnings = await preflight(session);
+  const warnings = await preflight(session, await session.state());
   await reconcileInterrupted(session);
   const project = await withImages(session, input);
   await driver.prepare?.(session.report, run.signal);
   await deliverImages(session, project);
   const state = await session.state();
   const adopt = await dataToAdopt(session, state, input.adopt);
+  session.phase("inspect", "Looking for what was changed by hand");
+  const drift = ofNodes(await findDrift(session, state), input.nodes);
+  const planning = planningFor(state, drift, driver);
   await engine.prepare(stackSecrets(project.plan, run.services.now()));
   const program = await run.services.createProgram(project, { adopt });
   session.phase("preview", "Comparing with what is deployed");
-  const whole = await engine.preview({ ...session.engineRun(), program });
+  const whole = await engine.preview({ ...session.engineRun(), program, ...planning });
   refuseDataLoss(whole, resourcesOf(state));
-  const running = whole.changes.length === 0 ? new Set<string>() : await runningNodes(session);
-  return { project, program, adopt, state, whole, running, warnings };
+  const running = whole.changes.length === 0 ? new Set<string>() : await runningNodes(session, drift);
+  return { project, program, adopt, state, whole, running, warnings, drift, planning };
+}
+
+/** A run for one node brings back what is its own, and what all share. */
+function ofNodes(drift: readonly Drift[], nodes: readonly string[]): readonly Drift[] {
+  return drift.filter(({ node }) => node === null || nodes.includes(node));
 }
 
 /** As the target sees them now. */
-export async function runningNodes({ driver, run }: Session): Promise<ReadonlySet<string>> {
+export async function runningNodes(
+  { driver, run }: Session,
+  drift: readonly Drift[] = [],
+): Promise<ReadonlySet<string>> {
   const observed = await driver.observe(run.signal);
-  return new Set(observed.filter((one) => one.state === "running").map(({ name }) => name));
+  const broken = brokenNodes(drift);
+  return new Set(observed.filter((one) => one.state === "running" && !broken.has(one.name)).map(({ name }) => name));
 }
 
-export async function confirmed({ run }: Session, diff: Diff): Promise<boolean> {
+export async function confirmed({ run }: Session, diff: Diff, drift: readonly Drift[]): Promise<boolean> {
   // Nothing to agree to.
-  if (diff.changes.length === 0) return true;
-  return (await run.services.prompts?.confirm("Apply these changes?", diff, run.signal)) === true;
+  if (diff.changes.length + drift.length === 0) return true;
+  const shown = { ...diff, drift: shownDrift(drift) };
+  return (await run.services.prompts?.confirm("Apply these changes?", shown, run.signal)) === true;
 }

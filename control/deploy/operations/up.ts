@@ -3,17 +3,18 @@
 import { needsTerminal, UsageError } from "../../output/failure.ts";
 import type { Finding } from "../driver.ts";
 import { outputsOf, resourcesOf } from "../engine/checkpoint.ts";
+import type { Drift } from "../inspection.ts";
 import type { Diff, UpResult } from "../schemas.ts";
-import { allGone, keepHealthy, recordDeployed, untilHealthy } from "./deployed.ts";
+import { keepHealthy, recordDeployed, untilHealthy } from "./deployed.ts";
+import { bringBack, shownDrift } from "./drift.ts";
 import { refuseManyStops, sharedWaiting, targetsOf } from "./guards.ts";
 import { readRecord } from "./record.ts";
 import type { OperationInput, ReadProject } from "./services.ts";
 import { openSession, type Session, withOperatorLock } from "./session.ts";
 import { confirmed, prepareUp } from "./up-preparation.ts";
 
-/** What comes next where a node is not healthy; the engine has to look where it was removed behind its back. */
+/** What comes next where a node is not healthy. */
 const STATUS = "cairn infra status";
-const REFRESH = "cairn infra refresh";
 
 export interface UpOptions {
   readonly node: string | undefined;
@@ -31,29 +32,37 @@ export async function up(run: OperationInput, options: UpOptions): Promise<UpRes
   return withOperatorLock(session, "up", async () => {
     const { image } = options;
     const prepared = await prepareUp(session, { nodes, image, adopt: options.adopt });
-    const { project, program, adopt, state, whole, running, warnings } = prepared;
+    const { project, program, adopt, state, whole, running, warnings, drift, planning } = prepared;
     const { engine } = session;
-    const targets =
-      options.node === undefined ? undefined : targetsOf(whole, resourcesOf(state), project.plan, options.node);
-    const diff = targets === undefined ? whole : await engine.preview({ ...session.engineRun(), program, targets });
+    const recorded = resourcesOf(planning.assuming ?? state);
+    const targets = options.node === undefined ? undefined : targetsOf(whole, recorded, project.plan, options.node);
+    const diff =
+      targets === undefined ? whole : await engine.preview({ ...session.engineRun(), program, targets, ...planning });
     refuseManyStops(diff, project.plan, running);
     if (options.node !== undefined && targets !== undefined) {
       const shared = sharedWaiting({ node: options.node, plan: project.plan, whole, diff, targets, running });
       if (shared.length > 0) warnings.push(notDone(session, shared));
     }
-    if (!options.yes && !(await confirmed(session, diff))) return null;
+    if (!options.yes && !(await confirmed(session, diff, drift))) return null;
 
+    await bringBack(session, prepared, diff);
     const existingOutputs = diff.changes.length === 0 && (await readRecord(run.dir)) !== null ? outputsOf(state) : null;
     if (existingOutputs === null) session.phase("up", "Applying");
     const applied =
       existingOutputs === null
-        ? await engine.up({ ...session.engineRun(), program, targets })
+        ? await engine.up({
+            ...session.engineRun(),
+            program,
+            targets,
+            replace: planning.replace,
+            refresh: planning.refresh,
+          })
         : { diff, outputs: existingOutputs };
     session.phase("settle", "Waiting for the nodes");
     // A run for one node gives it its image, on targets where images wait for that.
     const released = options.node === undefined ? undefined : new Set([options.node]);
     await session.driver.reconcile?.(session.report, run.signal, released);
-    return finish(session, project, { nodes, warnings, adopted: [...adopt].sort(), applied });
+    return finish(session, project, { nodes, warnings, adopted: [...adopt].sort(), applied, drift });
   });
 }
 
@@ -75,18 +84,20 @@ interface Outcome {
   readonly warnings: UpResult["warnings"];
   readonly adopted: string[];
   readonly applied: { readonly diff: Diff; readonly outputs: unknown };
+  readonly drift: readonly Drift[];
 }
 
 /** `nodes`: those of this run. Waits for them. */
 export async function finish(session: Session, project: ReadProject, outcome: Outcome): Promise<UpResult> {
   const { nodes, data } = await recordDeployed(session, project, outcome.nodes, outcome.applied.outputs);
-  const unchanged = outcome.applied.diff.changes.length === 0;
+  const unchanged = outcome.applied.diff.changes.length + outcome.drift.length === 0;
   const observed = await untilHealthy(session, outcome.nodes, unchanged);
   await keepHealthy(session, project, outcome.nodes, observed);
   const healthy = outcome.nodes.every((name) => observed.find((one) => one.name === name)?.health === "healthy");
   const [first] = nodes;
   return {
     ...outcome.applied.diff,
+    drift: shownDrift(outcome.drift),
     warnings: [...outcome.warnings],
     nodes: nodes.map((node) => {
       const seen = observed.find((one) => one.name === node.name);
@@ -96,6 +107,6 @@ export async function finish(session: Session, project: ReadProject, outcome: Ou
     data,
     healthy,
     adopted: outcome.adopted,
-    next: healthy || !first ? "cairn chat" : unchanged && allGone(observed, outcome.nodes) ? REFRESH : STATUS,
+    next: healthy || !first ? "cairn chat" : STATUS,
   };
 }

@@ -89,9 +89,9 @@ export async function takeLock(
   const file = await open(path, "a+", 0o600);
   try {
     const text = await readWhole(file);
-    if (!tryLock(file.fd)) throw lockedBy(parseRecord(text, identity));
+    if (!tryLock(file.fd)) throw lockedBy(parseRecord(text, identity), identity);
     const state = classify(parseRecord(await readWhole(file), identity), identity);
-    if (state.state === "elsewhere" && !takeOver) throw lockedBy(state.holder);
+    if (state.state === "elsewhere" && !takeOver) throw lockedBy(state.holder, identity);
     const interrupted = state.state === "free" || state.state === "held" ? null : state.holder;
     const write = async (holder: LockRecord): Promise<void> => {
       await file.truncate(0);
@@ -116,12 +116,13 @@ export async function takeLock(
   }
 }
 
-export function lockedBy(holder: LockRecord | null): InfraError {
+/** INFRA_LOCKED. Only of a holder on another host it cannot be known here whether it lives. */
+export function lockedBy(holder: LockRecord | null, { host }: Pick<Identity, "host">): InfraError {
   const who = holder === null ? "another process" : describeHolder(holder);
   return new InfraError("INFRA_LOCKED", `The stack is locked by ${who}.`, {
     hint:
-      holder === null
-        ? "Wait until it is done."
+      holder === null || holder.host === host
+        ? "Wait until it is done; Ctrl-C there ends it after its current step."
         : "Wait until it is done. If that host will never finish it, run `cairn infra unlock --force NAME` with the stack's name.",
   });
 }

@@ -22,6 +22,13 @@ export interface ContainerSpec {
 /** Label with the hash of the container's arguments: shows whether what runs is what is planned. */
 const SPEC_LABEL = "cairn.spec";
 
+/** Label with the hash of the files that the container was started with, as `applied_hash` makes it in the CT. */
+const FILES_LABEL = "cairn.files";
+/** Of the file beside the configuration that is there while a change of the container has not come to its end. */
+export const PENDING_SUFFIX = ".pending";
+/** A function of the scripts: hash of every file below a directory, by name and content. */
+export const APPLIED_HASH = `applied_hash() { (cd "$1" && find . -type f -exec sha256sum {} + | sort | sha256sum | cut -c 1-64); }`;
+
 /** Hash of what is not secret; the files are compared byte by byte instead. */
 function specHash(container: ContainerSpec): string {
   return createHash("sha256").update(JSON.stringify(container.arguments)).digest("hex");
@@ -71,6 +78,14 @@ done <"$box/paths"
 chown -R "0:$group" "$box/tree"
 find "$box/tree" -type d -exec chmod 0550 {} +
 find "$box/tree" -type f -exec chmod 0440 {} +
+${APPLIED_HASH}
+# Whatever ends this script before the container is healthy leaves the mark, and the next look at the target finds it.
+: >"$configuration${PENDING_SUFFIX}"
+# One that was renamed by hand holds the data and the port.
+docker ps -a --filter "label=${SPEC_LABEL}" --format '{{ .Names }}' | while read -r other; do
+  [ "$other" = "$name" ] || { docker stop -t "$stop" "$other" && docker rm -f -v "$other"; } >/dev/null
+done
+docker unpause "$name" >/dev/null 2>&1 || true
 running=$(docker inspect -f '{{ index .Config.Labels "${SPEC_LABEL}" }} {{ .State.Running }}' "$name" 2>/dev/null || true)
 if [ "$running" != "$spec true" ] || ! diff -rq "$box/tree" "$configuration" >/dev/null 2>&1; then
   if [ -n "$running" ]; then
@@ -81,7 +96,8 @@ if [ "$running" != "$spec true" ] || ! diff -rq "$box/tree" "$configuration" >/d
   mv "$box/tree" "$configuration"
   # Newer engines look more often while a container starts.
   if docker run --help 2>/dev/null | grep -q -e --health-start-interval; then set -- --health-start-interval 1s "$@"; fi
-  docker run -d --name "$name" --label "${SPEC_LABEL}=$spec" "$@" >/dev/null
+  files=$(applied_hash "$configuration")
+  docker run -d --name "$name" --label "${SPEC_LABEL}=$spec" --label "${FILES_LABEL}=$files" "$@" >/dev/null
 fi
 state() { docker inspect -f '{{ .State.Status }} {{ if .State.Health }}{{ .State.Health.Status }}{{ else }}none{{ end }}' "$name"; }
 waited=0
@@ -93,6 +109,7 @@ until [ "$(state)" = 'running healthy' ]; do
   sleep 1
   waited=$((waited + 1))
 done
+rm -f "$configuration${PENDING_SUFFIX}"
 echo "$name is healthy"
 `;
 
@@ -102,6 +119,6 @@ if docker inspect "$name" >/dev/null 2>&1; then
   docker stop -t "$stop" "$name" >/dev/null
   docker rm -f -v "$name" >/dev/null
 fi
-rm -rf "$configuration" "$configuration".??????
+rm -rf "$configuration" "$configuration".?????? "$configuration${PENDING_SUFFIX}"
 echo "$name is gone"
 `;

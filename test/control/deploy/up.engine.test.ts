@@ -8,7 +8,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vites
 import { parse, stringify } from "yaml";
 import { destroy } from "../../../control/deploy/operations/destroy.ts";
 import { preview } from "../../../control/deploy/operations/preview.ts";
-import { refresh } from "../../../control/deploy/operations/refresh.ts";
 import type { Services } from "../../../control/deploy/operations/services.ts";
 import { status } from "../../../control/deploy/operations/status.ts";
 import { up } from "../../../control/deploy/operations/up.ts";
@@ -221,15 +220,57 @@ describe("a stack", { concurrent: false }, () => {
     expect(await up(run(), { ...UP, node: "two" })).toMatchObject({ changes: [], warnings: [] });
   });
 
-  it("whose node was removed behind its back is not waited for, and what finds that is named", async () => {
+  it("has what was removed behind its back shown, made anew by the next up, and nothing of it recorded before", async () => {
     const file = join(plugins.data, "docker.json");
-    const all = readFileSync(file, "utf8");
-    const existing = Object.entries(plugins.resources()).filter(([, { props }]) => props["name"] !== "lab-two");
+    const gone = ["lab-two", "lab-postgres"];
+    const existing = Object.entries(plugins.resources()).filter(
+      ([, { props }]) => !gone.includes(String(props["name"])),
+    );
     writeFileSync(file, JSON.stringify(Object.fromEntries(existing)));
-    const sleep = async () => expect.unreachable("it waits");
-    const result = await up(run({ services: { sleep } }), UP);
-    expect(result).toMatchObject({ healthy: false, changes: [], next: "cairn infra refresh" });
-    writeFileSync(file, all);
+    const state = readFileSync(join(dir, "infra/state/.pulumi/stacks/cairn/lab.json"), "utf8");
+    const found = [
+      expect.objectContaining({ kind: "missing", name: "lab-postgres", node: null, data_lost: false }),
+      expect.objectContaining({ kind: "missing", name: "lab-two", node: "two", data_lost: false }),
+    ];
+    const shown = SCHEMAS["infra-preview"].parse(keep(await preview(run())));
+    expect(shown.drift).toEqual(expect.arrayContaining(found));
+    expect(shown.changes.filter(({ op }) => op === "create").map(({ name }) => name)).toEqual(
+      expect.arrayContaining(gone),
+    );
+    expect(await status(run())).toMatchObject({ healthy: false });
+    expect(readFileSync(join(dir, "infra/state/.pulumi/stacks/cairn/lab.json"), "utf8")).toBe(state);
+    expect(changes()).toEqual([]);
+    const result = keep(await up(run(), UP));
+    expect(result).toMatchObject({ healthy: true, drift: expect.arrayContaining(found) });
+    const made = changes().filter((line) => gone.some((name) => line === `create ${name}`));
+    expect(made).toEqual(["create lab-postgres", "create lab-two"]);
+    expect(await up(run(), UP)).toMatchObject({ changes: [], drift: [] });
+  });
+
+  it("has a node alone brought back with what all share, and the other one left for the next up", async () => {
+    const file = join(plugins.data, "docker.json");
+    const gone = ["lab-one", "lab-two", "lab-postgres"];
+    const existing = Object.entries(plugins.resources()).filter(
+      ([, { props }]) => !gone.includes(String(props["name"])),
+    );
+    writeFileSync(file, JSON.stringify(Object.fromEntries(existing)));
+    await up(run(), { ...UP, node: "two" });
+    expect(
+      changes()
+        .filter((line) => line.startsWith("create lab"))
+        .sort(),
+    ).toEqual(expect.arrayContaining(["create lab-postgres", "create lab-two"]));
+    expect(changes()).not.toContain("create lab-one");
+    expect(await up(run(), UP)).toMatchObject({ healthy: true, drift: [expect.objectContaining({ name: "lab-one" })] });
+  });
+
+  it("says of data that vanished that they did", async () => {
+    const file = join(plugins.data, "docker.json");
+    const existing = Object.entries(plugins.resources()).filter(([, { props }]) => props["name"] !== "lab-two-home");
+    writeFileSync(file, JSON.stringify(Object.fromEntries(existing)));
+    const { drift } = await preview(run());
+    expect(drift).toMatchObject([{ name: "lab-two-home", data_lost: true }]);
+    expect(await up(run(), UP)).toMatchObject({ healthy: true, changes: [{ op: "create", name: "lab-two-home" }] });
   });
 
   it("loses no data to a node that is taken out, and does not repeat how the engine would let them go", async () => {
@@ -256,18 +297,12 @@ describe("a stack", { concurrent: false }, () => {
     writeProject(dir, { ...SHAPE, memory: "768Mi", timezone: "Europe/Berlin" });
   });
 
-  it("shows what somebody changed behind its back, and records nothing", async () => {
+  it("has settings that the provider reads compared where the target says so, and brought back", async () => {
     plugins.fault({ drift: { "docker/lab-one": { memory: 64 } } });
-    const before = readFileSync(join(dir, "infra/state/.pulumi/stacks/cairn/lab.json"), "utf8");
-    const own = { resource: "lab-two", setting: "cores", expected: "2", observed: "4" };
-    const result = keep(await refresh(run({ target: { plugins, drift: [own] } }), { preview: true }));
-    expect(SCHEMAS["infra-refresh"].parse(result)).toMatchObject({
-      applied: false,
-      drift: [own],
-      changes: [{ op: "update", name: "lab-one" }],
-    });
-    expect(result.changes[0]?.properties).toEqual([{ path: "memory", kind: "update", before: 768, after: 64 }]);
-    expect(readFileSync(join(dir, "infra/state/.pulumi/stacks/cairn/lab.json"), "utf8")).toBe(before);
+    const target = { plugins, readsSettings: true };
+    const { changes: shown } = keep(await preview(run({ target })));
+    expect(shown).toMatchObject([{ op: "update", name: "lab-one" }]);
+    expect(await up(run({ target }), UP)).toMatchObject({ changes: [{ op: "update", name: "lab-one" }] });
     plugins.fault({});
   });
 

@@ -1,83 +1,118 @@
 import { describe, expect, it } from "vitest";
-import type { Change, RefreshResult, StatusResult } from "../../../control/deploy/schemas.ts";
-import { refreshText, statusText } from "../../../control/deploy/words.ts";
+import type { FoundDrift, StatusResult } from "../../../control/deploy/schemas.ts";
+import { diffText, previewText, statusText } from "../../../control/deploy/words.ts";
 import type { Mark } from "../../../control/output/terminal.ts";
 
 const same = (text: string): string => text;
 const mark: Mark = { title: same, name: same, good: same, warn: same, error: same, dim: same };
-const service: Change = {
-  op: "update",
-  type: "kubernetes:core/v1:Service",
+const gone: FoundDrift = {
+  kind: "missing",
   name: "lab-a",
-  urn: "urn:pulumi:lab::cairn::kubernetes:core/v1:Service::lab-a",
-  properties: [{ path: "spec.type", kind: "update", before: "ClusterIP", after: "NodePort" }],
+  place: "local",
+  node: "a",
+  message: "The container lab-a is gone.",
+  remedy: "It is made anew.",
+  data_lost: false,
 };
-const found = (parts: Partial<RefreshResult>): RefreshResult => ({
-  schema: 1,
+const diff = (drift: FoundDrift[]) => ({
+  schema: 1 as const,
   stack: "lab",
-  target: "kubernetes",
+  target: "docker",
   summary: { create: 0, update: 0, replace: 0, delete: 0, import: 0, same: 3 },
   changes: [],
-  applied: false,
-  drift: [],
-  ...parts,
+  drift,
 });
 
-describe("what drift leads to", () => {
-  it("is nothing where there is none", () => {
-    expect(refreshText(found({}), mark)).toBe("What is there is what was recorded.");
-  });
-
-  // The engine compares with what it has recorded: an `up` alone takes the edited object for the one that it made.
-  it("is a refresh before the next up, where the engine found it", () => {
-    expect(refreshText(found({ changes: [service] }), mark)).toMatch(
-      /`cairn infra refresh`.*`cairn infra up` after that/,
-    );
-  });
-
-  it("is an up, where the target's own inspection found it", () => {
-    const drift = [{ resource: "lab-a-ct", setting: "memory", expected: "2048", observed: "512" }];
-    expect(refreshText(found({ drift }), mark).split("\n")).toEqual([
-      expect.any(String),
-      "~ drift lab-a-ct memory: 2048 -> 512",
-      "`cairn infra up` brings back what the configuration says.",
+describe("what was changed by hand", () => {
+  it("is said with what becomes of it, before what changes", () => {
+    expect(diffText(diff([gone]), mark).split("\n")).toEqual([
+      "! The container lab-a is gone. It is made anew.",
+      "No changes, 3 unchanged.",
     ]);
   });
 
-  it("is told as recorded once it is", () => {
-    expect(refreshText(found({ changes: [service], applied: true }), mark)).toContain("Recorded as it is.");
+  it("names the way to data that vanished with it", () => {
+    const [, line] = diffText(diff([{ ...gone, data_lost: true }]), mark).split("\n");
+    expect(line).toContain("`cairn memory restore FILE`");
+    expect(diffText(diff([gone]), mark)).not.toContain("restore");
+  });
+
+  it("is applied with up, also where nothing of the configuration has changed", () => {
+    expect(previewText({ ...diff([gone]), warnings: [] }, mark)).toContain("`cairn infra up`");
+    expect(previewText({ ...diff([]), warnings: [] }, mark)).not.toContain("`cairn infra up`");
   });
 });
 
+const node = {
+  name: "a",
+  workload: "lab-a",
+  place: "lab",
+  image: `sha256:${"1".repeat(64)}`,
+  url: null,
+  certificate_sha256: null,
+  planned_image: null,
+  version: "0.1.0",
+  since: "2026-01-31T12:00:00.000Z",
+  restarts: 3,
+};
+const status: StatusResult = {
+  schema: 1,
+  stack: "lab",
+  target: "kubernetes",
+  deployed: true,
+  deployed_at: null,
+  backend: "file:///lab",
+  healthy: false,
+  nodes: [
+    { ...node, state: "stopped", health: "unhealthy", reason: "its image cannot be pulled" },
+    { ...node, name: "b", state: "running", health: "healthy", reason: null },
+  ],
+  parts: [
+    {
+      kind: "network",
+      name: "lab",
+      place: "local",
+      node: null,
+      state: "missing",
+      health: null,
+      image: null,
+      version: null,
+      since: null,
+      restarts: null,
+      reason: "The network lab is gone.",
+    },
+  ],
+  data: [],
+  holder: null,
+  working: false,
+  pending: 0,
+  copies: 0,
+};
+const holder = { user: "me", host: "here", pid: 7, command: "up", started_at: "2026-01-31T12:00:00.000Z" };
+
 describe("the state of a stack", () => {
-  it("says why a node is not healthy, where the target knows", () => {
-    const node = {
-      name: "a",
-      workload: "lab-a",
-      place: "lab",
-      image: "cairn:9",
-      url: null,
-      certificate_sha256: null,
-      planned_image: null,
-    };
-    const status: StatusResult = {
-      schema: 1,
-      stack: "lab",
-      target: "kubernetes",
-      deployed: true,
-      deployed_at: null,
-      backend: "file:///lab",
-      nodes: [
-        { ...node, state: "stopped", health: "unhealthy", reason: "its image cannot be pulled" },
-        { ...node, name: "b", state: "running", health: "healthy", reason: null },
-      ],
-      data: [],
-      holder: null,
-      pending: 0,
-      copies: 0,
-    };
+  it("says why a part is not healthy, where the target knows", () => {
     const lines = statusText(status, mark).split("\n");
     expect(lines).toContain("  a: its image cannot be pulled");
+    expect(lines).toContain("  lab: The network lab is gone.");
     expect(lines.filter((line) => line.startsWith("  b: "))).toEqual([]);
+  });
+
+  it("has each part with its version, since when it runs, and how often it was started again", () => {
+    const [, , b] = statusText(status, mark).split("\n");
+    expect(b).toMatch(/b +healthy +0\.1\.0 +since 2026-01-31 12:00 UTC, 3 restarts +lab +sha256:111111111111$/);
+    expect(statusText(status, mark)).toMatch(/network lab +missing/);
+  });
+
+  it("names preview where something is to be brought back", () => {
+    expect(statusText(status, mark)).toContain("`cairn infra preview`");
+    expect(statusText({ ...status, healthy: true }, mark)).not.toContain("`cairn infra preview`");
+  });
+
+  it("advises unlock for what was interrupted, and not while a run is at work", () => {
+    expect(statusText({ ...status, holder, pending: 2, working: true }, mark)).not.toContain("unlock");
+    expect(statusText({ ...status, holder, pending: 2, working: true }, mark)).toContain("At work: me@here");
+    expect(statusText({ ...status, holder, working: false }, mark)).toContain("`cairn infra unlock`");
+    expect(statusText({ ...status, pending: 2 }, mark)).toContain("`cairn infra unlock`");
   });
 });

@@ -2,7 +2,8 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Drift, Finding, TargetDriver } from "../../../control/deploy/driver.ts";
+import type { Finding, ObservedNode, TargetDriver } from "../../../control/deploy/driver.ts";
+import type { Drift } from "../../../control/deploy/inspection.ts";
 import type { DeploymentPlan } from "../../../infra/plan/types.ts";
 import type { StubPlugins } from "./stub-plugins.ts";
 
@@ -13,6 +14,7 @@ export interface StubTarget {
   readonly plugins: StubPlugins;
   readonly findings?: readonly Finding[];
   readonly drift?: readonly Drift[];
+  readonly readsSettings?: boolean;
   /** What else runs on every volume. */
   readonly usedBy?: readonly string[];
   /** Address that `connect` gives. */
@@ -30,6 +32,14 @@ export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriv
     writeFileSync(file, JSON.stringify(Object.fromEntries(all.filter(([, one]) => !unwanted(one)))));
     return all.map(([, one]) => one).filter(unwanted);
   };
+  const observe = async (): Promise<ObservedNode[]> =>
+    plan.nodes.map(({ name }) => {
+      const workload = `${plan.stack}-${name}`;
+      const found = named(CONTAINER, workload);
+      const image = found ? String(found.props["image"]) : null;
+      const [state, health] = found ? (["running", "healthy"] as const) : (["missing", "unknown"] as const);
+      return { name, workload, place: "local", state, health, image, version: null, since: null, restarts: null };
+    });
   return {
     preflight: async () => target.findings ?? [],
     imagePlaces: () => ["local"],
@@ -42,15 +52,20 @@ export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriv
         stack: plan.stack,
         ...(target.usedBy === undefined ? {} : { usedBy: target.usedBy }),
       })),
-    observe: async () =>
-      plan.nodes.map(({ name }) => {
-        const workload = `${plan.stack}-${name}`;
-        const found = named(CONTAINER, workload);
-        const image = found ? String(found.props["image"]) : null;
-        const [state, health] = found ? (["running", "healthy"] as const) : (["missing", "unknown"] as const);
-        return { name, workload, place: "local", state, health, image };
-      }),
-    drift: async () => target.drift ?? [],
+    observe,
+    // What is not among the stub's resources any more is gone; other drift is given.
+    inspect: async (recorded) => {
+      const ids = new Set(Object.keys(plugins.resources()));
+      const gone = recorded.filter(({ type, id }) => type.startsWith("docker:") && id !== null && !ids.has(id));
+      const missing = gone.map(({ urn, name, protected: data }): Drift => {
+        const node = plan.nodes.find((one) => name.startsWith(`${plan.stack}-${one.name}`))?.name ?? null;
+        const words = { message: `${name} is gone.`, remedy: "It is made anew." };
+        const engine = { forget: [urn], replace: [], rerun: [], repair: null };
+        return { kind: "missing", name, place: "local", node, dataLost: data, ...words, ...engine };
+      });
+      return { nodes: await observe(), parts: [], drift: [...missing, ...(target.drift ?? [])] };
+    },
+    readsSettings: target.readsSettings ?? false,
     findInterrupted: async (type, name) => {
       const found = Object.entries(plugins.resources()).find(
         ([, one]) => one.type === type && one.props["name"] === name,

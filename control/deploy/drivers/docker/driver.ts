@@ -7,13 +7,13 @@ import { deleteData, existingData } from "./host/data.ts";
 import { engineMemory } from "./host/inventory.ts";
 import { removeWorkloads } from "./host/workloads.ts";
 import { deliverImage, hasImage, imagePlaces } from "./images.ts";
-import { observe } from "./observe.ts";
+import { inspect, observe } from "./observe.ts";
 import { preflight } from "./preflight.ts";
 import { findInterrupted } from "./reconcile.ts";
 
 export function createDockerDriver(plan: DockerPlan, secrets: Pick<SecretValues, "registry">): TargetDriver {
   return {
-    preflight: (signal) => preflight(plan, signal),
+    preflight: (signal, deployed) => preflight(plan, signal, deployed),
     imagePlaces: () => imagePlaces(plan),
     machines: async (places, signal) =>
       Object.fromEntries(await Promise.all(places.map(async (place) => [place, await engineMemory(place, signal)]))),
@@ -21,8 +21,9 @@ export function createDockerDriver(plan: DockerPlan, secrets: Pick<SecretValues,
     deliverImage: (image, place, report, signal) => deliverImage(secrets.registry, { image, place, report, signal }),
     existingData: (signal) => existingData(plan, signal),
     observe: (signal) => observe(plan, signal),
-    // The provider reads every setting that it makes.
-    drift: async () => [],
+    inspect: (recorded, signal) => inspect(plan, recorded, signal),
+    // It does, but takes seconds for it, and does not see who paused a container. What Docker changes in place, `inspect` compares.
+    readsSettings: false,
     findInterrupted: (type, name, signal) => findInterrupted(plan, type, name, signal),
     removeWorkloads: (report, signal) => removeWorkloads(plan, report, signal),
     deleteData: (names, signal) => deleteData(plan, names, signal),

@@ -11,11 +11,11 @@ import { isOlder } from "../../../../runtime/contracts/versions.ts";
 import { bytes } from "../../../output/words.ts";
 import type { Finding } from "../../driver.ts";
 import { placeOf } from "../../images/docker-cli.ts";
+import type { FoundContainer } from "./host/found-container.ts";
 import {
   currentEndpoint,
   engineRoot,
   engineVersion,
-  type FoundContainer,
   findContainers,
   findNetworks,
   publishingContainers,
@@ -32,13 +32,22 @@ const DISK_WARNING = 5 * GIB;
 /** The default of Docker's libraries. */
 const DEFAULT_ENDPOINT = "unix:///var/run/docker.sock";
 
-/** Hosts side by side; nothing throws but the signal. */
-export async function preflight(plan: DockerPlan, signal: AbortSignal): Promise<Finding[]> {
-  const findings = await Promise.all(hostsOf(plan).map((place) => examineHost(plan, place, signal)));
+/** Hosts side by side; nothing throws but the signal. What stands under the names of `deployed` is no finding. */
+export async function preflight(
+  plan: DockerPlan,
+  signal: AbortSignal,
+  deployed: ReadonlySet<string> = new Set(),
+): Promise<Finding[]> {
+  const findings = await Promise.all(hostsOf(plan).map((place) => examineHost(plan, place, deployed, signal)));
   return findings.flat();
 }
 
-async function examineHost(plan: DockerPlan, place: string, signal: AbortSignal): Promise<Finding[]> {
+async function examineHost(
+  plan: DockerPlan,
+  place: string,
+  deployed: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<Finding[]> {
   const findings: Finding[] = [];
   try {
     const ssh = parseDockerHost(place);
@@ -53,8 +62,8 @@ async function examineHost(plan: DockerPlan, place: string, signal: AbortSignal)
     }
     const rest = await Promise.all([
       ssh ? [] : examineContext(signal),
-      examineNames(plan, place, signal),
-      examinePorts(plan, place, ssh, signal),
+      examineNames(plan, place, deployed, signal),
+      examinePorts(plan, place, ssh, deployed, signal),
       examineDisk(place, ssh, signal),
     ]);
     findings.push(...rest.flat());
@@ -80,7 +89,12 @@ async function examineContext(signal: AbortSignal): Promise<Finding[]> {
   ];
 }
 
-async function examineNames(plan: DockerPlan, place: string, signal: AbortSignal): Promise<Finding[]> {
+async function examineNames(
+  plan: DockerPlan,
+  place: string,
+  deployed: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<Finding[]> {
   const names = atPlace(containerNames(plan), place).map(({ name }) => name);
   const [networks, containers] = await Promise.all([
     findNetworks([plan.network], place, signal),
@@ -88,7 +102,7 @@ async function examineNames(plan: DockerPlan, place: string, signal: AbortSignal
   ]);
   const foreign = (kind: string, things: readonly { readonly name: string; readonly stack: string | null }[]) =>
     things
-      .filter(({ stack }) => stack !== plan.stack)
+      .filter(({ name, stack }) => stack !== plan.stack && !deployed.has(name))
       .map(({ name, stack }) =>
         error(
           "INFRA_UP_REFUSED",
@@ -103,6 +117,7 @@ async function examinePorts(
   plan: DockerPlan,
   place: string,
   ssh: SshAddress | null,
+  deployed: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<Finding[]> {
   const wanted = atPlace(publishedPorts(plan), place);
@@ -111,7 +126,7 @@ async function examinePorts(
   const remote = ssh ? await remoteListeners(ssh, signal) : null;
   const findings = wanted.map(async (port): Promise<Finding[]> => {
     const holder = containers.find((container) => publishes(container, port));
-    if (holder?.stack === plan.stack) return [];
+    if (holder?.stack === plan.stack || (holder && deployed.has(holder.name))) return [];
     if (holder) return [inUse(port, `the container ${holder.name}`)];
     const taken = remote ? remote.some((other) => collides(other, port)) : !(await isFree(port));
     return taken ? [inUse(port, "another program")] : [];

@@ -8,7 +8,7 @@ import { ensureNamespace } from "./cluster/namespace.ts";
 import { removeWorkloads } from "./cluster/workloads.ts";
 import { connect, enter } from "./connect.ts";
 import { deliverImage, hasImage, imagePlaces } from "./images.ts";
-import { observe } from "./observe.ts";
+import { inspect, observe } from "./observe.ts";
 import { preflight } from "./preflight.ts";
 import { findInterrupted, outdated, PACE, type Pace, reconcile } from "./reconcile.ts";
 
@@ -39,8 +39,9 @@ export function createKubernetesDriver(
     deliverImage,
     existingData: (signal) => existingData(kubectl, plan, signal),
     observe: (signal) => observe(kubectl, plan, signal),
-    // The provider reads every object in full.
-    drift: async () => [],
+    inspect: (recorded, signal) => inspect(kubectl, plan, recorded, signal),
+    // Every object, in full.
+    readsSettings: true,
     findInterrupted: (type, name, signal) => findInterrupted(kubectl, plan, type, name, signal),
     removeWorkloads: (report, signal) => removeWorkloads(kubectl, plan, report, signal),
     deleteData: (data, signal) => deleteData(kubectl, data, signal),

@@ -14,6 +14,7 @@ import {
 import type { KubernetesPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import type { Report } from "../../driver.ts";
+import { KINDS } from "./cluster/inventory.ts";
 import type { Kubectl } from "./cluster/kubectl.ts";
 import { eventSchema, findObject, listObjects, namedSchema, podSchema, statefulSetSchema } from "./cluster/objects.ts";
 import { type GroupSnapshot, nextStep, type Step, waitingForImage } from "./cluster/rollout.ts";
@@ -30,18 +31,6 @@ export interface Pace {
 export const PACE: Pace = { pollMs: 1_000, patienceMs: 45_000, startMs: 330_000 };
 
 const RESTORE_MS = 20_000;
-
-/** Pulumi type -> what kubectl calls it. */
-const KINDS: Readonly<Record<string, string>> = {
-  "kubernetes:apps/v1:StatefulSet": "statefulsets.apps",
-  "kubernetes:core/v1:ConfigMap": "configmaps",
-  "kubernetes:core/v1:PersistentVolumeClaim": "persistentvolumeclaims",
-  "kubernetes:core/v1:Secret": "secrets",
-  "kubernetes:core/v1:Service": "services",
-  "kubernetes:core/v1:ServiceAccount": "serviceaccounts",
-  "kubernetes:networking.k8s.io/v1:NetworkPolicy": "networkpolicies.networking.k8s.io",
-  "kubernetes:policy/v1:PodDisruptionBudget": "poddisruptionbudgets.policy",
-};
 
 interface Group {
   readonly node: string;

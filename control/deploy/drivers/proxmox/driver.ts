@@ -6,9 +6,9 @@ import { connect, enter } from "./connect.ts";
 import { deleteData, existingData } from "./host/data.ts";
 import { removeWorkloads } from "./host/workloads.ts";
 import { deliverImage, hasImage, imagePlaces } from "./images.ts";
-import { drift, observe } from "./observe.ts";
+import { inspect, observe } from "./observe.ts";
 import { preflight } from "./preflight.ts";
-import { findInterrupted, reconcile } from "./reconcile.ts";
+import { findInterrupted } from "./reconcile.ts";
 
 export function createProxmoxDriver(plan: ProxmoxPlan): TargetDriver {
   return {
@@ -16,10 +16,11 @@ export function createProxmoxDriver(plan: ProxmoxPlan): TargetDriver {
     imagePlaces: () => imagePlaces(plan),
     hasImage: (image, place, signal) => hasImage(plan, image, place, signal),
     deliverImage: (image, place, report, signal) => deliverImage(plan, image, place, report, signal),
-    reconcile: (report, signal) => reconcile(plan, report, signal),
     existingData: (signal) => existingData(plan, signal),
     observe: (signal) => observe(plan, signal),
-    drift: (signal) => drift(plan, signal),
+    inspect: (recorded, signal) => inspect(plan, recorded, signal),
+    // Pulumi's provider has no way to read a command's outcome again.
+    readsSettings: false,
     findInterrupted,
     removeWorkloads: (report, signal) => removeWorkloads(plan, report, signal),
     deleteData: (names, signal) => deleteData(plan, names, signal),

@@ -7,6 +7,7 @@ import { needsTerminal } from "../../../output/failure.ts";
 import { type ChangeEnd, changeNode, rollBack } from "../../../rollout/rollback.ts";
 import { outputsOf } from "../../engine/checkpoint.ts";
 import type { RollReport, UpResult } from "../../schemas.ts";
+import { bringBack } from "../drift.ts";
 import { nodeOf, refuseAtOnce } from "../guards.ts";
 import type { OperationInput } from "../services.ts";
 import { openSession, type Session, withOperatorLock } from "../session.ts";
@@ -42,7 +43,8 @@ export async function roll(run: OperationInput, options: RollOptions): Promise<U
     refuseAtOnce(prepared.whole, prepared.project.plan, prepared.running);
     const [first] = plan.nodes;
     if (first !== undefined && plan.shared.length > 0) await refuseTogether({ session, prepared }, first);
-    if (!options.yes && !(await confirmed(session, prepared.whole))) return null;
+    if (!options.yes && !(await confirmed(session, prepared.whole, prepared.drift))) return null;
+    await bringBack(session, prepared, prepared.whole);
     const report: RollReport = journaled
       ? await carryOut(session, prepared, plan, { before, image, onFailure: options.onFailure, images: release.nodes })
       : { outcome: "unchanged", done: [], failed: null, reason: null };
@@ -147,6 +149,7 @@ async function close(session: Session, prepared: Preparation, plan: RollPlan, re
     warnings,
     adopted: [...adopt].sort(),
     applied: { diff: { ...whole }, outputs: applied.outputs },
+    drift: prepared.drift,
   });
   const healthy = result.healthy && !failed;
   return { ...result, healthy, next: healthy ? result.next : "cairn infra status", roll: report };

@@ -69,11 +69,11 @@ describe("what `up` refuses", () => {
 
   it.each(["delete", "replace"] as const)("refuses to %s what is protected", (op) => {
     const volume = change(op, "lab-a-home", VOLUME);
-    const recorded = { urn: volume.urn, type: VOLUME, name: "lab-a-home", id: "x", protected: true };
+    const recorded = { urn: volume.urn, type: VOLUME, name: "lab-a-home", id: "x", protected: true, inputs: {} };
     expect(() => refuseDataLoss(diffOf(volume), [recorded])).toThrow(
       expect.objectContaining({ code: "INFRA_DATA_PROTECTED" }),
     );
-    expect(() => refuseDataLoss(diffOf(volume), [{ ...recorded, protected: false }])).not.toThrow();
+    expect(() => refuseDataLoss(diffOf(volume), [{ ...recorded, protected: false, inputs: {} }])).not.toThrow();
     expect(() => refuseDataLoss(diffOf({ ...volume, op: "update" }), [recorded])).not.toThrow();
   });
 });
@@ -93,7 +93,14 @@ describe("a run that is about one node", () => {
     const mine = change("replace", "lab-a");
     const network = change("create", "lab-net", "docker:index/network:Network");
     const diff = diffOf(mine, change("replace", "lab-b"), change("replace", "lab-postgres"), network);
-    const existing = { urn: "urn:x::y::t::lab-a-home", type: VOLUME, name: "lab-a-home", id: "1", protected: true };
+    const existing = {
+      urn: "urn:x::y::t::lab-a-home",
+      type: VOLUME,
+      name: "lab-a-home",
+      id: "1",
+      protected: true,
+      inputs: {},
+    };
     const other = { ...existing, urn: "urn:x::y::t::lab-b-home", name: "lab-b-home" };
     expect(targetsOf(diff, [existing, other], plan, "a")).toEqual([mine.urn, network.urn, existing.urn].sort());
   });

@@ -24,6 +24,8 @@ describe("the operator's lock", () => {
     await expect(takeLock(path, "destroy", { ...ME, user: "bob" }, NOW)).rejects.toMatchObject({
       code: "INFRA_LOCKED",
       message: "The stack is locked by ada@here: `cairn infra up` (process 4711, since 2030-01-31T12:00:00.000Z).",
+      // That it lives is known here: there is nothing to force.
+      details: { hint: expect.not.stringContaining("unlock") },
     });
     expect(await inspectLock(path, ME)).toMatchObject({ state: "held", holder: { user: "ada", command: "up" } });
     // The refused one has changed nothing in the file.
@@ -50,6 +52,7 @@ describe("the operator's lock", () => {
     await expect(takeLock(path, "up", ME, NOW)).rejects.toMatchObject({
       code: "INFRA_LOCKED",
       message: expect.stringContaining("ada@far"),
+      details: { hint: expect.stringContaining("unlock --force") },
     });
     const forced = await takeLock(path, "unlock", ME, NOW, { takeOver: true });
     expect(forced.interrupted).toMatchObject({ host: "far" });

@@ -1,52 +1,24 @@
 /** What exists on a Docker host, from its command line: one function for each of its answers. */
 
 import { z } from "zod";
-import { STACK_LABEL } from "../../../../../infra/components/docker/labels.ts";
 import { InfraError } from "../../../../../runtime/contracts/errors.ts";
 import { askDocker, type DockerHost, dockerFailure, tryDocker } from "../../../images/docker-cli.ts";
+import { containerShape, type FoundContainer, labels, stackOf, timeOf, toContainer } from "./found-container.ts";
 
 /** Milliseconds: longer than any container here is given to end. */
 const STOP_MS = 10 * 60_000;
 
-const labels = z.record(z.string(), z.string()).nullish();
-
-const containerShape = z.object({
-  Id: z.string(),
-  Name: z.string(),
-  Config: z.object({ Image: z.string(), Labels: labels }),
-  State: z.object({ Status: z.string(), Health: z.object({ Status: z.string() }).nullish() }),
-  HostConfig: z.object({
-    PortBindings: z
-      .record(
-        z.string(),
-        z.array(z.object({ HostIp: z.string().default(""), HostPort: z.string().default("") })).nullable(),
-      )
-      .nullish(),
-  }),
-});
-const volumeShape = z.object({ Name: z.string(), Labels: labels });
-const networkShape = z.object({ Id: z.string(), Name: z.string(), Labels: labels });
+const volumeShape = z.object({ Name: z.string(), Labels: labels, CreatedAt: z.string().nullish() });
+const networkShape = z.object({ Id: z.string(), Name: z.string(), Labels: labels, Created: z.string().nullish() });
 const versionShape = z.object({ Server: z.object({ ApiVersion: z.string(), Os: z.string() }) });
-
-export interface FoundContainer {
-  readonly id: string;
-  readonly name: string;
-  /** As it was asked for: a digest, an id, or a name. */
-  readonly image: string;
-  /** Of our own labels; null for what we have not made. */
-  readonly stack: string | null;
-  /** Docker's word: `running`, `exited`, `created`, `restarting`, `paused`, `dead`. */
-  readonly status: string;
-  /** Docker's word: `healthy`, `starting`, `unhealthy`; null without a health check. */
-  readonly health: string | null;
-  readonly ports: readonly { readonly address: string; readonly port: number }[];
-}
 
 export interface FoundThing {
   /** Its id for the Docker provider. */
   readonly id: string;
   readonly name: string;
   readonly stack: string | null;
+  /** Since when it is there. */
+  readonly since: string | null;
 }
 
 /** Those of the names that exist. */
@@ -76,7 +48,12 @@ export async function findVolumes(
   signal: AbortSignal,
 ): Promise<FoundThing[]> {
   const found = await inspect("volume", names, volumeShape, host, signal);
-  return found.map((volume) => ({ id: volume.Name, name: volume.Name, stack: stackOf(volume.Labels) }));
+  return found.map((volume) => ({
+    id: volume.Name,
+    name: volume.Name,
+    stack: stackOf(volume.Labels),
+    since: timeOf(volume.CreatedAt),
+  }));
 }
 
 /** Names of the containers that run on each volume; one that is stopped does its data no harm. */
@@ -97,7 +74,12 @@ export async function findNetworks(
   signal: AbortSignal,
 ): Promise<FoundThing[]> {
   const found = await inspect("network", names, networkShape, host, signal);
-  return found.map((network) => ({ id: network.Id, name: network.Name, stack: stackOf(network.Labels) }));
+  return found.map((network) => ({
+    id: network.Id,
+    name: network.Name,
+    stack: stackOf(network.Labels),
+    since: timeOf(network.Created),
+  }));
 }
 
 /** `api`: `1.45`. `os`: `linux`, `windows`. */
@@ -198,23 +180,4 @@ function parse<Shape extends z.ZodType>(shape: Shape, text: string): z.infer<Sha
       hint: "See that `docker version` shows a client and a server of Docker 25 or newer.",
     });
   }
-}
-
-function toContainer(container: z.infer<typeof containerShape>): FoundContainer {
-  const bindings = Object.values(container.HostConfig.PortBindings ?? {}).flatMap((list) => list ?? []);
-  return {
-    id: container.Id,
-    name: container.Name.replace(/^\//, ""),
-    image: container.Config.Image,
-    stack: stackOf(container.Config.Labels),
-    status: container.State.Status,
-    health: container.State.Health?.Status ?? null,
-    ports: bindings
-      .map(({ HostIp, HostPort }) => ({ address: HostIp === "" ? "0.0.0.0" : HostIp, port: Number(HostPort) }))
-      .filter(({ port }) => port > 0),
-  };
-}
-
-function stackOf(found: z.infer<typeof labels>): string | null {
-  return found?.[STACK_LABEL] ?? null;
 }

@@ -31,7 +31,13 @@ const containerStatus = z.object({
   ready: z.boolean().optional(),
   restartCount: z.number().optional(),
   image: z.string().optional(),
-  state: z.object({ waiting: cause.optional(), terminated: cause.optional() }).optional(),
+  state: z
+    .object({
+      waiting: cause.optional(),
+      terminated: cause.optional(),
+      running: z.object({ startedAt: z.string().nullish() }).optional(),
+    })
+    .optional(),
   lastState: z.object({ terminated: cause.optional() }).optional(),
 });
 
