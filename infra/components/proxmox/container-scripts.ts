@@ -29,6 +29,9 @@ export const PENDING_SUFFIX = ".pending";
 /** A function of the scripts: hash of every file below a directory, by name and content. */
 export const APPLIED_HASH = `applied_hash() { (cd "$1" && find . -type f -exec sha256sum {} + | sort | sha256sum | cut -c 1-64); }`;
 
+/** Of a container that is waited for, until it counts as one that cannot start. */
+const MOST_RESTARTS = 3;
+
 /** Hash of what is not secret; the files are compared byte by byte instead. */
 function specHash(container: ContainerSpec): string {
   return createHash("sha256").update(JSON.stringify(container.arguments)).digest("hex");
@@ -100,8 +103,14 @@ if [ "$running" != "$spec true" ] || ! diff -rq "$box/tree" "$configuration" >/d
   docker run -d --name "$name" --label "${SPEC_LABEL}=$spec" --label "${FILES_LABEL}=$files" "$@" >/dev/null
 fi
 state() { docker inspect -f '{{ .State.Status }} {{ if .State.Health }}{{ .State.Health.Status }}{{ else }}none{{ end }}' "$name"; }
-waited=0
+restarts() { docker inspect -f '{{ .RestartCount }}' "$name" 2>/dev/null || echo 0; }
+waited=0 before=$(restarts)
 until [ "$(state)" = 'running healthy' ]; do
+  # Docker starts it again, later each time: waiting does not help one that ends at its start.
+  if [ "$(($(restarts) - before))" -ge ${MOST_RESTARTS} ]; then
+    docker logs --tail 30 "$name" >&2 || true
+    fail INFRA_FAILED "$name ends again and again ($(state)); its last lines are above"
+  fi
   if [ "$waited" -ge "$health" ]; then
     docker logs --tail 30 "$name" >&2 || true
     fail INFRA_FAILED "$name is not healthy after $health s ($(state)); its last lines are above"

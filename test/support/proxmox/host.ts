@@ -32,8 +32,8 @@ export interface ProxmoxTestHost {
   plan(change?: Partial<ProxmoxPlan>, node?: Partial<ProxmoxNodePlan>): ProxmoxPlan;
   /** Runs a stand-in by hand, as an administrator would. */
   pct(...args: string[]): string;
-  /** `docker` in this machine's PATH that has this image's file to save. */
-  engineWith(image: { readonly identity: { readonly id: string | null }; readonly file: string }): string;
+  /** `docker` in this machine's PATH that has these images' files to save. */
+  engineWith(...images: { readonly identity: { readonly id: string | null }; readonly file: string }[]): string;
   stop(): Promise<void>;
 }
 
@@ -99,12 +99,15 @@ export async function startProxmox(): Promise<ProxmoxTestHost> {
       postgresAddress: null,
       ...change,
     }),
-    engineWith: ({ identity, file }) => {
+    engineWith: (...images) => {
       const folder = mkdtempSync(join(state, "engine-"));
+      const cases = images.map(({ identity: { id }, file }) => {
+        return `  'image inspect ${id}') echo '${id}' ;;\n  'save ${id} ') cat '${file}' ;;`;
+      });
       const program = `#!/bin/sh
-case "$1 $2" in
-  'image inspect') [ "$5" = '${identity.id}' ] && echo '${identity.id}' ;;
-  'save ${identity.id}') cat '${file}' ;;
+if [ "$1" = image ]; then set -- image inspect "$5"; fi
+case "$1 $2 $3" in
+${cases.join("\n")}
   *) exit 1 ;;
 esac
 `;

@@ -36,8 +36,11 @@ exit 64
 
 const APPLETS = "sh cat cp echo httpd id kill nc sleep wget";
 
+/** Ends at its start, after a word to its log. */
+export const CRASHING_ENTRY = "#!/bin/sh\necho cannot start\nexit 3\n";
+
 /** `busybox`: a static one. Writes the image below `folder`. */
-export function makeImage(folder: string, busybox: string, version: string): TestImage {
+export function makeImage(folder: string, busybox: string, version: string, entry = ENTRY): TestImage {
   const work = mkdtempSync(join(tmpdir(), "cairn-image-"));
   try {
     const root = join(work, "root");
@@ -46,7 +49,7 @@ export function makeImage(folder: string, busybox: string, version: string): Tes
     }
     copyFileSync(busybox, join(root, "bin", "busybox"));
     for (const name of APPLETS.split(" ")) execFileSync("ln", ["-s", "busybox", join(root, "bin", name)]);
-    writeFileSync(join(root, "bin", "entry"), ENTRY, { mode: 0o755 });
+    writeFileSync(join(root, "bin", "entry"), entry, { mode: 0o755 });
     writeFileSync(join(root, "bin", "node"), NODE, { mode: 0o755 });
     writeFileSync(join(root, "www", "index.html"), `node ${version}\n`);
     writeFileSync(join(root, "etc", "image-version"), `${version}\n`);

@@ -40,14 +40,14 @@ export async function inspect(
 ): Promise<Inspection> {
   const objects = recorded.filter(({ type }) => type in KINDS);
   try {
-    const [running, names] = await Promise.all([
-      findRunning(kubectl, plan, signal),
-      findNames(kubectl, plan, signal),
-    ]);
+    const [running, names] = await Promise.all([findRunning(kubectl, plan, signal), findNames(kubectl, plan, signal)]);
     const missing = objects.filter((one) => !names.has(`${kindOf(one.type)}/${one.name}`));
     return {
       nodes: nodesIn(plan, running),
-      parts: [...databaseIn(plan, running), ...objects.flatMap((one) => partOf(plan, one, missing.includes(one) ? "missing" : "present"))],
+      parts: [
+        ...databaseIn(plan, running),
+        ...objects.flatMap((one) => partOf(plan, one, missing.includes(one) ? "missing" : "present")),
+      ],
       drift: [...missing.map((one) => missingDrift(plan, one)), ...scaledDrift(plan, objects, running)].sort(
         (a, b) => Number(a.node !== null) - Number(b.node !== null),
       ),
