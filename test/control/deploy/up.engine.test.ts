@@ -48,6 +48,13 @@ const keep = <T>(value: T): T => {
 const passwordOfDatabase = () =>
   JSON.stringify(plugins.resources()).match(/postgres(?:ql)?:\/\/cairn:([^@]{32,})@/)?.[1] ?? "";
 
+const removeByHand = (...names: string[]): void => {
+  const file = join(plugins.data, "docker.json");
+  const all: [string, { props: Record<string, unknown> }][] = Object.entries(JSON.parse(readFileSync(file, "utf8")));
+  const kept = all.filter(([, { props }]) => !names.includes(String(props["name"])));
+  writeFileSync(file, JSON.stringify(Object.fromEntries(kept)));
+};
+
 /** What the server shows first, and what each node pins, which is one for all. */
 function certificates(): { readonly shown: string; readonly pinned: string } {
   const files = (container: string): string => {
@@ -221,12 +228,8 @@ describe("a stack", { concurrent: false }, () => {
   });
 
   it("has what was removed behind its back shown, made anew by the next up, and nothing of it recorded before", async () => {
-    const file = join(plugins.data, "docker.json");
     const gone = ["lab-two", "lab-postgres"];
-    const existing = Object.entries(plugins.resources()).filter(
-      ([, { props }]) => !gone.includes(String(props["name"])),
-    );
-    writeFileSync(file, JSON.stringify(Object.fromEntries(existing)));
+    removeByHand(...gone);
     const state = readFileSync(join(dir, "infra/state/.pulumi/stacks/cairn/lab.json"), "utf8");
     const found = [
       expect.objectContaining({ kind: "missing", name: "lab-postgres", node: null, data_lost: false }),
@@ -248,12 +251,8 @@ describe("a stack", { concurrent: false }, () => {
   });
 
   it("has a node alone brought back with what all share, and the other one left for the next up", async () => {
-    const file = join(plugins.data, "docker.json");
     const gone = ["lab-one", "lab-two", "lab-postgres"];
-    const existing = Object.entries(plugins.resources()).filter(
-      ([, { props }]) => !gone.includes(String(props["name"])),
-    );
-    writeFileSync(file, JSON.stringify(Object.fromEntries(existing)));
+    removeByHand(...gone);
     await up(run(), { ...UP, node: "two" });
     expect(
       changes()
@@ -265,9 +264,7 @@ describe("a stack", { concurrent: false }, () => {
   });
 
   it("says of data that vanished that they did", async () => {
-    const file = join(plugins.data, "docker.json");
-    const existing = Object.entries(plugins.resources()).filter(([, { props }]) => props["name"] !== "lab-two-home");
-    writeFileSync(file, JSON.stringify(Object.fromEntries(existing)));
+    removeByHand("lab-two-home");
     const { drift } = await preview(run());
     expect(drift).toMatchObject([{ name: "lab-two-home", data_lost: true }]);
     expect(await up(run(), UP)).toMatchObject({ healthy: true, changes: [{ op: "create", name: "lab-two-home" }] });

@@ -1,6 +1,7 @@
 /** What exists on a Docker host, from its command line: one function for each of its answers. */
 
 import { z } from "zod";
+import { STACK_LABEL } from "../../../../../infra/components/docker/labels.ts";
 import { InfraError } from "../../../../../runtime/contracts/errors.ts";
 import { askDocker, type DockerHost, dockerFailure, tryDocker } from "../../../images/docker-cli.ts";
 import { containerShape, type FoundContainer, labels, stackOf, timeOf, toContainer } from "./found-container.ts";
@@ -132,7 +133,7 @@ export async function labelled(
   return lines
     .map((line) => {
       const [id = "", name = ""] = line.trim().split("\t");
-      return { id, name, stack };
+      return { id, name, stack, since: null };
     })
     .sort((a, b) => a.name.localeCompare(b.name));
 }
