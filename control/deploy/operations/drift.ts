@@ -22,6 +22,11 @@ export async function findDrift({ driver, run }: Session, state: ExportedState |
   return recorded.length === 0 ? [] : (await driver.inspect(recorded, run.signal)).drift;
 }
 
+/** A run for one node brings back what is its own, and what all share. */
+export function ofNodes(drift: readonly Drift[], nodes: readonly string[]): readonly Drift[] {
+  return drift.filter(({ node }) => node === null || nodes.includes(node));
+}
+
 export function planningFor(
   state: ExportedState | null,
   drift: readonly Drift[],

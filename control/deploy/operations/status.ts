@@ -31,6 +31,12 @@ export async function status(run: OperationInput): Promise<StatusResult> {
     recorded.length === 0 ? { nodes: [], parts: [], drift: [] } : await driver.inspect(recorded, run.signal);
   const shown = deployed ? parts : parts.filter(({ kind, state: now }) => kind === "volume" && now !== "missing");
   const reasons = new Map(drift.map(({ name, message }) => [name, message]));
+  // A container in a CT is no part of its own: what is wrong with it is wrong with its node.
+  const ofNodes = new Map(
+    drift.flatMap(({ name, node, message }) =>
+      node === null || parts.some((part) => part.name === name) ? [] : [[node, message] as const],
+    ),
+  );
   return {
     schema: 1,
     stack: plan.stack,
@@ -41,7 +47,7 @@ export async function status(run: OperationInput): Promise<StatusResult> {
     healthy: deployed && drift.length === 0 && nodes.every(({ health }) => health === "healthy") && parts.every(isWell),
     nodes: plan.nodes.map((node) => {
       const seen = deployed ? nodes.find(({ name }) => name === node.name) : undefined;
-      return nodeStatus(node, { seen, record, deployed, stack: plan.stack, reasons });
+      return nodeStatus(node, { seen, record, deployed, stack: plan.stack, reason: ofNodes.get(node.name) });
     }),
     parts: shown.map((one) => ({ ...one, reason: one.reason ?? reasons.get(one.name) ?? null })),
     data: dataOf(state, record),
@@ -61,13 +67,13 @@ interface NodeSurroundings {
   readonly record: StackRecord | null;
   readonly deployed: boolean;
   readonly stack: string;
-  /** Own name on the target -> what was found there. */
-  readonly reasons: ReadonlyMap<string, string>;
+  /** What was changed by hand. */
+  readonly reason: string | undefined;
 }
 
 function nodeStatus(
   { name, image }: ReadProject["plan"]["nodes"][number],
-  { seen, record, deployed, stack, reasons }: NodeSurroundings,
+  { seen, record, deployed, stack, reason }: NodeSurroundings,
 ): StatusResult["nodes"][number] {
   const recorded = record?.nodes.find((one) => one.name === name);
   const workload = recorded?.workload ?? seen?.workload ?? `${stack}-${name}`;
@@ -84,7 +90,7 @@ function nodeStatus(
     version: seen?.version ?? null,
     since: seen?.since ?? null,
     restarts: seen?.restarts ?? null,
-    reason: reasons.get(workload) ?? seen?.reason ?? null,
+    reason: reason ?? seen?.reason ?? null,
     planned_image: image === null ? null : (image.digest ?? image.id ?? image.reference),
   };
 }

@@ -6,7 +6,7 @@ import { type ExportedState, resourcesOf } from "../engine/checkpoint.ts";
 import type { Drift } from "../inspection.ts";
 import type { Diff } from "../schemas.ts";
 import { dataToAdopt } from "./data.ts";
-import { brokenNodes, findDrift, type Planning, planningFor, shownDrift } from "./drift.ts";
+import { brokenNodes, findDrift, ofNodes, type Planning, planningFor, shownDrift } from "./drift.ts";
 import { refuseDataLoss } from "./guards.ts";
 import { deliverImages, withImages } from "./images.ts";
 import { reconcileInterrupted } from "./pending.ts";
@@ -60,11 +60,6 @@ export async function prepareUp(session: Session, input: PreparationInput): Prom
   refuseDataLoss(whole, resourcesOf(state));
   const running = whole.changes.length === 0 ? new Set<string>() : await runningNodes(session, drift);
   return { project, program, adopt, state, whole, running, warnings, drift, planning };
-}
-
-/** A run for one node brings back what is its own, and what all share. */
-function ofNodes(drift: readonly Drift[], nodes: readonly string[]): readonly Drift[] {
-  return drift.filter(({ node }) => node === null || nodes.includes(node));
 }
 
 /** As the target sees them now. */

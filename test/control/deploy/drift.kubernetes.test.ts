@@ -49,7 +49,8 @@ describe.skipIf(lacks("pulumi-kubernetes"))("a stack on Kubernetes, changed by h
     };
   };
   const kubectl = (...args: string[]) => cluster.kubectl(["--namespace", plan.namespace, ...args]);
-  const found = (drift: readonly { kind: string; name: string }[]) => drift.map(({ kind, name }) => `${kind} ${name}`).sort();
+  const found = (drift: readonly { kind: string; name: string }[]) =>
+    drift.map(({ kind, name }) => `${kind} ${name}`).sort();
 
   beforeAll(async () => {
     cluster = await startCluster();
@@ -83,7 +84,11 @@ describe.skipIf(lacks("pulumi-kubernetes"))("a stack on Kubernetes, changed by h
       ["missing Secret/cairn-main", "missing Service/cairn-main"],
     ],
     ["a StatefulSet removed", () => kubectl("delete", "statefulset", "cairn-main"), ["missing cairn-main"]],
-    ["a StatefulSet scaled to nothing", () => kubectl("scale", "statefulset", "cairn-main", "--replicas=0"), ["stopped cairn-main"]],
+    [
+      "a StatefulSet scaled to nothing",
+      () => kubectl("scale", "statefulset", "cairn-main", "--replicas=0"),
+      ["stopped cairn-main"],
+    ],
   ])("%s comes back with the same up", async (_words, change, expected) => {
     await change();
     expect(await status(run())).toMatchObject({ healthy: false });
@@ -98,7 +103,9 @@ describe.skipIf(lacks("pulumi-kubernetes"))("a stack on Kubernetes, changed by h
   it("has an edited setting among the changes, which up brings back", async () => {
     await kubectl("patch", "pdb", "cairn-main", "--type=merge", '--patch={"spec":{"maxUnavailable":0}}');
     const { changes } = await preview(run());
-    expect(changes).toMatchObject([{ op: "update", name: "cairn-main", type: "kubernetes:policy/v1:PodDisruptionBudget" }]);
+    expect(changes).toMatchObject([
+      { op: "update", name: "cairn-main", type: "kubernetes:policy/v1:PodDisruptionBudget" },
+    ]);
     await up(run(), UP);
     expect(await kubectl("get", "pdb", "cairn-main", "-o", "jsonpath={.spec.maxUnavailable}")).toBe("1");
   });

@@ -7,6 +7,7 @@ import type { NodeChange } from "../../../rollout/rollback.ts";
 import { resourcesOf } from "../../engine/checkpoint.ts";
 import { type NodePlanCopy, readNodePlan } from "../../state/node-plans.ts";
 import { recordDeployed, untilHealthy } from "../deployed.ts";
+import { bringBack, findDrift, ofNodes, planningFor } from "../drift.ts";
 import { sharedWaiting, targetsOf } from "../guards.ts";
 import type { ReadProject } from "../services.ts";
 import type { Session } from "../session.ts";
@@ -92,12 +93,19 @@ async function applyTo(run: NodeRun, project: ReadProject, node: string, words: 
   // What is recorded of the others stays true while this one is changed.
   const own = withImagesOf(project, release.nodes, (name) => name === node);
   const program = await services.createProgram(own, { adopt: prepared.adopt });
-  const state = await session.state();
+  const recorded = await session.state();
+  const goesBack = project !== prepared.project;
+  // A change that failed may be recorded as if it had never begun: what the target has now is brought back to what it had.
+  const drift = goesBack ? ofNodes(await findDrift(session, recorded), [node]) : prepared.drift;
+  const planning = goesBack ? planningFor(recorded, drift, session.driver) : prepared.planning;
+  if (goesBack) await bringBack(session, { drift, planning }, prepared.whole);
+  const state = goesBack ? (planning.assuming ?? recorded) : recorded;
+  const { replace, refresh } = planning;
   // What it had before may be other resources than those that were planned.
-  const whole =
-    project === prepared.project ? prepared.whole : await engine.preview({ ...session.engineRun(), program });
+  const whole = goesBack ? await engine.preview({ ...session.engineRun(), program, replace, refresh }) : prepared.whole;
   const targets = targetsOf(whole, resourcesOf(state), own.plan, node);
-  const { diff, outputs } = await engine.up({ ...session.engineRun(), program, targets });
+  const broken = replace.filter((urn) => targets.includes(urn));
+  const { diff, outputs } = await engine.up({ ...session.engineRun(), program, targets, replace: broken, refresh });
   // What is recorded is what was given to it, also where it does not work.
   await recordDeployed(session, own, [node], outputs);
   await (await services.createDriver(own)).reconcile?.(session.report, signal, new Set([node]));
