@@ -5,7 +5,7 @@
 
 import type { ImageIdentity } from "../../infra/plan/types.ts";
 import type { RecordedResource } from "./engine/checkpoint.ts";
-import type { Inspection } from "./inspection.ts";
+import type { Inspection, ObservedNode, Report } from "./inspection.ts";
 
 /** One thing that is wrong before anything was changed. */
 export interface Finding {
@@ -25,24 +25,6 @@ export interface ExistingData {
   readonly stack: string | null;
   /** What runs on it now, as the target names it; absent where nothing does, or where that cannot be determined. */
   readonly usedBy?: readonly string[];
-}
-
-export interface ObservedNode {
-  readonly name: string;
-  readonly workload: string;
-  readonly place: string;
-  readonly state: "running" | "stopped" | "paused" | "missing" | "unknown";
-  readonly health: "healthy" | "starting" | "unhealthy" | "unknown";
-  /** As the target names it. */
-  readonly image: string | null;
-  /** Of the program in it, where the target knows. */
-  readonly version: string | null;
-  /** Since when it runs, or does not run any more: ISO 8601. */
-  readonly since: string | null;
-  /** How often the target started it again by itself. */
-  readonly restarts: number | null;
-  /** Why it is not healthy, in words, where the target gives a reason. */
-  readonly reason?: string;
 }
 
 /** A way to a node's HTTP interface that lasts until it is closed. */
@@ -78,9 +60,6 @@ export interface PartCommand {
   /** After it has ended: removes what it needed. */
   close(): Promise<void>;
 }
-
-/** The current step, in a few words for the user. */
-export type Report = (text: string) => void;
 
 export interface TargetDriver {
   /**

@@ -1,6 +1,25 @@
 /** What a look at a target finds: every part of a stack as it is now, and what differs from what the state records. */
 
-import type { ObservedNode, Report } from "./driver.ts";
+/** The current step, in a few words for the user. */
+export type Report = (text: string) => void;
+
+export interface ObservedNode {
+  readonly name: string;
+  readonly workload: string;
+  readonly place: string;
+  readonly state: "running" | "stopped" | "paused" | "missing" | "unknown";
+  readonly health: "healthy" | "starting" | "unhealthy" | "unknown";
+  /** As the target names it. */
+  readonly image: string | null;
+  /** Of the program in it, where the target knows. */
+  readonly version: string | null;
+  /** Since when it runs, or does not run any more: ISO 8601. */
+  readonly since: string | null;
+  /** How often the target started it again by itself. */
+  readonly restarts: number | null;
+  /** Why it is not healthy, in words, where the target gives a reason. */
+  readonly reason?: string;
+}
 
 export const PART_KINDS = ["database", "network", "volume", "files", "object"] as const;
 /** `files`: what a container gets to read; `object`: what else a cluster keeps of a stack. */

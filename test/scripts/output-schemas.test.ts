@@ -34,6 +34,7 @@ describe("docs/schemas", () => {
           properties: [{ path: "a", kind: "add", before: null, after: { b: 1 } }],
         },
       ],
+      drift: [],
       warnings: [],
     };
     const read = JSON.parse(readFileSync(join(FOLDER, "infra-preview.schema.json"), "utf8"));

@@ -146,12 +146,12 @@ export function forget(state: ExportedState, urns: ReadonlySet<string>): Exporte
 }
 
 function withoutLinks(one: Resource, urns: ReadonlySet<string>): Resource {
-  const known = (list: readonly string[] | null | undefined) => (list ?? []).filter((urn) => !urns.has(urn));
+  const remaining = (list: readonly string[] | null | undefined) => (list ?? []).filter((urn) => !urns.has(urn));
   const { dependencies, propertyDependencies, deletedWith, ...rest } = one;
-  const properties = Object.entries(propertyDependencies ?? {}).map(([name, list]) => [name, known(list)]);
+  const properties = Object.entries(propertyDependencies ?? {}).map(([name, list]) => [name, remaining(list)]);
   return {
     ...rest,
-    ...(dependencies == null ? {} : { dependencies: known(dependencies) }),
+    ...(dependencies == null ? {} : { dependencies: remaining(dependencies) }),
     ...(propertyDependencies == null ? {} : { propertyDependencies: Object.fromEntries(properties) }),
     ...(deletedWith === undefined || urns.has(deletedWith) ? {} : { deletedWith }),
   };

@@ -8,7 +8,7 @@ import { execa } from "execa";
 import type { ImageIdentity, SecretValues } from "../../../infra/plan/types.ts";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { bytes } from "../../output/words.ts";
-import type { Report } from "../driver.ts";
+import type { Report } from "../inspection.ts";
 import {
   CANCEL_GRACE_MS,
   type DockerHost,

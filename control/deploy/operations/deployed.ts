@@ -1,6 +1,6 @@
 /** What comes after something was applied: writing down what runs, and waiting until it is healthy. */
 
-import type { ObservedNode } from "../driver.ts";
+import type { ObservedNode } from "../inspection.ts";
 import { type StackRecord, stackOutputs } from "../schemas.ts";
 import { keepNodePlans } from "../state/node-plans.ts";
 import { shownBackend } from "./backend.ts";

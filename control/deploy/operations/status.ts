@@ -1,10 +1,9 @@
 /** `infra status`: every part of the stack as it is now. Asks the target, and reads only the state from the engine. */
 
 import { isAlive } from "../../service/processes.ts";
-import type { ObservedNode } from "../driver.ts";
 import { type ExportedState, pendingOf, resourcesOf } from "../engine/checkpoint.ts";
 import type { EngineLock } from "../engine/engine.ts";
-import type { Inspection, ObservedPart } from "../inspection.ts";
+import type { Inspection, ObservedNode, ObservedPart } from "../inspection.ts";
 import type { Holder, StackRecord, StatusResult } from "../schemas.ts";
 import { listCopies } from "../state/copies.ts";
 import { type Identity, inspectLock, type LockState, publicHolder } from "../state/operator-lock.ts";

@@ -2,8 +2,8 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Finding, ObservedNode, TargetDriver } from "../../../control/deploy/driver.ts";
-import type { Drift } from "../../../control/deploy/inspection.ts";
+import type { Finding, TargetDriver } from "../../../control/deploy/driver.ts";
+import type { Drift, ObservedNode } from "../../../control/deploy/inspection.ts";
 import type { DeploymentPlan } from "../../../infra/plan/types.ts";
 import type { StubPlugins } from "./stub-plugins.ts";
 

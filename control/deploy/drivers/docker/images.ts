@@ -1,9 +1,9 @@
 /** Images on a Docker host: what it has, and how the others get there: from a registry, or from this machine's engine. */
 
 import type { DockerPlan, ImageIdentity, SecretValues } from "../../../../infra/plan/types.ts";
-import type { Report } from "../../driver.ts";
 import { identityOf, inspectImage } from "../../images/inspect.ts";
 import { hasImage as engineHasImage, pullImage, runnable, sendImage } from "../../images/transport.ts";
+import type { Report } from "../../inspection.ts";
 import { hostsOf } from "./host/names.ts";
 
 const HERE = "local";

@@ -3,9 +3,8 @@
 import { stackNames } from "../../../../infra/plan/names.ts";
 import type { DockerNodePlan, DockerPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
-import type { ObservedNode } from "../../driver.ts";
 import type { RecordedResource } from "../../engine/checkpoint.ts";
-import type { Inspection, ObservedPart } from "../../inspection.ts";
+import type { Inspection, ObservedNode, ObservedPart } from "../../inspection.ts";
 import { driftAt, type HostInventory, nodeOf } from "./host/drift.ts";
 import type { FoundContainer } from "./host/found-container.ts";
 import { type FoundThing, findContainers, findNetworks, findVolumes } from "./host/inventory.ts";

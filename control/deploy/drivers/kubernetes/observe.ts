@@ -15,9 +15,8 @@ import {
 import { imageReference } from "../../../../infra/components/kubernetes/node-pod.ts";
 import type { KubernetesPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
-import type { ObservedNode } from "../../driver.ts";
 import type { RecordedResource } from "../../engine/checkpoint.ts";
-import type { Drift, Inspection, ObservedPart } from "../../inspection.ts";
+import type { Drift, Inspection, ObservedNode, ObservedPart } from "../../inspection.ts";
 import { CLAIM, findNames, KINDS, kindOf, WORKLOAD } from "./cluster/inventory.ts";
 import type { Kubectl } from "./cluster/kubectl.ts";
 import { listObjects, type Pod, podSchema, type StatefulSet, statefulSetSchema } from "./cluster/objects.ts";

@@ -13,7 +13,7 @@ import {
 } from "../../../../infra/components/kubernetes/names.ts";
 import type { KubernetesPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
-import type { Report } from "../../driver.ts";
+import type { Report } from "../../inspection.ts";
 import { KINDS } from "./cluster/inventory.ts";
 import type { Kubectl } from "./cluster/kubectl.ts";
 import { eventSchema, findObject, listObjects, namedSchema, podSchema, statefulSetSchema } from "./cluster/objects.ts";

@@ -7,7 +7,7 @@ import { type CtImage, ctImage } from "../../../../infra/components/proxmox/dock
 import { locked, PRELUDE, script } from "../../../../infra/components/proxmox/shell.ts";
 import type { ImageIdentity, ProxmoxPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
-import type { Report } from "../../driver.ts";
+import type { Report } from "../../inspection.ts";
 import { ctsByMember, type ProxmoxHost, placeOf, withHost } from "./host/host.ts";
 
 /** Of one image: a slow line and some hundred MiB. */

@@ -1,7 +1,7 @@
 /** What Docker's own command does for a container that was changed by hand, where the engine's provider would make a new one. */
 
-import type { Report } from "../../../driver.ts";
 import { type DockerHost, dockerFailure, tryDocker } from "../../../images/docker-cli.ts";
+import type { Report } from "../../../inspection.ts";
 import type { FoundContainer } from "./found-container.ts";
 import { type FoundThing, removeContainer } from "./inventory.ts";
 import type { RecordedSettings } from "./settings.ts";

@@ -1,7 +1,7 @@
 /** What a stack runs on its Docker hosts, found by its label, and its removal. */
 
 import type { DockerPlan } from "../../../../../infra/plan/types.ts";
-import type { Report } from "../../../driver.ts";
+import type { Report } from "../../../inspection.ts";
 import { labelled, removeContainer, removeNetwork } from "./inventory.ts";
 import { hostsOf } from "./names.ts";
 

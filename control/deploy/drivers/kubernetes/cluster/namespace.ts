@@ -2,7 +2,7 @@
 
 import { objectLabels } from "../../../../../infra/components/kubernetes/names.ts";
 import type { KubernetesPlan } from "../../../../../infra/plan/types.ts";
-import type { Report } from "../../../driver.ts";
+import type { Report } from "../../../inspection.ts";
 import { type Kubectl, unknownIfForbidden } from "./kubectl.ts";
 import { findObject, namespaceSchema } from "./objects.ts";
 

@@ -2,7 +2,7 @@
 
 import { INSTANCE_LABEL, MANAGED_LABEL, MANAGER } from "../../../../../infra/components/kubernetes/names.ts";
 import type { KubernetesPlan } from "../../../../../infra/plan/types.ts";
-import type { Report } from "../../../driver.ts";
+import type { Report } from "../../../inspection.ts";
 import type { Kubectl } from "./kubectl.ts";
 import { listObjects, namedSchema } from "./objects.ts";
 

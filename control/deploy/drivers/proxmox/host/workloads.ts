@@ -4,7 +4,7 @@ import { allCts } from "../../../../../infra/components/proxmox/ct.ts";
 import { deleteCt } from "../../../../../infra/components/proxmox/ct-scripts.ts";
 import { stackNames } from "../../../../../infra/plan/names.ts";
 import type { ProxmoxPlan } from "../../../../../infra/plan/types.ts";
-import type { Report } from "../../../driver.ts";
+import type { Report } from "../../../inspection.ts";
 import { withHost } from "./host.ts";
 
 /** Of one CT, in milliseconds: its container gets the time to end that its node needs. */
