@@ -265,8 +265,14 @@ describe("reconcile", () => {
     await reconcile(plan);
     const node = { kind: "node", name: "main" } as const;
     const logs = await driverOf(plan).enter(node, { kind: "logs", lines: 5, follow: false, since: null }, signal);
-    const read = newestOf(readPartLog(logs, "Node main", {}, signal), 5);
-    await expect(read).rejects.toMatchObject({
+    const read = () => newestOf(readPartLog(logs, "Node main", {}, signal), 5);
+    // A pod that no machine has yet has written nothing.
+    expect(await read()).toEqual([]);
+    const target = { apiVersion: "v1", kind: "Node", name: "nowhere" };
+    const binding = { apiVersion: "v1", kind: "Binding", metadata: { name: "cairn-main-0" }, target };
+    const path = `/api/v1/namespaces/${plan.namespace}/pods/cairn-main-0/binding`;
+    await cluster.kubectl(["create", "--raw", path, "-f", "-"], JSON.stringify(binding));
+    await expect(read()).rejects.toMatchObject({
       code: "INFRA_FAILED",
       message: expect.stringMatching(/^The log of Node main cannot be read: .{10,}/),
     });
