@@ -9,6 +9,7 @@ import type {
 } from "../contracts/channel.ts";
 import type { Visibility } from "../contracts/memory.ts";
 import type { StreamEvent, TurnResult, WaitingQuestion } from "../contracts/stream.ts";
+import type { RestoreReport, Scope, TokenRecord } from "../contracts/tokens.ts";
 import type { Capture } from "./capture/capture.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
 import type { UsageLedger } from "./usage/report.ts";
@@ -132,8 +133,8 @@ export interface Health {
   ready(): Promise<{ readonly ready: boolean; readonly reason?: string }>;
 }
 
-export const SCOPES = ["capture", "memory", "agent", "admin"] as const;
-export type Scope = (typeof SCOPES)[number];
+export type { RestoreReport } from "../contracts/tokens.ts";
+export { SCOPES, type Scope } from "../contracts/tokens.ts";
 
 export interface Principal {
   /** Of this very token: one that is made later under the same name has another. */
@@ -148,39 +149,13 @@ export interface Tokens {
   /** Constant-time comparison; null when the token is unknown or revoked. */
   authenticate(token: string): Promise<Principal | null>;
   create(name: string, scopes: readonly Scope[]): Promise<{ readonly id: string; readonly token: string }>;
-  list(): Promise<
-    readonly {
-      readonly id: string;
-      readonly name: string;
-      readonly scopes: readonly Scope[];
-      readonly created_at: string;
-      readonly revoked_at: string | null;
-    }[]
-  >;
+  list(): Promise<readonly TokenRecord[]>;
   revoke(id: string): Promise<void>;
-}
-
-export interface RestoreReport {
-  readonly counts: Readonly<Record<string, number>>;
-  /** Tokens of the HTTP interface that the archive holds: what became of them. */
-  readonly tokens: {
-    readonly left_out: number;
-    readonly restored: readonly {
-      readonly name: string;
-      readonly scopes: readonly Scope[];
-      readonly revoked: boolean;
-    }[];
-  };
 }
 
 export interface RestoreOptions {
   /** Also the tokens, with what they may do; default none of them. One that is revoked, here or there, stays revoked. */
   readonly withTokens?: boolean;
-}
-
-export interface ImportOptions {
-  /** Also into the sessions in which this service's own agents have their turns; default none of them. */
-  readonly turnSessions?: boolean;
 }
 
 export interface ImportOptions {

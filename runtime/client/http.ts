@@ -141,3 +141,10 @@ function hintOf({ unreachableHint: hint }: Connection): { readonly hint?: string
 function isErrorBody(value: unknown): value is ErrorBody {
   return isRecord(value) && typeof value.code === "string" && typeof value.message === "string";
 }
+
+/** `?name=value&...`; empty without a value. What is undefined is left out: URLSearchParams would write the word. */
+export function queryOf(values: Readonly<Record<string, string | undefined>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) if (value !== undefined) query.set(name, value);
+  return query.size === 0 ? "" : `?${query}`;
+}

@@ -2,6 +2,9 @@
 
 import type { Attachment } from "../contracts/channel.ts";
 
+export type { RestoreReport, TokenRecord } from "../contracts/tokens.ts";
+export type { UsageCounts, UsageQuery, UsageReport } from "../contracts/usage.ts";
+
 export interface MessageRequest {
   /** The caller's name of the conversation. */
   readonly session: string;
@@ -55,27 +58,6 @@ export interface Health {
   readonly schema_version: number | null;
 }
 
-export interface TokenRecord {
-  readonly id: string;
-  readonly name: string;
-  readonly scopes: readonly string[];
-  readonly created_at: string;
-  readonly revoked_at: string | null;
-}
-
-export interface RestoreReport {
-  /** Restored records, by kind. */
-  readonly counts: Readonly<Record<string, number>>;
-  readonly tokens: {
-    readonly left_out: number;
-    readonly restored: readonly {
-      readonly name: string;
-      readonly scopes: readonly string[];
-      readonly revoked: boolean;
-    }[];
-  };
-}
-
 export interface QueueStatus {
   readonly queue: string;
   readonly waiting: number;
@@ -87,36 +69,6 @@ export interface QueueStatus {
   readonly last_error: string | null;
   /** Milliseconds for which the oldest waiting job has been due; null where none is. An older node does not report it. */
   readonly oldest_waiting_ms?: number | null;
-}
-
-export interface UsageQuery {
-  /** First and last day, UTC, `2030-01-31`. */
-  readonly from?: string;
-  readonly to?: string;
-  readonly by?: "day" | "agent" | "provider" | "model";
-}
-
-export interface UsageCounts {
-  readonly calls: number;
-  readonly input_tokens: number;
-  /** Part of input_tokens, as is cache_write_input_tokens. */
-  readonly cached_input_tokens: number;
-  readonly cache_write_input_tokens: number;
-  readonly output_tokens: number;
-  /** Of the calls that had a price; null where none had one. */
-  readonly cost_usd: number | null;
-  readonly unpriced_calls: number;
-}
-
-export interface UsageReport {
-  readonly from: string;
-  readonly to: string;
-  readonly by: NonNullable<UsageQuery["by"]>;
-  readonly rows: readonly (UsageCounts & {
-    /** A day, an agent, a provider, or `provider:model`. */
-    readonly key: string;
-  })[];
-  readonly total: UsageCounts;
 }
 
 export interface BackfillResult {

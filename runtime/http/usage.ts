@@ -1,7 +1,7 @@
 /** What calls of models have used, for an operator. */
 
 import { z } from "zod";
-import { USAGE_KEYS } from "../app/usage/report.ts";
+import { USAGE_KEYS } from "../contracts/usage.ts";
 import type { RouteDeps, Server } from "./deps.ts";
 import { ok, success } from "./schemas.ts";
 

@@ -10,11 +10,11 @@ import type {
   TurnState,
 } from "../../runtime/app/api.ts";
 import { SCOPES } from "../../runtime/app/api.ts";
-import type { UsageCounts } from "../../runtime/app/usage/report.ts";
 import type { CaptureBatch } from "../../runtime/contracts/capture.ts";
 import type { CommandRequest, InboundMessage } from "../../runtime/contracts/channel.ts";
 import { CairnError, fromErrorBody, MemoryError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import { isFinal, type StreamEvent, type TurnResult, type WaitingQuestion } from "../../runtime/contracts/stream.ts";
+import type { UsageCounts } from "../../runtime/contracts/usage.ts";
 
 export const OWNER_TOKEN = "owner-token-that-is-long-enough";
 
@@ -288,7 +288,7 @@ export function createFakeApplication(): FakeApplication {
       },
     },
     usage: {
-      report: async ({ from = "2026-01-01", to = "2026-01-31", by }) => ({
+      report: async ({ from = "2026-01-01", to = "2026-01-31", by = "day" }) => ({
         from,
         to,
         by,

@@ -3,37 +3,7 @@
 import type { Database } from "../../contracts/database.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
 import type { Clock } from "../../contracts/ports.ts";
-
-export const USAGE_KEYS = ["day", "agent", "provider", "model"] as const;
-export type UsageKey = (typeof USAGE_KEYS)[number];
-
-export interface UsageQuery {
-  /** First and last day, UTC, `2030-01-31`. Default: from 30 days before the last one to today. */
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-  readonly by: UsageKey;
-}
-
-export interface UsageCounts {
-  readonly calls: number;
-  readonly input_tokens: number;
-  /** Part of input_tokens, as is cache_write_input_tokens. */
-  readonly cached_input_tokens: number;
-  readonly cache_write_input_tokens: number;
-  readonly output_tokens: number;
-  /** Of the calls that have a price; null where none has. */
-  readonly cost_usd: number | null;
-  readonly unpriced_calls: number;
-}
-
-export interface UsageReport {
-  readonly from: string;
-  readonly to: string;
-  readonly by: UsageKey;
-  /** In the order of `key`: a day, an agent, a provider, or `provider:model`. */
-  readonly rows: readonly (UsageCounts & { readonly key: string })[];
-  readonly total: UsageCounts;
-}
+import type { UsageCounts, UsageKey, UsageQuery, UsageReport } from "../../contracts/usage.ts";
 
 export interface UsageLedger {
   /** RUNTIME_INVALID_REQUEST when the time ends before it begins. */
@@ -52,7 +22,7 @@ const KEY: Readonly<Record<UsageKey, string>> = {
 
 export function createUsageLedger({ database, clock }: { database: Database; clock: Clock }): UsageLedger {
   return {
-    async report({ by, from: wanted, to = toDay(clock.now().getTime()) }) {
+    async report({ by = "day", from: wanted, to = toDay(clock.now().getTime()) }) {
       const from = wanted ?? toDay(Date.parse(to) - DEFAULT_DAYS * DAY_MS);
       if (from > to) {
         throw new RuntimeError("RUNTIME_INVALID_REQUEST", `The time ends (${to}) before it begins (${from}).`);

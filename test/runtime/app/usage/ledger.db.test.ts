@@ -1,12 +1,13 @@
 /** What turns use of models is counted once: with fallbacks, over crashes and shutdowns, and for turns that fail. */
 
 import { afterEach, expect, it } from "vitest";
-import { createUsageLedger, type UsageKey } from "../../../../runtime/app/usage/report.ts";
+import { createUsageLedger } from "../../../../runtime/app/usage/report.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { MemoryError, ProviderError } from "../../../../runtime/contracts/errors.ts";
 import type { AnyHook } from "../../../../runtime/contracts/hooks.ts";
 import type { ChatChunk } from "../../../../runtime/contracts/provider.ts";
 import type { Tool } from "../../../../runtime/contracts/tool.ts";
+import type { UsageKey } from "../../../../runtime/contracts/usage.ts";
 import { describeDatabase } from "../../../support/databases.ts";
 import { through } from "../../../support/through.ts";
 import {
