@@ -6,6 +6,7 @@ import { parse } from "yaml";
 import { addAgent, listAgents, removeAgent } from "../../../control/configuration/agents.ts";
 import { editConfiguration } from "../../../control/configuration/edit.ts";
 import { listProviders, switchProvider } from "../../../control/configuration/providers.ts";
+import { replaceConfiguration } from "../../../control/configuration/replace.ts";
 import type { Deployment } from "../../../control/service/deployment.ts";
 import { deploymentDirectory } from "../../support/deployment.ts";
 import { PLANTED_SECRET, PLANTS, plantedPlace } from "../../support/planted-files.ts";
@@ -119,6 +120,15 @@ describe("editing cairn.yaml", () => {
       details: { hint: expect.stringContaining("chmod u+w") },
     });
     expect(await given.read()).toBe(YAML);
+  });
+
+  it("writes the path of a directory with a space as one word of the shell in that hint", async () => {
+    const file = join(given.deployment.dir, "my home.yaml");
+    await writeFile(file, YAML);
+    await chmod(file, 0o444);
+    await expect(replaceConfiguration({ file, expected: YAML, text: "version: 1\n" })).rejects.toMatchObject({
+      details: { hint: expect.stringContaining(`\`chmod u+w '${file}'\``) },
+    });
   });
 
   it("changes what a link leads to, and the link stays", async () => {
