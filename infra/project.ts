@@ -134,7 +134,7 @@ async function readTls(
       throw new InfraError("INFRA_PLAN_INVALID", `runtime.tls.${name}: ${tls[name]} cannot be read (${code}).`, {
         cause,
         issues: [{ path: `runtime.tls.${name}`, message: `cannot be read (${code})` }],
-        hint: "The file travels to the nodes: give one that this user may read.",
+        hint: "The file is copied to the nodes: give one that this user may read.",
       });
     }
   };

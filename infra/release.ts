@@ -84,6 +84,6 @@ export async function writeRelease(dir: string, value: Release): Promise<void> {
 function unreadable(path: string, reason: string, cause: unknown): InfraError {
   return new InfraError("INFRA_STATE_UNREADABLE", `${path} cannot be used: ${reason}.`, {
     cause,
-    hint: "Take it from the repository's history, or remove it and name the images again with `cairn infra up --image`.",
+    hint: "Restore it from the repository's history, or remove it and name the images again with `cairn infra up --image`.",
   });
 }

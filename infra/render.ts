@@ -146,7 +146,7 @@ async function readText(path: string): Promise<string | null> {
   if (stats === null) return null;
   if (!stats.isFile()) {
     throw new InfraError("INFRA_FAILED", `${path} is no regular file.`, {
-      hint: "Move it away, and run the command again.",
+      hint: "Rename or remove it, and run the command again.",
     });
   }
   return readFile(path, "utf8");

@@ -106,7 +106,7 @@ function parse(text: string): Readonly<Record<string, unknown>> {
   const tree = jsonc.parseTree(text, [], { allowTrailingComma: true });
   const duplicate = tree && (repeatedKey(tree) ?? repeatedKey(jsonc.findNodeAtLocation(tree, ["hooks"])));
   // Readers take the last one and an edit would change the first: the user's hooks would be lost.
-  if (duplicate !== undefined) throw unreadable(`\`${duplicate}\` stands in it twice`);
+  if (duplicate !== undefined) throw unreadable(`\`${duplicate}\` is in it twice`);
   return value;
 }
 
@@ -143,6 +143,6 @@ function edited(text: string, path: Path, value: unknown): string {
 
 function unreadable(what: string): ConfigError {
   return new ConfigError("CONFIG_INVALID", `The hooks of the file cannot be read: ${what}.`, {
-    hint: "Mend the file; it was left as it is.",
+    hint: "Correct the file; it was not changed.",
   });
 }

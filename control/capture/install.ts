@@ -136,7 +136,7 @@ async function wantedText(target: HarnessTarget, former: string | null, launcher
   if (target.kind === "plugin") {
     if (former !== null && !former.includes(SIGNATURE)) {
       throw new ConfigError("CONFIG_EXISTS", `${target.file} was not written by Cairn.`, {
-        hint: "Move it away first.",
+        hint: "Rename or remove it first.",
       });
     }
     return pluginText(launcher);

@@ -17,7 +17,7 @@ export default class Doctor extends BaseCommand<Report> {
 
   static override description =
     "Looks at twelve categories side by side, with the node running or not, and changes nothing without --fix.\n\n" +
-    "The exit code is 0 when nothing fails, 1 when something does (with --strict also when something is odd), and 2 when " +
+    "The exit code is 0 when nothing fails, 1 when something does (with --strict also for warnings), and 2 when " +
     "the checks themselves could not be run.";
 
   static override examples = [

@@ -36,7 +36,7 @@ export default class Login extends BaseCommand<LoginResult> {
   static override flags = {
     status: Flags.boolean({
       exclusive: ["logout"],
-      description: "Tell whether somebody is logged in; exit code 1 when nobody is",
+      description: "Show whether there is a login; exit code 1 when there is none",
     }),
     logout: Flags.boolean({ description: "Remove the tokens" }),
     browser: Flags.boolean({

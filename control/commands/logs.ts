@@ -21,7 +21,7 @@ export interface LogsResult {
 
 export default class Logs extends BaseCommand<LogsResult> {
   static override description =
-    "Shows what the node has logged, also from files that were rotated away. Of a deployed stack it is what the node, or its PostgreSQL, " +
+    "Shows what the node has logged, also from rotated files. Of a deployed stack it is what the node, or its PostgreSQL, " +
     "has written and the target has kept.\n\n" +
     "With --json the entries are one JSON document; with --json --follow each entry is a line of its own.";
 

@@ -10,7 +10,7 @@ import { defaultAgent, openConnection } from "../service/connect.ts";
 import { findDeployment } from "../service/deployment.ts";
 
 export default class Test extends NodeCommand<SelfTest> {
-  static override summary = "Let the running node do once what it is for";
+  static override summary = "Test the running node end to end";
 
   static override description =
     "Asks the node, the store, the queues, the channels and the provider, sends one short message to an agent and finds it " +
@@ -20,7 +20,7 @@ export default class Test extends NodeCommand<SelfTest> {
 
   static override flags = {
     quick: Flags.boolean({ description: "Ask no model and write nothing" }),
-    verbose: Flags.boolean({ char: "v", description: "Tell how long each step took, and those that were skipped" }),
+    verbose: Flags.boolean({ char: "v", description: "Show how long each step took, and which were skipped" }),
     agent: Flags.string({ helpValue: "NAME", description: "Agent to talk to (default: the default agent)" }),
     timeout: Flags.integer({ default: 60, min: 1, helpValue: "SECONDS", description: "Longest time of one step" }),
   };

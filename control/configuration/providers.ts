@@ -110,7 +110,7 @@ export function ensureProvider(document: Document, id: string, baseUrl: string |
   const address = baseUrl ?? service?.baseUrl ?? preset?.baseUrl;
   const chosen = model ?? (kind === "offline" ? undefined : service?.model);
   if (chosen === undefined && kind !== "offline") {
-    throw new ConfigError("CONFIG_INVALID", `Which model of ${id} is to answer is not known.`, {
+    throw new ConfigError("CONFIG_INVALID", `No model is given for ${id}, and it has no usual one.`, {
       hint: "Pass --model.",
     });
   }

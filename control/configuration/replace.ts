@@ -72,7 +72,7 @@ export async function requireUnchanged(file: string, expected: string): Promise<
 export async function requireWritableFile(file: string): Promise<void> {
   const { mode } = await stat(file);
   if ((mode & WRITE_BITS) !== 0) return;
-  throw new ConfigError("CONFIG_UNWRITABLE", `${file} is kept from being changed: its mode is ${octal(mode)}.`, {
+  throw new ConfigError("CONFIG_UNWRITABLE", `${file} is read-only: its mode is ${octal(mode)}.`, {
     hint: `Nothing was changed. Allow it with \`chmod u+w ${shellWord(file)}\`.`,
   });
 }

@@ -181,7 +181,7 @@ export const SCHEMAS = {
   "infra-unlock": z.strictObject({
     schema: z.literal(1),
     stack: z.string(),
-    cleared: z.array(holder).describe("Holders whose locks were taken away"),
+    cleared: z.array(holder).describe("Holders whose locks were removed"),
     pending: z.array(pendingOperation),
     restored: z.string().nullable().describe("Copy of the state that was put back"),
   }),

@@ -229,7 +229,7 @@ export function unlockText(result: UnlockResult, mark: Mark): string {
   const nothing = result.cleared.length === 0 && result.pending.length === 0 && result.restored === null;
   if (nothing) return "Nothing was locked.";
   return [
-    ...result.cleared.map((holder) => `Took the lock of ${holderText(holder)} away.`),
+    ...result.cleared.map((holder) => `Removed the lock of ${holderText(holder)}.`),
     ...(result.restored === null
       ? []
       : [`Put the copy ${result.restored} back. \`cairn infra preview\` compares it with the target.`]),

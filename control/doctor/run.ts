@@ -74,7 +74,7 @@ async function outcomeOf(check: Check, context: ProbeContext, signal: AbortSigna
     return {
       status: "fail",
       message: `The check itself failed: ${said || "no reason was given"}`,
-      fix: `Run \`cairn doctor --only ${check.id}\` again; when it goes on, report it as a bug, or leave it out with \`--skip ${check.id}\`.`,
+      fix: `Run \`cairn doctor --only ${check.id}\` again; when it fails again, report it as a bug, or leave it out with \`--skip ${check.id}\`.`,
     };
   }
 }
@@ -83,7 +83,7 @@ function tooLate(check: Check, timeoutMs: number): Outcome {
   return {
     status: "fail",
     message: `Timed out after ${timeoutMs / 1_000} s.`,
-    fix: `What it looks at hangs or is slow (${check.subject}). Give it more time: \`cairn doctor --only ${check.id} --timeout 30\`.`,
+    fix: `What it checks hangs or is slow (${check.subject}). Give it more time: \`cairn doctor --only ${check.id} --timeout 30\`.`,
   };
 }
 

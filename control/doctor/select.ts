@@ -22,7 +22,7 @@ export function selectChecks(all: readonly Check[], { only = [], skip = [] }: Se
   const selected = all.filter((check) => !isNamed(check, skip) && (only.length === 0 || isNamed(check, only)));
   // A report without any check must not look like a success.
   if (selected.length === 0)
-    throw new UsageError("--skip takes away every check that --only names.", "Leave one of them.");
+    throw new UsageError("--skip excludes every check that --only names.", "Leave one of them.");
   return selected;
 }
 

@@ -195,7 +195,7 @@ function explained(error: unknown, provider: string, deadlineMs: number | null):
   }
   if (deadlineMs === null) return error;
   const seconds = Math.round(deadlineMs / 1_000);
-  return new ProviderError("PROVIDER_TIMEOUT", `Nobody has finished the login within ${seconds} s.`, {
+  return new ProviderError("PROVIDER_TIMEOUT", `The login was not finished within ${seconds} s.`, {
     hint: `Run \`cairn login ${provider}\` again; --timeout gives more time, --no-browser takes the code by hand.`,
   });
 }

@@ -6,10 +6,10 @@ import type { LoginResult } from "./login.ts";
 export function loginText(result: LoginResult, mark: Mark): string {
   const { action, provider, logged_in: loggedIn, changed, expires_at: end, renewable } = result;
   if (action === "logout") {
-    return changed ? `Logged out of ${provider}; the tokens are removed.` : `Nobody was logged in to ${provider}.`;
+    return changed ? `Logged out of ${provider}; the tokens are removed.` : `There was no login to ${provider}.`;
   }
   if (!loggedIn) {
-    const why = end === null ? `Nobody is logged in to ${provider}.` : `The login of ${provider} ended at ${end}.`;
+    const why = end === null ? `Not logged in to ${provider}.` : `The login of ${provider} ended at ${end}.`;
     return `${why} Run \`cairn login ${provider}\`.`;
   }
   const until = end === null ? "" : renewable ? ", renewed by itself" : `, until ${end}`;

@@ -66,6 +66,6 @@ export function withoutClientId(provider: string): ConfigError {
   return new ConfigError("CONFIG_INVALID", `The login of ${provider} needs a client id, and cairn.yaml has none.`, {
     hint:
       `Register an application with the provider and write its id into cairn.yaml as providers.${provider}.login.client_id, ` +
-      "or pass --client-id, which does that. None comes with the program: an id names whose application asks.",
+      "or pass --client-id, which does that. Cairn has none of its own: a client id identifies the application that logs in.",
   });
 }

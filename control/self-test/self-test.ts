@@ -71,7 +71,7 @@ export async function selfTest(request: SelfTestRequest): Promise<SelfTest> {
     "Start it with `cairn start --detach`, or see `cairn logs --level error`.",
     async (own) => {
       health = await client.health({ signal: own });
-      if (!(await client.ready({ signal: own }))) throw new Error("The node is there, and accepts no messages now.");
+      if (!(await client.ready({ signal: own }))) throw new Error("The node answers, but accepts no messages now.");
       return `${health.node.name} ${health.version} is ${health.status}`;
     },
   );
@@ -117,14 +117,14 @@ export async function selfTest(request: SelfTestRequest): Promise<SelfTest> {
       if (event.type === "turn.failed") throw new Error(event.error.message);
       if (event.type === "turn.finished") text = event.text;
     }
-    if (text.trim() === "") throw new Error("The turn ended without a word.");
+    if (text.trim() === "") throw new Error("The turn ended without a reply.");
     reply = text;
     return `${agent} answered with ${text.length} characters`;
   });
 
   await step("recall", "See `cairn memory stats`, and `cairn logs --level warn`.", async (own) => {
     if (session === null) throw new Skipped("--quick writes nothing that could be found");
-    if (!answered) throw new Skipped("nothing was said that could be found");
+    if (!answered) throw new Skipped("no message was sent that could be found");
     const page = await client.memoryTool<Page>("memory_search", { query: marker, limit: 5 }, { signal: own });
     const found = page.results.find(({ content }) => content.includes(marker));
     if (found === undefined) throw new Error("The message of this test was stored, and the search does not find it.");

@@ -62,7 +62,7 @@ export function managerFor(service: Omit<ServiceDescription, "command">, machine
   if (machine.platform === "darwin") return launchd(service as ServiceDescription, machine);
   if (machine.platform !== "linux") {
     throw new RuntimeError("RUNTIME_INVALID_REQUEST", `There is no service manager for ${machine.platform}.`, {
-      hint: "Run `cairn start --detach`, or start it from what your system has for services.",
+      hint: "Run `cairn start --detach`, or start it with the service manager of your system.",
     });
   }
   const folder =
@@ -190,7 +190,7 @@ async function readOwn(file: string): Promise<string | null> {
     throw error;
   });
   if (text === null || text.includes(SIGNATURE)) return text;
-  throw new RuntimeError("RUNTIME_CONFLICT", `${file} was written by somebody else; it was left as it is.`, {
+  throw new RuntimeError("RUNTIME_CONFLICT", `${file} was not written by Cairn; it was not changed.`, {
     hint: "Choose another name with --name, or remove the file.",
   });
 }

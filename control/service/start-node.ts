@@ -34,7 +34,7 @@ export async function refuseSecondNode(home: string): Promise<void> {
     });
   }
   throw new RuntimeError("RUNTIME_ALREADY_RUNNING", `Another process is using ${home}.`, {
-    hint: "A node that is starting, a short-lived command, or a container: try again, or set SERVICE_HOME to another directory.",
+    hint: "It may be a node that is starting, a short-lived command, or a container: try again, or set SERVICE_HOME to another directory.",
   });
 }
 

@@ -57,17 +57,14 @@ export async function stopNode(home: string, options: StopOptions): Promise<Stop
   // The number may have been given to another process while we waited.
   if (await holdsHome(home, node)) send(node, "SIGKILL");
   if (!(await until(gone, { ...options, deadlineMs: KILLED_MS }))) {
-    throw new RuntimeError(
-      "RUNTIME_STOP_TIMEOUT",
-      `The node (process ${node.pid}) does not even end when it is killed.`,
-    );
+    throw new RuntimeError("RUNTIME_STOP_TIMEOUT", `The node (process ${node.pid}) did not end when it was killed.`);
   }
   return { was_running: true, pid: node.pid, killed: true };
 }
 
 export function unknownHolder(home: string): RuntimeError {
-  return new RuntimeError("RUNTIME_CONFLICT", `A process holds ${home}, but its number is not known here.`, {
-    hint: "It is just starting, a short-lived command, or it runs in a container: try again, or stop it there.",
+  return new RuntimeError("RUNTIME_CONFLICT", `A process uses ${home}, but its process id is not known here.`, {
+    hint: "It may be starting, a short-lived command, or in a container: try again, or stop it there.",
   });
 }
 

@@ -76,9 +76,9 @@ export async function bringArchive(
   }
   const found = hash.digest("hex");
   if (found === wanted) return { file: to, sha256: found };
-  throw new InfraError("INFRA_BUILD_FAILED", `${nameOf(place)} is not what its checksum says.`, {
+  throw new InfraError("INFRA_BUILD_FAILED", `${nameOf(place)} does not match its checksum.`, {
     issues: [{ path: "sha256", message: `expected ${wanted}, and it is ${found}` }],
-    hint: "Nothing was changed. Get the archive anew, and its checksum from whoever made it.",
+    hint: "Nothing was changed. Download the archive again, and get its checksum from its publisher.",
   });
 }
 
@@ -152,7 +152,10 @@ async function readText(stream: Readable): Promise<string> {
 
 function refuseInsecure({ protocol, hostname, host }: URL): void {
   if (protocol === "https:" || isLoopback(hostname)) return;
-  throw new UsageError(`${host} would be asked without encryption.`, "Pass an https address, or bring the file here.");
+  throw new UsageError(
+    `The archive would be fetched from ${host} without encryption.`,
+    "Pass an https address, or bring the file here.",
+  );
 }
 
 /** Without what may be a secret in an address. */
@@ -161,7 +164,7 @@ function nameOf(place: ArchivePlace): string {
 }
 
 function notBrought(place: ArchivePlace, reason: string, cause?: unknown): InfraError {
-  return new InfraError("INFRA_BUILD_FAILED", `${nameOf(place)} cannot be had: ${reason}.`, {
+  return new InfraError("INFRA_BUILD_FAILED", `${nameOf(place)} cannot be fetched: ${reason}.`, {
     ...(cause === undefined ? {} : { cause }),
     hint: "Nothing was changed. Look at the path or the address, and try again.",
   });

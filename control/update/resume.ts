@@ -23,13 +23,13 @@ export function decideResumption(journal: JournalEntry, found: Found): Resumptio
   if (found.head !== journal.from.commit && found.head !== journal.to.commit) {
     return {
       kind: "operator",
-      message: `An update to ${journal.to.version} was cut off, and the source tree has been moved by hand since.`,
+      message: `An update to ${journal.to.version} was interrupted, and the source tree has been changed by hand since.`,
     };
   }
   const direction = directionOf(journal.steps, found.serving);
   if (direction !== "unknown") return { kind: direction };
   return {
     kind: "operator",
-    message: `An update to ${journal.to.version} was cut off, and the program that serves is neither the old nor the new one.`,
+    message: `An update to ${journal.to.version} was interrupted, and the installed program is neither the old nor the new one.`,
   };
 }

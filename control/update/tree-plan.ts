@@ -43,8 +43,8 @@ export function planTree(facts: TreeFacts): TreePlan {
   if (inTheWay.length > 0) {
     return {
       kind: "refuse",
-      message: `Files of your own stand where release ${target.version} has some: ${listed(inTheWay)}.`,
-      hint: "Move them away and run `cairn update` again.",
+      message: `Files of your own have the names of files of release ${target.version}: ${listed(inTheWay)}.`,
+      hint: "Move them elsewhere and run `cairn update` again.",
     };
   }
   if (head === target.commit) return { kind: "none" };

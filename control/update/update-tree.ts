@@ -165,9 +165,9 @@ async function resume(update: TreeUpdate, builds: Builds, git: Git, entry: Journ
     const said = { reason: decision.message, next, restarted: false };
     return { schema: 1, outcome: "operator", target: "manual", from: from.version, to: to.version, ...said };
   }
-  update.report("Going on with the update that was cut off");
+  update.report("Resuming the interrupted update");
   const work: Work = { ...update, builds, git, journal };
-  return decision.kind === "forward" ? forward(work) : back(work, "An update that was cut off had failed.");
+  return decision.kind === "forward" ? forward(work) : back(work, "An interrupted update had failed.");
 }
 
 async function readState(builds: Builds, git: Git, entry: JournalEntry): Promise<Found> {

@@ -75,7 +75,7 @@ function entryOf(leaf: AnswerLeaf, text: string): { path: AnswerPath; key: strin
     const hint = `Write --${leaf.flag} ${leaf.helpValue}.`;
     // What is out of place may be the token itself.
     const shown = holdsSecret(text) ? "..." : text;
-    throw new UsageError(`--${leaf.flag} ${shown} is not written as it has to be.`, hint);
+    throw new UsageError(`--${leaf.flag} ${shown} has the wrong form.`, hint);
   }
   return { path: leaf.path.map((part) => (part === "*" ? entry : part)), key, value };
 }
@@ -109,7 +109,7 @@ export function requireAllowed(tree: AnswerTree, flags: GivenFlags): Answers {
     others.length === 0
       ? `${only}.`
       : ["These answers are not allowed:", `  ${only}`, ...others.map((line) => `  ${line}`)].join("\n");
-  throw new UsageError(message, "Nothing was written. `cairn init --help` tells what each flag may be.");
+  throw new UsageError(message, "Nothing was written. `cairn init --help` lists what each flag allows.");
 }
 
 /** UsageError that names each flag that belongs to another target. */
@@ -124,7 +124,7 @@ export function requireFitting({ deployment: { target } }: Answers, flags: Given
   const common = first.targets.filter((one) => others.every(({ targets }) => targets.includes(one)));
   const advice = common.length > 0 ? `pass --target ${common.join(" or --target ")}` : "choose one target";
   throw new UsageError(
-    `${names} ${others.length === 0 ? "says" : "say"} nothing of a deployment whose target is ${target}.`,
+    `${names} ${others.length === 0 ? "does" : "do"} not apply to the target ${target}.`,
     `Leave ${others.length === 0 ? "it" : "them"} out, or ${advice}.`,
   );
 }

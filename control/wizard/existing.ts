@@ -41,7 +41,7 @@ export async function readExisting(
 }
 
 export function alreadyThere(file: string): ConfigError {
-  return new ConfigError("CONFIG_EXISTS", `There is a configuration already: ${file}. It was left as it is.`, {
+  return new ConfigError("CONFIG_EXISTS", `There is a configuration already: ${file}. It was not changed.`, {
     hint: "Change it with `cairn config`, or pass --force to write a new one; the old one is kept beside it.",
   });
 }

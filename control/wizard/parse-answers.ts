@@ -26,7 +26,7 @@ export function parseAnswers(...parts: readonly AnswerTree[]): Answers {
   const issues = checked.issues.map(({ path, message }) => ({ path: path.join("."), message }));
   const lines = issues.map((issue) => `  ${issue.path}: ${issue.message}`);
   throw new ConfigValidationError(["The answers are not valid:", ...lines].join("\n"), issues, {
-    hint: "Nothing was written. Correct them; `cairn init --help` tells what each may be.",
+    hint: "Nothing was written. Correct them; `cairn init --help` lists what is allowed.",
   });
 }
 

@@ -80,7 +80,7 @@ function checkDatabase({ common }: TargetContext, plan: ProxmoxPlan, problems: P
   if (common.postgres === null || plan.postgresAddress !== null) return;
   problems.refuse(
     "deployment.proxmox.postgres_address",
-    "the database's container needs an address of its own, such as 192.168.1.50/24: nodes are told where it is",
+    "the database's container needs an address of its own, such as 192.168.1.50/24: nodes connect to it",
   );
 }
 

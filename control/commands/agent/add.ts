@@ -28,7 +28,9 @@ export default class AgentAdd extends BaseCommand<AddedAgent> {
     description: Flags.string({ helpValue: "TEXT", description: "What the agent is for; other agents read it" }),
     node: Flags.string({ helpValue: "NAME", description: "The node that hosts it (default: any)" }),
     workspace: Flags.string({ helpValue: "DIR", description: "A workspace of its own (default: the common one)" }),
-    default: Flags.boolean({ description: "Let it answer what no channel binds to another agent" }),
+    default: Flags.boolean({
+      description: "Make it the default agent, which answers where no channel is bound to another",
+    }),
     "dry-run": Flags.boolean({ description: "Show what would change, and change nothing" }),
   };
 

@@ -16,8 +16,8 @@ export interface RemovedAgent extends Edit {
 
 export default class AgentRemove extends BaseCommand<RemovedAgent> {
   static override description =
-    "Take an agent out of cairn.yaml\n\n" +
-    "Its workspace and everything that it was told stay. The default agent, and one that a channel is bound to, are refused.";
+    "Remove an agent from cairn.yaml\n\n" +
+    "Its workspace and its memory stay. The default agent, and one that a channel is bound to, are refused.";
 
   static override examples = [
     "<%= config.bin %> agent remove writer",

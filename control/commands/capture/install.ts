@@ -20,7 +20,7 @@ export interface CaptureInstallResult extends InstallResult {
 
 export default class CaptureInstall extends BaseCommand<CaptureInstallResult> {
   static override description =
-    "Let a coding assistant's sessions arrive in the memory by themselves\n\n" +
+    "Capture a coding assistant's sessions into the memory automatically\n\n" +
     "Adds a hook to its settings, and keeps everything else in them (a copy of the former file stays beside it). The hook gets a " +
     "token of its own that may do nothing but capture. It never delays the assistant: what cannot be delivered waits on the disk.";
 

@@ -15,7 +15,7 @@ export interface CaptureUninstallResult extends InstallResult {
 
 export default class CaptureUninstall extends BaseCommand<CaptureUninstallResult> {
   static override description =
-    "Take the hook out of a coding assistant's settings\n\n" +
+    "Remove the hook from a coding assistant's settings\n\n" +
     "Removes what `capture install` wrote and nothing else. When no assistant has the hook any more, its token is revoked. " +
     "What was captured stays.";
 

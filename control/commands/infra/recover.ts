@@ -17,7 +17,7 @@ export default class InfraRecover extends InfraCommand<RecoverResult> {
   static override examples = ["<%= config.bin %> infra recover", "<%= config.bin %> infra recover --confirm my-stack"];
 
   static override flags = {
-    confirm: Flags.string({ helpValue: "NAME", description: "The stack's name, where nobody can be asked" }),
+    confirm: Flags.string({ helpValue: "NAME", description: "The stack's name, where there is no terminal to ask at" }),
     "json-events": eventsFlag,
   };
 

@@ -8,7 +8,7 @@ import type { Interruption } from "../../output/interruption.ts";
 export default class InfraRender extends InfraCommand<RenderResult> {
   static override description =
     "Write the Pulumi project into infra/\n\n" +
-    "The other commands do it themselves. What somebody changed there is left alone unless --force says otherwise. `pulumi up` in " +
+    "The other commands do it themselves. Files that were changed by hand are kept, unless --force is given. `pulumi up` in " +
     "that folder does what `infra up` does, without its precautions; the README there tells how.";
 
   static override examples = ["<%= config.bin %> infra render", "<%= config.bin %> infra render --force"];

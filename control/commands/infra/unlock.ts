@@ -8,7 +8,7 @@ import type { Mark } from "../../output/terminal.ts";
 
 export default class InfraUnlock extends InfraCommand<UnlockResult> {
   static override description =
-    "Take away the lock of a run that was killed, and settle what it left behind\n\n" +
+    "Remove the lock of a run that was killed, and record what it had created\n\n" +
     "A holder that is still at work is left alone. What was being created when it was killed is looked for on the target: what " +
     "exists is recorded, so that nothing is made twice. Afterwards the interrupted command can be run again, and finishes.";
 
@@ -21,7 +21,7 @@ export default class InfraUnlock extends InfraCommand<UnlockResult> {
   static override flags = {
     force: Flags.string({
       helpValue: "NAME",
-      description: "The stack's name: take a holder on another host for dead",
+      description: "The stack's name: treat a holder on another host as dead",
     }),
     "restore-state": Flags.boolean({ description: "Put the newest readable copy of the state back" }),
     copy: Flags.string({ helpValue: "COPY", description: "With --restore-state: this file of infra/state-copies" }),

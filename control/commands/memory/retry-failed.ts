@@ -9,7 +9,7 @@ import { findDeployment } from "../../service/deployment.ts";
 
 export default class MemoryRetryFailed extends NodeCommand<RetryResult> {
   static override description =
-    "Let the failed jobs of a task wait again, as if they were new\n\n" +
+    "Queue the failed jobs of a task again\n\n" +
     "Attempts and errors are forgotten. A job whose work has been queued again meanwhile is left as it is.";
 
   static override examples = [

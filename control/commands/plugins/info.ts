@@ -8,7 +8,7 @@ import { listPlugins, type PluginEntry, pluginInfo } from "../../plugins/plugins
 import { findDeployment } from "../../service/deployment.ts";
 
 export default class PluginsInfo extends BaseCommand<PluginEntry> {
-  static override description = "Tell what one plugin is, where it is configured and what uses it";
+  static override description = "Show what one plugin is, where it is configured and what uses it";
 
   static override examples = [
     "<%= config.bin %> plugins info anthropic",

@@ -10,7 +10,7 @@ import { serviceName } from "../../service-manager/service-name.ts";
 
 export default class ServiceUninstall extends BaseCommand<ServiceResult> {
   static override description =
-    "Take the node from systemd (or launchd on macOS)\n\n" +
+    "Remove the node's service from systemd (or launchd on macOS)\n\n" +
     "Stops the service, which drains, and removes its unit. The deployment and its data stay as they are. A service of another " +
     "deployment directory is left alone.";
 

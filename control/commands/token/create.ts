@@ -13,7 +13,7 @@ export interface TokenCreateResult {
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly string[];
-  /** Shown this once. */
+  /** Shown only once. */
   readonly token: string;
   /** What it may do with the configuration as it is now; empty where that cannot be read. */
   readonly grants: readonly TokenGrant[];
@@ -24,7 +24,7 @@ export default class TokenCreate extends NodeCommand<TokenCreateResult> {
     "Create a token for the node's HTTP interface\n\n" +
     "Scopes: capture (write transcripts), memory (search and read), agent (talk to agents), admin (everything else: in what " +
     "it can break it is as good as the owner's, and together with memory it takes the whole memory out). The token is " +
-    "printed this once; only its hash is kept. What it may do with the configuration as it is goes to standard error.";
+    "printed only once; only its hash is kept. What it may do with the configuration as it is goes to standard error.";
 
   static override examples = [
     "<%= config.bin %> token create laptop-capture --scope capture",

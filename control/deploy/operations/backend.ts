@@ -42,7 +42,7 @@ function parsed(text: string, path: string): unknown {
     return parse(text);
   } catch (cause) {
     throw new InfraError("INFRA_STATE_UNREADABLE", `${path} is no YAML.`, {
-      hint: "Take it from the repository's history, or remove it: it is written anew, and --backend names a backend that is not the folder.",
+      hint: "Restore it from the repository's history, or remove it: it is written anew, and --backend names a backend that is not the folder.",
       cause,
     });
   }

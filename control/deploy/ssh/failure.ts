@@ -61,7 +61,7 @@ const CAUSES: readonly { readonly words: RegExp; readonly error: (host: string) 
 
 function keyMismatch(host: string): InfraError {
   return new InfraError("INFRA_HOST_KEY_MISMATCH", `${host} shows another host key than the one in cairn.yaml.`, {
-    hint: "If the machine was replaced on purpose, put its new key into deployment.proxmox.host_key; if not, somebody may be in between.",
+    hint: "If the machine was replaced on purpose, put its new key into deployment.proxmox.host_key; if not, the connection may be intercepted.",
   });
 }
 

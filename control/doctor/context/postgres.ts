@@ -62,7 +62,7 @@ const FIXES: Readonly<Record<string, string>> = {
   "3D000": "Create the database (`createdb NAME`), or correct its name in the connection string.",
   "53300": "Raise max_connections of the server, or lower memory.postgres.pool of its nodes.",
   "57P03": "The server is starting or stopping: wait, and look at its log.",
-  other: "Look whether the server runs and whether this machine may reach it, and at the server's log.",
+  other: "Check whether the server runs and whether this machine may reach it, and at the server's log.",
 };
 
 function codeIn(error: unknown): string | undefined {

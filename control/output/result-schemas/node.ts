@@ -144,7 +144,7 @@ export const NODE_SCHEMAS = {
     id: z.string(),
     name: z.string(),
     scopes: z.array(z.string()),
-    token: z.string().describe("Shown this once"),
+    token: z.string().describe("Shown only once"),
     grants: z
       .array(
         z.strictObject({

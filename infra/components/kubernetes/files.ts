@@ -44,7 +44,7 @@ export function packFiles(files: readonly PlannedFile[]): {
     const bytes = Buffer.byteLength(content) + item.key.length;
     if (bytes > LARGEST_MAP) {
       throw new InfraError("INFRA_PLAN_INVALID", `${item.path} is larger than Kubernetes keeps a file (960 KiB).`, {
-        hint: "Take it out of the workspace directory: agents can fetch or make large files themselves.",
+        hint: "Remove it from the workspace directory: agents can fetch or make large files themselves.",
       });
     }
     let map = maps.at(-1);

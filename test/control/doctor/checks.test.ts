@@ -60,8 +60,8 @@ describe("a provider", () => {
     [401, "fail", "refuses the key (status 401)"],
     [403, "fail", "refuses the key (status 403)"],
     [429, "warn", "too many requests"],
-    [302, "warn", "sends requests elsewhere"],
-    [500, "warn", "is in trouble"],
+    [302, "warn", "redirects requests"],
+    [500, "warn", "reports an internal error"],
     [404, "pass", "answers at"],
     [200, "pass", "answers at"],
   ])("that answers %i is a %s", async (status, expected, text) => {

@@ -170,7 +170,7 @@ unheard_of_key: 7
   it("stay where the right one is there, or where the value would then be wrong", async () => {
     const yaml = `${MINIMAL}runtime:\n  listen: 127.0.0.1:7433\n  lisen: 127.0.0.1:1\n  timezon: Nowhere/Land\n`;
     const outcome = await configKeys.run(await probeContextWith({ yaml }), signal);
-    expect(outcome).toMatchObject({ status: "warn", fix: "Correct the keys, or take them out." });
+    expect(outcome).toMatchObject({ status: "warn", fix: "Correct the keys, or remove them." });
     expect(outcome).not.toHaveProperty("repairs");
   });
 

@@ -133,7 +133,7 @@ describe("choosing checks", () => {
 
   it.each([
     [{ only: ["databse"] }, "--only", "`database`"],
-    [{ only: ["database"], skip: ["database"] }, "--skip takes away every check", "Leave one"],
+    [{ only: ["database"], skip: ["database"] }, "--skip excludes every check", "Leave one"],
     [{ skip: ["system.nod"] }, "--skip", "`system.node`"],
   ])("refuses what is unknown, naming the nearest", (selection, flag, nearest) => {
     try {

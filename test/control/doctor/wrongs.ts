@@ -762,7 +762,7 @@ export const WRONGS: readonly Wrong[] = [
     id: "deployment.node",
     when: "something else holds the home",
     status: "warn",
-    says: /holds the home/,
+    says: /Another process uses the home/,
     seen: node({ state: "busy" }),
   },
   {

@@ -1,9 +1,9 @@
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { credentialsPath } from "../../../runtime/config/credentials.ts";
 import type { OAuthFake } from "../../fakes/oauth/index.ts";
-import { type Cli, createCli, outcomeOf } from "../../support/cli.ts";
+import { type Cli, createCli, outcomeOf, type RunOptions } from "../../support/cli.ts";
 import { CLIENT_ID, oauthFake } from "../../support/login/credentials.ts";
 
 // Each test runs several processes, which take their time on a busy machine.
@@ -24,8 +24,8 @@ async function fixture(
 }
 
 /** Starts the command and gives the address that it shows. */
-function begin(cli: Cli, oauth: OAuthFake, argv: readonly string[] = []) {
-  const child = cli.start(["login", ...argv]);
+function begin(cli: Cli, oauth: OAuthFake, argv: readonly string[] = [], options: RunOptions = {}) {
+  const child = cli.start(["login", ...argv], options);
   const address = new Promise<string>((resolve, reject) => {
     let said = "";
     child.stderr?.on("data", (piece: Buffer) => {
@@ -45,6 +45,18 @@ async function tokensOf(cli: Cli): Promise<{ access_token: string; refresh_token
 }
 
 describe("login", () => {
+  it("before the first start makes a home that git takes no token of", async () => {
+    const { cli, oauth } = await fixture();
+    const dir = join(cli.home, "deployment");
+    await mkdir(dir);
+    await writeFile(join(dir, "cairn.yaml"), yaml(loginSection(oauth)));
+    const { address, outcome } = begin(cli, oauth, ["--dir", dir], { env: { SERVICE_HOME: "" } });
+    await fetch(oauth.consent(await address));
+    expect(await outcome).toMatchObject({ code: 0 });
+    expect((await stat(credentialsPath(join(dir, ".cairn"), "anthropic"))).isFile()).toBe(true);
+    expect(await readFile(join(dir, ".cairn", ".gitignore"), "utf8")).toContain("*\n");
+  });
+
   it("takes the browser's answer, keeps the tokens private and prints none of them", async () => {
     const { cli, oauth } = await fixture();
     const { address, outcome } = begin(cli, oauth, ["--json"]);
@@ -76,9 +88,9 @@ describe("login", () => {
     expect(JSON.parse(out.stdout)).toMatchObject({ action: "logout", logged_in: false, changed: true });
     expect(await cli.run(["login", "--status"])).toMatchObject({
       code: 1,
-      stdout: "Nobody is logged in to anthropic. Run `cairn login anthropic`.\n",
+      stdout: "Not logged in to anthropic. Run `cairn login anthropic`.\n",
     });
-    expect((await cli.run(["login", "--logout"])).stdout).toBe("Nobody was logged in to anthropic.\n");
+    expect((await cli.run(["login", "--logout"])).stdout).toBe("There was no login to anthropic.\n");
   });
 
   it("refuses an answer with another state, and still takes the right one", async () => {
@@ -125,7 +137,7 @@ describe("login", () => {
     expect(late.code).toBe(1);
     expect(JSON.parse(late.stdout).error).toMatchObject({
       code: "PROVIDER_TIMEOUT",
-      message: "Nobody has finished the login within 1 s.",
+      message: "The login was not finished within 1 s.",
     });
     const { child, address, outcome } = begin(cli, oauth);
     await address;

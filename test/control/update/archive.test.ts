@@ -48,7 +48,7 @@ describe("an archive of a built program", () => {
     const { archive, checksum } = await pack("1.3.0");
     expect(await inspectArchive(archive)).toBe("1.3.0");
     await writeFile(`${archive}.sha256`, "0".repeat(64));
-    await expect(inspectArchive(archive)).rejects.toThrow("not what its checksum says");
+    await expect(inspectArchive(archive)).rejects.toThrow("does not match its checksum");
     expect(await inspectArchive(archive, checksum.toUpperCase())).toBe("1.3.0");
   });
 
@@ -59,10 +59,10 @@ describe("an archive of a built program", () => {
     expect(asked).toEqual(["/a.tgz.sha256?token=secret", "/a.tgz?token=secret"]);
     expect(await inspectArchive(`${url}/elsewhere.tgz`, checksum)).toBe("1.3.0");
     await expect(inspectArchive(`${url}/a.tgz?token=secret`, "0".repeat(64))).rejects.toThrow(
-      `${url}/a.tgz is not what`,
+      `${url}/a.tgz does not match its checksum`,
     );
     await expect(inspectArchive(`${url}/gone.tgz?token=secret`, checksum)).rejects.toThrow(
-      /^http:\/\/127\.0\.0\.1:\d+\/gone\.tgz cannot be had: the server answers 404\.$/,
+      /^http:\/\/127\.0\.0\.1:\d+\/gone\.tgz cannot be fetched: the server answers 404\.$/,
     );
     await expect(inspectArchive(`${url}/cut.tgz`, checksum)).rejects.toMatchObject({ code: "INFRA_BUILD_FAILED" });
     await expect(inspectArchive(`${url}/gone.tgz`)).rejects.toMatchObject({ name: "UsageError" });

@@ -102,20 +102,16 @@ describe("a wrong answer that is given by a flag", () => {
   });
 
   test.each([
-    [
-      { "docker-host": "ssh://a@b" },
-      "--docker-host says nothing of a deployment whose target is manual",
-      "--target docker",
-    ],
-    [{ target: "docker", "kube-context": "prod" }, "--kube-context says nothing", "--target kubernetes"],
-    [{ target: "kubernetes", "node-address": ["a=dhcp"] }, "--node-address says nothing", "--target proxmox"],
+    [{ "docker-host": "ssh://a@b" }, "--docker-host does not apply to the target manual", "--target docker"],
+    [{ target: "docker", "kube-context": "prod" }, "--kube-context does not apply", "--target kubernetes"],
+    [{ target: "kubernetes", "node-address": ["a=dhcp"] }, "--node-address does not apply", "--target proxmox"],
     [
       { "docker-network": "n", "docker-host": "local" },
-      "--docker-host, --docker-network say nothing",
+      "--docker-host, --docker-network do not apply",
       "--target docker",
     ],
-    [{ stack: "fleet" }, "--stack says nothing", "--target docker or --target proxmox or --target kubernetes"],
-    [{ "docker-host": "local", "proxmox-host": "p" }, "--docker-host, --proxmox-host say nothing", "one target"],
+    [{ stack: "fleet" }, "--stack does not apply", "--target docker or --target proxmox or --target kubernetes"],
+    [{ "docker-host": "local", "proxmox-host": "p" }, "--docker-host, --proxmox-host do not apply", "one target"],
   ])("%j, of another target, is named with what to do", async (flags, words, advice) => {
     const failed = await refusal({ flags });
     expect(failed).toMatchObject({ name: "UsageError", hint: expect.stringContaining(advice) });

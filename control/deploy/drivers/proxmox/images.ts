@@ -172,6 +172,6 @@ printf '%s\\n' "\${sum%% *}"
 `;
 
 const KEEP = `${PRELUDE}
-[ "$(sha256sum <"$1.part" | cut -d' ' -f1)" = "$2" ] || fail INFRA_INTERRUPTED "somebody else has been sending $1"
+[ "$(sha256sum <"$1.part" | cut -d' ' -f1)" = "$2" ] || fail INFRA_INTERRUPTED "another command has been sending $1"
 mv -f "$1.part" "$1"
 `;

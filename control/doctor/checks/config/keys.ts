@@ -19,7 +19,7 @@ export const configKeys: Check = {
       lines.length === 1
         ? `Unknown in cairn.yaml: ${lines[0]}.`
         : `cairn.yaml has ${counted(lines.length, "unknown key")}.`,
-      after === null ? "Correct the keys, or take them out." : "Correct the keys, or let `cairn doctor --fix` do it.",
+      after === null ? "Correct the keys, or remove them." : "Correct the keys, or let `cairn doctor --fix` do it.",
       {
         details: lines,
         repairs: after === null ? [] : [{ kind: "change", path: context.paths.file, before: snapshot.text, after }],

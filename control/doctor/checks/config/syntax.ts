@@ -13,7 +13,7 @@ export const configSyntax: Check = {
     if (snapshot.state !== "broken") return pass("cairn.yaml is YAML.");
     return fail(
       `cairn.yaml is no YAML: ${snapshot.where}: ${snapshot.reason}.`,
-      `Correct ${context.paths.file} at ${snapshot.where}; \`cairn config validate\` tells when it is right.`,
+      `Correct ${context.paths.file} at ${snapshot.where}; check it with \`cairn config validate\`.`,
     );
   },
 };

@@ -15,7 +15,7 @@ export const configValid: Check = {
     const lines = snapshot.errors.map(issueLine);
     return fail(
       `cairn.yaml is not valid: ${lines.length === 1 ? lines[0] : `${counted(lines.length, "error")}, the first at ${first?.path}`}.`,
-      `Correct ${context.paths.file}; \`cairn config validate\` tells what is allowed.`,
+      `Correct ${context.paths.file}; \`cairn config validate\` says what is allowed.`,
       { details: lines },
     );
   },

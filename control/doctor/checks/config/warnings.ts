@@ -23,7 +23,7 @@ export const configWarnings: Check = {
     if (lines.length === 0) return pass("The configuration has no warnings.");
     return warn(
       lines.length === 1 ? `cairn.yaml: ${lines[0]}.` : `cairn.yaml has ${counted(lines.length, "warning")}.`,
-      `Look at ${context.paths.file} where the lines say so.`,
+      `Look at ${context.paths.file} where these lines say.`,
       { details: lines },
     );
   },

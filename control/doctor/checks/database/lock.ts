@@ -7,11 +7,11 @@ export const databaseLock: Check = {
   subject: "who has the embedded store open",
   async run(context) {
     const snapshot = await context.database();
-    if (snapshot.backend === "postgres") return skip("The store is a server: it may have many openers.");
+    if (snapshot.backend === "postgres") return skip("The store is a server: it has no such lock.");
     if (snapshot.backend === "stack") return skip("The store is opened by the nodes, on the target.");
     const { locked, holder, path } = snapshot.store;
     const { state } = await context.node();
-    if (!locked) return pass("Nobody has the embedded store open.");
+    if (!locked) return pass("No process has the embedded store open.");
     if (state === "running" || state === "elsewhere") return pass("The node has the embedded store open.");
     return warn(
       `${holder === null ? "Another process" : `Process ${holder.pid} (since ${holder.since})`} has the store ${path} open.`,

@@ -65,7 +65,7 @@ async function ofStore(context: ProbeContext, store: StoreSnapshot): Promise<Out
   if (store.state === "incomplete") {
     return fail(
       `The directory ${store.path} holds no complete database.`,
-      "Restore it from a backup (`cairn memory restore`), or move it away to start with an empty store.",
+      "Restore it from a backup (`cairn memory restore`), or rename it to start with an empty store.",
     );
   }
   if (store.state === "new") return pass(`The embedded store will be made at the first start, in ${store.path}.`);

@@ -15,7 +15,7 @@ export const deploymentLock: Check = {
     if (dead.length > 0) {
       return fail(
         `${dead.map(({ stack, pid }) => `The stack ${stack} is locked by process ${pid}, which has ended`).join("; ")}.`,
-        "Take the lock off with `cairn infra unlock`, then look with `cairn infra status` at what was half done.",
+        "Remove the lock with `cairn infra unlock`, then look with `cairn infra status` at what was half done.",
         { details: lines },
       );
     }

@@ -16,7 +16,7 @@ export const deploymentNode: Check = {
     if (state === "stopped") return warn(`${reason}.`, "Start it with `cairn start --detach`.");
     if (state === "busy") {
       return warn(
-        "Another process holds the home directory, and cannot be talked to.",
+        "Another process uses the home directory, and is no node that answers.",
         "A node that starts, a short-lived command or a container: try again.",
       );
     }

@@ -17,7 +17,7 @@ export const memoryEmbedding: Check = {
     if (waiting < WARN_WAITING) return pass(message);
     return warn(
       message,
-      "Look whether the embedding model answers (`cairn logs --grep embed`); `cairn memory stats` shows its jobs.",
+      "Check whether the embedding model answers (`cairn logs --grep embed`); `cairn memory stats` shows its jobs.",
     );
   },
 };

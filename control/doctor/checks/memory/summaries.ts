@@ -12,7 +12,7 @@ export const memorySummaries: Check = {
     const { summarizer } = (await context.config()).memory;
     if (summarizer.base_url === undefined) return skip("No summarizer is configured (memory.summarizer).");
     const fix =
-      "Look whether the summarizer's model answers (`cairn logs --grep compact`), then `cairn memory retry-failed --task compact`.";
+      "Check whether the summarizer's model answers (`cairn logs --grep compact`), then `cairn memory retry-failed --task compact`.";
     if (compaction.last_error !== null) return warn(`The last summary failed: ${compaction.last_error}`, fix);
     const due = unsummarized.conversations_over_threshold;
     const message = `${summaries.leaf + summaries.branch + summaries.root} summaries, ${due} conversations are due for one.`;

@@ -11,7 +11,7 @@ export const memorySynthesis: Check = {
   subject: "the model that describes tool calls",
   async run(context) {
     const worker = await workerSnapshot(context, "synthesis");
-    if (worker === null) return skip("The node does not tell about it.");
+    if (worker === null) return skip("The node does not report it.");
     const waiting = (await queueStates(context)).find(({ queue }) => queue === QUEUE)?.waiting ?? 0;
     const calls = `${waiting} ${waiting === 1 ? "tool call waits" : "tool calls wait"}`;
     if (worker.state === "off") {
@@ -20,7 +20,7 @@ export const memorySynthesis: Check = {
     if (worker.state === "away") {
       return warn(
         `The model ${worker.model} could not be used: ${worker.reason} ${calls}.`,
-        "Look whether TOOL_SYNTH_ENDPOINT, or else memory.summarizer, answers and has that model; `cairn logs --grep synthesizer` tells more.",
+        "Check whether TOOL_SYNTH_ENDPOINT, or else memory.summarizer, answers and has that model; `cairn logs --grep synthesizer` tells more.",
       );
     }
     return pass(`The model ${worker.model} describes tool calls; ${calls}.`);

@@ -17,7 +17,7 @@ export const memoryWiki: Check = {
       return warn(worker.reason, `Set memory.summarizer.base_url and model, then ${await applyCommand(context)}.`);
     return warn(
       `The model ${worker.model} could not be used: ${worker.reason}`,
-      "Look whether memory.summarizer answers; `cairn logs --grep wiki` tells more.",
+      "Check whether memory.summarizer answers; `cairn logs --grep wiki` tells more.",
     );
   },
 };

@@ -14,7 +14,8 @@ export const meshRegistry: Check = {
       const members = await readMembers(context);
       if (members === null) {
         const { seeds, mdns } = (await context.config()).mesh;
-        if (seeds.length > 0 || mdns) return pass(`There is no ${path} yet: it comes with the first meeting.`);
+        if (seeds.length > 0 || mdns)
+          return pass(`There is no ${path} yet: it is written when the first other node is found.`);
         return warn(
           `There is no ${path}, and no way to find other nodes.`,
           "Name other nodes in mesh.seeds, or let mesh.mdns look for them.",
@@ -24,7 +25,7 @@ export const meshRegistry: Check = {
     } catch (error) {
       return fail(
         `${path} cannot be used: ${reasonOf(error)}.`,
-        "Move it away and `cairn restart`: the node learns it anew from its seeds and peers.",
+        "Delete it and run `cairn restart`: the node gets a new one from its seeds and peers.",
       );
     }
   },

@@ -30,7 +30,7 @@ export const providersKeys: Check = {
       // A header holds visible ASCII only.
       return /^[\x21-\x7e]+$/.test(key) ? [] : [{ ...entry, what: "has a key with blanks or odd characters" }];
     });
-    if (wrong.length === 0) return pass("Every provider that wants a key has one.");
+    if (wrong.length === 0) return pass("Every provider that needs a key has one.");
     const message = `${wrong.map(({ id, what }) => `${id} ${what}`).join("; ")}.`;
     const fix = "Put the key into .env and refer to it as ${NAME} in providers.<id>.api_key.";
     return wrong.some(({ use }) => use === "needed") ? fail(message, fix) : warn(message, fix);

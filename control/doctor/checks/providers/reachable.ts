@@ -76,13 +76,13 @@ async function ask({ id, use, provider }: UsedProvider, apply: string, signal: A
     if (status >= 500)
       return answer(
         "odd",
-        `is in trouble (status ${status})`,
+        `reports an internal error (status ${status})`,
         "Wait, and look at the provider's status page; fallbacks help meanwhile.",
       );
     if (status >= 300 && status < 400) {
       return answer(
         "odd",
-        `sends requests elsewhere (status ${status})`,
+        `redirects requests (status ${status})`,
         "Correct providers.<id>.base_url: redirects are not followed with a key.",
       );
     }

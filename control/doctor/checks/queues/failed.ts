@@ -12,7 +12,7 @@ export const queuesFailed: Check = {
     const [first] = bad;
     return warn(
       `Jobs have failed for good: ${bad.map(({ queue, failed }) => `${failed} in ${queue}`).join(", ")}.`,
-      `Mend what they complain about, then \`cairn memory retry-failed --task ${first?.queue}\`.`,
+      `Fix the cause that their errors name, then \`cairn memory retry-failed --task ${first?.queue}\`.`,
       { details: bad.map(({ queue, last_error }) => `${queue}: ${last_error ?? "no error is known"}`) },
     );
   },

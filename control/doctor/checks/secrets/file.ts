@@ -30,12 +30,12 @@ export const secretsFile: Check = {
     if (uid === undefined) return pass(`The secrets file is ${path}.`);
     const ofRoot = owners.includes(0) && uid !== 0;
     const open = mode & (ofRoot ? OTHERS_OF_ROOT : OTHERS);
-    if (open === 0) return pass(`Nobody else can read ${path}.`);
+    if (open === 0) return pass(`Only its owner can read ${path}.`);
     const shown = `0${mode.toString(8)}`;
     if (ofRoot) {
       return fail(
         `The secrets file ${path} belongs to root and its mode is ${shown}: it is not used.`,
-        `Take away the access of others: \`sudo chmod 440 ${shellWord(path)}\`.`,
+        `Remove the access of other users: \`sudo chmod 440 ${shellWord(path)}\`.`,
       );
     }
     return warn(

@@ -40,19 +40,19 @@ export const secretsIgnored: Check = {
     const kept = entries.filter((entry) => files.some((file) => file === entry || file.startsWith(`${entry}/`)));
     if (kept.length > 0) {
       return fail(
-        `git keeps ${kept.join(", ")}: whoever gets the repository gets the secrets.`,
+        `git keeps ${kept.join(", ")}: everybody with access to the repository can read the secrets.`,
         `Run \`git -C ${shellWord(dir)} rm -r --cached ${kept.map(shellWord).join(" ")}\`, commit that, and change the secrets: the history still has them.`,
       );
     }
     const paths = [SECRETS, ...COPIES, ...state];
     const ignored = await git(dir, ["check-ignore", "--", ...paths], signal);
     if (ignored.code !== 0 && ignored.code !== 1)
-      return skip(`git does not tell: ${ignored.stderr.trim().split("\n")[0] || "no reason given"}.`);
+      return skip(`git does not say what it ignores: ${ignored.stderr.trim().split("\n")[0] || "no reason given"}.`);
     const covered = new Set(ignored.stdout.split("\n"));
     const open = paths.filter((path) => !covered.has(path));
     if (open.length === 0) return pass("git ignores .env, backups and the node's state.");
     return warn(
-      `git does not ignore ${open.join(", ")}: the next commit may take it along.`,
+      `git does not ignore ${open.join(", ")}: the next commit may include it.`,
       "Add the lines of the template to .gitignore: `cairn doctor --fix` does it.",
       { repairs: [await ignore(dir, inside)] },
     );

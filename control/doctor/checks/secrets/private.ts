@@ -11,7 +11,7 @@ export const secretsPrivate: Check = {
   id: "secrets.private",
   subject: "the modes of the node's key and of deployment secrets",
   async run({ paths: deployment, machine: { uid } }) {
-    if (uid === undefined) return skip("This system knows no file modes.");
+    if (uid === undefined) return skip("This system has no file modes.");
     const paths = [
       ...(deployment.home === null ? [] : [join(deployment.home, "node.key")]),
       join(deployment.dir, "infra", ".passphrase"),
@@ -20,7 +20,7 @@ export const secretsPrivate: Check = {
     const found = (await Promise.all(paths.map(readMode))).filter((file) => file !== null);
     if (found.length === 0) return skip("There is no node key and no deployment yet.");
     const open = found.filter(({ mode }) => (mode & OTHERS) !== 0);
-    if (open.length === 0) return pass("Nobody else can read the node's key and the deployment's secrets.");
+    if (open.length === 0) return pass("Only this user can read the node's key and the deployment's secrets.");
     const own = open.filter(({ owner }) => owner === uid);
     return warn(
       `Others may read ${open.map(({ path }) => path).join(", ")}.`,

@@ -26,7 +26,7 @@ export const secretsToken: Check = {
     if (token.length < SHORTEST) {
       return fail(
         `${API_TOKEN_VARIABLE} has ${token.length} characters only, ${SHORTEST} are the least.`,
-        isHere ? "Take its line out of .env and restart: `cairn restart` makes a new one." : NEW_ONE,
+        isHere ? "Remove its line from .env and restart: `cairn restart` makes a new one." : NEW_ONE,
       );
     }
     const { code } = await context.node();

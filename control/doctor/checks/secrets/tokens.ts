@@ -15,7 +15,7 @@ export const secretsTokens: Check = {
     if (tokens.length === 0) return pass(`No token lets anyone run commands through ${agents.join(", ")}.`);
     return warn(
       `${tokens.length === 1 ? "One token lets its holder" : `${tokens.length} tokens let their holders`} run commands on this machine, through ${agents.join(", ")}.`,
-      "Take `shell` out of `agents.<name>.tools.others.include`, or revoke the tokens that are not needed: `cairn token revoke ID`.",
+      "Remove `shell` from `agents.<name>.tools.others.include`, or revoke the tokens that are not needed: `cairn token revoke ID`.",
       { details: tokens.map(({ id, name }) => `${name} (${id})`) },
     );
   },

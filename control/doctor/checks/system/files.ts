@@ -13,7 +13,7 @@ export const systemFiles: Check = {
     const { pid } = await context.node();
     const ofNode = pid === null ? null : await context.machine.openFiles(signal, pid);
     const limit = ofNode ?? (await context.machine.openFiles(signal));
-    if (limit === null) return skip("The limit of open files cannot be known here.");
+    if (limit === null) return skip("The limit of open files cannot be read on this system.");
     const message = `${ofNode === null ? "A process here" : "The node"} may have ${
       Number.isFinite(limit) ? limit : "any number of"
     } files open.`;

@@ -6,7 +6,7 @@ import { type Check, pass, warn } from "../check.ts";
 const GUARDS = {
   shell_danger: "dangerous shell commands are not refused",
   workspace_fence: "paths outside the workspace are not refused before the call",
-  audit: "no tool call is written down",
+  audit: "no tool call is recorded",
 } as const;
 
 export const systemGuards: Check = {
@@ -18,7 +18,7 @@ export const systemGuards: Check = {
     if (off.length === 0) return pass("All guards of tool calls are on.");
     return warn(
       `Switched off: ${off.map(([name]) => `runtime.safety.${name}`).join(", ")}.`,
-      `Take these lines out of cairn.yaml and run ${await applyCommand(context)}.`,
+      `Remove these lines from cairn.yaml and run ${await applyCommand(context)}.`,
       { details: off.map(([name, means]) => `runtime.safety.${name}: ${means}`) },
     );
   },

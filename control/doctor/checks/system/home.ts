@@ -24,14 +24,14 @@ export const systemHome: Check = {
       return fail(`The home directory ${home} cannot be looked at (${found}).`, `Give this user access to ${home}.`);
     }
     if (!found.isDirectory()) {
-      return fail(`${home} is not a directory.`, "Move it away, or set SERVICE_HOME to another place.");
+      return fail(`${home} is not a directory.`, "Rename or remove it, or set SERVICE_HOME to another directory.");
     }
     const refused = await refusal(home);
     if (refused !== null) {
       return fail(
         `The home directory ${home} cannot be written (${refused}).`,
         refused === "EROFS"
-          ? "Mount its file system writable, or set SERVICE_HOME to another place."
+          ? "Mount its file system writable, or set SERVICE_HOME to another directory."
           : `Give it to the user of the service: \`chown -R USER ${shellWord(home)}\`.`,
       );
     }
@@ -57,7 +57,7 @@ async function missing(home: string) {
   if (refused === null) return pass(`The home directory ${home} will be made at the first start.`);
   return fail(
     `The home directory ${home} is missing and cannot be made in ${at} (${refused}).`,
-    "Make it for the user of the service, or set SERVICE_HOME to another place.",
+    "Make it for the user of the service, or set SERVICE_HOME to another directory.",
   );
 }
 

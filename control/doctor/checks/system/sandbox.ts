@@ -14,7 +14,7 @@ export const systemSandbox: Check = {
     if (config.tools.shell.sandbox === "none") {
       return warn(
         "Agents' commands run without a sandbox: they may do all that the node's user may do, and read its secrets.",
-        "Take `tools.shell.sandbox: none` out of cairn.yaml, install bubblewrap and run `cairn restart`.",
+        "Remove `tools.shell.sandbox: none` from cairn.yaml, install bubblewrap and run `cairn restart`.",
       );
     }
     const problem = await context.probe.sandboxProblem(signal);

@@ -9,7 +9,7 @@ export const systemUser: Check = {
     const target = await context.target();
     if (target !== null) return skip(`The target ${target} runs the nodes as a user without rights.`);
     const { uid } = context.machine;
-    if (uid === undefined) return skip("This system knows no user numbers.");
+    if (uid === undefined) return skip("This system has no user ids.");
     const { pid } = await context.node();
     const owner = (pid === null ? null : await context.machine.ownerOf(pid)) ?? uid;
     if (owner !== 0) return pass(`The node's user has no rights of root (user number ${owner}).`);

@@ -11,7 +11,8 @@ export const updatesAvailable: Check = {
   id: ID,
   subject: "whether there is a newer release",
   async run(context, signal) {
-    if (!context.requested.has(ID)) return skip(`Nobody is asked for news: \`cairn doctor --only ${ID}\` does.`);
+    if (!context.requested.has(ID))
+      return skip(`Not checked by default, because it uses the network: \`cairn doctor --only ${ID}\`.`);
     if ((await stat(join(context.root, ".git")).catch(() => null)) === null) {
       return skip("This program was installed as a package: its package manager knows of newer ones.");
     }

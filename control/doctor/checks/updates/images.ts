@@ -17,7 +17,7 @@ export const updatesImages: Check = {
     } catch (error) {
       return fail(
         `${path} cannot be read: ${reasonOf(error)}.`,
-        "Take it back from git or from a backup; `cairn infra up` needs it.",
+        "Restore it from git or from a backup; `cairn infra up` needs it.",
       );
     }
     const { built, nodes } = versions;

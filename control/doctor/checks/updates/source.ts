@@ -16,14 +16,14 @@ export const updatesSource: Check = {
     if (!(await context.probe.hasTool("git"))) return skip("The git command is not installed.");
     const head = await git(root, ["describe", "--always", "--tags", "--abbrev=10"], signal);
     if (head.code !== 0)
-      return skip(`git does not tell the revision: ${head.stderr.trim().split("\n")[0] || "no reason given"}.`);
+      return skip(`git does not say the revision: ${head.stderr.trim().split("\n")[0] || "no reason given"}.`);
     const message = `Version ${version} is a source tree at ${head.stdout.trim()}.`;
     const changed = await git(root, ["status", "--porcelain", "--untracked-files=no"], signal);
     const files = changed.stdout.split("\n").filter((line) => line !== "");
     if (files.length === 0) return pass(message);
     return warn(
       `${message} ${files.length} of its files ${files.length === 1 ? "is" : "are"} changed.`,
-      "`cairn update` refuses a changed tree: commit the changes, or take them back.",
+      "`cairn update` refuses a changed tree: commit the changes, or revert them.",
       { details: files.slice(0, 10) },
     );
   },

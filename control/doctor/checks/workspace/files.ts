@@ -34,7 +34,7 @@ export const workspaceFiles: Check = {
       lines.join(" "),
       missing.length > 0
         ? "Run `cairn doctor --fix` to get them from the templates, or write them."
-        : "Put the file itself there, or take it away.",
+        : "Put a regular file there, or remove it.",
       {
         details: [
           ...missing.map(({ workspace, name }) => join(workspace, name)),

@@ -46,7 +46,7 @@ describe("the operator's lock", () => {
     await next.release();
   });
 
-  it("does not take a holder on another host for dead unless told to", async () => {
+  it("does not treat a holder on another host as dead unless told to", async () => {
     await (await takeLock(path, "up", { ...ME, host: "far" }, NOW)).abandon();
     expect(await inspectLock(path, ME)).toMatchObject({ state: "elsewhere" });
     await expect(takeLock(path, "up", ME, NOW)).rejects.toMatchObject({

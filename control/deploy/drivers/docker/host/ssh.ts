@@ -99,7 +99,7 @@ function sshFailure(address: SshAddress, words: string): InfraError {
   const line = lastLine(words);
   if (/REMOTE HOST IDENTIFICATION HAS CHANGED|host key for .* has changed/i.test(words)) {
     return new InfraError("INFRA_HOST_KEY_MISMATCH", `${address.host} shows another SSH host key than before.`, {
-      hint: `If the machine was set up anew, compare its key, then run \`ssh-keygen -R ${knownName(address)}\` and connect once by hand. If it was not, somebody may be in between: do not connect.`,
+      hint: `If the machine was set up anew, compare its key, then run \`ssh-keygen -R ${knownName(address)}\` and connect once by hand. If it was not, the connection may be intercepted: do not connect.`,
     });
   }
   if (/host key verification failed|No .* host key is known for/i.test(words)) {
