@@ -51,6 +51,15 @@ const finding = z.strictObject({
   hint: z.string().optional(),
 });
 
+const setting = z.strictObject({
+  nodes: z.array(z.string()).describe("That get it"),
+  setting: z
+    .string()
+    .describe("Key of cairn.yaml such as `agents.main.model`, variable as `.env: NAME`, or a file of the workspace"),
+  before: z.string().nullable().describe("Null where there was none; variables are masked"),
+  after: z.string().nullable().describe("Null where there will be none; variables are masked"),
+});
+
 const data = z.strictObject({ name: z.string(), place: z.string() });
 
 const deployedNode = z.strictObject({
@@ -255,5 +264,6 @@ export type RecoverResult = z.infer<(typeof SCHEMAS)["infra-recover"]>;
 export type InfraEvent = z.infer<(typeof SCHEMAS)["infra-event"]>;
 export type StackRecord = z.infer<typeof stackRecord>;
 export type DeployedNode = z.infer<typeof deployedNode>;
+export type SettingChange = z.infer<typeof setting>;
 export type Holder = z.infer<typeof holder>;
 export type PendingOutcome = z.infer<typeof pendingOperation>;
