@@ -112,6 +112,9 @@ const foundDrift = z.strictObject({
   remedy: z.string().describe("What `up` does about it"),
   data_lost: z.boolean().describe("Whether data were in it and are gone"),
 });
+const settings = z
+  .array(setting)
+  .describe("Settings that nodes would get, against what they had when they were last healthy");
 const drift = z.array(foundDrift).describe("What was changed on the target behind the stack's back");
 
 const holder = z.strictObject({
@@ -157,7 +160,7 @@ const upResult = diff.extend({
 
 export const SCHEMAS = {
   build: buildResult,
-  "infra-preview": diff.extend({ drift, warnings: z.array(finding) }),
+  "infra-preview": diff.extend({ drift, settings, warnings: z.array(finding) }),
   "infra-up": upResult,
   "infra-destroy": diff.extend({
     kept: z.array(data).describe("What was left on the target"),
@@ -255,7 +258,7 @@ export type UpResult = z.infer<(typeof SCHEMAS)["infra-up"]>;
 export type RollReport = z.infer<typeof rollReport>;
 export type DestroyResult = z.infer<(typeof SCHEMAS)["infra-destroy"]>;
 /** What is agreed to before it is done. */
-export type ShownDiff = Diff & { readonly drift: readonly FoundDrift[] };
+export type ShownDiff = Diff & { readonly drift: readonly FoundDrift[]; readonly settings: readonly SettingChange[] };
 export type FoundDrift = z.infer<typeof foundDrift>;
 export type StatusResult = z.infer<(typeof SCHEMAS)["infra-status"]>;
 export type RenderResult = z.infer<(typeof SCHEMAS)["infra-render"]>;

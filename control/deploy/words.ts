@@ -14,6 +14,7 @@ import type {
   RecoverResult,
   RenderResult,
   RollReport,
+  SettingChange,
   ShownDiff,
   StatusResult,
   UnlockResult,
@@ -36,7 +37,7 @@ const SIGNS: Readonly<Record<ChangeOp, string>> = {
 
 /** What was changed by hand, each change with its properties, then the counts. */
 export function diffText(diff: Diff | ShownDiff, mark: Mark): string {
-  const found = "drift" in diff ? driftLines(diff.drift, mark) : [];
+  const found = "drift" in diff ? [...driftLines(diff.drift, mark), ...settingLines(diff.settings, mark)] : [];
   const lines = diff.changes.flatMap((change) => [changeLine(change, mark), ...propertyLines(change, mark)]);
   return [...found, ...lines, countsText(diff)].join("\n");
 }
@@ -45,6 +46,13 @@ function driftLines(drift: readonly FoundDrift[], mark: Mark): string[] {
   const lines = drift.map(({ message, remedy }) => `${mark.warn("! ")}${visible(message)} ${visible(remedy)}`);
   const lost = drift.some(({ data_lost }) => data_lost);
   return lost ? [...lines, mark.error(DATA_LOST)] : lines;
+}
+
+function settingLines(settings: readonly SettingChange[], mark: Mark): string[] {
+  return settings.map(({ nodes, setting, before, after }) => {
+    const change = `${mark.dim(short(before))} -> ${short(after)}`;
+    return `${mark.warn("~")} ${visible(setting)}: ${change} ${mark.dim(`(${nodes.join(", ")})`)}`;
+  });
 }
 
 const DATA_LOST =
@@ -88,11 +96,21 @@ function changeLine({ op, name, type }: Change, mark: Mark): string {
 }
 
 function propertyLines({ properties }: Change, mark: Mark): string[] {
-  const shown = properties.slice(0, MOST_PROPERTIES).map(({ path, before, after }) => {
-    return `    ${visible(path)}: ${mark.dim(short(before))} -> ${short(after)}`;
-  });
-  const more = properties.length - shown.length;
+  const shown = readable(properties)
+    .slice(0, MOST_PROPERTIES)
+    .map(({ path, before, after }) => {
+      return `    ${visible(path)}: ${mark.dim(short(before))} -> ${short(after)}`;
+    });
+  const more = readable(properties).length - shown.length;
   return more > 0 ? [...shown, mark.dim(`    and ${more} more`)] : shown;
+}
+
+/** What a container gets as files is sealed in the state: the settings above say what changes in them. */
+function readable(properties: Change["properties"]): Change["properties"] {
+  const isSealed = ({ path }: Change["properties"][number]): boolean => /^uploads\b/.test(path);
+  const open = properties.filter((one) => !isSealed(one));
+  if (open.length === properties.length) return properties;
+  return [...open, { path: "files", kind: "update", before: "as deployed", after: "as planned" }];
 }
 
 function short(value: unknown): string {

@@ -15,6 +15,7 @@ import { freePort } from "../support/ports.ts";
 const TOKEN = "cairn_test-token-of-a-deployed-stack";
 
 interface Changes {
+  readonly settings: readonly unknown[];
   readonly summary: Readonly<Record<string, number>>;
   readonly changes: readonly { readonly op: string; readonly name: string; readonly type: string }[];
 }
@@ -66,6 +67,9 @@ describe.skipIf(lacks("pulumi-docker", "pulumi-command"))("a stack on docker", (
     const preview = await cairn<Changes>("infra", "preview");
     expect(preview.changes.length).toBeGreaterThan(0);
     expect(preview.changes.filter(({ name }) => !name.startsWith(`${stack}-a`))).toEqual([]);
+    expect(preview.settings).toEqual([
+      { nodes: ["a"], setting: "runtime.max_tool_iterations", before: "50", after: "40" },
+    ]);
     await cairn("infra", "up", "--yes");
     expect(await container()).toBe(database);
     expect(await docker("exec", `${stack}-a`, "cat", "/etc/cairn/cairn.yaml")).toContain("max_tool_iterations: 40");

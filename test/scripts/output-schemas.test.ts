@@ -35,6 +35,7 @@ describe("docs/schemas", () => {
         },
       ],
       drift: [],
+      settings: [],
       warnings: [],
     };
     const read = JSON.parse(readFileSync(join(FOLDER, "infra-preview.schema.json"), "utf8"));

@@ -4,15 +4,20 @@
  */
 
 import type { PulumiFn } from "@pulumi/pulumi/automation/index.js";
+import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { resourcesOf } from "../engine/checkpoint.ts";
+import type { Drift } from "../inspection.ts";
 import type { Diff, PreviewResult } from "../schemas.ts";
 import { ensurePassphrase } from "../state/passphrase.ts";
 import { unknownData } from "./data.ts";
 import { findDrift, planningFor, shownDrift } from "./drift.ts";
+import { refuseManyStops } from "./guards.ts";
 import { preflight } from "./preflight.ts";
 import { stackSecrets } from "./secrets.ts";
 import type { OperationInput } from "./services.ts";
-import { openSession } from "./session.ts";
+import { openSession, type Session } from "./session.ts";
+import { settingChanges } from "./settings.ts";
+import { runningNodes } from "./up-preparation.ts";
 
 /** Data that exist there unrecorded are shown as taken over. Errors as `openSession`'s and `preflight`'s. */
 export async function preview(run: OperationInput): Promise<PreviewResult> {
@@ -42,5 +47,19 @@ export async function preview(run: OperationInput): Promise<PreviewResult> {
     code: "INFRA_DATA_PROTECTED",
     message: `${name} holds data and would be removed: \`up\` refuses that.`,
   }));
-  return { ...diff, drift: shownDrift(drift), warnings: [...warnings, ...unknown, ...refused] };
+  const stopping = diff.changes.length === 0 ? [] : await refusedStops(session, diff, drift);
+  const settings = [...(await settingChanges(files, project))];
+  return { ...diff, drift: shownDrift(drift), settings, warnings: [...warnings, ...unknown, ...refused, ...stopping] };
+}
+
+/** That `up` would refuse, and the command that does it instead. */
+async function refusedStops(session: Session, diff: Diff, drift: readonly Drift[]): Promise<PreviewResult["warnings"]> {
+  try {
+    refuseManyStops(diff, session.project.plan, await runningNodes(session, drift));
+    return [];
+  } catch (error) {
+    if (!(error instanceof InfraError)) throw error;
+    const { hint } = error.details;
+    return [{ severity: "warning", code: error.code, message: error.message, ...(hint === undefined ? {} : { hint }) }];
+  }
 }

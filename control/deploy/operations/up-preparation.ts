@@ -14,6 +14,7 @@ import { preflight } from "./preflight.ts";
 import { stackSecrets } from "./secrets.ts";
 import type { ReadProject } from "./services.ts";
 import type { Session } from "./session.ts";
+import { settingChanges } from "./settings.ts";
 
 export interface PreparationInput {
   /** Nodes that the run is about; the others keep their image. */
@@ -72,9 +73,14 @@ export async function runningNodes(
   return new Set(observed.filter((one) => one.state === "running" && !broken.has(one.name)).map(({ name }) => name));
 }
 
-export async function confirmed({ run }: Session, diff: Diff, drift: readonly Drift[]): Promise<boolean> {
+export async function confirmed(
+  { run, files }: Session,
+  project: ReadProject,
+  diff: Diff,
+  drift: readonly Drift[],
+): Promise<boolean> {
   // Nothing to agree to.
   if (diff.changes.length + drift.length === 0) return true;
-  const shown = { ...diff, drift: shownDrift(drift) };
+  const shown = { ...diff, drift: shownDrift(drift), settings: await settingChanges(files, project) };
   return (await run.services.prompts?.confirm("Apply these changes?", shown, run.signal)) === true;
 }

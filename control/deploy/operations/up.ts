@@ -43,7 +43,7 @@ export async function up(run: OperationInput, options: UpOptions): Promise<UpRes
       const shared = sharedWaiting({ node: options.node, plan: project.plan, whole, diff, targets, running });
       if (shared.length > 0) warnings.push(notDone(session, shared));
     }
-    if (!options.yes && !(await confirmed(session, diff, drift))) return null;
+    if (!options.yes && !(await confirmed(session, project, diff, drift))) return null;
 
     await bringBack(session, prepared, diff);
     const existingOutputs = diff.changes.length === 0 && (await readRecord(run.dir)) !== null ? outputsOf(state) : null;

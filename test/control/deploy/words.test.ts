@@ -21,6 +21,7 @@ const diff = (drift: FoundDrift[]) => ({
   summary: { create: 0, update: 0, replace: 0, delete: 0, import: 0, same: 3 },
   changes: [],
   drift,
+  settings: [],
 });
 
 describe("what was changed by hand", () => {
@@ -40,6 +41,40 @@ describe("what was changed by hand", () => {
   it("is applied with up, also where nothing of the configuration has changed", () => {
     expect(previewText({ ...diff([gone]), warnings: [] }, mark)).toContain("`cairn infra up`");
     expect(previewText({ ...diff([]), warnings: [] }, mark)).not.toContain("`cairn infra up`");
+  });
+});
+
+describe("settings that change", () => {
+  const settings = [
+    { nodes: ["a", "b"], setting: "agents.main.model", before: "one", after: "two" },
+    { nodes: ["a"], setting: ".env: KEY", before: "****", after: null },
+  ];
+
+  it("stand before the resources, with the nodes that get them", () => {
+    expect(diffText({ ...diff([]), settings }, mark).split("\n")).toEqual([
+      "~ agents.main.model: one -> two (a, b)",
+      "~ .env: KEY: **** -> none (a)",
+      "No changes, 3 unchanged.",
+    ]);
+  });
+
+  it("take the place of the sealed files that carry them", () => {
+    const sealed = { "4dabf18": "1b4706" };
+    const properties = [
+      { path: "uploads[0].content", kind: "update" as const, before: sealed, after: sealed },
+      { path: "uploads[1].content", kind: "update" as const, before: sealed, after: sealed },
+      { path: "memory", kind: "update" as const, before: 512, after: 600 },
+    ];
+    const change = {
+      op: "replace" as const,
+      type: "docker:index/container:Container",
+      name: "lab-a.files",
+      urn: "u",
+      properties,
+    };
+    const text = diffText({ ...diff([]), changes: [change], settings }, mark);
+    expect(text).toContain("    memory: 512 -> 600\n    files: as deployed -> as planned\n");
+    expect(text).not.toMatch(/4dabf18|uploads/);
   });
 });
 

@@ -43,7 +43,7 @@ export async function roll(run: OperationInput, options: RollOptions): Promise<U
     refuseAtOnce(prepared.whole, prepared.project.plan, prepared.running);
     const [first] = plan.nodes;
     if (first !== undefined && plan.shared.length > 0) await refuseTogether({ session, prepared }, first);
-    if (!options.yes && !(await confirmed(session, prepared.whole, prepared.drift))) return null;
+    if (!options.yes && !(await confirmed(session, prepared.project, prepared.whole, prepared.drift))) return null;
     await bringBack(session, prepared, prepared.whole);
     const report: RollReport = journaled
       ? await carryOut(session, prepared, plan, { before, image, onFailure: options.onFailure, images: release.nodes })
