@@ -103,6 +103,10 @@ export interface TargetDriver {
   removeWorkloads(report: Report, signal: AbortSignal): Promise<readonly string[]>;
   /** Removes data volumes for good. Called after the backup and the typed name alone. */
   deleteData(names: readonly ExistingData[], signal: AbortSignal): Promise<void>;
+  /** Writes the data into a new file, a tar archive with gzip; nothing may be at work on them. Absent where it cannot. */
+  archiveData?(data: readonly ExistingData[], file: string, report: Report, signal: AbortSignal): Promise<void>;
+  /** Copies one volume's content into another of the same place, which is made where it is missing. Absent where it cannot. */
+  copyData?(from: ExistingData, to: string, node: string, signal: AbortSignal): Promise<void>;
   connect(node: string, signal: AbortSignal): Promise<NodeConnection>;
   /** How to read a part's log, or to run a command in it. INFRA_PLAN_INVALID for a part that the plan has not. */
   enter(part: StackPart, action: PartAction, signal: AbortSignal): Promise<PartCommand>;

@@ -167,6 +167,24 @@ export const SCHEMAS = {
     deleted: z.array(data).describe("Data that was removed for good, with --delete-data"),
     backup: z.string().nullable(),
   }),
+  "infra-node-remove": z.strictObject({
+    schema: z.literal(1),
+    stack: z.string(),
+    node: z.string(),
+    removed: count.describe("Resources that were removed; 0 where an earlier run had done it"),
+    kept: z.array(data).describe("What was left on the target"),
+    deleted: z.array(data),
+    archive: z.string().nullable().describe("File with the data, with --data archive"),
+  }),
+  "infra-node-rename": z.strictObject({
+    schema: z.literal(1),
+    stack: z.string(),
+    from: z.string(),
+    to: z.string(),
+    outcome: z.enum(["renamed", "rolled_back", "operator"]),
+    reason: z.string().nullable().describe("Why it went back, or could not"),
+    kept: z.array(data).describe("Data under the former name, which stay on the target"),
+  }),
   "infra-status": z.strictObject({
     schema: z.literal(1),
     stack: z.string(),
@@ -260,6 +278,8 @@ export type DestroyResult = z.infer<(typeof SCHEMAS)["infra-destroy"]>;
 /** What is agreed to before it is done. */
 export type ShownDiff = Diff & { readonly drift: readonly FoundDrift[]; readonly settings: readonly SettingChange[] };
 export type FoundDrift = z.infer<typeof foundDrift>;
+export type NodeRemoveResult = z.infer<(typeof SCHEMAS)["infra-node-remove"]>;
+export type NodeRenameResult = z.infer<(typeof SCHEMAS)["infra-node-rename"]>;
 export type StatusResult = z.infer<(typeof SCHEMAS)["infra-status"]>;
 export type RenderResult = z.infer<(typeof SCHEMAS)["infra-render"]>;
 export type UnlockResult = z.infer<(typeof SCHEMAS)["infra-unlock"]>;

@@ -10,6 +10,8 @@ import type {
   Diff,
   FoundDrift,
   Holder,
+  NodeRemoveResult,
+  NodeRenameResult,
   PreviewResult,
   RecoverResult,
   RenderResult,
@@ -172,6 +174,28 @@ export function destroyText(result: DestroyResult, mark: Mark): string {
     ...(result.deleted.length > 0 ? [mark.warn("Deleted for good:"), places(result.deleted)] : []),
     ...(result.backup === null ? [] : [`Backup: ${result.backup}`]),
   ].join("\n");
+}
+
+export function nodeRemoveText(result: NodeRemoveResult, mark: Mark): string {
+  const list = (data: NodeRemoveResult["kept"]): string =>
+    data.map(({ name, place }) => `${name} (${place})`).join(", ");
+  return [
+    `The node ${result.node} is not in the stack any more.`,
+    ...(result.kept.length > 0 ? [`Its data stay: ${list(result.kept)}`] : []),
+    ...(result.archive === null ? [] : [`Its data are in ${result.archive}`]),
+    ...(result.deleted.length > 0 ? [mark.warn(`Deleted: ${list(result.deleted)}`)] : []),
+  ].join("\n");
+}
+
+export function nodeRenameText(result: NodeRenameResult, mark: Mark): string {
+  const { from, to, outcome, reason, kept } = result;
+  const said = {
+    renamed: `The node ${from} is ${to} now.`,
+    rolled_back: mark.warn(`${to} failed: ${visible(reason ?? "")} The node is ${from} again.`),
+    operator: mark.error(`${visible(reason ?? "")} It needs you.`),
+  };
+  const rest = kept.map(({ name, place }) => `${name} (${place})`).join(", ");
+  return [said[outcome], ...(rest === "" ? [] : [`Under the former name these data stay: ${rest}`])].join("\n");
 }
 
 export function statusText(status: StatusResult, mark: Mark): string {

@@ -59,7 +59,8 @@ export interface Engine {
   up(run: ProgramRun): Promise<Applied>;
   /** What `destroy` would remove; protected resources stay. */
   previewDestroy(run: RunInput): Promise<Diff>;
-  destroy(run: RunInput): Promise<Diff>;
+  /** With `targets` these alone, whose dependents have to be among them. */
+  destroy(run: RunInput & { readonly targets?: readonly string[] }): Promise<Diff>;
   /** Records these resources as they are there. */
   refresh(run: RunInput & { readonly targets: readonly string[] }): Promise<void>;
   /** Null when there is no such stack yet. INFRA_STATE_UNREADABLE when it cannot be read. */

@@ -113,8 +113,8 @@ export function dataProtected(names: readonly string[], cause?: unknown): InfraE
   const list = [...new Set(names)].sort().join(", ");
   return new InfraError("INFRA_DATA_PROTECTED", `This would remove data: ${list}.`, {
     hint:
-      "Nothing was changed. Undo the change of the configuration that leads to it: no change of it deletes data. How a node is " +
-      "taken out of a stack and its data are kept stands in docs/infrastructure.md.",
+      "Nothing was changed. Undo the change of the configuration that leads to it: no change of it takes data away. A node is taken " +
+      "out, and its data are kept, by `cairn infra node remove NAME`.",
     ...(cause === undefined ? {} : { cause }),
   });
 }

@@ -149,8 +149,9 @@ export function createPulumiEngine(options: EngineOptions): Engine {
     },
 
     async destroy(run) {
-      return (await operate("destroy", run, (stack, hooks) => stack.destroy({ ...hooks, excludeProtected: true })))
-        .diff;
+      // The engine knows both ways to name what goes, and takes one of them alone.
+      const which = run.targets === undefined ? { excludeProtected: true } : targeted(run.targets);
+      return (await operate("destroy", run, (stack, hooks) => stack.destroy({ ...hooks, ...which }))).diff;
     },
 
     async refresh(run) {

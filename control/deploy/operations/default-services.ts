@@ -20,6 +20,24 @@ export function defaultServices({ deployment, root, prompts }: ServiceOptions): 
   const { home } = deployment;
   return {
     nodes: createNodeAccess(deployment),
+    configuration: {
+      async removeNode(name) {
+        const [{ editConfiguration }, { removeNodeSettings }, { readProject }] = await Promise.all([
+          import("../../configuration/edit.ts"),
+          import("../node-settings.ts"),
+          import("../../../infra/project.ts"),
+        ]);
+        const { plan } = await readProject({ dir: deployment.dir, home });
+        await editConfiguration(deployment, (document) => removeNodeSettings(document, plan, name));
+      },
+      async renameNode(from, to) {
+        const [{ editConfiguration }, { renameNodeSettings }] = await Promise.all([
+          import("../../configuration/edit.ts"),
+          import("../node-settings.ts"),
+        ]);
+        await editConfiguration(deployment, (document) => renameNodeSettings(document, from, to));
+      },
+    },
     prompts,
     now: () => new Date(),
     sleep: (ms, signal) => setTimeout(ms, undefined, { signal }),

@@ -51,6 +51,13 @@ export interface Services {
   /** Writes the memory of a deployed stack into a file; returns its path. */
   backup(dir: string, project: ReadProject, driver: TargetDriver, signal: AbortSignal): Promise<string>;
   readonly nodes: NodeAccess;
+  /** Edits of cairn.yaml; comments and everything else stay. Errors of `editConfiguration`. */
+  readonly configuration: {
+    /** What the node's place in the list decides for others is written out. */
+    removeNode(name: string): Promise<void>;
+    /** With the agents that are bound to it. */
+    renameNode(from: string, to: string): Promise<void>;
+  };
   readonly prompts: Prompts | null;
   now(): Date;
   sleep(ms: number, signal: AbortSignal): Promise<void>;

@@ -80,6 +80,14 @@ export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriv
     deleteData: async (data) => {
       remove("docker", (one) => one.type === VOLUME && data.some(({ name }) => name === one.props["name"]));
     },
+    archiveData: async (data, file) => writeFileSync(file, data.map(({ name }) => name).join("\n")),
+    copyData: async (from, to) => {
+      const file = join(plugins.data, "docker.json");
+      const store = JSON.parse(readFileSync(file, "utf8")) as ReturnType<StubPlugins["resources"]>;
+      const original = store[from.name];
+      if (original === undefined) throw new Error(`${from.name} is not there`);
+      writeFileSync(file, JSON.stringify({ ...store, [to]: { ...original, props: { ...original.props, name: to } } }));
+    },
     connect: async () => ({ url: target.url ?? "http://127.0.0.1:1", close: async () => undefined }),
     enter: async () => ({ program: "true", args: [], close: async () => undefined }),
   };

@@ -3,6 +3,7 @@
 import type { DockerPlan, SecretValues } from "../../../../infra/plan/types.ts";
 import type { TargetDriver } from "../../driver.ts";
 import { connect, enter } from "./connect.ts";
+import { archiveData, copyData } from "./host/copies.ts";
 import { deleteData, existingData } from "./host/data.ts";
 import { engineMemory } from "./host/inventory.ts";
 import { removeWorkloads } from "./host/workloads.ts";
@@ -27,6 +28,8 @@ export function createDockerDriver(plan: DockerPlan, secrets: Pick<SecretValues,
     findInterrupted: (type, name, signal) => findInterrupted(plan, type, name, signal),
     removeWorkloads: (report, signal) => removeWorkloads(plan, report, signal),
     deleteData: (names, signal) => deleteData(plan, names, signal),
+    archiveData: (data, file, _report, signal) => archiveData(plan, data, file, signal),
+    copyData: (from, to, node, signal) => copyData(plan, { from, to, node }, signal),
     connect: (node, signal) => connect(plan, node, signal),
     enter: async (part, action) => enter(plan, part, action),
   };

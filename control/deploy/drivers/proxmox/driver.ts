@@ -3,6 +3,7 @@
 import type { ProxmoxPlan } from "../../../../infra/plan/types.ts";
 import type { TargetDriver } from "../../driver.ts";
 import { connect, enter } from "./connect.ts";
+import { archiveData } from "./host/archive.ts";
 import { deleteData, existingData } from "./host/data.ts";
 import { removeWorkloads } from "./host/workloads.ts";
 import { deliverImage, hasImage, imagePlaces } from "./images.ts";
@@ -24,6 +25,7 @@ export function createProxmoxDriver(plan: ProxmoxPlan): TargetDriver {
     findInterrupted,
     removeWorkloads: (report, signal) => removeWorkloads(plan, report, signal),
     deleteData: (names, signal) => deleteData(plan, names, signal),
+    archiveData: (data, file, _report, signal) => archiveData(plan, data, file, signal),
     connect: (node, signal) => connect(plan, node, signal),
     enter: (part, action) => enter(plan, part, action),
   };

@@ -31,7 +31,7 @@ export interface RollOptions {
 /** Errors of `up`; INFRA_UP_REFUSED for what nodes cannot have one after the other. Null: the answer was no. */
 export async function roll(run: OperationInput, options: RollOptions): Promise<UpResult | null> {
   if (!options.yes && run.services.prompts === null) throw needsTerminal("Consent", "--yes");
-  const session = await openSession(run);
+  const session = await openSession(run, { measure: true });
   return withOperatorLock(session, "up --roll", async () => {
     const before = await readRoll(session.files);
     const nodes = session.project.plan.nodes.map(({ name }) => name);

@@ -1,0 +1,75 @@
+/** Copies of volumes on a Docker host, made by a container of the node's own image, which is there, without a network. */
+
+import { rename, rm } from "node:fs/promises";
+import { execa } from "execa";
+import { ownLabels } from "../../../../../infra/components/docker/labels.ts";
+import type { DockerPlan } from "../../../../../infra/plan/types.ts";
+import { InfraError } from "../../../../../runtime/contracts/errors.ts";
+import type { ExistingData } from "../../../driver.ts";
+import { askDocker, dockerArguments, dockerFailure, tryDocker } from "../../../images/docker-cli.ts";
+import { runnable } from "../../../images/transport.ts";
+
+/** Milliseconds; homes and workspaces may be large. */
+const COPY_MS = 3_600_000;
+
+/** As the owners of the files, which may be anybody. */
+const HELPER = [
+  "run",
+  "--rm",
+  "--network",
+  "none",
+  "--user",
+  "0",
+  "--security-opt",
+  "no-new-privileges",
+  "--read-only",
+];
+
+/** The volumes of one host, each under its name. The file is there when it is whole. */
+export async function archiveData(
+  plan: DockerPlan,
+  data: readonly ExistingData[],
+  file: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const [first] = data;
+  if (first === undefined) return;
+  const mounts = data.flatMap(({ name }) => ["--volume", `${name}:/data/${name}:ro`]);
+  const args = [...HELPER, ...mounts, "--entrypoint", "tar", imageAt(plan, first.place), "-C", "/data", "-cz", "."];
+  const part = `${file}.part`;
+  const result = await execa("docker", dockerArguments(args, first.place), {
+    reject: false,
+    stdin: "ignore",
+    stdout: { file: part },
+    cancelSignal: signal,
+  });
+  signal.throwIfAborted();
+  if (result.failed) {
+    await rm(part, { force: true });
+    throw dockerFailure(result.stderr, "tar of the node's volumes", first.place);
+  }
+  await rename(part, file);
+}
+
+/** What is in `to` already is written over: an earlier run may have been cut off. */
+export async function copyData(
+  plan: DockerPlan,
+  { from, to, node }: { readonly from: ExistingData; readonly to: string; readonly node: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const call = { host: from.place, signal };
+  const labels = ownLabels(plan, "node", node).flatMap(({ label, value }) => ["--label", `${label}=${value}`]);
+  await askDocker(["volume", "create", ...labels, to], call);
+  const mounts = ["--volume", `${from.name}:/from:ro`, "--volume", `${to}:/to`];
+  const args = [...HELPER, ...mounts, "--entrypoint", "cp", imageAt(plan, from.place), "-a", "/from/.", "/to/"];
+  const result = await tryDocker(args, call, COPY_MS);
+  if (!result.ok) throw dockerFailure(result.stderr, `cp of ${from.name}`, from.place);
+}
+
+function imageAt({ nodes }: DockerPlan, place: string): string {
+  const image = nodes.find((node) => node.host === place && node.image !== null)?.image ?? null;
+  if (image !== null) return runnable(image);
+  throw new InfraError("INFRA_IMAGE_MISSING", `No node at ${place} has an image that could copy its data.`, {
+    hint: "Run `cairn build`.",
+  });
+}

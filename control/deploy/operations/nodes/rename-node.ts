@@ -1,0 +1,155 @@
+/**
+ * `infra node rename`: the node stops, its data are copied under the new name, and it starts under that; the others run on. The
+ * data under the former name stay, and are what it goes back to.
+ */
+
+import { stackNames } from "../../../../infra/plan/names.ts";
+import type { ImageIdentity } from "../../../../infra/plan/types.ts";
+import { InfraError } from "../../../../runtime/contracts/errors.ts";
+import { needsTerminal, UsageError } from "../../../output/failure.ts";
+import type { ExistingData } from "../../driver.ts";
+import { unprotect } from "../../engine/checkpoint.ts";
+import type { NodeRenameResult } from "../../schemas.ts";
+import { forgetNodePlan } from "../../state/node-plans.ts";
+import { reconcileInterrupted } from "../pending.ts";
+import type { OperationInput, ReadProject } from "../services.ts";
+import { openSession, type Session, withOperatorLock } from "../session.ts";
+import { up } from "../up.ts";
+import { isDataOf, recordedOf } from "./node-of-stack.ts";
+
+const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+export interface RenameNodeOptions {
+  readonly from: string;
+  readonly to: string;
+  readonly yes: boolean;
+}
+
+/** Repeatable. UsageError for names that do not fit; INFRA_UP_REFUSED on targets that cannot copy data. */
+export async function renameNode(run: OperationInput, options: RenameNodeOptions): Promise<NodeRenameResult | null> {
+  const { from, to, yes } = options;
+  const { services } = run;
+  if (!yes && services.prompts === null) throw needsTerminal("Consent", "--yes");
+  const session = await openSession(run, { measure: true });
+  const { plan } = session.project;
+  const names = plan.nodes.map(({ name }) => name);
+  if (!LABEL.test(to)) throw new UsageError(`${to} is no name for a node.`, "Use small letters, digits and hyphens.");
+  // After a run that was cut off cairn.yaml has the new name: what is left is to start it.
+  const copied = !names.includes(from) && names.includes(to);
+  if (!copied && !names.includes(from))
+    throw new UsageError(`There is no node ${from}.`, `Nodes: ${names.join(", ")}.`);
+  if (!copied && names.includes(to)) throw new UsageError(`There is a node ${to} already.`, "Choose another name.");
+  if (session.driver.copyData === undefined) {
+    throw new InfraError("INFRA_UP_REFUSED", `On ${plan.target} the data of a node cannot be given another name.`, {
+      hint: `Add ${to} to deployment.nodes, bind the agents of ${from} to it, run \`cairn infra up --roll\`, then \`cairn infra node remove ${from}\`.`,
+    });
+  }
+  const question = `Rename the node ${from} to ${to}? It stops meanwhile.`;
+  if (!yes && (await services.prompts?.confirm(question, nothingOf(session.project), run.signal)) !== true) return null;
+  if (!copied) await refuseUnapplied(session);
+  const image = (await services.release.read(run.dir)).nodes[copied ? to : from];
+  if (!copied) await moveTo(session, from, to);
+  await giveImage(run, to, image);
+  const kept = (await dataOf(session, from)).map(({ name, place }) => ({ name, place }));
+  const said = { schema: 1, stack: plan.stack, from, to, reason: null, kept } as const;
+  const why = await started(run, to);
+  if (why === null) {
+    await forgetNodePlan(session.files, from);
+    return { ...said, outcome: "renamed" };
+  }
+  run.signal.throwIfAborted();
+  const back = await goBack(run, options, image).then(
+    () => null,
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  );
+  if (back === null) return { ...said, outcome: "rolled_back", reason: why, kept: [] };
+  return { ...said, outcome: "operator", reason: `${why} Going back failed, too: ${back}` };
+}
+
+/** Why the node does not pass; null where it does. */
+async function started(run: OperationInput, node: string): Promise<string | null> {
+  try {
+    const result = await up(run, { node: undefined, image: undefined, adopt: true, yes: true });
+    if (!result?.healthy) return `The node ${node} does not become healthy.`;
+    const project = await run.services.readProject(run.dir, run.signal);
+    const driver = await run.services.createDriver(project);
+    await run.services.nodes.gate({ project, driver, node }, run.signal);
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+async function moveTo(session: Session, from: string, to: string): Promise<void> {
+  const { run, driver, project } = session;
+  await withOperatorLock(session, "node rename", async () => {
+    await takeOut(session, from);
+    const names = stackNames(project.plan.stack);
+    for (const data of await dataOf(session, from)) {
+      const other = data.name === names.home(from) ? names.home(to) : names.workspace(to);
+      session.phase("data", `Copying ${data.name} to ${other}`);
+      await driver.copyData?.(data, other, to, run.signal);
+    }
+    await run.services.configuration.renameNode(from, to);
+  });
+}
+
+/** The node's own data were only read. */
+async function goBack(
+  run: OperationInput,
+  { from, to }: RenameNodeOptions,
+  image: ImageIdentity | undefined,
+): Promise<void> {
+  const session = await openSession(run);
+  await withOperatorLock(session, "node rename", async () => {
+    await takeOut(session, to);
+    await run.services.configuration.renameNode(to, from);
+  });
+  await giveImage(run, from, image);
+  const result = await up(run, { node: undefined, image: undefined, adopt: true, yes: true });
+  if (!result?.healthy) throw new InfraError("INFRA_FAILED", `The node ${from} does not become healthy.`);
+}
+
+/** INFRA_UP_REFUSED where an `up` would change more than the name: it would be applied with it, to other nodes as well. */
+async function refuseUnapplied({ engine, project, run, engineRun }: Session): Promise<void> {
+  const program = await run.services.createProgram(project, { adopt: new Set() });
+  const { changes } = await engine.preview({ ...engineRun(), program });
+  if (changes.length === 0) return;
+  throw new InfraError("INFRA_UP_REFUSED", `cairn.yaml says more than what is deployed: ${changes.length} changes.`, {
+    hint: "Apply them first with `cairn infra up`, or `cairn infra up --roll`, then run the same command again.",
+  });
+}
+
+/** It runs what it ran under its other name. */
+async function giveImage(
+  { services, dir }: OperationInput,
+  node: string,
+  image: ImageIdentity | undefined,
+): Promise<void> {
+  if (image === undefined) return;
+  const release = await services.release.read(dir);
+  await services.release.write(dir, { ...release, nodes: { ...release.nodes, [node]: image } });
+}
+
+/** Out of the state and off the target, but for its data. */
+async function takeOut(session: Session, node: string): Promise<void> {
+  await reconcileInterrupted(session);
+  const state = await session.state();
+  const urns = recordedOf(state, session.project.plan, node);
+  if (state === null || urns.length === 0) return;
+  session.phase("destroy", `Stopping ${node}`);
+  await session.engine.replaceState(unprotect(state, new Set(urns)));
+  await session.engine.destroy({ ...session.engineRun(), targets: urns });
+}
+
+async function dataOf({ driver, project, run }: Session, node: string): Promise<readonly ExistingData[]> {
+  const { plan } = project;
+  const found = await driver.existingData(run.signal);
+  const own = found.filter(({ name, stack }) => stack === plan.stack && isDataOf(name, plan, node));
+  return own.sort((a, b) => a.name.localeCompare(b.name));
+}
+
+function nothingOf({ plan: { stack, target } }: ReadProject) {
+  const summary = { create: 0, update: 0, replace: 1, delete: 0, import: 0, same: 0 };
+  return { schema: 1 as const, stack, target, summary, changes: [] };
+}
