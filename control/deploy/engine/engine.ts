@@ -19,6 +19,8 @@ export interface ProgramRun extends RunInput {
   readonly replace?: readonly string[];
   /** Asks the target for every resource first. */
   readonly refresh?: boolean;
+  /** Is told of components that are new. A run for one node has to name those, too, though nothing of them is on a target. */
+  readonly onComponent?: ((urn: string) => void) | undefined;
 }
 
 export interface PreviewRun extends ProgramRun {

@@ -80,7 +80,7 @@ export function createPulumiEngine(options: EngineOptions): Engine {
    */
   async function operate<T>(
     doing: string,
-    run: RunInput & { readonly program?: PulumiFn; readonly assuming?: ExportedState },
+    run: RunInput & Partial<Pick<ProgramRun, "program" | "onComponent">> & { readonly assuming?: ExportedState },
     work: (
       stack: Stack,
       hooks: { onEvent: (event: EngineEvent) => void; signal: AbortSignal; color: "never" },
@@ -99,6 +99,8 @@ export function createPulumiEngine(options: EngineOptions): Engine {
     };
     const onEvent = (event: EngineEvent): void => {
       builder.add(event);
+      const planned = event.resourcePreEvent?.metadata;
+      if (planned?.op === "create" && planned.type.startsWith("cairn:")) run.onComponent?.(planned.urn);
       const note = noteOf(event, redactWords);
       if (note === null) return;
       if (note.kind === "message" && note.severity === "error") {

@@ -148,17 +148,22 @@ export function refuseDataLoss(diff: Diff, recorded: readonly RecordedResource[]
   if (lost.length > 0) throw dataProtected(lost.map(({ name }) => name));
 }
 
-/** What `up --node NAME` may touch: everything of the node, and shared things that do not exist yet. */
+/**
+ * What `up --node NAME` may touch: everything of the node, and shared things that do not exist yet. `components`: URNs of those
+ * that are new.
+ */
 export function targetsOf(
   diff: Diff,
   recorded: readonly RecordedResource[],
   plan: DeploymentPlan,
   node: string,
+  components: readonly string[] = [],
 ): string[] {
+  const parents = components.filter((urn) => [node, null].includes(nodeOf({ name: parseUrn(urn).name, urn }, plan)));
   const changed = diff.changes.filter((change) => {
     const owner = nodeOf(change, plan);
     return owner === node || (owner === null && (change.op === "create" || change.op === "import"));
   });
   const existing = recorded.filter((one) => nodeOf(one, plan) === node);
-  return [...new Set([...changed, ...existing].map(({ urn }) => urn))].sort();
+  return [...new Set([...changed, ...existing].map(({ urn }) => urn).concat(parents))].sort();
 }

@@ -33,6 +33,8 @@ export interface Preparation {
   readonly state: ExportedState | null;
   /** What a run for all nodes would change. */
   readonly whole: Diff;
+  /** URNs of components that are new in it. */
+  readonly components: readonly string[];
   /** Nodes that run now; empty where nothing would change. */
   readonly running: ReadonlySet<string>;
   readonly warnings: Finding[];
@@ -57,10 +59,12 @@ export async function prepareUp(session: Session, input: PreparationInput): Prom
   await engine.prepare(stackSecrets(project.plan, run.services.now()));
   const program = await run.services.createProgram(project, { adopt });
   session.phase("preview", "Comparing with what is deployed");
-  const whole = await engine.preview({ ...session.engineRun(), program, ...planning });
+  const components: string[] = [];
+  const onComponent = (urn: string): void => void components.push(urn);
+  const whole = await engine.preview({ ...session.engineRun(), program, onComponent, ...planning });
   refuseDataLoss(whole, resourcesOf(state));
   const running = whole.changes.length === 0 ? new Set<string>() : await runningNodes(session, drift);
-  return { project, program, adopt, state, whole, running, warnings, drift, planning };
+  return { project, program, adopt, state, whole, components, running, warnings, drift, planning };
 }
 
 /** As the target sees them now. */

@@ -32,10 +32,10 @@ export async function up(run: OperationInput, options: UpOptions): Promise<UpRes
   return withOperatorLock(session, "up", async () => {
     const { image } = options;
     const prepared = await prepareUp(session, { nodes, image, adopt: options.adopt });
-    const { project, program, adopt, state, whole, running, warnings, drift, planning } = prepared;
+    const { project, program, adopt, state, whole, components, running, warnings, drift, planning } = prepared;
     const { engine } = session;
     const recorded = resourcesOf(planning.assuming ?? state);
-    const targets = options.node === undefined ? undefined : targetsOf(whole, recorded, project.plan, options.node);
+    const targets = options.node === undefined ? undefined : targetsOf(whole, recorded, project.plan, options.node, components);
     const diff =
       targets === undefined ? whole : await engine.preview({ ...session.engineRun(), program, targets, ...planning });
     refuseManyStops(diff, project.plan, running);

@@ -69,7 +69,7 @@ export async function renameNode(run: OperationInput, options: RenameNodeOptions
 /** Why the node does not pass; null where it does. */
 async function started(run: OperationInput, node: string): Promise<string | null> {
   try {
-    const result = await up(run, { node: undefined, image: undefined, adopt: true, yes: true });
+    const result = await up(run, { node, image: undefined, adopt: true, yes: true });
     if (!result?.healthy) return `The node ${node} does not become healthy.`;
     const project = await run.services.readProject(run.dir, run.signal);
     const driver = await run.services.createDriver(project);
@@ -106,7 +106,7 @@ async function goBack(
     await run.services.configuration.renameNode(to, from);
   });
   await giveImage(run, from, image);
-  const result = await up(run, { node: undefined, image: undefined, adopt: true, yes: true });
+  const result = await up(run, { node: from, image: undefined, adopt: true, yes: true });
   if (!result?.healthy) throw new InfraError("INFRA_FAILED", `The node ${from} does not become healthy.`);
 }
 

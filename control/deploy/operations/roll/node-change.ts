@@ -103,7 +103,7 @@ async function applyTo(run: NodeRun, project: ReadProject, node: string, words: 
   const { replace, refresh } = planning;
   // What it had before may be other resources than those that were planned.
   const whole = goesBack ? await engine.preview({ ...session.engineRun(), program, replace, refresh }) : prepared.whole;
-  const targets = targetsOf(whole, resourcesOf(state), own.plan, node);
+  const targets = targetsOf(whole, resourcesOf(state), own.plan, node, prepared.components);
   const broken = replace.filter((urn) => targets.includes(urn));
   const { diff, outputs } = await engine.up({ ...session.engineRun(), program, targets, replace: broken, refresh });
   // What is recorded is what was given to it, also where it does not work.
