@@ -152,7 +152,7 @@ export function createPulumiEngine(options: EngineOptions): Engine {
 
     async destroy(run) {
       // The engine knows both ways to name what goes, and takes one of them alone.
-      const which = run.targets === undefined ? { excludeProtected: true } : targeted(run.targets);
+      const which = run.targets === undefined ? { excludeProtected: true } : { target: [...run.targets] };
       return (await operate("destroy", run, (stack, hooks) => stack.destroy({ ...hooks, ...which }))).diff;
     },
 

@@ -35,7 +35,8 @@ export async function up(run: OperationInput, options: UpOptions): Promise<UpRes
     const { project, program, adopt, state, whole, components, running, warnings, drift, planning } = prepared;
     const { engine } = session;
     const recorded = resourcesOf(planning.assuming ?? state);
-    const targets = options.node === undefined ? undefined : targetsOf(whole, recorded, project.plan, options.node, components);
+    const targets =
+      options.node === undefined ? undefined : targetsOf(whole, recorded, project.plan, options.node, components);
     const diff =
       targets === undefined ? whole : await engine.preview({ ...session.engineRun(), program, targets, ...planning });
     refuseManyStops(diff, project.plan, running);
