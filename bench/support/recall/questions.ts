@@ -30,7 +30,7 @@ export async function askAll(
   const asked: AskedQuestion[] = [];
   for (const { id, questions } of conversations) {
     for (const { text, category, evidence } of questions) {
-      const input = await findRelevant(store.memory.search, { query: text, mode, scope: "messages", filters: {} });
+      const { input } = await findRelevant(store.memory.search, { query: text, mode, scope: "messages", filters: {} });
       const { columns } = describe(input, ({ happenedAt }) => temporalScore(happenedAt, 0, input.now));
       const rows = input.candidates.map((_, n) => Float64Array.from(FEATURES, (feature) => columns[feature]?.[n] ?? 0));
       const turns = new Set(evidence.map((turn) => `${id} ${turn}`));

@@ -1,7 +1,8 @@
 import type { Queryable } from "../../contracts/database.ts";
 import type { Visibility } from "../../contracts/memory.ts";
 import type { Candidate } from "./candidates.ts";
-import { idsOf, rowKey, type ShownRow } from "./found.ts";
+import { type Access, idsOf, NEVER, type RowRef, rowKey } from "./found.ts";
+import type { CachedRows, UnderRow } from "./rows/row-cache.ts";
 import { Values } from "./sql.ts";
 
 /** What an answer still needs once its hits are known: whole contents, and what lies under summaries. */
@@ -26,41 +27,66 @@ export interface Details {
 /** Rows under one summary that an answer carries at most. */
 const MAX_UNDER_SUMMARY = 20;
 
-/** In one statement, or none. */
-export async function loadDetails(database: Queryable, request: DetailsRequest): Promise<Details> {
+/** What lies under a summary comes from the cache, its access counts and all that is missing from the database. */
+export async function loadDetails(database: Queryable, cache: CachedRows | null, request: DetailsRequest): Promise<Details> {
   const { wholes, summaries, visibility } = request;
-  const rows = wholes.length === 0 && summaries.length === 0 ? [] : await read(database, wholes, summaries);
+  const missing = summaries.filter(({ id }) => cache?.under(id) === undefined);
+  const under = new Map(summaries.map(({ id }) => [id, cache?.under(id) ?? []]));
+  const cached = [...under.values()].flat();
+  const [rows, accesses] = await Promise.all([
+    wholes.length + missing.length === 0 ? [] : read(database, wholes, missing),
+    cached.length === 0 ? new Map<string, Access>() : readAccesses(database, cached),
+  ]);
+  for (const row of rows) accesses.set(rowKey(row), { count: row.access_count, lastMs: row.accessed_ms });
+  for (const { id } of missing) {
+    const read = rows.flatMap((row) => (row.summary_id === id ? [underRow(row)] : []));
+    under.set(id, read);
+    cache?.keepUnder(id, read);
+  }
   const isOfOneUser = visibility !== undefined && !("all" in visibility);
   // What a summary stands for is of its conversation, which who sees the summary sees; anything else only who sees all.
-  const isShown = (summary: Candidate, row: DetailRow) =>
+  const isShown = (summary: Candidate, row: UnderRow) =>
     !isOfOneUser || (row.conversation_id !== null && row.conversation_id === summary.conversation_id);
   // Where nothing is shown there is no list either: it would say that there is something.
-  const under = (relation: "child" | "source") =>
+  const shownAs = (relation: UnderRow["relation"]) =>
     new Map(
       summaries.flatMap((summary) => {
-        const of = rows.filter((row) => row.relation === relation && row.summary_id === summary.id);
-        const shown = of.filter((row) => isShown(summary, row)).map(candidateOf);
-        return shown.length === 0 ? [] : [[summary.id, shown] as const];
+        const of = (under.get(summary.id) ?? []).filter((row) => row.relation === relation && isShown(summary, row));
+        return of.length === 0 ? [] : [[summary.id, of.map((row) => candidateOf(row, accesses))] as const];
       }),
     );
   return {
     contents: new Map(rows.flatMap((row) => (row.relation === "self" ? [[rowKey(row), row.head]] : []))),
-    children: under("child"),
-    sources: under("source"),
+    children: shownAs("child"),
+    sources: shownAs("source"),
   };
 }
 
-interface DetailRow extends ShownRow {
-  readonly relation: "self" | "child" | "source";
-  readonly summary_id: string | null;
-  readonly access_count: number;
-  readonly last_accessed_at: Date | null;
-  /** The whole content. */
-  readonly head: string;
+async function readAccesses(database: Queryable, rows: readonly RowRef[]): Promise<Map<string, Access>> {
+  const values = new Values();
+  const branches = (["message", "summary"] as const).map(
+    (kind) => `select kind, id, access_count as count, (extract(epoch from last_accessed_at) * 1000)::float8 as "lastMs"
+from access where kind = '${kind}' and id = any(${values.add(idsOf(rows, kind))}::uuid[])`,
+  );
+  const { rows: read } = await database.query<RowRef & Access>(branches.join("\nunion all\n"), values.list);
+  return new Map(read.map(({ count, lastMs, ...row }) => [rowKey(row), { count, lastMs }]));
 }
 
-function candidateOf({ relation, summary_id, ...row }: DetailRow): Candidate {
-  return { ...row, fts: 0, semantic: null, whole: true };
+interface DetailRow extends Omit<UnderRow, "relation"> {
+  readonly relation: UnderRow["relation"] | "self";
+  readonly summary_id: string | null;
+  readonly access_count: number;
+  readonly accessed_ms: number | null;
+}
+
+function underRow({ relation, summary_id, access_count, accessed_ms, ...row }: DetailRow): UnderRow {
+  return { ...row, relation: relation === "child" ? "child" : "source" };
+}
+
+function candidateOf({ relation, ...row }: UnderRow, accesses: ReadonlyMap<string, Access>): Candidate {
+  const { count, lastMs } = accesses.get(rowKey(row)) ?? NEVER;
+  const last_accessed_at = lastMs === null ? null : new Date(lastMs);
+  return { ...row, access_count: count, last_accessed_at, fts: 0, semantic: null, whole: true };
 }
 
 /** Each row is looked up by itself: for some dozens the planner would read a whole table that is not large yet. */
@@ -98,7 +124,7 @@ select found.relation, found.summary_id, found.kind, found.id,
   coalesce(m.conversation_id, s.conversation_id) as conversation_id, coalesce(m.agent, c.agent) as agent,
   coalesce(m.channel, c.channel) as channel, m.role, coalesce(m.created_at, s.created_at) as created_at,
   coalesce(m.created_at, s.latest_at, s.created_at) as happened_at, s.depth, s.kind as summary_kind,
-  coalesce(access.access_count, 0) as access_count, access.last_accessed_at,
+  coalesce(access.access_count, 0) as access_count, (extract(epoch from access.last_accessed_at) * 1000)::float8 as accessed_ms,
   coalesce(m.content, s.content) as head
 from found
 left join lateral (select * from messages m where found.kind = 'message' and m.id = found.id limit 1) as m on true

@@ -25,13 +25,19 @@ export interface RelevanceRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface Relevant {
+  readonly input: RankingInput<Features>;
+  /** Identity of the store (`AnalyzedQuery.store`). */
+  readonly store: string;
+}
+
 /** Candidates by words, and as many by vectors. */
 const TOP = 40;
 /** So many of each bring the messages beside them. */
 const WITH_NEIGHBOURS = 14;
 
 /** Rejects with MEMORY_INVALID_ARGUMENT when vectors are asked for and there are none. */
-export async function findRelevant(deps: RelevanceDeps, request: RelevanceRequest): Promise<RankingInput<Features>> {
+export async function findRelevant(deps: RelevanceDeps, request: RelevanceRequest): Promise<Relevant> {
   const { query, mode, scope, filters, signal } = request;
   const limit = mode === "fts" ? 0 : TOP;
   const { analyzed, near } = await analyzeAndEmbed(deps, {
@@ -54,13 +60,14 @@ export async function findRelevant(deps: RelevanceDeps, request: RelevanceReques
     withNeighbours: WITH_NEIGHBOURS,
     nextNumber: deps.nextNumber,
   });
-  return {
+  const input = {
     terms: mode === "vector" ? [] : analyzed.terms,
     averageLength: analyzed.averageLength,
     query,
     now: deps.now(),
     candidates,
   };
+  return { input, store: analyzed.store };
 }
 
 function noVectors(why: string): MemoryError {

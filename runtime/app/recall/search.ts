@@ -58,7 +58,7 @@ export async function search(deps: SearchDeps, request: SearchRequest): Promise<
   const summaries = request.expand
     ? best.filter(({ candidate }) => candidate.kind === "summary").slice(0, EXPANDED_SUMMARIES)
     : [];
-  const details = await loadDetails(deps.database, {
+  const details = await loadDetails(deps.database, found.store === undefined ? null : deps.rowCache.of(found.store), {
     wholes: best.map(({ candidate }) => candidate).filter(({ whole }) => !whole),
     summaries: summaries.map(({ candidate }) => candidate),
     visibility: request.filters.visibility,
@@ -84,6 +84,8 @@ interface Found {
   readonly ranked: readonly Ranked[];
   /** Which parts the search computed. */
   readonly computed: { readonly fts: boolean; readonly semantic: boolean };
+  /** Identity of the store; undefined where it was not read. */
+  readonly store?: string;
 }
 
 function ranked(deps: SearchDeps, candidates: readonly Candidate[], computed: Found["computed"]): Found {
@@ -118,7 +120,7 @@ async function rankedOf(deps: SearchDeps, request: SearchRequest): Promise<Found
 }
 
 async function byWordsAndVectors(deps: SearchDeps, request: SearchRequest, mode: RelevanceMode): Promise<Found> {
-  const input = await findRelevant(deps, { ...request, mode });
+  const { input, store } = await findRelevant(deps, { ...request, mode });
   const computed = { fts: mode !== "vector", semantic: input.candidates.some(({ cosine }) => cosine !== null) };
   if (mode === "hybrid" && input.candidates.length === 0) {
     return ranked(deps, await misspelled(deps, request), computed);
@@ -130,6 +132,7 @@ async function byWordsAndVectors(deps: SearchDeps, request: SearchRequest, mode:
       weights: deps.weights,
     }),
     computed,
+    store,
   };
 }
 

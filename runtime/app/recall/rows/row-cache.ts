@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { type RowRef, rowKey } from "../found.ts";
+import { type RowRef, rowKey, type ShownRow } from "../found.ts";
 import type { CachedRow } from "./cached-row.ts";
 
 /**
@@ -19,6 +19,16 @@ const VECTOR_OVERHEAD = 320;
 const USUAL_ROW = 2_500;
 /** A single one must not push out all others. */
 const LARGEST_SHARE = 1 / 32;
+
+/** What lies under a summary: stored together with it, and never changed. */
+export interface UnderRow extends ShownRow {
+  readonly relation: "child" | "source";
+  /** The whole content. */
+  readonly head: string;
+}
+
+const UNDER_BYTES = 8 * 1024 * 1024;
+const UNDER_OVERHEAD = 700;
 
 export class RowCache {
   readonly #bounds: RowCacheBounds;
@@ -51,6 +61,11 @@ export class RowCache {
 export class CachedRows {
   readonly #rows: LRUCache<string, CachedRow>;
   readonly #vectors: LRUCache<string, Float32Array>;
+  readonly #under = new LRUCache<string, readonly UnderRow[]>({
+    maxSize: UNDER_BYTES,
+    maxEntrySize: UNDER_BYTES / 16,
+    sizeCalculation: (rows) => rows.reduce((bytes, { head }) => bytes + UNDER_OVERHEAD + 2 * head.length, UNDER_OVERHEAD),
+  });
 
   constructor({ rowBytes, vectorBytes }: RowCacheBounds) {
     this.#rows = new LRUCache<string, CachedRow>({
@@ -89,7 +104,16 @@ export class CachedRows {
     this.#vectors.set(rowKey(ref), vector);
   }
 
-  /** Bytes that are taken, about. */
+  under(summaryId: string): readonly UnderRow[] | undefined {
+    return this.#under.get(summaryId);
+  }
+
+  /** The content of a tool call may come later: what has one without is not kept. */
+  keepUnder(summaryId: string, rows: readonly UnderRow[]): void {
+    if (rows.every(({ head }) => head !== "")) this.#under.set(summaryId, rows);
+  }
+
+  /** Bytes that are taken by rows and vectors, about. */
   get bytes(): { readonly rows: number; readonly vectors: number } {
     return { rows: this.#rows.calculatedSize, vectors: this.#vectors.calculatedSize };
   }
