@@ -13,6 +13,7 @@ export interface DetailsRequest {
   /** Summaries whose children or sources are wanted. */
   readonly summaries: readonly Candidate[];
   readonly visibility: Visibility | undefined;
+  readonly now: Date;
 }
 
 export interface Details {
@@ -27,21 +28,47 @@ export interface Details {
 /** Rows under one summary that an answer carries at most. */
 const MAX_UNDER_SUMMARY = 20;
 
-/** What lies under a summary comes from the cache, its access counts and all that is missing from the database. */
-export async function loadDetails(database: Queryable, cache: CachedRows | null, request: DetailsRequest): Promise<Details> {
-  const { wholes, summaries, visibility } = request;
-  const missing = summaries.filter(({ id }) => cache?.under(id) === undefined);
-  const under = new Map(summaries.map(({ id }) => [id, cache?.under(id) ?? []]));
-  const cached = [...under.values()].flat();
-  const [rows, accesses] = await Promise.all([
-    wholes.length + missing.length === 0 ? [] : read(database, wholes, missing),
-    cached.length === 0 ? new Map<string, Access>() : readAccesses(database, cached),
+/**
+ * What lies under a summary comes from the cache, with access counts that may be a minute old; what is missing is read from the
+ * database.
+ */
+export async function loadDetails(
+  database: Queryable,
+  cache: CachedRows | null,
+  request: DetailsRequest,
+): Promise<Details> {
+  const { wholes, summaries, visibility, now } = request;
+  const under = new Map<string, readonly UnderRow[]>();
+  const accesses = new Map<string, Access>();
+  const missing: Candidate[] = [];
+  const outdated: Candidate[] = [];
+  for (const summary of summaries) {
+    const cached = cache?.under(summary.id);
+    const counts = cache?.accessesUnder(summary.id, now);
+    under.set(summary.id, cached ?? []);
+    for (const [key, access] of counts ?? []) accesses.set(key, access);
+    if (cached === undefined) missing.push(summary);
+    else if (counts === undefined) outdated.push(summary);
+  }
+  const [rows, read] = await Promise.all([
+    wholes.length + missing.length === 0 ? [] : readRows(database, wholes, missing),
+    readAccesses(
+      database,
+      outdated.flatMap(({ id }) => under.get(id) ?? []),
+    ),
   ]);
-  for (const row of rows) accesses.set(rowKey(row), { count: row.access_count, lastMs: row.accessed_ms });
+  for (const row of rows) read.set(rowKey(row), { count: row.access_count, lastMs: row.accessed_ms });
+  for (const [key, access] of read) accesses.set(key, access);
   for (const { id } of missing) {
-    const read = rows.flatMap((row) => (row.summary_id === id ? [underRow(row)] : []));
-    under.set(id, read);
-    cache?.keepUnder(id, read);
+    under.set(
+      id,
+      rows.flatMap((row) => (row.summary_id === id ? [underRow(row)] : [])),
+    );
+  }
+  for (const { id } of [...missing, ...outdated]) {
+    const of = under.get(id) ?? [];
+    const counts = new Map(of.map((row) => [rowKey(row), accesses.get(rowKey(row)) ?? NEVER]));
+    cache?.keepUnder(id, { rows: of, counts, at: now });
   }
   const isOfOneUser = visibility !== undefined && !("all" in visibility);
   // What a summary stands for is of its conversation, which who sees the summary sees; anything else only who sees all.
@@ -63,6 +90,7 @@ export async function loadDetails(database: Queryable, cache: CachedRows | null,
 }
 
 async function readAccesses(database: Queryable, rows: readonly RowRef[]): Promise<Map<string, Access>> {
+  if (rows.length === 0) return new Map();
   const values = new Values();
   const branches = (["message", "summary"] as const).map(
     (kind) => `select kind, id, access_count as count, (extract(epoch from last_accessed_at) * 1000)::float8 as "lastMs"
@@ -90,7 +118,7 @@ function candidateOf({ relation, ...row }: UnderRow, accesses: ReadonlyMap<strin
 }
 
 /** Each row is looked up by itself: for some dozens the planner would read a whole table that is not large yet. */
-async function read(
+async function readRows(
   database: Queryable,
   wholes: readonly Candidate[],
   summaries: readonly Candidate[],

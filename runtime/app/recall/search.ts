@@ -51,26 +51,33 @@ const SIMILAR_WORTH = 0.5;
 
 export async function search(deps: SearchDeps, request: SearchRequest): Promise<MemoryHit[]> {
   request.signal?.throwIfAborted();
-  const found = await rankedOf(deps, request);
+  const relevant = await rankedOf(deps, request);
   request.signal?.throwIfAborted();
   const now = deps.now();
-  const best = found.ranked.slice(0, request.limit);
+  const best = relevant.ranked.slice(0, request.limit);
   const summaries = request.expand
     ? best.filter(({ candidate }) => candidate.kind === "summary").slice(0, EXPANDED_SUMMARIES)
     : [];
-  const details = await loadDetails(deps.database, found.store === undefined ? null : deps.rowCache.of(found.store), {
-    wholes: best.map(({ candidate }) => candidate).filter(({ whole }) => !whole),
-    summaries: summaries.map(({ candidate }) => candidate),
-    visibility: request.filters.visibility,
-  });
-  const rankedById = new Map(found.ranked.map((one) => [one.candidate.id, one]));
+  const details = await loadDetails(
+    deps.database,
+    relevant.store === undefined ? null : deps.rowCache.of(relevant.store),
+    {
+      wholes: best.map(({ candidate }) => candidate).filter(({ whole }) => !whole),
+      summaries: summaries.map(({ candidate }) => candidate),
+      visibility: request.filters.visibility,
+      now,
+    },
+  );
+  const rankedById = new Map(relevant.ranked.map((one) => [one.candidate.id, one]));
   const under = (candidate: Candidate): MemoryHit => {
-    const { scores, score } = rankedById.get(candidate.id) ?? unranked(candidate);
-    return toHit({ candidate, scores, score }, candidate.head);
+    const found = rankedById.get(candidate.id);
+    const { scores, score } = found ?? unranked(candidate);
+    const access_count = found?.candidate.access_count ?? candidate.access_count;
+    return toHit({ candidate: { ...candidate, access_count }, scores, score }, candidate.head);
   };
   const unranked = (candidate: Candidate) => {
     const scores = partsOf(candidate, now);
-    return { scores, score: searchScore(scores, found.computed, deps.weights) };
+    return { scores, score: searchScore(scores, relevant.computed, deps.weights) };
   };
   return best.map((one) => {
     const hit = toHit(one, details.contents.get(rowKey(one.candidate)) ?? one.candidate.head);

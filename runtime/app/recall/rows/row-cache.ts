@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { type RowRef, rowKey, type ShownRow } from "../found.ts";
+import { type Access, type RowRef, rowKey, type ShownRow } from "../found.ts";
 import type { CachedRow } from "./cached-row.ts";
 
 /**
@@ -10,9 +10,15 @@ import type { CachedRow } from "./cached-row.ts";
 export interface RowCacheBounds {
   readonly rowBytes: number;
   readonly vectorBytes: number;
+  /** So old, in milliseconds, access counts of what lies under a summary may be: they are shown, nothing is ranked by them. */
+  readonly accessAgeMs: number;
 }
 
-const BOUNDS: RowCacheBounds = { rowBytes: 40 * 1024 * 1024, vectorBytes: 24 * 1024 * 1024 };
+const BOUNDS: RowCacheBounds = {
+  rowBytes: 40 * 1024 * 1024,
+  vectorBytes: 24 * 1024 * 1024,
+  accessAgeMs: 60_000,
+};
 /** What a vector takes beside its numbers: its buffer, its key, its place in the map. */
 const VECTOR_OVERHEAD = 320;
 /** Bytes of a row of some twenty words. */
@@ -27,15 +33,23 @@ export interface UnderRow extends ShownRow {
   readonly head: string;
 }
 
+export interface CachedUnder {
+  readonly rows: readonly UnderRow[];
+  /** By `rowKey`: how often each of the rows was handed out. */
+  readonly counts: ReadonlyMap<string, Access>;
+  /** When the counts were read. */
+  readonly at: Date;
+}
+
 const UNDER_BYTES = 8 * 1024 * 1024;
 const UNDER_OVERHEAD = 700;
 
 export class RowCache {
-  readonly #bounds: RowCacheBounds;
+  readonly #bounds: Partial<RowCacheBounds>;
   #store: string | undefined;
   #rows: CachedRows;
 
-  constructor(bounds: RowCacheBounds = BOUNDS) {
+  constructor(bounds: Partial<RowCacheBounds> = {}) {
     this.#bounds = bounds;
     this.#rows = new CachedRows(bounds);
   }
@@ -61,13 +75,17 @@ export class RowCache {
 export class CachedRows {
   readonly #rows: LRUCache<string, CachedRow>;
   readonly #vectors: LRUCache<string, Float32Array>;
-  readonly #under = new LRUCache<string, readonly UnderRow[]>({
+  readonly #under = new LRUCache<string, CachedUnder>({
     maxSize: UNDER_BYTES,
     maxEntrySize: UNDER_BYTES / 16,
-    sizeCalculation: (rows) => rows.reduce((bytes, { head }) => bytes + UNDER_OVERHEAD + 2 * head.length, UNDER_OVERHEAD),
+    sizeCalculation: ({ rows }) =>
+      rows.reduce((bytes, { head }) => bytes + UNDER_OVERHEAD + 2 * head.length, UNDER_OVERHEAD),
   });
+  readonly #accessAgeMs: number;
 
-  constructor({ rowBytes, vectorBytes }: RowCacheBounds) {
+  constructor(bounds: Partial<RowCacheBounds> = {}) {
+    const { rowBytes, vectorBytes, accessAgeMs } = { ...BOUNDS, ...bounds };
+    this.#accessAgeMs = accessAgeMs;
     this.#rows = new LRUCache<string, CachedRow>({
       maxSize: rowBytes,
       maxEntrySize: Math.ceil(rowBytes * LARGEST_SHARE),
@@ -105,12 +123,19 @@ export class CachedRows {
   }
 
   under(summaryId: string): readonly UnderRow[] | undefined {
-    return this.#under.get(summaryId);
+    return this.#under.get(summaryId)?.rows;
+  }
+
+  /** Undefined where they are too old at this time. */
+  accessesUnder(summaryId: string, now: Date): CachedUnder["counts"] | undefined {
+    const under = this.#under.get(summaryId);
+    if (under === undefined || Math.abs(now.getTime() - under.at.getTime()) >= this.#accessAgeMs) return undefined;
+    return under.counts;
   }
 
   /** The content of a tool call may come later: what has one without is not kept. */
-  keepUnder(summaryId: string, rows: readonly UnderRow[]): void {
-    if (rows.every(({ head }) => head !== "")) this.#under.set(summaryId, rows);
+  keepUnder(summaryId: string, under: CachedUnder): void {
+    if (under.rows.every(({ head }) => head !== "")) this.#under.set(summaryId, under);
   }
 
   /** Bytes that are taken by rows and vectors, about. */

@@ -55,7 +55,10 @@ function failing(database: Database, n: number): Database {
 
 class History {
   readonly #database: Database;
-  readonly #caches = [new RowCache(), new RowCache({ rowBytes: 64_000, vectorBytes: 2_000 })];
+  readonly #caches = [
+    new RowCache({ accessAgeMs: 0 }),
+    new RowCache({ accessAgeMs: 0, rowBytes: 64_000, vectorBytes: 2_000 }),
+  ];
   readonly #rows: { readonly kind: "message" | "summary"; readonly id: string }[] = [];
   readonly #calls: string[] = [];
   readonly #conversations = new Map<number, string>();

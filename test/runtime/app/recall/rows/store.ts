@@ -144,7 +144,7 @@ function entryOf(random: () => number, key: string, n: number): WriteEntry {
 export type Question = Partial<SearchRequest> & { readonly query: string; readonly vector?: readonly number[] | null };
 
 /** Searches of one node; without a cache each search begins with an empty one, and reads everything. */
-export function searcher(database: Database, cache: RowCache | null = new RowCache()) {
+export function searcher(database: Database, cache: RowCache | null = new RowCache(), now = () => NOW) {
   let number = 0;
   const lastModel = { current: null };
   const regexLimits = new RegexLimits({ monotonic: () => performance.now() });
@@ -156,7 +156,7 @@ export function searcher(database: Database, cache: RowCache | null = new RowCac
       rowCache: cache ?? new RowCache(),
       ...(cache === null ? {} : { lastModel }),
       embedQuery: async () => vector,
-      now: () => NOW,
+      now,
       nextNumber: () => {
         number += 1;
         return number;
