@@ -144,7 +144,7 @@ export function testPlans(open: () => Promise<Database>, messages: number, timeo
   bounded("the last tenth of the time", SEARCH, search(corpus.question(8), { since: tenth, mode: "fts" }));
   bounded("cached rows", SEARCH, async (use) => {
     await repeatedly(corpus.question(9), {})(use);
-    for (const read of ["select 'access'", "with found as", "v.embedding", "left(m.content"])
+    for (const read of ["from access where kind", "with found as", "v.embedding", "left(m.content"])
       expect(
         use.sent.some(({ text }) => text.includes(read)),
         read,

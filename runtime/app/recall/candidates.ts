@@ -59,10 +59,15 @@ function inTurns(some: readonly FoundRow[], others: readonly FoundRow[]): FoundR
       if (row === undefined) continue;
       const key = rowKey(row);
       const other = rows.get(key);
-      rows.set(key, other === undefined ? row : { ...other, ...row, neighbours: row.neighbours ?? other.neighbours });
+      rows.set(key, other === undefined ? row : { ...other, ...row, neighbours: moreOf(row, other) });
     }
   }
   return [...rows.values()];
+}
+
+/** The row may be among the first of one statement only, and have got further neighbours since the other one. */
+function moreOf({ neighbours: some = [] }: FoundRow, { neighbours: others = [] }: FoundRow): readonly string[] {
+  return some.length < others.length ? others : some;
 }
 
 /** A row with the parts of its score. */

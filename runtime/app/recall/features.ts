@@ -69,7 +69,7 @@ export async function featuresOf(
   });
 }
 
-/** Of the rows that were not found by their vectors. */
+/** Of the rows that were not found by their vectors. What is new to the cache brings its vector along: another search wants it. */
 async function cosinesOfOthers(
   database: Database,
   cached: CachedRows,
@@ -77,6 +77,7 @@ async function cosinesOfOthers(
   { rows, vector }: Pick<FeatureRequest, "rows" | "vector">,
 ): Promise<ReadonlyMap<string, number | null>> {
   if (model === null || vector === null) return new Map();
-  const others = rows.filter(({ cosine }) => cosine === undefined);
+  const readsVectors = cached.couldHold(messages, model.dimensions);
+  const others = rows.filter((row) => row.cosine === undefined || (readsVectors && cached.row(row) === undefined));
   return cosinesOf(database, cached, { rows: others, vector, model, messages });
 }

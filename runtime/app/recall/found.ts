@@ -48,8 +48,8 @@ export const NEVER: Access = { count: 0, lastMs: null };
 export interface FoundRow extends RowRef {
   /** Cosine of its vector and the query's; undefined where it was not found by it. */
   readonly cosine?: number | null;
-  /** Ids of its neighbours that the filters let through; undefined where they were not read. */
-  readonly neighbours?: readonly string[] | undefined;
+  /** Ids of its neighbours that the filters let through; empty where they were not read, too. */
+  readonly neighbours?: readonly string[];
 }
 
 export interface Finding {
@@ -72,15 +72,13 @@ export interface FindingOptions {
   readonly filters: Filters;
 }
 
-/** What a statement of `findingOf` answers. */
+/** What a statement of `findingOf` answers: one row of text, because two hundred rows cost more on their way here than in the database. */
 export interface FindingRow {
-  readonly what: "found" | "access";
-  readonly kind: RowRef["kind"];
-  readonly id: string;
-  /** Of a found row its value, else how often it was handed out. */
-  readonly value: number;
-  readonly ms: number | null;
-  readonly neighbours: string | null;
+  /** A line for each found row, best of its kind first: kind, id, value, ids of its neighbours. */
+  readonly found: string | null;
+  /** A line for each row that was ever handed out: id, how often, and when last, in milliseconds since 1970. */
+  readonly messages: string | null;
+  readonly summaries: string | null;
 }
 
 /** SQL that answers `readFinding`, of rows with the columns `kind`, `id`, `conversation_id`, `seq` and `value`, each once. */
@@ -94,38 +92,46 @@ export function findingOf(found: string, { withNeighbours, filters }: FindingOpt
   const neighbours =
     withNeighbours === 0
       ? "null::uuid[]"
-      : `case when ranked.kind = 'message' and ranked.place <= ${values.add(withNeighbours)}::int then array(
+      : `case when ranked.kind = 'message' and ranked.place <= ${withNeighbours} then array(
     select m.id from (${side("<", "desc")} union all ${side(">", "asc")}) as m
     where true${messageConditions({ agent, since, before, exclude }, values)}) end`;
+  const lines = (columns: string) => `concat_ws(' ', ${columns}), e'\\n'`;
   // By the list of the rows: joined with the table, some hundred rows would have the planner read all of it.
   const accesses = (kind: RowRef["kind"], ids: string) => `
-select 'access', access.kind, access.id, access_count::float8, (extract(epoch from last_accessed_at) * 1000)::float8, null
-from access where access.kind = '${kind}' and access.id = any(array(${ids}))`;
+  select string_agg(${lines("id, access_count, (extract(epoch from last_accessed_at) * 1000)::float8")})
+  from access where kind = '${kind}' and id = any(array(${ids}))`;
   return `
 with found as materialized (
-  select ranked.kind, ranked.id, ranked.value, ${neighbours} as neighbours
+  select ranked.kind, ranked.id, ranked.value, ranked.place, ${neighbours} as neighbours
   from (select *, row_number() over (partition by kind order by value desc, seq desc) as place from (${found}) as every) as ranked
 )
-select 'found' as what, kind, id, value, null::float8 as ms, array_to_string(neighbours, ' ') as neighbours from found
-union all${accesses("message", "select id from found where kind = 'message' union select unnest(neighbours) from found")}
-union all${accesses("summary", "select id from found where kind = 'summary'")}`;
+select (
+  select string_agg(${lines("kind, id, value, nullif(array_to_string(neighbours, ' '), '')")} order by kind, place) from found
+) as found, (${accesses("message", "select id from found where kind = 'message' union all select unnest(neighbours) from found")}
+) as messages, (${accesses("summary", "select id from found where kind = 'summary'")}
+) as summaries`;
 }
 
 export interface ValuedRow extends FoundRow {
   readonly value: number;
 }
 
-/** The rows with the highest values first. */
-export function readFinding(rows: readonly FindingRow[]): { rows: ValuedRow[]; accesses: Finding["accesses"] } {
-  const found: ValuedRow[] = [];
-  const accesses = new Map<string, Access>();
-  for (const { what, kind, id, value, ms, neighbours } of rows) {
-    if (what === "access") accesses.set(rowKey({ kind, id }), { count: value, lastMs: ms });
-    else found.push({ kind, id, value, neighbours: neighbours === null ? undefined : idsIn(neighbours) });
-  }
+/** The rows with the highest values first; among equals messages before summaries, and of each the newest. */
+export function readFinding([row]: readonly FindingRow[]): { rows: ValuedRow[]; accesses: Finding["accesses"] } {
+  const found = linesOf(row?.found).map(([kind, id = "", value, ...neighbours]): ValuedRow => {
+    return { kind: kind === "summary" ? kind : "message", id, value: Number(value), neighbours };
+  });
+  const accesses = new Map([...accessesIn("message", row?.messages), ...accessesIn("summary", row?.summaries)]);
   return { rows: found.sort((a, b) => b.value - a.value), accesses };
 }
 
-function idsIn(text: string): string[] {
-  return text === "" ? [] : text.split(" ");
+function accessesIn(kind: RowRef["kind"], text: string | null | undefined): [string, Access][] {
+  return linesOf(text).map(([id = "", count, ms]) => [
+    rowKey({ kind, id }),
+    { count: Number(count), lastMs: ms === undefined ? null : Number(ms) },
+  ]);
+}
+
+function linesOf(text: string | null | undefined): string[][] {
+  return text ? text.split("\n").map((line) => line.split(" ")) : [];
 }

@@ -60,15 +60,26 @@ async function fetchMatches(
     ...(request.identifiers.length === 0 ? [] : identifierBranches(request, values)),
   ];
   if (branches.length === 0) return NOTHING;
-  // A row may be found in several ways: by its words and by an identifier in it.
-  const found = `select distinct on (kind, id) * from (
-${branches.join("\nunion all\n")}
-  ) as every order by kind, id, value desc`;
-  const sql = findingOf(found, request, values);
+  const sql = findingOf(eachOnce(branches, request), request, values);
   // Without filters the index of words is right whatever they are: then it is planned once, which takes half of the time.
   const plain = request.identifiers.length === 0 && !isFiltered(request.filters) && (choice?.newest ?? null) === null;
   const text = plain ? sql : plannedForItsValues(sql, request.nextNumber());
   return readFinding((await database.query<FindingRow>(text, values.list)).rows);
+}
+
+/** SQL for rows of one kind. */
+interface Branch {
+  readonly kind: RowRef["kind"];
+  readonly sql: string;
+}
+
+/** A row may be found in several ways: by rare words and among the newest with a common one, or by identifiers in it. */
+function eachOnce(branches: readonly Branch[], { identifiers }: MatchRequest): string {
+  const every = branches.map(({ sql }) => sql).join("\nunion all\n");
+  const differ = new Set(branches.map(({ kind }) => kind)).size === branches.length && identifiers.length === 0;
+  return differ
+    ? every
+    : `select distinct on (kind, id) * from (\n${every}\n) as any_way order by kind, id, value desc`;
 }
 
 function wordBranches(
@@ -76,15 +87,17 @@ function wordBranches(
   { scope, filters, top }: MatchRequest,
   choice: TermChoice,
   values: Values,
-): string[] {
+): Branch[] {
   const score = scoreColumns(query.terms, values);
-  const branches: string[] = [];
-  const best = (kind: RowRef["kind"], rows: string) =>
-    `(select '${kind}' as kind, row.id, (${score.sum(values.add(query.averageLength[kind]))})::float8 as value,
+  const branches: Branch[] = [];
+  const best = (kind: RowRef["kind"], rows: string): Branch => ({
+    kind,
+    sql: `(select '${kind}' as kind, row.id, (${score.sum(values.add(query.averageLength[kind]))})::float8 as value,
     row.conversation_id, row.seq
   from (
     select id, conversation_id, seq, length(words)::float8 as size, ${score.ranks("words")} from (${rows}) as fetched offset 0
-  ) as row order by value desc, seq desc limit ${values.add(top)})`;
+  ) as row order by value desc, seq desc limit ${top})`,
+  });
   // A long text's words are stored apart: by the concatenation they are fetched once, and not for each term.
   const columns = (alias: string) =>
     `${alias}.id, ${alias}.conversation_id, ${alias}.seq, ${alias}.content_tsv || ''::tsvector as words`;
@@ -159,15 +172,17 @@ function scoreColumns(terms: readonly QueryTerm[], values: Values) {
  * Rows that contain an identifier, as a whole or as a part of a longer one; the newest come, before rows that have words
  * only. Containing is what the index of trigrams tells quickly at any size; being like it takes seconds at a million rows.
  */
-function identifierBranches({ scope, filters, identifiers }: MatchRequest, values: Values): string[] {
+function identifierBranches({ scope, filters, identifiers }: MatchRequest, values: Values): Branch[] {
   const wanted = `unnest(${values.add(identifiers)}::text[], ${values.add(identifiers.map(containing))}::text[]) as wanted (word, pattern)`;
-  const branch = (kind: RowRef["kind"], table: string, alias: "m" | "s", conditions: string) =>
-    `(select '${kind}' as kind, row.id, (100 + word_similarity(wanted.word, row.content))::float8 as value,
+  const branch = (kind: RowRef["kind"], table: string, alias: "m" | "s", conditions: string): Branch => ({
+    kind,
+    sql: `(select '${kind}' as kind, row.id, (100 + word_similarity(wanted.word, row.content))::float8 as value,
     row.conversation_id, row.seq from ${wanted} cross join lateral (
     select * from (
       select ${alias}.id, ${alias}.conversation_id, ${alias}.seq, ${alias}.content from ${table} ${alias}
       where ${alias}.content ilike wanted.pattern${conditions} limit ${FETCHED}
-    ) as row order by seq desc limit ${SIMILAR}) as row)`;
+    ) as row order by seq desc limit ${SIMILAR}) as row)`,
+  });
   return [
     ...(scope === "summaries" ? [] : [branch("message", "messages", "m", messageConditions(filters, values))]),
     ...(scope === "messages" ? [] : [branch("summary", "summaries", "s", summaryConditions(filters, values))]),

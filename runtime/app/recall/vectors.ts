@@ -106,7 +106,8 @@ function throughIndex(
   // Whatever is compared with a vector is taken for one of its type; what else is done with it needs to be told.
   const near = values.add(vectorParameter(backend, vector));
   const rows = `${embeddingTable(model.id)} as v where setting.made is not null and (${conditions.map((condition) => `(${condition})`).join(" or ")})`;
-  const most = `limit ${values.add(limit)}`;
+  // Written out: a plan for any limit would take it for hundreds of rows, and so be made anew for each query.
+  const most = `limit ${limit}`;
   const found = isQuantized(dimensions)
     ? `
 select kind, id, embedding <=> ${near} as distance from (
@@ -136,5 +137,5 @@ function amongFew(
     branch("message", `select m.id from messages m where true${messageConditions(filters, values)}`);
   if (scope !== "messages")
     branch("summary", `select s.id from summaries s where true${summaryConditions(filters, values)}`);
-  return `select kind, id, distance from (${branches.join("\n  union all")}) as few order by distance limit ${values.add(limit)}`;
+  return `select kind, id, distance from (${branches.join("\n  union all")}) as few order by distance limit ${limit}`;
 }
