@@ -20,8 +20,8 @@ export interface CandidateRequest {
   readonly byWords: boolean;
   /** Looked up by trigrams beside the stems. */
   readonly identifiers: readonly string[];
-  /** What the query's vector finds, being asked for; null without vectors. */
-  readonly near: Promise<Near | null>;
+  /** What the query's vector finds, being asked for; null where it is not wanted, or there are no vectors. */
+  readonly near: Promise<Near | null> | null;
   /** Rows that words find. */
   readonly top: number;
   /** So many of each bring their neighbours. */
@@ -37,8 +37,10 @@ export async function findCandidates(
   request: CandidateRequest,
 ): Promise<Features[]> {
   const { byWords, top, identifiers } = request;
+  // Where both find rows, all that bring their neighbours may be of one of them.
+  const withNeighbours = request.withNeighbours * (request.near === null ? 1 : 2);
   const [matches, near] = await Promise.all([
-    byWords ? findMatches(database, query, { ...request, withNeighbours: 2 * request.withNeighbours }) : NOTHING,
+    byWords ? findMatches(database, query, { ...request, withNeighbours }) : NOTHING,
     request.near,
   ]);
   const byVector = near?.found ?? NOTHING;

@@ -45,7 +45,7 @@ export async function findRelevant(deps: RelevanceDeps, request: RelevanceReques
     scope,
     filters,
     limit,
-    withNeighbours: 2 * WITH_NEIGHBOURS,
+    withNeighbours: WITH_NEIGHBOURS * (mode === "hybrid" ? 2 : 1),
     signal,
   });
   if (mode === "vector" && analyzed.model === null) throw noVectors("no embedding model is configured");
@@ -55,7 +55,7 @@ export async function findRelevant(deps: RelevanceDeps, request: RelevanceReques
     filters,
     byWords: mode !== "vector",
     identifiers: mode === "hybrid" ? identifiersIn(query) : [],
-    near,
+    near: mode === "fts" ? null : near,
     top: TOP,
     withNeighbours: WITH_NEIGHBOURS,
     nextNumber: deps.nextNumber,
