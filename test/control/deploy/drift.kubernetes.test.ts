@@ -71,7 +71,7 @@ describe.skipIf(lacks("pulumi-kubernetes"))("a stack on Kubernetes, changed by h
     const result = await status(run());
     expect(result).toMatchObject({ healthy: true, nodes: [{ name: "main", state: "running", health: "healthy" }] });
     expect(result.parts.map(({ name }) => name)).toEqual(
-      expect.arrayContaining(["Service/cairn-main", "ConfigMap/cairn-main", "home-cairn-main-0"]),
+      expect.arrayContaining(["Service/cairn-main", "ConfigMap/cairn-main-files-0", "home-cairn-main-0"]),
     );
     expect(result.parts.filter(({ state }) => state === "missing")).toEqual([]);
     expect(await up(run(), UP)).toMatchObject({ changes: [], drift: [] });
@@ -80,8 +80,8 @@ describe.skipIf(lacks("pulumi-kubernetes"))("a stack on Kubernetes, changed by h
   it.each<[string, () => Promise<unknown>, string[]]>([
     [
       "a Service and a Secret removed",
-      () => kubectl("delete", "service/cairn-main", "secret/cairn-main"),
-      ["missing Secret/cairn-main", "missing Service/cairn-main"],
+      () => kubectl("delete", "service/cairn-main", "secret/cairn-main-env"),
+      ["missing Secret/cairn-main-env", "missing Service/cairn-main"],
     ],
     ["a StatefulSet removed", () => kubectl("delete", "statefulset", "cairn-main"), ["missing cairn-main"]],
     [

@@ -70,7 +70,7 @@ describe.skipIf(lacks("docker", "pulumi-docker", "pulumi-command"))("the Docker 
 
   test("the driver sees the node and its data, and has nothing against another up", async () => {
     const { name, plan, driver } = deployment;
-    expect(await driver.observe(signal)).toEqual([
+    expect(await driver.observe(signal)).toMatchObject([
       {
         name: "alpha",
         workload: `${name}-alpha`,
