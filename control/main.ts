@@ -56,7 +56,7 @@ function sourceOf(folder: string, argv: readonly string[]): string {
   const options = argv.findIndex((word) => !/^[a-z][a-z-]*$/.test(word));
   const words = options === -1 ? argv : argv.slice(0, options);
   const namesOtherCommands = words[0] === "completion" || argv.includes("--help");
-  const file = [2, 1]
+  const file = [3, 2, 1]
     .map((count) => `${words.slice(0, count).join("/")}.ts`)
     .find((name) => existsSync(join(folder, name)));
   return namesOtherCommands || file === undefined ? "**/*.ts" : file;
@@ -73,11 +73,15 @@ function unknownCommand(
     if (word.startsWith("-")) break;
     words.push(word);
   }
-  const [first] = words;
-  if (first === undefined || ids.includes(first)) return null;
-  const isTopic = topics.some(({ name }) => name === first) || ids.some((id) => id.startsWith(`${first}:`));
-  if (isTopic && (words[1] === undefined || ids.includes(`${first}:${words[1]}`))) return null;
-  const typed = isTopic ? `${first} ${words[1]}` : first;
+  const isTopic = (id: string): boolean =>
+    topics.some(({ name }) => name === id) || ids.some((one) => one.startsWith(`${id}:`));
+  // The first word that is neither a command nor a topic; behind a command come its arguments.
+  const count = words.findIndex((_word, index) => {
+    const id = words.slice(0, index + 1).join(":");
+    return ids.includes(id) || !isTopic(id);
+  });
+  if (count === -1 || ids.includes(words.slice(0, count + 1).join(":"))) return null;
+  const typed = words.slice(0, count + 1).join(" ");
   const nearest = closest(
     typed,
     ids.map((id) => id.replaceAll(":", " ")),

@@ -58,7 +58,7 @@ describe("cairn init", () => {
     [["init", "--yes", "--memory", "mysql"], /embedded/],
     [["init", "--yes", "--what"], /--what/],
     [["init", "--yes", "--listen", "nowhere"], /--listen: HOST:PORT/],
-    [["init", "--yes", "--docker-host", "ssh://a@b"], /--docker-host says nothing/],
+    [["init", "--yes", "--docker-host", "ssh://a@b"], /--docker-host does not apply/],
     [["init", "--yes", "--provider", "anthropic", "--model", env.ANTHROPIC_API_KEY], /--model: .*\.env/],
   ])("%j is a wrong use: exit code 2, and the flag is named", async (argv, words) => {
     const cli = await createCli({ configured: false });

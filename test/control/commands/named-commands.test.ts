@@ -35,9 +35,10 @@ const isTopic = (word: string): boolean => [...commands.keys()].some((id) => id.
 /** What is wrong with a command line; null when the command and its flags are there. */
 function wrongWith(words: readonly string[]): string | null {
   const [first, second] = words;
+  const deepest = [3, 2].map((count) => words.slice(0, count).join(" ")).find((id) => commands.has(id));
   // `cairn` itself, or a name that is known only when it runs.
   if (first === undefined || first.startsWith("-") || isVariable(first)) return null;
-  const id = second !== undefined && commands.has(`${first} ${second}`) ? `${first} ${second}` : first;
+  const id = deepest ?? first;
   const command = commands.get(id);
   if (command === undefined) {
     const whole = second === undefined || isVariable(second) || second.startsWith("-");

@@ -140,7 +140,7 @@ describe("a deployed stack", { concurrent: false }, () => {
     const [first = ""] = readdirSync(lost)
       .filter((name) => name !== ".gitignore")
       .sort();
-    expect(readdirSync(join(lost, first)).sort()).toEqual(["Pulumi.lab.yaml", "stack.json", "state"]);
+    expect(readdirSync(join(lost, first)).sort()).toEqual(["Pulumi.lab.yaml", "deployed", "stack.json", "state"]);
   });
 
   it("is not recovered while an engine is at work, or where another backend keeps the state", async () => {

@@ -151,7 +151,7 @@ describe("a stack", { concurrent: false }, () => {
     await expect(up(run(), UP)).rejects.toMatchObject({
       code: "INFRA_UP_REFUSED",
       message: expect.stringMatching(/one, two/),
-      details: { hint: expect.stringContaining("`cairn infra up --node one`, `cairn infra up --node two`") },
+      details: { hint: expect.stringContaining("`cairn infra up --roll`") },
     });
     expect(changes()).toEqual([]);
     const result = keep(await up(run(), { ...UP, node: "two" }));

@@ -19,7 +19,7 @@ export default class InfraNodeRemove extends InfraCommand<NodeRemoveResult | nul
     "<%= config.bin %> infra node remove worker --data archive --confirm worker --yes",
   ];
 
-  static override args = { name: Args.string({ required: true, description: "The node's name" }) };
+  static override args = { name: Args.string({ required: true, ignoreStdin: true, description: "The node's name" }) };
 
   static override flags = {
     yes: yesFlag,

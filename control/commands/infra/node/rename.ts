@@ -17,8 +17,8 @@ export default class InfraNodeRename extends InfraCommand<NodeRenameResult | nul
   static override examples = ["<%= config.bin %> infra node rename worker builder"];
 
   static override args = {
-    from: Args.string({ required: true, description: "The node's name" }),
-    to: Args.string({ required: true, description: "The name that it gets" }),
+    from: Args.string({ required: true, ignoreStdin: true, description: "The node's name" }),
+    to: Args.string({ required: true, ignoreStdin: true, description: "The name that it gets" }),
   };
 
   static override flags = { yes: yesFlag, backend: backendFlag, "json-events": eventsFlag };
