@@ -122,8 +122,13 @@ function short(value: unknown): string {
 }
 
 export function previewText(result: PreviewResult, mark: Mark): string {
-  const hint = result.changes.length + result.drift.length > 0 ? [mark.dim("Apply with `cairn infra up`.")] : [];
-  return [diffText(result, mark), ...hint].join("\n");
+  const refused = result.warnings.filter(({ code }) => code === "INFRA_UP_REFUSED");
+  const apply = result.changes.length + result.drift.length > 0 ? [mark.dim("Apply with `cairn infra up`.")] : [];
+  const end =
+    refused.length > 0
+      ? refused.map(({ message, hint }) => mark.warn(`\`up\` refuses it: ${message} ${hint ?? ""}`.trim()))
+      : apply;
+  return [diffText(result, mark), ...end].join("\n");
 }
 
 export function upText(result: UpResult, mark: Mark): string {

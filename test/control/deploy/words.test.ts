@@ -44,6 +44,26 @@ describe("what was changed by hand", () => {
   });
 });
 
+it("a preview of what up would refuse names the command that does it", () => {
+  const change = {
+    op: "replace" as const,
+    type: "docker:index/container:Container",
+    name: "lab-a",
+    urn: "u",
+    properties: [],
+  };
+  const hint = "Take one node after the other, each tested: `cairn infra up --roll`.";
+  const refusal = {
+    severity: "warning" as const,
+    code: "INFRA_UP_REFUSED",
+    message: "This would stop 2 running nodes.",
+    hint,
+  };
+  const text = previewText({ ...diff([]), changes: [change], warnings: [refusal] }, mark);
+  expect(text.split("\n").at(-1)).toBe(`\`up\` refuses it: This would stop 2 running nodes. ${hint}`);
+  expect(text).not.toContain("Apply with");
+});
+
 describe("settings that change", () => {
   const settings = [
     { nodes: ["a", "b"], setting: "agents.main.model", before: "one", after: "two" },
