@@ -237,10 +237,10 @@ describeDatabase("turns that wait for an answer", (open) => {
   const sessionOf = (harness: Harness) => `${harness.agentName}:${harness.channel.id}:s1:`;
 
   it("ends its wait at the deadline of the question, without the turn's own deadline", async () => {
-    const { tools } = asking({ deadlineMs: 700 });
-    const harness = await start({ script, tools, limits: { turnTimeoutMs: 400 } });
+    const { tools } = asking({ deadlineMs: 4_500 });
+    const harness = await start({ script, tools, limits: { turnTimeoutMs: 3_000 } });
     const { turnId } = await ask(harness);
-    await sleep(500);
+    await sleep(3_200);
     expect(await harness.turns.read(harness.agentName, turnId)).toMatchObject({ state: "waiting" });
     const result = await harness.turns.wait(harness.agentName, turnId);
     expect(result).toMatchObject({ text: "On it.\n\nacted 1, nobody answered, acted 2", interrupted: false });
