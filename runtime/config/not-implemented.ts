@@ -58,6 +58,7 @@ export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
     ),
     asks: (value, key) => isEnabled(value) && isMapping(value) && !isBuiltChannel(key, value["kind"]),
   },
+  warning("channels.*.channel_bindings", "the HTTP channel binds nothing: each message names its agent"),
   ...UNUSED_CHANNEL_KEYS.map((key) => warning(`channels.*.${key}`, "the HTTP channel has no use for it")),
   {
     ...warning(`channels.${BUILT_CHANNEL}.enabled`, "the HTTP channel is always there"),

@@ -25,11 +25,11 @@ export default class AgentAdd extends BaseCommand<AddedAgent> {
     provider: Flags.string({ helpValue: "ID", description: "Provider (default: the default agent's)" }),
     model: Flags.string({ helpValue: "NAME", description: "Model (default: the provider's)" }),
     thinking: Flags.string({ options: ["off", "low", "medium", "high"], description: "How long the model thinks" }),
-    description: Flags.string({ helpValue: "TEXT", description: "What the agent is for; other agents read it" }),
+    description: Flags.string({ helpValue: "TEXT", description: "What the agent is for; `agent list` shows it" }),
     node: Flags.string({ helpValue: "NAME", description: "The node that hosts it (default: any)" }),
     workspace: Flags.string({ helpValue: "DIR", description: "A workspace of its own (default: the common one)" }),
     default: Flags.boolean({
-      description: "Make it the default agent, which answers where no channel is bound to another",
+      description: "Make it the default agent, which commands talk to that name none",
     }),
     "dry-run": Flags.boolean({ description: "Show what would change, and change nothing" }),
   };

@@ -39,7 +39,7 @@ const budget = section({
 });
 
 const agent = section({
-  description: text().optional().describe("What the agent is for, in one sentence; other agents read it."),
+  description: text().optional().describe("What the agent is for, in one sentence; shown by `cairn agent list`."),
   provider: text().meta({ derived: true }).describe("Provider id; the only provider when absent."),
   model: text().optional().describe("The provider's own model when absent."),
   default_thinking: choice(THINKING_LEVELS).default("off").describe("Thinking level of new sessions."),

@@ -15,7 +15,11 @@ const channel = section({
     .describe("Known from the id where the id is a kind. This version has `agent` alone."),
   enabled: flag().prefault(true),
   token: text().optional().describe("The bot's token, as a reference such as ${TELEGRAM_TOKEN}."),
-  owner_id: identifier().optional().describe("The owner on the platform; others get no answer unless they are paired."),
+  owner_id: identifier()
+    .optional()
+    .describe(
+      "Who the owner is on the platform. On the HTTP channel: the user name that stands for the owner, where a token of the owner names one.",
+    ),
   pairing: flag().prefault(false).describe("Let the owner admit others by a code."),
   channel_bindings: mapping(text(), text("an agent's name")).prefault({}).describe("Channel id to agent name."),
   reconnect: section({

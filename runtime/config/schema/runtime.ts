@@ -35,7 +35,9 @@ const safetyRule = section({
 const safety = section({
   shell_danger: flag().prefault(true).describe("Refuse dangerous shell commands."),
   workspace_fence: flag().prefault(true).describe("Keep file tools inside the agent's workspace."),
-  audit: flag().prefault(true).describe("Write every tool call to the audit log."),
+  audit: flag()
+    .prefault(true)
+    .describe("Write tool calls that reach the guards, and refusals by them, to the audit log."),
   audit_retention: duration({ max: Number.POSITIVE_INFINITY })
     .prefault("90d")
     .describe("How long audit logs are kept."),
@@ -60,9 +62,9 @@ export const runtimeSection = section({
   workspace: path().default("workspace").describe("The agents' workspace: a directory of markdown files."),
   default_agent: text()
     .optional()
-    .describe("Agent for conversations without a binding; the only agent, or `main`, when absent."),
+    .describe("Agent that commands talk to where none is named; the only agent, or `main`, when absent."),
   max_tool_iterations: integer({ min: 1 }).prefault(75).describe("Maximum rounds of tool calls in a turn."),
-  timezone: timezone().default("UTC").describe("For schedules, search windows and daily notes."),
+  timezone: timezone().default("UTC").describe("For search windows, daily notes and times without a zone."),
   turn_timeout: duration({ min: 1_000 }).prefault("900s").describe("A turn that takes longer is aborted."),
   lease: duration({ min: 1_000 })
     .prefault("30s")

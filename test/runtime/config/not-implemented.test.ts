@@ -22,7 +22,8 @@ test.each<[string, string[]]>([
   ["mesh: { name: box, advertise: 'h:1', mdns: off, seeds: [] }", []],
   ["mesh: { mdns: on, seeds: ['h:1'] }", ["mesh.mdns warning", "mesh.seeds warning"]],
   ["channels: { agent: {} }", []],
-  ["channels: { agent: { owner_id: ada, channel_bindings: { room: main } } }", []],
+  ["channels: { agent: { owner_id: ada, channel_bindings: {} } }", []],
+  ["channels: { agent: { channel_bindings: { room: main } } }", ["channels.agent.channel_bindings warning"]],
   [
     "channels: { agent: { pairing: on, enabled: off } }",
     ["channels.agent.enabled warning", "channels.agent.pairing warning"],
