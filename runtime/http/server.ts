@@ -3,6 +3,7 @@
 import Fastify, { type FastifyServerOptions, LogController } from "fastify";
 import { validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
 import { registerAdmin } from "./admin.ts";
+import { registerAgentTurns } from "./agent-turns.ts";
 import { registerAgents } from "./agents.ts";
 import { installAuth } from "./auth.ts";
 import { installBodyBudget, installJsonParser } from "./bodies.ts";
@@ -95,6 +96,7 @@ export function createServer(deps: ServerDeps): Server {
     registerMemory(scope, shared);
     registerCapture(scope, shared);
     registerAgents(scope, shared);
+    registerAgentTurns(scope, shared);
     registerOpenAi(scope, shared);
     registerMcp(scope, shared);
     registerAdmin(scope, shared);
