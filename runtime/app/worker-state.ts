@@ -1,8 +1,8 @@
-/** How a worker of a node stands towards the model that it needs, as `/health` tells it. */
+/** Whether the model that a worker of a node needs is available, as `/health` shows it. */
 export interface WorkerState {
-  /** `off`: no model is configured, its jobs wait. `away`: the model failed when it was last asked. */
-  readonly state: "off" | "on" | "away";
+  /** `off`: no model is configured, its jobs wait. `unavailable`: the model failed when it was last asked. */
+  readonly state: "off" | "on" | "unavailable";
   readonly model: string | null;
-  /** Why it is off or away. */
+  /** Why it is off or unavailable. */
   readonly reason: string | null;
 }

@@ -51,7 +51,7 @@ export function createSynthesisParts(
   return {
     start: () => startSynthesizer({ synthesis, breaker, jobs }),
     state: () => ({
-      state: breaker.error === null ? "on" : "away",
+      state: breaker.error === null ? "on" : "unavailable",
       model: model.model,
       reason: breaker.error,
     }),

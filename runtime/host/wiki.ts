@@ -62,6 +62,6 @@ export function createWikiParts(config: Config, deps: WikiHostDeps): WikiParts |
   return {
     start: () => worker.start(),
     stop: () => worker.stop(),
-    state: () => ({ state: breaker.error === null ? "on" : "away", model: model.model, reason: breaker.error }),
+    state: () => ({ state: breaker.error === null ? "on" : "unavailable", model: model.model, reason: breaker.error }),
   };
 }

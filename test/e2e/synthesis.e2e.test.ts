@@ -75,7 +75,7 @@ describe("a tool call that is appended", () => {
       failed: 1,
     });
     const health = await node.call<{ memory: object }>("/health");
-    expect(health.memory).toMatchObject({ workers: { synthesis: { state: "away", model: "tiny" } } });
+    expect(health.memory).toMatchObject({ workers: { synthesis: { state: "unavailable", model: "tiny" } } });
 
     server.setFault(undefined);
     const retry = await cairn(

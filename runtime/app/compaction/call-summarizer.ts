@@ -31,8 +31,8 @@ export class ModelUnavailableError extends Error {
 }
 
 /** Answers that are validated before the conversation counts as failed. */
-export const MOST_ANSWERS = 3;
-/** A server that counts less than this share of what was sent has read only a part of it; short inputs tell nothing. */
+const MOST_ANSWERS = 3;
+/** A server that counts less than this share of what was sent has read only a part of it; short inputs are not measured. */
 const READ_SHARE = 0.5;
 const MIN_MEASURED_INPUT = 4_000;
 const FEW_CHARACTERS = 6;

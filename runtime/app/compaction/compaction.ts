@@ -1,14 +1,13 @@
 import type { Database } from "../../contracts/database.ts";
 import { CairnError, MemoryError } from "../../contracts/errors.ts";
 import type { Clock, Logger, NewId } from "../../contracts/ports.ts";
-import { codeOf } from "../../contracts/system-errors.ts";
 import type { TextModel } from "../../contracts/text-model.ts";
 import { LEAST_WINDOW, type SummaryKind } from "../../domain/summaries/budgets.ts";
-import { isDue, nextStep, retryAfterMs } from "../../domain/summaries/steps.ts";
+import { isDue, nextStep } from "../../domain/summaries/steps.ts";
 import type { CountTokens } from "../../domain/tokens.ts";
-import { ClaimLostError, Claims, type ClaimTimes } from "../claims.ts";
+import { Claims, type ClaimTimes } from "../claims.ts";
 import type { WorkerState } from "../worker-state.ts";
-import { ModelUnavailableError } from "./call-summarizer.ts";
+import { failureOf } from "./failure.ts";
 import { readConversation } from "./sources.ts";
 import { storeSummary } from "./store.ts";
 import { draftSummary } from "./summarize.ts";
@@ -39,7 +38,7 @@ export interface CompactionDeps {
 }
 
 export interface CompactionTimes extends ClaimTimes {
-  /** Nobody has a conversation for longer: a model that hangs at it has failed at it. */
+  /** The longest that one summary may take: a model that hangs at a conversation has failed at it. */
   readonly longestMs: number;
 }
 
@@ -54,7 +53,7 @@ export interface CompactionReport {
 }
 
 export interface Compaction {
-  /** Works until nothing is due, the model is away, or the signal aborts; rejects with its reason then. */
+  /** Works until nothing is due, the model is unavailable, or the signal aborts; rejects with its reason then. */
   run(signal: AbortSignal): Promise<CompactionReport>;
   state(): WorkerState;
 }
@@ -65,7 +64,7 @@ const PARALLEL = 2;
 const MARK_AGAIN_MS = 5 * 60_000;
 /** Until a conversation that is too long for the window at the server comes again: an operator has to widen it. */
 const CUT_PAUSE_MS = 15 * 60_000;
-/** Pauses before a summary is stored once more, where the store was away. */
+/** Pauses before a summary is stored once more, where the store was unavailable. */
 const STORE_PAUSES_MS = [1_000, 2_000, 4_000, 8_000, 15_000] as const;
 
 interface CompactionRun {
@@ -178,7 +177,7 @@ export function createCompaction(deps: CompactionDeps): Compaction {
     deps.onStored?.();
   }
 
-  /** A summary took a model's time: a store that is away for a moment does not cost it. */
+  /** A summary took a model's time: a store that is unavailable for a moment does not cost it. */
   async function patiently(store: () => Promise<void>, signal: AbortSignal): Promise<void> {
     for (let failures = 0; ; failures += 1) {
       try {
@@ -192,46 +191,50 @@ export function createCompaction(deps: CompactionDeps): Compaction {
   }
 
   async function after(error: unknown, held: Claim, run: CompactionRun): Promise<void> {
-    const { conversationId: conversation_id } = held;
-    // Whatever becomes of it is the other worker's.
-    if (error instanceof ClaimLostError || isConflict(error)) {
-      logger.warn({ conversation_id, err: error }, "a conversation was taken over while it was summarized");
-      return claims.release(held.owner);
-    }
-    if (run.signal.aborted || isOfTheStore(error)) throw error;
-    if (error instanceof ModelUnavailableError) {
-      if (error.shorterMayDo) {
-        run.cut ??= error.cause;
+    const { conversationId: conversation_id, attempts } = held;
+    const canSendLess = windows.of(conversation_id) > LEAST_WINDOW;
+    const failure = failureOf(error, { stopping: run.signal.aborted, attempts, canSendLess });
+    switch (failure.kind) {
+      case "taken-over":
+        logger.warn({ conversation_id, err: error }, "a conversation was taken over while it was summarized");
+        return claims.release(held.owner);
+      case "ends-run":
+        throw error;
+      case "cut":
+        run.cut ??= failure.cause;
         return postpone(database, held, CUT_PAUSE_MS);
-      }
-      run.unavailable ??= error.cause;
-      return claims.release(held.owner);
+      case "model-unavailable":
+        run.unavailable ??= failure.cause;
+        return claims.release(held.owner);
+      case "too-long":
+        logger.warn(
+          { conversation_id, err: error, window: windows.halve(conversation_id), model: model.model },
+          "the model's window holds less of a conversation than memory.summarizer.context_window says; less of it is sent at a time",
+        );
+        return claims.release(held.owner);
+      case "failed":
+        windows.forget(conversation_id);
+        await recordFailure(database, held, failure.message, failure.againInMs);
+        run.failed += 1;
+        logger.warn(
+          {
+            conversation_id,
+            attempts: failure.attempts,
+            again_in_ms: failure.againInMs,
+            err: error,
+            model: model.model,
+          },
+          failure.againInMs === null
+            ? "a conversation failed too often and will not be summarized"
+            : "a conversation could not be summarized; it will be retried",
+        );
     }
-    if (isTooLong(error) && windows.of(conversation_id) > LEAST_WINDOW) {
-      const window = windows.halve(conversation_id);
-      logger.warn(
-        { conversation_id, err: error, window, model: model.model },
-        "the model's window holds less of a conversation than memory.summarizer.context_window says; less of it is sent at a time",
-      );
-      return claims.release(held.owner);
-    }
-    windows.forget(conversation_id);
-    const message = error instanceof Error ? error.message : String(error);
-    const againInMs = retryAfterMs(held.attempts + 1);
-    await recordFailure(database, held, message, againInMs);
-    run.failed += 1;
-    logger.warn(
-      { conversation_id, attempts: held.attempts + 1, again_in_ms: againInMs, err: error, model: model.model },
-      againInMs === null
-        ? "a conversation failed too often and will not be summarized"
-        : "a conversation could not be summarized; it will be retried",
-    );
   }
 
   return {
     run,
     state: () => ({
-      state: unavailable === null ? "on" : "away",
+      state: unavailable === null ? "on" : "unavailable",
       model: model.model,
       reason: unavailable?.message ?? null,
     }),
@@ -241,24 +244,4 @@ export function createCompaction(deps: CompactionDeps): Compaction {
 function heldTooLong(ms: number): MemoryError {
   const hours = Math.round(ms / 360_000) / 10;
   return new MemoryError("MEMORY_SUMMARY_UNUSABLE", `The model gave no answer within ${hours} h.`);
-}
-
-function isTooLong(error: unknown): boolean {
-  return error instanceof CairnError && error.code === "PROVIDER_CONTEXT_TOO_LONG";
-}
-
-function isConflict(error: unknown): boolean {
-  return error instanceof CairnError && error.code === "MEMORY_CONFLICT";
-}
-
-function isOfTheStore(error: unknown): boolean {
-  if (!(error instanceof CairnError) || !error.code.startsWith("MEMORY_")) return false;
-  return error.code !== "MEMORY_SUMMARY_UNUSABLE" && !REFUSED_DATA.test(sqlStateOf(error));
-}
-
-/** SQLSTATE classes of what the store refuses for what it holds, or for its size: that is the conversation's own. */
-const REFUSED_DATA = /^(?:22|54)/;
-
-function sqlStateOf({ details: { cause } }: CairnError): string {
-  return codeOf(cause) ?? "";
 }

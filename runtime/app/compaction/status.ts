@@ -37,7 +37,7 @@ export async function recountCompaction(database: Database): Promise<void> {
   await database.transaction(
     async (tx) => {
       await tx.query("insert into compaction_counts (due, failing, given_up) values (0, 0, 0) on conflict do nothing");
-      // Whoever has changed the work without being counted waits for this row, and is counted afterwards.
+      // A change of the work that is not counted yet waits for the lock of this row, and is counted afterwards.
       await tx.query("select 1 from compaction_counts for update");
       await tx.query(
         `update compaction_counts as counts set due = work.due, failing = work.failing, given_up = work.given_up

@@ -6,7 +6,7 @@ import { lockSession } from "../transcript/writer.ts";
 import type { Claim } from "./work.ts";
 
 /**
- * Stores a summary and what it stands for, in one transaction under the session's lock: only while the claim is the
+ * Stores a summary and its sources, in one transaction under the session's lock: only while the claim is the
  * writer's, and only what no other summary has taken meanwhile.
  */
 

@@ -131,7 +131,7 @@ async function draftAbove(
   const absorbed = sources.map(({ id }) => id);
   const system = await readSystemMessages(deps.database, absorbed);
   const shown = sources.map(({ content }) => content).join("\n");
-  // Of those in system messages only what the summaries below still tell: nothing else was shown to the model.
+  // Of those in system messages only what the summaries below still contain: nothing else was shown to the model.
   const all = identifiersIn(system.join("\n"));
   const omitted = new Set(missingFrom(shown, all));
   const remaining = all.filter((one) => !omitted.has(one));

@@ -70,7 +70,7 @@ async function scan(database: Database, after: string): Promise<readonly Scanned
   return rows;
 }
 
-/** The conversation that has been due for the longest time and is nobody's; null when there is none. */
+/** The conversation without a claim that has been due for the longest time; null when there is none. */
 export async function claim(database: Database, owner: string, leaseMs: number): Promise<Claim | null> {
   const { rows } = await database.query<Omit<Claim, "owner">>(
     `/* compaction:claim */ with next as (

@@ -619,12 +619,12 @@ export const WRONGS: readonly Wrong[] = [
   },
   {
     id: "memory.synthesis",
-    when: "the endpoint is away",
+    when: "the endpoint is unavailable",
     status: "warn",
     says: /The model tiny could not be used: nobody there\. 3 tool calls wait\./,
     fix: /TOOL_SYNTH_ENDPOINT/,
     seen: health({
-      memory: { workers: { synthesis: { state: "away", model: "tiny", reason: "nobody there." } } },
+      memory: { workers: { synthesis: { state: "unavailable", model: "tiny", reason: "nobody there." } } },
       queues: [{ queue: "synthesize-tool-call", waiting: 3, failed: 0 }],
     }),
   },
@@ -640,11 +640,11 @@ export const WRONGS: readonly Wrong[] = [
   },
   {
     id: "memory.wiki",
-    when: "its model is away",
+    when: "its model is unavailable",
     status: "warn",
     says: /The model m could not be used: nobody there/,
     yaml: `${MINIMAL}memory:\n  wiki: { enabled: true }\n`,
-    seen: health({ memory: { workers: { wiki: { state: "away", model: "m", reason: "nobody there" } } } }),
+    seen: health({ memory: { workers: { wiki: { state: "unavailable", model: "m", reason: "nobody there" } } } }),
   },
   {
     id: "memory.writes",
@@ -841,7 +841,7 @@ export const WRONGS: readonly Wrong[] = [
   { id: "mesh.registry", when: "nobody can be found", status: "warn", says: /no way to find/, yaml: MESH },
   {
     id: "mesh.peers",
-    when: "one is away",
+    when: "one is unavailable",
     status: "warn",
     says: /1 of 1 other nodes cannot be reached: two/,
     yaml: MESH,

@@ -17,7 +17,7 @@ export const memorySynthesis: Check = {
     if (worker.state === "off") {
       return skip(`${calls} for a sentence, and no model writes it: ${worker.reason}`);
     }
-    if (worker.state === "away") {
+    if (worker.state === "unavailable") {
       return warn(
         `The model ${worker.model} could not be used: ${worker.reason} ${calls}.`,
         "Check whether TOOL_SYNTH_ENDPOINT, or else memory.summarizer, answers and has that model; `cairn logs --grep synthesizer` tells more.",

@@ -3,8 +3,8 @@
 import type { ProbeContext } from "../../context/probe-context.ts";
 
 export interface WorkerSnapshot {
-  /** `off`: no model is configured. `away`: its last call failed. */
-  readonly state: "off" | "on" | "away";
+  /** `off`: no model is configured. `unavailable`: its last call failed. */
+  readonly state: "off" | "on" | "unavailable";
   readonly model: string;
   readonly reason: string;
 }
@@ -14,6 +14,6 @@ export async function workerSnapshot(context: ProbeContext, name: string): Promi
   const { memory } = await context.health();
   const worker: unknown = Reflect.get(Object(memory["workers"]), name);
   const { state, model, reason }: Readonly<Record<string, unknown>> = { ...Object(worker) };
-  if (state !== "off" && state !== "on" && state !== "away") return null;
+  if (state !== "off" && state !== "on" && state !== "unavailable") return null;
   return { state, model: typeof model === "string" ? model : "", reason: typeof reason === "string" ? reason : "" };
 }

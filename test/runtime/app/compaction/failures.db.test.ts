@@ -1,4 +1,4 @@
-/** Models that are away, that answer nonsense, that hang, and stores that go away: nothing is lost, nobody starves. */
+/** Models that are unavailable, that answer nonsense, that hang, and stores that go away: nothing is lost, nobody starves. */
 
 import { expect, it } from "vitest";
 import { givenUpConversations, retryConversations } from "../../../../runtime/app/compaction/given-up.ts";
@@ -127,7 +127,7 @@ describeDatabase("compaction, when something fails,", (open) => {
     const compactor = compactorOf(database, fake, { parallel: 1 });
     const { unavailable, failed, stored } = await compactor.run(never);
     expect([unavailable?.code, failed, stored.leaf]).toEqual([expect.stringMatching(/^PROVIDER_/), 0, 0]);
-    expect(compactor.state()).toEqual({ state: "away", model: "writer", reason: unavailable?.message });
+    expect(compactor.state()).toEqual({ state: "unavailable", model: "writer", reason: unavailable?.message });
     expect(await compactionStatus(database)).toMatchObject({ last_error: unavailable?.message });
     for (const id of ids)
       expect(await workOf(database, id)).toEqual({
@@ -325,7 +325,7 @@ describeDatabase("compaction, when something fails,", (open) => {
       failed: 0,
       unavailable: expect.any(Error),
     });
-    expect(compactor.state()).toMatchObject({ state: "away", reason: expect.stringContaining("read 4096") });
+    expect(compactor.state()).toMatchObject({ state: "unavailable", reason: expect.stringContaining("read 4096") });
     expect(await summariesOf(database, short)).toHaveLength(1);
     // It has its turn again later, as if it had not had it.
     expect(await workOf(database, long)).toMatchObject({ attempts: 0, error: null, claimed: false, due: true });
@@ -344,7 +344,7 @@ describeDatabase("compaction, when something fails,", (open) => {
       backend: "postgres",
       async transaction(work, options) {
         const fault = faults.shift();
-        if (fault === "before") throw new MemoryError("MEMORY_UNAVAILABLE", "The store is away.");
+        if (fault === "before") throw new MemoryError("MEMORY_UNAVAILABLE", "The store is unavailable.");
         const result = await database.transaction(work, options);
         if (fault === "lost") throw new MemoryError("MEMORY_UNAVAILABLE", "The connection was lost.");
         return result;
