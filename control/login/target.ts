@@ -49,7 +49,7 @@ export async function loginTarget(
 }
 
 /** The one with a login, else the only kind that could have one. Pure. */
-export function chooseProvider(providers: Config["providers"]): string | undefined {
+function chooseProvider(providers: Config["providers"]): string | undefined {
   const able = Object.entries(providers).filter(([, { kind }]) => LOGIN_KINDS.includes(kind));
   const [id] = able.find(([, { login }]) => login !== undefined) ?? able[0] ?? [];
   return id;

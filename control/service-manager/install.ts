@@ -57,7 +57,7 @@ export const SIGNATURE = "Written by `cairn service install`";
 const COMMAND_MS = 60_000;
 
 /** RUNTIME_INVALID_REQUEST on a machine without a service manager that is known. */
-export function managerFor(service: Omit<ServiceDescription, "command">, machine: Machine): Manager {
+function managerFor(service: Omit<ServiceDescription, "command">, machine: Machine): Manager {
   const { name, scope } = service;
   if (machine.platform === "darwin") return launchd(service as ServiceDescription, machine);
   if (machine.platform !== "linux") {

@@ -40,14 +40,14 @@ function writablePath(path: string): string {
 }
 
 /** One word in double quotes: C-style escapes, `%%` for a percent sign, and `$$` where variables are replaced. */
-export function quoteWord(word: string, variables: boolean): string {
+function quoteWord(word: string, variables: boolean): string {
   refuseControls(word);
   const escaped = word.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("%", "%%");
   return `"${variables ? escaped.replaceAll("$", "$$$$") : escaped}"`;
 }
 
 /** A path that stands alone takes specifiers and no quotes; spaces at its ends would be lost. */
-export function escapePath(path: string): string {
+function escapePath(path: string): string {
   refuseControls(path);
   if (path !== path.trim() || path.endsWith("\\"))
     throw new Error(`A unit cannot name the path ${JSON.stringify(path)}.`);

@@ -40,7 +40,7 @@ export async function readNodeFile(home: string): Promise<NodeFile | null> {
   return parseNodeFile(text);
 }
 
-export function parseNodeFile(text: string): NodeFile | null {
+function parseNodeFile(text: string): NodeFile | null {
   let value: unknown;
   try {
     value = JSON.parse(text);

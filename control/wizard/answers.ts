@@ -20,7 +20,7 @@ export interface AnswerMeta {
 }
 
 export const CHANNEL_IDS = ["telegram", "discord"] as const;
-export const MEMORY_PLACES = ["embedded", "postgres", "datahub"] as const;
+const MEMORY_PLACES = ["embedded", "postgres", "datahub"] as const;
 
 const of = (phase: Phase, flag: string, helpValue = "VALUE"): AnswerMeta & Record<string, unknown> => ({
   phase,

@@ -53,7 +53,7 @@ export interface ExistingAnswers {
 }
 
 /** `tree` is cairn.yaml as it was written. */
-export function existingAnswers(tree: TreeMap): ExistingAnswers {
+function existingAnswers(tree: TreeMap): ExistingAnswers {
   const whole = derive(tree, { env: {}, hostname: "" });
   const leaves = new Map(answerLeaves().map((leaf) => [leaf.id, leaf]));
   const pinned: string[] = [];

@@ -63,10 +63,7 @@ export function generate(templates: Templates, input: GenerateInput): SetupPlan 
 }
 
 /** The template with the answers in it; its comments stay. */
-export function newConfiguration(
-  template: string,
-  { answers, found }: Pick<GenerateInput, "answers" | "found">,
-): string {
+function newConfiguration(template: string, { answers, found }: Pick<GenerateInput, "answers" | "found">): string {
   const document: Document = parseDocument(template);
   renameAgent(document, answers.agents[0]?.name ?? "main");
   document.setIn(["providers"], document.createNode({}));

@@ -35,7 +35,7 @@ export function createRedactor(secrets: Iterable<string>): Redactor {
  * A function that replaces the given secrets alone, in the same three forms, and recognises no shapes: what a model is sent may hold
  * keys that are the user's own business. It reads a text once, however many secrets there are.
  */
-export function createValueRedactor(secrets: Iterable<string>): Redactor {
+function createValueRedactor(secrets: Iterable<string>): Redactor {
   return valueRedactor(secrets, SHORTEST_FOR_MODELS);
 }
 

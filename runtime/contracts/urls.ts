@@ -6,7 +6,7 @@ export function isWildcard(host: string): boolean {
 }
 
 /** Loopback for an address that means every interface: nothing can connect to that one. Every other host as it is. */
-export function reachableHost(host: string): string {
+function reachableHost(host: string): string {
   if (host === "0.0.0.0") return "127.0.0.1";
   return host === "::" ? "::1" : host;
 }

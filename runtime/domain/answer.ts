@@ -60,7 +60,7 @@ const NOTHING = "NOTHING";
 const NUMBER = String.raw`(?:(?:hits?|#)\s?)?[1-9]\d?`;
 const CITATION = new RegExp(String.raw`\[\s?${NUMBER}(?:\s?[,;\u2013-]\s?${NUMBER})*\s?\]`, "gi");
 
-export const ANSWER_SYSTEM_PROMPT = `You answer a question from the memory of AI agents. You are shown the hits of a search in it and the question. A hit begins with its number, the time at which it was written, and who wrote it.
+const ANSWER_SYSTEM_PROMPT = `You answer a question from the memory of AI agents. You are shown the hits of a search in it and the question. A hit begins with its number, the time at which it was written, and who wrote it.
 
 Rules:
 - Use the hits and nothing else. Add no knowledge of your own, no guess, no advice.

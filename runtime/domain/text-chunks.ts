@@ -6,7 +6,7 @@
  */
 export const CHUNK_BYTES = 1_000;
 /** A longer text is represented by its head. */
-export const MAX_CHUNKS = 256;
+const MAX_CHUNKS = 256;
 
 /** From best to worst: the end of a paragraph, a line, a sentence, a word. */
 const BREAKS = [/\n\s*\n/g, /\n/g, /[.!?。！？]["')\]]*\s|[。！？]/g, /\s/g];

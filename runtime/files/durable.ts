@@ -116,7 +116,7 @@ export function hashOf(content: string | Uint8Array): string {
 }
 
 /** A file under a name that nothing has, with the mode less the umask; on disk when it resolves, its name not yet. */
-export async function writeNew(
+async function writeNew(
   path: string,
   data: string | Uint8Array,
   mode: number,

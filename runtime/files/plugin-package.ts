@@ -11,7 +11,7 @@ import { PLUGIN_KINDS } from "../contracts/plugin.ts";
 const packages = z.record(z.string(), z.string()).optional();
 
 /** What it must have; everything else in it is its own. */
-export const pluginPackage = z.object({
+const pluginPackage = z.object({
   name: z.string().min(1),
   version: z.string().optional(),
   description: z.string().optional(),

@@ -88,7 +88,7 @@ function jsonRpcError(error: CairnError): object {
   };
 }
 
-/** What OpenAI's clients expect of an error; `code` is ours where OpenAI has none. */
+/** What OpenAI's clients expect of an error; `code` is Cairn's where OpenAI has none. */
 export function openAiError(error: CairnError): { error: Record<string, unknown> } {
   const { turn_id, hint, issues } = error.toBody();
   return {
@@ -147,7 +147,7 @@ export function translate(error: unknown): CairnError {
   return toCairnError(error);
 }
 
-export function invalidRequest(issues: readonly Issue[]): RuntimeError {
+function invalidRequest(issues: readonly Issue[]): RuntimeError {
   const said = issues.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join("; ");
   return new RuntimeError("RUNTIME_INVALID_REQUEST", `The request is not valid: ${said || "see issues"}.`, { issues });
 }

@@ -1,6 +1,6 @@
 /**
  * Browsers send the origin of a request and the host name that they used. A page of another origin may change nothing
- * here, and a page that reached loopback under a name of its own (DNS rebinding) learns nothing either.
+ * here, and a page that reached loopback under a name of its own (DNS rebinding) reads nothing either.
  */
 
 import { isIP } from "node:net";
@@ -36,7 +36,7 @@ function refusalOf(request: FastifyRequest, names: ReadonlySet<string>): Runtime
   });
 }
 
-/** Whether a page of `origin` is one of ours: it names the host that the request went to, and that host is this node. */
+/** Whether a page of `origin` is of this node: it names the host that the request went to, and that host is this node. */
 export function isOurs(origin: string, host: string | undefined, names: ReadonlySet<string>): boolean {
   const page = URL.parse(origin);
   if (host === undefined || (page?.protocol !== "http:" && page?.protocol !== "https:")) return false;
@@ -45,7 +45,7 @@ export function isOurs(origin: string, host: string | undefined, names: Readonly
 }
 
 /** Whether a Host header names loopback, an IP address (which no name server can point elsewhere) or a configured name. */
-export function isOurName(host: string, names: ReadonlySet<string>): boolean {
+function isOurName(host: string, names: ReadonlySet<string>): boolean {
   // What follows the authority would be read as something else than the name.
   if (/[/?#@\\\s]/.test(host)) return false;
   const name = URL.parse(`http://${host}`)?.hostname.replace(/^\[|\]$|\.$/g, "");

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { ERROR_CODES } from "../contracts/errors.ts";
 import type { Access } from "./auth.ts";
 
-export const issueSchema = z.object({ path: z.string(), message: z.string() });
+const issueSchema = z.object({ path: z.string(), message: z.string() });
 
 export const errorBodySchema = z.object({
   code: z.string().describe(`One of ${Object.keys(ERROR_CODES).length} codes, such as RUNTIME_INVALID_REQUEST.`),

@@ -55,7 +55,7 @@ export function writeImagePackages(paths: {
 }
 
 /** Names of the packages that the JavaScript below a folder imports or requires, sorted. */
-export function packagesImportedBelow(folder: string): readonly string[] {
+function packagesImportedBelow(folder: string): readonly string[] {
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".js"));
   const names = files.flatMap((file) => packagesImportedBy(readFileSync(join(folder, file), "utf8")));
   return [...new Set(names)].sort();

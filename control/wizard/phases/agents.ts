@@ -5,7 +5,7 @@ import { serviceOf } from "../provider.ts";
 import { secretsOf } from "../secrets.ts";
 import type { Choice, PhaseInput, Question } from "./question.ts";
 
-export const FIRST_AGENT = "main";
+const FIRST_AGENT = "main";
 /** Any server that speaks this API; it needs an address. */
 const OTHER = "openai-compatible";
 

@@ -3,7 +3,7 @@ import { DEPLOYMENT_TARGETS } from "../../../runtime/config/schema/deployment.ts
 import type { Answers } from "../answers.ts";
 import type { PhaseInput, Question } from "./question.ts";
 
-export const FIRST_NODE = "node-1";
+const FIRST_NODE = "node-1";
 
 export function deploymentQuestions(input: PhaseInput): Question[] {
   const { answers, facts } = input;

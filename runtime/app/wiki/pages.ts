@@ -29,12 +29,12 @@ export interface WikiPagesDeps {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-export const WIKI_FOLDER = "wiki";
+const WIKI_FOLDER = "wiki";
 const INDEX = "index.md";
 const LOCK = ".lock";
 /** Pages whose front matter is read for the index. */
 const MOST_PAGES = 5_000;
-/** A page that grew beyond this by somebody else's hand is left alone. */
+/** A page that another editor has grown beyond this is left as it is. */
 const LONGEST_FILE = 2_000_000;
 const LOCK_PAUSE_MS = 50;
 

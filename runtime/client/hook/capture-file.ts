@@ -83,7 +83,7 @@ function pieceOf(harness: CaptureFile["harness"], value: unknown, line: number):
 }
 
 /** The same file is the same session, captured by a hook or by a command. */
-export function sessionKeyOf(harness: CaptureFile["harness"], path: string): string {
+function sessionKeyOf(harness: CaptureFile["harness"], path: string): string {
   const stem = basename(path, ".jsonl");
   if (harness === "codex") return `codex:${/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.exec(stem)?.[0] ?? stem}`;
   const folder = dirname(path);

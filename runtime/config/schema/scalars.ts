@@ -172,7 +172,7 @@ export function formatDuration(milliseconds: number): string {
 }
 
 /** Null when the text is no size. */
-export function parseSize(value: string): number | null {
+function parseSize(value: string): number | null {
   const match = SIZE.exec(value.trim());
   if (!match) return null;
   const unit = (match[2] ?? "").toLowerCase();

@@ -64,7 +64,7 @@ function entryCost(entry: string, room: number, count: CountTokens): number {
 }
 
 /** What an identifier takes of a summary, with a comma after it. */
-export function identifierCost(identifier: string, count: CountTokens): number {
+function identifierCost(identifier: string, count: CountTokens): number {
   return count(identifier) + 1;
 }
 

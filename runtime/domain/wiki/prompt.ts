@@ -16,7 +16,7 @@ export interface WikiPromptGiven {
 const MOST_TITLES = 300;
 const LONGEST_TITLE = 100;
 
-export const WIKI_SYSTEM_PROMPT = `You keep a wiki that an AI agent and its people read. You are shown a summary of a conversation and the titles of the pages that exist. Sort what is worth keeping for good into pages by topic: decisions and their reasons, facts about people, projects, systems and places, preferences, how something is done, what is still open.
+const WIKI_SYSTEM_PROMPT = `You keep a wiki that an AI agent and its people read. You are shown a summary of a conversation and the titles of the pages that exist. Sort what is worth keeping for good into pages by topic: decisions and their reasons, facts about people, projects, systems and places, preferences, how something is done, what is still open.
 
 Form of the answer, and nothing else:
 # Title of a page

@@ -17,7 +17,7 @@ export interface AnswerOptions {
 export const NO_MODEL = "No language model is configured, so all I can do is look things up.";
 
 /** How to get a model, for the agent's owner. */
-export function howTo(agent: string, inContainer: boolean): string {
+function howTo(agent: string, inContainer: boolean): string {
   const apply = inContainer ? "`cairn infra up` in the directory that it was deployed from" : "`cairn restart`";
   return (
     "To give me one, name it under `providers` in cairn.yaml with its model, put its key into .env " +
@@ -42,7 +42,7 @@ export function compose(question: string, hits: readonly MemoryHit[], options: A
  * The hits worth showing, in the order of the search: no question that was asked before, nothing twice, and none of our
  * own earlier answers, which would only repeat what they once found.
  */
-export function pickFinds(question: string, hits: readonly MemoryHit[]): MemoryHit[] {
+function pickFinds(question: string, hits: readonly MemoryHit[]): MemoryHit[] {
   const asked = wordsOf(question);
   const seen = new Set<string>();
   const statements: MemoryHit[] = [];

@@ -2,7 +2,7 @@ import type { ToolCall } from "../../../contracts/message.ts";
 import { isRecord } from "../../../contracts/values.ts";
 
 /** The key under which malformed arguments reach the agent loop, whole. */
-export const INVALID_JSON = "__invalid_json";
+const INVALID_JSON = "__invalid_json";
 
 /** A call's arguments from the text that the model wrote: no text is no arguments; anything but an object is malformed. */
 export function parseArguments(text: string): ToolCall["arguments"] {
