@@ -1,7 +1,7 @@
 /**
  * The process of a node: `node runtime/main.js --dir DIR [--maintenance]`. Reads the configuration and runs the host until
  * SIGTERM or SIGINT, then drains and exits 0; SIGHUP drains and starts anew with the changed configuration, unless that is
- * invalid, or ends like SIGTERM when it is the terminal's that was closed. A parent with an IPC channel is told `{ type: "ready", url }` or `{ type: "failed", error }`.
+ * invalid, or ends like SIGTERM when it is the terminal's that was closed. A parent with an IPC channel gets `{ type: "ready", url }` or `{ type: "failed", error }`.
  */
 
 import { randomUUID } from "node:crypto";
@@ -85,7 +85,7 @@ async function serve(
   }
 }
 
-/** Waits for the signal that ends this run. An invalid configuration is told and changes nothing. */
+/** Waits for the signal that ends this run. An invalid configuration is reported and changes nothing. */
 async function untilAsked(
   signals: SignalQueue,
   load: () => Promise<LoadedConfig>,

@@ -37,7 +37,7 @@ const [lockfile = join(ROOT, "package-lock.json")] = process.argv.slice(2);
 process.exitCode = report(JSON.parse(readFileSync(lockfile, "utf8")).packages);
 
 function report(packages: Readonly<Record<string, LockedPackage>>): number {
-  // Packages that only the tests and the build need are not passed on to anybody.
+  // Packages that only the tests and the build need are not distributed.
   const shipped = Object.entries(packages).filter(([path, entry]) => path !== "" && entry.dev !== true);
   const refused = shipped.filter(
     ([path, entry]) => !REVIEWED.has(path.split("node_modules/").at(-1) ?? path) && !isAllowed(entry.license),

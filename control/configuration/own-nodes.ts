@@ -1,4 +1,4 @@
-/** Aliases (`*name`) in the way of an edit: what an alias leads to is written out at its place, and only that place is changed. */
+/** Aliases (`*name`) at the place of an edit: what an alias leads to is written out at its place, and only that place is changed. */
 import { type Document, isAlias, isCollection, isNode, isScalar, type Node, visit } from "yaml";
 
 /** Sets a value below any alias; a key with nothing behind it becomes a mapping. `value` may be a node. */

@@ -7,7 +7,7 @@ import process from "node:process";
 import { codeOf } from "../../runtime/contracts/system-errors.ts";
 import { UsageError } from "../output/failure.ts";
 
-/** The name that stands for standard input and output. */
+/** The name of standard input and output. */
 export const STANDARD = "-";
 
 export interface WriteOptions {
@@ -90,7 +90,7 @@ async function pour(
   return total;
 }
 
-/** Unlike a rename this fails when somebody has made the file in the meantime. */
+/** Unlike a rename this fails when the file was made in the meantime. */
 async function linkNew(temporary: string, path: string): Promise<void> {
   try {
     await link(temporary, path);

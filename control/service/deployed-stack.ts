@@ -77,7 +77,7 @@ export async function openStack(
     nodes,
     sharesMemory,
     async open(node, during) {
-      // Before the connection, which nobody would close if the token could not be read.
+      // Before the connection, which would stay open if the token could not be read.
       const token = given.token ?? (await readToken({ dir }));
       const { url, close } = await driver.connect(node, during);
       const certificate = record.nodes.find(({ name }) => name === node)?.certificate_sha256 ?? null;

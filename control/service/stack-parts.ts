@@ -1,4 +1,4 @@
-/** A part of the deployed stack, for a person who looks into it: which one is meant, and the program that leads there. */
+/** Which part of the deployed stack a command means, and the program that opens a way into it. */
 
 import { InfraError } from "../../runtime/contracts/errors.ts";
 import type { PartAction, PartCommand, StackPart } from "../deploy/driver.ts";

@@ -1,4 +1,4 @@
-/** Ends a running node: politely first, and only ever the process that really is the node. */
+/** Stops a running node: by SIGTERM first, and only ever the process that really is the node. */
 
 import process from "node:process";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";

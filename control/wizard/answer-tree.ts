@@ -125,7 +125,7 @@ function mergeValues(base: unknown, over: unknown, path: AnswerPath): unknown {
 }
 
 export interface AnswerLeaf extends AnswerMeta {
-  /** `*` stands for the name of an entry. */
+  /** `*` matches the name of an entry. */
   readonly path: AnswerPath;
   /** `provider.model`, `agents.*.model`: what prompts/texts.ts calls it. */
   readonly id: string;

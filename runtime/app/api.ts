@@ -79,12 +79,12 @@ export interface Commands {
   run(request: CommandRequest): Promise<CommandReply>;
 }
 
-/** Who asks: what the memory tools may see and whether the write tools are there. */
+/** The caller: what the memory tools may see and whether the write tools are there. */
 export interface MemoryCaller {
   readonly visibility: Visibility;
   /** Whether a model reads the answer: then each row of it says where it comes from. */
   readonly forModel?: boolean;
-  /** Who it is for bounds on single callers, such as a token's name; without it the visibility tells. */
+  /** The caller for bounds on single callers, such as a token's name; without it, that of the visibility. */
   readonly name?: string;
   readonly signal?: AbortSignal;
 }
@@ -182,7 +182,7 @@ export interface Lifecycle {
   readonly draining: boolean;
   /**
    * Stops accepting, lets active turns run to the deadline, then checkpoints them. With `resumeAfterMs` it accepts again by
-   * itself after that time: whoever drained it may be gone.
+   * itself after that time: the client that drained it may be gone.
    */
   drain(deadlineMs?: number, resumeAfterMs?: number): Promise<void>;
   resume(): Promise<void>;

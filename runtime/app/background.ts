@@ -1,6 +1,6 @@
 import type { Logger } from "../contracts/ports.ts";
 
-/** Owner of small work that nobody waits for: it starts after the caller's answer, and its failures are logged. */
+/** Owner of small work in the background: it starts after the caller's answer, and its failures are logged. */
 
 export interface Background {
   /** Runs work soon, after what is going on now. At most `limit` wait or run at once; what comes on top is dropped. */

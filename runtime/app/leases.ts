@@ -3,7 +3,7 @@
 import type { Database } from "../contracts/database.ts";
 
 export interface LeaseTable {
-  /** The lease's epoch when it is ours now (taken, renewed or taken over after it ran out); null while another holds it. */
+  /** The lease's epoch when the caller has it now (taken, renewed or taken over after it ran out); null while another holds it. */
   /**
    * With a `place`, a lease of the same place is taken over at once: it says that only one holder can be alive there.
    */

@@ -40,7 +40,7 @@ const STATEMENT_TIMEOUT_MS = 30 * 60_000;
 /** How long to wait for another migrating process, and then for the tables that are in use. */
 const TURN_TIMEOUT_MS = 10 * 60_000;
 const TABLE_LOCK_TIMEOUT_MS = 5_000;
-/** Held by whoever changes the schema. Any number will do, as long as nothing else locks it: "cairn" in ASCII. */
+/** Held while the schema is changed. Any number will do, as long as nothing else locks it: "cairn" in ASCII. */
 export const SCHEMA_LOCK = 0x636169726e;
 
 const FILE_NAME = /^(\d{3})_[a-z0-9_]+\.sql$/;

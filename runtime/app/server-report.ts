@@ -1,5 +1,5 @@
 /**
- * Facts of the PostgreSQL server as this node meets it: what only it can tell of a server that lies in a network of its own.
+ * Facts of the PostgreSQL server as this node meets it: what only it can read of a server in a network of its own.
  * Part of the health report, and what doctor judges a deployed stack's database by.
  */
 

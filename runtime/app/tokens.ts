@@ -24,7 +24,7 @@ export interface TokenDeps {
 const MAX_AGE_MS = 3_000;
 /** How long the known tokens stay valid while the store cannot be asked. */
 const MAX_AGE_WITHOUT_STORE_MS = 60_000;
-/** An unknown token makes us look again, at most this often; so does a store that failed. */
+/** An unknown token, and a store that failed, reload the cache at most this often. */
 const MIN_AGE_MS = 1_000;
 
 const TOKEN_BYTES = 32;
@@ -118,7 +118,7 @@ class TokenCache {
   #loadedAt = Number.NEGATIVE_INFINITY;
   #failure: { readonly error: unknown; readonly at: number } | null = null;
   #loading: Promise<void> | null = null;
-  /** Raised by every change of ours: what was read before it is not kept. */
+  /** Raised by every change of this node: what was read before it is not cached. */
   #generation = 0;
 
   constructor(load: () => Promise<Snapshot>, clock: Clock) {
@@ -126,7 +126,7 @@ class TokenCache {
     this.#clock = clock;
   }
 
-  /** Null when there is no such token. Throws the store's error when nobody can tell. */
+  /** Null when there is no such token. Throws the store's error where it cannot be asked. */
   async find(hash: string): Promise<Principal | null> {
     if (this.#age() > MAX_AGE_MS) await this.#refresh();
     const usable = this.#age() <= MAX_AGE_WITHOUT_STORE_MS;
@@ -183,7 +183,7 @@ async function load(database: Pick<Database, "query">): Promise<Snapshot> {
   );
 }
 
-/** A scope that only a newer version knows gives nothing here. */
+/** A scope of a newer version has no effect here. */
 function scopesOf(scopes: readonly string[]): Scope[] {
   return SCOPES.filter((scope) => scopes.includes(scope));
 }

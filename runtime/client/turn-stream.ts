@@ -74,7 +74,7 @@ function reopen(connection: Connection, place: StreamPosition, signal: AbortSign
   return request(connection, turnPath(place.agent, place.turnId), { headers, signal });
 }
 
-/** Ends where the connection ends, also without a final event; throws when it breaks or falls silent. */
+/** Ends where the connection ends, also without a final event; throws when it breaks, or sends nothing for too long. */
 async function* eventsOf(
   response: Response,
   signal: AbortSignal | undefined,

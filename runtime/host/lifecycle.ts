@@ -1,4 +1,4 @@
-/** Where a node is between its start and its end, and the way of an operator to let it rest in between. */
+/** Where a node is between its start and its end, and how an operator drains and resumes it in between. */
 
 import type { Lifecycle } from "../app/api.ts";
 import type { NodeState } from "../app/health.ts";

@@ -133,7 +133,7 @@ export async function composeMemory(deps: MemoryHostDeps) {
       },
     },
     { name: "accesses", stop: () => memory.idle() },
-    // A silent model holds up no request that waits for an answer.
+    // A model that does not answer holds up no request.
     { name: "answers", drain: () => answers?.stop() },
   ];
   const workers: Service[] = [

@@ -47,7 +47,7 @@ export function installAuth(server: Server, { tokens, security, clock, limits }:
   function addressOf({ socket, ip }: FastifyRequest): string {
     const cached = addresses.get(socket);
     if (cached !== undefined) return cached;
-    // A connection that is gone already has no address any more.
+    // A closed connection has no address.
     const normal = normalizeIP(ip ?? "");
     // A program of this machine has all of 127.0.0.0/8.
     const address = normal.startsWith("127.") ? "127.0.0.0/8" : normal;

@@ -47,7 +47,7 @@ export function installBodyBudget(server: Server, limits: ServerLimits): void {
     if (!chunked && !share.take(declared)) return done(overloaded());
     if (!chunked && raw.complete !== false) return done(null, payload);
     const arriving = Readable.from(arrivingBody(payload, chunked ? share : null, limits), { objectMode: false });
-    // The parser stops listening when it has refused a body; what fails after that concerns nothing any more.
+    // The parser stops listening when it has refused a body; a later failure has no effect.
     arriving.on("error", () => undefined);
     done(null, arriving);
   });

@@ -1,4 +1,4 @@
-/** Liveness, readiness and the full status. A store that hangs makes a node not ready; it never makes it silent. */
+/** Liveness, readiness and the full status. A store that hangs makes a node not ready; the routes answer all the same. */
 
 import { z } from "zod";
 import { RuntimeError } from "../contracts/errors.ts";

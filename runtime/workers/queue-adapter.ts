@@ -2,7 +2,7 @@ import type { Db } from "pg-boss";
 import type { Database, Queryable } from "../contracts/database.ts";
 import { MemoryError } from "../contracts/errors.ts";
 
-/** What pg-boss asks of a database, on top of ours. */
+/** The interface of pg-boss to a database, over `Database`. */
 
 /** Its blocks install a schema, or sweep a table. */
 const BLOCK_TIMEOUT_MS = 60_000;
@@ -10,7 +10,7 @@ const BLOCK_TIMEOUT_MS = 60_000;
 /**
  * pg-boss sends blocks of several statements without values, and expects an error in one to leave nothing behind, as on
  * a connection of its own: `script` runs each by itself and rolls back what it left open. `onUnavailable` is called of each
- * statement that found the database away.
+ * statement that found the database unavailable.
  */
 export function bossDatabase(database: Database, onUnavailable: () => void = () => undefined): Db {
   return {

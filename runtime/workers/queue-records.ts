@@ -16,7 +16,7 @@ const MOST_ATTEMPTS = 30;
 
 const UNIQUE_VIOLATION = "23505";
 
-/** Keys that we made up for jobs without one begin so: the policy would allow one such job at a time. */
+/** Prefix of the keys that jobs without one get: the policy would allow one such job at a time. */
 const OWN_KEY = "~";
 
 export function ownKey(id: string): string {
@@ -147,7 +147,7 @@ async function keysOf(database: Database, queue: QueueName, condition: string): 
 
 /**
  * Running jobs that a shutdown interrupts wait again, and the interruption costs no attempt. It is one all the same, by its
- * number: what the interrupted worker then says of the job must not be taken for the word of whoever runs it by then.
+ * number: a late report of the interrupted worker must not count for the worker that runs it by then.
  */
 export async function restoreJobs(
   database: Database,
@@ -167,7 +167,7 @@ export interface EndedJob {
   readonly id: string;
   /** Of the job, as it was fetched: another worker's run of it has another one. */
   readonly attempt: number;
-  /** `unavailable`: it could not do its work because the store was away. */
+  /** `unavailable`: it could not do its work because the store was unavailable. */
   readonly outcome: "done" | "failed" | "unavailable";
   readonly message: string | null;
 }

@@ -73,7 +73,7 @@ export class QueueSupervisor {
     this.#active = true;
     this.#checkTimer = setInterval(() => this.#check(), CHECK_MS);
     this.#sweepTimer = setInterval(() => void this.#sweep(), SWEEP_MS);
-    // Nobody else can have an embedded store open: what its last process left is known at the start.
+    // The embedded store is single-process: jobs that its last process left are known at the start.
     if (this.#settings.database.backend === "postgres") {
       this.#reclaimTimer = setInterval(() => void this.#reclaim(), POLL_MS);
     }
@@ -119,7 +119,7 @@ export class QueueSupervisor {
       schedule: false,
       useListenNotify: true,
       superviseIntervalSeconds: 30,
-      // One process owns the embedded store and vacuums it; REINDEX CONCURRENTLY has nobody to be concurrent with.
+      // One process owns the embedded store and vacuums it; REINDEX CONCURRENTLY has no other session to be concurrent with.
       ...(embedded ? { reindex: false, monitorVacuum: false } : {}),
     });
     boss.on("error", (err) => logger.warn({ err }, "the job queue failed"));
@@ -179,7 +179,7 @@ export class QueueSupervisor {
       .then(() => this.#attempt());
   }
 
-  /** While the store was away no process could show that it lives: then they get the time to. */
+  /** While the store was unavailable no process could show that it lives: then they get the time to. */
   async #reclaim(): Promise<void> {
     const { unacknowledged, logger } = this.#settings;
     if (!this.#boss || unacknowledged.steadyMs < STALLED_AFTER_S * 1_000) return;

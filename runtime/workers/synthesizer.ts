@@ -13,7 +13,7 @@ export interface SynthesizerDeps {
 
 /** Calls of one node that a model is asked about at once: a model server on one machine does no more either. */
 const CONCURRENCY = 2;
-/** A waiting job is taken within this time also where no notification tells of it. */
+/** A waiting job is taken within this time also without a notification. */
 const POLL_S = 2;
 
 /** From now on this node takes jobs of the queue; stopping the queue ends that. */

@@ -76,7 +76,7 @@ export function createTicker({ name, run, intervalMs, gatherMs = 0, logger }: Ti
     } catch (err) {
       if (stopping.signal.aborted) return;
       const message = sanitize(err instanceof Error ? err.message : String(err));
-      // Once for an outage.
+      // Once, until it works again.
       if (message !== failure?.message)
         logger.warn({ err, ticker: name }, "work failed; it is tried again until it succeeds");
       failure = { since, message, retryMs: Math.min(LONGEST_RETRY_MS, (failure?.retryMs ?? FIRST_RETRY_MS / 2) * 2) };

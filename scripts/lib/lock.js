@@ -66,12 +66,12 @@ function isAlive(pid) {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // It is there, and belongs to somebody else.
+    // It is there, and belongs to another user.
     return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }
 
-/** Moved aside before it is removed: somebody else may have taken the lock over meanwhile. @param {string} file @param {number} holder */
+/** Moved aside before it is removed: another process may have taken the lock over meanwhile. @param {string} file @param {number} holder */
 function removeStale(file, holder) {
   const aside = `${file}.${process.pid}`;
   try {

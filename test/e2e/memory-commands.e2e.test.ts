@@ -78,7 +78,7 @@ beforeAll(async () => {
   await eventually(async () => expect(await jobs()).toHaveLength(5));
   const ids = (await jobs()).map(({ id }) => id);
   const failed = "update pgboss.job set state = 'failed', completed_on = now(), output = $2::jsonb where id = any($1)";
-  await store.query(failed, [ids.slice(0, 2), { message: "model tiny is away" }]);
+  await store.query(failed, [ids.slice(0, 2), { message: "model tiny is unavailable" }]);
   await store.query(failed, [ids.slice(2, 3), { message: "too many requests" }]);
   await store.query("delete from pgboss.job where id = $1", [ids[3]]);
 });
@@ -98,7 +98,7 @@ describe.each(["a running node", "the store, where none runs"])("against %s", (w
   it("queue-status is a table, with the newest error below", async () => {
     const text = await cairn("queue-status");
     expect(text).toMatch(/synthesize-tool-call +1 +0 +3 +0/);
-    expect(text).toMatch(/synthesize-tool-call failed: (model tiny is away|too many requests)/);
+    expect(text).toMatch(/synthesize-tool-call failed: (model tiny is unavailable|too many requests)/);
   });
 
   it("backfill-tool-synth --dry-run counts 5 calls, of which 1 has no job, and queues none", async () => {

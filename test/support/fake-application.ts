@@ -277,7 +277,7 @@ export function createFakeApplication(): FakeApplication {
           active: 1,
           failed: 1,
           completed: 4,
-          last_error: "the model is away",
+          last_error: "the model is unavailable",
           oldest_waiting_ms: 1_500,
         },
       ],

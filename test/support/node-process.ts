@@ -70,7 +70,7 @@ export interface StartOptions {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly nodeOptions?: readonly string[];
-  /** `listening` returns while the database may still be away. */
+  /** `listening` returns while the database may still be unavailable. */
   readonly until?: "ready" | "listening";
 }
 

@@ -35,7 +35,7 @@ const queues = [
     active: 1,
     failed: 2,
     completed: 9,
-    last_error: "the model\u001b[31m is away",
+    last_error: "the model\u001b[31m is unavailable",
   },
   { queue: "embed", waiting: 1, active: 0, failed: 0, completed: 0, last_error: "the store is full" },
 ];
@@ -255,7 +255,7 @@ async function search(request: IncomingMessage, response: ServerResponse): Promi
     created_at: "2030-01-31T12:00:00.000Z",
   };
   const answered = content.includes("no model")
-    ? { answer_missing: "the model is away" }
+    ? { answer_missing: "the model is unavailable" }
     : { answer: { text: "It was asked [1].", citations: ["m1"] } };
   ok(response, {
     query: "",

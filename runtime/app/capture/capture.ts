@@ -79,7 +79,7 @@ async function write(
     });
   } catch (error) {
     if (!(error instanceof MemoryError) || error.code !== "MEMORY_INVALID_ARGUMENT") throw error;
-    // The writer speaks of its own entries: what it refuses is said of the events.
+    // The writer's errors are about its entries: they are translated to the events.
     const issues = error.details.issues?.map(({ path, message }) => ({ path: eventPath(path), message }));
     throw invalid(issues ?? unstorable(batch.events));
   }

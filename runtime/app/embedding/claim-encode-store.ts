@@ -100,7 +100,7 @@ export async function claimEncodeStore({ database, encoder, keep, ...deps }: Pip
     }
   }
 
-  /** Goes on until nothing is in hand, also when the others have ended before their time. */
+  /** Goes on until no claimed row is left, also when the other stages have failed. */
   async function storing(): Promise<void> {
     for (;;) {
       const batch = await wakeup.until(() => {
@@ -144,7 +144,7 @@ export async function claimEncodeStore({ database, encoder, keep, ...deps }: Pip
   return scanned;
 }
 
-/** Lets the stages wait for each other: whoever changes something rings. */
+/** Lets the stages wait for each other: a stage that changes something notifies the others. */
 class Wakeup {
   #next = Promise.withResolvers<void>();
 

@@ -36,7 +36,7 @@ export interface EmbeddingReport {
 }
 
 export interface Embedding {
-  /** Works until nothing is left, the encoder is away, or the signal aborts; rejects with its reason then. */
+  /** Works until nothing is left, the encoder is unavailable, or the signal aborts; rejects with its reason then. */
   run(signal: AbortSignal): Promise<EmbeddingReport>;
 }
 

@@ -102,7 +102,7 @@ async function* encodeGroup(group: readonly Prepared[], deps: EncodeDeps): Async
   await deps.serialQueue.clear();
   const first = await attempt(group, deps);
   if ("outcomes" in first) yield first.outcomes;
-  // What went wrong while somebody else was in trouble tells nothing of these texts.
+  // A failure while the server fails at other texts, too, says nothing about these.
   else yield* deps.serialQueue.runExclusive((waited) => encodeWithRetries(group, deps, waited ? undefined : first));
 }
 

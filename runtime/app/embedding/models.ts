@@ -53,7 +53,7 @@ async function findModel(database: Queryable, name: string, dimensions: number):
 /** From now on searches compare with this model's vectors. */
 export async function makeCurrent(database: Database, modelId: number): Promise<void> {
   await database.transaction(async (tx) => {
-    // Two statements, because only one row may be current at any moment; nobody sees the time in between.
+    // Two statements, because only one row may be current at any moment; the transaction hides the time in between.
     await tx.query("update embedding_models set current = false where current and id <> $1", [modelId]);
     await tx.query("update embedding_models set current = true where id = $1 and not current", [modelId]);
   });

@@ -8,7 +8,7 @@ import { encodeQuery } from "./encode-rows.ts";
 
 /**
  * Vectors of queries. A search and a turn wait for them, so there is a deadline, a small memory of recent ones, and a
- * breaker: while the encoder is away nobody waits for it, and whether it is back is found out beside the queries.
+ * breaker: while the encoder is unavailable no query waits for it, and the breaker probes it in the background.
  */
 
 export interface QueryEmbeddingDeps {
@@ -74,7 +74,7 @@ export function createQueryEmbedding(deps: QueryEmbeddingDeps): QueryEmbedding {
         const signal = AbortSignal.timeout(PROBE_DEADLINE_MS);
         await state.breaker.execute(() => within(signal, service.embed([PROBE], { model, signal })));
       } catch {
-        // It is still away, or is still left alone.
+        // It is still unavailable, or is still left alone.
       } finally {
         state.probing = false;
       }

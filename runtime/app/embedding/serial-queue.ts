@@ -28,7 +28,7 @@ export class SerialQueue {
     if (this.#unavailable !== null) throw this.#unavailable;
   }
 
-  /** Runs the work when the failures before it are handled; `waited` tells whether there were any. */
+  /** Runs the work when the failures before it are handled; `waited`: whether there were any. */
   async *runExclusive<T>(work: (waited: boolean) => AsyncGenerator<T>): AsyncGenerator<T> {
     const waited = this.#handling > 0;
     const before = this.#last;

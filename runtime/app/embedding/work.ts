@@ -63,7 +63,7 @@ export async function claim(database: Database, request: ClaimRequest): Promise<
     const rows = await claimDue(tx, request);
     let scanned = request.scanned;
     let complete = true;
-    // Summaries are few, and each stands for many messages.
+    // Summaries are few, and each covers many messages.
     for (const kind of ["summary", "message"] as const) {
       const found = await claimNew(tx, kind, { ...request, limit: limit - rows.length, from: scanned[kind] });
       rows.push(...found.rows);

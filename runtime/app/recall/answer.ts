@@ -108,7 +108,7 @@ async function completed(
   }
 }
 
-/** Captured and bridged messages tell their speaker in the metadata. The ids are of rows that the caller may see. */
+/** Captured and bridged messages have their speaker in the metadata. The ids are of rows that the caller may see. */
 async function speakersOf(database: Queryable, hits: readonly MemoryHit[]): Promise<ReadonlyMap<string, string>> {
   const ids = hits.filter(({ kind }) => kind === "message").map(({ id }) => id);
   const { rows } = await database.query<{ readonly id: string; readonly speaker: string }>(

@@ -10,7 +10,7 @@ import type { RowCache } from "./rows/row-cache.ts";
 
 /**
  * The bounded set of rows that may answer a query: the best by words, the nearest by vectors, and the neighbours of both,
- * each with what the ranking needs to know of it.
+ * each with its features for the ranking.
  */
 
 export interface CandidateRequest {

@@ -71,7 +71,7 @@ export async function loadDetails(
     cache?.keepUnder(id, { rows: of, counts, at: now });
   }
   const isOfOneUser = visibility !== undefined && !("all" in visibility);
-  // What a summary stands for is of its conversation, which who sees the summary sees; anything else only who sees all.
+  // The sources of a summary are of its conversation, which a caller that sees the summary may see; others need the whole store.
   const isShown = (summary: Candidate, row: UnderRow) =>
     !isOfOneUser || (row.conversation_id !== null && row.conversation_id === summary.conversation_id);
   // Where nothing is shown there is no list either: it would say that there is something.

@@ -8,7 +8,7 @@ import { rowsOf } from "./rows/load-rows.ts";
 import type { CachedRows, RowCache } from "./rows/row-cache.ts";
 import { similarities } from "./rows/similarity.ts";
 
-/** What the ranking needs to know of a row: what never changes, and what this search has read and computed of it. */
+/** The features of a row for the ranking: what never changes, and what this search has read and computed of it. */
 export type Features = RankingCandidate & RowFacts;
 
 export interface FeatureRequest {
@@ -69,7 +69,7 @@ export async function featuresOf(
   });
 }
 
-/** Of the rows that were not found by their vectors. What is new to the cache brings its vector along: another search wants it. */
+/** Of the rows that were not found by their vectors. Rows that are new to the cache come with their vectors, for later searches. */
 async function cosinesOfOthers(
   database: Database,
   cached: CachedRows,

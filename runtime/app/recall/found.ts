@@ -22,14 +22,14 @@ export function idsOf(rows: readonly RowRef[], kind: RowRef["kind"]): string[] {
   return rows.flatMap((row) => (row.kind === kind ? [row.id] : []));
 }
 
-/** What a hit tells of its row, whatever brought it up. */
+/** What a hit shows of its row, however it was found. */
 export interface ShownRow extends RowRef {
   readonly conversation_id: string | null;
   readonly agent: string | null;
   readonly channel: string | null;
   readonly role: Role | null;
   readonly created_at: Date;
-  /** When what it tells happened: of a summary, the newest message that it covers. */
+  /** The time of what it says: of a summary, the newest message that it covers. */
   readonly happened_at: Date;
   readonly depth: number | null;
   readonly summary_kind: SummaryKind | null;

@@ -170,7 +170,7 @@ function scoreColumns(terms: readonly QueryTerm[], values: Values) {
 
 /**
  * Rows that contain an identifier, as a whole or as a part of a longer one; the newest come, before rows that have words
- * only. Containing is what the index of trigrams tells quickly at any size; being like it takes seconds at a million rows.
+ * only. Containment is quick with the index of trigrams at any size; similarity takes seconds at a million rows.
  */
 function identifierBranches({ scope, filters, identifiers }: MatchRequest, values: Values): Branch[] {
   const wanted = `unnest(${values.add(identifiers)}::text[], ${values.add(identifiers.map(containing))}::text[]) as wanted (word, pattern)`;

@@ -58,7 +58,7 @@ export function createMemory(deps: MemoryDeps): Recall {
   const counter = createTermCounter(database);
   let statements = 0;
 
-  /** What a search leaves to do, and nobody waits for. */
+  /** What a search leaves to do in the background. */
   function upkeep(): void {
     background.run("refresh statistics", () => statistics.refreshIfDue());
     background.run("count words", () => counter.runIfBehind());

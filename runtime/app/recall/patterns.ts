@@ -97,7 +97,7 @@ function similarStatement(
   const sql = statement(request, values, (table, alias, conditions) => {
     const pool = values.add(request.pool);
     const from = `select ${alias}.* from ${table} ${alias} where`;
-    // What holds the word itself is told quickly, of all rows; what is only like it takes long, so the first ones do.
+    // Rows with the word itself are found quickly, all of them; similar words take long, so that the first ones have to do.
     const similar =
       tsquery === null
         ? `(${from} ${alias}.content %> wanted.word${conditions} limit ${pool})`

@@ -44,7 +44,7 @@ export interface QueryWithVector {
   readonly near: Promise<Near | null>;
 }
 
-/** The analysis tells which model is current. That it is still the one of the search before is a guess: another is asked anew. */
+/** The analysis reads which model is current. The query is embedded early with the model of the last search, and again where another one is current. */
 export async function analyzeAndEmbed(deps: QueryVectorDeps, request: QueryVectorRequest): Promise<QueryWithVector> {
   const { database, embedQuery, lastModel } = deps;
   const { query, filters, limit, signal } = request;
@@ -54,7 +54,7 @@ export async function analyzeAndEmbed(deps: QueryVectorDeps, request: QueryVecto
   const early = guess === null ? null : embedQuery(guess, query, asking);
   // Only what filters let through has to be known before rows are looked up.
   const near = early === null || isFiltered(filters) ? null : nearTo(deps, request, guess, early, NOT_COUNTED);
-  // Who fails first is told; the others are not left without anybody who hears of them.
+  // Rejects with the first error; the other promises are marked as handled.
   for (const promise of [early, near]) promise?.catch(() => undefined);
   const analyzed = await analyzeQuery(database, query, filters).catch((error: unknown) => {
     wrong.abort();

@@ -44,8 +44,8 @@ export function rank(candidates: readonly Candidate[], now: Date, score: (parts:
 const ASKS = 2;
 
 /**
- * By what speaks for them, best first. Rows that are only beside a found one and have none of the query's words are hits
- * where `neighbours` says so and the query asks for something. A tool call that waits for its sentence says nothing yet.
+ * By their scores, best first. Rows that are only beside a found one and have none of the query's words are hits
+ * where `neighbours` says so and the query asks for something. A tool call whose sentence is not written yet has no content.
  */
 export function rankRelevant(
   input: RankingInput<Features>,
@@ -98,7 +98,7 @@ export function toHit({ candidate, scores, score }: Ranked, content: string): Me
   };
 }
 
-/** Six digits tell hits apart and keep the answer readable. */
+/** Six digits distinguish hits and keep the answer readable. */
 function round(value: number): number {
   return Math.round(value * 1e6) / 1e6;
 }

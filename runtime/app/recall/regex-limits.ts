@@ -10,7 +10,7 @@ const TIMEOUTS = 2;
 /** Timeouts that lie further back are forgotten. */
 const WINDOW_MS = 5 * 60_000;
 const REFUSED_MS = 60_000;
-/** Callers that are remembered; one more forgets the oldest. */
+/** Callers with a counter; one more evicts the oldest. */
 const MOST_CALLERS = 1_000;
 
 interface Caller {

@@ -8,7 +8,7 @@ import type { Filters } from "./filters.ts";
 import { analyzeAndEmbed, type QueryVectorDeps } from "./query-vector.ts";
 import type { RowCache } from "./rows/row-cache.ts";
 
-/** What may be relevant to a query by its words and its meaning, with all that the ranking wants to know. */
+/** What may be relevant to a query by its words and its meaning, with the features that the ranking needs. */
 
 export type RelevanceMode = Extract<SearchMode, "hybrid" | "fts" | "vector">;
 

@@ -20,7 +20,7 @@ export interface SearchRequest {
   readonly limit: number;
   readonly expand: boolean;
   readonly filters: Filters;
-  /** Who asks, for bounds on single callers. */
+  /** The caller, for bounds on single callers. */
   readonly caller: string;
   readonly signal?: AbortSignal | undefined;
 }
@@ -33,12 +33,12 @@ export interface SearchDeps extends RelevanceDeps {
 /** Newest matches that are scored, of each kind. */
 const POOL = 800;
 const HEAD = 4_000;
-/** The best that are told apart by importance, too: more than an answer has, so that it changes what is in it. */
+/** The best that are ranked by importance, too: more than an answer has, so that it changes what is in it. */
 const RANKED = 64;
 const EXPANDED_SUMMARIES = 3;
 /**
  * When nothing is found, the query's words are looked up as possibly misspelled ones: two letters that changed places
- * leave 0.45 of a word of ten. That is a guess, so it is a quick one.
+ * leave 0.45 of a word of ten. An extra, so its deadline is short.
  */
 const MISSPELLED = { similarity: 0.45, deadlineMs: 1_500 };
 const MISSPELLED_WORDS = 3;

@@ -24,7 +24,7 @@ export interface MemoryStats {
   };
   /** Of the whole store, whatever agent is asked for; the error is one that the caller may see. */
   readonly compaction: Omit<CompactionStatus, "last_run_at"> & { readonly last_run_at: string | null };
-  /** Of the whole store; only who sees everything is told errors. */
+  /** Of the whole store; errors are only for callers that may see everything. */
   readonly queues: readonly WorkState[];
   readonly database: {
     readonly backend: Database["backend"];
@@ -33,7 +33,7 @@ export interface MemoryStats {
   };
 }
 
-/** Everything is counted, and nobody waits for it. */
+/** Everything is counted; no request waits for it. */
 const STATEMENT_TIMEOUT_MS = 20_000;
 
 interface Counts {
@@ -94,8 +94,8 @@ export async function memoryStats(
 }
 
 /**
- * The words of a failure may hold what somebody else said, or where the model's server is: they are for whoever sees
- * everything. Others are told what failed in their own conversations, and of the rest the numbers.
+ * The text of a failure may hold words of another conversation, or the address of the model's server: only callers that
+ * may see everything get it. Others get the failures of their own conversations, and of the rest the numbers.
  */
 async function withoutOthersErrors<Stats extends { readonly last_error: string | null; queues: readonly WorkState[] }>(
   database: Database,

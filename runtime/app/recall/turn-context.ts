@@ -10,8 +10,8 @@ import { rank } from "./ranking.ts";
 import type { SearchDeps } from "./search.ts";
 
 /**
- * What the prompt is given to remember: rows that have to do with the message, ranked by the specification's formula and
- * added from the highest score downward until the budget is reached. It is on the way of every turn, so it does little.
+ * What the prompt gets of the memory: rows that are relevant to the message, ranked by the specification's formula and
+ * added from the highest score downward until the budget is reached. Every turn waits for it, so it does little.
  */
 
 export interface ContextRequest {
@@ -43,7 +43,7 @@ export async function contextForTurn(deps: ContextDeps, request: ContextRequest)
   request.signal?.throwIfAborted();
   const relevant = candidates.filter(({ fts, semantic }) => fts > 0 || (semantic ?? 0) >= LEAST_SIMILARITY);
   const ranked = rank(relevant, deps.now(), (parts: ScoreParts) => relevance(parts));
-  // Among equals what this agent was told comes first.
+  // Among equals the rows of this agent come first.
   const own = (agent: string | null) => (agent === request.agent ? 0 : 1);
   ranked.sort((a, b) => b.score - a.score || own(a.candidate.agent) - own(b.candidate.agent));
   const best = ranked.map(({ candidate }) => candidate);

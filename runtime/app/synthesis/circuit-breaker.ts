@@ -3,7 +3,7 @@ import type { Clock } from "../../contracts/ports.ts";
 
 /**
  * A circuit breaker of one endpoint. While it is open, the jobs that have failed already probe by their own retries, and the
- * others wait: an outage of a night must not use up the attempts of every job there is.
+ * others wait: a model that is unavailable for a night must not use up the attempts of every job.
  */
 
 export interface CircuitBreakerDeps {

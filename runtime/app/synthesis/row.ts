@@ -33,7 +33,7 @@ export async function readOpenCall(database: Queryable, messageId: string): Prom
   };
 }
 
-/** Writes the content of a call that still has none; false when somebody else was quicker or the message is gone. */
+/** Writes the content of a call that still has none; false when another worker has written it or the message is gone. */
 export async function writeSentence(database: Queryable, messageId: string, sentence: string): Promise<boolean> {
   const { count } = await database.query(
     "update messages set content = $2 where id = $1 and content = '' and tool_name is not null",
@@ -42,7 +42,7 @@ export async function writeSentence(database: Queryable, messageId: string, sent
   return count > 0;
 }
 
-/** Arguments are never capped in the row; more than this tells a model nothing new. */
+/** Arguments are never capped in the row; the model gets no more than this. */
 const LONGEST_ARGUMENTS = 1_000_000;
 
 interface Row {

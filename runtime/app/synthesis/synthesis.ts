@@ -8,7 +8,7 @@ import { type OpenCall, readOpenCall, writeSentence } from "./row.ts";
 
 /**
  * Gives a tool call its sentence (specification, "Tool-call content synthesis"): reads the row, asks the model while no
- * connection is held, and writes the content once, whoever else tries the same.
+ * connection is held, and writes the content once, also where another worker tries the same.
  */
 
 export interface SynthesisDeps {
@@ -27,7 +27,7 @@ export type SynthesisOutcome = "written" | "unneeded";
 export interface Synthesis {
   /**
    * Rejects with a ProviderError when the model fails, with PROVIDER_BAD_RESPONSE when it gives no acceptable sentence,
-   * with a MemoryError when the store is away, and with the signal's reason.
+   * with a MemoryError when the store is unavailable, and with the signal's reason.
    */
   run(messageId: string, signal: AbortSignal): Promise<SynthesisOutcome>;
 }

@@ -6,7 +6,7 @@ import { countBatch } from "./count.ts";
 export interface TermCounter {
   /**
    * Counts until nothing is left, another node counts, or, after a batch, the signal aborts. Answers the number of rows.
-   * `onElsewhere` is told when another node counts: what that leaves is for whoever looks again.
+   * `onElsewhere` is called when another node counts: what that leaves is for the next run.
    */
   run(signal?: AbortSignal, onElsewhere?: () => void): Promise<number>;
   /**

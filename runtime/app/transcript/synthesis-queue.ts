@@ -41,7 +41,7 @@ export interface SynthesisQueueDeps {
 
 const PAGE = 500;
 const RETRY_MS = 2_000;
-/** Ids that are remembered while the queue is away; where there are more, the whole store is looked through. */
+/** Ids that are remembered while the queue is unavailable; where there are more, the whole store is looked through. */
 const MAX_PENDING = 20_000;
 
 export function createSynthesisQueue({ database, jobs, logger }: SynthesisQueueDeps): SynthesisQueue {
@@ -51,7 +51,7 @@ export function createSynthesisQueue({ database, jobs, logger }: SynthesisQueueD
   let ended = false;
   let timer: NodeJS.Timeout | null = null;
 
-  /** Once for an outage, however many calls come meanwhile. */
+  /** Logged once for each time that the queue is unavailable, however many calls come meanwhile. */
   function keepForRetry(ids: readonly string[], err: unknown): void {
     if (timer === null) logger.warn({ err }, "tool calls could not be queued; retrying");
     if (pending.size + ids.length > MAX_PENDING) hasMore = true;

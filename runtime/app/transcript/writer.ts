@@ -94,7 +94,7 @@ export function createWriter(options: WriterOptions): Writer {
 }
 
 /**
- * Excludes every other writer of the session until the transaction ends. Whoever closes or opens the session's
+ * Excludes every other writer of the session until the transaction ends. Code that closes or opens the session's
  * conversation takes it too. MEMORY_LOCK_TIMEOUT when another one holds it for too long.
  */
 export async function lockSession(tx: Transaction, sessionKey: string): Promise<void> {

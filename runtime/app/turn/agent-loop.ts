@@ -158,7 +158,7 @@ export async function runAgentLoop(
   }
 }
 
-/** Ids stand in an index, names in messages; no tool of ours has a longer one. */
+/** Ids stand in an index, names in messages; no built-in tool has a longer one. */
 const LONGEST_NAME = 256;
 
 /** Arguments as they can be stored; what nests too deeply for that counts as malformed. */

@@ -1,4 +1,4 @@
-/** What the turn code knows of an agent, and what a turn gets of it; the composition root makes it of the configuration. */
+/** An agent as turns see it; the composition root makes it from the configuration. */
 
 import { createHash } from "node:crypto";
 import { join } from "node:path";

@@ -29,7 +29,7 @@ interface ActiveTurn {
   readonly turn: ClaimedTurn;
   readonly abort: AbortController;
   readonly lease: AbortController;
-  /** Monotonic time at which this runner stops of itself, before anyone else may claim. */
+  /** Monotonic time at which this runner stops of itself, before another may claim. */
   leaseEndsAt: number;
   readonly done: Promise<void>;
 }

@@ -48,7 +48,7 @@ const LEAST_WINDOW = 1_000;
 /** Room that thinking takes beside the reply, about as much as providers are allowed to spend on it. */
 const THINKING_TOKENS: Readonly<Record<ThinkingLevel, number>> = { off: 0, low: 2_048, medium: 8_192, high: 24_576 };
 
-/** What another user's client brings along as words of the system must not stand among ours. */
+/** What another user's client brings along as words of the system must not become part of the service's. */
 function withoutSystemRole<Row extends { readonly role: string; readonly content: string }>(row: Row): Row {
   return row.role === "system"
     ? { ...row, role: "user", content: `[A note of the user's client] ${row.content}` }

@@ -1,7 +1,7 @@
 /**
  * A turn that is claimed again goes on from the steps that earlier attempts have stored. What has a result is used again, a call that
  * asked or was never begun is still to run, and a call that was begun and has no result (the service died while the tool ran) is not
- * run again: the model is told that its outcome is unknown. Pure.
+ * run again: its result says to the model that the outcome is unknown. Pure.
  */
 
 import { type Message, NO_USAGE, type ToolCall, type Usage } from "../../contracts/message.ts";

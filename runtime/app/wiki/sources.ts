@@ -42,7 +42,7 @@ export async function markExtracted(database: Queryable, agent: string, id: stri
   );
 }
 
-/** Forgets which summaries gave pages: whoever deleted these wants them written anew. */
+/** Forgets which summaries gave pages: pages that were deleted are written anew. */
 export async function forgetSources(database: Queryable, agent: string): Promise<void> {
   await database.query("delete from wiki_sources where agent = $1 and pages > 0", [agent]);
 }

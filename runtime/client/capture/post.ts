@@ -15,7 +15,7 @@ export interface CaptureNode {
 export type Answer =
   | { readonly kind: "stored"; readonly result: CaptureResult }
   /**
-   * Later it may be taken. `away`: true when no batch will be taken now, false when it may be this one; `unanswered` when a
+   * Later it may be taken. `unavailable`: true when no batch will be taken now, false when it may be this one; `unanswered` when a
    * request came to nothing at all, which may be either.
    */
   | { readonly kind: "later"; readonly unavailable: boolean | "unanswered"; readonly reason: string }

@@ -170,7 +170,7 @@ export class Spool {
     }
   }
 
-  /** Out of the way of the others; what cannot even be moved is reported and passed over. */
+  /** Sets it aside, so that the others are sent; a file that cannot be moved is reported and skipped. */
   async #setAside(name: string, reason: string): Promise<void> {
     await this.#prepare();
     await rename(join(this.#options.directory, name), join(this.#bad, name)).catch(() => undefined);

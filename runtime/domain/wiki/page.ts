@@ -23,7 +23,7 @@ export interface PageUpdate {
 
 const BEGIN = "<!-- cairn:begin: this part is kept by the runtime, write above or below it -->";
 const END = "<!-- cairn:end -->";
-/** From the last begin before an end: one whose end was deleted by hand is text, and so is what follows it. */
+/** From the last begin before an end: one whose end an editor has deleted is text, and so is what follows it. */
 const PART = /<!-- cairn:begin\b[^>]*-->\r?\n?((?:(?!<!-- cairn:begin\b)[\s\S])*?)<!-- cairn:end -->/;
 const FRONT_MATTER = /^---\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/;
 /** `- Text. [summary:1f0c...]` */

@@ -11,7 +11,7 @@ describe("memory queue-status", () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/queue +waiting +active +failed +completed/);
     expect(stdout).toMatch(/synthesize-tool-call +3 +1 +2 +9/);
-    expect(stdout).toContain("synthesize-tool-call failed: the model\\u001b[31m is away");
+    expect(stdout).toContain("synthesize-tool-call failed: the model\\u001b[31m is unavailable");
     // A ticker that fails has no failed job: it runs again and again.
     expect(stdout).toContain("embed failed: the store is full");
   });
@@ -26,7 +26,7 @@ describe("memory queue-status", () => {
       active: 1,
       failed: 2,
       completed: 9,
-      last_error: expect.stringContaining("is away"),
+      last_error: expect.stringContaining("is unavailable"),
     });
   });
 });

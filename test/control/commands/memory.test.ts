@@ -138,7 +138,7 @@ describe("memory search", () => {
       citations: ["m1"],
     });
     const missing = await cli.run(["memory", "search", "no model", "--synthesize"]);
-    expect(missing.stdout).toMatch(/^No answer: the model is away\n\n\[1\] main/);
+    expect(missing.stdout).toMatch(/^No answer: the model is unavailable\n\n\[1\] main/);
     const nothing = await cli.run(["memory", "search", "nothing", "--synthesize"]);
     expect(nothing).toMatchObject({ code: 0, stdout: "Nothing was found.\n" });
   });

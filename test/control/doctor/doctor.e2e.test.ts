@@ -64,7 +64,7 @@ describe.each(["embedded", "postgres"] as const)("doctor beside a living node (%
     );
   });
 
-  it("says that the node is away once it was killed", async () => {
+  it("says that the node is unavailable once it was killed", async () => {
     node.signal("SIGKILL");
     await node.exited;
     const { report, code } = await doctor(deployment);

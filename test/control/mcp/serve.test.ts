@@ -96,7 +96,7 @@ describe("the Model Context Protocol on standard input", () => {
 
   test("tells an error of the way to the node under the id of the request", async () => {
     const { say, answers, warnings } = session(async () => {
-      throw new MemoryError("MEMORY_UNAVAILABLE", "The store is away.", { hint: "Wait." });
+      throw new MemoryError("MEMORY_UNAVAILABLE", "The store is unavailable.", { hint: "Wait." });
     });
     say(request(3), { jsonrpc: "2.0", method: "notifications/initialized" });
     expect(await answers()).toEqual([
@@ -105,12 +105,12 @@ describe("the Model Context Protocol on standard input", () => {
         id: 3,
         error: {
           code: -32_603,
-          message: "The store is away. Wait.",
+          message: "The store is unavailable. Wait.",
           data: expect.objectContaining({ code: "MEMORY_UNAVAILABLE", retryable: true }),
         },
       },
     ]);
-    expect(warnings).toEqual(["A message was not delivered: The store is away."]);
+    expect(warnings).toEqual(["A message was not delivered: The store is unavailable."]);
   });
 
   test("gives a refusal of the node the id that it could not know", async () => {

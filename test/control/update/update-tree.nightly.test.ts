@@ -108,7 +108,7 @@ describe("update refuses, and changes nothing", () => {
       await at.start();
       const before = await at.node();
       const result = await at.update();
-      expect(String(result["error"])).toMatch(/registry is away|does not compile|not complete/);
+      expect(String(result["error"])).toMatch(/registry is unavailable|does not compile|not complete/);
       expect(await at.node()).toEqual(before);
       expect(await at.git("status", "--porcelain")).toBe("");
       expect(await at.git("worktree", "list", "--porcelain")).not.toContain(".cache");

@@ -46,11 +46,11 @@ describeEachDatabase("the operator's view of the queues", (open) => {
     expect(await jobs.liveKeys(QUEUES.synthesizeToolCall)).toEqual(new Set(rows.slice(1).map(({ id }) => id)));
 
     await database.query(
-      `update pgboss.job set state = 'failed', completed_on = now(), output = '{"message":"the model is away"}'
+      `update pgboss.job set state = 'failed', completed_on = now(), output = '{"message":"the model is unavailable"}'
         where singleton_key = $1`,
       [rows[1]?.id],
     );
-    expect(await ofSynthesis()).toMatchObject({ waiting: 2, failed: 1, last_error: "the model is away" });
+    expect(await ofSynthesis()).toMatchObject({ waiting: 2, failed: 1, last_error: "the model is unavailable" });
     expect(await admin.backfillToolSynth({ dryRun: false })).toEqual({
       candidates: 3,
       enqueued: 0,

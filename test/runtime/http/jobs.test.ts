@@ -17,7 +17,7 @@ describe("the job queues over HTTP", () => {
           active: 1,
           failed: 1,
           completed: 4,
-          last_error: "the model is away",
+          last_error: "the model is unavailable",
           oldest_waiting_ms: 1_500,
         },
       ],

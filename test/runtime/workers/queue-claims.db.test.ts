@@ -220,7 +220,9 @@ describeEachDatabase("whose a job is", (open, backend) => {
   const changes = {
     "an operator's retry": (over: Database) => retryFailed(over, QUEUES.extractWiki, {}).then(({ retried }) => retried),
     "the note of its end": (over: Database, id: string) =>
-      noteEnds(over, [{ queue: QUEUES.extractWiki, id, attempt: 4, outcome: "unavailable", message: "it was away" }]),
+      noteEnds(over, [
+        { queue: QUEUES.extractWiki, id, attempt: 4, outcome: "unavailable", message: "it was unavailable" },
+      ]),
     "the end of a silent run": async (over: Database, id: string) => {
       const { rows } = await over.query<{ heartbeat: string }>(
         "select extract(epoch from heartbeat_on)::text as heartbeat from pgboss.job where id = $1",

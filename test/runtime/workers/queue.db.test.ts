@@ -97,7 +97,7 @@ describeEachDatabase("job queue", (open) => {
       let attempts = 0;
       const fails = async (): Promise<void> => {
         attempts += 1;
-        throw Object.assign(new Error("the model is away"), { secret: "sk-very-secret" });
+        throw Object.assign(new Error("the model is unavailable"), { secret: "sk-very-secret" });
       };
       await (await working()).work(QUEUES.extractWiki, fails, { pollS: 0.5 });
       await queue.enqueue(QUEUES.extractWiki, {}, { key: "fails" });
@@ -107,7 +107,7 @@ describeEachDatabase("job queue", (open) => {
         "update pgboss.job set retry_count = retry_limit, start_after = now(), started_on = null where singleton_key = 'fails'",
       );
       await eventually(async () =>
-        expect(await stateOf(QUEUES.extractWiki)).toMatchObject({ failed: 1, last_error: "the model is away" }),
+        expect(await stateOf(QUEUES.extractWiki)).toMatchObject({ failed: 1, last_error: "the model is unavailable" }),
       );
       const { rows } = await database.query(
         "select output::text, keep_until > now() + interval '300 days' as kept from pgboss.job",

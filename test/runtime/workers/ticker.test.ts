@@ -51,11 +51,11 @@ it("runs once for many notifications, and once more for those that come while it
 it("runs again until it succeeds, with growing pauses, warns once, and says since when it has failed", async () => {
   let broken = true;
   const { ticker, ran, warn } = parts(async () => {
-    if (broken) throw new Error("the store is away");
+    if (broken) throw new Error("the store is unavailable");
   });
   ticker.start();
   await vi.advanceTimersByTimeAsync(0);
-  expect(ticker.state()).toMatchObject({ waiting: 1, last_error: "the store is away", oldest_waiting_ms: 0 });
+  expect(ticker.state()).toMatchObject({ waiting: 1, last_error: "the store is unavailable", oldest_waiting_ms: 0 });
   // After 2, 4, 8, 16 and 32 s, and then once a minute; a notification makes it no sooner.
   ticker.notify();
   await vi.advanceTimersByTimeAsync(1_999);

@@ -22,7 +22,7 @@ function unacknowledgedOver(...answers: (Error | { count: number })[]) {
 }
 
 it("notes how a job ended once the store is back, and that once", async () => {
-  const unavailable = new MemoryError("MEMORY_UNAVAILABLE", "It is away.");
+  const unavailable = new MemoryError("MEMORY_UNAVAILABLE", "It is unavailable.");
   const { unacknowledged, query } = unacknowledgedOver(unavailable, unavailable, { count: 1 });
   await vi.advanceTimersByTimeAsync(60_000);
   expect(query).toHaveBeenCalledTimes(3);

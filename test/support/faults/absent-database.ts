@@ -1,4 +1,4 @@
-/** A store that is away for a while, as one process sees it: every statement is refused, and what runs goes on unheard. */
+/** A store that is unavailable for a while, as one process sees it: every statement is refused, and what runs goes on unheard. */
 
 import type { Database, Queryable } from "../../../runtime/contracts/database.ts";
 import { MemoryError } from "../../../runtime/contracts/errors.ts";
@@ -18,7 +18,7 @@ export function absent(database: Database): Absent {
     return result;
   }
   function check(): void {
-    if (unavailable) throw new MemoryError("MEMORY_UNAVAILABLE", "The store is away.");
+    if (unavailable) throw new MemoryError("MEMORY_UNAVAILABLE", "The store is unavailable.");
   }
   const query: Database["query"] = (text, values, options) => here(() => database.query(text, values, options));
   return {

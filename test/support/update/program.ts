@@ -71,7 +71,7 @@ const NPM = `#!/bin/sh
 set -e
 fault() { grep -q "\\"fault\\":\\"$1\\"" package.json; }
 case "$1" in
-  ci|install) if fault ci; then echo "npm error the registry is away" >&2; exit 1; fi; mkdir -p node_modules ;;
+  ci|install) if fault ci; then echo "npm error the registry is unavailable" >&2; exit 1; fi; mkdir -p node_modules ;;
   run)
     if fault build; then echo "error TS1: it does not compile" >&2; exit 2; fi
     mkdir -p dist/runtime dist/control

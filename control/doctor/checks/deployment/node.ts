@@ -31,7 +31,7 @@ export const deploymentNode: Check = {
   },
 };
 
-/** What keeps all nodes from being asked, and is told by a check of its own. */
+/** What keeps all nodes from being asked, and has a check of its own. */
 async function refuseOtherCause(context: ProbeContext, { health, url }: NodeSnapshot, signal: AbortSignal) {
   if (health !== null) return;
   const configuration = await context.configuration();

@@ -1,4 +1,4 @@
-/** The service manager's unit of a node that is run by hand: there, and patient enough at a stop. */
+/** The service manager's unit of a node with the target `manual`: it exists, and its stop timeout is long enough. */
 
 import { parseDuration } from "../../../../runtime/config/schema/scalars.ts";
 import { duration } from "../../../output/words.ts";

@@ -3,7 +3,7 @@
 import { bytes } from "../../../output/words.ts";
 import { type Check, fail, pass, skip, warn } from "../check.ts";
 
-/** A node at rest takes about 150 MB, one at work with the embedded store about 500 MB. */
+/** An idle node takes about 150 MB, one at work with the embedded store about 500 MB. */
 const FAIL_BYTES = 64_000_000;
 const WARN_BYTES = 400_000_000;
 /** A node that runs has what it needs: what is left is for its peaks. */

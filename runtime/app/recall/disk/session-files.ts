@@ -8,7 +8,7 @@ import { constants } from "node:fs";
 import { type FileHandle, open, realpath } from "node:fs/promises";
 import { isAbsolute, sep } from "node:path";
 
-/** Why a pointer leads nowhere; the message is for whoever asked for the row. */
+/** Why a pointer leads nowhere; the message goes to the caller that asked for the row. */
 export class UnreadablePointer extends Error {}
 
 const MAX_PATH = 4_096;

@@ -3,7 +3,7 @@ import { importanceOf } from "../../../domain/importance.ts";
 import type { RankingCandidate } from "../../../domain/ranking/input.ts";
 
 /**
- * What searches want to know of a row and what stays true of it: rows of the transcript and summaries are never changed. How
+ * The features of a row that never change: rows of the transcript and summaries are never changed. How
  * often a row was handed out, its neighbours, and whether it has a vector yet are read by the statements that find rows.
  */
 
@@ -25,7 +25,7 @@ export interface RowFacts
 
 /** More than most messages have: what is longer is read as a whole when it is in an answer. */
 export const CONTENT_CHARACTERS = 4_000;
-/** What the ranking looks at for the form of a content: whether it asks, and who speaks. */
+/** Features of the form of a content: whether it asks, and its role. */
 const HEAD_CHARACTERS = 400;
 
 export class CachedRow {

@@ -1,7 +1,7 @@
 /**
  * Watches one model call from below: ends it after too long a silence, remembers what came over the wire, and keeps the
  * SDK's own retries from waiting longer than a user would. Counts bytes, not events: a server that only sends keep-alive
- * comments while its model thinks is not silent.
+ * comments while its model thinks counts as alive.
  */
 
 export interface WatchOptions {

@@ -1,4 +1,4 @@
-/** Vectors of queries: quick, remembered, and never waited for while the encoder is away. */
+/** Vectors of queries: quick, remembered, and never waited for while the encoder is unavailable. */
 
 import { describe, expect, it, vi } from "vitest";
 import { createQueryEmbedding, type QueryEmbeddingDeps } from "../../../../runtime/app/embedding/query.ts";
@@ -127,7 +127,7 @@ describe("the vector of a query", () => {
     });
     for (let n = 0; n < 2; n += 1) expect(await hasty.embed(`query ${n}`, undefined, model)).toBeNull();
     expect(asked).toBe(3);
-    // By now it counts as away, and nobody waits for it.
+    // By now it counts as unavailable, and nobody waits for it.
     expect(await hasty.embed("one more", undefined, model)).toBeNull();
     expect(asked).toBe(3);
   });

@@ -306,7 +306,7 @@ describeEachDatabase("search by vectors", (open) => {
   it("goes by text when the model cannot be reached, and says so when asked for vectors alone", async () => {
     const memory = memoryOf(await withVectors(), {
       embed: async () => {
-        throw new Error("the model is away");
+        throw new Error("the model is unavailable");
       },
     });
     expect(contents(await memory.search("desk"))).toEqual(["desk"]);
@@ -363,7 +363,7 @@ describeEachDatabase("search by vectors", (open) => {
     const held: Database = {
       ...database,
       async query(text: string, values?: readonly unknown[]) {
-        if (failing && text.includes("search_totals")) throw new Error("the store is away");
+        if (failing && text.includes("search_totals")) throw new Error("the store is unavailable");
         return database.query(text, values);
       },
     } as Database;
@@ -382,7 +382,7 @@ describeEachDatabase("search by vectors", (open) => {
     });
     await memory.search("ocean");
     failing = true;
-    await expect(memory.search("ocean", { signal: caller.signal })).rejects.toThrow("the store is away");
+    await expect(memory.search("ocean", { signal: caller.signal })).rejects.toThrow("the store is unavailable");
     caller.abort();
     await gone.promise;
     await memory.idle();

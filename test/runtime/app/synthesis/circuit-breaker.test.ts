@@ -74,7 +74,7 @@ describe("an outage", () => {
   it.each([
     ["a refused sentence", new ProviderError("PROVIDER_BAD_RESPONSE", "not taken")],
     ["a call that is too long", new ProviderError("PROVIDER_CONTEXT_TOO_LONG", "too long")],
-    ["a store that is away", new MemoryError("MEMORY_UNAVAILABLE", "away")],
+    ["a store that is unavailable", new MemoryError("MEMORY_UNAVAILABLE", "away")],
     ["any other error", new Error("bug")],
   ])("is not what %s means", async (_what, error) => {
     const { breaker } = create();

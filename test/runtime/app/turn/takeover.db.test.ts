@@ -296,7 +296,7 @@ describeEachDatabase("takeover of turns", (open) => {
     expect(two.requests).toHaveLength(0);
   });
 
-  it("goes on with a turn whose database was away for a moment", async () => {
+  it("goes on with a turn whose database was unavailable for a moment", async () => {
     const database = await open();
     let failures = 0;
     const flaky: typeof database = new Proxy(database, {

@@ -108,7 +108,7 @@ describe.skipIf(lacks("postgresql"))("PostgreSQL that goes away", { timeout: TIM
     await eventually(() => expect(done).toEqual(["before", "after"]));
   });
 
-  it("may be away at the start: opening, listening and the job queue wait for it", async () => {
+  it("may be unavailable at the start: opening, listening and the job queue wait for it", async () => {
     await server.crash();
     const database = await open(server.url);
     const heard: string[] = [];

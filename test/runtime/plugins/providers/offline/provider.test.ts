@@ -189,12 +189,12 @@ describe("a memory that cannot be searched", () => {
   ] as const)("fails the call: %s", async (given, code, retryable) => {
     const memory: Memory = {
       ...memoryOf([]),
-      search: () => Promise.reject(new MemoryError(given, "The database is away.")),
+      search: () => Promise.reject(new MemoryError(given, "The database is unavailable.")),
     };
     const error = await failure(
       chunks(createOfflineProvider({ id: "offline", memory }), says("cat?"), { caller: CALLER }),
     );
-    expect(error).toMatchObject({ code, retryable, message: expect.stringContaining("The database is away.") });
+    expect(error).toMatchObject({ code, retryable, message: expect.stringContaining("The database is unavailable.") });
   });
 
   it("rejects with the signal's reason when it is aborted", async () => {
