@@ -1,6 +1,5 @@
 /** Runs the hooks of an event in order of priority; what one returns is what the next one gets. */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import { RuntimeError } from "../contracts/errors.ts";
 import {
   type AnyHook,
@@ -54,21 +53,20 @@ async function endedInTime<E extends HookEvent>(
 ): Promise<HookContexts[E] | void> {
   const { deadlineMs = HOOK_DEADLINE_MS } = hook;
   const deadline = new AbortController();
-  const ended = new AbortController();
-  const overdue = sleep(deadlineMs, undefined, { signal: ended.signal }).then(() => {
+  const overdue = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
     const error = new RuntimeError(
       "RUNTIME_HOOK_TIMEOUT",
       `The hook "${hook.name}" took longer than ${deadlineMs / 1000} s.`,
     );
     deadline.abort(error);
-    throw error;
-  });
+    overdue.reject(error);
+  }, deadlineMs);
   try {
     const signals = signal ? AbortSignal.any([signal, deadline.signal]) : deadline.signal;
-    return await Promise.race([hook.run(context, signals), overdue]);
+    return await Promise.race([hook.run(context, signals), overdue.promise]);
   } finally {
-    overdue.catch(() => undefined);
-    ended.abort();
+    clearTimeout(timer);
   }
 }
 

@@ -35,6 +35,7 @@ export async function startedHost({ dir, prepare = (same) => same, logger }: Sta
   await host.ready;
   return {
     url: host.url,
+    stop: () => host.stop(),
     /** With a body it is a POST of JSON. */
     request: (path: string, body?: object, token = OWNER_TOKEN, method = body ? "POST" : "GET"): Promise<Response> =>
       fetch(`${host.url}${path}`, {

@@ -75,6 +75,38 @@ describeEachDatabase("a claim", (open, backend) => {
     expect(await rowOf(database)).toMatchObject({ owner });
     await claims.catchUp();
     expect(await rowOf(database)).toMatchObject({ owner: null });
+    // Released once: what the owner has afterwards is not taken from it.
+    await database.query("update compaction_work set claimed_by = $1", [owner]);
+    await claims.catchUp();
+    expect(await rowOf(database)).toMatchObject({ owner });
+  });
+
+  it("is renewed again after a renewal that failed, which ends neither the work nor the process", async () => {
+    const database = await open({ fresh: true });
+    const owner = await claimed(database);
+    const store = absent(database);
+    const warn = vi.fn();
+    const work = claimsOf(notEmbedded(store.database), warn).keepOne(owner, never, async (signal) => {
+      store.disconnect();
+      await expect.poll(() => warn.mock.calls.length).toBeGreaterThan(1);
+      store.come();
+      await database.query("update compaction_work set claimed_until = now() + interval '1 s'");
+      await expect.poll(() => rowOf(database)).toEqual({ owner, kept: true });
+      return signal.aborted;
+    });
+    expect(await work).toBe(false);
+  });
+
+  it.runIf(backend === "embedded")("of a killed process is freed once the store can be asked", async () => {
+    const database = await open({ fresh: true });
+    await claimed(database);
+    const store = absent(database);
+    const claims = claimsOf(store.database);
+    store.disconnect();
+    await expect(claims.catchUp()).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+    store.come();
+    await claims.catchUp();
+    expect(await rowOf(database)).toMatchObject({ owner: null });
   });
 
   it(`of a process that was killed is ${backend === "embedded" ? "freed by the first run of the next one, once" : "left to expire"}`, async () => {

@@ -1,6 +1,6 @@
 /** The hook pipeline: order, what a hook may change, and what its failure means under its policy. */
 
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createHookPipeline } from "../../../runtime/app/hooks.ts";
 import { ToolError } from "../../../runtime/contracts/errors.ts";
 import { type AnyHook, HOOK_EVENTS, type HookContexts, type HookEvent } from "../../../runtime/contracts/hooks.ts";
@@ -60,6 +60,29 @@ describe("the hooks of an event", () => {
     abort.abort("stop");
     expect(await seen.promise).toBe("stop");
     await ran;
+  });
+});
+
+describe("a hook without a deadline of its own", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it("has ten seconds", async () => {
+    const ended: unknown[] = [];
+    const pipeline = createHookPipeline([hook("tool:before", never)], quietLogger);
+    pipeline.run("tool:before", context as never).catch((error: unknown) => ended.push(error));
+    await vi.advanceTimersByTimeAsync(9_999);
+    expect(ended).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(ended).toMatchObject([{ code: "RUNTIME_HOOK_TIMEOUT", message: 'The hook "probe" took longer than 10 s.' }]);
+  });
+
+  it("leaves no timer behind when it ends in time", async () => {
+    await createHookPipeline([hook("tool:before", async () => undefined)], quietLogger).run(
+      "tool:before",
+      context as never,
+    );
+    expect(vi.getTimerCount()).toBe(0);
   });
 });
 

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, it } from "vitest";
-import { ToolError } from "../../../../runtime/contracts/errors.ts";
+import { MemoryError, ToolError } from "../../../../runtime/contracts/errors.ts";
 import type { AnyHook, HookEvent } from "../../../../runtime/contracts/hooks.ts";
 import type { StreamEvent } from "../../../../runtime/contracts/stream.ts";
 import type { Question, Tool, ToolContext } from "../../../../runtime/contracts/tool.ts";
@@ -269,6 +269,51 @@ describeDatabase("turns that wait for an answer", (open) => {
     });
     expect((await harness.turns.wait(harness.agentName, turnId)).text).toContain(`answer: ${first}`);
     await expect(answer(harness, turnId, "late", question.id)).rejects.toMatchObject({ code: "RUNTIME_CONFLICT" });
+  });
+
+  it("is answered, read and followed as its own agent's alone", async () => {
+    const { tools } = asking();
+    const harness = await startDoomed({ script, tools, moreAgents: ["other"] });
+    const { turnId, question } = await ask(harness);
+    const { turnId: fresh } = await harness.turns.accept(harness.message("go", { session: "s2" }));
+    const other = `${harness.agentName}-other`;
+    const unknown = { code: "RUNTIME_TURN_UNKNOWN" };
+    const given = { agent: other, turnId, text: "red", by: "" };
+    await expect(harness.turns.answer(given)).rejects.toMatchObject(unknown);
+    await expect(harness.turns.answer({ ...given, questionId: question.id })).rejects.toMatchObject(unknown);
+    await expect(harness.turns.wait(other, turnId)).rejects.toMatchObject(unknown);
+    await expect(harness.turns.read(other, turnId)).rejects.toMatchObject(unknown);
+    for (const id of [turnId, fresh]) {
+      await expect(harness.turns.events(other, id)[Symbol.asyncIterator]().next()).rejects.toMatchObject(unknown);
+    }
+    await waiting(harness, fresh);
+    await harness.die();
+    // Nor does a node that hosts only the other agent end its wait.
+    const database = await open();
+    await database.query("update turn_questions set expires_at = now() - interval '1 s' where id = $1", [question.id]);
+    await harness.store.waiting.expire([other]);
+    expect(await harness.turns.read(harness.agentName, turnId)).toMatchObject({ state: "waiting" });
+    await harness.store.waiting.expire([harness.agentName]);
+    expect(await harness.turns.read(harness.agentName, turnId)).toMatchObject({ state: "queued" });
+  });
+
+  it("is shown to nobody before its question is stored", async () => {
+    const { tools } = asking();
+    const harness = await startDoomed({ script, tools });
+    const begun = Promise.withResolvers<void>();
+    harness.store.waiting.begin = async () => {
+      begun.resolve();
+      throw new MemoryError("MEMORY_QUERY_FAILED", "The statement failed.");
+    };
+    const { turnId } = await harness.turns.accept(harness.message("go"));
+    await begun.promise;
+    await expect.poll(() => harness.dispatcher.activeTurns).toBe(0);
+    expect([...harness.hub.since(turnId, 0)].map(({ event }) => event.type)).not.toContain("turn.waiting");
+    expect(harness.sent).toEqual([]);
+    await harness.die();
+    const next = await start({ script, tools, ...harness.next });
+    expect((await next.turns.wait(next.agentName, turnId)).text).toContain("TOOL_OUTCOME_UNKNOWN");
+    expect(next.sent.filter(({ question }) => question !== undefined)).toEqual([]);
   });
 
   it("refuses an answer that comes too late, to a turn that asks nothing, and to no turn", async () => {
