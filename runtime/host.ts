@@ -1,6 +1,6 @@
 /**
  * The composition root: the one place that knows which plugins exist. Builds the node of a configuration, starts it
- * (also while its database is still away) and ends it in order: drain, reply, close.
+ * (also while its database is still unavailable) and ends it in order: drain, reply, close.
  */
 
 import { randomBytes } from "node:crypto";
@@ -59,7 +59,7 @@ export interface Host {
 
 const systemClock: Clock = { now: () => new Date(), monotonic: () => performance.now() };
 
-/** Holds the home directory, opens the store and listens; the rest comes up behind `ready`. */
+/** Holds the home directory, opens the store and listens; the other services start behind `ready`. */
 export async function startHost(options: HostOptions): Promise<Host> {
   const { loaded, log, maintenance } = options;
   const services = new Services(log.logger);
@@ -166,7 +166,7 @@ async function compose(
     limits: turnLimits(loaded),
     node,
     boot,
-    // Nobody else can have an embedded store open.
+    // The embedded store is single-process.
     place: database.backend === "embedded" ? "store" : home.place,
     countTokens,
     redactValues: options.redactValues,

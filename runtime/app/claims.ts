@@ -1,13 +1,13 @@
 /**
- * Rows of a work table that one owner has for a while. The table has `claimed_by` and `claimed_until`; whoever claims rows writes both, with
- * the SQL below, under an owner that is made for this piece of work: every later write of it asks whether `claimed_by` is still that
+ * Rows of a work table that one owner has for a while. The table has `claimed_by` and `claimed_until`. A claim writes both, with the
+ * SQL below, under an owner that is made for this piece of work: every later write of it asks whether `claimed_by` is still that
  * owner. A claim that is not renewed expires, so that the rows of a killed process are another's.
  */
 
 import type { Database } from "../contracts/database.ts";
 import type { Logger } from "../contracts/ports.ts";
 
-/** Nobody has the row, or whoever had it did not renew its claim. */
+/** The row has no claim, or one that was not renewed in time. */
 export const UNCLAIMED = "(claimed_until is null or claimed_until < now())";
 /** In the `set` of an update. */
 export const RELEASED = "claimed_by = null, claimed_until = null";

@@ -29,7 +29,7 @@ export interface TurnsDeps {
 
 /** Milliseconds between reads of the row of a turn that another process may end. */
 const POLL_MS = 500;
-/** How many accepted turns are remembered for their first follower, who asks at once. */
+/** How many accepted turns are cached for their first follower, which comes at once. */
 const MAX_FRESH = 1_000;
 /** Errors after which the row is read again at the next poll. */
 const UNAVAILABLE: ReadonlySet<string> = new Set(["MEMORY_UNAVAILABLE", "MEMORY_TIMEOUT", "MEMORY_LOCK_TIMEOUT"]);
