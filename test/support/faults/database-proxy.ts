@@ -1,4 +1,4 @@
-/** A loopback proxy in front of PostgreSQL that can kill its client at a marked statement, or be away for a while. */
+/** A loopback proxy in front of PostgreSQL that can kill its client at a marked statement, or be unavailable for a while. */
 
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
@@ -22,28 +22,37 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
   let trap: Trap | null = null;
   let struck = false;
   let refusing = false;
+  const watchers = new Set<WireWatcher>();
+  /**
+   * Nothing passes on other connections while a commit is to be struck: PostgreSQL notifies listeners of it before it answers, and the
+   * process would act on the notification before it is killed.
+   */
+  const passes = (watcher: WireWatcher) =>
+    !struck && ![...watchers].some((other) => other !== watcher && other.strikesNext);
 
   const server = createServer((client) => {
     if (refusing || struck) return void client.destroy();
     const upstream = connect(Number(target.port || 5432), target.hostname);
     const watcher = new WireWatcher(() => trap);
+    watchers.add(watcher);
     for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.setNoDelay(true);
       socket.on("error", () => socket.destroy());
       socket.on("close", () => {
         sockets.delete(socket);
+        watchers.delete(watcher);
         client.destroy();
         upstream.destroy();
       });
     }
     client.on("data", (bytes) => {
       watcher.client(bytes);
-      if (!struck) upstream.write(bytes);
+      if (passes(watcher)) upstream.write(bytes);
     });
     upstream.on("data", (bytes) => {
       watcher.server(bytes);
-      if (!struck) client.write(bytes);
+      if (passes(watcher)) client.write(bytes);
     });
   });
   function cut(): void {

@@ -66,6 +66,11 @@ export class WireWatcher {
     this.#trap = trap;
   }
 
+  /** From when the statement whose commit is to be struck was sent, until the answer that tells of the commit. */
+  get strikesNext(): boolean {
+    return this.#marked || this.#committing || this.#awaited.includes(true);
+  }
+
   client(bytes: Uint8Array): void {
     this.#fromClient = Buffer.concat([this.#fromClient, bytes]);
     for (;;) {
