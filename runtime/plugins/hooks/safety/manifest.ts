@@ -12,7 +12,7 @@ export const safety = {
     { name: "shell_danger", about: "Refuses dangerous shell commands" },
     { name: "workspace_fence", about: "Keeps tools inside the workspace" },
     { name: "custom_rules", about: "Refuses what the owner's own rules forbid" },
-    { name: "audit", about: "Writes every tool call into the audit log" },
+    { name: "audit", about: "Writes tool calls that reach the guards into the audit log" },
   ],
   create: async (deps) => (await import("./index.ts")).createSafetyHooks(deps),
 } as const satisfies PluginManifest<"hook", SafetyDeps, readonly AnyHook[]> & {
