@@ -136,9 +136,9 @@ day Sunday: away with it, and back
 do_ cairn infra destroy --yes
 do_ cairn infra up --yes
 all_there
-do_ cairn infra destroy --yes --delete-data --confirm week
+do_ cairn infra destroy --delete-data --confirm week
 do_ cairn infra up --yes
 do_ cairn memory restore "$(ls -t *.backup | head -n 1)"
 all_there
 do_ cairn doctor
-do_ cairn infra destroy --yes --delete-data --confirm week
+do_ cairn infra destroy --delete-data --confirm week
