@@ -15,6 +15,8 @@ import { placeEmbeddedCopy } from "./databases.ts";
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 /** The built service: what is installed is what is tested. */
 export const MAIN = join(ROOT, "dist", "runtime", "main.js");
+/** Nodes of tests live for seconds: optimizing the embedded store's WebAssembly would take a fifth of the processor's time. */
+const QUICK_START = ["--liftoff-only"];
 export const TOKEN = "cairn_test_0123456789abcdefghijklmnopqrstuvwxyz";
 
 export interface DeploymentSpec {
@@ -86,7 +88,7 @@ export class StartFailed extends Error {
 export async function startNode(deployment: Deployment, options: StartOptions = {}): Promise<NodeProcess> {
   const child = spawn(
     process.execPath,
-    [...(options.nodeOptions ?? []), MAIN, "--dir", deployment.dir, ...(options.args ?? [])],
+    [...QUICK_START, ...(options.nodeOptions ?? []), MAIN, "--dir", deployment.dir, ...(options.args ?? [])],
     {
       stdio: ["ignore", "pipe", "pipe", "ipc"],
       env: {

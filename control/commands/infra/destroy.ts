@@ -22,7 +22,10 @@ export default class InfraDestroy extends InfraCommand<DestroyResult | null> {
   static override flags = {
     yes: yesFlag,
     "delete-data": Flags.boolean({ description: "Delete the data as well, after a backup" }),
-    confirm: Flags.string({ helpValue: "NAME", description: "The stack's name, for --delete-data without a terminal" }),
+    confirm: Flags.string({
+      helpValue: "NAME",
+      description: "The stack's name, for --delete-data without a terminal: no other question follows",
+    }),
     "backup-taken": Flags.string({
       helpValue: "FILE",
       description: "With --delete-data: a backup of the last 24 hours, instead of taking one now",
@@ -33,7 +36,9 @@ export default class InfraDestroy extends InfraCommand<DestroyResult | null> {
 
   protected async work(interruption: Interruption): Promise<DestroyResult | null> {
     const { flags } = await this.parse(InfraDestroy);
-    const { yes, confirm, "delete-data": deleteData, "backup-taken": backupTaken } = flags;
+    const { confirm, "delete-data": deleteData, "backup-taken": backupTaken } = flags;
+    // Who types the name has agreed.
+    const yes = flags.yes || confirm !== undefined;
     return this.operate(flags, interruption, (run) => destroy(run, { yes, confirm, deleteData, backupTaken }));
   }
 

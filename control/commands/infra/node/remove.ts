@@ -16,7 +16,7 @@ export default class InfraNodeRemove extends InfraCommand<NodeRemoveResult | nul
 
   static override examples = [
     "<%= config.bin %> infra node remove worker",
-    "<%= config.bin %> infra node remove worker --data archive --confirm worker --yes",
+    "<%= config.bin %> infra node remove worker --data archive --confirm worker",
   ];
 
   static override args = { name: Args.string({ required: true, ignoreStdin: true, description: "The node's name" }) };
@@ -28,14 +28,19 @@ export default class InfraNodeRemove extends InfraCommand<NodeRemoveResult | nul
       default: "keep",
       description: "What becomes of its home and its workspaces",
     })(),
-    confirm: Flags.string({ helpValue: "NAME", description: "The node's name, for --data without a terminal" }),
+    confirm: Flags.string({
+      helpValue: "NAME",
+      description: "The node's name, for --data without a terminal: no other question follows",
+    }),
     backend: backendFlag,
     "json-events": eventsFlag,
   };
 
   protected async work(interruption: Interruption): Promise<NodeRemoveResult | null> {
     const { args, flags } = await this.parse(InfraNodeRemove);
-    const { yes, data, confirm } = flags;
+    const { data, confirm } = flags;
+    // Who types the name has agreed.
+    const yes = flags.yes || confirm !== undefined;
     return this.operate(flags, interruption, (run) => removeNode(run, { node: args.name, data, confirm, yes }));
   }
 
