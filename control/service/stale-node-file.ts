@@ -55,7 +55,7 @@ async function holds(node: NodeFile, lock: string): Promise<boolean> {
   return process.platform === "linux" ? hasOpen(node.pid, lock) : startedBefore(node.pid, node.started_at);
 }
 
-/** Whether the process has the file open. A process of another user does not show; being alive has to do then. */
+/** Whether the process has the file open, or may have it: files of another user's process, and of one that ends, are not shown. */
 async function hasOpen(pid: number, path: string): Promise<boolean> {
   const wanted = await stat(path);
   const folder = `/proc/${pid}/fd`;
@@ -65,6 +65,8 @@ async function hasOpen(pid: number, path: string): Promise<boolean> {
   } catch (error) {
     return codeOf(error) === "EACCES";
   }
+  // A process that ends shows no files any more before its last thread has closed them, and with them the lock.
+  if (names.length === 0) return true;
   for (const name of names) {
     const found = await stat(`${folder}/${name}`).catch(() => null);
     if (found !== null && found.ino === wanted.ino && found.dev === wanted.dev) return true;
