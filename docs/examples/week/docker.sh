@@ -103,7 +103,7 @@ day Wednesday: a setting, an image
 set_ max_tool_iterations 40
 do_ cairn infra preview
 do_ cairn infra up --roll --yes
-do_ cairn build --base-image "$BASE_IMAGE" --tag week:2 --no-cache
+do_ cairn build --base-image "$BASE_IMAGE" --tag week:2 --package less
 do_ cairn infra up --roll --image week:2 --yes
 tell "The tax office wants the form in March."
 all_there
