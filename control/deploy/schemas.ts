@@ -226,6 +226,7 @@ export const SCHEMAS = {
       time: z.string(),
       phase: z.string(),
       message: z.string(),
+      total: count.optional().describe("Resources that it changes, where that is known"),
     }),
     z.strictObject({
       schema: z.literal(1),
