@@ -145,6 +145,8 @@ const rollReport = z.strictObject({
   done: z.array(z.string()).describe("Nodes that have what was planned, in the order in which they got it"),
   failed: z.string().nullable(),
   reason: z.string().nullable().describe("Why it failed, and why it did not come back"),
+  last_words: z.array(z.string()).describe("Last lines of the program that failed, oldest first"),
+  log: z.string().nullable().describe("File on this machine with everything that was said; null where there is none"),
 });
 
 const upResult = diff.extend({
