@@ -11,14 +11,18 @@ export interface EventOutput {
   pause(): Promise<void>;
 }
 
-export function eventOutput(terminal: Terminal, json: boolean): EventOutput {
+export function eventOutput(
+  terminal: Terminal,
+  json: boolean,
+  now: () => number = () => performance.now(),
+): EventOutput {
   if (json) {
     return {
       show: (event) => void terminal.err(`${JSON.stringify(event)}\n`),
       pause: async () => undefined,
     };
   }
-  return terminal.errIsTerminal ? liveOutput(terminal) : plainOutput(terminal);
+  return terminal.errIsTerminal ? liveOutput(terminal, now) : plainOutput(terminal);
 }
 
 const PAST: Readonly<Record<string, string>> = {
@@ -38,6 +42,8 @@ function lineOf(event: InfraEvent): string | null {
     const word = event.state === "failed" ? "failed" : (PAST[event.op] ?? event.op);
     return `  ${word} ${visible(event.name)}`;
   }
+  // The command ends with them, in words for people.
+  if (event.severity === "error") return null;
   const mark = event.severity === "info" ? "" : `${event.severity}: `;
   return `  ${mark}${visible(event.message)}`;
 }
@@ -52,31 +58,59 @@ function plainOutput(terminal: Terminal): EventOutput {
   };
 }
 
-function liveOutput(terminal: Terminal): EventOutput {
+/** Milliseconds between two renewals of the elapsed time. */
+const TICK_MS = 1_000;
+
+/** What the live line says: the phase, how far it is, how long it has taken, and what is being done now. */
+export function progressText(
+  phase: string,
+  { done, total, elapsedMs, active }: { done: number; total: number; elapsedMs: number; active: readonly string[] },
+): string {
+  const counts = total > 0 ? `${Math.min(done, total)} of ${total}, ` : "";
+  const names = active.length === 0 ? "" : `: ${active.join(", ")}`;
+  return `${phase} (${counts}${Math.floor(elapsedMs / 1_000)} s)${names}`;
+}
+
+function liveOutput(terminal: Terminal, now: () => number): EventOutput {
   let progress: Progress | null = null;
-  let phase = "";
+  let ticking: NodeJS.Timeout | undefined;
+  let phase = { text: "", total: 0, beganAt: now() };
   const active = new Map<string, string>();
+  const done = new Set<string>();
+  const draw = (): void => {
+    progress ??= startProgress(terminal);
+    const elapsedMs = now() - phase.beganAt;
+    const counted = { done: done.size, total: phase.total, elapsedMs, active: [...active.values()] };
+    progress.update(progressText(phase.text, counted));
+    ticking ??= setInterval(draw, TICK_MS).unref();
+  };
   const end = async (): Promise<void> => {
+    clearInterval(ticking);
+    ticking = undefined;
     await progress?.end();
     progress = null;
   };
   return {
     show(event) {
-      if (event.event === "phase") phase = event.message;
+      if (event.event === "phase") {
+        phase = { text: visible(event.message), total: event.total ?? 0, beganAt: now() };
+        done.clear();
+      }
       if (event.event === "resource") {
         if (event.state === "started") active.set(event.urn, visible(event.name));
-        else active.delete(event.urn);
+        else {
+          active.delete(event.urn);
+          done.add(event.urn);
+        }
       }
       const line = lineOf(event);
       if (line !== null) {
-        void progress?.end();
-        progress = null;
+        void end();
         void terminal.err(
           `${event.event === "message" && event.severity !== "info" ? terminal.errMark.warn(line) : line}\n`,
         );
       }
-      progress ??= startProgress(terminal);
-      progress.update(active.size > 0 ? `${phase}: ${[...active.values()].join(", ")}` : phase);
+      draw();
     },
     pause: end,
   };

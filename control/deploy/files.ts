@@ -25,6 +25,8 @@ export interface InfraFiles {
   readonly deployed: string;
   /** Journal of a rollout that is under way. */
   readonly rollout: string;
+  /** What runs that failed were told, 0700. */
+  readonly logs: string;
 }
 
 /** Of the local backend, for all stacks of the deployment directory. */
@@ -47,6 +49,7 @@ export function infraFiles(dir: string, stack: string): InfraFiles {
     record: join(project, "stack.json"),
     deployed: join(project, "deployed"),
     rollout: join(project, "rollout.json"),
+    logs: join(project, "logs"),
   };
 }
 

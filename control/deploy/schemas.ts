@@ -145,6 +145,8 @@ const rollReport = z.strictObject({
   done: z.array(z.string()).describe("Nodes that have what was planned, in the order in which they got it"),
   failed: z.string().nullable(),
   reason: z.string().nullable().describe("Why it failed, and why it did not come back"),
+  last_words: z.array(z.string()).describe("Last lines of the program that failed, oldest first"),
+  log: z.string().nullable().describe("File on this machine with everything that was said; null where there is none"),
 });
 
 const upResult = diff.extend({
@@ -226,6 +228,7 @@ export const SCHEMAS = {
       time: z.string(),
       phase: z.string(),
       message: z.string(),
+      total: count.optional().describe("Resources that it changes, where that is known"),
     }),
     z.strictObject({
       schema: z.literal(1),

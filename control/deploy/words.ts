@@ -1,5 +1,6 @@
 /** What `infra` says to people. */
 
+import { lastWordLines } from "../output/failure.ts";
 import type { Mark } from "../output/terminal.ts";
 import { columns } from "../output/terminal.ts";
 import { visible } from "../output/visible.ts";
@@ -150,6 +151,7 @@ export function upText(result: UpResult, mark: Mark): string {
     ...reasonLines(result.nodes),
     ...(result.adopted.length > 0 ? [`Taken over: ${result.adopted.join(", ")}`] : []),
     `${done} Next: \`${result.next}\``,
+    ...lastWordLines(result.roll?.last_words ?? [], result.roll?.log ?? null, mark),
   ].join("\n");
 }
 

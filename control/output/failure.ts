@@ -87,7 +87,7 @@ export function failureText(
   failure: Failure,
   mark: { error(text: string): string; dim(text: string): string },
 ): string {
-  const { code, message, issues, hint } = failure.body;
+  const { code, message, issues, hint, last_words: words = [], log } = failure.body;
   // A validation report has its issues in its text already.
   const listed = (issues ?? []).filter((issue) => !message.includes(issue.message));
   const lines = [
@@ -95,8 +95,21 @@ export function failureText(
     ...listed.map((issue) => visible(`  - ${issue.path ? `${issue.path}: ` : ""}${issue.message}`)),
     ...(hint ? [`${mark.dim("Hint:")} ${visible(hint)}`] : []),
     ...(failure.exitCode === EXIT.usage ? [] : [mark.dim(`Code: ${visible(code)}`)]),
+    ...lastWordLines(words, log ?? null, mark),
   ];
   return `${lines.join("\n")}\n`;
+}
+
+/** What a program that failed has written last, and where the rest is; below everything else. */
+export function lastWordLines(
+  words: readonly string[],
+  log: string | null,
+  mark: { dim(text: string): string },
+): string[] {
+  return [
+    ...(words.length === 0 ? [] : [mark.dim("Its last words:"), ...words.map((line) => `  ${visible(line)}`)]),
+    ...(log === null ? [] : [`${mark.dim("Log:")} ${visible(log)}`]),
+  ];
 }
 
 /** An error that another process of ours sent, as if it had been thrown here. Null when it is no such thing. */

@@ -1,9 +1,11 @@
 /** An update in words. */
 
+import { lastWordLines } from "../output/failure.ts";
 import type { Mark } from "../output/terminal.ts";
 import type { UpdateResult } from "./result.ts";
 
-export function updateText({ outcome, from, to, reason, next, restarted }: UpdateResult, mark: Mark): string {
+export function updateText(result: UpdateResult, mark: Mark): string {
+  const { outcome, from, to, reason, next, restarted, last_words: words = [], log = null } = result;
   const lines = {
     updated: mark.good(`Updated from ${from} to ${to}; the node has passed its gate.`),
     unchanged: `Nothing to do: this is ${to}.`,
@@ -13,5 +15,10 @@ export function updateText({ outcome, from, to, reason, next, restarted }: Updat
     ),
     operator: mark.error(`The update from ${from} to ${to} needs you.`),
   };
-  return [lines[outcome], ...(reason === null ? [] : [reason]), ...(next === null ? [] : [mark.dim(next)])].join("\n");
+  return [
+    lines[outcome],
+    ...(reason === null ? [] : [reason]),
+    ...(next === null ? [] : [mark.dim(next)]),
+    ...lastWordLines(words, log, mark),
+  ].join("\n");
 }

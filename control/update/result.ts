@@ -13,6 +13,10 @@ export const updateResult = z.strictObject({
   restarted: z.boolean(),
   /** Why it went back, or could not. */
   reason: z.string().nullable(),
+  /** Last lines of the node that failed, oldest first, where it was deployed. */
+  last_words: z.array(z.string()).optional(),
+  /** File of this machine with everything that was said, where there is one. */
+  log: z.string().optional(),
   /** What a person has to do; null: nothing. */
   next: z.string().nullable(),
 });

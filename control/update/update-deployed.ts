@@ -51,9 +51,10 @@ export async function updateDeployed(update: DeployedUpdate): Promise<UpdateResu
   const rolled = result?.roll;
   const next = "See `cairn infra status` and `cairn logs`.";
   if (rolled === undefined) throw new InfraError("INFRA_FAILED", "The nodes were not updated.", { hint: next });
-  const { outcome, reason } = rolled;
-  if (outcome === "operator") return { ...said, outcome: "operator", restarted: true, reason, next };
-  if (rolled.failed !== null) return { ...said, outcome: "rolled_back", restarted: true, reason, next };
+  const { outcome, reason, last_words, log } = rolled;
+  const failed = { ...said, restarted: true, reason, next, last_words, ...(log === null ? {} : { log }) };
+  if (outcome === "operator") return { ...failed, outcome: "operator" };
+  if (rolled.failed !== null) return { ...failed, outcome: "rolled_back" };
   return { ...said, outcome: "updated", restarted: true };
 }
 

@@ -145,6 +145,10 @@ export interface ErrorDetails {
   readonly retryable?: false;
   /** What the reader can do about it, as one sentence. */
   readonly hint?: string;
+  /** Last lines of the program that failed, oldest first; without secrets. */
+  readonly lastWords?: readonly string[];
+  /** File of this machine that has all that was said; absolute. */
+  readonly log?: string;
 }
 
 /** The JSON form of an error, as routes and `--json` outputs carry it. Never holds a cause or a stack. */
@@ -156,6 +160,8 @@ export interface ErrorBody {
   readonly issues?: readonly Issue[];
   readonly turn_id?: string;
   readonly hint?: string;
+  readonly last_words?: readonly string[];
+  readonly log?: string;
 }
 
 export class CairnError extends Error {
@@ -182,7 +188,7 @@ export class CairnError extends Error {
   }
 
   toBody(): ErrorBody {
-    const { issues, turnId, hint } = this.details;
+    const { issues, turnId, hint, lastWords, log } = this.details;
     return {
       code: this.code,
       message: this.message,
@@ -191,6 +197,8 @@ export class CairnError extends Error {
       ...(issues ? { issues } : {}),
       ...(turnId ? { turn_id: turnId } : {}),
       ...(hint ? { hint } : {}),
+      ...(lastWords?.length ? { last_words: lastWords } : {}),
+      ...(log ? { log } : {}),
     };
   }
 }
@@ -247,6 +255,8 @@ export function fromErrorBody(body: ErrorBody, extra: Pick<ErrorDetails, "cause"
     ...(body.issues ? { issues: body.issues } : {}),
     ...(body.turn_id ? { turnId: body.turn_id } : {}),
     ...(body.hint ? { hint: body.hint } : {}),
+    ...(body.last_words ? { lastWords: body.last_words } : {}),
+    ...(body.log ? { log: body.log } : {}),
     ...(body.retryable ? {} : { retryable: false }),
   };
   if (!Object.hasOwn(ERROR_CODES, body.code)) {

@@ -70,3 +70,21 @@ export async function standInImage(base: string): Promise<string> {
     await rm(context, { recursive: true, force: true });
   }
 }
+
+/** Id of an image of the same form that runs this script of Node instead. */
+export async function failingImage(base: string, script: string): Promise<string> {
+  const standIn = await docker("image", "inspect", "--format", "{{index .RepoTags 0}}", await standInImage(base));
+  const context = await mkdtemp(join(tmpdir(), "cairn-failing-"));
+  const name = `cairn-test/failing:${createHash("sha256").update(standIn).update(script).digest("hex").slice(0, 12)}`;
+  try {
+    await writeFile(
+      join(context, "Dockerfile"),
+      `FROM ${standIn}\nCOPY failing.js /opt/cairn/failing.js\nENTRYPOINT ["node", "/opt/cairn/failing.js"]\n`,
+    );
+    await writeFile(join(context, "failing.js"), script);
+    await docker("build", "--quiet", "--tag", name, context);
+    return await docker("image", "inspect", "--format", "{{.Id}}", name);
+  } finally {
+    await rm(context, { recursive: true, force: true });
+  }
+}

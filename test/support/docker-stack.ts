@@ -7,6 +7,8 @@ import * as pulumi from "@pulumi/pulumi";
 import { type EngineEvent, LocalWorkspace, type OpMap, type Stack } from "@pulumi/pulumi/automation/index.js";
 import type { DockerPlan } from "../../infra/plan/types.ts";
 import { target } from "../../infra/targets/docker.ts";
+import { docker } from "./docker-lane.ts";
+import { until } from "./eventually.ts";
 
 export interface StackInput {
   readonly plan: DockerPlan;
@@ -39,7 +41,12 @@ export async function createTestStack(directory?: string): Promise<TestStack> {
   const root = directory ?? (await mkdtemp(join(tmpdir(), "cairn-stack-")));
   return {
     directory: root,
-    up: (input) => steps(root, input, (stack, onEvent) => stack.up({ onEvent })),
+    up: async (input) => {
+      const made = await steps(root, input, (stack, onEvent) => stack.up({ onEvent }));
+      // The engine only starts them.
+      await until(async () => (await unhealthy(input.plan.stack)).length === 0);
+      return made;
+    },
     preview: (input) => steps(root, input, (stack, onEvent) => stack.preview({ onEvent })),
     refresh: (input) => steps(root, input, (stack, onEvent) => stack.refresh({ onEvent })),
     destroy: (input) => steps(root, input, (stack, onEvent) => stack.destroy({ onEvent, excludeProtected: true })),
@@ -57,6 +64,12 @@ export async function createTestStack(directory?: string): Promise<TestStack> {
     },
     remove: () => rm(root, { recursive: true, force: true }),
   };
+}
+
+/** Containers of the stack that run and are not healthy, or do not run although they should. */
+async function unhealthy(stack: string): Promise<string[]> {
+  const all = await docker("ps", "--all", "--filter", `label=cairn.stack=${stack}`, "--format", "{{.Names}} {{.Status}}");
+  return all.split("\n").filter((line) => line !== "" && !/^\S+\.files | \(healthy\)$/.test(line));
 }
 
 interface Pending {

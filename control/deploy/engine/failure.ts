@@ -2,6 +2,7 @@
 
 import { stripVTControlCharacters } from "node:util";
 import { CairnError, InfraError } from "../../../runtime/contracts/errors.ts";
+import { type FailureReport, reportOf } from "./failure-report.ts";
 import { PulumiFailure } from "./pulumi-cli.ts";
 import { parseUrn } from "./urn.ts";
 
@@ -40,7 +41,8 @@ export function describeEngineFailure(thrown: unknown, context: FailureContext):
     code: ConstructorParameters<typeof InfraError>[0],
     message: string,
     hint: string,
-  ): EngineFailure => ({ kind, error: new InfraError(code, message, { hint, cause: thrown }) });
+    lastWords: readonly string[] = [],
+  ): EngineFailure => ({ kind, error: new InfraError(code, message, { hint, cause: thrown, lastWords }) });
 
   if (/no stack named.*found/.test(text)) {
     return fail("stack-not-found", "INFRA_FAILED", `There is no stack ${stack}.`, "Create it with `cairn infra up`.");
@@ -102,10 +104,15 @@ export function describeEngineFailure(thrown: unknown, context: FailureContext):
       "Something of that name stands on the target and is not recorded: a run may have lost the target just when it was made. " +
       "If nothing needs it, remove it with the target's own tools (`docker network rm`, `docker rm`), never a volume, and run " +
       "the same command again.";
-    return fail("other", "INFRA_FAILED", firstError(text, context), hint);
+    const { sentence, lastWords } = firstError(text, context);
+    return fail("other", "INFRA_FAILED", sentence, hint, lastWords);
   }
-  const hint = "What was done before it is recorded: correct the cause and run the same command again.";
-  return fail("other", "INFRA_FAILED", firstError(text, context), hint);
+  const { sentence, lastWords, code } = firstError(text, context);
+  const hint =
+    code === "INFRA_LOCKED"
+      ? "Wait for the other command, then run the same command again."
+      : "What was done before it is recorded: correct the cause and run the same command again.";
+  return fail("other", code ?? "INFRA_FAILED", sentence, hint, lastWords);
 }
 
 /** A change of the configuration would delete data: these volumes or claims. */
@@ -151,21 +158,24 @@ function missingPlugin(text: string): { readonly name: string; readonly version:
   return { name: found[1], version: found[2] ?? null };
 }
 
-/** What a resource's provider said comes before what the engine says about it. */
-function firstError(text: string, { diagnostics, redact, command }: FailureContext): string {
-  const own = diagnostics.find((one) => one.resource !== null && !/^(?:update|preview) failed/.test(one.message));
-  const any = own ?? diagnostics.find((one) => !/^(?:update|preview) failed/.test(one.message));
-  if (any) return sentence(any.resource === null ? any.message : `${any.resource}: ${any.message}`);
-  const line = /^\s*error: (.+)$/m.exec(text)?.[1];
-  return sentence(line === undefined ? `\`cairn infra ${command}\` failed` : redact(line));
+/** What a resource's provider said comes before what the engine says about it. Others that failed are named. */
+function firstError(text: string, { diagnostics, redact, command }: FailureContext): FailureReport {
+  const said = diagnostics.filter((one) => !/^(?:update|preview) failed/.test(one.message));
+  const first = said.find((one) => one.resource !== null) ?? said[0];
+  if (first === undefined) {
+    const line = /^\s*error: (.+)$/m.exec(text)?.[1];
+    return reportOf(line === undefined ? `\`cairn infra ${command}\` failed` : redact(line));
+  }
+  const report = reportOf(first.message);
+  if (first.resource === null) return report;
+  const others = new Set(said.flatMap(({ resource }) => resource ?? []));
+  others.delete(first.resource);
+  const also = others.size === 0 ? "" : ` Failed as well: ${[...others].join(", ")}.`;
+  return { ...report, sentence: `${first.resource}: ${report.sentence}${also}` };
 }
 
 function unexpected(thrown: unknown, { command, redact }: FailureContext): InfraError {
   const words = thrown instanceof Error ? redact(thrown.message) : "";
-  return new InfraError("INFRA_FAILED", sentence(words || `\`cairn infra ${command}\` failed`), { cause: thrown });
-}
-
-function sentence(words: string): string {
-  const [first = ""] = words.trim().split("\n");
-  return /[.!?]$/.test(first) ? first : `${first}.`;
+  const { sentence, lastWords } = reportOf(words || `\`cairn infra ${command}\` failed`);
+  return new InfraError("INFRA_FAILED", sentence, { cause: thrown, lastWords });
 }

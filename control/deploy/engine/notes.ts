@@ -49,6 +49,13 @@ export function noteOf(event: EngineEvent, redact: (text: string) => string): En
   return null;
 }
 
+/** What the engine and its providers say in an event, in full, for a log. Empty for events that say nothing. */
+export function saidIn({ diagnosticEvent: said }: EngineEvent, redact: (text: string) => string): string[] {
+  if (!said || SEVERITIES[said.severity] === undefined) return [];
+  const message = redact(plain(said.message)).trim();
+  return message === "" ? [] : [`${said.severity} ${said.urn ? parseUrn(said.urn).name : ""}: ${message}`];
+}
+
 function step(metadata: StepEventMetadata, state: "started" | "done" | "failed"): EngineNote | null {
   const { op, urn, type } = metadata;
   const custom = metadata.new?.custom ?? metadata.old?.custom ?? false;

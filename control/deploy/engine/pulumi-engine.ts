@@ -11,13 +11,15 @@ import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { writeDurably } from "../../../runtime/files/durable.ts";
 import type { InfraFiles } from "../files.ts";
 import type { Diff } from "../schemas.ts";
+import type { RunLog } from "../state/run-log.ts";
 import { type ExportedState, exportedState, readStored, toStored } from "./checkpoint.ts";
 import { diffBuilder } from "./diff.ts";
 import type { Applied, Engine, EngineLock, PreviewRun, ProgramRun, RunInput } from "./engine.ts";
 import { describeEngineFailure, type EngineFailure } from "./failure.ts";
+import { reportOf } from "./failure-report.ts";
 import { locksFolder, PROJECT, readEngineLocks, removeBrokenLocks } from "./locks.ts";
-import { noteOf } from "./notes.ts";
-import type { PulumiCli } from "./pulumi-cli.ts";
+import { noteOf, saidIn } from "./notes.ts";
+import { type PulumiCli, PulumiFailure } from "./pulumi-cli.ts";
 import { redactable, redactor, redactText } from "./redact.ts";
 import { parseUrn } from "./urn.ts";
 
@@ -30,6 +32,8 @@ export interface EngineOptions {
   readonly backend: string;
   /** Values that may not be shown, also where the engine does not mark them as secret. */
   readonly secrets: readonly string[];
+  /** Where everything goes that was said in a run that failed. */
+  readonly log: RunLog;
 }
 
 export function createPulumiEngine(options: EngineOptions): Engine {
@@ -44,13 +48,22 @@ export function createPulumiEngine(options: EngineOptions): Engine {
   const failure = (thrown: unknown, command: string, diagnostics: Diagnostic[] = []): EngineFailure =>
     describeEngineFailure(thrown, { stack: name, command, diagnostics, redact: redactWords });
 
+  /** The failure as an error, with the path of the log that has all of it. `said`: by the engine, before it failed. */
+  async function logged(thrown: unknown, doing: string, { error }: EngineFailure, said: readonly string[] = []) {
+    if (!(error instanceof InfraError) || error === thrown) return error;
+    const text = thrown instanceof PulumiFailure ? `${thrown.stderr}\n${thrown.stdout}` : String(thrown);
+    const log = await options.log.write(doing, `${doing}: ${error.message}`, redactWords([...said, text].join("\n")));
+    const { code, message, details } = error;
+    return log === null ? error : new InfraError(code, message, { ...details, log });
+  }
+
   async function command(args: readonly string[], doing: string, input?: string): Promise<string> {
     try {
       const run = { cwd: files.project, env, ...(input === undefined ? {} : { input }) };
       const cli = await options.cli();
       return (await cli.run([...args, "--stack", name, "--non-interactive"], run)).stdout;
     } catch (error) {
-      throw failure(error, doing).error;
+      throw await logged(error, doing, failure(error, doing));
     }
   }
 
@@ -89,6 +102,7 @@ export function createPulumiEngine(options: EngineOptions): Engine {
     const builder = diffBuilder(redact);
     const diagnostics: Diagnostic[] = [];
     const thrown: unknown[] = [];
+    const said: string[] = [];
     const program: PulumiFn = async () => {
       try {
         return await run.program?.();
@@ -99,14 +113,21 @@ export function createPulumiEngine(options: EngineOptions): Engine {
     };
     const onEvent = (event: EngineEvent): void => {
       builder.add(event);
+      said.push(...saidIn(event, redactWords));
       const planned = event.resourcePreEvent?.metadata;
       if (planned?.op === "create" && planned.type.startsWith("cairn:")) run.onComponent?.(planned.urn);
       const note = noteOf(event, redactWords);
       if (note === null) return;
-      if (note.kind === "message" && note.severity === "error") {
+      if (note.kind !== "message") {
+        run.onNote(note);
+        return;
+      }
+      if (note.severity === "error") {
         diagnostics.push({ message: note.message, resource: note.urn === null ? null : parseUrn(note.urn).name });
       }
-      run.onNote(note);
+      // Scripts and stack traces are for the log.
+      const { sentence } = reportOf(note.message);
+      if (sentence !== "") run.onNote({ ...note, message: sentence });
     };
     let scratch: string | null = null;
     try {
@@ -117,8 +138,10 @@ export function createPulumiEngine(options: EngineOptions): Engine {
       const value = await work(stack, { onEvent, signal: run.signal, color: "never" });
       return { diff: builder.build(name, options.target), value };
     } catch (error) {
-      const { kind, error: described } = failure(thrown[0] ?? error, doing, diagnostics);
-      throw kind === "cancelled" && run.signal.aborted ? (run.signal.reason ?? described) : described;
+      const cause = thrown[0] ?? error;
+      const described = failure(cause, doing, diagnostics);
+      if (described.kind === "cancelled" && run.signal.aborted) throw run.signal.reason ?? described.error;
+      throw await logged(cause, doing, described, said);
     } finally {
       if (scratch !== null) await rm(scratch, { recursive: true, force: true });
     }

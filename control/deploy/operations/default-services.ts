@@ -54,7 +54,7 @@ export function defaultServices({ deployment, root, prompts }: ServiceOptions): 
       const { createProgram } = await import("../../../infra/program.ts");
       return createProgram(project, options);
     },
-    async openEngine({ files, stack, target, backend, secrets, report, killSignal }) {
+    async openEngine({ files, stack, target, backend, secrets, report, log, killSignal }) {
       const [{ createPulumiEngine }, { findPulumi }] = await Promise.all([
         import("../engine/pulumi-engine.ts"),
         import("../engine/pulumi-cli.ts"),
@@ -64,7 +64,7 @@ export function defaultServices({ deployment, root, prompts }: ServiceOptions): 
         found ??= findPulumi({ env: process.env, installRoot: join(home, "pulumi"), killSignal, report });
         return found;
       };
-      return createPulumiEngine({ cli, files, stack, target, backend, secrets });
+      return createPulumiEngine({ cli, files, stack, target, backend, secrets, log });
     },
     release: {
       async read(dir) {

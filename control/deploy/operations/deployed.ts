@@ -1,4 +1,4 @@
-/** What comes after something was applied: writing down what runs, and waiting until it is healthy. */
+/** What comes after something was applied: writing down what runs, and what a failed change goes back to. */
 
 import type { ObservedNode } from "../inspection.ts";
 import { type StackRecord, stackOutputs } from "../schemas.ts";
@@ -7,10 +7,6 @@ import { shownBackend } from "./backend.ts";
 import { deployedNodes, readRecord, writeRecord } from "./record.ts";
 import type { OperationInput, ReadProject } from "./services.ts";
 import type { Session } from "./session.ts";
-
-/** Milliseconds that nodes get to become healthy once the engine is done, and between two looks. */
-const HEALTHY_MS = 180_000;
-const POLL_MS = 500;
 
 /** Writes release.json and stack.json: it is true whether or not it becomes healthy. `nodes`: those of this run. */
 export async function recordDeployed(
@@ -64,32 +60,4 @@ export async function keepHealthy(
 ): Promise<void> {
   const healthy = nodes.filter((name) => observed.find((one) => one.name === name)?.health === "healthy");
   await keepNodePlans(files, project, healthy, run.services.now());
-}
-
-/**
- * What was observed last; after the deadline, or as soon as every node is healthy. Where nothing was started a node that is
- * gone or does not run does not come back by waiting.
- */
-export async function untilHealthy(
-  { driver, run }: Session,
-  nodes: readonly string[],
-  unchanged: boolean,
-): Promise<readonly ObservedNode[]> {
-  const { services, signal } = run;
-  const deadline = services.now().getTime() + HEALTHY_MS;
-  for (;;) {
-    const observed = await driver.observe(signal);
-    const waiting = nodes.filter((name) => observed.find((one) => one.name === name)?.health !== "healthy");
-    if (unchanged && allGone(observed, nodes)) return observed;
-    if (waiting.length === 0 || services.now().getTime() >= deadline) return observed;
-    await services.sleep(POLL_MS, signal);
-  }
-}
-
-/** Whether those that are not healthy are all gone, or do not run. */
-function allGone(observed: readonly ObservedNode[], nodes: readonly string[]): boolean {
-  const sick = nodes
-    .map((name) => observed.find((one) => one.name === name))
-    .filter((one) => one?.health !== "healthy");
-  return sick.length > 0 && sick.every((one) => one?.state === "missing" || one?.state === "stopped");
 }

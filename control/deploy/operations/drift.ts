@@ -2,7 +2,7 @@
 
 import type { TargetDriver } from "../driver.ts";
 import { type ExportedState, forget, outdate, resourcesOf } from "../engine/checkpoint.ts";
-import type { Drift } from "../inspection.ts";
+import type { Drift, Inspection } from "../inspection.ts";
 import type { Diff, FoundDrift } from "../schemas.ts";
 import type { Session } from "./session.ts";
 
@@ -17,9 +17,9 @@ export interface Planning {
 }
 
 /** Empty where nothing is deployed. */
-export async function findDrift({ driver, run }: Session, state: ExportedState | null): Promise<readonly Drift[]> {
+export async function inspectDeployed({ driver, run }: Session, state: ExportedState | null): Promise<Inspection> {
   const recorded = resourcesOf(state);
-  return recorded.length === 0 ? [] : (await driver.inspect(recorded, run.signal)).drift;
+  return recorded.length === 0 ? { nodes: [], parts: [], drift: [] } : driver.inspect(recorded, run.signal);
 }
 
 /** A run for one node brings back what is its own, and what all share. */

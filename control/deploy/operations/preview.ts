@@ -10,7 +10,7 @@ import type { Drift } from "../inspection.ts";
 import type { Diff, PreviewResult } from "../schemas.ts";
 import { ensurePassphrase } from "../state/passphrase.ts";
 import { unknownData } from "./data.ts";
-import { findDrift, planningFor, shownDrift } from "./drift.ts";
+import { inspectDeployed, planningFor, shownDrift } from "./drift.ts";
 import { refuseManyStops } from "./guards.ts";
 import { preflight } from "./preflight.ts";
 import { stackSecrets } from "./secrets.ts";
@@ -26,7 +26,7 @@ export async function preview(run: OperationInput): Promise<PreviewResult> {
   const state = await session.state();
   const warnings = await preflight(session, state);
   session.phase("inspect", "Looking for what was changed by hand");
-  const drift = await findDrift(session, state);
+  const { drift } = await inspectDeployed(session, state);
   const adopt = new Set(unknownData(await driver.existingData(run.signal), state).map(({ name }) => name));
   // The engine compares with a stack, so there has to be one; it is empty until the first `up`.
   await ensurePassphrase(files, project.plan.stack);

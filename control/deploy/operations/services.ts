@@ -8,6 +8,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { InfraFiles } from "../files.ts";
 import type { Diff, InfraEvent, ShownDiff } from "../schemas.ts";
 import type { Identity } from "../state/operator-lock.ts";
+import type { RunLog } from "../state/run-log.ts";
 
 /** A deployment directory as it was read; see infra/project.ts. */
 export interface ReadProject {
@@ -27,6 +28,7 @@ export interface EngineRequest {
   readonly backend: string;
   readonly secrets: readonly string[];
   readonly report: (text: string) => void;
+  readonly log: RunLog;
   /** Ends what the engine does at once. */
   readonly killSignal: AbortSignal;
 }

@@ -6,10 +6,12 @@ import type { TargetDriver } from "../driver.ts";
 import { type ExportedState, pendingOf } from "../engine/checkpoint.ts";
 import type { Engine, RunInput } from "../engine/engine.ts";
 import type { EngineNote } from "../engine/notes.ts";
+import { redactable, redactText } from "../engine/redact.ts";
 import { backendUrl, type InfraFiles, infraFiles } from "../files.ts";
 import { copyState, offerCopy } from "../state/copies.ts";
 import { describeHolder, type OperatorLock, takeLock } from "../state/operator-lock.ts";
 import { checkPassphrase, ensurePassphrase } from "../state/passphrase.ts";
+import { createRunLog, type RunLog } from "../state/run-log.ts";
 import { givenBackend } from "./backend.ts";
 import { recordMachines } from "./machines.ts";
 import { readRecord } from "./record.ts";
@@ -21,8 +23,11 @@ export interface Session {
   readonly files: InfraFiles;
   readonly driver: TargetDriver;
   readonly engine: Engine;
-  /** Begins a part of the work, and emits an event. */
-  phase(name: string, message: string): void;
+  readonly log: RunLog;
+  /** Text without the project's secrets. */
+  redact(text: string): string;
+  /** Begins a part of the work, and emits an event. `total`: resources that it changes, where that is known. */
+  phase(name: string, message: string, total?: number): void;
   report(text: string): void;
   warn(text: string): void;
   engineRun(signal?: AbortSignal): RunInput;
@@ -47,6 +52,9 @@ export async function openSession(
   const message = (severity: "info" | "warning", text: string): void =>
     run.onEvent({ schema: 1, event: "message", time: time(), severity, message: text, urn: null });
   const report = (text: string): void => message("info", text);
+  const secrets = redactable(project.redactValues);
+  const redact = (text: string): string => redactText(text, secrets);
+  const log = createRunLog({ folder: files.logs, redact, now: services.now });
   const [driver, engine] = await Promise.all([
     services.createDriver(project),
     services.openEngine({
@@ -56,6 +64,7 @@ export async function openSession(
       backend: backendUrl(files, backend),
       secrets: project.redactValues,
       report,
+      log,
       killSignal,
     }),
   ]);
@@ -66,9 +75,19 @@ export async function openSession(
     files,
     driver,
     engine,
+    log,
+    redact,
     report,
     warn: (text) => message("warning", text),
-    phase: (phase, text) => run.onEvent({ schema: 1, event: "phase", time: time(), phase, message: text }),
+    phase: (phase, text, total) =>
+      run.onEvent({
+        schema: 1,
+        event: "phase",
+        time: time(),
+        phase,
+        message: text,
+        ...(total === undefined ? {} : { total }),
+      }),
     engineRun: (own) => ({ onNote, signal: own ?? signal }),
     async state() {
       try {

@@ -6,7 +6,7 @@ import { type ExportedState, resourcesOf } from "../engine/checkpoint.ts";
 import type { Drift } from "../inspection.ts";
 import type { Diff } from "../schemas.ts";
 import { dataToAdopt } from "./data.ts";
-import { brokenNodes, findDrift, ofNodes, type Planning, planningFor, shownDrift } from "./drift.ts";
+import { brokenNodes, inspectDeployed, ofNodes, type Planning, planningFor, shownDrift } from "./drift.ts";
 import { refuseDataLoss } from "./guards.ts";
 import { deliverImages, withImages } from "./images.ts";
 import { reconcileInterrupted } from "./pending.ts";
@@ -15,6 +15,7 @@ import { stackSecrets } from "./secrets.ts";
 import type { ReadProject } from "./services.ts";
 import type { Session } from "./session.ts";
 import { settingChanges } from "./settings.ts";
+import { type Restarts, restartsIn } from "./start-watch.ts";
 
 export interface PreparationInput {
   /** Nodes that the run is about; the others keep their image. */
@@ -40,6 +41,8 @@ export interface Preparation {
   readonly warnings: Finding[];
   /** What was changed by hand, and is brought back by this run. */
   readonly drift: readonly Drift[];
+  /** How often the target had started again what stands there now. */
+  readonly restarts: Restarts;
   readonly planning: Planning;
 }
 
@@ -54,7 +57,9 @@ export async function prepareUp(session: Session, input: PreparationInput): Prom
   const state = await session.state();
   const adopt = await dataToAdopt(session, state, input.adopt);
   session.phase("inspect", "Looking for what was changed by hand");
-  const drift = ofNodes(await findDrift(session, state), input.nodes);
+  const inspection = await inspectDeployed(session, state);
+  const drift = ofNodes(inspection.drift, input.nodes);
+  const restarts = restartsIn(inspection);
   const planning = planningFor(state, drift, driver);
   await engine.prepare(stackSecrets(project.plan, run.services.now()));
   const program = await run.services.createProgram(project, { adopt });
@@ -64,7 +69,7 @@ export async function prepareUp(session: Session, input: PreparationInput): Prom
   const whole = await engine.preview({ ...session.engineRun(), program, onComponent, ...planning });
   refuseDataLoss(whole, resourcesOf(state));
   const running = whole.changes.length === 0 ? new Set<string>() : await runningNodes(session, drift);
-  return { project, program, adopt, state, whole, components, running, warnings, drift, planning };
+  return { project, program, adopt, state, whole, components, running, warnings, drift, restarts, planning };
 }
 
 /** As the target sees them now. */

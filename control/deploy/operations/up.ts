@@ -5,12 +5,15 @@ import type { Finding } from "../driver.ts";
 import { outputsOf, resourcesOf } from "../engine/checkpoint.ts";
 import type { Drift } from "../inspection.ts";
 import type { Diff, UpResult } from "../schemas.ts";
-import { keepHealthy, recordDeployed, untilHealthy } from "./deployed.ts";
+import { keepHealthy, recordDeployed } from "./deployed.ts";
 import { bringBack, shownDrift } from "./drift.ts";
-import { refuseManyStops, sharedWaiting, targetsOf } from "./guards.ts";
+import { withRollback } from "./going-back.ts";
+import { nodeOf, refuseManyStops, sharedWaiting, targetsOf } from "./guards.ts";
 import { readRecord } from "./record.ts";
+import type { NodeRun } from "./roll/node-change.ts";
 import type { OperationInput, ReadProject } from "./services.ts";
 import { openSession, type Session, withOperatorLock } from "./session.ts";
+import { type Restarts, settle } from "./start-watch.ts";
 import { confirmed, prepareUp } from "./up-preparation.ts";
 
 /** What comes next where a node is not healthy. */
@@ -46,25 +49,43 @@ export async function up(run: OperationInput, options: UpOptions): Promise<UpRes
     }
     if (!options.yes && !(await confirmed(session, project, diff, drift))) return null;
 
-    await bringBack(session, prepared, diff);
-    const existingOutputs = diff.changes.length === 0 && (await readRecord(run.dir)) !== null ? outputsOf(state) : null;
-    if (existingOutputs === null) session.phase("up", "Applying");
-    const applied =
-      existingOutputs === null
-        ? await engine.up({
-            ...session.engineRun(),
-            program,
-            targets,
-            replace: planning.replace,
-            refresh: planning.refresh,
-          })
-        : { diff, outputs: existingOutputs };
-    session.phase("settle", "Waiting for the nodes");
-    // A run for one node gives it its image, on targets where images wait for that.
-    const released = options.node === undefined ? undefined : new Set([options.node]);
-    await session.driver.reconcile?.(session.report, run.signal, released);
-    return finish(session, project, { nodes, warnings, adopted: [...adopt].sort(), applied, drift });
+    const images = (await run.services.release.read(run.dir)).nodes;
+    const changed = changedNodes(diff, drift, project);
+    const nodeRun: NodeRun = { session, prepared, images, gated: false, record: (_name, work) => work() };
+    return withRollback(
+      nodeRun,
+      changed.filter((name) => nodes.includes(name)),
+      async () => {
+        await bringBack(session, prepared, diff);
+        const existing = diff.changes.length === 0 && (await readRecord(run.dir)) !== null ? outputsOf(state) : null;
+        if (existing === null) session.phase("up", "Applying", diff.changes.length);
+        const { replace, refresh } = planning;
+        const applied =
+          existing === null
+            ? await engine.up({ ...session.engineRun(), program, targets, replace, refresh })
+            : { diff, outputs: existing };
+        session.phase("settle", "Waiting for the nodes");
+        // A run for one node gives it its image, on targets where images wait for that.
+        const released = options.node === undefined ? undefined : new Set([options.node]);
+        const adopted = [...adopt].sort();
+        return finish(session, project, {
+          nodes,
+          warnings,
+          adopted,
+          applied,
+          drift,
+          restarts: prepared.restarts,
+          released,
+        });
+      },
+    );
   });
+}
+
+/** Nodes of which something is changed, or brought back. */
+function changedNodes(diff: Diff, drift: readonly Drift[], { plan }: ReadProject): string[] {
+  const owners = [...diff.changes.map((change) => nodeOf(change, plan)), ...drift.map(({ node }) => node)];
+  return [...new Set(owners.filter((name) => name !== null))];
 }
 
 function chosenNodes({ plan }: ReadProject, node: string | undefined): string[] {
@@ -86,13 +107,19 @@ interface Outcome {
   readonly adopted: string[];
   readonly applied: { readonly diff: Diff; readonly outputs: unknown };
   readonly drift: readonly Drift[];
+  readonly restarts: Restarts;
+  /** Nodes that get their image now, on targets where images wait for that. */
+  readonly released: ReadonlySet<string> | undefined;
 }
 
-/** `nodes`: those of this run. Waits for them. */
+/** `nodes`: those of this run. Waits for them: StartFailure where one does not start. */
 export async function finish(session: Session, project: ReadProject, outcome: Outcome): Promise<UpResult> {
   const { nodes, data } = await recordDeployed(session, project, outcome.nodes, outcome.applied.outputs);
   const unchanged = outcome.applied.diff.changes.length + outcome.drift.length === 0;
-  const observed = await untilHealthy(session, outcome.nodes, unchanged);
+  const { restarts, released } = outcome;
+  const watched = { nodes: outcome.nodes, restarts, unchanged, released };
+  const observed =
+    outcome.nodes.length > 0 ? await settle(session, watched) : await session.driver.observe(session.run.signal);
   await keepHealthy(session, project, outcome.nodes, observed);
   const healthy = outcome.nodes.every((name) => observed.find((one) => one.name === name)?.health === "healthy");
   const [first] = nodes;

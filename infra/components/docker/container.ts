@@ -45,15 +45,14 @@ export function logArgs(plan: DockerPlan) {
 }
 
 /** `stopTimeoutS`: seconds until the kill, for every way to stop it; the provider's own default would be none at all. */
-export function lifetimeArgs(stopTimeoutS: number, waitTimeoutS: number) {
+export function lifetimeArgs(stopTimeoutS: number) {
   return {
     restart: "unless-stopped",
     stopTimeout: stopTimeoutS,
     destroyGraceSeconds: stopTimeoutS,
     mustRun: true,
-    // The deployment is done when its containers are healthy, not when they are started.
-    wait: true,
-    waitTimeout: waitTimeoutS,
+    // Whether it serves is looked at afterwards (docs/decisions/037-who-waits-for-health.md).
+    wait: false,
     removeVolumes: true,
   } satisfies Partial<ContainerArgs>;
 }

@@ -22,8 +22,6 @@ import { ownLabels, serviceLabels } from "./labels.ts";
 import { limitPids } from "./pids.ts";
 import { dataVolume } from "./volume.ts";
 
-/** Seconds until a node that does not become healthy has failed. The first start migrates the database. */
-const WAIT_TIMEOUT_S = 300;
 const PROBE = ["node", "/opt/cairn/dist/runtime/health-probe.js"];
 
 export interface NodeInput {
@@ -90,7 +88,7 @@ export class DockerNode extends ComponentResource {
         ...hardeningArgs(),
         ...logArgs(plan),
         ...limitArgs(node.limits),
-        ...lifetimeArgs(node.stopTimeoutS, WAIT_TIMEOUT_S),
+        ...lifetimeArgs(node.stopTimeoutS),
         networksAdvanced: [{ name: host.network.name, aliases: [node.name] }],
         ports: node.publish
           ? [{ internal: CONTAINER.port, external: node.publish.port, ip: node.publish.address }]

@@ -29,8 +29,6 @@ import { dataVolume } from "./volume.ts";
 
 /** Seconds. A checkpoint of much data takes its time, and a kill instead means recovery at the next start. */
 const STOP_TIMEOUT_S = 120;
-/** Seconds. Recovery after a crash takes its time; longer than this is a fault to be examined. */
-const WAIT_TIMEOUT_S = 300;
 /** MiB of /dev/shm: parallel queries and the building of vector indexes work there. */
 const SHARED_MEMORY_MIB = 256;
 /** Connections are processes: never less than this, whatever the nodes get. */
@@ -97,7 +95,7 @@ export class DockerPostgres extends ComponentResource {
         ...hardeningArgs(),
         ...logArgs(plan),
         ...limitArgs(postgres.limits),
-        ...lifetimeArgs(STOP_TIMEOUT_S, WAIT_TIMEOUT_S),
+        ...lifetimeArgs(STOP_TIMEOUT_S),
         networksAdvanced: [{ name: host.network.name, aliases: ["postgres"] }],
         ports: postgres.publish
           ? [{ internal: POSTGRES.port, external: postgres.publish.port, ip: postgres.publish.address }]

@@ -1,4 +1,4 @@
-/** The Docker container inside a CT: its files through standard input, its start, its health, its end. */
+/** The Docker container inside a CT: its files through standard input, its start, its end. */
 
 import { createHash } from "node:crypto";
 import type { CtSpec } from "./ct.ts";
@@ -15,8 +15,6 @@ export interface ContainerSpec {
   /** Everything after `docker run -d --name NAME`: options, image, command. Nothing of it is secret. */
   readonly arguments: readonly string[];
   readonly stopTimeoutS: number;
-  /** Seconds until a container that does not become healthy has failed. */
-  readonly healthTimeoutS: number;
 }
 
 /** Label with the hash of the container's arguments: shows whether what runs is what is planned. */
@@ -29,15 +27,15 @@ export const PENDING_SUFFIX = ".pending";
 /** A function of the scripts: hash of every file below a directory, by name and content. */
 export const APPLIED_HASH = `applied_hash() { (cd "$1" && find . -type f -exec sha256sum {} + | sort | sha256sum | cut -c 1-64); }`;
 
-/** Of a container that is waited for, until it counts as one that cannot start. */
-const MOST_RESTARTS = 3;
-
 /** Hash of what is not secret; the files are compared byte by byte instead. */
 function specHash(container: ContainerSpec): string {
   return createHash("sha256").update(JSON.stringify(container.arguments)).digest("hex");
 }
 
-/** Starts the container, or replaces it if its arguments or files differ, and waits for its health. Standard input: `filesInput`. */
+/**
+ * Starts the container, or replaces it if its arguments or files differ. Whether it serves is looked at afterwards
+ * (docs/decisions/037-who-waits-for-health.md). Standard input: `filesInput`.
+ */
 export function ensureContainer(ct: CtSpec, container: ContainerSpec): readonly string[] {
   const args = [
     container.name,
@@ -45,7 +43,6 @@ export function ensureContainer(ct: CtSpec, container: ContainerSpec): readonly 
     container.configuration,
     String(container.fileGroup),
     String(container.stopTimeoutS),
-    String(container.healthTimeoutS),
     ...container.arguments,
   ];
   return locked(String(ct.vmid), inCt(ct, script(RUN, args)));
@@ -64,7 +61,7 @@ exec pct exec "$vmid" -- "$@"
 `;
 
 const RUN = `${PRELUDE}
-name=$1 spec=$2 configuration=$3 group=$4 stop=$5 health=$6; shift 6
+name=$1 spec=$2 configuration=$3 group=$4 stop=$5; shift 5
 umask 077
 box=$(mktemp -d "$configuration.XXXXXX")
 trap 'rm -rf "$box"' EXIT
@@ -82,7 +79,7 @@ chown -R "0:$group" "$box/tree"
 find "$box/tree" -type d -exec chmod 0550 {} +
 find "$box/tree" -type f -exec chmod 0440 {} +
 ${APPLIED_HASH}
-# Whatever ends this script before the container is healthy leaves the mark, and the next look at the target finds it.
+# Whatever ends this script before the container is started leaves the mark, and the next look at the target finds it.
 : >"$configuration${PENDING_SUFFIX}"
 # One that was renamed by hand holds the data and the port.
 docker ps -a --filter "label=${SPEC_LABEL}" --format '{{ .Names }}' | while read -r other; do
@@ -102,24 +99,8 @@ if [ "$running" != "$spec true" ] || ! diff -rq "$box/tree" "$configuration" >/d
   files=$(applied_hash "$configuration")
   docker run -d --name "$name" --label "${SPEC_LABEL}=$spec" --label "${FILES_LABEL}=$files" "$@" >/dev/null
 fi
-state() { docker inspect -f '{{ .State.Status }} {{ if .State.Health }}{{ .State.Health.Status }}{{ else }}none{{ end }}' "$name"; }
-restarts() { docker inspect -f '{{ .RestartCount }}' "$name" 2>/dev/null || echo 0; }
-waited=0 before=$(restarts)
-until [ "$(state)" = 'running healthy' ]; do
-  # Docker starts it again, later each time: waiting does not help one that ends at its start.
-  if [ "$(($(restarts) - before))" -ge ${MOST_RESTARTS} ]; then
-    docker logs --tail 30 "$name" >&2 || true
-    fail INFRA_FAILED "$name ends again and again ($(state)); its last lines are above"
-  fi
-  if [ "$waited" -ge "$health" ]; then
-    docker logs --tail 30 "$name" >&2 || true
-    fail INFRA_FAILED "$name is not healthy after $health s ($(state)); its last lines are above"
-  fi
-  sleep 1
-  waited=$((waited + 1))
-done
 rm -f "$configuration${PENDING_SUFFIX}"
-echo "$name is healthy"
+echo "$name is started"
 `;
 
 const REMOVE = `${PRELUDE}

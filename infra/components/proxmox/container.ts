@@ -18,9 +18,6 @@ import { ctImage } from "./docker-scripts.ts";
 const MIB = 1024 ** 2;
 const PIDS = 512;
 const NODE_PROBE = "node /opt/cairn/dist/runtime/health-probe.js";
-/** Seconds. A first start migrates the database; PostgreSQL may have to recover. */
-const NODE_HEALTH_S = 300;
-const POSTGRES_HEALTH_S = 600;
 
 /** The container of a node. Throws INFRA_IMAGE_MISSING when it has no image yet. */
 export function nodeContainer(plan: ProxmoxPlan, node: ProxmoxNodePlan, ct: CtSpec): ContainerSpec {
@@ -31,7 +28,6 @@ export function nodeContainer(plan: ProxmoxPlan, node: ProxmoxNodePlan, ct: CtSp
     configuration: CONTAINER.configuration,
     fileGroup: CONTAINER.gid,
     stopTimeoutS: node.stopTimeoutS,
-    healthTimeoutS: NODE_HEALTH_S,
     arguments: [
       ...common(plan, node.name, "node", node.stopTimeoutS),
       ...option("--hostname", node.name),
@@ -59,7 +55,6 @@ export function postgresContainer(plan: ProxmoxPlan, image: string, ct: CtSpec):
     configuration: POSTGRES.configuration,
     fileGroup: POSTGRES.gid,
     stopTimeoutS: POSTGRES_STOP_S,
-    healthTimeoutS: POSTGRES_HEALTH_S,
     arguments: [
       ...common(plan, "postgres", "postgres", POSTGRES_STOP_S),
       ...option("--network", "host"),

@@ -146,15 +146,17 @@ describe.skipIf(lacks("lxc", "pulumi-command"))("a stack on Proxmox, changed by 
     expect(await preview(run())).toMatchObject({ changes: [], drift: [] });
   });
 
-  it("comes back when a setting that it could not start with is taken back", async () => {
+  it("goes back by itself when it cannot start with a setting, and the setting that is taken back is no change", async () => {
     const former = plan;
     // Docker refuses so little.
     const limits = { memoryBytes: 1024 ** 2, cpus: null };
     plan = { ...former, nodes: former.nodes.map((node) => ({ ...node, limits })) };
-    await expect(up(run(), UP)).rejects.toMatchObject({ code: "INFRA_FAILED" });
+    await expect(up(run(), UP)).rejects.toMatchObject({
+      code: "INFRA_FAILED",
+      message: expect.stringMatching(/what one had before serves again\.$/),
+    });
     plan = former;
-    expect(await status(run())).toMatchObject({ healthy: false });
-    expect((await preview(run())).drift.length).toBeGreaterThan(0);
+    expect(await status(run())).toMatchObject({ healthy: true });
     expect(await up(run(), UP)).toMatchObject({ healthy: true });
     expect(await preview(run())).toMatchObject({ changes: [], drift: [] });
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { eventOutput } from "../../../control/deploy/event-output.ts";
+import { eventOutput, progressText } from "../../../control/deploy/event-output.ts";
 import type { InfraEvent } from "../../../control/deploy/schemas.ts";
 import type { Terminal } from "../../../control/output/terminal.ts";
 import { wrongWith } from "../../support/result-schema.ts";
@@ -53,4 +53,28 @@ describe("the events of an operation", () => {
     await output.pause();
     expect(err()).toBe("Deploying\n  created main\n  warning: two\nlines \\u001b[31m\n");
   });
+
+  it("leave errors to the end of the command", async () => {
+    const { terminal, err } = recording();
+    const output = eventOutput(terminal, false);
+    output.show({ schema: 1, event: "message", time, severity: "error", message: "no", urn });
+    await output.pause();
+    expect(err()).toBe("");
+  });
+
+  it("show on a terminal what is at work, how much is done, and how long it has taken", async () => {
+    const { terminal, err } = recording();
+    let now = 0;
+    const output = eventOutput({ ...terminal, errIsTerminal: true }, false, () => now);
+    output.show({ schema: 1, event: "phase", time, phase: "up", message: "Applying", total: 7 });
+    now = 12_400;
+    for (const event of EVENTS.slice(1, 3)) output.show(event);
+    await output.pause();
+    expect(err()).toContain("Applying (0 of 7, 12 s): main");
+    expect(err()).toContain("Applying (1 of 7, 12 s)");
+  });
+});
+
+it("an amount that is not known is not said", () => {
+  expect(progressText("Waiting", { done: 3, total: 0, elapsedMs: 2_000, active: [] })).toBe("Waiting (2 s)");
 });

@@ -37,14 +37,14 @@ describe("a node's change", () => {
     ],
   ] as const)("%s", async (_name, failing, end, order) => {
     const done: Name[] = [];
-    expect(await changeNode(changeWith(failing, done))).toEqual(end);
+    expect(await changeNode(changeWith(failing, done))).toMatchObject(end);
     expect(done).toEqual(order);
   });
 
   it("is stuck where there is nothing to go back to", async () => {
     const done: Name[] = [];
     const end = await changeNode(changeWith(["gate"], done, { back: null }));
-    expect(end).toEqual({ kind: "stuck", reason: "gate broke", back: null });
+    expect(end).toMatchObject({ kind: "stuck", reason: "gate broke", back: null, cause: new Error("gate broke") });
   });
 
   it("does not go back for an error that the former program would not mend", async () => {

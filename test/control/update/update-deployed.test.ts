@@ -25,7 +25,7 @@ interface Shape {
   readonly prebuilt?: string;
 }
 
-const ROLLED: RollReport = { outcome: "rolled", done: ["main"], failed: null, reason: null };
+const ROLLED: RollReport = { outcome: "rolled", done: ["main"], failed: null, reason: null, last_words: [], log: null };
 
 async function play(shape: Shape) {
   const { nodes = ["main"], former = OLD, report = ROLLED, failing = [] } = shape;
@@ -89,9 +89,16 @@ describe("update of deployed nodes", () => {
     ["paused", "rolled_back"],
     ["operator", "operator"],
   ] as const)("says of a rollout that ended as %s: %s", async (outcome, said) => {
-    const report: RollReport = { outcome, done: [], failed: "main", reason: "1.1.0 is not right" };
+    const report: RollReport = {
+      outcome,
+      done: [],
+      failed: "main",
+      reason: "1.1.0 is not right",
+      last_words: ["no"],
+      log: null,
+    };
     const { result } = await play({ report });
-    expect(result).toMatchObject({ outcome: said, reason: expect.stringContaining("1.1.0") });
+    expect(result).toMatchObject({ outcome: said, reason: expect.stringContaining("1.1.0"), last_words: ["no"] });
   });
 
   it("is not rolled back for a lock: nothing was changed", async () => {

@@ -19,7 +19,13 @@ export interface StubTarget {
   readonly usedBy?: readonly string[];
   /** Address that `connect` gives. */
   readonly url?: string;
+  /** How a node's container is, by what it was made with; undefined: healthy. */
+  readonly health?: (node: string, container: Readonly<Record<string, unknown>>) => StubHealth | undefined;
+  /** What is in every part's log. */
+  readonly log?: string;
 }
+
+export type StubHealth = Pick<ObservedNode, "state" | "health" | "restarts" | "reason">;
 
 export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriver {
   const { plugins } = target;
@@ -38,7 +44,9 @@ export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriv
       const found = named(CONTAINER, workload);
       const image = found ? String(found.props["image"]) : null;
       const [state, health] = found ? (["running", "healthy"] as const) : (["missing", "unknown"] as const);
-      return { name, workload, place: "local", state, health, image, version: null, since: null, restarts: null };
+      const other = found === undefined ? undefined : target.health?.(name, found.props);
+      const seen = { name, workload, place: "local", state, health, image, version: null, since: null, restarts: null };
+      return { ...seen, ...other };
     });
   return {
     preflight: async () => target.findings ?? [],
@@ -89,6 +97,6 @@ export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriv
       writeFileSync(file, JSON.stringify({ ...store, [to]: { ...original, props: { ...original.props, name: to } } }));
     },
     connect: async () => ({ url: target.url ?? "http://127.0.0.1:1", close: async () => undefined }),
-    enter: async () => ({ program: "true", args: [], close: async () => undefined }),
+    enter: async () => ({ program: "printf", args: ["%s", target.log ?? ""], close: async () => undefined }),
   };
 }

@@ -183,7 +183,6 @@ test("a container has its volumes, its files read only, a name in the network an
       startPeriod: "5m0s",
       startInterval: "2s",
     },
-    waitTimeout: 300,
     removeVolumes: true,
   });
   expect(find(declaration, "Container", "fleet-postgres").inputs).toMatchObject({
@@ -356,7 +355,7 @@ test("every container that serves has the least rights, limits, rotated logs and
       restart: "unless-stopped",
       logDriver: "json-file",
       logOpts: { "max-size": "10000000", "max-file": "3" },
-      wait: true,
+      wait: false,
       mustRun: true,
     });
     expect(inputs["stopTimeout"]).toBe(inputs["destroyGraceSeconds"]);

@@ -76,9 +76,10 @@ describe.skipIf(lacks("lxc", "pulumi-command"))("Proxmox", () => {
       const stack = await openStack(folder, plan);
       await stack.cancel();
       expect((await stack.up()).summary.result).toBe("succeeded");
-      expect(await createProxmoxDriver(plan).observe(signal)).toMatchObject([{ state: "running", health: "healthy" }]);
+      const healthy = [{ state: "running", health: "healthy" }];
+      await expect.poll(() => createProxmoxDriver(plan).observe(signal)).toMatchObject(healthy);
       expect(readFileSync(join(host.state, "calls"), "utf8").match(/^pct create/gm)).toHaveLength(1);
-      expect(starts()).toEqual(["start 1"]);
+      await expect.poll(starts).toEqual(["start 1"]);
     },
     DEADLINE_MS,
   );
@@ -91,7 +92,7 @@ describe.skipIf(lacks("lxc", "pulumi-command"))("Proxmox", () => {
       await expect(stack.up()).rejects.toThrow();
       expect(host.pct("config", "700")).toBe("lock: create\n");
       expect((await stack.up()).summary.result).toBe("succeeded");
-      expect(starts()).toEqual(["start 1"]);
+      await expect.poll(starts).toEqual(["start 1"]);
     },
     DEADLINE_MS,
   );
@@ -104,7 +105,7 @@ describe.skipIf(lacks("lxc", "pulumi-command"))("Proxmox", () => {
       const { summary } = await (await openStack(folder, moved)).up();
       expect(summary.resourceChanges).toMatchObject({ replace: 4 });
       expect(() => host.pct("config", "700")).toThrow();
-      expect(starts()).toEqual(["start 1", "graceful", "start 1"]);
+      await expect.poll(starts).toEqual(["start 1", "graceful", "start 1"]);
     },
     DEADLINE_MS,
   );

@@ -56,7 +56,8 @@ describe.skipIf(lacks("lxc", "pulumi-command"))("a stack on Proxmox", () => {
     expect(outputs["nodes"]?.value).toEqual([
       { name: "one", workload: "700", place: host.ssh.host, image: `cairn-image:${image.identity.id?.slice(7)}` },
     ]);
-    expect(await driver().observe(signal)).toMatchObject([{ name: "one", state: "running", health: "healthy" }]);
+    const healthy = [{ name: "one", state: "running", health: "healthy" }];
+    await expect.poll(() => driver().observe(signal)).toMatchObject(healthy);
     expect(await driver().hasImage(image.identity, host.ssh.host, signal)).toBe(true);
   });
 
@@ -138,7 +139,7 @@ describe.skipIf(lacks("lxc", "pulumi-command"))("a stack on Proxmox", () => {
       ["fleet-one-home", "fleet"],
     ]);
     expect(changes(await (await openStack(folder, plan)).up())).toEqual({ create: 4 });
-    expect(starts()).toEqual(["start 1", "graceful", "start 1"]);
+    await expect.poll(starts).toEqual(["start 1", "graceful", "start 1"]);
   });
 
   it("removes data only when it is told which, and not while a CT has them", async () => {

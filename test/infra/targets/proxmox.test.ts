@@ -61,7 +61,7 @@ function dockerRun({ inputs }: Declared) {
     options[name] = [...(options[name] ?? []), ...(takesValue ? [all[at + 1] ?? ""] : [])];
     at += takesValue ? 2 : 1;
   }
-  return { before: all.slice(start - 6, start), options, command: all.slice(at) };
+  return { before: all.slice(start - 5, start), options, command: all.slice(at) };
 }
 
 /** What a system container is set to, by the names of `pct set`. */
@@ -199,15 +199,8 @@ test("a node's container has the least rights, limits, its data, a probe and tim
     "--health-retries": ["3"],
     "--health-start-period": ["300s"],
   });
-  // Name, its files' folder, their owner, seconds to stop and to become healthy; the hash of the files is between them.
-  expect(alpha.before).toEqual([
-    "fleet-alpha",
-    expect.stringMatching(/^[0-9a-f]{64}$/),
-    "/etc/cairn",
-    "0",
-    "90",
-    "300",
-  ]);
+  // Name, its files' folder, their owner, seconds to stop; the hash of the files is between them.
+  expect(alpha.before).toEqual(["fleet-alpha", expect.stringMatching(/^[0-9a-f]{64}$/), "/etc/cairn", "0", "90"]);
 
   const beta = dockerRun(named(declaration, "fleet-beta-container"));
   const { "--memory": _memory, "--memory-swap": _swap, "--cpus": _cpus, ...unlimited } = alpha.options;
@@ -260,7 +253,7 @@ test("the database's container has the least rights, its data, a probe and more 
     "--entrypoint": ["/bin/sh"],
   });
   expect(command).toEqual(["pgvector/pgvector:pg17", "/etc/cairn-postgres/start.sh", "-c", "port=5432"]);
-  expect(before).toEqual(["fleet-postgres", expect.any(String), "/etc/cairn-postgres", "999", "120", "600"]);
+  expect(before).toEqual(["fleet-postgres", expect.any(String), "/etc/cairn-postgres", "999", "120"]);
 });
 
 test("a system container has its identity, limits, network, place in the order of starts and its data", () => {

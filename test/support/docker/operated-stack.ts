@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
 import { defaultServices } from "../../../control/deploy/operations/default-services.ts";
 import { preview } from "../../../control/deploy/operations/preview.ts";
-import type { OperationInput } from "../../../control/deploy/operations/services.ts";
+import type { OperationInput, Services } from "../../../control/deploy/operations/services.ts";
 import { status } from "../../../control/deploy/operations/status.ts";
 import { type UpOptions, up } from "../../../control/deploy/operations/up.ts";
 import { type PreviewResult, SCHEMAS, type StatusResult, type UpResult } from "../../../control/deploy/schemas.ts";
@@ -21,7 +21,7 @@ const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 export interface OperatedStack {
   readonly name: string;
   readonly dir: string;
-  up(options?: Partial<UpOptions>): Promise<UpResult>;
+  up(options?: Partial<UpOptions>, services?: Partial<Services>): Promise<UpResult>;
   preview(): Promise<PreviewResult>;
   status(): Promise<StatusResult>;
   /** Text of a statement's rows. */
@@ -59,9 +59,9 @@ export async function prepareOperatedStack(nodes: readonly string[]): Promise<Op
   const built = { id, digest: null, reference: "stand-in", version: "0.1.0", revision: null };
   await writeFile(join(dir, "infra", "release.json"), JSON.stringify({ schema: 1, built, nodes: {} }));
   const deployment = resolveDirectories({ flags: { dir }, env: { SERVICE_HOME: join(dir, "home") }, cwd: dir });
-  const run = (): OperationInput => ({
+  const run = (services: Partial<Services> = {}): OperationInput => ({
     dir,
-    services: defaultServices({ deployment, root: ROOT, prompts: null }),
+    services: { ...defaultServices({ deployment, root: ROOT, prompts: null }), ...services },
     onEvent: () => undefined,
     signal: new AbortController().signal,
     killSignal: new AbortController().signal,
@@ -70,9 +70,9 @@ export async function prepareOperatedStack(nodes: readonly string[]): Promise<Op
   return {
     name,
     dir,
-    up: async (options) =>
+    up: async (options, services) =>
       SCHEMAS["infra-up"].parse(
-        await up(run(), { node: undefined, image: undefined, adopt: false, yes: true, ...options }),
+        await up(run(services), { node: undefined, image: undefined, adopt: false, yes: true, ...options }),
       ),
     preview: async () => SCHEMAS["infra-preview"].parse(await preview(run())),
     status: async () => SCHEMAS["infra-status"].parse(await status(run())),

@@ -131,7 +131,8 @@ async function reconcileGroup(
         await kubectl.run(["delete", "pod", step.pod, "--wait=false", "--ignore-not-found"], { signal });
       } else {
         const words = step.trouble ?? (step.pod === null ? await refusal(kubectl, group.name, signal) : null);
-        if (trouble.lasts(step.pod ?? group.name, words)) throw failed(plan, step.pod ?? group.name, words ?? "");
+        if (step.crashes === true || trouble.lasts(step.pod ?? group.name, words))
+          throw failed(plan, step.pod ?? group.name, words ?? "");
         const line = `${group.name}: waiting for ${step.pod ?? "its pods"}${words === null ? "" : `: ${words}`}`;
         if (line !== reported) report(line);
         reported = line;

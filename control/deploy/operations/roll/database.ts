@@ -1,45 +1,35 @@
 /** What all nodes share, changed before them. Where PostgreSQL stops for it, the nodes wait. */
 
-import { InfraError } from "../../../../runtime/contracts/errors.ts";
-import { untilHealthy } from "../deployed.ts";
 import { nodeOf, stopsDatabase } from "../guards.ts";
 import type { ReadProject } from "../services.ts";
 import type { Session } from "../session.ts";
+import { settle } from "../start-watch.ts";
 import type { NodeRun } from "./node-change.ts";
 import { SHARED } from "./roll-plan.ts";
 
 /** Seconds after which a node goes on by itself: longer than PostgreSQL may take to stop and to start again. */
 const PAUSE_S = 600;
 
-/** Errors of the engine; INFRA_FAILED where a node that ran does not come back. */
+/** Errors of the engine; StartFailure where PostgreSQL or a node that ran does not come back. */
 export async function changeShared(run: NodeRun): Promise<void> {
-  const { session, prepared, journal } = run;
+  const { session, prepared, record } = run;
   const { project, program, whole, running } = prepared;
   const changes = whole.changes.filter((change) => nodeOf(change, project.plan) === null);
   if (changes.length === 0) return;
   const nodes = [...running];
   const stops = stopsDatabase({ ...whole, changes }, project.plan);
-  await journal.step(`apply ${SHARED}`, async () => {
+  await record(`apply ${SHARED}`, async () => {
     if (stops) await pauseNodes(session, project, nodes);
     try {
       session.phase("shared", `Changing what the nodes share: ${changes.map(({ name }) => name).join(", ")}`);
       const targets = changes.map(({ urn }) => urn);
       await session.engine.up({ ...session.engineRun(), program, targets });
-      await session.driver.reconcile?.(session.report, session.run.signal);
+      await settle(session, { nodes: [], restarts: prepared.restarts, unchanged: false });
     } finally {
       if (stops) await resumeNodes(session, project, nodes);
     }
   });
-  const observed = await untilHealthy(session, nodes, false);
-  const sick = nodes.filter((name) => observed.find((one) => one.name === name)?.health !== "healthy");
-  if (sick.length === 0) return;
-  throw new InfraError(
-    "INFRA_FAILED",
-    `After the change of what they share these nodes are not healthy: ${sick.join(", ")}.`,
-    {
-      hint: "See `cairn infra status`. To go back, take the setting back and run `cairn infra up --roll` again.",
-    },
-  );
+  await settle(session, { nodes, restarts: prepared.restarts, unchanged: false });
 }
 
 /** Lets active turns end. A node that does not answer waits for its database by itself, as after a restart of that. */

@@ -1,60 +1,75 @@
 /** One node's part of a rollout: what was planned is applied and tested, and what it had before comes back where that fails. */
 
+import { isDeepStrictEqual } from "node:util";
 import type { DeploymentPlan, ImageIdentity } from "../../../../infra/plan/types.ts";
-import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { codeOf } from "../../../../runtime/contracts/system-errors.ts";
-import type { NodeChange } from "../../../rollout/rollback.ts";
+import type { NodeChange, Step } from "../../../rollout/rollback.ts";
 import { resourcesOf } from "../../engine/checkpoint.ts";
 import { type NodePlanCopy, readNodePlan } from "../../state/node-plans.ts";
-import { recordDeployed, untilHealthy } from "../deployed.ts";
-import { bringBack, findDrift, ofNodes, planningFor } from "../drift.ts";
+import { recordDeployed } from "../deployed.ts";
+import { bringBack, inspectDeployed, ofNodes, planningFor } from "../drift.ts";
 import { sharedWaiting, targetsOf } from "../guards.ts";
 import type { ReadProject } from "../services.ts";
 import type { Session } from "../session.ts";
+import { settle } from "../start-watch.ts";
 import type { Preparation } from "../up-preparation.ts";
-import type { RollJournal } from "./roll-journal.ts";
 import type { RollStep } from "./roll-plan.ts";
 
 export interface NodeRun {
   readonly session: Session;
   readonly prepared: Preparation;
-  readonly journal: RollJournal;
+  /** Runs a step, and writes it down where there is a journal. */
+  readonly record: NodeChange<RollStep>["record"];
+  /** Whether a node that is healthy has to pass the gate as well. */
+  readonly gated: boolean;
   /** Images that nodes had when the rollout began. */
   readonly images: Readonly<Record<string, ImageIdentity>>;
 }
 
 /** The node's change for the rollout core. Its way back is null where nothing is known of what it had. */
 export async function nodeChange(run: NodeRun, node: string): Promise<NodeChange<RollStep>> {
-  const { session, prepared, journal, images } = run;
+  const { session, prepared, record, images, gated } = run;
   const former = await formerProject(run, node);
+  const gate = (name: RollStep, project: ReadProject): Step<RollStep>[] =>
+    gated ? [{ name, run: () => pass(session, project, node) }] : [];
   return {
     forward: [
       { name: `apply ${node}`, run: () => applyTo(run, prepared.project, node, "Changing") },
-      { name: `gate ${node}`, run: () => pass(session, prepared.project, node) },
+      ...gate(`gate ${node}`, prepared.project),
     ],
     back:
       former === null
         ? null
         : [
             { name: `back ${node}`, run: () => applyTo(run, former, node, "Going back:") },
-            { name: `gate-former ${node}`, run: () => pass(session, former, node) },
+            ...gate(`gate-former ${node}`, former),
           ],
-    record: (name, work) => journal.step(name, work),
-    // A lock or an interruption is nothing that another configuration would mend.
-    isUnrelated: (error) =>
-      session.run.signal.aborted ||
-      ["INFRA_LOCKED", "INFRA_INTERRUPTED", "INFRA_DISK_FULL"].includes(codeOf(error) ?? ""),
+    record,
+    isUnrelated: (error) => isUnrelated(session, error),
   };
 
   /** From the copy of what it had when it was last healthy; else with the image that is recorded for it, where that is another one. */
   async function formerProject({ prepared: { project } }: NodeRun, name: string): Promise<ReadProject | null> {
     const copy = await readNodePlan(session.files, name);
-    if (copy !== null) return withNode(project, copy);
+    if (copy !== null) return gated || !isSame(project, copy) ? withNode(project, copy) : null;
     const image = Object.hasOwn(images, name) ? images[name] : undefined;
     const planned = project.plan.nodes.find((one) => one.name === name)?.image;
     if (image === undefined || planned === undefined || sameImage(image, planned)) return null;
     return withImagesOf(project, { [name]: image }, () => false);
   }
+}
+
+/** A lock or an interruption is nothing that another configuration would mend. */
+export function isUnrelated({ run }: Session, error: unknown): boolean {
+  return run.signal.aborted || ["INFRA_LOCKED", "INFRA_INTERRUPTED", "INFRA_DISK_FULL"].includes(codeOf(error) ?? "");
+}
+
+/** Whether the node has what is planned for it: then that is no way back. */
+function isSame({ plan, secrets }: ReadProject, { plan: had, variables }: NodePlanCopy): boolean {
+  const [former] = had.nodes;
+  const planned = plan.nodes.find(({ name }) => name === former?.name);
+  const values = Object.keys(variables).every((name) => variables[name] === secrets.variables[name]);
+  return values && isDeepStrictEqual(JSON.parse(JSON.stringify(planned ?? null)), former ?? null);
 }
 
 function withNode(project: ReadProject, { plan: had, variables, certificate }: NodePlanCopy): ReadProject {
@@ -87,7 +102,7 @@ export function sameImage(a: ImageIdentity, b: ImageIdentity | null): boolean {
 async function applyTo(run: NodeRun, project: ReadProject, node: string, words: string): Promise<void> {
   const { session, prepared } = run;
   const { engine } = session;
-  const { services, signal, dir } = session.run;
+  const { services, dir } = session.run;
   session.phase("node", `${words} ${node}`);
   const release = await services.release.read(dir);
   // What is recorded of the others stays true while this one is changed.
@@ -96,7 +111,7 @@ async function applyTo(run: NodeRun, project: ReadProject, node: string, words: 
   const recorded = await session.state();
   const goesBack = project !== prepared.project;
   // A change that failed may be recorded as if it had never begun: what the target has now is brought back to what it had.
-  const drift = goesBack ? ofNodes(await findDrift(session, recorded), [node]) : prepared.drift;
+  const drift = goesBack ? ofNodes((await inspectDeployed(session, recorded)).drift, [node]) : prepared.drift;
   const planning = goesBack ? planningFor(recorded, drift, session.driver) : prepared.planning;
   if (goesBack) await bringBack(session, { drift, planning }, prepared.whole);
   const state = goesBack ? (planning.assuming ?? recorded) : recorded;
@@ -108,13 +123,12 @@ async function applyTo(run: NodeRun, project: ReadProject, node: string, words: 
   const { diff, outputs } = await engine.up({ ...session.engineRun(), program, targets, replace: broken, refresh });
   // What is recorded is what was given to it, also where it does not work.
   await recordDeployed(session, own, [node], outputs);
-  await (await services.createDriver(own)).reconcile?.(session.report, signal, new Set([node]));
-  const observed = await untilHealthy(session, [node], diff.changes.length === 0);
-  const seen = observed.find(({ name }) => name === node);
-  if (seen?.health === "healthy") return;
-  const why = seen?.reason ?? `it is ${seen?.state ?? "unknown"}, ${seen?.health ?? "unknown"}`;
-  throw new InfraError("INFRA_FAILED", `The node ${node} does not become healthy: ${why}.`, {
-    hint: "See `cairn infra status`.",
+  await settle(session, {
+    nodes: [node],
+    restarts: prepared.restarts,
+    unchanged: diff.changes.length === 0,
+    driver: await services.createDriver(own),
+    released: new Set([node]),
   });
 }
 

@@ -3,6 +3,7 @@
  * that fails gets back what it had; a run that was cut off goes on where it was.
  */
 
+import { CairnError, type ErrorDetails } from "../../../../runtime/contracts/errors.ts";
 import { needsTerminal } from "../../../output/failure.ts";
 import { type ChangeEnd, changeNode, rollBack } from "../../../rollout/rollback.ts";
 import { outputsOf } from "../../engine/checkpoint.ts";
@@ -15,7 +16,7 @@ import { finish } from "../up.ts";
 import { confirmed, type Preparation, prepareUp } from "../up-preparation.ts";
 import { changeShared, resumeNodes } from "./database.ts";
 import { type NodeRun, nodeChange, refuseTogether } from "./node-change.ts";
-import { openRoll, type RollEntry, readRoll } from "./roll-journal.ts";
+import { openRoll, type RollEntry, type RollJournal, readRoll } from "./roll-journal.ts";
 import { finishedNodes, nodeGoingBack, planRoll, type RollPlan, wasGoingBack } from "./roll-plan.ts";
 
 /** `rollback`: nodes that had passed go back, too; `pause`: they keep what they have. */
@@ -47,7 +48,7 @@ export async function roll(run: OperationInput, options: RollOptions): Promise<U
     await bringBack(session, prepared, prepared.whole);
     const report: RollReport = journaled
       ? await carryOut(session, prepared, plan, { before, image, onFailure: options.onFailure, images: release.nodes })
-      : { outcome: "unchanged", done: [], failed: null, reason: null };
+      : { outcome: "unchanged", done: [], ...PASSED };
     return close(session, prepared, plan, report);
   });
 }
@@ -56,6 +57,13 @@ async function planOf(session: Session, prepared: Preparation, before: RollEntry
   const { project, whole, running } = prepared;
   const outdated = (await session.driver.outdated?.(session.run.signal)) ?? [];
   return planRoll({ whole, plan: project.plan, running, outdated, steps: before?.steps ?? [] });
+}
+
+/** Of a rollout in which nothing failed. */
+const PASSED = { failed: null, reason: null, last_words: [], log: null } as const satisfies Partial<RollReport>;
+
+interface RollRun extends NodeRun {
+  readonly journal: RollJournal;
 }
 
 interface Order {
@@ -70,7 +78,8 @@ async function carryOut(session: Session, prepared: Preparation, plan: RollPlan,
   const { project, running } = prepared;
   const begin = { stack: project.plan.stack, image: order.image ?? null };
   const journal = await openRoll(session.files, session.run.services.now, begin, before);
-  const run: NodeRun = { session, prepared, journal, images };
+  const record: NodeRun["record"] = (name, work) => journal.step(name, work);
+  const run: RollRun = { session, prepared, record, images, gated: true, journal };
   const steps = before?.steps ?? [];
   if (before !== null) {
     session.report(`Going on with the rollout of ${before.started_at}`);
@@ -92,14 +101,13 @@ async function carryOut(session: Session, prepared: Preparation, plan: RollPlan,
   return {
     outcome: done.length > 0 || plan.shared.length > 0 ? "rolled" : "unchanged",
     done,
-    failed: null,
-    reason: null,
+    ...PASSED,
   };
 }
 
 /** After a failure: `end` is that of the node that failed, null where it is back already. */
 async function afterFailure(
-  run: NodeRun,
+  run: RollRun,
   passed: readonly string[],
   failed: string | null,
   end: ChangeEnd | null,
@@ -120,9 +128,16 @@ async function afterFailure(
     }
   }
   await run.journal.close();
-  if (stuck.length > 0)
-    return { outcome: "operator", done, failed, reason: `${reason} Going back failed, too: ${stuck.join("; ")}` };
-  return { outcome: done.length > 0 ? "paused" : "rolled_back", done, failed, reason };
+  const { lastWords = [], log = null } = end !== null && end.kind !== "passed" ? detailsOf(end.cause) : {};
+  const said = { done, failed, last_words: [...lastWords], log };
+  if (stuck.length > 0) {
+    return { ...said, outcome: "operator", reason: `${reason} Going back failed, too: ${stuck.join("; ")}` };
+  }
+  return { ...said, outcome: done.length > 0 ? "paused" : "rolled_back", reason };
+}
+
+function detailsOf(error: unknown): ErrorDetails {
+  return error instanceof CairnError ? error.details : {};
 }
 
 /** Whether something differs that is neither shared nor a rolled node's. */
@@ -136,20 +151,21 @@ function hasRest({ whole, project }: Preparation, plan: RollPlan): boolean {
 /** Everything that no node had to wait for, such as a node that is new; nothing more after a failure. */
 async function close(session: Session, prepared: Preparation, plan: RollPlan, report: RollReport): Promise<UpResult> {
   const { project, program, whole, adopt, warnings } = prepared;
-  const { engine, run, driver } = session;
+  const { engine } = session;
   const failed = report.failed !== null || report.outcome === "rolled_back";
   const nodes = failed ? [] : project.plan.nodes.map(({ name }) => name);
   const applied =
     !failed && hasRest(prepared, plan)
       ? await engine.up({ ...session.engineRun(), program })
       : { diff: whole, outputs: outputsOf(await session.state()) };
-  if (!failed) await driver.reconcile?.(session.report, run.signal);
   const result = await finish(session, project, {
     nodes,
     warnings,
     adopted: [...adopt].sort(),
     applied: { diff: { ...whole }, outputs: applied.outputs },
     drift: prepared.drift,
+    restarts: prepared.restarts,
+    released: undefined,
   });
   const healthy = result.healthy && !failed;
   return { ...result, healthy, next: healthy ? result.next : "cairn infra status", roll: report };

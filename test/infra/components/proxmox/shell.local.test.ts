@@ -133,7 +133,6 @@ describe("values in shell text", () => {
           configuration: "/c",
           fileGroup: 0,
           stopTimeoutS: 1,
-          healthTimeoutS: 1,
           arguments: args,
         };
         const call = recorded(commandLine(ensureContainer(ct({}), container))).at(-1);

@@ -1,12 +1,17 @@
 /** What a pod's status means: whether it works, and what keeps it from working, in words. Pure. */
 
+import { isCrashLoop } from "../../../crash-loop.ts";
 import type { Pod } from "./objects.ts";
+
+type ContainerStatus = NonNullable<NonNullable<Pod["status"]>["containerStatuses"]>[number];
 
 export interface PodHealth {
   readonly ready: boolean;
   readonly running: boolean;
   /** Null while nothing is wrong: it may still be starting. */
   readonly trouble: string | null;
+  /** Whether it has ended so often that waiting does not help. */
+  readonly crashes: boolean;
 }
 
 /** Waiting for these does not help; for the others it may. */
@@ -29,7 +34,13 @@ export function podHealth(pod: Pod): PodHealth {
     ready: ready && !ending,
     running: status.phase === "Running" && !ending,
     trouble: ready || ending ? null : troubleOf(pod),
+    crashes: !ready && !ending && (status.containerStatuses ?? []).some(isCrashing),
   };
+}
+
+/** While it waits to be started again its last end is not counted yet. */
+function isCrashing({ state, restartCount = 0 }: ContainerStatus): boolean {
+  return state?.waiting?.reason === "CrashLoopBackOff" && isCrashLoop(restartCount + 1);
 }
 
 function troubleOf(pod: Pod): string | null {

@@ -21,8 +21,8 @@ export type Step =
   | { readonly do: "partition"; readonly value: number; readonly why: string }
   /** A pod of an older revision that cannot start: the controller would wait for it for ever. */
   | { readonly do: "replace"; readonly pod: string; readonly why: string }
-  /** `pod` is null where pods are missing. `trouble` is null while there is nothing but to wait. */
-  | { readonly do: "wait"; readonly pod: string | null; readonly trouble: string | null }
+  /** `pod` is null where pods are missing. `trouble` is null while there is nothing but to wait; `crashes`: waiting does not help. */
+  | { readonly do: "wait"; readonly pod: string | null; readonly trouble: string | null; readonly crashes?: true }
   /** `held`: pods that wait for an update, because what was applied has another image. */
   | { readonly do: "done"; readonly held: readonly string[] };
 
@@ -32,6 +32,7 @@ interface Member {
   readonly outdated: boolean;
   readonly ready: boolean;
   readonly trouble: string | null;
+  readonly crashes: boolean;
   /** Whether it may be replaced: only its configuration changes, or it does not work anyway. */
   readonly free: boolean;
 }
@@ -62,22 +63,26 @@ export function nextStep({ workload, pods, partition, released }: GroupSnapshot)
 
   // Below one that must be left alone: the controller waits for it, and nothing that is allowed here can help.
   const lost = outdated.find((member) => member.trouble !== null && !free.includes(member));
-  if (lost !== undefined) return { do: "wait", pod: lost.name, trouble: lost.trouble };
+  if (lost !== undefined) return waitFor(lost);
   if (free.length > 0) {
     const lowest = Math.min(partition, ...free.map(({ ordinal }) => ordinal));
     if (now > lowest) return { do: "partition", value: lowest, why: "pods take what was applied" };
     // Whatever is new must work before the next one is touched.
     const unwell = members.find((member) => !member.outdated && !member.ready);
-    if (unwell !== undefined) return { do: "wait", pod: unwell.name, trouble: unwell.trouble };
+    if (unwell !== undefined) return waitFor(unwell);
     const stuck = free.find(({ trouble }) => trouble !== null);
     if (stuck !== undefined) return { do: "replace", pod: stuck.name, why: stuck.trouble ?? "" };
     return { do: "wait", pod: free[0]?.name ?? null, trouble: null };
   }
   if (members.length < replicas) return { do: "wait", pod: null, trouble: null };
   const unwell = members.find(({ ready }) => !ready);
-  if (unwell !== undefined) return { do: "wait", pod: unwell.name, trouble: unwell.trouble };
+  if (unwell !== undefined) return waitFor(unwell);
   if (now !== partition) return { do: "partition", value: partition, why: "as applied" };
   return { do: "done", held: outdated.map(({ name }) => name) };
+}
+
+function waitFor({ name, trouble, crashes }: Member): Step {
+  return { do: "wait", pod: name, trouble, ...(crashes ? { crashes } : {}) };
 }
 
 /**
@@ -90,7 +95,7 @@ function reach(outdated: readonly Member[]): Member[] {
 }
 
 function memberOf(pod: Pod, revision: string, image: string | undefined): Member {
-  const { ready, trouble } = podHealth(pod);
+  const { ready, trouble, crashes } = podHealth(pod);
   const outdated = pod.metadata.labels?.["controller-revision-hash"] !== revision;
   return {
     ordinal: Number(pod.metadata.name.slice(pod.metadata.name.lastIndexOf("-") + 1)),
@@ -98,6 +103,7 @@ function memberOf(pod: Pod, revision: string, image: string | undefined): Member
     outdated,
     ready,
     trouble,
+    crashes,
     free: trouble !== null || pod.metadata.annotations?.[IMAGE_ANNOTATION] === image,
   };
 }

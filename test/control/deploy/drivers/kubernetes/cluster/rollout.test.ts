@@ -186,14 +186,23 @@ describe("a pod's health", () => {
     ["CrashLoopBackOff", /more memory than its limit/],
   ])("%s is told in words", (reason, words) => expect(podHealth(waiting(reason)).trouble).toMatch(words));
 
+  it.each([
+    [0, false],
+    [1, true],
+  ])("after %i restarts and one more end is final: %s", (restartCount, crashes) => {
+    const one = pod(0, fresh("stuck"));
+    const containerStatuses = one.status?.containerStatuses?.map((status) => ({ ...status, restartCount }));
+    expect(podHealth({ ...one, status: { ...one.status, containerStatuses } }).crashes).toBe(crashes);
+  });
+
   it("is no trouble while it starts", () => {
-    expect(podHealth(waiting("ContainerCreating"))).toEqual({ ready: false, running: false, trouble: null });
+    expect(podHealth(waiting("ContainerCreating"))).toEqual({ ready: false, running: false, trouble: null, crashes: false });
   });
 
   it("counts a pod that is ending as neither ready nor running", () => {
     const ending = pod(0, fresh("ready"));
     const metadata = { ...ending.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" };
-    expect(podHealth({ ...ending, metadata })).toEqual({ ready: false, running: false, trouble: null });
+    expect(podHealth({ ...ending, metadata })).toEqual({ ready: false, running: false, trouble: null, crashes: false });
   });
 
   it("says that no machine takes it, and why", () => {

@@ -1,0 +1,188 @@
+/**
+ * Waits for what was started: the engine only starts it, and this looks at the target until every part serves, one shows that it
+ * will not, or its time is over. PostgreSQL comes first, because nodes wait for it by themselves.
+ */
+
+import { InfraError } from "../../../runtime/contracts/errors.ts";
+import { beginHistory, follow, type Started, type StartHistory, type StartState, startState } from "../crash-loop.ts";
+import type { StackPart, TargetDriver } from "../driver.ts";
+import type { Inspection, ObservedNode } from "../inspection.ts";
+import { lastWordsOf } from "./last-words.ts";
+import type { Session } from "./session.ts";
+
+/** Milliseconds. PostgreSQL may have to recover, and a node's first start migrates the database. */
+const DATABASE_MS = 600_000;
+const NODE_MS = 300_000;
+const POLL_MS = 1_000;
+
+/** Restarts by node, and by `DATABASE`, before something was changed. */
+export type Restarts = ReadonlyMap<string, number>;
+/** In place of a node's name: no node can be called so. */
+const DATABASE = "(database)";
+const HEALTHY: StartState = { kind: "healthy" };
+
+export interface Watched {
+  readonly nodes: readonly string[];
+  readonly restarts: Restarts;
+  /** Whether nothing was started: what is gone or ended then does not come back by waiting, and that is no failure. */
+  readonly unchanged: boolean;
+}
+
+/** A part of the stack does not start. Its message is one sentence. */
+export class StartFailure extends InfraError {
+  /** Null: PostgreSQL. */
+  readonly nodes: readonly string[] | null;
+  /** Whether the target answers: where it does not, nothing is known to be broken. */
+  readonly answers: boolean;
+
+  constructor(
+    message: string,
+    about: { readonly nodes: readonly string[] | null; readonly answers: boolean },
+    details: ConstructorParameters<typeof InfraError>[2],
+  ) {
+    super("INFRA_FAILED", message, details);
+    this.nodes = about.nodes;
+    this.answers = about.answers;
+  }
+}
+
+export function restartsIn({ nodes, parts }: Pick<Inspection, "nodes" | "parts">): Restarts {
+  const database = parts.find(({ kind }) => kind === "database");
+  return new Map([
+    ...nodes.map(({ name, restarts }) => [name, restarts ?? 0] as const),
+    [DATABASE, database?.restarts ?? 0] as const,
+  ]);
+}
+
+export interface Settling extends Watched {
+  /** Of the project that was applied; the session's own when absent. */
+  readonly driver?: TargetDriver;
+  /** Nodes that get their image now, on targets where images wait for that. */
+  readonly released?: ReadonlySet<string> | undefined;
+}
+
+/** After the engine: lets the target bring what runs to what was applied, and waits for it. Errors of `untilStarted`. */
+export async function settle(
+  session: Session,
+  { driver = session.driver, released, ...watched }: Settling,
+): Promise<readonly ObservedNode[]> {
+  try {
+    await driver.reconcile?.(session.report, session.run.signal, released);
+  } catch (error) {
+    throw await asStartFailure(session, watched.nodes, error);
+  }
+  return untilStarted(session, watched);
+}
+
+/** What the driver found not to start, with its last words; other errors as they are. */
+async function asStartFailure(session: Session, nodes: readonly string[], error: unknown): Promise<unknown> {
+  if (!(error instanceof InfraError) || error.code !== "INFRA_FAILED" || session.run.signal.aborted) return error;
+  const seen = await session.driver.inspect([], session.run.signal);
+  const isSick = ({ health }: { readonly health: string | null }): boolean => health !== "healthy";
+  const sick = seen.nodes.filter((one) => nodes.includes(one.name) && isSick(one));
+  // The driver names the pod, or the workload.
+  const [, blamed = ""] = /^(\S+?)(?:-\d+)? /.exec(error.message) ?? [];
+  const named = sick.filter(({ workload }) => workload === blamed).map(({ name }) => name);
+  const database = named.length === 0 && seen.parts.some((one) => one.kind === "database" && isSick(one));
+  const [first] = named;
+  if (!database && first === undefined) return error;
+  const words = await lastWordsOf(
+    session,
+    database || first === undefined ? { kind: "postgres" } : { kind: "node", name: first },
+  );
+  const { hint } = error.details;
+  const details = { ...words, cause: error, ...(hint === undefined ? {} : { hint }) };
+  return new StartFailure(error.message, { nodes: database ? null : named, answers: true }, details);
+}
+
+/** What was observed last: every node healthy, or nothing of `unchanged` to wait for. StartFailure names what does not start. */
+async function untilStarted(session: Session, watched: Watched): Promise<readonly ObservedNode[]> {
+  const { driver, run } = session;
+  const { services, signal } = run;
+  const { nodes, restarts, unchanged } = watched;
+  const histories = new Map<string, StartHistory>();
+  let began = services.now().getTime();
+  let databaseServed = false;
+  for (;;) {
+    const seen = await driver.inspect([], signal);
+    const now = services.now().getTime();
+    const stateOf = (name: string, one: Started | undefined): StartState => {
+      const found: Started = one ?? { state: "missing", health: "unknown", restarts: null };
+      const history = follow(histories.get(name) ?? beginHistory(restarts.get(name) ?? null), found, now);
+      histories.set(name, history);
+      return startState(history, found, now);
+    };
+    const database = seen.parts.find(({ kind }) => kind === "database");
+    const databaseState = database === undefined ? HEALTHY : stateOf(DATABASE, database);
+    const served = databaseState.kind === "healthy";
+    const waiting = nodes
+      .map((name) => ({ name, one: seen.nodes.find((node) => node.name === name) }))
+      .map(({ name, one }) => ({ name, one, state: stateOf(name, one) }))
+      .filter(({ state }) => state.kind !== "healthy");
+    if (waiting.length === 0 && served) return seen.nodes;
+    const unready = [...waiting.map(({ one }) => one), ...(served ? [] : [database])];
+    if (unchanged && unready.every((one) => one?.state === "missing" || one?.state === "stopped")) return seen.nodes;
+    if (served && !databaseServed) began = now;
+    databaseServed ||= served;
+    const limitMs = served || database?.state === "unknown" ? NODE_MS : DATABASE_MS;
+    const late = now - began >= limitMs;
+    if (!served && database !== undefined) {
+      if (databaseState.kind === "failed" || late)
+        throw await databaseFailed(session, database, databaseState, limitMs);
+    } else {
+      const failed = late ? waiting : waiting.filter(({ state }) => state.kind === "failed");
+      if (failed.length > 0) throw await nodesFailed(session, failed);
+    }
+    await services.sleep(POLL_MS, signal);
+  }
+}
+
+async function databaseFailed(
+  session: Session,
+  seen: Started,
+  state: StartState,
+  limitMs: number,
+): Promise<StartFailure> {
+  const why = reasonOf(seen, state, limitMs);
+  const words = await lastWordsOf(session, { kind: "postgres" });
+  return new StartFailure(
+    `PostgreSQL does not start: ${why}.`,
+    { nodes: null, answers: seen.state !== "unknown" },
+    {
+      hint: "Read its log with `cairn logs --postgres`, correct the cause, and run the same command again. It does not go back by itself: its data may be of the newer settings.",
+      ...words,
+    },
+  );
+}
+
+interface FailedNode {
+  readonly name: string;
+  readonly one: ObservedNode | undefined;
+  readonly state: StartState;
+}
+
+async function nodesFailed(session: Session, failed: readonly FailedNode[]): Promise<StartFailure> {
+  const names = failed.map(({ name }) => name);
+  const [first] = failed;
+  const answers = failed.some(({ one }) => one?.state !== "unknown");
+  const part: StackPart = { kind: "node", name: first?.name ?? "" };
+  const words = await lastWordsOf(session, part);
+  const whys = new Set(failed.map(({ one, state }) => reasonOf(one, state, NODE_MS)));
+  const who = names.length === 1 ? `The node ${names[0]} does not start` : `The nodes ${names.join(", ")} do not start`;
+  return new StartFailure(
+    `${who}: ${[...whys].join("; ")}.`,
+    { nodes: names, answers },
+    {
+      hint: `Read its log with \`cairn logs --node ${first?.name ?? ""}\`, correct the cause, and run the same command again.`,
+      ...words,
+    },
+  );
+}
+
+/** Continues a sentence. */
+function reasonOf(seen: Started | undefined, state: StartState, limitMs: number): string {
+  if (state.kind === "failed") return state.why;
+  if (seen?.state === "unknown") return "the target does not answer";
+  const after = `it is not ready after ${limitMs / 1_000} s`;
+  return seen?.reason ? `${after}, ${seen.reason}` : after;
+}
