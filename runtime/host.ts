@@ -13,6 +13,7 @@ import type { Clock } from "./contracts/ports.ts";
 import { createTokenizer } from "./domain/tokens.ts";
 import { composeAgents } from "./host/agents.ts";
 import { composeApplication } from "./host/application.ts";
+import { composeBackups } from "./host/backups.ts";
 import { createChannels } from "./host/channels.ts";
 import { recordConfigurationChange } from "./host/configuration-change.ts";
 import { MIGRATIONS, openDatabase } from "./host/database.ts";
@@ -148,10 +149,14 @@ async function compose(
   const channels = await createChannels(config, { newId });
   const drainDeadlineMs = config.runtime.drain_deadline;
   const lifecycle = createLifecycle({ dispatcher: () => turnWork.dispatcher, drainDeadlineMs, stopping, logger });
+  // Nobody else can have an embedded store open.
+  const place = database.backend === "embedded" ? "store" : home.place;
+  const backups = composeBackups({ config, database, writer, attachments, paths, node, place, clock, version, logger });
   const metrics = createMetrics({
     openTurns: () => turnWork.store.open(),
     jobs: memoryParts.queues,
     workers,
+    backups: backups.backups,
     audit: auditFile.status,
     ...workIn(database),
   });
@@ -166,8 +171,7 @@ async function compose(
     limits: turnLimits(loaded),
     node,
     boot,
-    // The embedded store is single-process.
-    place: database.backend === "embedded" ? "store" : home.place,
+    place,
     countTokens,
     redactValues: options.redactValues,
     clock,
@@ -196,9 +200,8 @@ async function compose(
     node,
     startedAt,
     database,
-    paths,
-    attachments,
     memory: memoryParts,
+    backups,
     agents: agentParts,
     turns: turnWork,
     channels: channels.byId,
@@ -260,6 +263,8 @@ async function compose(
         : [
             { name: "housekeeping", start: housekeeping.start, stop: housekeeping.stop },
             turnWork.services.placement,
+            // It holds its lease under the identity that placement has made sure of.
+            ...backups.services,
             // The outbox after the channels that it sends through, so that it is stopped first and the replies of a drain get out.
             ...channels.services,
             turnWork.services.outbox,

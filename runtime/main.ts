@@ -62,7 +62,7 @@ async function serve(
   process.on("uncaughtException", onUnexpected);
   let host: Host | null = null;
   try {
-    for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
+    for (const { path, message, code, hint } of loaded.warnings) logger.warn({ path, code, hint }, message);
     for (const change of repaired) logger.warn(change, "the mode of a file of the service was wrong and is repaired");
     const redactors = { redact, redactValues, hide };
     host = await startHost({ loaded, version: version(), boot: randomUUID(), log, ...redactors, maintenance });

@@ -3,7 +3,7 @@ import { NodeCommand } from "../node-command.ts";
 import { EXIT } from "../output/failure.ts";
 import type { Interruption } from "../output/interruption.ts";
 import { columns, type Mark } from "../output/terminal.ts";
-import { duration } from "../output/words.ts";
+import { bytes, duration } from "../output/words.ts";
 import { findDeployment } from "../service/deployment.ts";
 import { type NodeStatus, readNodeStatus } from "../service/node-status.ts";
 
@@ -54,6 +54,21 @@ function healthWord({ status, draining }: Health, mark: Mark): string {
   return draining ? `${word}, draining` : word;
 }
 
+/** An older node does not tell; a store that does not answer has a row of its own. */
+function backupRows({ backup }: Health, mark: Mark): [string, string][] {
+  if (!backup) return [];
+  const { state, last, failure, every_s: every } = backup;
+  const newest =
+    last === null
+      ? "none yet"
+      : `${duration(Date.now() - Date.parse(last.created_at))} ago on ${last.node}, ${bytes(last.bytes)}`;
+  if (state === "off") return [["backup", `off (memory.backup.enabled)${last === null ? "" : `, last ${newest}`}`]];
+  if (failure !== null)
+    return [["backup", `${newest}; ${mark.error(`failing on ${failure.node}: ${failure.message}`)}`]];
+  if (state === "late") return [["backup", mark.warn(`${newest}; one is due every ${duration(every * 1_000)}`)]];
+  return [["backup", state === "empty" ? "none: the memory is empty" : newest]];
+}
+
 /** Only where something is wrong: a log that is written needs no line. */
 function auditRows({ audit }: Health, mark: Mark): [string, string][] {
   if (!audit || (audit.failing === null && audit.lost === 0)) return [];
@@ -69,6 +84,7 @@ function healthRows(health: Health, mark: Mark): [string, string][] {
   return [
     ["up", duration(health.uptime_s * 1_000)],
     ["memory", `${backend}${reachable}, schema ${health.schema_version ?? "unknown"}`],
+    ...backupRows(health, mark),
     ...auditRows(health, mark),
     ...Object.entries(agents).map(
       ([name, { provider, model, active_turns, waiting = 0, queued }]): [string, string] => [

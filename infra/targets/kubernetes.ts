@@ -4,6 +4,7 @@ import { Secret, ServiceAccount } from "@pulumi/kubernetes/core/v1/index.js";
 import { all, type CustomResourceOptions, secret } from "@pulumi/pulumi";
 import { InfraError } from "../../runtime/contracts/errors.ts";
 import { makeClaim } from "../components/kubernetes/claims.ts";
+import { makeDisruptionBudget } from "../components/kubernetes/disruption.ts";
 import {
   checkNames,
   objectLabels,
@@ -48,6 +49,7 @@ export const target: Target<KubernetesPlan> = (input) => {
     options,
   );
   const policies = makeNetworkPolicies(plan, options);
+  makeDisruptionBudget(plan, options);
   const registry = registrySecret(input, meta, options);
   const pullSecret = plan.imagePullSecret ?? (registry === null ? null : registry.name);
   const before = [account, ...policies, ...(registry === null ? [] : [registry.made])];

@@ -1,5 +1,6 @@
 /** The use cases as their callers (HTTP routes, channels, commands) see them. The composition root builds them. */
 
+import type { BackupEntry, BackupStatus } from "../contracts/backups.ts";
 import type {
   AcceptedMessage,
   ChannelState,
@@ -123,6 +124,8 @@ export interface HealthReport {
   readonly memory: Readonly<Record<string, unknown>>;
   readonly queues: readonly object[];
   readonly mesh: { readonly enabled: boolean };
+  /** Null where the store does not answer. */
+  readonly backup: BackupStatus | null;
   readonly audit: { readonly failing: string | null; readonly lost: number };
   readonly schema_version: number | null;
 }
@@ -169,6 +172,8 @@ export interface Archives {
   backup(signal?: AbortSignal): AsyncIterable<Uint8Array>;
   /** MEMORY_STORE_NOT_EMPTY unless the store is empty, MEMORY_ARCHIVE_INVALID when hashes or counts do not match: all or nothing. */
   restore(archive: AsyncIterable<Uint8Array>, options?: RestoreOptions): Promise<RestoreReport>;
+  /** Reads the file at the path to its end; MEMORY_ARCHIVE_INVALID unless `restore` of this version can take it. */
+  verify(path: string): Promise<void>;
   /** One JSON line a message, oldest first. */
   exportJsonl(signal?: AbortSignal): AsyncIterable<Uint8Array>;
   /** Lines of export, through the writer: existing event ids are skipped. */
@@ -176,6 +181,16 @@ export interface Archives {
     lines: AsyncIterable<Uint8Array>,
     options?: ImportOptions,
   ): Promise<{ readonly imported: number; readonly skipped: number }>;
+}
+
+/** Scheduled backups. */
+export interface Backups {
+  /** Rejects without the database. */
+  status(): Promise<BackupStatus>;
+  /** Those on this node's disk, newest first. With `verify` each is read to its end. */
+  list(options?: { readonly verify?: boolean; readonly signal?: AbortSignal }): Promise<readonly BackupEntry[]>;
+  /** RUNTIME_NOT_FOUND before the first byte. */
+  read(name: string, signal?: AbortSignal): AsyncIterable<Uint8Array>;
 }
 
 export interface Lifecycle {
@@ -200,6 +215,7 @@ export interface Application {
   readonly health: Health;
   readonly tokens: Tokens;
   readonly archives: Archives;
+  readonly backups: Backups;
   readonly queues: QueueAdmin;
   readonly usage: UsageLedger;
   readonly lifecycle: Lifecycle;

@@ -4,7 +4,7 @@ import type { Channel, ChannelState } from "../contracts/channel.ts";
 import type { Database } from "../contracts/database.ts";
 import type { Clock } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
-import type { Health, HealthReport, HealthStatus } from "./api.ts";
+import type { Backups, Health, HealthReport, HealthStatus } from "./api.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
 import { readServerReport } from "./server-report.ts";
 import type { Agent } from "./turn/agents.ts";
@@ -30,6 +30,7 @@ export interface HealthDeps {
   schemaVersion(): number | null;
   /** Workers of the memory that need a model, by their names. */
   workers(): Readonly<Record<string, WorkerState>>;
+  readonly backups: Pick<Backups, "status">;
 }
 
 export type NodeState = "starting" | "running" | "draining" | "stopped";
@@ -103,9 +104,14 @@ export function createHealth(deps: HealthDeps): Health {
 
   return {
     async report() {
-      const [memory, server, available, agentStates, queues] = await Promise.all([
+      const [memory, server, backup, available, agentStates, queues] = await Promise.all([
         database.status(),
         withDeadline(readServerReport(database, clock), SERVER_DEADLINE_MS, null),
+        withDeadline(
+          deps.backups.status().catch(() => null),
+          SERVER_DEADLINE_MS,
+          null,
+        ),
         providers(),
         agents(),
         deps.jobs.states().catch(() => []),
@@ -126,6 +132,7 @@ export function createHealth(deps: HealthDeps): Health {
         memory: { ...memory, ...(server === null ? {} : { server }), workers: deps.workers() },
         queues,
         mesh: { enabled: deps.meshEnabled },
+        backup,
         audit: deps.audit(),
         schema_version: deps.schemaVersion(),
       };

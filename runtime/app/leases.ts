@@ -10,6 +10,10 @@ export interface LeaseTable {
   acquire(name: string, holder: string, ttlMs: number, place?: string): Promise<number | null>;
   /** Ends the lease at once, so that the next holder need not wait for it to run out. */
   release(name: string, holder: string): Promise<void>;
+  /** What holders have written beside the lease; undefined where there never was one. It outlives them. */
+  read(name: string): Promise<Readonly<Record<string, unknown>> | undefined>;
+  /** Writes beside the lease, over what has the same keys; false when another holds it by now. */
+  note(name: string, holder: string, data: Readonly<Record<string, unknown>>): Promise<boolean>;
 }
 
 export function createLeaseTable(database: Database): LeaseTable {
@@ -18,7 +22,8 @@ export function createLeaseTable(database: Database): LeaseTable {
       const { rows } = await database.query<{ epoch: number }>(
         `/* lease:acquire */ insert into leases (name, holder, expires_at, data)
          values ($1, $2, now() + $3 * interval '1 millisecond', jsonb_build_object('place', $4::text))
-         on conflict (name) do update set holder = excluded.holder, expires_at = excluded.expires_at, data = excluded.data,
+         on conflict (name) do update set holder = excluded.holder, expires_at = excluded.expires_at,
+           data = leases.data || excluded.data,
            epoch = leases.epoch + (case when leases.holder = excluded.holder then 0 else 1 end)
          where leases.holder = excluded.holder or leases.expires_at < now()
            or ($4 <> '' and leases.data->>'place' = $4)
@@ -32,6 +37,20 @@ export function createLeaseTable(database: Database): LeaseTable {
         "/* lease:release */ update leases set expires_at = '-infinity' where name = $1 and holder = $2",
         [name, holder],
       );
+    },
+    async read(name) {
+      const { rows } = await database.query<{ data: Readonly<Record<string, unknown>> }>(
+        "/* lease:read */ select data from leases where name = $1",
+        [name],
+      );
+      return rows[0]?.data;
+    },
+    async note(name, holder, data) {
+      const { count } = await database.query(
+        "/* lease:note */ update leases set data = data || $3::jsonb where name = $1 and holder = $2",
+        [name, holder, JSON.stringify(data)],
+      );
+      return count > 0;
     },
   };
 }

@@ -10,6 +10,7 @@ import { postMcp } from "./mcp.ts";
 import { fetchFor } from "./pinned-fetch.ts";
 import type {
   BackfillResult,
+  BackupList,
   CallOptions,
   Health,
   MessageRequest,
@@ -106,6 +107,10 @@ export interface Client {
   resume(options?: CallOptions): Promise<void>;
   /** The archive's bytes; throws CHANNEL_CONNECTION_LOST when it is not complete. */
   backup(options?: { signal?: AbortSignal }): AsyncGenerator<Uint8Array>;
+  /** Scheduled ones on the node's disk, newest first. With `verify` the node reads each to its end: as long as that takes. */
+  backups(options?: CallOptions & { verify?: boolean }): Promise<BackupList>;
+  /** As `backup`, of a scheduled one. */
+  scheduledBackup(name: string, options?: { signal?: AbortSignal }): AsyncGenerator<Uint8Array>;
   restore(
     archive: AsyncIterable<Uint8Array>,
     options?: { signal?: AbortSignal; tokens?: boolean },
@@ -226,6 +231,13 @@ function adminCalls(connection: Connection) {
       await post("/api/admin/resume", {}, given);
     },
     backup: download("/api/admin/memory/backup"),
+    backups: ({ verify = false, ...given }: CallOptions & { verify?: boolean } = {}) =>
+      call<BackupList>(connection, `/api/admin/memory/backups${verify ? "?verify=true" : ""}`, {
+        ...(verify ? { timeoutMs: 0 } : {}),
+        ...given,
+      }),
+    scheduledBackup: (name: string, given: { signal?: AbortSignal } = {}) =>
+      download(`/api/admin/memory/backups/${encodeURIComponent(name)}`)(given),
     exportJsonl: download("/api/admin/memory/export"),
     /** With `tokens` also those of the archive; the report says what became of them. */
     restore: (archive: AsyncIterable<Uint8Array>, given: { signal?: AbortSignal; tokens?: boolean } = {}) =>

@@ -19,6 +19,9 @@ export {
 export { type Client, type ClientOptions, createClient } from "./client.ts";
 export type {
   BackfillResult,
+  BackupEntry,
+  BackupList,
+  BackupStatus,
   Health,
   MessageRequest,
   QueueStatus,

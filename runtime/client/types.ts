@@ -1,7 +1,9 @@
 /** What goes to a node and what comes back, as its routes describe them (/openapi.json). */
 
+import type { BackupEntry, BackupStatus } from "../contracts/backups.ts";
 import type { Attachment } from "../contracts/channel.ts";
 
+export type { BackupEntry, BackupStatus } from "../contracts/backups.ts";
 export type { RestoreReport, TokenRecord } from "../contracts/tokens.ts";
 export type { UsageCounts, UsageQuery, UsageReport } from "../contracts/usage.ts";
 
@@ -24,6 +26,12 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Milliseconds until the answer must be there. */
   readonly timeoutMs?: number;
+}
+
+export interface BackupList {
+  /** Name of the node that has them. */
+  readonly node: string;
+  readonly backups: readonly BackupEntry[];
 }
 
 export interface Health {
@@ -53,6 +61,8 @@ export interface Health {
   readonly memory: Readonly<Record<string, unknown>>;
   readonly queues: readonly Readonly<Record<string, unknown>>[];
   readonly mesh: { readonly enabled: boolean };
+  /** Null where the store does not answer; an older node does not report it. */
+  readonly backup?: BackupStatus | null;
   /** Why lines of the audit log are being lost, null where none are, and how many since the start. An older node does not report it. */
   readonly audit?: { readonly failing: string | null; readonly lost: number };
   readonly schema_version: number | null;

@@ -1,5 +1,6 @@
 /** What the schema cannot see: names that point elsewhere, and settings that only make sense together. Pure. */
 import type { CheckInput, Findings } from "./checks/collector.ts";
+import { checkDatabase } from "./checks/database.ts";
 import { checkDeployment } from "./checks/deployment.ts";
 import { checkListening } from "./checks/listening.ts";
 import { checkAgents, checkChannels } from "./checks/names.ts";
@@ -11,6 +12,7 @@ export function crossCheck(input: CheckInput): Findings {
     checkChannels,
     checkProviders,
     checkMemory,
+    checkDatabase,
     checkLimits,
     checkListening,
     checkTools,

@@ -33,6 +33,8 @@ export const FINDING_CODES = [
   "tls-missing",
   /** Nothing was promised, and tokens and conversations cross a network readable. */
   "plain-http",
+  /** The memory crosses a network readable, on its way between a node and its database. */
+  "plain-database",
   /** Others reach files that are not theirs: users of the machine, agents, or those whom agents talk to. */
   "exposed-files",
   /** The deployment has a home of its own now, and an earlier version's memory lies in the common one. */

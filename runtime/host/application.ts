@@ -2,8 +2,6 @@
 
 import { randomBytes } from "node:crypto";
 import type { Application } from "../app/api.ts";
-import { createArchives } from "../app/archive/archives.ts";
-import type { AttachmentStore } from "../app/attachments/store.ts";
 import { createHealth } from "../app/health.ts";
 import { createTokens } from "../app/tokens.ts";
 import { createUsageLedger } from "../app/usage/report.ts";
@@ -13,7 +11,7 @@ import type { Database } from "../contracts/database.ts";
 import type { Clock, NewId } from "../contracts/ports.ts";
 import type { AuditStatus } from "../plugins/hooks/safety/index.ts";
 import type { AgentParts } from "./agents.ts";
-import type { HomePaths } from "./home.ts";
+import type { BackupParts } from "./backups.ts";
 import type { NodeLifecycle } from "./lifecycle.ts";
 import type { MemoryParts } from "./memory.ts";
 import type { TurnWork } from "./turns.ts";
@@ -24,9 +22,8 @@ export interface ApplicationParts {
   readonly node: { readonly id: string; readonly name: string };
   readonly startedAt: Date;
   readonly database: Database;
-  readonly paths: HomePaths;
-  readonly attachments: AttachmentStore;
   readonly memory: MemoryParts;
+  readonly backups: BackupParts;
   readonly agents: AgentParts;
   readonly turns: TurnWork;
   readonly channels: ReadonlyMap<string, Channel>;
@@ -39,7 +36,7 @@ export interface ApplicationParts {
 }
 
 export function composeApplication(parts: ApplicationParts): Application {
-  const { loaded, version, node, startedAt, database, paths, memory, turns, lifecycle, clock, newId } = parts;
+  const { loaded, version, node, startedAt, database, memory, turns, lifecycle, clock, newId } = parts;
   const { agents, providers } = parts.agents;
   const ownerToken = loaded.env["SERVICE_API_TOKEN"];
   return {
@@ -71,17 +68,11 @@ export function composeApplication(parts: ApplicationParts): Application {
       state: lifecycle.state,
       schemaVersion: parts.schemaVersion,
       workers: memory.workers,
+      backups: parts.backups.backups,
     }),
     tokens: createTokens({ database, newId, clock, randomBytes, ...(ownerToken ? { ownerToken } : {}) }),
-    archives: createArchives({
-      database,
-      writer: memory.writer,
-      agents: new Set(agents.keys()),
-      attachments: parts.attachments,
-      staging: paths.home,
-      clock,
-      version,
-    }),
+    archives: parts.backups.archives,
+    backups: parts.backups.backups,
     queues: memory.queues,
     usage: createUsageLedger({ database, clock }),
     lifecycle,

@@ -20,6 +20,8 @@ export interface HomePaths {
   readonly store: string;
   readonly logs: string;
   readonly audit: string;
+  /** Scheduled ones. */
+  readonly backups: string;
   /** Of earlier versions; they are in the store now. */
   readonly attachments: string;
   /** Workspaces of users who are not the owner: a directory for each agent, and in it one for each user. */
@@ -60,6 +62,7 @@ export function homePaths(home: string): HomePaths {
     store: join(home, "store"),
     logs: join(home, "logs"),
     audit: join(home, "logs", "audit"),
+    backups: join(home, "backups"),
     attachments: join(home, "attachments"),
     workspacesOfOthers: join(home, "workspaces"),
     nodeKey: join(home, "node.key"),

@@ -1,12 +1,14 @@
 /** What a node counts besides the process's and the server's own metrics: turns, jobs by queue and state, and rows at work. */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { Backups } from "../app/api.ts";
 import { compactionStatus } from "../app/compaction/status.ts";
 import { embeddingRows } from "../app/embedding/models.ts";
 import type { QueueAdmin } from "../app/queue-admin.ts";
 import type { TurnEnd } from "../app/turn/turn-rows.ts";
 import type { OpenTurns } from "../app/turn/turn-store.ts";
 import type { WorkerState } from "../app/worker-state.ts";
+import type { BackupStatus } from "../contracts/backups.ts";
 import type { Database } from "../contracts/database.ts";
 
 export interface NodeMetrics {
@@ -21,6 +23,7 @@ export interface MetricSources {
   compaction(): Promise<{ readonly due: number; readonly failing: number; readonly given_up: number }>;
   /** Workers of the memory that need a model, by their names. */
   workers?(): Readonly<Record<string, WorkerState>>;
+  readonly backups?: Pick<Backups, "status">;
   audit?(): { readonly failing: string | null; readonly lost: number };
 }
 
@@ -30,7 +33,8 @@ export function workIn(database: Database): Pick<MetricSources, "embeddings" | "
 }
 
 /** Gauges are read from the store when they are scraped; without the store they are left out. */
-export function createMetrics({ openTurns, jobs, embeddings, compaction, workers, audit }: MetricSources): NodeMetrics {
+export function createMetrics(sources: MetricSources): NodeMetrics {
+  const { openTurns, jobs, embeddings, compaction, workers, backups, audit } = sources;
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const ended = new Counter({
@@ -106,6 +110,7 @@ export function createMetrics({ openTurns, jobs, embeddings, compaction, workers
       for (const [worker, { state }] of Object.entries(workers?.() ?? {})) this.set({ worker }, state === "on" ? 1 : 0);
     },
   });
+  if (backups) addBackups(registry, backups);
   if (audit) {
     new Gauge({
       name: "cairn_audit_log_up",
@@ -131,4 +136,29 @@ export function createMetrics({ openTurns, jobs, embeddings, compaction, workers
       duration.observe({ agent }, durationS);
     },
   };
+}
+
+/** Of the whole store, whichever node has them. */
+function addBackups(registry: Registry, backups: Pick<Backups, "status">): void {
+  const gauge = (name: string, help: string, read: (status: BackupStatus) => number | null) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        this.remove();
+        const status = await backups.status().catch(() => null);
+        const value = status === null ? null : read(status);
+        if (value !== null) this.set(value);
+      },
+    });
+  gauge("cairn_backup_age_seconds", "Age of the newest scheduled backup; absent where there is none.", ({ last }) =>
+    last === null ? null : Math.max(0, (Date.now() - Date.parse(last.created_at)) / 1_000),
+  );
+  gauge("cairn_backup_size_bytes", "Size of the newest scheduled backup.", ({ last }) => last?.bytes ?? null);
+  gauge(
+    "cairn_backup_failed_attempts",
+    "Scheduled backups that failed since the newest one.",
+    ({ failure }) => failure?.attempts ?? 0,
+  );
 }

@@ -45,6 +45,13 @@ const restoredSchema = z.object({
   }),
 });
 
+const backupSchema = z.object({
+  name: z.string(),
+  created_at: z.string(),
+  bytes: z.number(),
+  verified: z.boolean().describe("It was read back whole."),
+});
+
 /** The body is a stream: there is nothing to validate, only to describe. */
 const uploadSchema = z.unknown().describe("The bytes, of any length.");
 
@@ -158,7 +165,7 @@ function registerTokens(server: Server, { app }: RouteDeps): void {
 }
 
 function registerArchives(server: Server, { app, limits }: RouteDeps): void {
-  const { archives } = app;
+  const { archives, backups } = app;
   const download =
     (type: string, name: string, bytes: (signal: AbortSignal) => AsyncIterable<Uint8Array>) =>
     async (reply: FastifyReply) => {
@@ -179,6 +186,44 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
       },
     },
     async (_request, reply) => backup(reply),
+  );
+
+  server.get(
+    "/api/admin/memory/backups",
+    {
+      config: { access: ["admin", "memory"] },
+      schema: {
+        tags: ["admin"],
+        summary: "The scheduled backups on this node's disk, newest first",
+        querystring: z.strictObject({
+          verify: z.enum(["true", "false"]).optional().describe("Read each to its end now; default false."),
+        }),
+        response: { 200: success(z.object({ node: z.string(), backups: z.array(backupSchema) })) },
+      },
+    },
+    async (request, reply) => {
+      const verify = request.query.verify === "true";
+      const found = await backups.list({ verify, signal: clientGone(reply) });
+      return ok({ node: app.node.name, backups: [...found] });
+    },
+  );
+
+  server.get(
+    "/api/admin/memory/backups/:name",
+    {
+      config: { access: ["admin", "memory"], audit: "memory.backup" },
+      schema: {
+        tags: ["admin"],
+        summary: "A scheduled backup of this node; a connection that is cut means that it is not complete",
+        params: z.object({ name: z.string().max(100) }),
+        response: { 200: oneOf("The archive", { [ARCHIVE]: z.string() }), 404: errorSchema },
+      },
+    },
+    async (request, reply) => {
+      const { name } = request.params;
+      request.auditDetails = { name };
+      return download(ARCHIVE, "cairn-backup.archive", (signal) => backups.read(name, signal))(reply);
+    },
   );
 
   server.get(

@@ -1,6 +1,7 @@
 /** Liveness, readiness and the full status. A store that hangs makes a node not ready; the routes answer all the same. */
 
 import { z } from "zod";
+import { BACKUP_STATES } from "../contracts/backups.ts";
 import { RuntimeError } from "../contracts/errors.ts";
 import type { RouteDeps, Server } from "./deps.ts";
 import { envelope } from "./errors.ts";
@@ -35,6 +36,28 @@ const reportSchema = z.object({
   memory: z.record(z.string(), z.unknown()),
   queues: z.array(z.record(z.string(), z.unknown())),
   mesh: z.object({ enabled: z.boolean() }),
+  backup: z
+    .object({
+      state: z.enum(BACKUP_STATES).describe("`late`: the newest is older than two intervals."),
+      every_s: z.number(),
+      keep: z.number(),
+      last: z
+        .object({ name: z.string(), created_at: z.string(), bytes: z.number(), node: z.string() })
+        .nullable()
+        .describe("The newest scheduled backup, and the node that has it."),
+      failure: z
+        .object({
+          since: z.string(),
+          attempts: z.number(),
+          message: z.string(),
+          hint: z.string().nullable(),
+          node: z.string(),
+        })
+        .nullable()
+        .describe("Attempts since then that failed."),
+    })
+    .nullable()
+    .describe("Null where the store does not answer."),
   audit: z.object({
     failing: z
       .string()

@@ -10,6 +10,7 @@ import type {
   TurnState,
 } from "../../runtime/app/api.ts";
 import { SCOPES } from "../../runtime/app/api.ts";
+import type { BackupStatus } from "../../runtime/contracts/backups.ts";
 import type { CaptureBatch } from "../../runtime/contracts/capture.ts";
 import type { CommandRequest, InboundMessage } from "../../runtime/contracts/channel.ts";
 import { CairnError, fromErrorBody, MemoryError, RuntimeError } from "../../runtime/contracts/errors.ts";
@@ -261,12 +262,21 @@ export function createFakeApplication(): FakeApplication {
         app.restored.push(Buffer.concat(chunks));
         return { counts: { messages: 3 }, tokens: { left_out: 1, restored: [] } };
       },
+      verify: async () => undefined,
       exportJsonl: () => app.backupChunks(),
       async importJsonl(lines, { turnSessions = false } = {}) {
         app.importedTurnSessions.push(turnSessions);
         let imported = 0;
         for await (const chunk of lines) imported += Buffer.from(chunk).toString().split("\n").length - 1;
         return { imported, skipped: 0 };
+      },
+    },
+    backups: {
+      status: async () => NO_BACKUP,
+      list: async ({ verify = false } = {}) => [{ ...SCHEDULED, verified: !verify }],
+      async *read(name) {
+        if (name !== SCHEDULED.name) throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no such backup.");
+        yield* app.backupChunks();
       },
     },
     queues: {
@@ -322,6 +332,11 @@ const USED: UsageCounts = {
   unpriced_calls: 3,
 };
 
+/** The one scheduled backup; reading it again finds that it is not whole. */
+const SCHEDULED = { name: "cairn-20260101T020304Z.backup", created_at: "2026-01-01T02:03:04.000Z", bytes: 12 };
+
+const NO_BACKUP: BackupStatus = { state: "waiting", every_s: 86_400, keep: 7, last: null, failure: null };
+
 export function healthy(): HealthReport {
   return {
     status: "healthy",
@@ -336,6 +351,7 @@ export function healthy(): HealthReport {
     memory: { backend: "embedded", reachable: true },
     queues: [],
     mesh: { enabled: false },
+    backup: NO_BACKUP,
     audit: { failing: null, lost: 0 },
     schema_version: 3,
   };

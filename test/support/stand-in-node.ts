@@ -114,6 +114,9 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   else if (/^GET \/api\/agents\/[^/]+\/turns\//.test(route))
     follow(pathname.split("/").at(-1) ?? "", request, response);
   else if (route === "GET /api/admin/memory/backup") backup(response);
+  else if (route === "GET /api/admin/memory/backups")
+    ok(response, { node: "stand-in", backups: scheduledBackups(request) });
+  else if (route === "GET /api/admin/memory/backups/cairn-20300131T020304Z.backup") backup(response);
   else if (route === "GET /api/admin/memory/export") response.end('{"role":"user"}\n{"role":"assistant"}\n');
   else if (route === "POST /api/admin/memory/restore")
     ok(response, { counts: { bytes: await size(request) }, tokens: restoredTokens(request) });
@@ -162,6 +165,26 @@ function health(): object {
     memory: { backend: "embedded", reachable: true },
     queues: [],
     mesh: { enabled: false },
+    backup: {
+      state: faults.has("backup-fails") ? "failing" : "good",
+      every_s: 86_400,
+      keep: 7,
+      last: {
+        name: "cairn-a.backup",
+        created_at: new Date(Date.now() - 7_200_500).toISOString(),
+        bytes: 1_500,
+        node: "n1",
+      },
+      failure: faults.has("backup-fails")
+        ? {
+            since: "2030-01-31T02:03:04.000Z",
+            attempts: 2,
+            message: `The disk${hostile} is full.`,
+            hint: null,
+            node: "n1",
+          }
+        : null,
+    },
     audit: { failing: faults.has("audit-fails") ? "ENOSPC" : null, lost: faults.has("audit-lost") ? 3 : 0 },
     schema_version: 4,
   };
@@ -230,6 +253,16 @@ async function command(request: IncomingMessage, response: ServerResponse): Prom
 }
 
 /** `cut-backup` sends half of it. */
+/** The second one turns out to be cut off when it is read again. */
+function scheduledBackups({ url = "" }: IncomingMessage): object[] {
+  const first = { name: "cairn-20300131T020304Z.backup", created_at: "2030-01-31T02:03:04.000Z", bytes: 11 };
+  const second = { name: "cairn-20300130T020304Z.backup", created_at: "2030-01-30T02:03:04.000Z", bytes: 1_500 };
+  return [
+    { ...first, verified: true },
+    { ...second, verified: !url.endsWith("?verify=true") },
+  ];
+}
+
 function backup(response: ServerResponse): void {
   response.write("archive");
   if (faults.has("cut-backup")) setTimeout(() => response.destroy(), 20);

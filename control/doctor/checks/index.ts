@@ -15,12 +15,14 @@ import { databaseLock } from "./database/lock.ts";
 import { databaseMigrations } from "./database/migrations.ts";
 import { databasePool } from "./database/pool.ts";
 import { databaseReachable } from "./database/reachable.ts";
+import { databaseTls } from "./database/tls.ts";
 import { databaseVersion } from "./database/version.ts";
 import { deploymentDocker } from "./deployment/docker.ts";
 import { deploymentLock } from "./deployment/lock.ts";
 import { deploymentNode } from "./deployment/node.ts";
 import { deploymentService } from "./deployment/service.ts";
 import { deploymentTools } from "./deployment/tools.ts";
+import { memoryBackup } from "./memory/backup.ts";
 import { memoryEmbedding } from "./memory/embedding.ts";
 import { memorySpool } from "./memory/spool.ts";
 import { memorySummaries } from "./memory/summaries.ts";
@@ -100,8 +102,10 @@ export const CHECKS: readonly Check[] = [
   databaseMigrations,
   databasePool,
   databaseDirect,
+  databaseTls,
   databaseLock,
   memoryWrites,
+  memoryBackup,
   memoryEmbedding,
   memorySummaries,
   memorySynthesis,

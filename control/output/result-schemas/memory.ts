@@ -1,7 +1,7 @@
 /** Results of the commands of `memory`. */
 
 import { z } from "zod";
-import { count } from "./parts.ts";
+import { count, time } from "./parts.ts";
 
 const written = z.strictObject({ file: z.string(), bytes: count });
 
@@ -20,6 +20,20 @@ const hit = z.looseObject({
 
 export const MEMORY_SCHEMAS = {
   "memory-backup": written,
+  "memory-backups": z.strictObject({
+    backups: z
+      .array(
+        z.strictObject({
+          name: z.string(),
+          node: z.string().describe("Which has it"),
+          created_at: time,
+          bytes: count,
+          verified: z.boolean().describe("It was read back whole: when it was written, or now with --verify"),
+        }),
+      )
+      .describe("Newest first"),
+    unanswered: z.array(z.strictObject({ node: z.string(), message: z.string() })).describe("Nodes that may have more"),
+  }),
   "memory-export": written,
   "memory-restore": z.strictObject({
     file: z.string(),

@@ -14,6 +14,10 @@ const health = z.looseObject({
   draining: z.boolean(),
   agents: z.record(z.string(), z.looseObject({ provider: z.string(), model: z.string() })),
   schema_version: count.nullable(),
+  backup: z
+    .looseObject({ state: z.string() })
+    .nullish()
+    .describe("Scheduled backups of the memory; absent of an older node, null where its store does not answer"),
 });
 
 const usage = z.looseObject({

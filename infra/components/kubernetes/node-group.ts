@@ -2,7 +2,6 @@
 
 import { StatefulSet } from "@pulumi/kubernetes/apps/v1/index.js";
 import { ConfigMap, Secret, Service } from "@pulumi/kubernetes/core/v1/index.js";
-import { PodDisruptionBudget } from "@pulumi/kubernetes/policy/v1/index.js";
 import {
   all,
   ComponentResource,
@@ -95,11 +94,6 @@ export class NodeGroup extends ComponentResource {
         metadata: meta(name, { ...plan.serviceAnnotations, "pulumi.com/skipAwait": "true" }),
         spec: { type: plan.serviceType, selector, ports },
       },
-      inside,
-    );
-    new PodDisruptionBudget(
-      name,
-      { metadata: meta(name), spec: { maxUnavailable: 1, selector: { matchLabels: selector } } },
       inside,
     );
 

@@ -35,7 +35,7 @@ export function ctImage(plan: ProxmoxPlan, image: ImageIdentity | string): CtIma
   return { name: `cairn-image:${hex}`, file: `${imageDirectory(plan)}/${hex}.tar`, pull: null };
 }
 
-/** Installs Docker in the CT where it is missing, and waits until it answers. */
+/** Installs Docker in the CT where it is missing, waits until it answers, and bounds the CT's journal. */
 export function ensureDocker(spec: CtSpec): readonly string[] {
   return locked(String(spec.vmid), inCt(spec, script(INSTALL, [])));
 }
@@ -94,6 +94,13 @@ if ! version=$(answers); then
     [ "$tries" -gt 0 ] || fail INFRA_FAILED "Docker in the container does not answer after 60 s; the container needs features nesting=1 and, unprivileged, keyctl=1"
     sleep 1
   done
+fi
+# By itself the journal takes a tenth of the disk. What containers write is bounded by Docker (container.ts).
+bound=/etc/systemd/journald.conf.d/50-cairn.conf
+if [ -d /run/systemd/system ] && [ ! -f "$bound" ]; then
+  mkdir -p "\${bound%/*}"
+  printf '[Journal]\\nSystemMaxUse=200M\\nRuntimeMaxUse=50M\\n' >"$bound"
+  systemctl try-restart systemd-journald >&2 || true
 fi
 echo "Docker $version answers"
 `;

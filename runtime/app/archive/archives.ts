@@ -3,10 +3,11 @@ import type { Database } from "../../contracts/database.ts";
 import type { Clock } from "../../contracts/ports.ts";
 import type { Archives } from "../api.ts";
 import type { AttachmentStore } from "../attachments/store.ts";
+import { schemaVersion } from "../migrate.ts";
 import type { Writer } from "../transcript/writer.ts";
 import { backup } from "./backup.ts";
 import { exportJsonl, importJsonl } from "./jsonl.ts";
-import { restore, type UnpackedLimit } from "./restore.ts";
+import { restore, type UnpackedLimit, verifyArchive } from "./restore.ts";
 
 /** Backup and restore, export and import, over either backend; `format.ts` describes the archive. */
 
@@ -44,6 +45,7 @@ export function createArchives(deps: ArchivesDeps): Archives {
       await mkdir(staging, { recursive: true, mode: 0o700 });
       return restore({ database, staging, unpacked }, archive, options);
     },
+    verify: async (path) => verifyArchive(path, unpacked, (await schemaVersion(database)) ?? 0),
     exportJsonl: (signal) => exportJsonl(database, signal),
     importJsonl: (lines, options) => importJsonl({ database, writer, agents }, lines, options),
   };

@@ -63,7 +63,7 @@ export async function restore(
     const path = join(folder, "archive");
     await pipeline(archive, createWriteStream(path, { mode: 0o600 }));
     const { size } = await stat(path);
-    const file = { path, largest: Math.max(unpacked.atLeast, size * unpacked.ratio) };
+    const file = { path, largest: largestOf(size, unpacked) };
     await verify(file, (await schemaVersion(database)) ?? 0);
     const report = await database.transaction(
       async (tx) => {
@@ -104,6 +104,16 @@ interface ArchiveFile {
   readonly path: string;
   /** Bytes that it may have once it is unpacked. */
   readonly largest: number;
+}
+
+/** An archive at a path that this version can restore, read to its end; MEMORY_ARCHIVE_INVALID for any other file. */
+export async function verifyArchive(path: string, unpacked: UnpackedLimit, schemaVersion: number): Promise<void> {
+  const { size } = await stat(path);
+  await verify({ path, largest: largestOf(size, unpacked) }, schemaVersion);
+}
+
+function largestOf(size: number, { atLeast, ratio }: UnpackedLimit): number {
+  return Math.max(atLeast, size * ratio);
 }
 
 async function verify(file: ArchiveFile, schemaVersion: number): Promise<void> {

@@ -22,7 +22,7 @@ export interface Placement {
 
 export interface PlacementDeps {
   readonly agents: ReadonlyMap<string, Agent>;
-  readonly leases: LeaseTable;
+  readonly leases: Pick<LeaseTable, "acquire" | "release">;
   readonly node: { readonly id: string; readonly name: string };
   /** One start of the process. */
   readonly boot: string;

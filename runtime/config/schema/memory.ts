@@ -50,6 +50,16 @@ const wiki = section({
     .describe("Characters of a page that the runtime keeps; the oldest statements beyond it are left out."),
 });
 
+const backup = section({
+  enabled: flag().prefault(true).describe("Back up the whole memory on schedule; one node of the set does it."),
+  every: duration({ min: 60_000, max: Number.POSITIVE_INFINITY })
+    .prefault("24h")
+    .describe("How old the newest backup becomes before the next one."),
+  keep: integer({ min: 1 })
+    .prefault(7)
+    .describe("Backups that a node keeps, in `backups` in its home directory; older ones are deleted."),
+});
+
 const weight = () => decimal({ min: 0 }).optional();
 
 export const memorySection = section({
@@ -69,6 +79,9 @@ export const memorySection = section({
     .prefault({})
     .describe("The model that writes summaries, and tool-call sentences unless TOOL_SYNTH_ENDPOINT is set."),
   wiki: wiki.prefault({}).describe("Markdown pages by topic, written by memory.summarizer."),
+  backup: backup
+    .prefault({})
+    .describe("Scheduled backups: archives as of `cairn memory backup`, on the disk of the node that takes them."),
   search: section({
     weights: section({ fts: weight(), semantic: weight(), temporal: weight(), importance: weight() })
       .optional()

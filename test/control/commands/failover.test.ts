@@ -46,6 +46,21 @@ it("a backup is written by the node that works", async () => {
   expect(await readFile(join(cli.home, "lab.backup"), "utf8")).toBe("archive-end");
 });
 
+it("a scheduled backup comes from the node that has it, and the list says which was not asked", async () => {
+  const cli = await stack();
+  const { stdout } = await cli.run(["memory", "backups", "--json"]);
+  expect(JSON.parse(stdout)).toMatchObject({
+    backups: [{ name: "cairn-20300131T020304Z.backup", node: "nova-2" }, { node: "nova-2" }],
+    unanswered: [{ node: "nova-1" }],
+  });
+  const argv = ["memory", "backup", "lab.backup", "--from"];
+  expect((await cli.run([...argv, "cairn-20300131T020304Z.backup"])).code).toBe(0);
+  expect(await readFile(join(cli.home, "lab.backup"), "utf8")).toBe("archive-end");
+  const { code, stderr } = await cli.run([...argv, "cairn-20290131T020304Z.backup", "--force"]);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/it may be on nova-1, which does not answer/);
+});
+
 it("the result of --json says which node it is of, and nothing else", async () => {
   const cli = await stack();
   const { stdout, stderr } = await cli.run(["status", "--json"]);

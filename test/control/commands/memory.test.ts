@@ -52,6 +52,36 @@ describe("memory backup", () => {
   });
 });
 
+describe("scheduled backups", () => {
+  it("are listed, with who has them", async () => {
+    const cli = await createCli();
+    await cli.node();
+    const { code, stdout } = await cli.run(["memory", "backups"]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^cairn-20300131T020304Z\.backup +stand-in +.* ago +11 B +verified\n/);
+    const asked = await cli.run(["memory", "backups", "--json"]);
+    expect(JSON.parse(asked.stdout)).toMatchObject({ backups: [{ node: "stand-in" }, {}], unanswered: [] });
+  });
+
+  it("that are not whole fail the command with --verify", async () => {
+    const cli = await createCli();
+    await cli.node();
+    const { code, stdout } = await cli.run(["memory", "backups", "--verify"]);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/cairn-20300130T020304Z\.backup .* not whole/);
+  });
+
+  it("come to this machine by their names", async () => {
+    const cli = await createCli();
+    await cli.node();
+    const argv = ["memory", "backup", "here.backup", "--from"];
+    expect(await cli.run([...argv, "cairn-20300131T020304Z.backup"])).toMatchObject({ code: 0 });
+    expect(await readFile(join(cli.home, "here.backup"), "utf8")).toBe("archive-end");
+    expect((await cli.run(["memory", "backup", "other.backup", "--from", "cairn-x.backup"])).code).toBe(1);
+    expect((await readdir(cli.home)).filter((name) => name.includes("other"))).toEqual([]);
+  });
+});
+
 describe("memory export and import", () => {
   it("passes lines through", async () => {
     const cli = await createCli();

@@ -44,6 +44,15 @@ describe("a node in the background", () => {
     if (!expected) expect(stdout).not.toContain("audit");
   });
 
+  it.each([
+    ["", /backup +2 h ago on n1, 1\.5 kB\n/],
+    ["backup-fails", /backup +2 h ago on n1, 1\.5 kB; failing on n1: The disk is full\.\n/],
+  ])("shows how old the newest scheduled backup is, and why there is no newer one (%s)", async (standIn, expected) => {
+    const cli = await createCli();
+    await cli.node({ standIn });
+    expect((await cli.run(["status"])).stdout).toMatch(expected);
+  });
+
   it("sets up what is missing before the first start, and says where to talk to it", async () => {
     const cli = await createCli({ configured: false });
     const { code, stdout } = await cli.run(["start", "--detach"], { env: { SERVICE_LISTEN: "127.0.0.1:0" } });

@@ -81,6 +81,7 @@ const withNode: readonly Case[] = [
   { argv: ["token", "list"], schema: "token-list" },
   { argv: ["token", "revoke", "id-1"], schema: "token-revoke" },
   { argv: ["memory", "backup", "a.backup"], schema: "memory-backup" },
+  { argv: ["memory", "backups"], schema: "memory-backups" },
   { argv: ["memory", "export", "a.jsonl"], schema: "memory-export" },
   { argv: ["memory", "import", "in.jsonl"], schema: "memory-import" },
   { argv: ["memory", "search", "x"], schema: "memory-search" },

@@ -104,7 +104,7 @@ describe.skipIf(lacks("pulumi-kubernetes"))("a stack on Kubernetes, changed by h
     await kubectl("patch", "pdb", "cairn-main", "--type=merge", '--patch={"spec":{"maxUnavailable":0}}');
     const { changes } = await preview(run());
     expect(changes).toMatchObject([
-      { op: "update", name: "cairn-main", type: "kubernetes:policy/v1:PodDisruptionBudget" },
+      { op: "update", name: "cairn-nodes", type: "kubernetes:policy/v1:PodDisruptionBudget" },
     ]);
     await up(run(), UP);
     expect(await kubectl("get", "pdb", "cairn-main", "-o", "jsonpath={.spec.maxUnavailable}")).toBe("1");

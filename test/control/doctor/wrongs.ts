@@ -68,6 +68,13 @@ const health = (parts: Parameters<typeof healthWith>[0]): Pick<ProbeContext, "he
   health: async () => healthWith(parts),
   ...node({ health: healthWith(parts) }),
 });
+const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000 - 1_000).toISOString();
+const BACKED_UP = {
+  every_s: 86_400,
+  keep: 7,
+  last: { name: "cairn-a.backup", created_at: hoursAgo(26), bytes: 1_500, node: "nova" },
+  failure: null,
+} as const;
 const stats = (parts: Partial<MemoryStats>): Pick<ProbeContext, "stats"> => ({
   stats: async () => ({
     messages: { total: 10, embedded: 0 },
@@ -587,6 +594,14 @@ export const WRONGS: readonly Wrong[] = [
     yaml: `${POSTGRES}    direct_url: postgresql://u@127.0.0.1:1/db\n`,
   },
   {
+    id: "database.tls",
+    when: "another machine's database is reached without",
+    status: "warn",
+    says: /memory\.postgres\.connection_string.*db\.example\.org is reached without TLS/,
+    fix: /sslmode=verify-full/,
+    yaml: `${MINIMAL}memory:\n  postgres:\n    connection_string: postgresql://u@db.example.org/db\n`,
+  },
+  {
     id: "database.lock",
     when: "another process has the store",
     status: "warn",
@@ -645,6 +660,34 @@ export const WRONGS: readonly Wrong[] = [
     says: /The model m could not be used: nobody there/,
     yaml: `${MINIMAL}memory:\n  wiki: { enabled: true }\n`,
     seen: health({ memory: { workers: { wiki: { state: "unavailable", model: "m", reason: "nobody there" } } } }),
+  },
+  {
+    id: "memory.backup",
+    when: "the last attempt failed",
+    status: "fail",
+    says: /failing on nova for 2 h.*: The disk is full\. The newest is 1 d 2 h old \(cairn-a\.backup on nova, 1\.5 kB\)/,
+    fix: /Free some space/,
+    seen: health({
+      backup: {
+        ...BACKED_UP,
+        state: "failing",
+        failure: {
+          since: hoursAgo(2),
+          attempts: 3,
+          message: "The disk is full.",
+          hint: "Free some space there.",
+          node: "nova",
+        },
+      },
+    }),
+  },
+  {
+    id: "memory.backup",
+    when: "the newest is too old",
+    status: "warn",
+    says: /The newest is 1 d 2 h old .* and one is due every 1 h/,
+    fix: /node has to be up/,
+    seen: health({ backup: { ...BACKED_UP, state: "late", every_s: 3_600 } }),
   },
   {
     id: "memory.writes",

@@ -20,6 +20,7 @@ function healthOf(channels: Readonly<Record<string, Channel["state"]>>) {
     state: () => "running",
     schemaVersion: () => 1,
     workers: () => ({}),
+    backups: { status: async () => Promise.reject(new Error("no store")) },
   };
   // What the report reads of them.
   return createHealth(deps as unknown as HealthDeps);

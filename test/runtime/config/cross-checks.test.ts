@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { inspectText } from "../../support/deployment.ts";
 
 const BASE = { agents: "agents: { main: {} }", providers: "providers: { offline: {} }" };
-const ENV = { TG: "token-1", DC: "token-2", SERVICE_PG_URL: "postgres://h/d" };
+const ENV = { TG: "token-1", DC: "token-2", SERVICE_PG_URL: "postgres://127.0.0.1/d" };
 
 /** The given top-level parts over the smallest valid file. */
 function file(parts: Record<string, string>): string {
@@ -289,6 +289,46 @@ describe("settings that do not fit together", () => {
     const inspection = await inspectText(file({}), { env });
     expect(inspection.errors).toEqual([]);
     expect(inspection.warnings.flatMap(({ path, code }) => (code === "plain-http" ? [path] : []))).toEqual(paths);
+  });
+
+  test.each([
+    ["another machine", "postgresql://u:p@db.example.org/d", ["memory.postgres.connection_string"]],
+    ["another machine, TLS refused", "postgresql://h/d?sslmode=disable", ["memory.postgres.connection_string"]],
+    ["another machine that the query names", "postgresql://localhost/d?host=h", ["memory.postgres.connection_string"]],
+    ["an address of the network", "postgresql://10.0.0.5/d?ssl=0", ["memory.postgres.connection_string"]],
+    ["TLS", "postgresql://h/d?sslmode=verify-full", []],
+    ["TLS that the server need not prove", "postgresql://h/d?sslmode=require", []],
+    ["TLS by the driver's own word", "postgresql://h/d?ssl=true", []],
+    ["an authority", "postgresql://h/d?sslrootcert=/ca.pem", []],
+    ["this machine", "postgresql://localhost:5432/d", []],
+    ["this machine over IPv6", "postgresql://[::1]/d", []],
+    ["a socket", "postgresql://%2Fvar%2Frun%2Fpostgresql/d", []],
+    ["a socket in the query", "postgresql://h/d?host=/var/run/postgresql", []],
+  ])("a database is reached in the clear or not: %s", async (_what, url, paths) => {
+    const { warnings } = await inspectText(file({ memory: "memory: { postgres: {} }" }), {
+      env: { SERVICE_PG_URL: url },
+    });
+    const plain = warnings.filter(({ code }) => code === "plain-database");
+    expect(plain.map(({ path }) => path)).toEqual(paths);
+    for (const { hint, message } of plain) {
+      expect(hint).toMatch(/sslmode=verify-full \(SERVICE_PG_URL\)/);
+      expect(message).not.toContain("u:p");
+    }
+  });
+
+  test("the direct address beside a pooler is looked at, too, and PGSSLMODE as the driver does", async () => {
+    const memory = "memory: { postgres: {} }";
+    const env = { SERVICE_PG_URL: "postgres://localhost/d", SERVICE_PG_DIRECT_URL: "postgres://h/d" };
+    const plain = async (more: Record<string, string>) =>
+      (await inspectText(file({ memory }), { env: { ...env, ...more } })).warnings.map(({ path }) => path);
+    expect(await plain({})).toEqual(["memory.postgres.direct_url"]);
+    expect(await plain({ PGSSLMODE: "require" })).toEqual([]);
+  });
+
+  test("the database that `infra up` deploys is no server beyond the stack", async () => {
+    const deployment = "deployment: { target: kubernetes, datahub: { postgres: true } }";
+    const { warnings } = await inspectText(file({ deployment }), { env: {} });
+    expect(warnings.filter(({ code }) => code === "plain-database")).toEqual([]);
   });
 
   test.each([

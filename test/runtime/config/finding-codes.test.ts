@@ -44,6 +44,11 @@ test.each([
     "database-missing",
   ],
   ["TLS without a certificate", `${AGENT}\nruntime: { tls: auto, listen: '0.0.0.0:1' }`, "tls-missing"],
+  [
+    "a database without TLS",
+    `${AGENT}\nmemory: { postgres: { connection_string: 'postgresql://cairn@db.example.org/cairn' } }`,
+    "plain-database",
+  ],
   ["plain HTTP", `${AGENT}\nruntime: { listen: '0.0.0.0:7433' }`, "plain-http"],
   [
     "commands of others without a sandbox",

@@ -295,7 +295,7 @@ describe("a warning", () => {
 version: 1
 agents: { main: { provider: anthropic, budget: { daily_tokens: 5 } } }
 providers: { anthropic: { model: x, api_key: "\${ANTHROPIC_API_KEY}", max_tokens: 100 } }
-memory: { postgres: { connection_string: "postgres://cairn:\${PG_PASSWORD}@db/cairn", direct_url: "postgres://cairn@db/cairn" } }
+memory: { postgres: { connection_string: "postgres://cairn:\${PG_PASSWORD}@localhost/cairn", direct_url: "postgres://cairn@localhost/cairn" } }
 `,
       { env: { ANTHROPIC_API_KEY: "k", PG_PASSWORD: "p" } },
     );

@@ -178,6 +178,19 @@ describe("administration", () => {
     expect((await answer.arrayBuffer()).byteLength).toBe(50 * 1024 * 1024);
   });
 
+  test("lists scheduled backups, reads them again on request, and sends one by its name", async () => {
+    const { server } = startServer();
+    const path = "/api/admin/memory/backups";
+    const get = (below = "") => server.inject({ url: `${path}${below}`, headers: OWNER });
+    const [backup] = (await get()).json().result.backups;
+    expect(backup).toMatchObject({ name: "cairn-20260101T020304Z.backup", verified: true });
+    expect((await get("?verify=true")).json().result.backups[0]).toMatchObject({ verified: false });
+    const answer = await get(`/${backup.name}`);
+    expect(answer.headers["content-type"]).toBe("application/octet-stream");
+    expect(answer.body).toBe("first second");
+    expect((await get(`/${encodeURIComponent("../node.key")}`)).statusCode).toBe(404);
+  });
+
   test("a backup that cannot start is an error, one that breaks is cut off", async () => {
     const started = startServer();
     const base = await listening(started);
@@ -297,6 +310,8 @@ describe("/openapi.json", () => {
       "/api/admin/jobs/{task}/retry-failed",
       "/api/admin/memory/backfill-tool-synth",
       "/api/admin/memory/backup",
+      "/api/admin/memory/backups",
+      "/api/admin/memory/backups/{name}",
       "/api/admin/memory/export",
       "/api/admin/memory/import",
       "/api/admin/memory/restore",

@@ -11,6 +11,13 @@ describe("what leaves a line in the security log", () => {
     ["POST", "/api/admin/drain", {}, "node.drain", undefined],
     ["POST", "/api/admin/resume", {}, "node.resume", undefined],
     ["GET", "/api/admin/memory/backup", undefined, "memory.backup", undefined],
+    [
+      "GET",
+      "/api/admin/memory/backups/cairn-20260101T020304Z.backup",
+      undefined,
+      "memory.backup",
+      { name: "cairn-20260101T020304Z.backup" },
+    ],
     ["GET", "/api/admin/memory/export", undefined, "memory.export", undefined],
     // A route that the framework makes of the one above.
     ["HEAD", "/api/admin/memory/export", undefined, "memory.export", undefined],

@@ -10,6 +10,7 @@ const ELSEWHERE: ReadonlySet<FindingCode> = new Set([
   "hardcoded-secret",
   "version-missing",
   "plain-http",
+  "plain-database",
 ]);
 
 export const configWarnings: Check = {

@@ -1,0 +1,65 @@
+/** What routes, health and metrics tell of the scheduled backups. */
+
+import type { BackupEntry } from "../../contracts/backups.ts";
+import type { Database } from "../../contracts/database.ts";
+import type { Clock } from "../../contracts/ports.ts";
+import { backupState } from "../../domain/backup-schedule.ts";
+import type { Archives, Backups } from "../api.ts";
+import type { LeaseTable } from "../leases.ts";
+import type { BackupDirectory } from "./directory.ts";
+import { BACKUP_LEASE, recordOf } from "./record.ts";
+import { isEmptyStore } from "./schedule.ts";
+
+export interface BackupsDeps {
+  readonly settings: { readonly enabled: boolean; readonly every: number; readonly keep: number };
+  readonly directory: BackupDirectory;
+  readonly database: Pick<Database, "query">;
+  readonly leases: Pick<LeaseTable, "read">;
+  readonly archives: Pick<Archives, "verify">;
+  readonly clock: Clock;
+}
+
+export function createBackups(deps: BackupsDeps): Backups {
+  const { settings, directory, database, leases, archives, clock } = deps;
+  return {
+    async status() {
+      const { last, failure } = recordOf(await leases.read(BACKUP_LEASE));
+      const empty = last === null && (await isEmptyStore(database));
+      const facts = { last: last?.at ?? null, failure, everyMs: settings.every, empty };
+      return {
+        state: settings.enabled ? backupState(facts, clock.now().getTime()) : "off",
+        every_s: settings.every / 1_000,
+        keep: settings.keep,
+        last: last && { name: last.name, created_at: iso(last.at), bytes: last.bytes, node: last.node },
+        failure: failure && {
+          since: iso(failure.since),
+          attempts: failure.attempts,
+          message: failure.message,
+          hint: failure.hint ?? null,
+          node: failure.node,
+        },
+      };
+    },
+    async list({ verify = false, signal } = {}) {
+      const entries: BackupEntry[] = [];
+      for (const { name, at, bytes } of await directory.list()) {
+        signal?.throwIfAborted();
+        const verified = !verify || (await isWhole(await directory.pathOf(name), archives));
+        entries.push({ name, created_at: iso(at), bytes, verified });
+      }
+      return entries;
+    },
+    read: (name, signal) => directory.read(name, signal),
+  };
+}
+
+async function isWhole(path: string, archives: Pick<Archives, "verify">): Promise<boolean> {
+  return archives.verify(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}
