@@ -25,6 +25,8 @@ export interface InfraFiles {
   readonly deployed: string;
   /** Journal of a rollout that is under way. */
   readonly rollout: string;
+  /** Journal of an upgrade of PostgreSQL that is under way. */
+  readonly databaseUpgrade: string;
 }
 
 /** Of the local backend, for all stacks of the deployment directory. */
@@ -47,6 +49,7 @@ export function infraFiles(dir: string, stack: string): InfraFiles {
     record: join(project, "stack.json"),
     deployed: join(project, "deployed"),
     rollout: join(project, "rollout.json"),
+    databaseUpgrade: join(project, "postgres-upgrade.json"),
   };
 }
 

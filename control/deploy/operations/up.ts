@@ -7,7 +7,8 @@ import type { Drift } from "../inspection.ts";
 import type { Diff, UpResult } from "../schemas.ts";
 import { keepHealthy, recordDeployed, untilHealthy } from "./deployed.ts";
 import { bringBack, shownDrift } from "./drift.ts";
-import { refuseManyStops, sharedWaiting, targetsOf } from "./guards.ts";
+import { refuseManyStops, sharedWaiting, stoppedNodes, stopsDatabase, targetsOf } from "./guards.ts";
+import { whilePaused } from "./pausing.ts";
 import { readRecord } from "./record.ts";
 import type { OperationInput, ReadProject } from "./services.ts";
 import { openSession, type Session, withOperatorLock } from "./session.ts";
@@ -49,15 +50,14 @@ export async function up(run: OperationInput, options: UpOptions): Promise<UpRes
     await bringBack(session, prepared, diff);
     const existingOutputs = diff.changes.length === 0 && (await readRecord(run.dir)) !== null ? outputsOf(state) : null;
     if (existingOutputs === null) session.phase("up", "Applying");
+    const { replace, refresh } = planning;
+    const stopped = stoppedNodes(diff, project.plan);
+    const waiting = stopsDatabase(diff, project.plan) ? [...running].filter((name) => !stopped.includes(name)) : [];
     const applied =
       existingOutputs === null
-        ? await engine.up({
-            ...session.engineRun(),
-            program,
-            targets,
-            replace: planning.replace,
-            refresh: planning.refresh,
-          })
+        ? await whilePaused(session, project, waiting, () =>
+            engine.up({ ...session.engineRun(), program, targets, replace, refresh }),
+          )
         : { diff, outputs: existingOutputs };
     session.phase("settle", "Waiting for the nodes");
     // A run for one node gives it its image, on targets where images wait for that.
