@@ -13,8 +13,8 @@ export async function whilePaused<T>(
   nodes: readonly string[],
   work: () => Promise<T>,
 ): Promise<T> {
-  if (nodes.length > 0) await pauseNodes(session, project, nodes, PAUSE_S);
   try {
+    if (nodes.length > 0) await pauseNodes(session, project, nodes, PAUSE_S);
     return await work();
   } finally {
     await resumeNodes(session, project, nodes, session.run.killSignal);

@@ -6,7 +6,6 @@
 import type { PulumiFn } from "@pulumi/pulumi/automation/index.js";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { resourcesOf } from "../engine/checkpoint.ts";
-import type { Drift } from "../inspection.ts";
 import type { Diff, PreviewResult } from "../schemas.ts";
 import { ensurePassphrase } from "../state/passphrase.ts";
 import { unknownData } from "./data.ts";

@@ -127,12 +127,7 @@ describe("infra postgres upgrade", { concurrent: false }, () => {
       if (what === failing) throw new Error("as the test wants it");
     };
     await expect(upgrade()).rejects.toThrow("as the test wants it");
-    expect(seen.slice(-4)).toEqual([
-      "start own",
-      "remove second and lab-postgres-18-data",
-      "resume one",
-      "resume two",
-    ]);
+    expect(seen.slice(-4)).toEqual(["start own", "remove second and lab-postgres-18-data", "resume one", "resume two"]);
     expect([...contents.keys()]).toEqual(["lab-postgres-data"]);
     expect(existsSync(journal())).toBe(false);
     expect(configuration()).toContain("postgres:17");
@@ -148,9 +143,9 @@ describe("infra postgres upgrade", { concurrent: false }, () => {
   });
 
   it("removes what an earlier try left, and moves the data with the nodes waiting", async () => {
-    const left = { major: 18, image: "postgres:18", volume: "lab-postgres-18-data" };
+    const unfinished = { major: 18, image: "postgres:18", volume: "lab-postgres-18-data" };
     const from = { major: 17, image: "postgres:17", volume: "lab-postgres-data" };
-    const entry = { schema: 1, stack: "lab", state: "copying", from, to: left, backup: "x", tables: 0, rows: 0 };
+    const entry = { schema: 1, stack: "lab", state: "copying", from, to: unfinished, backup: "x", tables: 0, rows: 0 };
     writeFileSync(journal(), JSON.stringify(entry));
     await expect(up(run(), UP)).rejects.toMatchObject({
       code: "INFRA_UP_REFUSED",
@@ -160,7 +155,7 @@ describe("infra postgres upgrade", { concurrent: false }, () => {
     expect(result).toMatchObject({
       outcome: "upgraded",
       from,
-      to: left,
+      to: unfinished,
       tables: 2,
       rows: 4,
       backup: "backups/lab.backup",
@@ -168,7 +163,15 @@ describe("infra postgres upgrade", { concurrent: false }, () => {
     });
     expect(seen).toEqual([
       ...["start own", "remove second and lab-postgres-18-data", "resume one", "resume two", "backup"],
-      ...["start postgres:18 on lab-postgres-18-data", "pause one", "pause two", "close", "copy", "read own", "read second"],
+      ...[
+        "start postgres:18 on lab-postgres-18-data",
+        "pause one",
+        "pause two",
+        "close",
+        "copy",
+        "read own",
+        "read second",
+      ],
       ...["stop", "open", "remove second and no volume", "resume one", "resume two"],
     ]);
     // PostgreSQL alone was made anew, on the new volume; the former one is there still.

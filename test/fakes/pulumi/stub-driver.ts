@@ -59,7 +59,10 @@ export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriv
     hasImage: async () => true,
     deliverImage: async () => undefined,
     existingData: async () =>
-      volumesOf(plan, existing(VOLUME).map(({ props }) => String(props["name"]))).map((name) => ({
+      volumesOf(
+        plan,
+        existing(VOLUME).map(({ props }) => String(props["name"])),
+      ).map((name) => ({
         name,
         place: "local",
         stack: plan.stack,
@@ -116,7 +119,11 @@ function volumesOf(plan: DeploymentPlan, names: readonly string[]): readonly str
   return names.filter((name) => !name.startsWith(`${stack}-postgres-`) || name === databaseVolume(plan));
 }
 
-function stubServers(plan: DockerPlan, { contents, seen, before, free }: StubDatabase, plugins: StubPlugins): DatabaseServers {
+function stubServers(
+  plan: DockerPlan,
+  { contents, seen, before, free }: StubDatabase,
+  plugins: StubPlugins,
+): DatabaseServers {
   const file = join(plugins.data, "docker.json");
   const store = () => JSON.parse(readFileSync(file, "utf8")) as ReturnType<StubPlugins["resources"]>;
   const own = databaseVolume(plan);

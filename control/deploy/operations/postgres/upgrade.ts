@@ -133,6 +133,7 @@ async function copied(session: Session, servers: DatabaseServers, entry: Upgrade
           hint: "Run the same command again.",
         });
       }
+      signal.throwIfAborted();
       // Stopped while nodes are kept out: nothing is written that the copy does not have.
       await servers.stop(run.killSignal);
       const switching: UpgradeEntry = { ...entry, ...counted, state: "switching" };

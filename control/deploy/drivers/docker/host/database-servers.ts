@@ -37,8 +37,6 @@ export function databaseServers(plan: DockerPlan): DatabaseServers {
     (await findContainers([name], host, signal)).length > 0;
   const withVolume = async (name: string, signal: AbortSignal): Promise<boolean> =>
     (await findVolumes([name], host, signal)).length > 0;
-  const inOwn = (args: readonly string[], signal: AbortSignal): Promise<string> =>
-    askDocker(["exec", own, ...args], { host, signal });
 
   return {
     async majors(image, signal) {
@@ -70,9 +68,11 @@ export function databaseServers(plan: DockerPlan): DatabaseServers {
     exists: withVolume,
 
     async room(signal) {
-      const used = await inOwn(["du", "-sk", POSTGRES.data], signal);
-      const free = (await inOwn(["df", "-Pk", POSTGRES.data], signal)).split("\n")[1]?.split(/\s+/)[3];
-      return { used: Number.parseInt(used, 10) * 1024, free: Number(free) * 1024 };
+      const used = await psql(own, "SELECT sum(pg_database_size(oid)) FROM pg_database;", signal);
+      const free = (await askDocker(["exec", own, "df", "-Pk", POSTGRES.data], { host, signal }))
+        .split("\n")[1]
+        ?.split(/\s+/)[3];
+      return { used: Number(used), free: Number(free) * 1024 };
     },
 
     async startSecond(image, volume, signal) {

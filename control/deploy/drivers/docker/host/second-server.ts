@@ -8,7 +8,12 @@ import { InfraError } from "../../../../../runtime/contracts/errors.ts";
 const shape = z
   .array(
     z.object({
-      Config: z.object({ Env: z.array(z.string()), Entrypoint: z.array(z.string()).min(1), User: z.string() }),
+      Config: z.object({
+        Env: z.array(z.string()),
+        Entrypoint: z.array(z.string()).min(1),
+        Cmd: z.array(z.string()).nullish(),
+        User: z.string(),
+      }),
       HostConfig: z.object({
         Memory: z.number().default(0),
         CpuPeriod: z.number().default(0),
@@ -44,7 +49,7 @@ export function secondServer(
   const each = (flag: string, values: readonly string[]): string[] => values.flatMap((value) => [flag, value]);
   const limited = (flag: string, value: number | null | undefined): string[] =>
     value == null || value <= 0 ? [] : [flag, String(value)];
-  const [entrypoint = "", ...rest] = config.Entrypoint;
+  const [entrypoint = "", ...rest] = [...config.Entrypoint, ...(config.Cmd ?? [])];
   const mount = [
     "type=volume",
     `source=${volume}`,

@@ -48,9 +48,13 @@ describe.skipIf(lacks("docker", "docker-images"))("PostgreSQL 17 with 18 beside 
 
   /** As a node comes. */
   const asNode = (sql: string) =>
-    execa("docker", ["exec", own, "psql", "-XAtc", sql, "host=127.0.0.1 user=cairn dbname=cairn sslmode=require password=mine"], {
-      reject: false,
-    });
+    execa(
+      "docker",
+      ["exec", own, "psql", "-XAtc", sql, "host=127.0.0.1 user=cairn dbname=cairn sslmode=require password=mine"],
+      {
+        reject: false,
+      },
+    );
   const inServer = (container: string, sql: string) =>
     docker("exec", container, "psql", "-XAt", "-U", "postgres", "-d", "cairn", "-v", "ON_ERROR_STOP=1", "-c", sql);
 
@@ -62,7 +66,16 @@ describe.skipIf(lacks("docker", "docker-images"))("PostgreSQL 17 with 18 beside 
     const files = [...postgresFiles().map(({ name, content }) => [name, content] as const), ...secret];
     for (const [name, content] of files) await writeFile(join(context, name), content, { mode: 0o440 });
     const label = `cairn.stack=${stack}`;
-    await docker("create", "--name", `${own}.files`, "--label", label, "--volume", "/etc/cairn-postgres", images.former);
+    await docker(
+      "create",
+      "--name",
+      `${own}.files`,
+      "--label",
+      label,
+      "--volume",
+      "/etc/cairn-postgres",
+      images.former,
+    );
     const tar = await execa("tar", ["-c", "--owner=0", "--group=0", "-C", context, "."], { encoding: "buffer" });
     await execa("docker", ["cp", "-", `${own}.files:/etc/cairn-postgres`], { input: tar.stdout });
     const environment = Object.entries(postgresEnvironment()).flatMap(([key, value]) => ["--env", `${key}=${value}`]);
@@ -112,7 +125,8 @@ describe.skipIf(lacks("docker", "docker-images"))("PostgreSQL 17 with 18 beside 
   it("the second gets the first one's settings, no network, and everything that the first has", async () => {
     await servers.startSecond(images.next, volume, signal);
     const second = `${own}-upgrade`;
-    const format = "{{.HostConfig.Memory}} {{.HostConfig.PidsLimit}} {{.HostConfig.NetworkMode}} {{.HostConfig.ReadonlyRootfs}}";
+    const format =
+      "{{.HostConfig.Memory}} {{.HostConfig.PidsLimit}} {{.HostConfig.NetworkMode}} {{.HostConfig.ReadonlyRootfs}}";
     expect(await docker("inspect", "--format", format, second)).toBe("536870912 300 none true");
     await servers.copy(17, signal);
     const [former, copy] = [await servers.contents("own", signal), await servers.contents("second", signal)];
