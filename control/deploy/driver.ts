@@ -61,6 +61,41 @@ export interface PartCommand {
   close(): Promise<void>;
 }
 
+/**
+ * Two servers of PostgreSQL: the stack's own, and a second one of another major beside it, which no node reaches. Errors as of the
+ * target's tools. Absent where data go to another major by backup and restore alone.
+ */
+export interface DatabaseServers {
+  /** Major of the server in an image, and of the stack's data; null: there are none. Null where the image is not at the place. */
+  majors(image: string, signal: AbortSignal): Promise<{ readonly server: number; readonly data: number | null } | null>;
+  /** Whether something has this name that data could get. */
+  exists(volume: string, signal: AbortSignal): Promise<boolean>;
+  /** Bytes of the stack's data, and what their disk has free. */
+  room(signal: AbortSignal): Promise<{ readonly used: number; readonly free: number }>;
+  /** With the settings and limits of the stack's own server, on a new volume. Resolves when it answers. */
+  startSecond(image: string, volume: string, signal: AbortSignal): Promise<void>;
+  /** Ends the connections of nodes and lets none in until it is opened, this process ends, or the server is started anew. */
+  closeToNodes(signal: AbortSignal): Promise<ClosedDatabase>;
+  /** Copies the database into the second server. `from`: major of the data. */
+  copy(from: number, signal: AbortSignal): Promise<void>;
+  /** A line for each relation, trigger, routine and extension, and for each table its rows: equal where what they have is equal. */
+  contents(server: "own" | "second", signal: AbortSignal): Promise<readonly string[]>;
+  /** The stack's own server, which stays stopped. */
+  stop(signal: AbortSignal): Promise<void>;
+  /** The stack's own server, where it is stopped, and opens it to nodes. Nothing where it is gone. */
+  start(signal: AbortSignal): Promise<void>;
+  /** Nothing where there is none. `volume`: goes with it. */
+  removeSecond(volume: string | null, signal: AbortSignal): Promise<void>;
+  /** A command of the operator's that removes a volume for good. */
+  removal(volume: string): string;
+}
+
+export interface ClosedDatabase {
+  /** Whether nodes are still kept out. */
+  closed(): boolean;
+  open(): Promise<void>;
+}
+
 export interface TargetDriver {
   /**
    * Looks and changes nothing: tools, hosts, keys, contexts, ports, disk. `deployed` are names of what the state records: what
@@ -107,6 +142,7 @@ export interface TargetDriver {
   archiveData?(data: readonly ExistingData[], file: string, report: Report, signal: AbortSignal): Promise<void>;
   /** Copies one volume's content into another of the same place, which is made where it is missing. Absent where it cannot. */
   copyData?(from: ExistingData, to: string, node: string, signal: AbortSignal): Promise<void>;
+  readonly database?: DatabaseServers;
   connect(node: string, signal: AbortSignal): Promise<NodeConnection>;
   /** How to read a part's log, or to run a command in it. INFRA_PLAN_INVALID for a part that the plan has not. */
   enter(part: StackPart, action: PartAction, signal: AbortSignal): Promise<PartCommand>;

@@ -27,6 +27,8 @@ export interface InfraFiles {
   readonly rollout: string;
   /** What runs that failed were told, 0700. */
   readonly logs: string;
+  /** Journal of an upgrade of PostgreSQL that is under way. */
+  readonly databaseUpgrade: string;
 }
 
 /** Of the local backend, for all stacks of the deployment directory. */
@@ -50,6 +52,7 @@ export function infraFiles(dir: string, stack: string): InfraFiles {
     deployed: join(project, "deployed"),
     rollout: join(project, "rollout.json"),
     logs: join(project, "logs"),
+    databaseUpgrade: join(project, "postgres-upgrade.json"),
   };
 }
 

@@ -1,4 +1,4 @@
-/** Edits of deployment.nodes in cairn.yaml: what a node's place in the list decides is written out before the list changes. */
+/** Edits of `deployment` in cairn.yaml: what a node's place in the list decides is written out before the list changes. */
 
 import { type Document, isMap, isSeq, type YAMLMap } from "yaml";
 import type { DeploymentPlan } from "../../infra/plan/types.ts";
@@ -23,6 +23,12 @@ export function renameNodeSettings(document: Document, from: string, to: string)
     const path = ["agents", String(key), "node"];
     if (document.getIn(path) === from) setOwn(document, path, to);
   }
+}
+
+/** What `infra postgres upgrade` switches to: both in one edit. */
+export function databaseSettings(document: Document, { image, volume }: { image: string; volume: string }): void {
+  setOwn(document, ["deployment", "datahub", "image"], image);
+  setOwn(document, ["deployment", "docker", "database_volume"], volume);
 }
 
 function pin(entry: YAMLMap, { target, nodes }: DeploymentPlan): void {

@@ -160,6 +160,8 @@ const upResult = diff.extend({
   roll: rollReport.optional().describe("With --roll"),
 });
 
+const databaseServer = z.strictObject({ major: count, image: z.string(), volume: z.string() });
+
 export const SCHEMAS = {
   build: buildResult,
   "infra-preview": diff.extend({ drift, settings, warnings: z.array(finding) }),
@@ -186,6 +188,20 @@ export const SCHEMAS = {
     outcome: z.enum(["renamed", "rolled_back", "operator"]),
     reason: z.string().nullable().describe("Why it went back, or could not"),
     kept: z.array(data).describe("Data under the former name, which stay on the target"),
+  }),
+  "infra-postgres-upgrade": z.strictObject({
+    schema: z.literal(1),
+    stack: z.string(),
+    outcome: z.enum(["upgraded", "unchanged"]),
+    from: databaseServer,
+    to: databaseServer,
+    backup: z.string().nullable().describe("File with the memory as it was before"),
+    tables: count.describe("Tables whose rows are the same in both"),
+    rows: count,
+    kept: z
+      .strictObject({ volume: z.string(), removal: z.string().describe("Command that removes it for good") })
+      .nullable()
+      .describe("The former server's data"),
   }),
   "infra-status": z.strictObject({
     schema: z.literal(1),
@@ -283,6 +299,7 @@ export type ShownDiff = Diff & { readonly drift: readonly FoundDrift[]; readonly
 export type FoundDrift = z.infer<typeof foundDrift>;
 export type NodeRemoveResult = z.infer<(typeof SCHEMAS)["infra-node-remove"]>;
 export type NodeRenameResult = z.infer<(typeof SCHEMAS)["infra-node-rename"]>;
+export type PostgresUpgradeResult = z.infer<(typeof SCHEMAS)["infra-postgres-upgrade"]>;
 export type StatusResult = z.infer<(typeof SCHEMAS)["infra-status"]>;
 export type RenderResult = z.infer<(typeof SCHEMAS)["infra-render"]>;
 export type UnlockResult = z.infer<(typeof SCHEMAS)["infra-unlock"]>;

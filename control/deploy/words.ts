@@ -13,6 +13,7 @@ import type {
   Holder,
   NodeRemoveResult,
   NodeRenameResult,
+  PostgresUpgradeResult,
   PreviewResult,
   RecoverResult,
   RenderResult,
@@ -203,6 +204,16 @@ export function nodeRenameText(result: NodeRenameResult, mark: Mark): string {
   };
   const rest = kept.map(({ name, place }) => `${name} (${place})`).join(", ");
   return [said[outcome], ...(rest === "" ? [] : [`Under the former name these data stay: ${rest}`])].join("\n");
+}
+
+export function postgresUpgradeText({ outcome, from, to, ...result }: PostgresUpgradeResult, mark: Mark): string {
+  if (outcome === "unchanged") return `Nothing to do: the data are PostgreSQL ${from.major}'s, and so is the image.`;
+  const { kept, backup, tables, rows } = result;
+  return [
+    `PostgreSQL is ${to.major} now (was ${from.major}), and has the same ${rows} rows in ${tables} tables.`,
+    ...(backup === null ? [] : [`The backup from before is ${backup}`]),
+    ...(kept === null ? [] : [`The former data stay in ${kept.volume}. To remove them: ${mark.name(kept.removal)}`]),
+  ].join("\n");
 }
 
 export function statusText(status: StatusResult, mark: Mark): string {

@@ -58,10 +58,10 @@ export async function nodeWithBackup(
   const { backups, unanswered } = await listScheduled(deployment, signal, { verify: false });
   const found = backups.find(({ name }) => name === wanted.name);
   if (found !== undefined) return found.node;
-  const silent = unanswered.map(({ node }) => node).join(", ");
+  const missing = unanswered.map(({ node }) => node).join(", ");
   throw new RuntimeError(
     "RUNTIME_NOT_FOUND",
-    `No node has the scheduled backup ${wanted.name}${silent === "" ? "" : `; it may be on ${silent}, which does not answer`}.`,
+    `No node has the scheduled backup ${wanted.name}${missing === "" ? "" : `; it may be on ${missing}, which does not answer`}.`,
     { hint: "`cairn memory backups` lists those that there are." },
   );
 }

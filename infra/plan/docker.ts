@@ -30,6 +30,7 @@ export function planDocker(context: TargetContext, problems: Problems): DockerPl
     nodes: planned,
     host: docker.host,
     network: docker.network,
+    ...(docker.database_volume === undefined ? {} : { databaseVolume: docker.database_volume }),
     pids: docker.pids,
     logMaxBytes: docker.log_max_size,
     logMaxFiles: docker.log_max_files,

@@ -128,6 +128,8 @@ export interface DockerPlan extends CommonPlan {
   /** Host of PostgreSQL, and of nodes that name none. */
   readonly host: string;
   readonly network: string;
+  /** Volume of PostgreSQL's data; that of infra/plan/names.ts when absent. */
+  readonly databaseVolume?: string;
   readonly pids: number;
   readonly logMaxBytes: number;
   readonly logMaxFiles: number;

@@ -68,7 +68,14 @@ export async function createTestStack(directory?: string): Promise<TestStack> {
 
 /** Containers of the stack that run and are not healthy, or do not run although they should. */
 async function unhealthy(stack: string): Promise<string[]> {
-  const all = await docker("ps", "--all", "--filter", `label=cairn.stack=${stack}`, "--format", "{{.Names}} {{.Status}}");
+  const all = await docker(
+    "ps",
+    "--all",
+    "--filter",
+    `label=cairn.stack=${stack}`,
+    "--format",
+    "{{.Names}} {{.Status}}",
+  );
   return all.split("\n").filter((line) => line !== "" && !/^\S+\.files | \(healthy\)$/.test(line));
 }
 

@@ -37,6 +37,13 @@ export function defaultServices({ deployment, root, prompts }: ServiceOptions): 
         ]);
         await editConfiguration(deployment, (document) => renameNodeSettings(document, from, to));
       },
+      async setDatabase(to) {
+        const [{ editConfiguration }, { databaseSettings }] = await Promise.all([
+          import("../../configuration/edit.ts"),
+          import("../node-settings.ts"),
+        ]);
+        await editConfiguration(deployment, (document) => databaseSettings(document, to));
+      },
     },
     prompts,
     now: () => new Date(),

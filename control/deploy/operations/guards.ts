@@ -14,6 +14,7 @@ export const ALL_STOPPED = "`cairn infra destroy` and then `cairn infra up` appl
 
 /** Docker removes none that a container is on. */
 const NETWORK = "docker:index/network:Network";
+const CONTAINER = "docker:index/container:Container";
 
 interface Process {
   /** What comes after `<stack>-<node>` in its name. */
@@ -26,7 +27,7 @@ interface Process {
  * change is a command that may restart what it is about.
  */
 const PROCESSES: Readonly<Record<string, Process>> = {
-  "docker:index/container:Container": { suffixes: [""], ops: ["replace", "delete"] },
+  [CONTAINER]: { suffixes: [""], ops: ["replace", "delete"] },
   "kubernetes:apps/v1:StatefulSet": { suffixes: [""], ops: ["replace", "delete"] },
   "command:remote:Command": { suffixes: ["-ct", "-docker", "-container"], ops: ["replace", "delete", "update"] },
 };
@@ -57,6 +58,14 @@ export function stopsDatabase(diff: Diff, plan: DeploymentPlan): boolean {
       type.endsWith(":StatefulSet") && op === "update" && name === `${plan.stack}-${DATABASE_NAME}`,
   );
   return updated || stops(diff, plan.stack, DATABASE_NAME);
+}
+
+/** Whether the changes would start the stack's PostgreSQL, on Docker. */
+export function changesDatabase({ changes }: Diff, { stack }: Pick<DeploymentPlan, "stack">): boolean {
+  return changes.some(
+    ({ type, op, name }) =>
+      type === CONTAINER && (op === "create" || op === "replace") && name === `${stack}-${DATABASE_NAME}`,
+  );
 }
 
 function stops(diff: Diff, stack: string, workload: string): boolean {

@@ -6,16 +6,17 @@
 import type { PulumiFn } from "@pulumi/pulumi/automation/index.js";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { resourcesOf } from "../engine/checkpoint.ts";
-import type { Drift } from "../inspection.ts";
 import type { Diff, PreviewResult } from "../schemas.ts";
 import { ensurePassphrase } from "../state/passphrase.ts";
 import { unknownData } from "./data.ts";
 import { inspectDeployed, planningFor, shownDrift } from "./drift.ts";
 import { refuseManyStops } from "./guards.ts";
+import { refuseOtherServer } from "./postgres/majors.ts";
+import { refuseUnfinished } from "./postgres/upgrade-journal.ts";
 import { preflight } from "./preflight.ts";
 import { stackSecrets } from "./secrets.ts";
 import type { OperationInput } from "./services.ts";
-import { openSession, type Session } from "./session.ts";
+import { openSession } from "./session.ts";
 import { settingChanges } from "./settings.ts";
 import { runningNodes } from "./up-preparation.ts";
 
@@ -47,18 +48,25 @@ export async function preview(run: OperationInput): Promise<PreviewResult> {
     code: "INFRA_DATA_PROTECTED",
     message: `${name} holds data and would be removed: \`up\` refuses that.`,
   }));
-  const stopping = diff.changes.length === 0 ? [] : await refusedStops(session, diff, drift);
+  const refusals = [
+    await refusal(() => refuseUnfinished(files)),
+    await refusal(() => refuseOtherServer(session, project, state, diff)),
+    await refusal(async () => {
+      if (diff.changes.length === 0) return;
+      refuseManyStops(diff, session.project.plan, await runningNodes(session, drift));
+    }),
+  ].flat();
   const settings = [...(await settingChanges(files, project))];
-  return { ...diff, drift: shownDrift(drift), settings, warnings: [...warnings, ...unknown, ...refused, ...stopping] };
+  return { ...diff, drift: shownDrift(drift), settings, warnings: [...warnings, ...unknown, ...refused, ...refusals] };
 }
 
 /** That `up` would refuse, and the command that does it instead. */
-async function refusedStops(session: Session, diff: Diff, drift: readonly Drift[]): Promise<PreviewResult["warnings"]> {
+async function refusal(check: () => Promise<void>): Promise<PreviewResult["warnings"]> {
   try {
-    refuseManyStops(diff, session.project.plan, await runningNodes(session, drift));
+    await check();
     return [];
   } catch (error) {
-    if (!(error instanceof InfraError)) throw error;
+    if (!(error instanceof InfraError) || error.code !== "INFRA_UP_REFUSED") throw error;
     const { hint } = error.details;
     return [{ severity: "warning", code: error.code, message: error.message, ...(hint === undefined ? {} : { hint }) }];
   }

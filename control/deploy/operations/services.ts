@@ -59,6 +59,8 @@ export interface Services {
     removeNode(name: string): Promise<void>;
     /** With the agents that are bound to it. */
     renameNode(from: string, to: string): Promise<void>;
+    /** The image of the deployed PostgreSQL, and the volume of its data. */
+    setDatabase(to: { readonly image: string; readonly volume: string }): Promise<void>;
   };
   readonly prompts: Prompts | null;
   now(): Date;

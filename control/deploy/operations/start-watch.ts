@@ -54,7 +54,7 @@ export function restartsIn({ nodes, parts }: Pick<Inspection, "nodes" | "parts">
   ]);
 }
 
-export interface Settling extends Watched {
+export interface Waited extends Watched {
   /** Of the project that was applied; the session's own when absent. */
   readonly driver?: TargetDriver;
   /** Nodes that get their image now, on targets where images wait for that. */
@@ -62,9 +62,9 @@ export interface Settling extends Watched {
 }
 
 /** After the engine: lets the target bring what runs to what was applied, and waits for it. Errors of `untilStarted`. */
-export async function settle(
+export async function waitUntilServing(
   session: Session,
-  { driver = session.driver, released, ...watched }: Settling,
+  { driver = session.driver, released, ...watched }: Waited,
 ): Promise<readonly ObservedNode[]> {
   try {
     await driver.reconcile?.(session.report, session.run.signal, released);

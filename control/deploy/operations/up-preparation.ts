@@ -10,6 +10,8 @@ import { brokenNodes, inspectDeployed, ofNodes, type Planning, planningFor, show
 import { refuseDataLoss } from "./guards.ts";
 import { deliverImages, withImages } from "./images.ts";
 import { reconcileInterrupted } from "./pending.ts";
+import { refuseOtherServer } from "./postgres/majors.ts";
+import { refuseUnfinished } from "./postgres/upgrade-journal.ts";
 import { preflight } from "./preflight.ts";
 import { stackSecrets } from "./secrets.ts";
 import type { ReadProject } from "./services.ts";
@@ -49,6 +51,7 @@ export interface Preparation {
 /** Under the operator's lock. Errors of `preflight`, of the images, INFRA_DATA_EXISTS, INFRA_DATA_PROTECTED. */
 export async function prepareUp(session: Session, input: PreparationInput): Promise<Preparation> {
   const { run, engine, driver } = session;
+  await refuseUnfinished(session.files);
   const warnings = await preflight(session, await session.state());
   await reconcileInterrupted(session);
   const project = await withImages(session, input);
@@ -67,6 +70,7 @@ export async function prepareUp(session: Session, input: PreparationInput): Prom
   const components: string[] = [];
   const onComponent = (urn: string): void => void components.push(urn);
   const whole = await engine.preview({ ...session.engineRun(), program, onComponent, ...planning });
+  await refuseOtherServer(session, project, state, whole);
   refuseDataLoss(whole, resourcesOf(state));
   const running = whole.changes.length === 0 ? new Set<string>() : await runningNodes(session, drift);
   return { project, program, adopt, state, whole, components, running, warnings, drift, restarts, planning };

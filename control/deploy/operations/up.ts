@@ -8,12 +8,13 @@ import type { Diff, UpResult } from "../schemas.ts";
 import { keepHealthy, recordDeployed } from "./deployed.ts";
 import { bringBack, shownDrift } from "./drift.ts";
 import { withRollback } from "./going-back.ts";
-import { nodeOf, refuseManyStops, sharedWaiting, targetsOf } from "./guards.ts";
+import { nodeOf, refuseManyStops, sharedWaiting, stoppedNodes, stopsDatabase, targetsOf } from "./guards.ts";
+import { whilePaused } from "./pausing.ts";
 import { readRecord } from "./record.ts";
 import type { NodeRun } from "./roll/node-change.ts";
 import type { OperationInput, ReadProject } from "./services.ts";
 import { openSession, type Session, withOperatorLock } from "./session.ts";
-import { type Restarts, settle } from "./start-watch.ts";
+import { type Restarts, waitUntilServing } from "./start-watch.ts";
 import { confirmed, prepareUp } from "./up-preparation.ts";
 
 /** What comes next where a node is not healthy. */
@@ -35,7 +36,8 @@ export async function up(run: OperationInput, options: UpOptions): Promise<UpRes
   return withOperatorLock(session, "up", async () => {
     const { image } = options;
     const prepared = await prepareUp(session, { nodes, image, adopt: options.adopt });
-    const { project, program, adopt, state, whole, components, running, warnings, drift, planning } = prepared;
+    const { project, program, adopt, state, whole, components, running, warnings, drift, planning, restarts } =
+      prepared;
     const { engine } = session;
     const recorded = resourcesOf(planning.assuming ?? state);
     const targets =
@@ -51,6 +53,8 @@ export async function up(run: OperationInput, options: UpOptions): Promise<UpRes
 
     const images = (await run.services.release.read(run.dir)).nodes;
     const changed = changedNodes(diff, drift, project);
+    const stopped = stoppedNodes(diff, project.plan);
+    const waiting = stopsDatabase(diff, project.plan) ? [...running].filter((name) => !stopped.includes(name)) : [];
     const nodeRun: NodeRun = { session, prepared, images, gated: false, record: (_name, work) => work() };
     return withRollback(
       nodeRun,
@@ -60,13 +64,20 @@ export async function up(run: OperationInput, options: UpOptions): Promise<UpRes
         const existing = diff.changes.length === 0 && (await readRecord(run.dir)) !== null ? outputsOf(state) : null;
         if (existing === null) session.phase("up", "Applying", diff.changes.length);
         const { replace, refresh } = planning;
-        const applied =
-          existing === null
-            ? await engine.up({ ...session.engineRun(), program, targets, replace, refresh })
-            : { diff, outputs: existing };
-        session.phase("settle", "Waiting for the nodes");
         // A run for one node gives it its image, on targets where images wait for that.
         const released = options.node === undefined ? undefined : new Set([options.node]);
+        const apply = () => engine.up({ ...session.engineRun(), program, targets, replace, refresh });
+        const applied =
+          existing === null
+            ? await whilePaused(session, project, waiting, async () => {
+                const done = await apply();
+                // Nodes go on when PostgreSQL answers again.
+                if (waiting.length > 0)
+                  await waitUntilServing(session, { nodes: [], restarts, unchanged: false, released });
+                return done;
+              })
+            : { diff, outputs: existing };
+        session.phase("settle", "Waiting for the nodes");
         const adopted = [...adopt].sort();
         return finish(session, project, {
           nodes,
@@ -74,7 +85,7 @@ export async function up(run: OperationInput, options: UpOptions): Promise<UpRes
           adopted,
           applied,
           drift,
-          restarts: prepared.restarts,
+          restarts,
           released,
         });
       },
@@ -119,7 +130,9 @@ export async function finish(session: Session, project: ReadProject, outcome: Ou
   const { restarts, released } = outcome;
   const watched = { nodes: outcome.nodes, restarts, unchanged, released };
   const observed =
-    outcome.nodes.length > 0 ? await settle(session, watched) : await session.driver.observe(session.run.signal);
+    outcome.nodes.length > 0
+      ? await waitUntilServing(session, watched)
+      : await session.driver.observe(session.run.signal);
   await keepHealthy(session, project, outcome.nodes, observed);
   const healthy = outcome.nodes.every((name) => observed.find((one) => one.name === name)?.health === "healthy");
   const [first] = nodes;

@@ -24,6 +24,7 @@ import {
 import { filesFor } from "./files.ts";
 import type { DockerHost } from "./host.ts";
 import { ownLabels, serviceLabels } from "./labels.ts";
+import { databaseVolume } from "./names.ts";
 import { limitPids } from "./pids.ts";
 import { dataVolume } from "./volume.ts";
 
@@ -54,7 +55,7 @@ export class DockerPostgres extends ComponentResource {
     const names = stackNames(plan.stack);
     const name = names.postgres;
     super("cairn:docker:Postgres", name, {}, input.parent ? { parent: input.parent } : {});
-    this.volume = names.database;
+    this.volume = databaseVolume(plan);
     const volume = dataVolume({ plan, host, name: this.volume, role: "postgres", adopt: input.adopt, parent: this });
     // Resolved to its id once: what the tag means later does not change a database that runs.
     const image = new RemoteImage(

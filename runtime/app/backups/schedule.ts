@@ -26,21 +26,21 @@ export interface BackupScheduleDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   /** From the start to the first attempt: a node that has just started resumes turns first. Default a minute. */
-  readonly settleMs?: number;
+  readonly firstAfterMs?: number;
 }
 
 const LEASE_MS = 90_000;
 const RENEW_MS = 30_000;
 /** How often a node looks whether one is due. */
 export const BACKUP_TICK_MS = 30_000;
-const SETTLE_MS = 60_000;
+const FIRST_AFTER_MS = 60_000;
 
 /** The reason of the signal under which one is taken. */
 class LeaseLost extends Error {}
 
 export class BackupSchedule {
   readonly #deps: BackupScheduleDeps;
-  readonly #settledAt: number;
+  readonly #firstAt: number;
   /** Taken by this process, should it not have been possible to record it. */
   #taken: LastBackup | null = null;
   /** Until then other nodes come first. */
@@ -48,13 +48,13 @@ export class BackupSchedule {
 
   constructor(deps: BackupScheduleDeps) {
     this.#deps = deps;
-    this.#settledAt = deps.clock.monotonic() + (deps.settleMs ?? SETTLE_MS);
+    this.#firstAt = deps.clock.monotonic() + (deps.firstAfterMs ?? FIRST_AFTER_MS);
   }
 
   /** Takes one if it is due and this node's to take. A failed attempt is recorded; rejects only without the database. */
   async run(signal: AbortSignal): Promise<void> {
     const { leases, node, place, everyMs, clock } = this.#deps;
-    if (clock.monotonic() < this.#settledAt || this.#now() < this.#yieldUntil) return;
+    if (clock.monotonic() < this.#firstAt || this.#now() < this.#yieldUntil) return;
     if ((await leases.acquire(BACKUP_LEASE, node.id, LEASE_MS, place)) === null) return;
     const record = recordOf(await leases.read(BACKUP_LEASE));
     const last = await this.#lastOf(record);

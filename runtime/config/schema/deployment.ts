@@ -169,6 +169,11 @@ export const deploymentSection = section({
   docker: section({
     host: dockerHost().default("local").describe("Where nodes run that name no host."),
     network: word("a network's name").default("cairn"),
+    database_volume: word("a volume's name")
+      .optional()
+      .describe(
+        "Volume with the data of the deployed PostgreSQL; `<name>-postgres-data` when absent. `infra postgres upgrade` writes it.",
+      ),
     ...resources,
     pids: integer({ min: 16 }).prefault(512).describe("Process limit of a node."),
     log_max_size: bytes().prefault("10Mi"),

@@ -2,9 +2,10 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Finding, TargetDriver } from "../../../control/deploy/driver.ts";
+import type { DatabaseServers, Finding, TargetDriver } from "../../../control/deploy/driver.ts";
 import type { Drift, ObservedNode } from "../../../control/deploy/inspection.ts";
-import type { DeploymentPlan } from "../../../infra/plan/types.ts";
+import { databaseVolume } from "../../../infra/components/docker/names.ts";
+import type { DeploymentPlan, DockerPlan } from "../../../infra/plan/types.ts";
 import type { StubPlugins } from "./stub-plugins.ts";
 
 const CONTAINER = "docker:index/container:Container";
@@ -23,6 +24,18 @@ export interface StubTarget {
   readonly health?: (node: string, container: Readonly<Record<string, unknown>>) => StubHealth | undefined;
   /** What is in every part's log. */
   readonly log?: string;
+  readonly database?: StubDatabase;
+}
+
+/** The two servers of an upgrade; an image ends in the major of its server: `postgres:18`. */
+export interface StubDatabase {
+  /** What each volume has, in the order in which it was made. */
+  readonly contents: Map<string, { readonly major: number; readonly lines: readonly string[] }>;
+  /** What happened: `start postgres:18`, `close`, `copy`. */
+  readonly seen: string[];
+  /** Called before each of these, which it may fail. */
+  readonly before?: (what: string) => void;
+  readonly free?: number;
 }
 
 export type StubHealth = Pick<ObservedNode, "state" | "health" | "restarts" | "reason">;
@@ -54,8 +67,11 @@ export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriv
     hasImage: async () => true,
     deliverImage: async () => undefined,
     existingData: async () =>
-      existing(VOLUME).map(({ props }) => ({
-        name: String(props["name"]),
+      volumesOf(
+        plan,
+        existing(VOLUME).map(({ props }) => String(props["name"])),
+      ).map((name) => ({
+        name,
         place: "local",
         stack: plan.stack,
         ...(target.usedBy === undefined ? {} : { usedBy: target.usedBy }),
@@ -96,7 +112,78 @@ export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriv
       if (original === undefined) throw new Error(`${from.name} is not there`);
       writeFileSync(file, JSON.stringify({ ...store, [to]: { ...original, props: { ...original.props, name: to } } }));
     },
+    ...(target.database === undefined || plan.target !== "docker"
+      ? {}
+      : { database: stubServers(plan, target.database, plugins) }),
     connect: async () => ({ url: target.url ?? "http://127.0.0.1:1", close: async () => undefined }),
     enter: async () => ({ program: "printf", args: ["%s", target.log ?? ""], close: async () => undefined }),
+  };
+}
+
+/** A database's volume of another name is none of the plan's. */
+function volumesOf(plan: DeploymentPlan, names: readonly string[]): readonly string[] {
+  if (plan.target !== "docker") return names;
+  const { stack } = plan;
+  return names.filter((name) => !name.startsWith(`${stack}-postgres-`) || name === databaseVolume(plan));
+}
+
+function stubServers(
+  plan: DockerPlan,
+  { contents, seen, before, free }: StubDatabase,
+  plugins: StubPlugins,
+): DatabaseServers {
+  const file = join(plugins.data, "docker.json");
+  const store = () => JSON.parse(readFileSync(file, "utf8")) as ReturnType<StubPlugins["resources"]>;
+  const own = databaseVolume(plan);
+  const majorOf = (image: string): number => Number(/(\d+)$/.exec(image)?.[1]);
+  let second: string | null = null;
+  let closed = false;
+  const act = (what: string): void => {
+    before?.(what);
+    seen.push(what);
+  };
+  return {
+    majors: async (image) => ({ server: majorOf(image), data: contents.get(own)?.major ?? null }),
+    exists: async (volume) => store()[volume] !== undefined,
+    room: async () => ({ used: 1024 ** 2, free: free ?? 1024 ** 4 }),
+    startSecond: async (image, volume) => {
+      act(`start ${image} on ${volume}`);
+      const original = store()[own];
+      if (original === undefined) throw new Error(`${own} is not there`);
+      const made = { ...original, props: { ...original.props, name: volume } };
+      writeFileSync(file, JSON.stringify({ ...store(), [volume]: made }));
+      contents.set(volume, { major: majorOf(image), lines: [] });
+      second = volume;
+    },
+    closeToNodes: async () => {
+      act("close");
+      closed = true;
+      return {
+        closed: () => closed,
+        open: async () => {
+          closed = false;
+          seen.push("open");
+        },
+      };
+    },
+    copy: async () => {
+      act("copy");
+      const { major = 0 } = contents.get(second ?? "") ?? {};
+      contents.set(second ?? "", { major, lines: contents.get(own)?.lines ?? [] });
+    },
+    contents: async (server) => {
+      act(`read ${server}`);
+      return contents.get(server === "own" ? own : (second ?? ""))?.lines ?? [];
+    },
+    stop: async () => act("stop"),
+    start: async () => void seen.push("start own"),
+    removeSecond: async (volume) => {
+      seen.push(`remove second and ${volume ?? "no volume"}`);
+      if (volume === null) return;
+      const { [volume]: _gone, ...rest } = store();
+      writeFileSync(file, JSON.stringify(rest));
+      contents.delete(volume);
+    },
+    removal: (volume) => `docker volume rm ${volume}`,
   };
 }

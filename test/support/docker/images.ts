@@ -28,17 +28,35 @@ export async function ensureTestImages(): Promise<TestImages> {
     ...(CAIRN_TEST_NODE_IMAGE ? [] : [{ name: node, recipe: "node", prepare: prepareNode }]),
     ...(CAIRN_TEST_POSTGRES_IMAGE ? [] : [{ name: postgres, recipe: "postgres", prepare: async () => undefined }]),
   ];
-  for (const image of wanted) {
-    const mark = await markOf(image.recipe);
-    if ((await markOnImage(image.name)) === mark) continue;
-    await withLock("test-images", async () => {
-      // Somebody else may have made it while we waited.
-      if ((await markOnImage(image.name)) === mark) return;
-      await ensureBase();
-      await build(image, mark);
-    });
-  }
+  for (const image of wanted) await ensure(image);
   return { node, postgres };
+}
+
+interface Recipe {
+  readonly name: string;
+  readonly recipe: string;
+  prepare(context: string): Promise<void>;
+}
+
+async function ensure(image: Recipe): Promise<void> {
+  const mark = await markOf(image.recipe);
+  if ((await markOnImage(image.name)) === mark) return;
+  await withLock("test-images", async () => {
+    // Somebody else may have made it while we waited.
+    if ((await markOnImage(image.name)) === mark) return;
+    await ensureBase();
+    await build(image, mark);
+  });
+}
+
+/** Name of an image of PostgreSQL 18 with pgvector; CAIRN_TEST_NEXT_POSTGRES_IMAGE names another one. Not of every run: nightly suites alone. */
+export async function ensureNextPostgres(): Promise<string> {
+  const { CAIRN_TEST_NEXT_POSTGRES_IMAGE: given } = process.env;
+  if (given) return given;
+  await ensureTestImages();
+  const name = "cairn-test/postgres:18";
+  await ensure({ name, recipe: "next-postgres", prepare: async () => undefined });
+  return name;
 }
 
 /** Changes with everything that the image is made of. */
@@ -82,10 +100,7 @@ async function ensureBase(): Promise<void> {
   }
 }
 
-async function build(
-  image: { readonly name: string; readonly recipe: string; prepare(context: string): Promise<void> },
-  mark: string,
-): Promise<void> {
+async function build(image: Recipe, mark: string): Promise<void> {
   const context = await mkdtemp(join(tmpdir(), "cairn-test-image-"));
   try {
     await cp(join(import.meta.dirname, image.recipe), context, { recursive: true });

@@ -21,6 +21,8 @@ const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 export interface OperatedStack {
   readonly name: string;
   readonly dir: string;
+  /** What an operation is called with. */
+  run(): OperationInput;
   up(options?: Partial<UpOptions>, services?: Partial<Services>): Promise<UpResult>;
   preview(): Promise<PreviewResult>;
   status(): Promise<StatusResult>;
@@ -70,6 +72,7 @@ export async function prepareOperatedStack(nodes: readonly string[]): Promise<Op
   return {
     name,
     dir,
+    run,
     up: async (options, services) =>
       SCHEMAS["infra-up"].parse(
         await up(run(services), { node: undefined, image: undefined, adopt: false, yes: true, ...options }),

@@ -5,6 +5,7 @@ import type { TargetDriver } from "../../driver.ts";
 import { connect, enter } from "./connect.ts";
 import { archiveData, copyData } from "./host/copies.ts";
 import { deleteData, existingData } from "./host/data.ts";
+import { databaseServers } from "./host/database-servers.ts";
 import { engineMemory } from "./host/inventory.ts";
 import { removeWorkloads } from "./host/workloads.ts";
 import { deliverImage, hasImage, imagePlaces } from "./images.ts";
@@ -30,6 +31,7 @@ export function createDockerDriver(plan: DockerPlan, secrets: Pick<SecretValues,
     deleteData: (names, signal) => deleteData(plan, names, signal),
     archiveData: (data, file, _report, signal) => archiveData(plan, data, file, signal),
     copyData: (from, to, node, signal) => copyData(plan, { from, to, node }, signal),
+    ...(plan.postgres === null ? {} : { database: databaseServers(plan) }),
     connect: (node, signal) => connect(plan, node, signal),
     enter: async (part, action) => enter(plan, part, action),
   };

@@ -37,6 +37,10 @@ it("the newest twenty are kept", async () => {
 
 it("a log that cannot be written keeps no error from being told", async () => {
   // Below a file there is no folder.
-  const log = createRunLog({ folder: join(import.meta.filename, "logs"), redact: (text) => text, now: () => new Date() });
+  const log = createRunLog({
+    folder: join(import.meta.filename, "logs"),
+    redact: (text) => text,
+    now: () => new Date(),
+  });
   expect(await log.write("up", "x", "y")).toBeNull();
 });

@@ -50,7 +50,7 @@ async function nodeOf(database: Database, name = "one", given: { readonly dir?: 
       keep: settings.keep,
       clock,
       logger: quietLogger,
-      settleMs: 0,
+      firstAfterMs: 0,
     });
   let running = schedule();
   return {

@@ -1,6 +1,6 @@
 /** What a plan makes on its hosts, by name. */
 
-import { filesContainer } from "../../../../../infra/components/docker/names.ts";
+import { databaseVolume, filesContainer } from "../../../../../infra/components/docker/names.ts";
 import { stackNames } from "../../../../../infra/plan/names.ts";
 import type { DockerPlan } from "../../../../../infra/plan/types.ts";
 
@@ -25,7 +25,7 @@ export function dataNames(plan: DockerPlan): PlacedName[] {
     place,
   }));
   return [
-    ...(plan.postgres ? [{ name: names.database, place: plan.host }] : []),
+    ...(plan.postgres ? [{ name: databaseVolume(plan), place: plan.host }] : []),
     ...nodes,
     ...(plan.sharedStorage ? shared : []),
   ];

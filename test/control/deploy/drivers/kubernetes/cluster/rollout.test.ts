@@ -196,7 +196,12 @@ describe("a pod's health", () => {
   });
 
   it("is no trouble while it starts", () => {
-    expect(podHealth(waiting("ContainerCreating"))).toEqual({ ready: false, running: false, trouble: null, crashes: false });
+    expect(podHealth(waiting("ContainerCreating"))).toEqual({
+      ready: false,
+      running: false,
+      trouble: null,
+      crashes: false,
+    });
   });
 
   it("counts a pod that is ending as neither ready nor running", () => {

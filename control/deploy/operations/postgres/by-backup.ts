@@ -1,0 +1,52 @@
+/** The way to another major where the target has none of its own: by backup and restore, as commands that work as printed. Pure. */
+
+import { DATABASE_NAME, stackNames } from "../../../../infra/plan/names.ts";
+import type { DeploymentPlan } from "../../../../infra/plan/types.ts";
+import { InfraError } from "../../../../runtime/contracts/errors.ts";
+
+const BACKUP = "before-upgrade.backup";
+
+export function refuseHere(plan: DeploymentPlan): InfraError {
+  const commands = [
+    `cairn memory backup ${BACKUP}`,
+    "cairn infra destroy --yes",
+    ...putAside(plan),
+    "cairn infra up --adopt --yes",
+    `cairn memory restore ${BACKUP} --with-tokens`,
+  ];
+  return new InfraError(
+    "INFRA_UP_REFUSED",
+    `On ${plan.target} PostgreSQL gets another major by backup and restore alone.`,
+    {
+      hint: `Set deployment.datahub.image only after the second of these: ${commands.map((one) => `\`${one}\``).join(", ")}.`,
+    },
+  );
+}
+
+/** So that the new server finds no data of the former one. */
+function putAside(plan: DeploymentPlan): string[] {
+  if (plan.target === "proxmox") {
+    const { host, port, user } = plan.ssh;
+    const folder = `${plan.dataDir.replace(/\/+$/, "")}/${plan.stack}/${DATABASE_NAME}`;
+    return [`ssh -p ${port} ${user}@${host} mv ${folder} ${folder}-before`];
+  }
+  if (plan.target === "kubernetes") {
+    const { kubeconfig, context, namespace } = plan;
+    const where = [
+      ...(kubeconfig === null ? [] : [`--kubeconfig ${kubeconfig}`]),
+      ...(context === null ? [] : [`--context ${context}`]),
+    ];
+    return [
+      [
+        "kubectl",
+        ...where,
+        "--namespace",
+        namespace,
+        "delete",
+        "pvc",
+        `data-${stackNames(plan.stack).postgres}-0`,
+      ].join(" "),
+    ];
+  }
+  return [];
+}
