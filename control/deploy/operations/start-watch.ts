@@ -62,7 +62,7 @@ export interface Waited extends Watched {
 }
 
 /** After the engine: lets the target bring what runs to what was applied, and waits for it. Errors of `untilStarted`. */
-export async function waitUntilServing(
+export async function reconcileAndWait(
   session: Session,
   { driver = session.driver, released, ...watched }: Waited,
 ): Promise<readonly ObservedNode[]> {

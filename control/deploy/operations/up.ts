@@ -14,7 +14,7 @@ import { readRecord } from "./record.ts";
 import type { NodeRun } from "./roll/node-change.ts";
 import type { OperationInput, ReadProject } from "./services.ts";
 import { openSession, type Session, withOperatorLock } from "./session.ts";
-import { type Restarts, waitUntilServing } from "./start-watch.ts";
+import { type Restarts, reconcileAndWait } from "./start-watch.ts";
 import { confirmed, prepareUp } from "./up-preparation.ts";
 
 /** What comes next where a node is not healthy. */
@@ -73,7 +73,7 @@ export async function up(run: OperationInput, options: UpOptions): Promise<UpRes
                 const done = await apply();
                 // Nodes go on when PostgreSQL answers again.
                 if (waiting.length > 0)
-                  await waitUntilServing(session, { nodes: [], restarts, unchanged: false, released });
+                  await reconcileAndWait(session, { nodes: [], restarts, unchanged: false, released });
                 return done;
               })
             : { diff, outputs: existing };
@@ -131,7 +131,7 @@ export async function finish(session: Session, project: ReadProject, outcome: Ou
   const watched = { nodes: outcome.nodes, restarts, unchanged, released };
   const observed =
     outcome.nodes.length > 0
-      ? await waitUntilServing(session, watched)
+      ? await reconcileAndWait(session, watched)
       : await session.driver.observe(session.run.signal);
   await keepHealthy(session, project, outcome.nodes, observed);
   const healthy = outcome.nodes.every((name) => observed.find((one) => one.name === name)?.health === "healthy");

@@ -389,7 +389,7 @@ deployment: { target: docker, nodes: [{ name: one }], datahub: { postgres: true 
       { variables: "TG=\"telegram 'token' # with odd characters\"\n", readSecret: async () => "key-of-the-vault" },
     );
     const { config, env, warnings } = await inContainer(project, {
-      SERVICE_PG_URL: "postgres://cairn:pw@cairn-postgres/cairn",
+      SERVICE_PG_URL: "postgres://cairn:pw@cairn-postgres/cairn?sslmode=verify-full",
     });
     expect(config.mesh.name).toBe("one");
     expect(config.runtime).toMatchObject({
@@ -410,7 +410,7 @@ deployment: { target: docker, nodes: [{ name: one }], datahub: { postgres: true 
     });
     expect(config.memory).toMatchObject({
       backend: "postgres",
-      postgres: { connection_string: "postgres://cairn:pw@cairn-postgres/cairn", pool: 3 },
+      postgres: { connection_string: "postgres://cairn:pw@cairn-postgres/cairn?sslmode=verify-full", pool: 3 },
     });
     expect(config.mcp.servers["notes"]).toMatchObject({
       cwd: "/srv/cairn/workspace/notes",

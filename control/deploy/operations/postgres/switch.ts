@@ -10,7 +10,7 @@ import { unknownData } from "../data.ts";
 import { keepHealthy, recordDeployed } from "../deployed.ts";
 import { resumeNodes } from "../pausing.ts";
 import type { Session } from "../session.ts";
-import { type Restarts, waitUntilServing } from "../start-watch.ts";
+import { type Restarts, reconcileAndWait } from "../start-watch.ts";
 import { closeUpgrade, type UpgradeEntry } from "./upgrade-journal.ts";
 
 /** The containers are new ones: their targets count from nothing. */
@@ -34,7 +34,7 @@ export async function finishSwitch(session: Session, entry: UpgradeEntry): Promi
   await resumeNodes(switched, project, nodes);
   await closeUpgrade(files);
   const watched = { nodes, restarts: NOTHING_BEFORE, unchanged: false };
-  const observed = await waitUntilServing(switched, watched).catch((cause: unknown) => {
+  const observed = await reconcileAndWait(switched, watched).catch((cause: unknown) => {
     run.signal.throwIfAborted();
     const words = cause instanceof Error ? cause.message : String(cause);
     throw new InfraError("INFRA_FAILED", `PostgreSQL ${to.major} runs, and not every node with it: ${words}`, {
@@ -68,6 +68,6 @@ async function apply(session: Session, { from, to }: UpgradeEntry): Promise<Sess
   const switched = { ...session, project, driver };
   const nodes = project.plan.nodes.map(({ name }) => name);
   await recordDeployed(switched, project, nodes, outputs);
-  await waitUntilServing(switched, { nodes: [], restarts: NOTHING_BEFORE, unchanged: false });
+  await reconcileAndWait(switched, { nodes: [], restarts: NOTHING_BEFORE, unchanged: false });
   return switched;
 }

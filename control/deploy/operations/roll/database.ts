@@ -2,7 +2,7 @@
 
 import { nodeOf, stopsDatabase } from "../guards.ts";
 import { whilePaused } from "../pausing.ts";
-import { waitUntilServing } from "../start-watch.ts";
+import { reconcileAndWait } from "../start-watch.ts";
 import type { NodeRun } from "./node-change.ts";
 import { SHARED } from "./roll-plan.ts";
 
@@ -19,8 +19,8 @@ export async function changeShared(run: NodeRun): Promise<void> {
       session.phase("shared", `Changing what the nodes share: ${changes.map(({ name }) => name).join(", ")}`);
       const targets = changes.map(({ urn }) => urn);
       await session.engine.up({ ...session.engineRun(), program, targets });
-      await waitUntilServing(session, { nodes: [], restarts, unchanged: false });
+      await reconcileAndWait(session, { nodes: [], restarts, unchanged: false });
     }),
   );
-  await waitUntilServing(session, { nodes, restarts, unchanged: false });
+  await reconcileAndWait(session, { nodes, restarts, unchanged: false });
 }

@@ -11,7 +11,7 @@ import { bringBack, inspectDeployed, ofNodes, planningFor } from "../drift.ts";
 import { sharedWaiting, targetsOf } from "../guards.ts";
 import type { ReadProject } from "../services.ts";
 import type { Session } from "../session.ts";
-import { waitUntilServing } from "../start-watch.ts";
+import { reconcileAndWait } from "../start-watch.ts";
 import type { Preparation } from "../up-preparation.ts";
 import type { RollStep } from "./roll-plan.ts";
 
@@ -123,7 +123,7 @@ async function applyTo(run: NodeRun, project: ReadProject, node: string, words: 
   const { diff, outputs } = await engine.up({ ...session.engineRun(), program, targets, replace: broken, refresh });
   // What is recorded is what was given to it, also where it does not work.
   await recordDeployed(session, own, [node], outputs);
-  await waitUntilServing(session, {
+  await reconcileAndWait(session, {
     nodes: [node],
     restarts: prepared.restarts,
     unchanged: diff.changes.length === 0,
