@@ -73,6 +73,8 @@ export async function call<Result>(
     // The route's own shape: both sides are of the same version, or within one minor version.
     return body.result as Result;
   }
+  // A status that the caller accepts may also come without a result: an unhealthy node that cannot say more in time.
+  if (isRecord(body) && isErrorBody(body.error)) throw fromErrorBody(body.error);
   throw notANode(connection.baseUrl, response.status);
 }
 

@@ -50,6 +50,17 @@ describe("asking a node", () => {
     expect(await client.ping()).toEqual({ node_id: "node-1", name: "first", version: "0.1.0" });
   });
 
+  test("for its health, which a busy node may not tell in time", async () => {
+    const { app, client } = await connected();
+    app.report = async () => {
+      throw new RuntimeError("RUNTIME_NOT_READY", "This node does not answer in time: the store may be busy.");
+    };
+    await expect(client.health()).rejects.toMatchObject({
+      code: "RUNTIME_NOT_READY",
+      message: "This node does not answer in time: the store may be busy.",
+    });
+  });
+
   test("whether it is ready", async () => {
     const { app, client, baseUrl, server } = await connected();
     expect(await client.ready()).toBe(true);
