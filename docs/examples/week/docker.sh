@@ -3,7 +3,7 @@
 # the passphrase, recover, destroy, deploy again. Stops at the first command that does not do what it should; docker.txt is
 # what it printed.
 #
-#   ./docker.sh DIRECTORY        an empty directory; the stack in it is called week
+#   ./docker.sh DIRECTORY        an empty directory; the stack in it is called week, and goes at the end
 #
 # CAIRN: the command. BASE_IMAGE, POSTGRES_IMAGE, NEXT_POSTGRES_IMAGE: images other than the defaults.
 
@@ -114,6 +114,7 @@ do_ cairn infra up --yes
 do_ cairn infra node rename cleo dora --yes
 do_ cairn infra status
 do_ cairn infra node remove dora --data archive --confirm dora
+do_ cairn infra up --yes
 do_ cairn infra status
 all_there
 
@@ -126,7 +127,7 @@ all_there
 
 day Saturday: back up, and lose the passphrase
 do_ cairn memory backup saturday.backup
-do_ mv infra/passphrase passphrase.lost
+do_ mv infra/.passphrase passphrase.lost
 expect 1 cairn infra up --yes
 do_ cairn infra recover --confirm week
 do_ cairn infra status
@@ -138,7 +139,7 @@ do_ cairn infra up --yes
 all_there
 do_ cairn infra destroy --delete-data --confirm week
 do_ cairn infra up --yes
-do_ cairn memory restore "$(ls -t *.backup | head -n 1)"
+do_ cairn memory restore "$(ls -t backups/week-*.backup | head -n 1)"
 all_there
 do_ cairn doctor
 do_ cairn infra destroy --delete-data --confirm week
