@@ -37,6 +37,8 @@ export const PROVED: Readonly<Record<string, string>> = {
   "test/e2e/deployment.docker.test.ts":
     "From nothing to an agent on Docker that remembers, through a change, a lost passphrase and `destroy`.",
   "test/e2e/deployment.nightly.test.ts": "From nothing to an agent on Kubernetes that remembers.",
+  "test/e2e/docker-disk-full.nightly.test.ts":
+    "A full disk of the operator, before `up` and in the middle of a change, is named; with room the change is finished.",
   "test/e2e/docker-kills.nightly.test.ts":
     "`kill -9` at each kind of event of `up` and `destroy` on Docker: the same command finishes, no row is lost, nothing is left over.",
   "test/e2e/docker-operators.nightly.test.ts":
