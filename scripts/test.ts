@@ -110,7 +110,9 @@ async function vitest(
     { env: { ...process.env, CAIRN_TEST_COUNTS: file, CAIRN_TEST_LACKS: lacking }, signal },
   );
   // A run that broke down leaves no counts, or only good ones.
-  const counts: Outcome = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : { ...NOTHING, repeated: [] };
+  const counts: Outcome = existsSync(file)
+    ? JSON.parse(readFileSync(file, "utf8"))
+    : { ...NOTHING, suites: [], repeated: [] };
   for (const name of counts.repeated) say(`passed only when repeated: ${name}`);
   return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
 }

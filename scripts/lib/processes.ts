@@ -4,20 +4,22 @@ import { spawn } from "node:child_process";
 import process from "node:process";
 import { ROOT } from "./paths.js";
 
-/** No step may hang for ever. In milliseconds: four times what the whole takes on a quiet machine of two processors. */
+/** No step may hang for ever. In milliseconds: four times what all of `npm test` takes on a quiet machine of two processors. */
 const STEP_DEADLINE_MS = 48 * 60_000;
 
 export interface StepOptions {
   /** Keeps what it prints, instead of showing it. */
   readonly capture?: boolean;
   readonly env?: NodeJS.ProcessEnv;
+  /** Milliseconds. */
+  readonly deadline?: number;
   readonly signal: AbortSignal;
 }
 
 /** Runs Node with `args`. The child leads a process group of its own, which ends with it: tests start processes, too. */
 export function runStep(
   args: readonly string[],
-  { capture = false, env = process.env, signal }: StepOptions,
+  { capture = false, env = process.env, deadline = STEP_DEADLINE_MS, signal }: StepOptions,
 ): Promise<{ code: number; output: string }> {
   return new Promise((resolve, reject) => {
     const stdio = capture ? "pipe" : "inherit";
@@ -27,9 +29,9 @@ export function runStep(
     child.stderr?.on("data", (chunk: Buffer) => (output += chunk.toString()));
     const end = (): void => signalGroup(child.pid, "SIGTERM");
     const late = setTimeout(() => {
-      say(`${args[0]}: ended after ${STEP_DEADLINE_MS / 60_000} minutes`);
+      say(`${args[0]}: ended after ${deadline / 60_000} minutes`);
       signalGroup(child.pid, "SIGKILL");
-    }, STEP_DEADLINE_MS);
+    }, deadline);
     signal.addEventListener("abort", end, { once: true });
     if (signal.aborted) end();
     child.once("error", reject);

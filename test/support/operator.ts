@@ -20,6 +20,8 @@ export interface Operator {
   cairn<T>(...args: string[]): Promise<T>;
   /** The same of a command whose exit status is a part of its answer, such as `infra status`. */
   document<T>(...args: string[]): Promise<T>;
+  /** The same command again after it was cut off, with `infra unlock` before it where it says so. */
+  finished<T>(...args: string[]): Promise<T>;
   /** The error of a command that fails. */
   refused(...args: string[]): Promise<{ readonly code: string; readonly message: string; readonly hint: string }>;
   /** `exec`: what the command prints and how it ends; what comes before `--` may be given with it. */
@@ -29,6 +31,8 @@ export interface Operator {
   ): Promise<{ readonly code: number | undefined; readonly stdout: string }>;
   /** Starts a command and kills it, without a word of warning, as soon as it has said this. */
   killedAt(words: string, ...args: string[]): Promise<void>;
+  /** Does something else as soon as a command has said this; resolves with the command's document, or with that of its error. */
+  meanwhile<T>(words: string, act: () => unknown, ...args: string[]): Promise<T>;
   /** What the agent answers in the one session of the test. */
   say(text: string): Promise<string>;
   /** Everything that commands have printed. */
@@ -68,6 +72,13 @@ export async function operator(token: string, environment: Readonly<Record<strin
     dir,
     cairn,
     document: async <T>(...args: string[]) => checked<T>(args, (await run(args)).stdout),
+    async finished<T>(...args: string[]) {
+      const { exitCode, stdout, stderr } = await run(args);
+      if (exitCode === 0) return checked<T>(args, stdout);
+      expect(JSON.parse(stdout).error?.code, `${args.join(" ")}: ${stdout}${stderr}`).toBe("INFRA_INTERRUPTED");
+      await cairn("infra", "unlock");
+      return cairn<T>(...args);
+    },
     configure: (config) => writeFile(join(dir, "cairn.yaml"), stringify(config)),
     async refused(...args) {
       const { exitCode, stdout } = await run(args);
@@ -88,6 +99,25 @@ export async function operator(token: string, environment: Readonly<Record<strin
       });
       onTestFinished(() => void child.kill("SIGKILL"));
       await kill(child, words);
+    },
+    async meanwhile<T>(words: string, act: () => unknown, ...args: string[]) {
+      const child = execa(process.execPath, [CAIRN, ...args, "--json", "--json-events"], {
+        cwd: dir,
+        env,
+        reject: false,
+        stdin: "ignore",
+      });
+      let acted: Promise<unknown> | undefined;
+      let said = "";
+      child.stderr.on("data", (chunk: Buffer) => {
+        said += chunk.toString("utf8");
+        // At once: the command goes on.
+        if (said.includes(words)) acted ??= new Promise((resolve) => resolve(act()));
+      });
+      const { stdout } = await child;
+      expect(acted, said).toBeDefined();
+      await acted;
+      return JSON.parse(stdout) as T;
     },
     say: async (text) => (await cairn<{ text: string }>("chat", "--session", "s", text)).text,
     printed: () => outputs.join("\n"),

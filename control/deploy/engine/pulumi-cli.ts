@@ -11,6 +11,7 @@ import { execa } from "execa";
 import type { Environment } from "../../../runtime/config/index.ts";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { isOlder } from "../../../runtime/contracts/versions.ts";
+import { type EngineOutput, engineOutput } from "./engine-output.ts";
 
 /** The oldest engine that has everything we use: inline programs for `destroy`, events over gRPC. */
 export const OLDEST_ENGINE = "3.206.0";
@@ -20,6 +21,9 @@ const NO_PASSPHRASE = { PULUMI_CONFIG_PASSPHRASE: undefined };
 
 /** Milliseconds between the second request to stop and the kill. */
 const KILL_AFTER_MS = 5_000;
+
+/** Commands of the engine that go on for minutes, and have to end well also when ours is killed. */
+const OPERATIONS = ["up", "preview", "destroy", "refresh"];
 
 export interface PulumiCli {
   /** Absolute path. */
@@ -130,7 +134,11 @@ function pulumiCli(
   version: string,
   { killSignal, killAfterMs = KILL_AFTER_MS }: FindOptions,
 ): PulumiCli {
-  const run = async (args: readonly string[], options: RunOptions): Promise<{ stdout: string; stderr: string }> => {
+  const run = async (
+    args: readonly string[],
+    options: RunOptions,
+    files?: { readonly stdout: EngineOutput; readonly stderr: EngineOutput },
+  ): Promise<{ stdout: string; stderr: string }> => {
     // Plugins that came with the engine stand beside it.
     const path = `${dirname(command)}${delimiter}${options.env["PATH"] ?? process.env["PATH"] ?? ""}`;
     const child = execa(command, [...args], {
@@ -145,6 +153,8 @@ function pulumiCli(
       stripFinalNewline: false,
       maxBuffer: 200_000_000,
       ...(options.input === undefined ? { stdin: "ignore" } : { input: options.input }),
+      // Any descriptor is handed on as it is; the types know the standard ones alone.
+      ...(files === undefined ? {} : { stdout: files.stdout.fd as 1, stderr: files.stderr.fd as 2 }),
     });
     const ended = new AbortController();
     const cancel = (): void => void child.kill("SIGINT");
@@ -158,12 +168,25 @@ function pulumiCli(
     killSignal.addEventListener("abort", forceKill, listen);
     if (options.signal?.aborted) cancel();
     const result = await child.finally(() => ended.abort());
-    const output = { stdout: String(result.stdout ?? ""), stderr: String(result.stderr ?? "") };
+    const output = {
+      stdout: (await files?.stdout.text()) ?? String(result.stdout ?? ""),
+      stderr: (await files?.stderr.text()) ?? String(result.stderr ?? ""),
+    };
     if (!result.failed) return output;
     const cancelled = options.signal?.aborted === true || killSignal.aborted;
     throw new PulumiFailure({ ...output, cancelled });
   };
-  return { command, version, run, automation: forAutomation(command, version, run) };
+  const operate: typeof run = async (args, options) => {
+    // What prints secrets is short, and keeps to pipes.
+    if (!OPERATIONS.includes(args[0] ?? "")) return run(args, options);
+    const [stdout, stderr] = await Promise.all([engineOutput(), engineOutput()]);
+    try {
+      return await run(args, options, { stdout, stderr });
+    } finally {
+      await Promise.all([stdout.close(), stderr.close()]);
+    }
+  };
+  return { command, version, run, automation: forAutomation(command, version, operate) };
 }
 
 /**

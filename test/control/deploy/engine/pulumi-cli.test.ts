@@ -1,9 +1,12 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findPulumi, OLDEST_ENGINE } from "../../../../control/deploy/engine/pulumi-cli.ts";
 import { isOlder } from "../../../../runtime/contracts/versions.ts";
+import { until } from "../../../support/eventually.ts";
 
 let folder: string;
 const said: string[] = [];
@@ -95,6 +98,36 @@ describe("the Pulumi command", () => {
     stop.abort();
     kill.abort();
     await outcome;
+  });
+
+  it("ends its step, and itself, when the command that started it was killed", async () => {
+    const bin = program(
+      "own",
+      `if [ "$1" = version ]; then echo v3.250.0; exit; fi
+      echo begun; touch started; while [ ! -e killed ]; do sleep 0.05; done; echo more; echo more >&2; touch done`,
+    );
+    const own = `import { findPulumi } from ${JSON.stringify(import.meta.resolve("../../../../control/deploy/engine/pulumi-cli.ts"))};
+      const signal = new AbortController().signal;
+      const env = { PATH: ${JSON.stringify(`${bin}:${process.env["PATH"]}`)} };
+      const cli = await findPulumi({ env, installRoot: "/nowhere", killSignal: signal, report: () => undefined });
+      await cli.automation.run(["up"], ${JSON.stringify(folder)}, {});`;
+    const command = spawn(process.execPath, ["--input-type=module", "--eval", own], { stdio: "inherit" });
+    await until(() => existsSync(join(folder, "started")));
+    command.kill("SIGKILL");
+    await once(command, "exit");
+    writeFileSync(join(folder, "killed"), "");
+    await until(() => existsSync(join(folder, "done")));
+  });
+
+  it("is read to its end where an operation fails", async () => {
+    const bin = program(
+      "own",
+      `if [ "$1" = version ]; then echo v3.250.0; exit; fi\necho some; echo other >&2; exit 255`,
+    );
+    const cli = await findPulumi(options(bin));
+    // What the Automation API calls; its types keep it to themselves.
+    const { run } = cli.automation as unknown as { run(args: string[], cwd: string, env: object): Promise<unknown> };
+    await expect(run(["up"], folder, {})).rejects.toMatchObject({ stdout: "some\n", stderr: "other\n" });
   });
 
   it("compares versions by their numbers", () => {

@@ -1,0 +1,69 @@
+/** What each slow suite proves, in one sentence for an operator. docs/proofs.md has a row for each. */
+export const PROVED: Readonly<Record<string, string>> = {
+  "test/control/deploy/build.docker.test.ts": "`cairn build` makes an image that runs locked down and holds no secret.",
+  "test/control/deploy/crash.engine.test.ts":
+    "A command that is killed or doubled is finished once, by the same command.",
+  "test/control/deploy/drift-matrix.nightly.test.ts":
+    "Each part of a stack on Docker that is broken by hand, and two at once, is seen and healed by `up`, no row lost.",
+  "test/control/deploy/drift.docker.test.ts":
+    "`status` and `preview` see what was changed by hand on Docker, `up` heals it.",
+  "test/control/deploy/drift.kubernetes.test.ts":
+    "`preview` sees what was changed by hand on Kubernetes, `up` heals it.",
+  "test/control/deploy/drift.ssh.test.ts": "`preview` sees what was changed by hand on Proxmox, `up` heals it.",
+  "test/control/deploy/drivers/docker/host/ssh.ssh.test.ts":
+    "A Docker host is reached over SSH only with the key that is known, and tunnels end with the command.",
+  "test/control/deploy/drivers/kubernetes/driver.kubernetes.test.ts":
+    "What a cluster lacks or refuses is said before anything is changed on it.",
+  "test/control/deploy/drivers/proxmox/driver.ssh.test.ts":
+    "What a Proxmox host lacks or refuses is said before anything is changed; an interrupted copy leaves nothing.",
+  "test/control/deploy/images/transport.docker.test.ts":
+    "Images reach another Docker engine, and one behind a registry's password, whole.",
+  "test/control/deploy/nodes.engine.test.ts": "A node is removed or renamed while the others are not touched.",
+  "test/control/deploy/roll.engine.test.ts":
+    "`up --roll` changes one node after the other, and a node that fails gets back what it had.",
+  "test/control/deploy/ssh/ssh.ssh.test.ts": "SSH refuses a wrong host key and gives up a host that is silent.",
+  "test/control/deploy/state.engine.test.ts":
+    "A damaged or lost state, a lost passphrase, a lock and a full disk are said, with what helps.",
+  "test/control/deploy/up.engine.test.ts": "A stack is deployed, changed, removed and deployed again over its data.",
+  "test/control/first-start.nightly.test.ts": "Messages move between two machines as JSON lines, none twice.",
+  "test/control/update/prebuilt.nightly.test.ts":
+    "`update --prebuilt` replaces the program of a machine, or leaves it.",
+  "test/control/update/update-tree.nightly.test.ts":
+    "`update` of a source tree is whole, refused with nothing changed, or taken back.",
+  "test/control/wizard/host-key.ssh.test.ts": "The setup shows the key that an SSH server really has.",
+  "test/control/wizard/terminal.nightly.test.ts": "The setup works on a terminal, with every key that is typed.",
+  "test/e2e/crash.nightly.test.ts":
+    "A node killed at every step of a turn answers once after its restart, on both databases.",
+  "test/e2e/deployment.docker.test.ts":
+    "From nothing to an agent on Docker that remembers, through a change, a lost passphrase and `destroy`.",
+  "test/e2e/deployment.nightly.test.ts": "From nothing to an agent on Kubernetes that remembers.",
+  "test/e2e/docker-disk-full.nightly.test.ts":
+    "A full disk of the operator, before `up` and in the middle of a change, is named; with room the change is finished.",
+  "test/e2e/docker-kills.nightly.test.ts":
+    "`kill -9` at each kind of event of `up` and `destroy` on Docker: the same command finishes, no row is lost, nothing is left over.",
+  "test/e2e/docker-operators.nightly.test.ts":
+    "A second operator, a second directory with the stack's name and a port in use are refused, the stack untouched.",
+  "test/e2e/docker-roll-kills.nightly.test.ts":
+    "`kill -9` at each kind of event of `up --roll` and `node remove` on Docker: the same command finishes, no row is lost, nothing is left over.",
+  "test/infra/by-hand.nightly.test.ts": "`pulumi` by hand in the rendered project does what `cairn infra` does.",
+  "test/infra/postgres/start.docker.test.ts":
+    "PostgreSQL starts locked down, after any kill, and with data of earlier versions.",
+  "test/infra/targets/docker-live.nightly.test.ts":
+    "On Docker what is applied runs, applying it again changes nothing, and data outlive `destroy`.",
+  "test/infra/targets/docker-recovery.nightly.test.ts":
+    "On Docker a lost state is taken over, and an engine that was killed leaves nothing twice.",
+  "test/infra/targets/docker-renewal.docker.test.ts":
+    "A renewed certificate of PostgreSQL interrupts no client and touches no node.",
+  "test/infra/targets/kubernetes-live.kubernetes.test.ts":
+    "On a cluster that runs pods what is applied runs, and data outlive `destroy`.",
+  "test/infra/targets/kubernetes-live.nightly.test.ts":
+    "On a cluster an image that is nowhere and a lost state are recovered from.",
+  "test/infra/targets/kubernetes.kubernetes.test.ts":
+    "Every kind of plan gives manifests that Kubernetes itself accepts.",
+  "test/infra/targets/proxmox.nightly.test.ts":
+    "Kills in the middle of `up` on Proxmox are finished by the same command.",
+  "test/infra/targets/proxmox.ssh.test.ts": "On Proxmox what is applied runs, and applying it again changes nothing.",
+  "test/runtime/app/recall/plans.nightly.test.ts": "Searches keep their query plans at 200,000 messages.",
+  "test/runtime/plugins/tools/landlock.docker.test.ts":
+    "Commands of agents in a container reach neither the service's files nor other users'.",
+};
