@@ -66,4 +66,16 @@ export const PROVED: Readonly<Record<string, string>> = {
   "test/runtime/app/recall/plans.nightly.test.ts": "Searches keep their query plans at 200,000 messages.",
   "test/runtime/plugins/tools/landlock.docker.test.ts":
     "Commands of agents in a container reach neither the service's files nor other users'.",
+  "test/e2e/week.nightly.test.ts":
+    "An operator's week on Docker: deploy, break each part, change, roll, scale, upgrade PostgreSQL, lose the passphrase, recover, destroy, deploy again; every fact is still there.",
+  "test/control/deploy/postgres-upgrade.nightly.test.ts":
+    "On Docker a stack's PostgreSQL goes from 17 to 18, also after kills, and nothing is left to apply.",
+  "test/control/deploy/postgres-upgrade.engine.test.ts":
+    "An upgrade of PostgreSQL goes in order, goes back where it fails, and is taken up after it was cut off.",
+  "test/control/deploy/failing-start.engine.test.ts":
+    "A node that does not start is said at its second end, and what it had before comes back.",
+  "test/control/deploy/failing-start.docker.test.ts":
+    "On Docker a node that crashes or is never ready is said with its last words, and what it had serves again.",
+  "test/control/deploy/drivers/docker/host/database-servers.nightly.test.ts":
+    "PostgreSQL 17 is copied into 18 beside it while nodes are kept out, and every table has the same contents.",
 };

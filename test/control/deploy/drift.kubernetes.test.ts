@@ -101,12 +101,12 @@ describe.skipIf(lacks("pulumi-kubernetes"))("a stack on Kubernetes, changed by h
   });
 
   it("has an edited setting among the changes, which up brings back", async () => {
-    await kubectl("patch", "pdb", "cairn-main", "--type=merge", '--patch={"spec":{"maxUnavailable":0}}');
+    await kubectl("patch", "pdb", "cairn-nodes", "--type=merge", '--patch={"spec":{"maxUnavailable":0}}');
     const { changes } = await preview(run());
     expect(changes).toMatchObject([
       { op: "update", name: "cairn-nodes", type: "kubernetes:policy/v1:PodDisruptionBudget" },
     ]);
     await up(run(), UP);
-    expect(await kubectl("get", "pdb", "cairn-main", "-o", "jsonpath={.spec.maxUnavailable}")).toBe("1");
+    expect(await kubectl("get", "pdb", "cairn-nodes", "-o", "jsonpath={.spec.maxUnavailable}")).toBe("1");
   });
 });
