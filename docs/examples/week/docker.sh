@@ -143,3 +143,4 @@ do_ cairn memory restore "$(ls -t backups/week-*.backup | head -n 1)"
 all_there
 do_ cairn doctor
 do_ cairn infra destroy --delete-data --confirm week
+do_ docker volume rm week-postgres-data week-cleo-home week-cleo-workspace
