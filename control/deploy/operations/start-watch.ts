@@ -66,8 +66,10 @@ export async function reconcileAndWait(
   session: Session,
   { driver = session.driver, released, ...watched }: Waited,
 ): Promise<readonly ObservedNode[]> {
+  // Nodes that wait for PostgreSQL are not ready, and do not become so before it is.
+  const nodes = watched.nodes.length === 0 ? [] : undefined;
   try {
-    await driver.reconcile?.(session.report, session.run.signal, released);
+    await driver.reconcile?.(session.report, session.run.signal, released, nodes);
   } catch (error) {
     throw await asStartFailure(session, watched.nodes, error);
   }
