@@ -81,12 +81,15 @@ export async function reconcileAndWait(
 /** What the driver found not to start, with its last words; other errors as they are. */
 async function asStartFailure(session: Session, nodes: readonly string[], error: unknown): Promise<unknown> {
   if (!(error instanceof InfraError) || error.code !== "INFRA_FAILED" || session.run.signal.aborted) return error;
-  const seen = await session.driver.inspect([], session.run.signal);
+  const seen = await session.driver.inspect([], session.run.signal).catch(() => null);
+  if (seen === null) return error;
   const isSick = ({ health }: { readonly health: string | null }): boolean => health !== "healthy";
   const sick = seen.nodes.filter((one) => nodes.includes(one.name) && isSick(one));
-  // The driver names the pod, or the workload.
-  const [, blamed = ""] = /^(\S+?)(?:-\d+)? /.exec(error.message) ?? [];
-  const named = sick.filter(({ workload }) => workload === blamed).map(({ name }) => name);
+  // The driver names the pod, or the workload, which may end in a number as well.
+  const [blamed = ""] = error.message.split(" ");
+  const ofWorkload = (name: string) => sick.filter(({ workload }) => workload === name);
+  const exact = ofWorkload(blamed);
+  const named = (exact.length > 0 ? exact : ofWorkload(blamed.replace(/-\d+$/, ""))).map(({ name }) => name);
   const database = named.length === 0 && seen.parts.some((one) => one.kind === "database" && isSick(one));
   const [first] = named;
   if (!database && first === undefined) return error;
