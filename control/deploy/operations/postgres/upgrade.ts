@@ -153,11 +153,12 @@ async function copied(session: Session, servers: DatabaseServers, entry: Upgrade
 /** The former server goes on, and what was made beside it is removed. Repeatable. */
 async function goBack(session: Session, servers: DatabaseServers, { to }: UpgradeEntry): Promise<void> {
   const { run, project, phase, files } = session;
-  phase("back", "Removing what was made, and letting the nodes go on");
+  phase("back", "Letting the nodes go on, and removing what was made");
   await servers.start(run.killSignal);
-  await servers.removeSecond(to.volume, run.killSignal);
+  // Nodes need nothing of the rest, which may fail.
   const nodes = project.plan.nodes.map(({ name }) => name);
   await resumeNodes(session, project, nodes, run.killSignal);
+  await servers.removeSecond(to.volume, run.killSignal);
   await closeUpgrade(files);
 }
 
