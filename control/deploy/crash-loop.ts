@@ -20,7 +20,7 @@ export type StartState =
 export interface StartHistory {
   /** How often the target had started it again before what is watched began. */
   readonly restartsBefore: number;
-  /** Since when it does not run and nothing starts it again, in milliseconds since the epoch; null: it runs. */
+  /** Since when it does not run and nothing starts it again, in milliseconds of a clock that never goes back; null: it runs. */
   readonly endedSinceMs: number | null;
 }
 

@@ -114,9 +114,15 @@ export interface TargetDriver {
   /**
    * After the graph was applied, where the target's resources do not wait for themselves: brings what runs to what was
    * applied, one node after the other, and returns when all of it is ready; INFRA_FAILED names what is not, and why. Where
-   * images wait for a run of their own, `released` are the nodes that get theirs now.
+   * images wait for a run of their own, `released` are the nodes that get theirs now. `nodes`: those that count besides the
+   * database; all when absent.
    */
-  reconcile?(report: Report, signal: AbortSignal, released?: ReadonlySet<string>): Promise<void>;
+  reconcile?(
+    report: Report,
+    signal: AbortSignal,
+    released?: ReadonlySet<string>,
+    nodes?: readonly string[],
+  ): Promise<void>;
   /** Nodes that were given another image and run the former one still, until a run for them releases it. */
   outdated?(signal: AbortSignal): Promise<readonly string[]>;
   /** Data under the plan's names, also what another stack made. */

@@ -18,6 +18,8 @@ export interface FailureReport {
 /** Lines and characters of a line that are shown; the log has all. */
 export const MOST_WORDS = 15;
 const LONGEST_LINE = 300;
+/** Characters of a line that are looked at: some of the patterns take the square of its length. */
+const LONGEST_READ = 2_000;
 
 /** How the command provider reports: `STATUS: running "SCRIPT":` with the script as a string of Go, then what it wrote. */
 const COMMAND = /^(.*?): running "(?:[^"\\]|\\.)*":(?:\n|$)/s;
@@ -43,7 +45,7 @@ const PLAINLY: readonly (readonly [RegExp, string])[] = [
 export function reportOf(said: string): FailureReport {
   const text = stripVTControlCharacters(said).replaceAll("\r\n", "\n").trim();
   const command = COMMAND.exec(text);
-  const lines = (command === null ? text : text.slice(command[0].length)).split("\n");
+  const lines = (command === null ? text : text.slice(command[0].length)).split("\n").map(cut);
   const own = lines.map((line) => OWN.exec(line)).findLast((found) => found !== null);
   const spoken = programWords(lines.filter((line) => !OWN.test(line)));
   if (own !== undefined) {
@@ -62,10 +64,15 @@ export function reportOf(said: string): FailureReport {
 /** Of anything that a program wrote: without empty lines, stack traces and source positions. */
 export function programWords(lines: readonly string[]): string[] {
   return lines
+    .map(cut)
     .filter((line) => !STACK.test(line))
     .map((line) => line.replace(POSITION, "").trim().replace(WRAPPINGS, "").replace(TRAILER, ""))
     .filter((line) => line !== "")
     .map((line) => (line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}...` : line));
+}
+
+function cut(line: string): string {
+  return line.slice(0, LONGEST_READ);
 }
 
 export function lastOf(lines: readonly string[]): string[] {

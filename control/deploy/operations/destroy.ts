@@ -8,6 +8,7 @@ import { isBackup } from "../backup-file.ts";
 import { type ExportedState, type RecordedResource, resourcesOf, unprotect } from "../engine/checkpoint.ts";
 import type { DestroyResult } from "../schemas.ts";
 import { reconcileInterrupted } from "./pending.ts";
+import { refuseUnfinished } from "./postgres/upgrade-journal.ts";
 import { readRecord, removeRecord, writeRecord } from "./record.ts";
 import type { OperationInput } from "./services.ts";
 import { openSession, type Session, withOperatorLock } from "./session.ts";
@@ -24,7 +25,10 @@ export interface DestroyOptions {
   readonly backupTaken: string | undefined;
 }
 
-/** Null when the answer was no. INFRA_DATA_PROTECTED when data are to go and no backup could be taken. */
+/**
+ * Null when the answer was no. INFRA_DATA_PROTECTED when data are to go and no backup could be taken; INFRA_UP_REFUSED where an
+ * upgrade of PostgreSQL was cut off: its journal alone knows which volume has the data.
+ */
 export async function destroy(run: OperationInput, options: DestroyOptions): Promise<DestroyResult | null> {
   const { prompts } = run.services;
   if (!options.deleteData && (options.confirm ?? options.backupTaken) !== undefined) {
@@ -35,6 +39,7 @@ export async function destroy(run: OperationInput, options: DestroyOptions): Pro
   const { engine, project } = session;
   if (options.deleteData) await demandName(session, options.confirm);
   return withOperatorLock(session, "destroy", async () => {
+    await refuseUnfinished(session.files);
     await reconcileInterrupted(session);
     const state = await session.state();
     if (state === null) return nothing(session);

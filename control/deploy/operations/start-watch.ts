@@ -14,6 +14,8 @@ import type { Session } from "./session.ts";
 const DATABASE_MS = 600_000;
 const NODE_MS = 300_000;
 const POLL_MS = 1_000;
+/** The most that counts between two looks: a machine that slept, or whose clock was set, has not watched meanwhile. */
+const LONGEST_STEP_MS = 60_000;
 
 /** Restarts by node, and by `DATABASE`, before something was changed. */
 export type Restarts = ReadonlyMap<string, number>;
@@ -66,8 +68,10 @@ export async function reconcileAndWait(
   session: Session,
   { driver = session.driver, released, ...watched }: Waited,
 ): Promise<readonly ObservedNode[]> {
+  // Nodes that wait for PostgreSQL are not ready, and do not become so before it is.
+  const nodes = watched.nodes.length === 0 ? [] : undefined;
   try {
-    await driver.reconcile?.(session.report, session.run.signal, released);
+    await driver.reconcile?.(session.report, session.run.signal, released, nodes);
   } catch (error) {
     throw await asStartFailure(session, watched.nodes, error);
   }
@@ -77,12 +81,15 @@ export async function reconcileAndWait(
 /** What the driver found not to start, with its last words; other errors as they are. */
 async function asStartFailure(session: Session, nodes: readonly string[], error: unknown): Promise<unknown> {
   if (!(error instanceof InfraError) || error.code !== "INFRA_FAILED" || session.run.signal.aborted) return error;
-  const seen = await session.driver.inspect([], session.run.signal);
+  const seen = await session.driver.inspect([], session.run.signal).catch(() => null);
+  if (seen === null) return error;
   const isSick = ({ health }: { readonly health: string | null }): boolean => health !== "healthy";
   const sick = seen.nodes.filter((one) => nodes.includes(one.name) && isSick(one));
-  // The driver names the pod, or the workload.
-  const [, blamed = ""] = /^(\S+?)(?:-\d+)? /.exec(error.message) ?? [];
-  const named = sick.filter(({ workload }) => workload === blamed).map(({ name }) => name);
+  // The driver names the pod, or the workload, which may end in a number as well.
+  const [blamed = ""] = error.message.split(" ");
+  const ofWorkload = (name: string) => sick.filter(({ workload }) => workload === name);
+  const exact = ofWorkload(blamed);
+  const named = (exact.length > 0 ? exact : ofWorkload(blamed.replace(/-\d+$/, ""))).map(({ name }) => name);
   const database = named.length === 0 && seen.parts.some((one) => one.kind === "database" && isSick(one));
   const [first] = named;
   if (!database && first === undefined) return error;
@@ -101,16 +108,21 @@ async function untilStarted(session: Session, watched: Watched): Promise<readonl
   const { services, signal } = run;
   const { nodes, restarts, unchanged } = watched;
   const histories = new Map<string, StartHistory>();
-  let began = services.now().getTime();
+  let wall = services.now().getTime();
+  // Milliseconds of this watch.
+  let elapsed = 0;
+  let began = 0;
   let databaseServed = false;
   for (;;) {
     const seen = await driver.inspect([], signal);
     const now = services.now().getTime();
+    elapsed += Math.min(Math.max(now - wall, 0), LONGEST_STEP_MS);
+    wall = now;
     const stateOf = (name: string, one: Started | undefined): StartState => {
       const found: Started = one ?? { state: "missing", health: "unknown", restarts: null };
-      const history = follow(histories.get(name) ?? beginHistory(restarts.get(name) ?? null), found, now);
+      const history = follow(histories.get(name) ?? beginHistory(restarts.get(name) ?? null), found, elapsed);
       histories.set(name, history);
-      return startState(history, found, now);
+      return startState(history, found, elapsed);
     };
     const database = seen.parts.find(({ kind }) => kind === "database");
     const databaseState = database === undefined ? HEALTHY : stateOf(DATABASE, database);
@@ -122,10 +134,10 @@ async function untilStarted(session: Session, watched: Watched): Promise<readonl
     if (waiting.length === 0 && served) return seen.nodes;
     const unready = [...waiting.map(({ one }) => one), ...(served ? [] : [database])];
     if (unchanged && unready.every((one) => one?.state === "missing" || one?.state === "stopped")) return seen.nodes;
-    if (served && !databaseServed) began = now;
+    if (served && !databaseServed) began = elapsed;
     databaseServed ||= served;
     const limitMs = served || database?.state === "unknown" ? NODE_MS : DATABASE_MS;
-    const late = now - began >= limitMs;
+    const late = elapsed - began >= limitMs;
     if (!served && database !== undefined) {
       if (databaseState.kind === "failed" || late)
         throw await databaseFailed(session, database, databaseState, limitMs);

@@ -127,7 +127,7 @@ describe("infra postgres upgrade", { concurrent: false }, () => {
       if (what === failing) throw new Error("as the test wants it");
     };
     await expect(upgrade()).rejects.toThrow("as the test wants it");
-    expect(seen.slice(-4)).toEqual(["start own", "remove second and lab-postgres-18-data", "resume one", "resume two"]);
+    expect(seen.slice(-4)).toEqual(["start own", "resume one", "resume two", "remove second and lab-postgres-18-data"]);
     expect([...contents.keys()]).toEqual(["lab-postgres-data"]);
     expect(existsSync(journal())).toBe(false);
     expect(configuration()).toContain("postgres:17");
@@ -162,7 +162,7 @@ describe("infra postgres upgrade", { concurrent: false }, () => {
       kept: { volume: "lab-postgres-data", removal: "docker volume rm lab-postgres-data" },
     });
     expect(seen).toEqual([
-      ...["start own", "remove second and lab-postgres-18-data", "resume one", "resume two", "backup"],
+      ...["start own", "resume one", "resume two", "remove second and lab-postgres-18-data", "backup"],
       ...[
         "start postgres:18 on lab-postgres-18-data",
         "pause one",
@@ -194,7 +194,10 @@ describe("infra postgres upgrade", { concurrent: false }, () => {
     plugins.fault({});
     await expect(up(run(), UP)).rejects.toMatchObject({ code: "INFRA_UP_REFUSED" });
     seen = [];
-    expect(await upgrade()).toMatchObject({ outcome: "upgraded", to: { major: 19, volume: "lab-postgres-19-data" } });
+    expect(await upgrade({ image: undefined })).toMatchObject({
+      outcome: "upgraded",
+      to: { major: 19, volume: "lab-postgres-19-data" },
+    });
     expect(seen).toEqual(["remove second and no volume", "resume one", "resume two"]);
     expect(JSON.stringify(database()?.props["volumes"])).toContain("lab-postgres-19-data");
     expect((await preview(run())).changes).toEqual([]);

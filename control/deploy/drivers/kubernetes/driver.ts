@@ -32,7 +32,7 @@ export function createKubernetesDriver(
   return {
     preflight: (signal) => preflight(kubectl, plan, secrets, signal),
     prepare: (report, signal) => ensureNamespace(kubectl, plan, report, signal),
-    reconcile: (report, signal, released) => reconcile(kubectl, plan, { report, signal, released, pace }),
+    reconcile: (report, signal, released, nodes) => reconcile(kubectl, plan, { report, signal, released, nodes, pace }),
     outdated: (signal) => outdated(kubectl, plan, signal),
     imagePlaces,
     hasImage,

@@ -48,15 +48,17 @@ export interface Reconciliation {
   readonly signal: AbortSignal;
   /** Nodes whose pods take another image now; those of the others keep theirs. */
   readonly released?: ReadonlySet<string> | undefined;
+  /** Nodes that are brought to what was applied, after the database; all when absent. */
+  readonly nodes?: readonly string[] | undefined;
   readonly pace?: Pace;
 }
 
 export async function reconcile(
   kubectl: Kubectl,
   plan: KubernetesPlan,
-  { report, signal, released = new Set(), pace = PACE }: Reconciliation,
+  { report, signal, released = new Set(), nodes, pace = PACE }: Reconciliation,
 ): Promise<void> {
-  for (const group of groupsOf(plan, released)) await reconcileGroup(kubectl, plan, group, report, signal, pace);
+  for (const group of groupsOf(plan, released, nodes)) await reconcileGroup(kubectl, plan, group, report, signal, pace);
 }
 
 /** Nodes with a pod that works with another image than was applied. */
@@ -72,7 +74,7 @@ async function heldPods(kubectl: Kubectl, plan: KubernetesPlan, group: Group, si
 }
 
 /** The database first. */
-function groupsOf(plan: KubernetesPlan, released: ReadonlySet<string>): Group[] {
+function groupsOf(plan: KubernetesPlan, released: ReadonlySet<string>, only?: readonly string[]): Group[] {
   const database: Group[] =
     plan.postgres === null
       ? []
@@ -86,7 +88,8 @@ function groupsOf(plan: KubernetesPlan, released: ReadonlySet<string>): Group[] 
             stopTimeoutS: 120,
           },
         ];
-  const nodes = plan.nodes.map((node) => ({
+  const chosen = plan.nodes.filter(({ name }) => only === undefined || only.includes(name));
+  const nodes = chosen.map((node) => ({
     node: node.name,
     name: workloadName(plan.stack, node.name),
     replicas: node.replicas,

@@ -24,7 +24,10 @@ export async function finishSwitch(session: Session, entry: UpgradeEntry): Promi
   const switched = await apply(session, entry).catch((cause: unknown) => {
     run.signal.throwIfAborted();
     const words = cause instanceof Error ? cause.message : String(cause);
-    throw new InfraError("INFRA_FAILED", `The switch to PostgreSQL ${to.major} stopped on its way: ${words}`, {
+    const said = cause instanceof InfraError ? cause : null;
+    const code = said?.code ?? "INFRA_FAILED";
+    throw new InfraError(code, `The switch to PostgreSQL ${to.major} stopped on its way: ${words}`, {
+      ...said?.details,
       hint: "Run `cairn infra postgres upgrade` again: it finishes. The former server stays stopped, since the copy is complete.",
       cause,
     });

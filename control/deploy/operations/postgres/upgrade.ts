@@ -25,7 +25,7 @@ import { compareContents, isUpgrade, recordedImage, refuseTooLarge, volumeOf } f
 const PAUSE_S = 3600;
 
 export interface UpgradeOptions {
-  /** Image of the next major; that of cairn.yaml when absent. */
+  /** Image of the next major; when absent that of an upgrade that was cut off, else that of cairn.yaml. */
   readonly image: string | undefined;
   readonly yes: boolean;
 }
@@ -48,9 +48,12 @@ export async function upgradePostgres(
   return withOperatorLock(session, "postgres upgrade", async () => {
     await reconcileInterrupted(session);
     const before = await readUpgrade(session.files);
-    if (before?.state === "switching") return finishSwitch(session, before);
+    if (before?.state === "switching") {
+      refuseAnother(before, options.image);
+      return finishSwitch(session, before);
+    }
     if (before !== null) await goBack(session, servers, before);
-    const entry = await planned(session, servers, plan, options.image ?? plan.postgres?.image ?? "");
+    const entry = await planned(session, servers, plan, options.image ?? before?.to.image ?? plan.postgres?.image ?? "");
     if ("outcome" in entry) return entry;
     const { from, to } = entry;
     const question = `Move the data from PostgreSQL ${from.major} to ${to.major} (${to.image})? The nodes wait meanwhile.`;
@@ -61,6 +64,14 @@ export async function upgradePostgres(
     const begun: UpgradeEntry = { ...entry, backup };
     await writeUpgrade(session.files, begun);
     return finishSwitch(session, await copied(session, servers, begun));
+  });
+}
+
+/** INFRA_UP_REFUSED: the data are in the new server's volume already. */
+function refuseAnother({ to }: UpgradeEntry, image: string | undefined): void {
+  if (image === undefined || image === to.image) return;
+  throw new InfraError("INFRA_UP_REFUSED", `An upgrade to ${to.image} was cut off while it switched.`, {
+    hint: `Run \`cairn infra postgres upgrade\` to finish it, then the same command again for ${image}.`,
   });
 }
 
@@ -153,11 +164,12 @@ async function copied(session: Session, servers: DatabaseServers, entry: Upgrade
 /** The former server goes on, and what was made beside it is removed. Repeatable. */
 async function goBack(session: Session, servers: DatabaseServers, { to }: UpgradeEntry): Promise<void> {
   const { run, project, phase, files } = session;
-  phase("back", "Removing what was made, and letting the nodes go on");
+  phase("back", "Letting the nodes go on, and removing what was made");
   await servers.start(run.killSignal);
-  await servers.removeSecond(to.volume, run.killSignal);
+  // Nodes need nothing of the rest, which may fail.
   const nodes = project.plan.nodes.map(({ name }) => name);
   await resumeNodes(session, project, nodes, run.killSignal);
+  await servers.removeSecond(to.volume, run.killSignal);
   await closeUpgrade(files);
 }
 

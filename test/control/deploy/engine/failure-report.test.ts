@@ -86,4 +86,11 @@ describe("what a provider says", () => {
     expect(lastWords).toContain("Error: the certificate is not readable");
     expect(lastWords.join("\n")).not.toMatch(/ at |goroutine|\^|Node\.js v/);
   });
+
+  it("is read from lines of any length", () => {
+    const line = "a-word.of/".repeat(15_000);
+    const { sentence, lastWords } = reportOf(`Unable to start\n${line}\nthe last one`);
+    expect(sentence).toBe("Unable to start.");
+    expect(lastWords).toEqual([`${line.slice(0, 300)}...`, "the last one"]);
+  });
 });

@@ -96,7 +96,8 @@ export function databaseServers(plan: DockerPlan): DatabaseServers {
     async copy(from, signal) {
       // Both extensions are there already, made by the superuser. The nodes' role owns everything else, and is who restores it: what
       // it has written into its database does not run as the superuser.
-      const only = from >= 17 ? ["--exclude-extension=*"] : ["--extension=plpgsql", "--large-objects"];
+      // The long name of `-b` is another one before PostgreSQL 16.
+      const only = from >= 17 ? ["--exclude-extension=*"] : ["--extension=plpgsql", "-b"];
       const dump = ["exec", own, "pg_dump", "-U", "postgres", "-d", POSTGRES.database, "-Fc", "-Z0", ...only];
       const address = `host=127.0.0.1 port=${POSTGRES.port} sslmode=require user=${POSTGRES.role} dbname=${POSTGRES.database}`;
       const restore = `PGPASSWORD=$(cat "$POSTGRES_PASSWORD_FILE") exec pg_restore -d '${address}' --no-owner --no-privileges --exit-on-error`;

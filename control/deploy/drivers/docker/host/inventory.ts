@@ -6,7 +6,7 @@ import { InfraError } from "../../../../../runtime/contracts/errors.ts";
 import { askDocker, type DockerHost, dockerFailure, tryDocker } from "../../../images/docker-cli.ts";
 import { containerShape, type FoundContainer, labels, stackOf, timeOf, toContainer } from "./found-container.ts";
 
-/** Milliseconds: longer than any container here is given to end. */
+/** Milliseconds: longer than any container here is given to end, and than the files of a large volume take to go. */
 const STOP_MS = 10 * 60_000;
 
 const volumeShape = z.object({ Name: z.string(), Labels: labels, CreatedAt: z.string().nullish() });
@@ -146,7 +146,7 @@ export async function removeNetwork(id: string, host: DockerHost, signal: AbortS
 
 /** Whether it was removed; false when it was not there. INFRA_DATA_PROTECTED while a container uses it. */
 export async function removeVolume(name: string, host: DockerHost, signal: AbortSignal): Promise<boolean> {
-  const { ok, stderr } = await tryDocker(["volume", "rm", "--", name], { host, signal });
+  const { ok, stderr } = await tryDocker(["volume", "rm", "--", name], { host, signal }, STOP_MS);
   if (ok) return true;
   if (/no such volume/i.test(stderr)) return false;
   if (/volume is in use/i.test(stderr)) {

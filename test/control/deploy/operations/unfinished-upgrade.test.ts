@@ -1,0 +1,141 @@
+/** An upgrade of PostgreSQL that was cut off, with an engine and servers that are played: how it is gone on with, and what waits for it. */
+
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { DatabaseServers, TargetDriver } from "../../../../control/deploy/driver.ts";
+import type { Engine } from "../../../../control/deploy/engine/engine.ts";
+import { infraFiles } from "../../../../control/deploy/files.ts";
+import { destroy } from "../../../../control/deploy/operations/destroy.ts";
+import { upgradePostgres } from "../../../../control/deploy/operations/postgres/upgrade.ts";
+import type { UpgradeEntry } from "../../../../control/deploy/operations/postgres/upgrade-journal.ts";
+import { recover } from "../../../../control/deploy/operations/recover.ts";
+import { InfraError } from "../../../../runtime/contracts/errors.ts";
+import { infraRun, writeProject } from "../../../support/infra-project.ts";
+
+let base: string;
+let dir: string;
+let seen: string[];
+
+const IMAGE = "docker:index/remoteImage:RemoteImage";
+const recorded = {
+  urn: `urn:pulumi:lab::cairn::${IMAGE}::lab-postgres-image`,
+  type: IMAGE,
+  custom: true,
+  inputs: { name: "postgres:17" },
+};
+const played: Partial<Engine> = {
+  backend: "file://state",
+  locks: async () => [],
+  removeBrokenLocks: async () => [],
+  state: async () => ({ version: 3, deployment: { resources: [recorded] } }),
+  previewDestroy: async () => {
+    seen.push("destroy");
+    throw new Error("destroyed");
+  },
+};
+
+function run(database: Partial<DatabaseServers> = {}) {
+  const driver: Partial<TargetDriver> = {
+    imagePlaces: () => ["local"],
+    preflight: async () => [],
+    hasImage: async () => true,
+    removeWorkloads: async () => {
+      seen.push("remove workloads");
+      throw new Error("removed");
+    },
+    database: {
+      start: async () => void seen.push("start own"),
+      removeSecond: async () => void seen.push("remove second"),
+      ...database,
+    } as DatabaseServers,
+  };
+  return infraRun({
+    dir,
+    home: join(base, "home"),
+    target: {} as never,
+    services: {
+      createDriver: async () => driver as TargetDriver,
+      openEngine: async () => played as Engine,
+      render: (async () => undefined) as never,
+      nodes: {
+        gate: async () => undefined,
+        pause: async () => undefined,
+        resume: async ({ node }) => void seen.push(`resume ${node}`),
+      },
+    },
+  });
+}
+const cutOff = (state: UpgradeEntry["state"]) => {
+  const from = { major: 17, image: "postgres:17", volume: "lab-postgres-data" };
+  const to = { major: 18, image: "postgres:18", volume: "lab-postgres-18-data" };
+  const entry: UpgradeEntry = { schema: 1, stack: "lab", state, from, to, backup: "x", tables: 0, rows: 0 };
+  writeFileSync(join(dir, "infra/postgres-upgrade.json"), JSON.stringify(entry));
+};
+const upgrade = (image: string | undefined, database: Partial<DatabaseServers> = {}) =>
+  upgradePostgres(run(database), { image, yes: true });
+const REFUSED = {
+  code: "INFRA_UP_REFUSED",
+  details: { hint: expect.stringContaining("`cairn infra postgres upgrade`") },
+};
+
+describe("an upgrade of PostgreSQL that was cut off", () => {
+  beforeEach(() => {
+    base = mkdtempSync(join(tmpdir(), "cairn-cut-off-"));
+    dir = join(base, "deployment");
+    seen = [];
+    writeProject(dir, { stack: "lab", nodes: ["one"] });
+  });
+  afterEach(() => rmSync(base, { recursive: true, force: true }));
+
+  it("lets the nodes go on although what it made cannot be removed", async () => {
+    cutOff("copying");
+    const removeSecond = () => Promise.reject(new Error("the volume is in use"));
+    await expect(upgrade(undefined, { removeSecond })).rejects.toThrow("the volume is in use");
+    expect(seen).toEqual(["start own", "resume one"]);
+  });
+
+  it("begins again with the image that it had, and with another one where that is named", async () => {
+    const majors = (image: string) => Promise.reject(new Error(`asked for ${image}`));
+    cutOff("copying");
+    await expect(upgrade(undefined, { majors })).rejects.toThrow("asked for postgres:18");
+    cutOff("copying");
+    await expect(upgrade("postgres:19", { majors })).rejects.toThrow("asked for postgres:19");
+  });
+
+  it("goes to no other image once it switches", async () => {
+    cutOff("switching");
+    await expect(upgrade("postgres:19")).rejects.toMatchObject(REFUSED);
+    expect(seen).toEqual([]);
+  });
+
+  it("says with code and last words what keeps it from switching", async () => {
+    cutOff("switching");
+    const details = { lastWords: ["no route to host"], log: "a file", hint: "Look at the host." };
+    const removeSecond = () => Promise.reject(new InfraError("INFRA_HOST_UNREACHABLE", "It is gone.", details));
+    await expect(upgrade("postgres:18", { removeSecond })).rejects.toMatchObject({
+      code: "INFRA_HOST_UNREACHABLE",
+      message: expect.stringContaining("stopped on its way: It is gone."),
+      details: { ...REFUSED.details, lastWords: details.lastWords, log: details.log },
+    });
+  });
+
+  it.each(["copying", "switching"] as const)("is ended before the stack is destroyed: %s", async (state) => {
+    cutOff(state);
+    const options = { yes: true, deleteData: false, confirm: undefined, backupTaken: undefined };
+    await expect(destroy(run(), options)).rejects.toMatchObject(REFUSED);
+    const all = { ...options, deleteData: true, confirm: "lab" };
+    await expect(destroy(run(), all)).rejects.toMatchObject(REFUSED);
+    expect(seen).toEqual([]);
+  });
+
+  it("is ended before anything that is recorded is put aside", async () => {
+    cutOff("switching");
+    const { passphrase } = infraFiles(dir, "lab");
+    writeFileSync(passphrase, "a passphrase\n");
+    await expect(recover(run(), { confirm: "lab" })).rejects.toMatchObject(REFUSED);
+    expect(existsSync(passphrase)).toBe(true);
+    expect(seen).toEqual([]);
+  });
+});
