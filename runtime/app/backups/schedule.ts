@@ -70,6 +70,8 @@ export class BackupSchedule {
 
   async #attempt(record: BackupRecord, last: LastBackup | null, signal: AbortSignal): Promise<void> {
     const { leases, node, logger } = this.#deps;
+    // Also before: where the disk is full, a lower `keep` makes the room.
+    await this.#removeSurplus();
     try {
       this.#taken = await this.#whileLeased(signal, (leased) => this.#take(last?.bytes ?? 0, leased));
     } catch (err) {

@@ -191,6 +191,22 @@ describeDatabase("scheduled backups", (open) => {
     expect(await node.backups.status()).toMatchObject({ state: "good", failure: null });
   });
 
+  it("make room on a full disk once fewer are to be kept", async () => {
+    const database = await open({ fresh: true });
+    await filled(database);
+    const before = await nodeOf(database, "one", { keep: 3 });
+    for (let day = 0; day < 3; day++) {
+      await before.run();
+      before.time.now += 25 * HOUR;
+    }
+    const node = await nodeOf(database, "one", { dir: before.dir, keep: 1 });
+    node.time.now = before.time.now;
+    node.disk.space = { free: 0, total: 1e12 };
+    await node.run();
+    expect(await node.names()).toEqual(["cairn-20300202T040304Z.backup"]);
+    expect(await node.backups.status()).toMatchObject({ state: "failing" });
+  });
+
   it("do not count before they were read back", async () => {
     const database = await open({ fresh: true });
     await filled(database);
