@@ -10,6 +10,7 @@ import { BackupDirectory, type DiskSpace } from "../../../../runtime/app/backups
 import { BackupSchedule } from "../../../../runtime/app/backups/schedule.ts";
 import { createLeaseTable } from "../../../../runtime/app/leases.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
+import { MemoryError } from "../../../../runtime/contracts/errors.ts";
 import { describeDatabase, describeEachDatabase, quietLogger } from "../../../support/databases.ts";
 import { temporaryDirectory } from "../../../support/deployment.ts";
 import { said, write, writerOf } from "../../../support/memory.ts";
@@ -18,8 +19,13 @@ const HOUR = 3_600_000;
 const START = Date.UTC(2030, 0, 31, 2, 3, 4);
 const ROOM: DiskSpace = { free: 1e12, total: 1e12 };
 
+interface GivenNode {
+  readonly dir?: string;
+  readonly keep?: number;
+}
+
 /** A node of the store with a disk of its own, on a clock that the test turns. */
-async function nodeOf(database: Database, name = "one", given: { readonly dir?: string; readonly keep?: number } = {}) {
+async function nodeOf(database: Database, name = "one", given: GivenNode = {}) {
   const time = { now: START };
   const disk = { space: ROOM };
   const dir = given.dir ?? (await temporaryDirectory());
@@ -36,6 +42,8 @@ async function nodeOf(database: Database, name = "one", given: { readonly dir?: 
   });
   const leases = createLeaseTable(database);
   const settings = { enabled: true, every: 24 * HOUR, keep: given.keep ?? 2 };
+  const backupsWith = (verify: typeof archives.verify) =>
+    createBackups({ settings, directory, database, leases, archives: { verify }, clock });
   let backup = archives.backup;
   const schedule = () =>
     new BackupSchedule({
@@ -58,7 +66,8 @@ async function nodeOf(database: Database, name = "one", given: { readonly dir?: 
     time,
     disk,
     archives,
-    backups: createBackups({ settings, directory, database, leases, archives, clock }),
+    backups: backupsWith(archives.verify),
+    backupsWith,
     run: (signal = new AbortController().signal) => running.run(signal),
     release: () => running.release(),
     restart() {
@@ -259,6 +268,31 @@ describeDatabase("scheduled backups", (open) => {
     expect(await node.backups.list({ verify: true })).toMatchObject([{ name, verified: true }]);
     await truncate(join(node.directory.path, name), 100);
     expect(await node.backups.list({ verify: true })).toMatchObject([{ name, verified: false }]);
+  });
+
+  it("are not called damaged while the store that knows the schema does not answer", async () => {
+    const database = await open({ fresh: true });
+    await filled(database);
+    const node = await nodeOf(database);
+    await node.run();
+    const backups = node.backupsWith(() => Promise.reject(new MemoryError("MEMORY_UNAVAILABLE", "gone")));
+    await expect(backups.list({ verify: true })).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+  });
+
+  it("are left out where they are deleted while each is read again", async () => {
+    const database = await open({ fresh: true });
+    await filled(database);
+    const node = await nodeOf(database);
+    for (let day = 0; day < 2; day++) {
+      await node.run();
+      node.time.now += 25 * HOUR;
+    }
+    const [newest = "", oldest = ""] = await node.names();
+    const backups = node.backupsWith(async (path) => {
+      await node.directory.remove(oldest);
+      await node.archives.verify(path);
+    });
+    expect(await backups.list({ verify: true })).toMatchObject([{ name: newest, verified: true }]);
   });
 
   it("are taken again where the file of the last one is gone", async () => {
