@@ -8,7 +8,7 @@ import { createAttachmentStore } from "../../../../runtime/app/attachments/store
 import { createBackups } from "../../../../runtime/app/backups/backups.ts";
 import { BackupDirectory, type DiskSpace } from "../../../../runtime/app/backups/directory.ts";
 import { BackupSchedule } from "../../../../runtime/app/backups/schedule.ts";
-import { createLeaseTable } from "../../../../runtime/app/leases.ts";
+import { createLeaseTable, type LeaseTable } from "../../../../runtime/app/leases.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { MemoryError } from "../../../../runtime/contracts/errors.ts";
 import { describeDatabase, describeEachDatabase, quietLogger } from "../../../support/databases.ts";
@@ -22,6 +22,7 @@ const ROOM: DiskSpace = { free: 1e12, total: 1e12 };
 interface GivenNode {
   readonly dir?: string;
   readonly keep?: number;
+  readonly note?: LeaseTable["note"];
 }
 
 /** A node of the store with a disk of its own, on a clock that the test turns. */
@@ -40,7 +41,8 @@ async function nodeOf(database: Database, name = "one", given: GivenNode = {}) {
     clock,
     version: "0.0.0-test",
   });
-  const leases = createLeaseTable(database);
+  const table = createLeaseTable(database);
+  const leases = given.note === undefined ? table : { ...table, note: given.note };
   const settings = { enabled: true, every: 24 * HOUR, keep: given.keep ?? 2 };
   const backupsWith = (verify: typeof archives.verify) =>
     createBackups({ settings, directory, database, leases, archives: { verify }, clock });
@@ -293,6 +295,25 @@ describeDatabase("scheduled backups", (open) => {
       await node.archives.verify(path);
     });
     expect(await backups.list({ verify: true })).toMatchObject([{ name: newest, verified: true }]);
+  });
+
+  it("are recorded later where the store does not answer at their end", async () => {
+    const database = await open({ fresh: true });
+    await filled(database);
+    let failures = 1;
+    const { note } = createLeaseTable(database);
+    const node = await nodeOf(database, "one", {
+      note: async (...args) => {
+        if (failures-- > 0) throw new MemoryError("MEMORY_UNAVAILABLE", "gone");
+        return note(...args);
+      },
+    });
+    await expect(node.run()).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+    const [name = ""] = await node.names();
+    node.time.now += 60_000;
+    await node.run();
+    expect(await node.names()).toEqual([name]);
+    expect(await node.backups.status()).toMatchObject({ state: "good", last: { name, node: "one" } });
   });
 
   it("are taken again where the file of the last one is gone", async () => {
