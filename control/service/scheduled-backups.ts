@@ -1,7 +1,8 @@
 /** Scheduled backups on the disks of nodes: the one that runs here, or all of the deployed stack. */
 
-import type { BackupEntry } from "../../runtime/client/index.ts";
+import type { BackupEntry, BackupStatus } from "../../runtime/client/index.ts";
 import { CairnError, RuntimeError } from "../../runtime/contracts/errors.ts";
+import { UsageError } from "../output/failure.ts";
 import { withNode } from "./connect.ts";
 import { type DeployedStack, openStack, requireNode } from "./deployed-stack.ts";
 import type { Deployment } from "./deployment.ts";
@@ -13,7 +14,7 @@ export interface ListedBackup extends BackupEntry {
 export interface ListedBackups {
   /** Newest first. */
   readonly backups: readonly ListedBackup[];
-  /** Nodes that did not answer, and why: they may have more. */
+  /** Nodes that were not asked or did not answer, and why: they may have more. */
   readonly unanswered: readonly { readonly node: string; readonly message: string }[];
 }
 
@@ -40,15 +41,34 @@ export async function listScheduled(
   const failed = answers.filter((answer) => answer instanceof Unanswered);
   const [first] = failed;
   if (first !== undefined && failed.length === answers.length) throw first.error;
+  const lists = answers.filter((answer) => !(answer instanceof Unanswered));
   return {
-    backups: answers
-      .flatMap((answer) => (answer instanceof Unanswered ? [] : answer))
+    backups: lists
+      .flatMap(({ backups }) => backups)
       .toSorted((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at)),
-    unanswered: failed.map(({ name, error }) => ({ node: name, message: error.message })),
+    unanswered: [
+      ...failed.map(({ name, error }) => ({ node: name, message: error.message })),
+      ...notAsked(stack.nodes, lists),
+    ],
   };
 }
 
-/** The node of the stack that has it; undefined where nothing is deployed and there is but one. RUNTIME_NOT_FOUND. */
+/** Of a group of equal pods, which share a name, one alone is asked: the newest tells of another one that has backups. */
+function notAsked(nodes: readonly string[], lists: readonly NodeList[]): ListedBackups["unanswered"] {
+  const listed = new Set(lists.flatMap(({ backups }) => backups.map(({ name }) => name)));
+  // Other nodes of the stack were left out on purpose, or are among those that failed.
+  const leftOut = new Set(nodes.filter((node) => lists.every(({ name }) => name !== node)));
+  const found = new Map<string, string>();
+  for (const { newest } of lists) {
+    if (newest && !listed.has(newest.name) && !leftOut.has(newest.node)) found.set(newest.node, newest.name);
+  }
+  return [...found].map(([node, name]) => ({
+    node,
+    message: `the newest, ${name}, is on a disk that was not asked: of several pods one alone is`,
+  }));
+}
+
+/** The node of the stack that has it; undefined where nothing is deployed and there is but one. RUNTIME_NOT_FOUND; UsageError for several. */
 export async function nodeWithBackup(
   deployment: Deployment,
   signal: AbortSignal,
@@ -56,14 +76,27 @@ export async function nodeWithBackup(
 ): Promise<string | undefined> {
   if (wanted.node !== undefined || (await openStack(deployment, signal)) === null) return wanted.node;
   const { backups, unanswered } = await listScheduled(deployment, signal, { verify: false });
-  const found = backups.find(({ name }) => name === wanted.name);
-  if (found !== undefined) return found.node;
+  const [found, ...others] = backups.filter(({ name }) => name === wanted.name).map(({ node }) => node);
+  if (found !== undefined && others.length === 0) return found;
+  if (found !== undefined) {
+    throw new UsageError(
+      `Several nodes have a scheduled backup ${wanted.name}: ${[found, ...others].join(", ")}.`,
+      `Say which one's with \`--node ${found}\`.`,
+    );
+  }
   const missing = unanswered.map(({ node }) => node).join(", ");
   throw new RuntimeError(
     "RUNTIME_NOT_FOUND",
-    `No node has the scheduled backup ${wanted.name}${missing === "" ? "" : `; it may be on ${missing}, which does not answer`}.`,
+    `No node has the scheduled backup ${wanted.name}${missing === "" ? "" : `; it may be on ${missing}, which cannot be asked`}.`,
     { hint: "`cairn memory backups` lists those that there are." },
   );
+}
+
+interface NodeList {
+  readonly name: string;
+  readonly backups: readonly ListedBackup[];
+  /** Of its store, whichever node has it. */
+  readonly newest: BackupStatus["last"] | undefined;
 }
 
 class Unanswered {
@@ -81,12 +114,14 @@ async function listOf(
   name: string,
   signal: AbortSignal,
   verify: boolean,
-): Promise<readonly ListedBackup[] | Unanswered> {
+): Promise<NodeList | Unanswered> {
   try {
     const connection = await stack.open(name, signal);
     try {
+      // First, so that one which is taken meanwhile is not missed in the list.
+      const { backup } = await connection.client.health({ signal });
       const { backups } = await connection.client.backups({ signal, verify });
-      return backups.map((backup) => ({ ...backup, node: name }));
+      return { name, backups: backups.map((one) => ({ ...one, node: name })), newest: backup?.last };
     } finally {
       await connection.close();
     }

@@ -4,7 +4,7 @@
  *
  * STAND_IN holds what it does otherwise, separated by commas: `fail` reports an error, `crash` ends with a stack trace,
  * `hang` never becomes ready, `ignore-term` does not end on SIGTERM, `slow-stop` takes 1.5 s for it, `hostile` answers with
- * what a terminal would obey.
+ * what a terminal would obey, `whole-backups` has no backup that is damaged.
  */
 
 import { mkdirSync, openSync, rmSync, writeFileSync } from "node:fs";
@@ -259,7 +259,7 @@ function scheduledBackups({ url = "" }: IncomingMessage): object[] {
   const second = { name: "cairn-20300130T020304Z.backup", created_at: "2030-01-30T02:03:04.000Z", bytes: 1_500 };
   return [
     { ...first, verified: true },
-    { ...second, verified: !url.endsWith("?verify=true") },
+    { ...second, verified: faults.has("whole-backups") || !url.endsWith("?verify=true") },
   ];
 }
 

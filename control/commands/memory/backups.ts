@@ -12,7 +12,7 @@ export default class MemoryBackups extends NodeCommand<ListedBackups> {
   static override description =
     "List the scheduled backups, newest first\n\n" +
     "Each is on the disk of the node that took it (memory.backup). `cairn memory backup FILE --from NAME` brings one here. " +
-    "The exit code is 1 where --verify finds one that is not whole.";
+    "The exit code is 1 where --verify finds one that is not whole, or cannot ask a node that may have more.";
 
   static override examples = ["<%= config.bin %> memory backups", "<%= config.bin %> memory backups --verify --json"];
 
@@ -20,13 +20,17 @@ export default class MemoryBackups extends NodeCommand<ListedBackups> {
     verify: Flags.boolean({ description: "Let the nodes read each to its end now, however long that takes" }),
   };
 
+  #verify = false;
+
   protected async work({ signal }: Interruption): Promise<ListedBackups> {
     const { flags } = await this.parse(MemoryBackups);
+    this.#verify = flags.verify;
     return listScheduled(findDeployment(flags), signal, { node: flags.node, verify: flags.verify });
   }
 
-  protected override exitCodeOf({ backups }: ListedBackups): number {
-    return backups.every(({ verified }) => verified) ? EXIT.done : EXIT.failed;
+  protected override exitCodeOf({ backups, unanswered }: ListedBackups): number {
+    const whole = backups.every(({ verified }) => verified) && !(this.#verify && unanswered.length > 0);
+    return whole ? EXIT.done : EXIT.failed;
   }
 
   protected render({ backups, unanswered }: ListedBackups, mark: Mark): string {
@@ -38,7 +42,9 @@ export default class MemoryBackups extends NodeCommand<ListedBackups> {
       verified ? mark.good("verified") : mark.error("not whole"),
     ]);
     return [
-      rows.length === 0 ? "There is no scheduled backup." : columns(rows),
+      rows.length > 0
+        ? columns(rows)
+        : `There is no scheduled backup${unanswered.length > 0 ? " on a node that was asked" : ""}.`,
       ...unanswered.map(({ node, message }) => `${mark.warn("Not asked:")} ${node} (${visible(message)})`),
     ].join("\n");
   }

@@ -2,6 +2,7 @@
 
 import type { BackupEntry } from "../../contracts/backups.ts";
 import type { Database } from "../../contracts/database.ts";
+import { CairnError } from "../../contracts/errors.ts";
 import type { Clock } from "../../contracts/ports.ts";
 import { backupState } from "../../domain/backup-schedule.ts";
 import type { Archives, Backups } from "../api.ts";
@@ -20,7 +21,7 @@ export interface BackupsDeps {
 }
 
 export function createBackups(deps: BackupsDeps): Backups {
-  const { settings, directory, database, leases, archives, clock } = deps;
+  const { settings, directory, database, leases, clock } = deps;
   return {
     async status() {
       const { last, failure } = recordOf(await leases.read(BACKUP_LEASE));
@@ -44,8 +45,8 @@ export function createBackups(deps: BackupsDeps): Backups {
       const entries: BackupEntry[] = [];
       for (const { name, at, bytes } of await directory.list()) {
         signal?.throwIfAborted();
-        const verified = !verify || (await isWhole(await directory.pathOf(name), archives));
-        entries.push({ name, created_at: iso(at), bytes, verified });
+        const verified = verify ? await isWhole(name, deps) : true;
+        if (verified !== null) entries.push({ name, created_at: iso(at), bytes, verified });
       }
       return entries;
     },
@@ -53,11 +54,19 @@ export function createBackups(deps: BackupsDeps): Backups {
   };
 }
 
-async function isWhole(path: string, archives: Pick<Archives, "verify">): Promise<boolean> {
-  return archives.verify(path).then(
-    () => true,
-    () => false,
-  );
+/** Null where it is no longer there: a newer one has replaced it. Rejects where nothing can be said of it. */
+async function isWhole(
+  name: string,
+  { directory, archives }: Pick<BackupsDeps, "directory" | "archives">,
+): Promise<boolean | null> {
+  try {
+    await archives.verify(await directory.pathOf(name));
+    return true;
+  } catch (error) {
+    if (!(await directory.list()).some((file) => file.name === name)) return null;
+    if (error instanceof CairnError && error.code === "MEMORY_ARCHIVE_INVALID") return false;
+    throw error;
+  }
 }
 
 function iso(ms: number): string {

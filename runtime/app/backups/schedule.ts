@@ -41,7 +41,7 @@ class LeaseLost extends Error {}
 export class BackupSchedule {
   readonly #deps: BackupScheduleDeps;
   readonly #firstAt: number;
-  /** Taken by this process, should it not have been possible to record it. */
+  /** Taken by this process, and not recorded yet. */
   #taken: LastBackup | null = null;
   /** Until then other nodes come first. */
   #yieldUntil = 0;
@@ -56,7 +56,7 @@ export class BackupSchedule {
     const { leases, node, place, everyMs, clock } = this.#deps;
     if (clock.monotonic() < this.#firstAt || this.#now() < this.#yieldUntil) return;
     if ((await leases.acquire(BACKUP_LEASE, node.id, LEASE_MS, place)) === null) return;
-    const record = recordOf(await leases.read(BACKUP_LEASE));
+    const record = await this.#withTaken(recordOf(await leases.read(BACKUP_LEASE)));
     const last = await this.#lastOf(record);
     const next = nextBackup({ last: last?.at ?? null, failure: record.failure }, everyMs, this.#now());
     if (this.#now() < next || (await isEmptyStore(this.#deps.database))) return;
@@ -70,6 +70,8 @@ export class BackupSchedule {
 
   async #attempt(record: BackupRecord, last: LastBackup | null, signal: AbortSignal): Promise<void> {
     const { leases, node, logger } = this.#deps;
+    // Also before: where the disk is full, a lower `keep` makes the room.
+    await this.#removeSurplus();
     try {
       this.#taken = await this.#whileLeased(signal, (leased) => this.#take(last?.bytes ?? 0, leased));
     } catch (err) {
@@ -94,8 +96,21 @@ export class BackupSchedule {
       this.#yieldUntil = nextBackup({ last: null, failure }, this.#deps.everyMs, at) + 2 * BACKUP_TICK_MS;
       return;
     }
-    await leases.note(BACKUP_LEASE, node.id, { last: this.#taken, failure: null });
+    await this.#record(this.#taken);
     await this.#removeSurplus();
+  }
+
+  /** The record, with one of this node that could not be recorded when it was taken. */
+  async #withTaken(record: BackupRecord): Promise<BackupRecord> {
+    const taken = this.#taken;
+    return taken !== null && taken.at > (record.last?.at ?? 0) ? this.#record(taken) : record;
+  }
+
+  async #record(last: LastBackup): Promise<BackupRecord> {
+    const record = { last, failure: null };
+    await this.#deps.leases.note(BACKUP_LEASE, this.#deps.node.id, record);
+    this.#taken = null;
+    return record;
   }
 
   async #take(expectedBytes: number, signal: AbortSignal): Promise<LastBackup> {
@@ -123,10 +138,9 @@ export class BackupSchedule {
   /** Of this node only as long as its file is there. */
   async #lastOf({ last }: BackupRecord): Promise<LastBackup | null> {
     const { node, directory } = this.#deps;
-    const newest = this.#taken !== null && this.#taken.at > (last?.at ?? 0) ? this.#taken : last;
-    if (newest?.node_id !== node.id) return newest;
-    const gone = await directory.pathOf(newest.name).then(() => false, isNotFound);
-    return gone ? null : newest;
+    if (last?.node_id !== node.id) return last;
+    const gone = await directory.pathOf(last.name).then(() => false, isNotFound);
+    return gone ? null : last;
   }
 
   async #whileLeased<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {

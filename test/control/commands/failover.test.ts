@@ -8,14 +8,15 @@ import { closedPort } from "../../support/ports.ts";
 /** A stack of which the first node is down and the second one works. */
 async function stack(shape: Omit<DeployedShape, "ports"> = {}): Promise<Cli> {
   const cli = await createCli();
-  const other = await createCli();
-  await other.node();
-  const { url } = JSON.parse(await readFile(join(other.home, "run", "node.json"), "utf8"));
-  await deployedDirectory(cli.home, {
-    ports: { "nova-1": await closedPort(), "nova-2": Number(new URL(url).port) },
-    ...shape,
-  });
+  await deployedDirectory(cli.home, { ports: { "nova-1": await closedPort(), "nova-2": await nodePort() }, ...shape });
   return cli;
+}
+
+async function nodePort(standIn = ""): Promise<number> {
+  const cli = await createCli();
+  await cli.node({ standIn });
+  const { url } = JSON.parse(await readFile(join(cli.home, "run", "node.json"), "utf8"));
+  return Number(new URL(url).port);
 }
 
 const SAID = "Node nova-1 does not answer: nova-2 is asked in its place.\n";
@@ -51,14 +52,44 @@ it("a scheduled backup comes from the node that has it, and the list says which 
   const { stdout } = await cli.run(["memory", "backups", "--json"]);
   expect(JSON.parse(stdout)).toMatchObject({
     backups: [{ name: "cairn-20300131T020304Z.backup", node: "nova-2" }, { node: "nova-2" }],
-    unanswered: [{ node: "nova-1" }],
+    unanswered: [{ node: "nova-1" }, { node: "n1" }],
   });
   const argv = ["memory", "backup", "lab.backup", "--from"];
   expect((await cli.run([...argv, "cairn-20300131T020304Z.backup"])).code).toBe(0);
   expect(await readFile(join(cli.home, "lab.backup"), "utf8")).toBe("archive-end");
   const { code, stderr } = await cli.run([...argv, "cairn-20290131T020304Z.backup", "--force"]);
   expect(code).toBe(1);
-  expect(stderr).toMatch(/it may be on nova-1, which does not answer/);
+  expect(stderr).toMatch(/it may be on nova-1, n1, which cannot be asked/);
+});
+
+it("of several pods the one that is asked may lack the newest scheduled backup, which --verify does not pass over", async () => {
+  const cli = await createCli();
+  await deployedDirectory(cli.home, { ports: { n1: await nodePort(), n2: await nodePort() } });
+  const { code, stdout } = await cli.run(["memory", "backups"]);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/Not asked: n1 \(.*cairn-a\.backup/);
+  const other = await cli.run(["memory", "backups", "--node", "n2"]);
+  expect(other.stdout).not.toContain("Not asked");
+});
+
+it("--verify fails where all backups are whole and a node does not answer", async () => {
+  const cli = await createCli();
+  const whole = await nodePort("whole-backups");
+  await deployedDirectory(cli.home, { ports: { n1: await closedPort(), n2: whole } });
+  expect((await cli.run(["memory", "backups"])).code).toBe(0);
+  expect((await cli.run(["memory", "backups", "--verify"])).code).toBe(1);
+  expect((await cli.run(["memory", "backups", "--verify", "--node", "n2"])).code).toBe(0);
+});
+
+it("a name that two nodes have given to their backups is not taken for either", async () => {
+  const cli = await createCli();
+  await deployedDirectory(cli.home, {
+    ports: { "nova-1": await nodePort(), "nova-2": await nodePort() },
+    shared: false,
+  });
+  const argv = ["memory", "backup", "lab.backup", "--from", "cairn-20300131T020304Z.backup"];
+  expect(await cli.run(argv)).toMatchObject({ code: 2, stderr: expect.stringMatching(/nova-1, nova-2[\s\S]*--node/) });
+  expect((await cli.run([...argv, "--node", "nova-2"])).code).toBe(0);
 });
 
 it("the result of --json says which node it is of, and nothing else", async () => {

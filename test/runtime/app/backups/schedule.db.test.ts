@@ -8,8 +8,9 @@ import { createAttachmentStore } from "../../../../runtime/app/attachments/store
 import { createBackups } from "../../../../runtime/app/backups/backups.ts";
 import { BackupDirectory, type DiskSpace } from "../../../../runtime/app/backups/directory.ts";
 import { BackupSchedule } from "../../../../runtime/app/backups/schedule.ts";
-import { createLeaseTable } from "../../../../runtime/app/leases.ts";
+import { createLeaseTable, type LeaseTable } from "../../../../runtime/app/leases.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
+import { MemoryError } from "../../../../runtime/contracts/errors.ts";
 import { describeDatabase, describeEachDatabase, quietLogger } from "../../../support/databases.ts";
 import { temporaryDirectory } from "../../../support/deployment.ts";
 import { said, write, writerOf } from "../../../support/memory.ts";
@@ -18,8 +19,14 @@ const HOUR = 3_600_000;
 const START = Date.UTC(2030, 0, 31, 2, 3, 4);
 const ROOM: DiskSpace = { free: 1e12, total: 1e12 };
 
+interface GivenNode {
+  readonly dir?: string;
+  readonly keep?: number;
+  readonly note?: LeaseTable["note"];
+}
+
 /** A node of the store with a disk of its own, on a clock that the test turns. */
-async function nodeOf(database: Database, name = "one", given: { readonly dir?: string; readonly keep?: number } = {}) {
+async function nodeOf(database: Database, name = "one", given: GivenNode = {}) {
   const time = { now: START };
   const disk = { space: ROOM };
   const dir = given.dir ?? (await temporaryDirectory());
@@ -34,8 +41,11 @@ async function nodeOf(database: Database, name = "one", given: { readonly dir?: 
     clock,
     version: "0.0.0-test",
   });
-  const leases = createLeaseTable(database);
+  const table = createLeaseTable(database);
+  const leases = given.note === undefined ? table : { ...table, note: given.note };
   const settings = { enabled: true, every: 24 * HOUR, keep: given.keep ?? 2 };
+  const backupsWith = (verify: typeof archives.verify) =>
+    createBackups({ settings, directory, database, leases, archives: { verify }, clock });
   let backup = archives.backup;
   const schedule = () =>
     new BackupSchedule({
@@ -58,7 +68,8 @@ async function nodeOf(database: Database, name = "one", given: { readonly dir?: 
     time,
     disk,
     archives,
-    backups: createBackups({ settings, directory, database, leases, archives, clock }),
+    backups: backupsWith(archives.verify),
+    backupsWith,
     run: (signal = new AbortController().signal) => running.run(signal),
     release: () => running.release(),
     restart() {
@@ -191,6 +202,22 @@ describeDatabase("scheduled backups", (open) => {
     expect(await node.backups.status()).toMatchObject({ state: "good", failure: null });
   });
 
+  it("make room on a full disk once fewer are to be kept", async () => {
+    const database = await open({ fresh: true });
+    await filled(database);
+    const before = await nodeOf(database, "one", { keep: 3 });
+    for (let day = 0; day < 3; day++) {
+      await before.run();
+      before.time.now += 25 * HOUR;
+    }
+    const node = await nodeOf(database, "one", { dir: before.dir, keep: 1 });
+    node.time.now = before.time.now;
+    node.disk.space = { free: 0, total: 1e12 };
+    await node.run();
+    expect(await node.names()).toEqual(["cairn-20300202T040304Z.backup"]);
+    expect(await node.backups.status()).toMatchObject({ state: "failing" });
+  });
+
   it("do not count before they were read back", async () => {
     const database = await open({ fresh: true });
     await filled(database);
@@ -243,6 +270,50 @@ describeDatabase("scheduled backups", (open) => {
     expect(await node.backups.list({ verify: true })).toMatchObject([{ name, verified: true }]);
     await truncate(join(node.directory.path, name), 100);
     expect(await node.backups.list({ verify: true })).toMatchObject([{ name, verified: false }]);
+  });
+
+  it("are not called damaged while the store that knows the schema does not answer", async () => {
+    const database = await open({ fresh: true });
+    await filled(database);
+    const node = await nodeOf(database);
+    await node.run();
+    const backups = node.backupsWith(() => Promise.reject(new MemoryError("MEMORY_UNAVAILABLE", "gone")));
+    await expect(backups.list({ verify: true })).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+  });
+
+  it("are left out where they are deleted while each is read again", async () => {
+    const database = await open({ fresh: true });
+    await filled(database);
+    const node = await nodeOf(database);
+    for (let day = 0; day < 2; day++) {
+      await node.run();
+      node.time.now += 25 * HOUR;
+    }
+    const [newest = "", oldest = ""] = await node.names();
+    const backups = node.backupsWith(async (path) => {
+      await node.directory.remove(oldest);
+      await node.archives.verify(path);
+    });
+    expect(await backups.list({ verify: true })).toMatchObject([{ name: newest, verified: true }]);
+  });
+
+  it("are recorded later where the store does not answer at their end", async () => {
+    const database = await open({ fresh: true });
+    await filled(database);
+    let failures = 1;
+    const { note } = createLeaseTable(database);
+    const node = await nodeOf(database, "one", {
+      note: async (...args) => {
+        if (failures-- > 0) throw new MemoryError("MEMORY_UNAVAILABLE", "gone");
+        return note(...args);
+      },
+    });
+    await expect(node.run()).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+    const [name = ""] = await node.names();
+    node.time.now += 60_000;
+    await node.run();
+    expect(await node.names()).toEqual([name]);
+    expect(await node.backups.status()).toMatchObject({ state: "good", last: { name, node: "one" } });
   });
 
   it("are taken again where the file of the last one is gone", async () => {
