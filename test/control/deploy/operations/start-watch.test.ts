@@ -17,7 +17,6 @@ const node = (name: string, health: ObservedNode["health"]): ObservedNode => ({
   version: null,
   since: null,
   restarts: 0,
-  reason: null,
 });
 const inspection = (...nodes: ObservedNode[]): Inspection => ({ nodes, parts: [], drift: [] });
 
