@@ -74,7 +74,8 @@ describe("what a failed change goes back to", () => {
     const planned = project({ databaseVolume: "lab-postgres-18-data", network: "new" });
     const programs: DeploymentPlan[] = [];
     const run = { session: session({}, programs), prepared: { project: planned }, images: {}, gated: true };
-    const { back } = await nodeChange({ ...run, record: (_name: string, work: () => Promise<void>) => work() } as unknown as NodeRun, "one");
+    const record: NodeRun["record"] = (_name, work) => work();
+    const { back } = await nodeChange({ ...run, record } as unknown as NodeRun, "one");
     await expect(back?.[0]?.run()).rejects.toThrow("that is enough");
     expect(programs).toMatchObject([
       { network: "former", postgres: { image: "postgres:18" }, databaseVolume: "lab-postgres-18-data" },
