@@ -62,7 +62,7 @@ function session(health: Readonly<Record<string, ObservedNode["health"]>>, progr
 
 describe("what a failed change goes back to", () => {
   beforeEach(() => {
-    dir = mkdtempSync(join(tmpdir(), "cairn-way-back-"));
+    dir = mkdtempSync(join(tmpdir(), "cairn-going-back-"));
     mkdirSync(join(dir, "infra"), { recursive: true });
     writeFileSync(files().passphrase, "a passphrase\n");
   });
