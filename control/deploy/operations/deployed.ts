@@ -7,6 +7,7 @@ import { shownBackend } from "./backend.ts";
 import { deployedNodes, readRecord, writeRecord } from "./record.ts";
 import type { OperationInput, ReadProject } from "./services.ts";
 import type { Session } from "./session.ts";
+import { StartFailure } from "./start-watch.ts";
 
 /** Writes release.json and stack.json: it is true whether or not it becomes healthy. `nodes`: those of this run. */
 export async function recordDeployed(
@@ -49,6 +50,29 @@ async function recordImages(
   const now = plan.nodes.flatMap(({ name, image }) => (image && nodes.includes(name) ? [[name, image] as const] : []));
   const existing = Object.entries(release.nodes).filter(([name]) => plan.nodes.some((node) => node.name === name));
   await services.release.write(dir, { ...release, nodes: Object.fromEntries([...existing, ...now]) });
+}
+
+/** Waits for these nodes. Rejects with what failed, after the healthy ones among the others were kept. */
+export async function keptAfter(
+  session: Session,
+  project: ReadProject,
+  nodes: readonly string[],
+  waiting: Promise<readonly ObservedNode[]>,
+): Promise<readonly ObservedNode[]> {
+  try {
+    const observed = await waiting;
+    await keepHealthy(session, project, nodes, observed);
+    return observed;
+  } catch (error) {
+    // Where the target brings nodes to what was applied one after the other, those to come run what they had before.
+    if (error instanceof StartFailure && session.driver.reconcile === undefined) {
+      const others = nodes.filter((name) => error.nodes?.includes(name) !== true);
+      const observed = await session.driver.observe(session.run.signal).catch(() => []);
+      // What failed is worth more than a copy that could not be written.
+      await keepHealthy(session, project, others, observed).catch(() => undefined);
+    }
+    throw error;
+  }
 }
 
 /** What these nodes have now is what a failed change of them goes back to. */

@@ -5,7 +5,7 @@ import type { Finding } from "../driver.ts";
 import { outputsOf, resourcesOf } from "../engine/checkpoint.ts";
 import type { Drift } from "../inspection.ts";
 import type { Diff, UpResult } from "../schemas.ts";
-import { keepHealthy, recordDeployed } from "./deployed.ts";
+import { keptAfter, recordDeployed } from "./deployed.ts";
 import { bringBack, shownDrift } from "./drift.ts";
 import { withRollback } from "./going-back.ts";
 import { nodeOf, refuseManyStops, sharedWaiting, stoppedNodes, stopsDatabase, targetsOf } from "./guards.ts";
@@ -131,9 +131,8 @@ export async function finish(session: Session, project: ReadProject, outcome: Ou
   const watched = { nodes: outcome.nodes, restarts, unchanged, released };
   const observed =
     outcome.nodes.length > 0
-      ? await reconcileAndWait(session, watched)
+      ? await keptAfter(session, project, outcome.nodes, reconcileAndWait(session, watched))
       : await session.driver.observe(session.run.signal);
-  await keepHealthy(session, project, outcome.nodes, observed);
   const healthy = outcome.nodes.every((name) => observed.find((one) => one.name === name)?.health === "healthy");
   const [first] = nodes;
   return {

@@ -7,7 +7,7 @@ import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { forget, resourcesOf } from "../../engine/checkpoint.ts";
 import type { PostgresUpgradeResult } from "../../schemas.ts";
 import { unknownData } from "../data.ts";
-import { keepHealthy, recordDeployed } from "../deployed.ts";
+import { keptAfter, recordDeployed } from "../deployed.ts";
 import { resumeNodes } from "../pausing.ts";
 import type { Session } from "../session.ts";
 import { type Restarts, reconcileAndWait } from "../start-watch.ts";
@@ -37,7 +37,7 @@ export async function finishSwitch(session: Session, entry: UpgradeEntry): Promi
   await resumeNodes(switched, project, nodes);
   await closeUpgrade(files);
   const watched = { nodes, restarts: NOTHING_BEFORE, unchanged: false };
-  const observed = await reconcileAndWait(switched, watched).catch((cause: unknown) => {
+  await keptAfter(switched, project, nodes, reconcileAndWait(switched, watched)).catch((cause: unknown) => {
     run.signal.throwIfAborted();
     const words = cause instanceof Error ? cause.message : String(cause);
     throw new InfraError("INFRA_FAILED", `PostgreSQL ${to.major} runs, and not every node with it: ${words}`, {
@@ -46,7 +46,6 @@ export async function finishSwitch(session: Session, entry: UpgradeEntry): Promi
       cause,
     });
   });
-  await keepHealthy(switched, project, nodes, observed);
   const kept = { volume: from.volume, removal: driver.database?.removal(from.volume) ?? "" };
   return { schema: 1, stack, outcome: "upgraded", from, to, backup, tables, rows, kept };
 }

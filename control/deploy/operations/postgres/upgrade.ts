@@ -53,7 +53,8 @@ export async function upgradePostgres(
       return finishSwitch(session, before);
     }
     if (before !== null) await goBack(session, servers, before);
-    const entry = await planned(session, servers, plan, options.image ?? before?.to.image ?? plan.postgres?.image ?? "");
+    const image = options.image ?? before?.to.image ?? plan.postgres?.image ?? "";
+    const entry = await planned(session, servers, plan, image);
     if ("outcome" in entry) return entry;
     const { from, to } = entry;
     const question = `Move the data from PostgreSQL ${from.major} to ${to.major} (${to.image})? The nodes wait meanwhile.`;

@@ -17,17 +17,16 @@ const node = (name: string, health: ObservedNode["health"]): ObservedNode => ({
   version: null,
   since: null,
   restarts: 0,
-  reason: null,
 });
 const inspection = (...nodes: ObservedNode[]): Inspection => ({ nodes, parts: [], drift: [] });
 
-/** `passed`: milliseconds that the clock shows more at each look. */
-function session(driver: Partial<TargetDriver>, passed: (look: number) => number = () => 1_000): Session {
+/** `passed`: milliseconds that the clock shows more at each call. */
+function session(driver: Partial<TargetDriver>, passed: (call: number) => number = () => 1_000): Session {
   let clock = Date.UTC(2030, 0, 1);
-  let look = 0;
+  let call = 0;
   const services = {
     now: () => {
-      clock += passed(look++);
+      clock += passed(call++);
       return new Date(clock);
     },
     sleep: async () => undefined,
@@ -57,21 +56,21 @@ describe("waiting for what was started", () => {
   });
 
   it("calls nothing late because the machine slept", async () => {
-    let looks = 0;
-    const inspect = async () => inspection(node("one", ++looks < 4 ? "starting" : "healthy"));
-    const played = session({ inspect }, (look) => (look === 2 ? 3_600_000 : 1_000));
+    let snapshots = 0;
+    const inspect = async () => inspection(node("one", ++snapshots < 4 ? "starting" : "healthy"));
+    const played = session({ inspect }, (call) => (call === 2 ? 3_600_000 : 1_000));
     expect(await reconcileAndWait(played, watched("one"))).toMatchObject([{ health: "healthy" }]);
   });
 
   it("ends after five minutes of it, whatever the clock did before", async () => {
-    let looks = 0;
+    let snapshots = 0;
     const inspect = async () => {
-      if (++looks > 1_000) throw new Error("waited for too long");
+      if (++snapshots > 1_000) throw new Error("waited for too long");
       return inspection(node("one", "starting"));
     };
-    const played = session({ inspect }, (look) => (look === 2 ? -3_600_000 : 1_000));
+    const played = session({ inspect }, (call) => (call === 2 ? -3_600_000 : 1_000));
     await expect(reconcileAndWait(played, watched("one"))).rejects.toThrow("it is not ready after 300 s");
-    expect(looks).toBeLessThan(310);
+    expect(snapshots).toBeLessThan(310);
   });
 
   it.each([

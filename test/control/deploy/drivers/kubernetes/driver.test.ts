@@ -297,15 +297,15 @@ describe("before and after the graph", () => {
     const postgres = { image: "pgvector/pgvector:pg17", limits: { memoryBytes: null, cpus: null }, publish: null };
     const nodes = [nodePlan({ name: "main" }), nodePlan({ name: "other" })];
     const program = await played({ to: "get statefulset", out: "" });
-    const looked = async (named?: readonly string[]) => {
+    const asked = async (named?: readonly string[]) => {
       await rm(join(directory, "calls"), { force: true });
       const of = driver(program, { ...plan, postgres, nodes });
       await of.reconcile?.(() => {}, signal, undefined, named);
       return calls().flatMap(({ args }) => args.filter((one) => /^cairn-/.test(one)));
     };
-    expect(await looked([])).toEqual(["cairn-postgres"]);
-    expect(await looked(["other"])).toEqual(["cairn-postgres", "cairn-other"]);
-    expect(await looked()).toEqual(["cairn-postgres", "cairn-main", "cairn-other"]);
+    expect(await asked([])).toEqual(["cairn-postgres"]);
+    expect(await asked(["other"])).toEqual(["cairn-postgres", "cairn-other"]);
+    expect(await asked()).toEqual(["cairn-postgres", "cairn-main", "cairn-other"]);
   });
 });
 
