@@ -27,7 +27,7 @@ export interface DiskSpace {
 export interface NewBackup {
   readonly name: string;
   readonly bytes: AsyncIterable<Uint8Array>;
-  /** How large it will be, by the one before it. */
+  /** What it will need on the disk, with temporary files. */
   readonly expectedBytes: number;
   /** Rejects when the file at the path is no whole archive. */
   readonly verify: (path: string) => Promise<void>;

@@ -13,7 +13,7 @@ import type { BackupDirectory } from "./directory.ts";
 import { BACKUP_LEASE, type BackupRecord, type LastBackup, recordOf } from "./record.ts";
 
 export interface BackupScheduleDeps {
-  readonly database: Pick<Database, "query">;
+  readonly database: Pick<Database, "query" | "backend">;
   readonly leases: LeaseTable;
   readonly node: { readonly id: string; readonly name: string };
   /** See LeaseTable.acquire. */
@@ -73,7 +73,7 @@ export class BackupSchedule {
     // Also before: where the disk is full, a lower `keep` makes the room.
     await this.#removeSurplus();
     try {
-      this.#taken = await this.#whileLeased(signal, (leased) => this.#take(last?.bytes ?? 0, leased));
+      this.#taken = await this.#whileLeased(signal, (leased) => this.#take(last, leased));
     } catch (err) {
       if (signal.aborted) throw err;
       if (err instanceof LeaseLost) return logger.warn({}, "another node has taken over the scheduled backups");
@@ -113,17 +113,27 @@ export class BackupSchedule {
     return record;
   }
 
-  async #take(expectedBytes: number, signal: AbortSignal): Promise<LastBackup> {
+  async #take(before: LastBackup | null, signal: AbortSignal): Promise<LastBackup> {
     const { archives, directory, node, logger } = this.#deps;
     const { name, at, bytes } = await directory.write({
       name: backupName(this.#now()),
       bytes: archives.backup(signal),
-      expectedBytes,
+      expectedBytes: (before?.bytes ?? 0) + (await this.#copiedBytes()),
       verify: archives.verify,
       signal,
     });
     logger.info({ name, bytes }, "the memory was backed up");
     return { name, at, bytes, node: node.name, node_id: node.id };
+  }
+
+  /** An embedded store is partly copied beside the archive, uncompressed: at most about its size. */
+  async #copiedBytes(): Promise<number> {
+    const { database } = this.#deps;
+    if (database.backend === "postgres") return 0;
+    const { rows } = await database.query<{ bytes: number }>(
+      "select pg_database_size(current_database())::float8 as bytes",
+    );
+    return rows[0]?.bytes ?? 0;
   }
 
   async #removeSurplus(): Promise<void> {

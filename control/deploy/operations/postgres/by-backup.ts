@@ -18,12 +18,15 @@ export function refuseHere(plan: DeploymentPlan): InfraError {
     "INFRA_UP_REFUSED",
     `On ${plan.target} PostgreSQL gets another major by backup and restore alone.`,
     {
-      hint: `Set deployment.datahub.image only after the second of these: ${commands.map((one) => `\`${one}\``).join(", ")}.`,
+      hint:
+        "Only after the second of these set deployment.datahub.image and take `channels` out of cairn.yaml, because a message " +
+        `that waits makes the restore refuse: ${commands.map((one) => `\`${one}\``).join(", ")}. ` +
+        "Then put `channels` back, and run `cairn infra up --yes`.",
     },
   );
 }
 
-/** So that the new server finds no data of the former one. */
+/** So that the new server finds no data of the former one, which stay. */
 function putAside(plan: DeploymentPlan): string[] {
   if (plan.target === "proxmox") {
     const { host, port, user } = plan.ssh;
@@ -36,17 +39,12 @@ function putAside(plan: DeploymentPlan): string[] {
       ...(kubeconfig === null ? [] : [`--kubeconfig ${kubeconfig}`]),
       ...(context === null ? [] : [`--context ${context}`]),
     ];
-    return [
-      [
-        "kubectl",
-        ...where,
-        "--namespace",
-        namespace,
-        "delete",
-        "pvc",
-        `data-${stackNames(plan.stack).postgres}-0`,
-      ].join(" "),
-    ];
+    const kubectl = ["kubectl", ...where].join(" ");
+    const inside = `${kubectl} --namespace ${namespace}`;
+    const claim = `data-${stackNames(plan.stack).postgres}-0`;
+    const volume = `"$(${inside} get pvc ${claim} --output jsonpath={.spec.volumeName})"`;
+    const kept = JSON.stringify({ spec: { persistentVolumeReclaimPolicy: "Retain" } });
+    return [`${kubectl} patch pv ${volume} --patch '${kept}'`, `${inside} delete pvc ${claim}`];
   }
   return [];
 }

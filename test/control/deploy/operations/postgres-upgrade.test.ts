@@ -103,8 +103,15 @@ describe("an upgrade of PostgreSQL", () => {
       namespace: "cairn",
     } as unknown as DeploymentPlan;
     expect(refuseHere(kubernetes).details.hint).toContain(
-      "`kubectl --context home --namespace cairn delete pvc data-lab-postgres-0`",
+      '`kubectl --context home patch pv "$(kubectl --context home --namespace cairn get pvc data-lab-postgres-0 ' +
+        '--output jsonpath={.spec.volumeName})" --patch \'{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}\'`, ' +
+        "`kubectl --context home --namespace cairn delete pvc data-lab-postgres-0`",
     );
+  });
+
+  it("elsewhere begins without channels, whose messages would make the restore refuse", () => {
+    const plan = { target: "proxmox", stack: "lab", dataDir: "/d", ssh: {} } as unknown as DeploymentPlan;
+    expect(refuseHere(plan).details.hint).toMatch(/take `channels` out.*`cairn memory restore .*put `channels` back/);
   });
 });
 

@@ -137,6 +137,17 @@ describeEachDatabase("a scheduled backup", (open) => {
   });
 });
 
+describeEachDatabase("the first scheduled backup on a disk that has almost no room", (open) => {
+  it("is not begun where the embedded store is copied to it", async () => {
+    const database = await open({ fresh: true });
+    await filled(database);
+    const node = await nodeOf(database);
+    node.disk.space = { free: 1024 ** 3 + 1_000_000, total: 1e12 };
+    await node.run();
+    expect(await node.names()).toHaveLength(database.backend === "embedded" ? 0 : 1);
+  });
+});
+
 describeDatabase("scheduled backups", (open) => {
   it("are taken when they are due, and not at each start", async () => {
     const database = await open({ fresh: true });
