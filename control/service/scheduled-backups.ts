@@ -41,7 +41,7 @@ export async function listScheduled(
   const failed = answers.filter((answer) => answer instanceof Unanswered);
   const [first] = failed;
   if (first !== undefined && failed.length === answers.length) throw first.error;
-  const lists = answers.filter((answer): answer is NodeList => !(answer instanceof Unanswered));
+  const lists = answers.flatMap((answer) => (answer instanceof Unanswered ? [] : [answer]));
   return {
     backups: lists
       .flatMap(({ backups }) => backups)
