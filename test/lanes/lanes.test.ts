@@ -34,6 +34,15 @@ describe("lanes", () => {
     expect(LANES.filter((lane) => !lane.always).map((lane) => lane.name)).toEqual(["nightly"]);
   });
 
+  it("leaves real engines and hosts to who asks for them", () => {
+    expect(LANES.filter((lane) => lane.asked).map((lane) => lane.name)).toEqual([
+      "engine",
+      "docker",
+      "ssh",
+      "kubernetes",
+    ]);
+  });
+
   it("starts what takes long before what fills the gaps, and what waits beside what computes", () => {
     const stores = Array.from({ length: 6 }, (_, at) => `store ${at + 1}`);
     const files = ["pure 1", "docker 1", ...stores, "docker 2", "blackbox 1"];

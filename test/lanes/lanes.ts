@@ -25,6 +25,8 @@ export interface Lane {
   readonly shared: boolean;
   /** False for what takes too long for every run: `npm run nightly`. */
   readonly always: boolean;
+  /** Whether a complete run has it only where it is required: real tools take longer than all the rest. `.ci/run` requires them. */
+  readonly asked: boolean;
 }
 
 export interface LaneChoice {
@@ -58,14 +60,20 @@ export const LANES: readonly Lane[] = [
     built: true,
     timeoutMs: 300_000,
   }),
-  lane("engine", ["test/**/*.engine.test.ts"], { needs: ["pulumi"], built: true, timeoutMs: 300_000 }),
+  lane("engine", ["test/**/*.engine.test.ts"], { needs: ["pulumi"], built: true, timeoutMs: 300_000, asked: true }),
   lane("docker", ["test/**/*.docker.test.ts"], {
     needs: ["docker", "docker-images"],
     built: true,
     timeoutMs: 300_000,
+    asked: true,
   }),
-  lane("ssh", ["test/**/*.ssh.test.ts"], { needs: ["sshd"], built: true }),
-  lane("kubernetes", ["test/**/*.kubernetes.test.ts"], { needs: ["kubernetes"], built: true, timeoutMs: 300_000 }),
+  lane("ssh", ["test/**/*.ssh.test.ts"], { needs: ["sshd"], built: true, asked: true }),
+  lane("kubernetes", ["test/**/*.kubernetes.test.ts"], {
+    needs: ["kubernetes"],
+    built: true,
+    timeoutMs: 300_000,
+    asked: true,
+  }),
   lane("nightly", ["test/**/*.nightly.test.ts"], { postgres: true, built: true, timeoutMs: 900_000, always: false }),
 ];
 
@@ -112,6 +120,7 @@ function lane(name: string, include: readonly string[], rest: Partial<Omit<Lane,
     quickS: null,
     shared: false,
     always: true,
+    asked: false,
     ...rest,
   };
 }
