@@ -57,7 +57,9 @@ describeEachDatabase("the operator's view of the queues", (open) => {
       queued: 2,
       failed: 1,
     });
-    expect(await admin.retryFailed(QUEUES.synthesizeToolCall, { errorPattern: "UNAVAILABLE" })).toMatchObject({ retried: 1 });
+    expect(await admin.retryFailed(QUEUES.synthesizeToolCall, { errorPattern: "UNAVAILABLE" })).toMatchObject({
+      retried: 1,
+    });
     expect(await ofSynthesis()).toMatchObject({ waiting: 3, failed: 0, last_error: null });
   });
 
