@@ -68,10 +68,10 @@ async function prepare(lanes: readonly string[]): Promise<void> {
 
 /** The lanes to run, the words about those that cannot run here, and how many of them are required. */
 function choose(request: Request, required: ReadonlySet<string>): { lanes: Lane[]; omitted: string[]; failed: number } {
-  const isLeftOut = (lane: Lane): boolean => request.complete && lane.asked && !required.has(lane.name);
+  const isOmitted = (lane: Lane): boolean => request.complete && lane.asked && !required.has(lane.name);
   const wanted = LANES.filter((lane) => {
     if (request.lanes.length > 0) return request.lanes.includes(lane.name);
-    if (isLeftOut(lane)) return false;
+    if (isOmitted(lane)) return false;
     const named =
       lane.always || required.has(lane.name) || request.paths.some((path) => path.includes(`.${lane.name}.`));
     return named && (request.paths.length === 0 || filesOf(lane).some((file) => matches(file, request.paths)));
@@ -82,7 +82,7 @@ function choose(request: Request, required: ReadonlySet<string>): { lanes: Lane[
   const omitted = skipped.map(
     ({ lane, reason, required: must }) => `lane ${lane.name}: ${must ? "REQUIRED, but" : "skipped,"} ${reason}`,
   );
-  omitted.push(...LANES.filter(isLeftOut).map(({ name }) => `lane ${name}: real tools are asked for`));
+  omitted.push(...LANES.filter(isOmitted).map(({ name }) => `lane ${name}: real tools are asked for`));
   return { lanes: [...run], omitted, failed: skipped.filter((one) => one.required).length };
 }
 
