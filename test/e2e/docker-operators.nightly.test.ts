@@ -46,7 +46,7 @@ describe.skipIf(lacks("docker", "docker-images", "pulumi-docker", "pulumi-comman
     await docker("rm", "--force", other);
     await stack.expectRemoved([]);
 
-    // While the first is at work, the second is told who it is, and cannot unlock it.
+    // While the first is at work, the second gets its name, and cannot unlock it.
     let codes: readonly string[] = [];
     let seen: Holder | undefined;
     const first = await meanwhile<{ healthy: boolean }>(
