@@ -136,9 +136,12 @@ describe.skipIf(lacks("lxc", "pulumi-command"))("Proxmox", () => {
         spawnSync(from[0] ?? "", [...from.slice(1), "psql", address, "-Atc", "SELECT 40 + 2"], { encoding: "utf8" })
           .stderr;
       // From this machine, which is on the bridge and is no node.
-      expect(ask(["docker", "run", "--rm", "--network", "host", POSTGRES_IMAGE], forPsql(url))).toContain(
-        "no pg_hba.conf entry",
-      );
+      // The engine does not wait until it listens.
+      await expect
+        .poll(() => ask(["docker", "run", "--rm", "--network", "host", POSTGRES_IMAGE], forPsql(url)), {
+          timeout: 60_000,
+        })
+        .toContain("no pg_hba.conf entry");
       // From the node's own address.
       const name = `${readFileSync(join(host.state, "prefix"), "utf8")}700`;
       const pid = execFileSync("lxc-info", ["-P", join(host.state, "ct"), "-n", name, "-pH"], {
