@@ -11,11 +11,12 @@ import { examine } from "../../../control/doctor/doctor.ts";
 import type { CheckReport, Report } from "../../../control/doctor/report.ts";
 import type { Health } from "../../../runtime/client/index.ts";
 import { EVENTUALLY_MS } from "../../lanes/patience.ts";
+import { lacks } from "../../lanes/tools.ts";
 import { type DeployedShape, deployedDirectory } from "../../support/deployed-directory.ts";
 import { deploymentDirectory } from "../../support/deployment.ts";
 import { closedPort } from "../../support/ports.ts";
 import { healthWith, NO_TOOLS, probeContextWith, ROOT, VERSION } from "./probe-context.ts";
-import { WRONGS } from "./wrongs.ts";
+import { WRONGS, type Wrong } from "./wrongs.ts";
 
 const TOKEN = "owner-token-long-enough";
 /** As the newest migration of this program has it; nothing here depends on the number. */
@@ -211,7 +212,14 @@ it("before the first up nothing fails for that reason, and what to do is said on
 describe("where a target has the nodes, no check advises to start one here:", () => {
   // What was seen of a database of this machine is not what a stack's is judged by.
   const wrongs = WRONGS.filter(({ id, seen }) => !(id === "database.reachable" && seen?.database));
-  it.each(wrongs.map((wrong) => [`${wrong.id} when ${wrong.when}`, wrong] as const))("%s", async (_name, wrong) => {
+  const named = (usesGit: boolean) =>
+    wrongs
+      .filter((wrong) => (wrong.usesGit ?? false) === usesGit)
+      .map((wrong) => [`${wrong.id} when ${wrong.when}`, wrong] as const);
+  it.each(named(false))("%s", (_name, wrong) => expectNoStart(wrong));
+  it.skipIf(lacks("git")).each(named(true))("%s", (_name, wrong) => expectNoStart(wrong));
+
+  async function expectNoStart(wrong: Wrong): Promise<void> {
     const context = await probeContextWith(wrong);
     await wrong.arrange?.(context);
     const { node: seen } = context;
@@ -224,5 +232,5 @@ describe("where a target has the nodes, no check advises to start one here:", ()
       ?.run(context, AbortSignal.timeout(EVENTUALLY_MS))
       .catch((error: Error) => error.message);
     expect(JSON.stringify(outcome)).not.toMatch(STARTS_HERE);
-  });
+  }
 });
