@@ -6,6 +6,7 @@ import { CACHE } from "./scripts/lib/paths.js";
 import { LANES } from "./test/lanes/lanes.ts";
 import { filesInMemory } from "./test/lanes/memory-files.ts";
 import { pathWithEngine } from "./test/lanes/pulumi/engine.ts";
+import { QUICK_START } from "./test/lanes/quick-start.ts";
 import InterleavedLanes from "./test/lanes/sequencer.ts";
 
 const memory = filesInMemory();
@@ -23,7 +24,9 @@ export default defineConfig({
         include: [...lane.include],
         exclude: ["**/node_modules/**", "**/dist/**", ...lane.exclude],
         ...(lane.name === "pure" ? { setupFiles: ["test/lanes/pure-guard.ts"] } : {}),
-        ...(lane.shared ? { pool: "threads" as const, isolate: false } : {}),
+        pool: lane.shares === "thread" ? ("threads" as const) : ("forks" as const),
+        isolate: lane.shares === null,
+        ...(lane.postgres ? { execArgv: [...QUICK_START] } : {}),
         testTimeout: lane.timeoutMs,
         hookTimeout: lane.timeoutMs,
         // docs/decisions/025-seeds-and-repetitions.md

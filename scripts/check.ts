@@ -9,7 +9,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { laneOf } from "../test/lanes/lanes.ts";
-import { relatedTests } from "../test/lanes/related.ts";
+import { affordable, relatedTests } from "../test/lanes/related.ts";
+import { secondsOf } from "../test/lanes/seconds.ts";
 import { ROOT } from "./lib/paths.js";
 import { check, runStep, say, untilEnded } from "./lib/processes.ts";
 import { TASKS } from "./lib/tasks.js";
@@ -63,13 +64,10 @@ function mergeBase(): string | undefined {
 }
 
 async function runRelated(changed: readonly string[]): Promise<boolean> {
-  const costOf = (test: string): number | null => laneOf(test)?.quickS ?? null;
-  const related = relatedTests(changed, (test) => costOf(test) !== null);
-  let spent = 0;
-  const files = related.filter((test) => {
-    spent += costOf(test) ?? 0;
-    return spent <= BUDGET_S;
-  });
+  const quickOf = (test: string): number | null => laneOf(test)?.quickS ?? null;
+  const related = relatedTests(changed, (test) => quickOf(test) !== null);
+  const costOf = (test: string): number => Math.max(quickOf(test) ?? 0, secondsOf(test) / 2);
+  const files = affordable(related, costOf, BUDGET_S);
   const unread = related.length - files.length;
   if (unread > 0) say(`${unread} more test files reach the change; \`npm test\` runs them.`);
   if (files.length === 0) {

@@ -1,8 +1,12 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { ROOT } from "../../scripts/lib/paths.js";
 import { chooseLanes, LANES, laneOf, requiredLanes } from "./lanes.ts";
 import { EVENTUALLY_MS } from "./patience.ts";
-import { nearestFirst, relatedTests } from "./related.ts";
+import { affordable, nearestFirst, relatedTests } from "./related.ts";
 import { readArguments } from "./request.ts";
+import { OF_LONG_FILES } from "./seconds.ts";
 import { inOrderOfLanes } from "./sequencer.ts";
 import { requiredSuites } from "./tools.ts";
 
@@ -46,10 +50,17 @@ describe("lanes", () => {
   it("starts what takes long before what fills the gaps, and what waits beside what computes", () => {
     const stores = Array.from({ length: 6 }, (_, at) => `store ${at + 1}`);
     const files = ["pure 1", "docker 1", ...stores, "docker 2", "blackbox 1"];
-    expect(inOrderOfLanes(files, (file) => file.split(" ")[0] ?? "")).toEqual([
-      ...["docker 1", "store 1", "store 2", "store 3", "store 4", "store 5"],
-      ...["docker 2", "store 6", "pure 1", "blackbox 1"],
+    const seconds: Readonly<Record<string, number>> = { docker: 80, blackbox: 45, store: 12, pure: 0.1 };
+    const lane = (file: string) => file.split(" ")[0] ?? "";
+    const long = (file: string) => (file === "store 6" ? 13 : (seconds[lane(file)] ?? 0));
+    expect(inOrderOfLanes(files, lane, long)).toEqual([
+      ...["docker 1", "store 6", "store 1", "store 2", "store 3", "store 4"],
+      ...["docker 2", "store 5", "pure 1", "blackbox 1"],
     ]);
+  });
+
+  it("know only files that are there as long ones", () => {
+    expect(Object.keys(OF_LONG_FILES).filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
   });
 
   it("skips a lane whose tool is missing and says why", () => {
@@ -119,6 +130,11 @@ describe("the tests that the quick check takes first", () => {
   it("stand beside the change", () => {
     expect(order(["runtime/app/turn/run.ts"])[0]).toBe("test/runtime/app/turn/run.test.ts");
     expect(order(["runtime/app/recall/other.ts"])[0]).toBe("test/runtime/app/recall/rank.test.ts");
+  });
+
+  it("are those that fit into its time, a long one leaving room for others", () => {
+    const costs: Readonly<Record<string, number>> = { long: 24, one: 6, two: 6, three: 12, four: 8 };
+    expect(affordable(Object.keys(costs), (test) => costs[test] ?? 0, 20)).toEqual(["one", "two", "four"]);
   });
 
   it("are the changed ones before all", () => {

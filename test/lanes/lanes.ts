@@ -21,8 +21,8 @@ export interface Lane {
   readonly timeoutMs: number;
   /** Seconds of a processor that a file takes, roughly; null for lanes that `npm run check` leaves to the complete run. */
   readonly quickS: number | null;
-  /** Whether its files run in one thread after the other and share its modules, which saves loading them for each. */
-  readonly shared: boolean;
+  /** What its files run in, one after the other, sharing its modules, since loading them takes longer than most files; null: a process each. */
+  readonly shares: "thread" | "process" | null;
   /** False for what takes too long for every run: `npm run nightly`. */
   readonly always: boolean;
   /** Whether a complete run has it only where it is required: real tools take longer than all the rest. `.ci/run` requires them. */
@@ -50,10 +50,14 @@ const CLI = [`test/control/{commands,completion,login}/**/${PLAIN}`];
 
 /** `x.<suffix>.test.ts` belongs to the lane of that suffix, `x.test.ts` to the lane of its room. */
 export const LANES: readonly Lane[] = [
-  lane("pure", PURE, { shared: true, quickS: 0.3 }),
-  lane("local", [`test/**/${PLAIN}`, "test/**/*.local.test.ts"], { exclude: [...PURE, ...CLI], quickS: 2 }),
-  lane("cli", [...CLI, "test/**/*.cli.test.ts"], { quickS: 6 }),
-  lane("store", ["test/**/*.db.test.ts"], { postgres: true, quickS: 6 }),
+  lane("pure", PURE, { shares: "thread", quickS: 0.3 }),
+  lane("local", [`test/**/${PLAIN}`, "test/**/*.local.test.ts"], {
+    exclude: [...PURE, ...CLI],
+    shares: "process",
+    quickS: 2,
+  }),
+  lane("cli", [...CLI, "test/**/*.cli.test.ts"], { shares: "process", quickS: 6 }),
+  lane("store", ["test/**/*.db.test.ts"], { shares: "process", postgres: true, quickS: 6 }),
   lane("blackbox", ["test/**/*.e2e.test.ts"], {
     needs: ["postgresql"],
     postgres: true,
@@ -118,7 +122,7 @@ function lane(name: string, include: readonly string[], rest: Partial<Omit<Lane,
     built: false,
     timeoutMs: 180_000,
     quickS: null,
-    shared: false,
+    shares: null,
     always: true,
     asked: false,
     ...rest,

@@ -27,6 +27,17 @@ export function nearestFirst(tests: readonly string[], changed: readonly string[
   return tests.toSorted((a, b) => (near.get(b) ?? 0) - (near.get(a) ?? 0));
 }
 
+/** As many as fit into the budget, in their order: one that is too long leaves room for those behind it. */
+export function affordable(tests: readonly string[], costOf: (test: string) => number, budget: number): string[] {
+  let spent = 0;
+  return tests.filter((test) => {
+    const cost = costOf(test);
+    if (spent + cost > budget) return false;
+    spent += cost;
+    return true;
+  });
+}
+
 /** How many parts both paths share: a file's tests stand at the same path below `test/`. */
 function nearness(test: string, changed: string): number {
   if (test === changed) return Number.POSITIVE_INFINITY;

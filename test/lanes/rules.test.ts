@@ -27,6 +27,20 @@ describe("a test file", () => {
     expect(pure.flatMap((file) => forbiddenIn(file).map((what) => `${file}: ${what}`))).toEqual([]);
   });
 
+  it("that mocks a module drops what is loaded before and after it, since files share a process's modules", () => {
+    const drops = ["vi.hoisted(() => vi.resetModules());", "afterAll(() => void vi.resetModules());"];
+    const mocks = FILES.filter(
+      (file) => file !== "test/lanes/rules.test.ts" && /\bvi\.(do)?mock\(/i.test(sourceOf(file)),
+    );
+    expect(mocks.filter((file) => drops.some((drop) => !sourceOf(file).includes(drop)))).toEqual([]);
+  });
+
+  it("gets no hook from an import, which only the first of the files that share it would have", () => {
+    const support = globSync("test/{support,fakes}/**/*.ts", { cwd: ROOT });
+    const hook = /^(before|after)(All|Each)\(/m;
+    expect(support.filter((file) => !file.endsWith(".test.ts") && hook.test(sourceOf(file)))).toEqual([]);
+  });
+
   it("skips for want of a tool only by `lacks`, so that the end of a run can name it", () => {
     const skips = FILES.flatMap((file) =>
       sourceOf(file)

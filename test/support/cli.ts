@@ -7,7 +7,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { afterAll, onTestFinished } from "vitest";
+import { onTestFinished } from "vitest";
 import { CACHE } from "../../scripts/lib/paths.js";
 import { CommandServers, type Outcome } from "./command-servers.ts";
 import { MINIMAL, temporaryDirectory } from "./deployment.ts";
@@ -22,7 +22,6 @@ export type { Outcome } from "./command-servers.ts";
 const LEAVING: ReadonlySet<string> = new Set(["doctor"]);
 
 const servers = new CommandServers();
-afterAll(() => servers.close());
 
 export interface RunOptions {
   readonly input?: string;

@@ -1,4 +1,7 @@
-/** Processes that run one command line after the other (command-server.ts); as many as a test file runs at once. */
+/**
+ * Processes that run one command line after the other (command-server.ts); as many as a test file runs at once. Files that share a process
+ * share them. They end with the process that has started them, and do not keep it alive.
+ */
 
 import { type ChildProcess, fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -16,7 +19,6 @@ export interface Outcome {
 }
 
 export class CommandServers {
-  readonly #all = new Set<ChildProcess>();
   /** With the service that each starts: it is chosen once, when the process begins. */
   readonly #idle: { readonly server: ChildProcess; readonly standIn: string | undefined }[] = [];
 
@@ -33,18 +35,14 @@ export class CommandServers {
     const { code, lives } = await ended;
     const outcome = { code, stdout: await stdout, stderr: await stderr };
     if (lives) this.#idle.push({ server, standIn });
-    else this.#all.delete(server);
     return outcome;
-  }
-
-  close(): void {
-    for (const server of this.#all) server.kill("SIGKILL");
   }
 
   async #started(env: CommandLine["env"]): Promise<ChildProcess> {
     const server = fork(SERVER, [PROGRAM], { env: { ...env }, stdio: ["ignore", "pipe", "pipe", "ipc"] });
-    this.#all.add(server);
     await once(server, "message");
+    server.unref();
+    server.channel?.unref();
     return server;
   }
 }

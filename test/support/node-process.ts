@@ -9,14 +9,13 @@ import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
 import type { ErrorBody } from "../../runtime/contracts/errors.ts";
 import { EVENTUALLY_MS } from "../lanes/patience.ts";
+import { QUICK_START } from "../lanes/quick-start.ts";
 import { environmentOf } from "./commands.ts";
 import { placeEmbeddedCopy } from "./databases.ts";
 
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 /** The built service: what is installed is what is tested. */
 export const MAIN = join(ROOT, "dist", "runtime", "main.js");
-/** Nodes of tests live for seconds: optimizing the embedded store's WebAssembly would take a fifth of the processor's time. */
-const QUICK_START = ["--liftoff-only"];
 export const TOKEN = "cairn_test_0123456789abcdefghijklmnopqrstuvwxyz";
 
 export interface DeploymentSpec {

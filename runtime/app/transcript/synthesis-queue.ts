@@ -25,7 +25,7 @@ export interface SynthesisQueue {
 export interface BackfillReport {
   /** Messages with a tool's name and without content. */
   readonly candidates: number;
-  /** Jobs that were added (with `dryRun`: that would be). */
+  /** Jobs that were added (with `dryRun`: that would be). One whose message got its content since it was listed does nothing. */
   readonly enqueued: number;
   /** Messages whose job waits or runs. */
   readonly queued: number;

@@ -217,14 +217,17 @@ export class Dispatcher {
         ),
       limits.turnTimeoutMs,
     );
+    // Claimed again by this very process, whose stall has let the lease expire: the former runner must end, too.
+    this.#active.get(turn.turnId)?.lease.abort(leaseLost(turn));
     const done = run(turn, { abort: abort.signal, lease: lease.signal }, hub.open(turn.turnId, turn.attempt))
       .catch((error: unknown) => logger.error({ err: error, turnId: turn.turnId }, "a turn ended unexpectedly"))
       .finally(() => {
         clearTimeout(timeout);
-        this.#active.delete(turn.turnId);
+        if (this.#active.get(turn.turnId) === active) this.#active.delete(turn.turnId);
         this.kick();
       });
-    this.#active.set(turn.turnId, { turn, abort, lease, leaseEndsAt: this.#leaseEnd(claimedAt), done });
+    const active: ActiveTurn = { turn, abort, lease, leaseEndsAt: this.#leaseEnd(claimedAt), done };
+    this.#active.set(turn.turnId, active);
   }
 
   /** A sixth of the lease is kept back, so that a runner has stopped before its lease has ended for the others. */
@@ -235,15 +238,14 @@ export class Dispatcher {
   async #renewLeases(): Promise<void> {
     const { store, clock, logger } = this.#deps;
     this.#endOverdueLeases();
-    const ids = [...this.#active.keys()];
-    if (ids.length === 0) return;
+    // As they are now: an answer says nothing of a turn that is claimed again meanwhile.
+    const asked = [...this.#active];
+    if (asked.length === 0) return;
     const askedAt = clock.monotonic();
     try {
-      const renewed = await store.renew(ids);
-      for (const id of ids) {
-        const active = this.#active.get(id);
+      const renewed = await store.renew(asked.map(([id]) => id));
+      for (const [id, active] of asked) {
         const answer = renewed.get(id);
-        if (!active) continue;
         if (answer?.epoch !== active.turn.epoch) active.lease.abort(leaseLost(active.turn));
         else {
           active.leaseEndsAt = this.#leaseEnd(askedAt);

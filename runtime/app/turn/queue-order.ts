@@ -57,6 +57,9 @@ export async function claimTurns(database: Database, claim: Claim): Promise<read
   return rows.map(toClaimed);
 }
 
+/** Attempts (waits aside) up to which a lease that expired in a process that lived on counts as no crash. */
+const FREE_LAPSES = 5;
+
 /** Of a longer queue the newest are not ranked yet: ranking is what a claim spends its time on. */
 const RANKED = 2_000;
 
@@ -64,7 +67,8 @@ const RANKED = 2_000;
  * Sessions with open turns lead to the turn that is first in line in each: a long queue of one session costs no more than a short
  * one, and what /interrupt puts ahead is found however late it came. `others` has the turns that run already, too (without an
  * id), so that they take the first places in every count: of their user, of the user's share, of all others. Priority counts
- * among the turns of one user alone. The condition on all three states is that of the index turns_open, which PostgreSQL uses only for
+ * among the turns of one user alone. A turn that the claiming process itself has run before was not ended by a crash: a machine that is
+ * starved or suspended lets leases expire. The condition on all three states is that of the index turns_open, which PostgreSQL uses only for
  * queries that repeat it.
  */
 const CLAIM = `/* turn:claim */ with sessions as (
@@ -111,12 +115,14 @@ const CLAIM = `/* turn:claim */ with sessions as (
     order by place, priority desc, seq
     limit $5),
   next as (
-    select t.id from turns t join picked on picked.id = t.id
+    select t.id, t.state = 'running' and t.lease_node = $2 and t.lease_boot = $3 as lapsed
+    from turns t join picked on picked.id = t.id
     where t.state = 'queued'
       or (t.state = 'running' and (t.lease_until < now() or (t.lease_node = $2 and t.lease_boot <> $3)))
     for update of t skip locked),
   claimed as (
     update turns t set state = 'running', epoch = epoch + 1, attempt = attempt + 1,
+      checkpoints = checkpoints + (next.lapsed is true and t.attempt - t.waits <= ${FREE_LAPSES})::int,
       lease_node = $2, lease_boot = $3, lease_until = now() + $4 * interval '1 millisecond', started_at = coalesce(started_at, now())
     from next where t.id = next.id
     returning t.*)

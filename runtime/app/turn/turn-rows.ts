@@ -13,6 +13,7 @@ export interface ClaimedTurn {
   readonly inboxId: string;
   readonly epoch: number;
   readonly attempt: number;
+  /** Attempts that ended with the process alive: by a shutdown, or because their lease expired. */
   readonly checkpoints: number;
   /** Attempts that ended in a question. */
   readonly waits: number;

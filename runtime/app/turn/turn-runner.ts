@@ -99,7 +99,7 @@ class TurnRun {
     const info: TurnInfo = { turnId, agent: agent.name, sessionKey, conversationId, channel, user, owner, workspace };
     if (created) await hooks.run("session:start", { agent: agent.name, sessionKey, conversationId });
     const steps = attempt > 1 ? await journal.steps() : [];
-    // Orderly shutdowns and questions are no crashes.
+    // Orderly shutdowns, expired leases and questions are no crashes.
     const refused = this.#turn.abortRequested ? stopped() : tooManyCrashes(steps, attempt - 1 - checkpoints - waits);
     if (refused) {
       recoverProgress(steps, this.#progress);

@@ -1,8 +1,12 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, it, vi } from "vitest";
+import { afterAll, expect, it, vi } from "vitest";
 import { connectDeployed } from "../../../control/service/deployed-node.ts";
 import { temporaryDirectory } from "../../support/deployment.ts";
+
+// The files of the lane share their modules: none of this one is what another has imported, or the other way round.
+vi.hoisted(() => vi.resetModules());
+afterAll(() => void vi.resetModules());
 
 const connect = vi.hoisted(() => vi.fn(async () => ({ url: "http://127.0.0.1:1", close: async () => {} })));
 vi.mock("../../../control/deploy/drivers/index.ts", () => ({ createDriver: async () => ({ connect }) }));

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { identity } from "../../support/certificates.ts";
 import { createCli } from "../../support/cli.ts";
+import { placeEmbeddedCopy } from "../../support/databases.ts";
 import { MINIMAL } from "../../support/deployment.ts";
 import { REAL, run, say, start } from "../../support/real-service.ts";
 
@@ -10,6 +11,7 @@ const TLS = "runtime: { tls: { cert: cert.pem, key: key.pem } }\n";
 
 async function home(spec: Parameters<typeof identity>[0] = {}) {
   const cli = await createCli();
+  await placeEmbeddedCopy(join(cli.home, "store"));
   const { cert, key } = await identity(spec);
   await writeFile(join(cli.home, "cert.pem"), cert);
   await writeFile(join(cli.home, "key.pem"), key);

@@ -9,7 +9,9 @@ import { expect, it, onTestFinished } from "vitest";
 import { homePaths } from "../../../runtime/host/home.ts";
 import { repairModes } from "../../../runtime/host/modes.ts";
 import { ROOT } from "../../../scripts/lib/paths.js";
+import { QUICK_START } from "../../lanes/quick-start.ts";
 import { lacks } from "../../lanes/tools.ts";
+import { placeEmbeddedCopy } from "../../support/databases.ts";
 import { temporaryDirectory } from "../../support/deployment.ts";
 
 const NOBODY = 65_534;
@@ -24,7 +26,7 @@ async function startNode(base: string): Promise<unknown> {
     {
       cwd: base,
       env: { PATH: process.env["PATH"], HOME: base },
-      execArgv: ["--no-warnings"],
+      execArgv: ["--no-warnings", ...QUICK_START],
       stdio: "ignore",
       ...(process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}),
     },
@@ -39,10 +41,11 @@ async function startNode(base: string): Promise<unknown> {
 async function deployment(): Promise<string> {
   const base = await temporaryDirectory();
   await mkdir(join(base, "at", "workspace"), { recursive: true });
+  await mkdir(join(base, "at", "home"), { mode: 0o700 });
+  await placeEmbeddedCopy(join(base, "at", "home", "store"));
   await writeFile(join(base, "cairn.yaml"), YAML.replace("/WORKSPACE", join(base, "at", "workspace")));
   await writeFile(join(base, ".env"), "SERVICE_API_TOKEN=a-token-of-the-test-that-is-long\n", { mode: 0o600 });
-  if (process.getuid?.() === 0)
-    for (const name of ["", ".env", "cairn.yaml", "at", "at/workspace"]) await chown(join(base, name), NOBODY, NOBODY);
+  if (process.getuid?.() === 0) await execa("chown", ["-R", `${NOBODY}:${NOBODY}`, base]);
   return base;
 }
 

@@ -165,8 +165,10 @@ describeEachDatabase("the synthesizer", (open, backend) => {
       node.admin.backfillToolSynth({ dryRun: false }),
       node.admin.backfillToolSynth({ dryRun: false }),
     ]);
-    expect(first.enqueued + second.enqueued).toBe(9);
+    // One that the other's job has described since it was listed gets a job again, which finds nothing to do.
+    expect(first.enqueued + second.enqueued).toBeGreaterThanOrEqual(9);
     await expect.poll(async () => await described(database, "old")).toBe(9);
+    await expect.poll(async () => await stateOf(node)).toMatchObject({ waiting: 0, active: 0, failed: 0 });
     expect(model.requests).toHaveLength(9);
     expect(await node.admin.backfillToolSynth({ dryRun: false })).toMatchObject({ candidates: 0, enqueued: 0 });
   });

@@ -116,10 +116,13 @@ describeEachDatabase("the nearest by vectors", (open) => {
     await database.query(`delete from embeddings_${model.id}`);
     const near = (n: number) => vectorText([1, n / 4_000, 0, 0, 0, 0, 0, 0]);
     const far = (n: number) => vectorText([1, 2 + n, 0, 0, 0, 0, 0, 0]);
-    await database.query(
-      `insert into embeddings_${model.id} (kind, id, embedding)
-       select 'message', gen_random_uuid(), given::halfvec(8) from unnest($1::text[]) as given`,
-      [Array.from({ length: 400 }, (_, n) => near(n))],
+    // In a transaction, whose statements have time on a busy machine.
+    await database.transaction((tx) =>
+      tx.query(
+        `insert into embeddings_${model.id} (kind, id, embedding)
+         select 'message', gen_random_uuid(), given::halfvec(8) from unnest($1::text[]) as given`,
+        [Array.from({ length: 400 }, (_, n) => near(n))],
+      ),
     );
     await database.query(
       `insert into embeddings_${model.id} (kind, id, embedding)

@@ -139,6 +139,83 @@ describeEachDatabase("takeover of turns", (open) => {
     expect(counts).toEqual({ first: 1, second: 1, third: 1 });
   });
 
+  /** What the polls of a process do that was stalled past its leases. */
+  async function expire(harness: Harness, turnId: string): Promise<void> {
+    const database = await open();
+    await database.query("update turns set lease_until = now() - interval '1 second' where id = $1", [turnId]);
+    harness.dispatcher.kick();
+  }
+
+  it("does not count a lease that expired in a process that lives on as a crash", async () => {
+    const { counts, tool } = effects();
+    const first = await startDoomed({ script: twoCalls, tools: [tool("first", () => hang())] });
+    const { turnId } = await first.turns.accept(first.message("go"));
+    await expect.poll(() => counts).toEqual({ first: 1 });
+    await first.die();
+    const stalled = await start({
+      script: ({ options }, call) => (call <= 2 ? hang(options.signal) : [text("at last"), end()]),
+      tools: [tool("second"), tool("third")],
+      ...first.next,
+    });
+    for (const requests of [1, 2]) {
+      await expect.poll(() => stalled.requests.length).toBe(requests);
+      await expire(stalled, turnId);
+    }
+    expect(await stalled.turns.wait(stalled.agentName, turnId)).toMatchObject({
+      text: "On it.\n\nat last",
+      interrupted: true,
+    });
+  });
+
+  it("gives a turn up whose lease expires again and again in the same process", async () => {
+    const stalled = await start({ script: ({ options }) => hang(options.signal) });
+    const { turnId } = await stalled.turns.accept(stalled.message("go"));
+    const ended = stalled.turns.wait(stalled.agentName, turnId);
+    let requests = 0;
+    const givenUp = expect(ended).rejects.toMatchObject({ code: "RUNTIME_TURN_INTERRUPTED" });
+    for (; requests < 11; requests++) {
+      await expect.poll(() => stalled.requests.length).toBe(requests + 1);
+      await expire(stalled, turnId);
+    }
+    await givenUp;
+    expect(stalled.requests).toHaveLength(requests);
+  });
+
+  it("ends a runner whose turn the same process has claimed again, and keeps the new one", async () => {
+    const aborted: unknown[] = [];
+    const gate = Promise.withResolvers<void>();
+    const stalled = await start({
+      script: async ({ options }, call) => {
+        if (call === 1) {
+          options.signal?.addEventListener("abort", () => aborted.push(options.signal?.reason), { once: true });
+          return hang(options.signal);
+        }
+        await gate.promise;
+        return [text("once"), end()];
+      },
+      limits: { leaseMs: 6_000 },
+    });
+    const { turnId } = await stalled.turns.accept(stalled.message("go"));
+    await expect.poll(() => stalled.requests.length).toBe(1);
+    await expire(stalled, turnId);
+    await expect.poll(() => stalled.requests.length).toBe(2);
+    expect(aborted).toMatchObject([{ code: "RUNTIME_LEASE_LOST" }]);
+    // Its lease is renewed although the former runner has ended meanwhile.
+    const database = await open();
+    await database.query("update turns set lease_until = now() + interval '3 seconds' where id = $1", [turnId]);
+    const renewed = async () =>
+      (
+        await database.query("select 1 from turns where id = $1 and lease_until > now() + interval '3 seconds'", [
+          turnId,
+        ])
+      ).count;
+    await expect.poll(renewed).toBe(1);
+    expect(stalled.dispatcher.activeTurns).toBe(1);
+    gate.resolve();
+    expect(await stalled.turns.wait(stalled.agentName, turnId)).toMatchObject({ text: "once" });
+    expect(stalled.requests).toHaveLength(2);
+  });
+
   it("ends a turn that was to be stopped while no process ran it, with what it had said", async () => {
     const { counts, tool } = effects();
     const doomed = await startDoomed({ script: twoCalls, tools: [tool("first", () => hang())] });

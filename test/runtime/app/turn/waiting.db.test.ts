@@ -234,6 +234,44 @@ describeDatabase("turns that wait for an answer", (open) => {
     },
   );
 
+  it.each([
+    ["before its question was sent", 0],
+    ["while its question was being sent", 1],
+  ])("asks after the restart of a process that was killed %s", async (moment, tries) => {
+    const { tools } = asking();
+    const stored = Promise.withResolvers<void>();
+    const sending = Promise.withResolvers<void>();
+    const send = async () => {
+      sending.resolve();
+      return hang();
+    };
+    const doomed = await startDoomed({ script, tools, send });
+    const { waiting: store } = doomed.store;
+    const begin = store.begin.bind(store);
+    store.begin = async (...args) => {
+      const question = await begin(...args);
+      stored.resolve();
+      return tries === 0 ? hang() : question;
+    };
+    const { turnId } = await doomed.turns.accept(doomed.message("go"));
+    await stored.promise;
+    if (tries > 0) await sending.promise;
+    await doomed.die();
+    expect(doomed.sent, moment).toHaveLength(tries);
+    const database = await open();
+    // A message that is being sent is its sender's for a minute.
+    await database.query("update outbox set next_attempt_at = now() where turn_id = $1 and attempts > 0", [turnId]);
+
+    const next = await start({ script, tools, ...doomed.next });
+    const question = await waiting(next, turnId);
+    await expect.poll(() => next.sent).toMatchObject([{ turnId, text: "Which one?", question }]);
+    await answer(next, turnId, "red", question.id);
+    expect(await next.turns.wait(next.agentName, turnId)).toMatchObject({ interrupted: false });
+    // The reply, and no second question.
+    await expect.poll(() => next.sent).toHaveLength(2);
+    expect(next.sent[1]?.question).toBeUndefined();
+  });
+
   const sessionOf = (harness: Harness) => `${harness.agentName}:${harness.channel.id}:s1:`;
 
   it("ends its wait at the deadline of the question, without the turn's own deadline", async () => {

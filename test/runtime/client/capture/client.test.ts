@@ -14,10 +14,14 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type CaptureClientOptions, createCaptureClient, type SpoolProblem } from "../../../../runtime/client/index.ts";
 import type { CaptureBatch } from "../../../../runtime/contracts/capture.ts";
 import { captureNode } from "../../../support/capture-node.ts";
+
+// The files of the lane share their modules: none of this one is what another has imported, or the other way round.
+vi.hoisted(() => vi.resetModules());
+afterAll(() => void vi.resetModules());
 
 /** When set, a file that is written gets half of its text, and then there is no room. */
 const disk = vi.hoisted(() => ({ full: false }));

@@ -6,6 +6,10 @@ import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { DurableFiles } from "../../../../runtime/plugins/memory/embedded/durable-files.ts";
 import { START_PARAMETERS } from "../../../../runtime/plugins/memory/embedded/settings.ts";
 
+// The files of the lane share their modules: none of this one is what another has imported, or the other way round.
+vi.hoisted(() => vi.resetModules());
+afterAll(() => void vi.resetModules());
+
 /** What reached the disk, in order: the descriptors given to the real fsync. */
 const synced = vi.hoisted((): number[] => []);
 /** Set to make the next fsync fail. */
