@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { diffText } from "../../../control/deploy/diff-words.ts";
 import type { FoundDrift, StatusResult } from "../../../control/deploy/schemas.ts";
-import { diffText, previewText, statusText } from "../../../control/deploy/words.ts";
+import { previewText, statusText } from "../../../control/deploy/words.ts";
 import type { Mark } from "../../../control/output/terminal.ts";
 
 const same = (text: string): string => text;
