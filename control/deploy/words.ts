@@ -156,6 +156,9 @@ export function statusText(status: StatusResult, mark: Mark): string {
     ...(!status.deployed && status.data.length > 0
       ? [`Data: ${status.data.map(({ name, place }) => `${name} (${place})`).join(", ")}`]
       : []),
+    ...status.former.map(
+      ({ name, removal }) => `Kept by an upgrade of PostgreSQL: ${visible(name)}. To remove it: ${mark.name(removal)}`,
+    ),
     ...lockLines(status, mark),
   ].join("\n");
 }
@@ -205,7 +208,9 @@ export function unlockText(result: UnlockResult, mark: Mark): string {
     ...result.cleared.map((holder) => `Removed the lock of ${holderText(holder)}.`),
     ...(result.restored === null
       ? []
-      : [`Put the copy ${result.restored} back. \`cairn infra preview\` compares it with the target.`]),
+      : [
+          `Put the copy ${result.restored} back. \`cairn infra preview\` compares it with the target; \`cairn infra up --adopt\` takes over data that were made after it.`,
+        ]),
     ...result.pending.map(({ operation, name, outcome }) => `${operation} ${visible(name)}: ${OUTCOMES[outcome]}`),
     mark.dim("Run the command that was interrupted again: it finishes."),
   ].join("\n");

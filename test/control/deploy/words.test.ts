@@ -143,6 +143,7 @@ const status: StatusResult = {
   working: false,
   pending: 0,
   copies: 0,
+  former: [],
 };
 const holder = { user: "me", host: "here", pid: 7, command: "up", started_at: "2026-01-31T12:00:00.000Z" };
 
