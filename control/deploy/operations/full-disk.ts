@@ -3,20 +3,25 @@
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { codeOf } from "../../../runtime/contracts/system-errors.ts";
 import { pendingOf } from "../engine/checkpoint.ts";
+import type { Engine } from "../engine/engine.ts";
 import { PulumiFailure } from "../engine/pulumi-cli.ts";
+import type { InfraFiles } from "../files.ts";
 import { readCopy } from "../state/copies.ts";
-import type { Session } from "./session.ts";
 
-type Left = Pick<Session, "engine" | "files">;
+/** Where a run that was cut off has its records. */
+interface Interrupted {
+  readonly engine: Engine;
+  readonly files: InfraFiles;
+}
 
 /** The error of a full disk, INFRA_DISK_FULL, with the way on as its hint; every other error as it is. */
-export async function withRoom(session: Left, command: string, error: unknown): Promise<unknown> {
+export async function withRoom(session: Interrupted, command: string, error: unknown): Promise<unknown> {
   const own = isFull(error);
   // What has found too little room elsewhere, before anything was changed, says itself what helps.
   const isEngines =
     error instanceof InfraError && error.code === "INFRA_DISK_FULL" && error.cause instanceof PulumiFailure;
   if (!own && !isEngines) return error;
-  const hint = await wayOn(session, command).catch(() => null);
+  const hint = await advice(session, command).catch(() => null);
   if (hint === null) return error;
   return isEngines
     ? new InfraError("INFRA_DISK_FULL", error.message, { ...error.details, hint })
@@ -28,7 +33,7 @@ export function isFull(error: unknown): boolean {
   return ["ENOSPC", "EFBIG", "EDQUOT"].includes(codeOf(error) ?? "");
 }
 
-async function wayOn({ engine, files }: Left, command: string): Promise<string> {
+async function advice({ engine, files }: Interrupted, command: string): Promise<string> {
   const state = await engine.state().catch((error: unknown) => {
     if (error instanceof InfraError && error.code === "INFRA_STATE_UNREADABLE") return "cut" as const;
     throw error;

@@ -13,15 +13,15 @@ export async function removeUnrecorded(
   report: Report,
   signal: AbortSignal,
 ): Promise<void> {
-  const known = new Set(recorded.map(({ name }) => name));
+  const names = new Set(recorded.map(({ name }) => name));
   for (const place of hostsOf(plan)) {
     const containers = await labelled("container", plan.stack, place, signal);
-    for (const { id, name } of containers.filter((one) => !known.has(one.name))) {
+    for (const { id, name } of containers.filter((one) => !names.has(one.name))) {
       report(`Removing the container ${name}, which that copy does not know`);
       await removeContainer(id, place, signal);
     }
     const networks = await labelled("network", plan.stack, place, signal);
-    for (const { id } of networks.filter(({ name }) => !known.has(name))) await removeNetwork(id, place, signal);
+    for (const { id } of networks.filter(({ name }) => !names.has(name))) await removeNetwork(id, place, signal);
   }
 }
 
