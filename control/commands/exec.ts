@@ -5,6 +5,7 @@ import { BaseCommand } from "../base-command.ts";
 import type { PartCommand } from "../deploy/driver.ts";
 import { UsageError } from "../output/failure.ts";
 import type { Interruption } from "../output/interruption.ts";
+import { refuseUndeployed } from "../service/deployed-node.ts";
 import { findDeployment } from "../service/deployment.ts";
 import { choosePart, toolMissing } from "../service/stack-parts.ts";
 
@@ -43,8 +44,10 @@ export default class Exec extends BaseCommand<number> {
     if (words.length === 0) {
       throw new UsageError("There is no command to run.", "Write it behind two dashes: `cairn exec -- COMMAND...`.");
     }
-    const chosen = await choosePart(findDeployment(flags), flags, signal);
+    const deployment = findDeployment(flags);
+    const chosen = await choosePart(deployment, flags, signal);
     if (chosen === null) {
+      await refuseUndeployed(deployment);
       throw new UsageError(
         "Nothing is deployed from this directory: its node runs on this machine.",
         "Run the command itself here, in a shell; `cairn logs` shows what the node has logged.",

@@ -7,6 +7,7 @@ import { follow, readPast } from "../logs/log-reader.ts";
 import { newestOf, readPartLog } from "../logs/part-log.ts";
 import type { Interruption } from "../output/interruption.ts";
 import { visible, visibleJson } from "../output/visible.ts";
+import { refuseUndeployed } from "../service/deployed-node.ts";
 import { findDeployment } from "../service/deployment.ts";
 import { type ChosenPart, choosePart } from "../service/stack-parts.ts";
 
@@ -77,6 +78,7 @@ export default class Logs extends BaseCommand<LogsResult> {
       signal.throwIfAborted();
       await show(line);
     }
+    if (past.positions.size === 0) await refuseUndeployed(deployment);
     if (past.positions.size === 0 && !flags.follow) await this.note(`There is no log in ${directory} yet.`);
     if (flags.follow) {
       this.jsonLines = true;

@@ -1,4 +1,5 @@
 import type { Health } from "../../runtime/client/index.ts";
+import { ageMs } from "../memory/backup-words.ts";
 import { NodeCommand } from "../node-command.ts";
 import { EXIT } from "../output/failure.ts";
 import type { Interruption } from "../output/interruption.ts";
@@ -24,8 +25,13 @@ export default class Status extends NodeCommand<NodeStatus> {
 
   protected render(status: NodeStatus, mark: Mark): string {
     if (status.state === "busy") return `No node is running, but another process is using ${status.home}.`;
-    if (!status.running && status.deployed === null)
-      return `No node is running. ${mark.dim("Start one with `cairn start --detach`.")}`;
+    if (!status.running && status.deployed === null) {
+      const { message, hint } = status.error ?? {
+        message: "No node is running.",
+        hint: "Start one with `cairn start --detach`.",
+      };
+      return `${message} ${mark.dim(hint ?? "")}`;
+    }
     const { health, error } = status;
     const rows: [string, string][] = [
       ["status", health ? healthWord(health, mark) : mark.error(`not answering: ${error?.message ?? "unknown"}`)],
@@ -61,7 +67,7 @@ function backupRows({ backup }: Health, mark: Mark): [string, string][] {
   const newest =
     last === null
       ? "none yet"
-      : `${duration(Date.now() - Date.parse(last.created_at))} ago on ${last.node}, ${bytes(last.bytes)}`;
+      : `${duration(ageMs(last.created_at, backup))} ago on ${last.node}, ${bytes(last.bytes)}`;
   if (state === "off") return [["backup", `off (memory.backup.enabled)${last === null ? "" : `, last ${newest}`}`]];
   if (failure !== null)
     return [["backup", `${newest}; ${mark.error(`failing on ${failure.node}: ${failure.message}`)}`]];

@@ -27,6 +27,12 @@ export interface ExistingData {
   readonly usedBy?: readonly string[];
 }
 
+/** Data of the stack that none of its parts uses any more. */
+export interface FormerData extends ExistingData {
+  /** A command of the operator's that removes them for good. */
+  readonly removal: string;
+}
+
 /** A way to a node's HTTP interface that lasts until it is closed. */
 export interface NodeConnection {
   readonly url: string;
@@ -127,6 +133,8 @@ export interface TargetDriver {
   outdated?(signal: AbortSignal): Promise<readonly string[]>;
   /** Data under the plan's names, also what another stack made. */
   existingData(signal: AbortSignal): Promise<readonly ExistingData[]>;
+  /** What upgrades of PostgreSQL have left. A place that does not answer has none. Absent where nothing is ever left. */
+  formerData?(signal: AbortSignal): Promise<readonly FormerData[]>;
   observe(signal: AbortSignal): Promise<readonly ObservedNode[]>;
   /** Every part of the stack, and what differs from these resources of the state. A place that does not answer is `unknown`. */
   inspect(recorded: readonly RecordedResource[], signal: AbortSignal): Promise<Inspection>;
@@ -142,6 +150,11 @@ export interface TargetDriver {
    * and what another stack made stay. Names of what was removed.
    */
   removeWorkloads(report: Report, signal: AbortSignal): Promise<readonly string[]>;
+  /**
+   * After an older copy of the state was put back: removes what was made since and has no data, of which the engine could make no
+   * second one. Absent where it can.
+   */
+  removeUnrecorded?(recorded: readonly RecordedResource[], report: Report, signal: AbortSignal): Promise<void>;
   /** Removes data volumes for good. Called after the backup and the typed name alone. */
   deleteData(names: readonly ExistingData[], signal: AbortSignal): Promise<void>;
   /** Writes the data into a new file, a tar archive with gzip; nothing may be at work on them. Absent where it cannot. */

@@ -3,8 +3,8 @@
 import process from "node:process";
 import { Interrupted } from "../output/failure.ts";
 import type { Terminal } from "../output/terminal.ts";
+import { diffText } from "./diff-words.ts";
 import type { Prompts } from "./operations/services.ts";
-import { diffText } from "./words.ts";
 
 /** Null without a terminal. `before` clears the live line. */
 export function terminalPrompts(terminal: Terminal, before: () => Promise<void>): Prompts | null {

@@ -214,6 +214,9 @@ export const SCHEMAS = {
     nodes: z.array(deployedNode.extend({ ...observed, ...running, planned_image: z.string().nullable() })),
     parts: z.array(part).describe("Everything that is no node: database, network, volumes, files"),
     data: z.array(data),
+    former: z
+      .array(data.extend({ removal: z.string().describe("Command that removes them for good") }))
+      .describe("Data that an upgrade of PostgreSQL kept, and that nothing uses any more"),
     holder: holder.nullable().describe("Who has the stack locked now"),
     working: z.boolean().describe("Whether the holder is at work; false: it was killed, or it is on another host"),
     pending: count.describe("Operations that an interrupted run left behind"),

@@ -67,14 +67,15 @@ export class Journal<Name extends string, Content extends JournalContent<Name>> 
     return this.#entry;
   }
 
-  async step<T>(name: Name, work: () => Promise<T>): Promise<T> {
+  /** An error that `isFailure` does not accept cuts the step off: the next run begins it again. */
+  async step<T>(name: Name, work: () => Promise<T>, isFailure: (error: unknown) => boolean = () => true): Promise<T> {
     await this.#add(name, "begun");
     try {
       const result = await work();
       await this.#add(name, "done");
       return result;
     } catch (error) {
-      await this.#add(name, "failed");
+      if (isFailure(error)) await this.#add(name, "failed");
       throw error;
     }
   }

@@ -4,7 +4,7 @@ import { isForeignListener } from "../../runtime/client/foreign-listener.ts";
 import type { Client } from "../../runtime/client/index.ts";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { UsageError } from "../output/failure.ts";
-import { connectDeployed, type NodeChoice, refuseRemovedStack } from "./deployed-node.ts";
+import { connectDeployed, type NodeChoice, refuseUndeployed } from "./deployed-node.ts";
 import { type Deployment, inspectWithoutSecrets, readToken, tokenFor } from "./deployment.ts";
 import { announcedEndpoint, clientOf, configuredEndpoint, type Endpoint } from "./node-client.ts";
 import { readNodeFile } from "./node-file.ts";
@@ -23,7 +23,7 @@ export interface Connection {
 
 /**
  * A node to talk to: of the stack that this directory has deployed, else of this machine. The caller closes it. UsageError for
- * `choice.node` where no stack is deployed.
+ * `choice.node` where no stack is deployed; RUNTIME_NOT_RUNNING where one is to be, and no node runs here meanwhile.
  */
 export async function openConnection(
   deployment: Deployment,
@@ -32,8 +32,8 @@ export async function openConnection(
 ): Promise<Connection> {
   const deployed = await connectDeployed(deployment, signal, choice);
   if (deployed !== null) return deployed;
-  refuseChoice(choice);
-  if ((await inspectNode(deployment.home)).state === "stopped") await refuseRemovedStack(deployment);
+  await refuseChoice(deployment, choice);
+  if ((await inspectNode(deployment.home)).state === "stopped") await refuseUndeployed(deployment);
   return { client: await connect(deployment), close: async () => undefined };
 }
 
@@ -68,11 +68,11 @@ export async function withNode<T>(
       await deployed.close();
     }
   }
-  refuseChoice(choice);
+  await refuseChoice(deployment, choice);
   const state = await inspectNode(deployment.home);
   if (state.state === "busy") throw unknownHolder(deployment.home);
   if (state.state === "running") return work(await connect(deployment), { shortLived: false });
-  await refuseRemovedStack(deployment);
+  await refuseUndeployed(deployment);
   // Without a configuration there is no store to speak of; its own error says what to do.
   if (!deployment.exists) await inspectWithoutSecrets(deployment);
   const token = await tokenFor(deployment);
@@ -104,9 +104,10 @@ export async function endpointOf(deployment: Deployment): Promise<Endpoint | nul
   return inspection?.loaded ? configuredEndpoint(inspection.loaded.config) : null;
 }
 
-/** A directory that deploys nothing has one node, which has no name to be chosen by. */
-export function refuseChoice({ node }: NodeChoice): void {
+/** A directory that deploys nothing has one node, which has no name to be chosen by; one that will deploy has none yet. */
+export async function refuseChoice(deployment: Deployment, { node }: NodeChoice): Promise<void> {
   if (node === undefined) return;
+  await refuseUndeployed(deployment);
   throw new UsageError(
     "--node names a node of a deployed stack, and nothing is deployed from this directory.",
     "Leave it out: there is one node here.",

@@ -1,7 +1,5 @@
 /** Which node of a deployed stack a command talks to: the one that is named, else the first that works. */
 
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import process from "node:process";
 import { CairnError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import { visible } from "../output/visible.ts";
@@ -14,7 +12,7 @@ import {
   type StackOptions,
   unreachable,
 } from "./deployed-stack.ts";
-import { type Deployment, inspectWithoutSecrets } from "./deployment.ts";
+import { type Deployment, inspectWithoutSecrets, writtenToken } from "./deployment.ts";
 
 export interface DeployedNode extends StackConnection {
   readonly stack: string;
@@ -168,17 +166,29 @@ export async function deployedNames(dir: string): Promise<string | null> {
   return `${record.target} (${nodes.join(", ")})`;
 }
 
-/** RUNTIME_NOT_RUNNING where the configuration names a target and its stack was removed: there is no node to ask for its data. */
-export async function refuseRemovedStack(deployment: Deployment): Promise<void> {
-  if (!existsSync(join(deployment.dir, "infra", "stack.json"))) return;
+/**
+ * RUNTIME_NOT_RUNNING, where the configuration names a target and nothing is deployed there: no node of this machine has the data,
+ * and none can have them. Null where nodes are of this machine, and where there is no configuration that can be read.
+ */
+export async function undeployed(deployment: Deployment): Promise<RuntimeError | null> {
+  if ((await deployedRecord(deployment)) !== null) return null;
+  // The first read of .env puts its mode right and says so, which the inspection would not.
+  await writtenToken(deployment);
+  const { loaded } = await inspectWithoutSecrets(deployment).catch(() => ({ loaded: null }));
+  const settings = loaded?.config.deployment;
+  if (settings === undefined || settings.target === "manual") return null;
   const { readRecord } = await import("../deploy/operations/record.ts");
-  const record = await readRecord(deployment.dir);
-  if (record === null || record.nodes.length > 0) return;
-  const inspection = await inspectWithoutSecrets(deployment);
-  if (inspection.loaded?.config.deployment.target === "manual") return;
-  throw new RuntimeError("RUNTIME_NOT_RUNNING", `The stack ${record.stack} was removed; its data are kept.`, {
-    hint: "Deploy it again with `cairn infra up`.",
+  const former = await readRecord(deployment.dir);
+  const removed = former === null ? null : `The stack ${former.stack} was removed; its data are kept.`;
+  return new RuntimeError("RUNTIME_NOT_RUNNING", removed ?? `The stack ${settings.name} is not deployed yet.`, {
+    hint: `Deploy it${removed === null ? "" : " again"} with \`cairn infra up\`.`,
   });
+}
+
+/** The error of `undeployed`. */
+export async function refuseUndeployed(deployment: Deployment): Promise<void> {
+  const error = await undeployed(deployment);
+  if (error !== null) throw error;
 }
 
 /** What makes a changed configuration count: nodes of this machine are restarted, those of a target are brought to it. */

@@ -3,7 +3,7 @@
 import type { Health } from "../../runtime/client/index.ts";
 import { CairnError, type ErrorBody } from "../../runtime/contracts/errors.ts";
 import { refuseChoice } from "./connect.ts";
-import { connectToStack, type DeployedNode, type NodeChoice } from "./deployed-node.ts";
+import { connectToStack, type DeployedNode, type NodeChoice, undeployed } from "./deployed-node.ts";
 import { type DeployedStack, openStack } from "./deployed-stack.ts";
 import { type Deployment, readToken } from "./deployment.ts";
 import { announcedEndpoint, clientOf } from "./node-client.ts";
@@ -19,7 +19,7 @@ export interface NodeStatus {
   readonly url: string | null;
   readonly version: string | null;
   readonly started_at: string | null;
-  /** Null when it does not answer; `error` is the reason. */
+  /** Null when it does not answer; `error` is the reason, also where a stack is not deployed yet. */
   readonly health: Health | null;
   readonly error: ErrorBody | null;
   /** The stack that this directory has deployed, which the rest is about; null for a node of this machine. */
@@ -43,7 +43,7 @@ export async function readNodeStatus(
   const { home, dir } = deployment;
   const stack = await openStack(deployment, signal);
   if (stack !== null) return deployedStatus(stack, deployment, signal, choice);
-  refuseChoice(choice);
+  await refuseChoice(deployment, choice);
   const state = await inspectNode(home);
   const nothing = {
     home,
@@ -56,7 +56,10 @@ export async function readNodeStatus(
     error: null,
     deployed: null,
   };
-  if (state.state !== "running") return { running: false, state: state.state, ...nothing };
+  if (state.state !== "running") {
+    const missing = state.state === "stopped" ? await undeployed(deployment) : null;
+    return { running: false, state: state.state, ...nothing, error: missing?.toBody() ?? null };
+  }
   const { pid, url, version, started_at } = state.node;
   const common = {
     running: true,

@@ -1,7 +1,8 @@
 /** Scheduled backups on the disks of nodes: the one that runs here, or all of the deployed stack. */
 
-import type { BackupEntry, BackupStatus } from "../../runtime/client/index.ts";
+import type { BackupEntry, BackupStatus, Client } from "../../runtime/client/index.ts";
 import { CairnError, RuntimeError } from "../../runtime/contracts/errors.ts";
+import { ageMs, nextWords } from "../memory/backup-words.ts";
 import { UsageError } from "../output/failure.ts";
 import { withNode } from "./connect.ts";
 import { type DeployedStack, openStack, requireNode } from "./deployed-stack.ts";
@@ -9,6 +10,8 @@ import type { Deployment } from "./deployment.ts";
 
 export interface ListedBackup extends BackupEntry {
   readonly node: string;
+  /** Seconds, by the clock of its node. */
+  readonly age_s: number;
 }
 
 export interface ListedBackups {
@@ -16,6 +19,8 @@ export interface ListedBackups {
   readonly backups: readonly ListedBackup[];
   /** Nodes that were not asked or did not answer, and why: they may have more. */
   readonly unanswered: readonly { readonly node: string; readonly message: string }[];
+  /** When the next one comes, in words: for each memory one, with the first of its nodes that answered. */
+  readonly next: readonly { readonly node: string; readonly message: string }[];
 }
 
 export interface ListOptions {
@@ -33,8 +38,14 @@ export async function listScheduled(
 ): Promise<ListedBackups> {
   const stack = await openStack(deployment, signal);
   if (stack === null) {
-    const found = await withNode(deployment, signal, (client) => client.backups({ signal, verify }), { node });
-    return { backups: found.backups.map((backup) => ({ ...backup, node: found.node })), unanswered: [] };
+    const { shortLived, ...found } = await withNode(
+      deployment,
+      signal,
+      async (client, { shortLived: own }) => ({ ...(await listFrom(client, signal, verify)), shortLived: own }),
+      { node },
+    );
+    const { name, backups } = found;
+    return { backups, unanswered: [], next: shortLived ? [{ node: name, message: NOT_RUNNING }] : nextOf([found]) };
   }
   const names = node === undefined ? stack.nodes : [requireNode(stack, node)];
   const answers = await Promise.all(names.map((name) => listOf(stack, name, signal, verify)));
@@ -50,6 +61,7 @@ export async function listScheduled(
       ...failed.map(({ name, error }) => ({ node: name, message: error.message })),
       ...notAsked(stack.nodes, lists),
     ],
+    next: nextOf(stack.sharesMemory ? lists.slice(0, 1) : lists),
   };
 }
 
@@ -59,7 +71,7 @@ function notAsked(nodes: readonly string[], lists: readonly NodeList[]): ListedB
   // Other nodes of the stack were left out on purpose, or are among those that failed.
   const leftOut = new Set(nodes.filter((node) => lists.every(({ name }) => name !== node)));
   const found = new Map<string, string>();
-  for (const { newest } of lists) {
+  for (const newest of lists.map(({ status }) => status?.last)) {
     if (newest && !listed.has(newest.name) && !leftOut.has(newest.node)) found.set(newest.node, newest.name);
   }
   return [...found].map(([node, name]) => ({
@@ -95,8 +107,25 @@ export async function nodeWithBackup(
 interface NodeList {
   readonly name: string;
   readonly backups: readonly ListedBackup[];
-  /** Of its store, whichever node has it. */
-  readonly newest: BackupStatus["last"] | undefined;
+  /** Of its store, whichever node has the newest; null while it does not answer. */
+  readonly status: BackupStatus | null;
+}
+
+const NOT_RUNNING = "Backups are taken while a node runs: one that is due then comes within two minutes of its start.";
+
+function nextOf(lists: readonly NodeList[]): ListedBackups["next"] {
+  return lists.flatMap(({ name, status }) => {
+    const message = status === null ? null : nextWords(status);
+    return message === null ? [] : [{ node: name, message }];
+  });
+}
+
+async function listFrom(client: Client, signal: AbortSignal, verify: boolean): Promise<NodeList> {
+  // First, so that one which is taken meanwhile is not missed in the list.
+  const { backup: status = null } = await client.health({ signal });
+  const { node, backups } = await client.backups({ signal, verify });
+  const age = ({ created_at: at }: BackupEntry) => Math.max(0, Math.round(ageMs(at, status ?? {}) / 1_000));
+  return { name: node, backups: backups.map((one) => ({ ...one, node, age_s: age(one) })), status };
 }
 
 class Unanswered {
@@ -118,10 +147,8 @@ async function listOf(
   try {
     const connection = await stack.open(name, signal);
     try {
-      // First, so that one which is taken meanwhile is not missed in the list.
-      const { backup } = await connection.client.health({ signal });
-      const { backups } = await connection.client.backups({ signal, verify });
-      return { name, backups: backups.map((one) => ({ ...one, node: name })), newest: backup?.last };
+      const { backups, status } = await listFrom(connection.client, signal, verify);
+      return { name, backups: backups.map((one) => ({ ...one, node: name })), status };
     } finally {
       await connection.close();
     }

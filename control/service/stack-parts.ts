@@ -4,6 +4,7 @@ import { InfraError } from "../../runtime/contracts/errors.ts";
 import type { PartAction, PartCommand, StackPart } from "../deploy/driver.ts";
 import { requirePart } from "../deploy/part-commands.ts";
 import { UsageError } from "../output/failure.ts";
+import { refuseUndeployed } from "./deployed-node.ts";
 import { type DeployedStack, openStack, requireNode } from "./deployed-stack.ts";
 import type { Deployment } from "./deployment.ts";
 
@@ -33,6 +34,7 @@ export async function choosePart(
   const stack = await openStack(deployment, signal);
   if (stack === null) {
     if (choice.node === undefined && !choice.postgres) return null;
+    await refuseUndeployed(deployment);
     throw new UsageError(
       `${choice.postgres ? "--postgres" : "--node"} names a part of a deployed stack, and nothing is deployed from this directory.`,
       "Leave it out: there is one node here.",

@@ -25,6 +25,10 @@ export interface BackupStatus {
   readonly state: BackupState;
   readonly every_s: number;
   readonly keep: number;
+  /** By the clock of the node that answers, as all times here: another machine's may differ. */
+  readonly now: string;
+  /** When the next one is attempted, at once where that has passed; null: none is, being off or for want of messages. */
+  readonly next_at: string | null;
   /** The newest, and the node that has it. */
   readonly last: {
     readonly name: string;

@@ -41,6 +41,8 @@ const reportSchema = z.object({
       state: z.enum(BACKUP_STATES).describe("`late`: the newest is older than two intervals."),
       every_s: z.number(),
       keep: z.number(),
+      now: z.string().describe("By the clock of this node, as all times here."),
+      next_at: z.string().nullable().describe("When the next one is attempted; null: none is."),
       last: z
         .object({ name: z.string(), created_at: z.string(), bytes: z.number(), node: z.string() })
         .nullable()

@@ -335,7 +335,15 @@ const USED: UsageCounts = {
 /** The one scheduled backup; reading it again finds that it is not whole. */
 const SCHEDULED = { name: "cairn-20260101T020304Z.backup", created_at: "2026-01-01T02:03:04.000Z", bytes: 12 };
 
-const NO_BACKUP: BackupStatus = { state: "waiting", every_s: 86_400, keep: 7, last: null, failure: null };
+const NO_BACKUP: BackupStatus = {
+  state: "waiting",
+  every_s: 86_400,
+  keep: 7,
+  now: "2026-01-01T02:03:04.000Z",
+  next_at: "2026-01-01T02:03:04.000Z",
+  last: null,
+  failure: null,
+};
 
 export function healthy(): HealthReport {
   return {

@@ -4,7 +4,7 @@
  *
  * STAND_IN holds what it does otherwise, separated by commas: `fail` reports an error, `crash` ends with a stack trace,
  * `hang` never becomes ready, `ignore-term` does not end on SIGTERM, `slow-stop` takes 1.5 s for it, `hostile` answers with
- * what a terminal would obey, `whole-backups` has no backup that is damaged.
+ * what a terminal would obey, `whole-backups` has no backup that is damaged, `clock-ahead` has a clock an hour ahead.
  */
 
 import { mkdirSync, openSync, rmSync, writeFileSync } from "node:fs";
@@ -26,6 +26,7 @@ const home = values.home ?? "";
 const run = join(home, "run");
 /** Sets the title, clears the screen, hides what follows. */
 const hostile = faults.has("hostile") ? "\u001b]0;title\u0007\u001b[2J\u001b[8m\r\u009b1A" : "";
+const clockMs = faults.has("clock-ahead") ? 3_600_000 : 0;
 const turns = new Map<string, { readonly session: string; readonly text: string }>();
 const tokens: Record<string, unknown>[] = [];
 const queues = [
@@ -169,9 +170,11 @@ function health(): object {
       state: faults.has("backup-fails") ? "failing" : "good",
       every_s: 86_400,
       keep: 7,
+      now: new Date(Date.now() + clockMs).toISOString(),
+      next_at: new Date(Date.now() + clockMs + 79_200_500).toISOString(),
       last: {
         name: "cairn-a.backup",
-        created_at: new Date(Date.now() - 7_200_500).toISOString(),
+        created_at: new Date(Date.now() + clockMs - 7_200_500).toISOString(),
         bytes: 1_500,
         node: "n1",
       },

@@ -33,11 +33,11 @@ export default class MemoryBackups extends NodeCommand<ListedBackups> {
     return whole ? EXIT.done : EXIT.failed;
   }
 
-  protected render({ backups, unanswered }: ListedBackups, mark: Mark): string {
-    const rows = backups.map(({ name, node, created_at: at, bytes: size, verified }) => [
+  protected render({ backups, unanswered, next }: ListedBackups, mark: Mark): string {
+    const rows = backups.map(({ name, node, age_s: age, bytes: size, verified }) => [
       visible(name),
       visible(node),
-      `${duration(Date.now() - Date.parse(at))} ago`,
+      `${duration(age * 1_000)} ago`,
       bytes(size),
       verified ? mark.good("verified") : mark.error("not whole"),
     ]);
@@ -45,6 +45,7 @@ export default class MemoryBackups extends NodeCommand<ListedBackups> {
       rows.length > 0
         ? columns(rows)
         : `There is no scheduled backup${unanswered.length > 0 ? " on a node that was asked" : ""}.`,
+      ...next.map(({ node, message }) => mark.dim(next.length > 1 ? `${visible(node)}: ${message}` : message)),
       ...unanswered.map(({ node, message }) => `${mark.warn("Not asked:")} ${node} (${visible(message)})`),
     ].join("\n");
   }

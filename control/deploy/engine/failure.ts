@@ -56,12 +56,9 @@ export function describeEngineFailure(thrown: unknown, context: FailureContext):
     const hint = "Wait until it is done. If that process is gone, run `cairn infra unlock`.";
     return fail("locked", "INFRA_LOCKED", `The stack ${stack} is locked by ${who}.`, hint);
   }
-  if (
-    /incorrect passphrase|passphrase must be set|unable to find passphrase|no such file or directory.*passphrase/i.test(
-      text,
-    )
-  ) {
-    return { kind: "other", error: passphraseLost(stack, thrown) };
+  if (/incorrect passphrase/i.test(text)) return { kind: "other", error: passphraseLost(stack, thrown) };
+  if (/passphrase must be set|unable to find passphrase|no such file or directory.*passphrase/i.test(text)) {
+    return { kind: "other", error: passphraseAbsent(stack, thrown) };
   }
   if (/failed to load checkpoint|unexpected end of JSON input|could not deserialize deployment|corrupt/i.test(text)) {
     return {
@@ -73,8 +70,7 @@ export function describeEngineFailure(thrown: unknown, context: FailureContext):
     };
   }
   if (/no space left on device|file too large|disk quota exceeded/i.test(text)) {
-    const hint = "Make room, then run `cairn infra unlock` and the same command again: nothing that was made is lost.";
-    return fail("other", "INFRA_DISK_FULL", "The disk is full.", hint);
+    return fail("other", "INFRA_DISK_FULL", "The disk is full.", "Make room, and run the same command again.");
   }
   if (/Kubernetes cluster is unreachable|due to unreachable cluster/.test([text, ...diagnosed(context)].join("\n"))) {
     const hint =
@@ -128,16 +124,22 @@ export function dataProtected(names: readonly string[], cause?: unknown): InfraE
 
 /** Said plainly: the state can no longer be used, and this is what can be saved. */
 export function passphraseLost(stack: string, cause?: unknown): InfraError {
-  return new InfraError(
-    "INFRA_PASSPHRASE_LOST",
-    `The secrets of the stack ${stack} were encrypted with another passphrase than the one in infra/.passphrase.`,
-    {
-      hint:
-        "Put the right passphrase back if there is a backup of that file. Otherwise the recorded state is lost, not the data: " +
-        "`cairn infra recover` deploys the stack anew over the volumes and claims that stand on the target.",
-      ...(cause === undefined ? {} : { cause }),
-    },
-  );
+  const message = `The secrets of the stack ${stack} were encrypted with another passphrase than the one in infra/.passphrase.`;
+  return withoutSecrets(message, cause);
+}
+
+/** The same where there is no passphrase at all. */
+export function passphraseAbsent(stack: string, cause?: unknown): InfraError {
+  return withoutSecrets(`The passphrase of the stack ${stack} is absent: there is no file infra/.passphrase.`, cause);
+}
+
+function withoutSecrets(message: string, cause?: unknown): InfraError {
+  return new InfraError("INFRA_PASSPHRASE_LOST", message, {
+    hint:
+      "Put the right passphrase back if there is a backup of that file. Otherwise the recorded state is lost, not the data: " +
+      "`cairn infra recover` deploys the stack anew over the volumes and claims that stand on the target.",
+    ...(cause === undefined ? {} : { cause }),
+  });
 }
 
 function diagnosed({ diagnostics }: FailureContext): string[] {

@@ -1,10 +1,9 @@
 /** The engine behind the interface: Pulumi's Automation API over the rendered project. */
 
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { EngineEvent, PulumiFn, Stack } from "@pulumi/pulumi/automation/index.js";
 import { parse } from "yaml";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
@@ -17,6 +16,7 @@ import { diffBuilder } from "./diff.ts";
 import type { Applied, Engine, EngineLock, PreviewRun, ProgramRun, RunInput } from "./engine.ts";
 import { describeEngineFailure, type EngineFailure } from "./failure.ts";
 import { reportOf } from "./failure-report.ts";
+import { localFolder, scratchBackend } from "./folder-backend.ts";
 import { locksFolder, PROJECT, readEngineLocks, removeBrokenLocks } from "./locks.ts";
 import { noteOf, saidIn } from "./notes.ts";
 import { type PulumiCli, PulumiFailure } from "./pulumi-cli.ts";
@@ -267,16 +267,6 @@ export function createPulumiEngine(options: EngineOptions): Engine {
   };
 }
 
-/** A folder that is a backend with this one stack. Its secrets stay encrypted. */
-async function scratchBackend(name: string, state: ExportedState): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "cairn-preview-"));
-  const stacks = join(folder, ".pulumi", "stacks", PROJECT);
-  await mkdir(stacks, { recursive: true });
-  await writeFile(join(folder, ".pulumi", "meta.yaml"), "version: 1\n");
-  await writeFile(join(stacks, `${name}.json`), toStored(state, `organization/${PROJECT}/${name}`), { mode: 0o600 });
-  return folder;
-}
-
 interface Diagnostic {
   readonly message: string;
   readonly resource: string | null;
@@ -290,13 +280,6 @@ function environment(files: InfraFiles, backend: string): Record<string, string>
     PULUMI_SKIP_UPDATE_CHECK: "true",
     NO_COLOR: "1",
   };
-}
-
-/** The folder of a `file://` backend, absolute; null for every other one. */
-export function localFolder(backend: string): string | null {
-  if (!backend.startsWith("file://")) return null;
-  const path = backend.slice("file://".length).split("?")[0] ?? "";
-  return path.startsWith("/") ? fileURLToPath(`file://${path}`) : null;
 }
 
 /** The stack's configuration: texts in the clear, secrets as objects. Empty where there is none. */

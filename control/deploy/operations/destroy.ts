@@ -69,12 +69,15 @@ function nothing({ project }: Session): DestroyResult {
   return { schema: 1, stack, target, summary, changes: [], kept: [], deleted: [], backup: null };
 }
 
-async function demandName({ project, run }: Session, given: string | undefined): Promise<void> {
+async function demandName({ project, run, driver }: Session, given: string | undefined): Promise<void> {
   const { stack } = project.plan;
   const { prompts } = run.services;
   if (given === undefined && prompts === null) throw needsTerminal("The stack's name", `--confirm ${stack}`);
-  const typed =
-    given ?? (await prompts?.typeName(`This deletes the data for good. Type ${stack} to go on`, run.signal));
+  const former = given === undefined ? ((await driver.formerData?.(run.signal)) ?? []) : [];
+  const also =
+    former.length === 0 ? "" : `, with what upgrades of PostgreSQL kept (${former.map(({ name }) => name).join(", ")})`;
+  const question = `This deletes the data for good${also}. Type ${stack} to go on`;
+  const typed = given ?? (await prompts?.typeName(question, run.signal));
   if (typed === stack) return;
   throw new UsageError(`${typed ?? ""} is not the stack's name.`, `To delete its data, name the stack: ${stack}.`);
 }
@@ -126,7 +129,8 @@ async function deleteData(session: Session): Promise<{ name: string; place: stri
   }
   const names = new Set(guarded.map(({ name }) => name));
   const found = await driver.existingData(run.signal);
-  const own = found.filter(({ name, stack }) => names.has(name) || stack === project.plan.stack);
+  const former = (await driver.formerData?.(run.signal)) ?? [];
+  const own = [...found.filter(({ name, stack }) => names.has(name) || stack === project.plan.stack), ...former];
   session.phase("data", `Deleting ${own.map(({ name }) => name).join(", ") || "no data"}`);
   await driver.deleteData(own, run.signal);
   const foreign = found.filter((one) => !own.includes(one)).map(({ name }) => name);

@@ -15,7 +15,7 @@ import { type InfraFiles, infraFiles } from "../files.ts";
 import type { RecoverResult } from "../schemas.ts";
 import { takeLock } from "../state/operator-lock.ts";
 import { givenBackend } from "./backend.ts";
-import { refuseUnfinished } from "./postgres/upgrade-journal.ts";
+import { endUpgrade } from "./postgres/recovered-upgrade.ts";
 import type { OperationInput } from "./services.ts";
 import { openSession } from "./session.ts";
 import { up } from "./up.ts";
@@ -27,7 +27,7 @@ export interface RecoverOptions {
 
 /**
  * Repeatable: what was cut off is done by the same command. UsageError without the stack's name; INFRA_LOCKED while somebody is
- * at work; INFRA_UP_REFUSED where an upgrade of PostgreSQL was cut off; the errors of `up`.
+ * at work; the errors of `up`. Where an upgrade of PostgreSQL was cut off, it goes on with the data that count.
  */
 export async function recover(run: OperationInput, options: RecoverOptions): Promise<RecoverResult> {
   const { services, signal } = run;
@@ -40,11 +40,11 @@ export async function recover(run: OperationInput, options: RecoverOptions): Pro
   let removed: readonly string[];
   try {
     await refuseLiveEngine(files, plan.stack);
-    await refuseUnfinished(files);
     aside = await putAside(files, services.now());
     const session = await openSession(run);
     session.phase("recover", "Removing what runs; the data stay");
     removed = await session.driver.removeWorkloads(session.report, signal);
+    await endUpgrade(session);
   } finally {
     // Nothing is recorded of what was begun: the same command, or `up`, goes on from any place.
     await lock.release();

@@ -1,7 +1,6 @@
 /** What most operations begin with: the project read, its driver and engine made, and, to change something, the lock taken. */
 
 import { InfraError } from "../../../runtime/contracts/errors.ts";
-import { codeOf } from "../../../runtime/contracts/system-errors.ts";
 import type { TargetDriver } from "../driver.ts";
 import { type ExportedState, pendingOf } from "../engine/checkpoint.ts";
 import type { Engine, RunInput } from "../engine/engine.ts";
@@ -13,6 +12,7 @@ import { describeHolder, type OperatorLock, takeLock } from "../state/operator-l
 import { checkPassphrase, ensurePassphrase } from "../state/passphrase.ts";
 import { createRunLog, type RunLog } from "../state/run-log.ts";
 import { givenBackend } from "./backend.ts";
+import { withRoom } from "./full-disk.ts";
 import { recordMachines } from "./machines.ts";
 import { readRecord } from "./record.ts";
 import type { OperationInput, ReadProject } from "./services.ts";
@@ -142,7 +142,7 @@ export async function withOperatorLock<T>(session: Session, command: string, wor
   try {
     return await withLock(session, command, work);
   } catch (error) {
-    throw isFull(error) ? diskFull(error) : error;
+    throw await withRoom(session, command, error);
   }
 }
 
@@ -195,15 +195,4 @@ async function finish({ run, files, engine }: Session, lock: OperatorLock, comma
   await copyState(files, state, `after-${command}`, services.now()).catch(() => null);
   if (open) await lock.abandon();
   else await lock.release();
-}
-
-function isFull(error: unknown): boolean {
-  return ["ENOSPC", "EFBIG", "EDQUOT"].includes(codeOf(error) ?? "");
-}
-
-function diskFull(cause: unknown): InfraError {
-  return new InfraError("INFRA_DISK_FULL", "The disk of the deployment directory is full.", {
-    hint: "Make room and run the same command again: nothing that was made is lost.",
-    cause,
-  });
 }

@@ -26,8 +26,10 @@ export async function status(run: OperationInput): Promise<StatusResult> {
   ]);
   const recorded = resourcesOf(state);
   const deployed = recorded.some((one) => !one.protected);
-  const { nodes, parts, drift } =
-    recorded.length === 0 ? { nodes: [], parts: [], drift: [] } : await driver.inspect(recorded, run.signal);
+  const [{ nodes, parts, drift }, former = []] = await Promise.all([
+    recorded.length === 0 ? { nodes: [], parts: [], drift: [] } : driver.inspect(recorded, run.signal),
+    recorded.length === 0 ? [] : driver.formerData?.(run.signal),
+  ]);
   const shown = deployed ? parts : parts.filter(({ kind, state: now }) => kind === "volume" && now !== "missing");
   const reasons = new Map(drift.map(({ name, message }) => [name, message]));
   // A container in a CT is no part of its own: what is wrong with it is wrong with its node.
@@ -50,6 +52,7 @@ export async function status(run: OperationInput): Promise<StatusResult> {
     }),
     parts: shown.map((one) => ({ ...one, reason: one.reason ?? reasons.get(one.name) ?? null })),
     data: dataOf(state, record),
+    former: former.map(({ name, place, removal }) => ({ name, place, removal })),
     ...holderOf(lock, locks, identity),
     pending: pendingOf(state).length,
     copies: copies.length,

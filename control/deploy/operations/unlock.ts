@@ -3,6 +3,7 @@
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { UsageError } from "../../output/failure.ts";
 import { isAlive } from "../../service/processes.ts";
+import { resourcesOf } from "../engine/checkpoint.ts";
 import type { EngineLock } from "../engine/engine.ts";
 import type { Holder, PendingOutcome, UnlockResult } from "../schemas.ts";
 import { readCopy } from "../state/copies.ts";
@@ -51,6 +52,7 @@ export async function unlock(run: OperationInput, options: UnlockOptions): Promi
       const { copy, state } = await readCopy(files, options.copy ?? null);
       await engine.restoreState(state);
       restored = copy.name;
+      await session.driver.removeUnrecorded?.(resourcesOf(state), session.report, run.signal);
     }
     const pending: readonly PendingOutcome[] = await reconcileInterrupted(session);
     done = true;

@@ -37,6 +37,9 @@ export async function copyState(
   return { name, file };
 }
 
+const NO_COPY =
+  "There is no copy of it. The data stay on the target: `cairn infra recover` deploys the stack anew over them.";
+
 /** Newest first. */
 export async function listCopies(files: InfraFiles): Promise<StateCopy[]> {
   const names = await readdir(files.copies).catch(() => []);
@@ -66,21 +69,20 @@ export async function readCopy(
     "INFRA_STATE_UNREADABLE",
     wanted === null ? "There is no copy of the state that can be read." : `There is no readable copy ${wanted}.`,
     {
-      hint:
-        listed === ""
-          ? "The data stay on the target: `cairn infra recover` deploys the stack anew over them."
-          : `Copies: ${listed}.`,
+      hint: listed === "" ? NO_COPY : `Copies: ${listed}.`,
     },
   );
 }
 
-/** Says which copy could be put back, for an error about the state itself. */
+/** Says which copy could be put back, or that there is none, for an error about the state itself. */
 export async function offerCopy(files: InfraFiles, error: unknown): Promise<unknown> {
   if (!(error instanceof InfraError) || error.code !== "INFRA_STATE_UNREADABLE") return error;
   const found = await readCopy(files, null).catch(() => null);
-  if (found === null) return error;
   return new InfraError("INFRA_STATE_UNREADABLE", error.message, {
-    hint: `Put the newest good copy (${found.copy.name}) back with \`cairn infra unlock --restore-state\`.`,
+    hint:
+      found === null
+        ? NO_COPY
+        : `Put the newest good copy (${found.copy.name}) back with \`cairn infra unlock --restore-state\`.`,
     cause: error,
   });
 }

@@ -98,7 +98,11 @@ export async function takeLock(
       await file.appendFile(`${JSON.stringify(holder)}\n`);
       await file.datasync();
     };
-    await write({ ...identity, command, started_at: now.toISOString() });
+    await write({ ...identity, command, started_at: now.toISOString() }).catch(async (error: unknown) => {
+      // Half a record, for want of room, would be taken for a run that was killed.
+      if (interrupted === null) await file.truncate(0);
+      throw error;
+    });
     return {
       interrupted,
       restore: write,

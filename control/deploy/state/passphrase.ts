@@ -2,9 +2,9 @@
 
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { chmod, mkdir, open, readFile } from "node:fs/promises";
-import { codeOf } from "../../../runtime/contracts/system-errors.ts";
-import { passphraseLost } from "../engine/failure.ts";
+import { chmod, mkdir, readFile } from "node:fs/promises";
+import { createDurably } from "../../../runtime/files/durable.ts";
+import { passphraseAbsent } from "../engine/failure.ts";
 import type { InfraFiles } from "../files.ts";
 
 /** Random bytes of a generated secret: 43 characters of base64url. */
@@ -26,24 +26,14 @@ export async function ensurePassphrase(files: InfraFiles, stack: string): Promis
     await chmod(files.passphrase, 0o600);
     return;
   }
-  if (await hasSecrets(files)) throw passphraseLost(stack);
-  // `wx`: two commands at once must not give the stack two.
-  const file = await open(files.passphrase, "wx", 0o600).catch((error: unknown) => {
-    if (codeOf(error) === "EEXIST") return null;
-    throw error;
-  });
-  if (file === null) return;
-  try {
-    await file.writeFile(`${generateSecret()}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  if (await hasSecrets(files)) throw passphraseAbsent(stack);
+  // Two commands at once must not give the stack two, and a full disk must not leave an empty one.
+  await createDurably(files.passphrase, `${generateSecret()}\n`, 0o600);
 }
 
 /** INFRA_PASSPHRASE_LOST when the stack has secrets and there is no file that could open them. */
 export async function checkPassphrase(files: InfraFiles, stack: string): Promise<void> {
-  if (!existsSync(files.passphrase) && (await hasSecrets(files))) throw passphraseLost(stack);
+  if (!existsSync(files.passphrase) && (await hasSecrets(files))) throw passphraseAbsent(stack);
 }
 
 async function hasSecrets(files: InfraFiles): Promise<boolean> {

@@ -27,12 +27,18 @@ export const MEMORY_SCHEMAS = {
           name: z.string(),
           node: z.string().describe("Which has it"),
           created_at: time,
+          age_s: count.describe("By the clock of its node, which may differ from this machine's"),
           bytes: count,
           verified: z.boolean().describe("It was read back whole: when it was written, or now with --verify"),
         }),
       )
       .describe("Newest first"),
     unanswered: z.array(z.strictObject({ node: z.string(), message: z.string() })).describe("Nodes that may have more"),
+    next: z
+      .array(z.strictObject({ node: z.string(), message: z.string() }))
+      .describe(
+        "When the next one comes, or why none does: for each memory, from the first of its nodes that answered",
+      ),
   }),
   "memory-export": written,
   "memory-restore": z.strictObject({

@@ -4,7 +4,7 @@ import type { BackupEntry } from "../../contracts/backups.ts";
 import type { Database } from "../../contracts/database.ts";
 import { CairnError } from "../../contracts/errors.ts";
 import type { Clock } from "../../contracts/ports.ts";
-import { backupState } from "../../domain/backup-schedule.ts";
+import { backupState, nextBackup } from "../../domain/backup-schedule.ts";
 import type { Archives, Backups } from "../api.ts";
 import type { LeaseTable } from "../leases.ts";
 import type { BackupDirectory } from "./directory.ts";
@@ -27,10 +27,14 @@ export function createBackups(deps: BackupsDeps): Backups {
       const { last, failure } = recordOf(await leases.read(BACKUP_LEASE));
       const empty = last === null && (await isEmptyStore(database));
       const facts = { last: last?.at ?? null, failure, everyMs: settings.every, empty };
+      const now = clock.now().getTime();
+      const isDue = settings.enabled && !empty;
       return {
-        state: settings.enabled ? backupState(facts, clock.now().getTime()) : "off",
+        state: settings.enabled ? backupState(facts, now) : "off",
         every_s: settings.every / 1_000,
         keep: settings.keep,
+        now: iso(now),
+        next_at: isDue ? iso(nextBackup(facts, settings.every, now)) : null,
         last: last && { name: last.name, created_at: iso(last.at), bytes: last.bytes, node: last.node },
         failure: failure && {
           since: iso(failure.since),

@@ -63,6 +63,21 @@ describe("scheduled backups", () => {
     expect(JSON.parse(asked.stdout)).toMatchObject({ backups: [{ node: "stand-in" }, {}], unanswered: [] });
   });
 
+  it.each([[""], ["clock-ahead"]])("say when the next one comes, by the node's clock (%s)", async (standIn) => {
+    const cli = await createCli();
+    await cli.node({ standIn });
+    const { stdout } = await cli.run(["memory", "backups"]);
+    expect(stdout).toContain("The next one is due in 22 h; one is taken every 1 d.\n");
+    const asked = JSON.parse((await cli.run(["memory", "backups", "--json"])).stdout);
+    expect(asked).toMatchObject({ next: [{ node: "stand-in", message: expect.stringContaining("due in 22 h") }] });
+  });
+
+  it("say that none comes while no node runs", async () => {
+    const cli = await createCli();
+    const { stdout } = await cli.run(["memory", "backups"]);
+    expect(stdout).toContain("Backups are taken while a node runs");
+  });
+
   it("that are not whole fail the command with --verify", async () => {
     const cli = await createCli();
     await cli.node();

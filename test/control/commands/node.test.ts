@@ -46,6 +46,7 @@ describe("a node in the background", () => {
 
   it.each([
     ["", /backup +2 h ago on n1, 1\.5 kB\n/],
+    ["clock-ahead", /backup +2 h ago on n1, 1\.5 kB\n/],
     ["backup-fails", /backup +2 h ago on n1, 1\.5 kB; failing on n1: The disk is full\.\n/],
   ])("shows how old the newest scheduled backup is, and why there is no newer one (%s)", async (standIn, expected) => {
     const cli = await createCli();

@@ -4,8 +4,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { destroy } from "../../../control/deploy/operations/destroy.ts";
 import { type UpgradeOptions, upgradePostgres } from "../../../control/deploy/operations/postgres/upgrade.ts";
 import { preview } from "../../../control/deploy/operations/preview.ts";
+import { recover } from "../../../control/deploy/operations/recover.ts";
+import { status } from "../../../control/deploy/operations/status.ts";
 import { up } from "../../../control/deploy/operations/up.ts";
 import { SCHEMAS } from "../../../control/deploy/schemas.ts";
 import type { StubDatabase } from "../../fakes/pulumi/stub-driver.ts";
@@ -48,6 +51,7 @@ const upgrade = async (options: Partial<UpgradeOptions> = {}) =>
     await upgradePostgres(run(), { image: "postgres:18", yes: true, ...options }),
   );
 const configuration = () => readFileSync(join(dir, "cairn.yaml"), "utf8");
+const passphrase = () => join(dir, "infra/.passphrase");
 const journal = () => join(dir, "infra/postgres-upgrade.json");
 const configured = (image: string) =>
   writeFileSync(join(dir, "cairn.yaml"), configuration().replace(/image: postgres:\d+/, `image: ${image}`));
@@ -209,5 +213,62 @@ describe("infra postgres upgrade", { concurrent: false }, () => {
     await up({ ...made, services: { ...made.services, now: () => later } }, UP);
     expect(seen).toEqual(["pause one", "pause two", "resume one", "resume two"]);
     expect(containers()).toEqual(["lab-postgres"]);
+  });
+
+  it("that was cut off while it copied goes back by `recover` where the passphrase is lost as well", async () => {
+    const from = { major: 19, image: "postgres:19", volume: "lab-postgres-19-data" };
+    const to = { major: 20, image: "postgres:20", volume: "lab-postgres-20-data" };
+    const entry = { schema: 1, stack: "lab", state: "copying", from, to, backup: "x", tables: 0, rows: 0 };
+    configured("postgres:20");
+    writeFileSync(journal(), JSON.stringify(entry));
+    rmSync(passphrase());
+    await expect(upgrade({ image: undefined })).rejects.toMatchObject({
+      code: "INFRA_PASSPHRASE_LOST",
+      details: { hint: expect.stringContaining("`cairn infra recover`") },
+    });
+    expect(await recover(run(), { confirm: "lab" })).toMatchObject({ healthy: true });
+    expect(seen).toContain("remove second and lab-postgres-20-data");
+    expect(configuration()).toMatch(/image: postgres:19/);
+    expect(JSON.stringify(database()?.props["volumes"])).toContain("lab-postgres-19-data");
+    expect(existsSync(journal())).toBe(false);
+    expect((await preview(run())).changes).toEqual([]);
+  });
+
+  it("that was cut off while it switched goes on with the new data by `recover` where the passphrase is lost as well", async () => {
+    const made = run();
+    const cut = async () => Promise.reject(new Error("as the test wants it"));
+    const configurationCut = { ...made.services.configuration, setDatabase: cut };
+    const services = { ...made.services, configuration: configurationCut };
+    await expect(upgradePostgres({ ...made, services }, { image: "postgres:20", yes: true })).rejects.toThrow(
+      /stopped on its way/,
+    );
+    rmSync(passphrase());
+    expect(await recover(run(), { confirm: "lab" })).toMatchObject({ healthy: true });
+    expect(configuration()).toMatch(/image: postgres:20/);
+    expect(JSON.stringify(database()?.props["volumes"])).toContain("lab-postgres-20-data");
+    expect(plugins.resources()["lab-postgres-19-data"]).toBeDefined();
+    expect(existsSync(journal())).toBe(false);
+    expect((await preview(run())).changes).toEqual([]);
+  });
+
+  it("has its former data named by `status`, and by the question before `destroy --delete-data`, which deletes them", async () => {
+    const former = ["lab-postgres-18-data", "lab-postgres-19-data", "lab-postgres-data"];
+    const { former: shown } = SCHEMAS["infra-status"].parse(await status(run()));
+    expect(shown.map(({ name }) => name).sort()).toEqual(former);
+    const asked: string[] = [];
+    const prompts = {
+      confirm: async () => true,
+      typeName: async (question: string) => {
+        asked.push(question);
+        return "lab";
+      },
+      adopt: async () => false,
+    };
+    const made = run();
+    const options = { yes: false, deleteData: true, confirm: undefined, backupTaken: undefined };
+    const destroyed = await destroy({ ...made, services: { ...made.services, prompts } }, options);
+    for (const name of former) expect(asked[0]).toContain(name);
+    expect(destroyed?.deleted.map(({ name }) => name)).toEqual(expect.arrayContaining(former));
+    expect(Object.values(plugins.resources()).filter(({ type }) => type.endsWith(":Volume"))).toEqual([]);
   });
 });

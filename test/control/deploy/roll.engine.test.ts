@@ -145,6 +145,22 @@ describe("up --roll", { concurrent: false }, () => {
     expect(await rolled(run())).toMatchObject({ roll: { outcome: "rolled" } });
   });
 
+  it("goes on forward after a disk that was full, and does not take that for a failure of the node", async () => {
+    writeProject(dir, { ...SHAPE, timezone: "Asia/Seoul" });
+    const full = run((node) => {
+      if (node === "two") throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+      return false;
+    });
+    await expect(roll(full, ROLL)).rejects.toMatchObject({
+      code: "INFRA_DISK_FULL",
+      details: { hint: expect.stringContaining("the same command again") },
+    });
+    expect(await rolled(run())).toMatchObject({ healthy: true, roll: { outcome: "rolled" } });
+    expect(zones()).toEqual(all("Asia/Seoul"));
+    writeProject(dir, { ...SHAPE, timezone: "UTC" });
+    expect(await rolled(run())).toMatchObject({ roll: { outcome: "rolled" } });
+  });
+
   it("restarts PostgreSQL with the nodes waiting, and then goes on", async () => {
     const later = new Date(Date.now() + 6 * 366 * 86_400_000);
     const made = run();

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { diffText } from "../../../control/deploy/diff-words.ts";
 import type { FoundDrift, StatusResult } from "../../../control/deploy/schemas.ts";
-import { diffText, previewText, statusText } from "../../../control/deploy/words.ts";
+import { previewText, statusText } from "../../../control/deploy/words.ts";
 import type { Mark } from "../../../control/output/terminal.ts";
 
 const same = (text: string): string => text;
@@ -142,6 +143,7 @@ const status: StatusResult = {
   working: false,
   pending: 0,
   copies: 0,
+  former: [],
 };
 const holder = { user: "me", host: "here", pid: 7, command: "up", started_at: "2026-01-31T12:00:00.000Z" };
 

@@ -72,6 +72,8 @@ const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_
 const BACKED_UP = {
   every_s: 86_400,
   keep: 7,
+  now: hoursAgo(0),
+  next_at: hoursAgo(2),
   last: { name: "cairn-a.backup", created_at: hoursAgo(26), bytes: 1_500, node: "nova" },
   failure: null,
 } as const;

@@ -76,6 +76,11 @@ export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriv
         stack: plan.stack,
         ...(target.usedBy === undefined ? {} : { usedBy: target.usedBy }),
       })),
+    formerData: async () =>
+      formerOf(
+        plan,
+        existing(VOLUME).map(({ props }) => String(props["name"])),
+      ).map((name) => ({ name, place: "local", stack: plan.stack, removal: `docker volume rm ${name}` })),
     observe,
     // What is not among the stub's resources any more is gone; other drift is given.
     inspect: async (recorded) => {
@@ -122,9 +127,13 @@ export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriv
 
 /** A database's volume of another name is none of the plan's. */
 function volumesOf(plan: DeploymentPlan, names: readonly string[]): readonly string[] {
-  if (plan.target !== "docker") return names;
-  const { stack } = plan;
-  return names.filter((name) => !name.startsWith(`${stack}-postgres-`) || name === databaseVolume(plan));
+  const former = formerOf(plan, names);
+  return names.filter((name) => !former.includes(name));
+}
+
+function formerOf(plan: DeploymentPlan, names: readonly string[]): readonly string[] {
+  if (plan.target !== "docker") return [];
+  return names.filter((name) => name.startsWith(`${plan.stack}-postgres-`) && name !== databaseVolume(plan));
 }
 
 function stubServers(

@@ -4,10 +4,10 @@ import type { DockerPlan, SecretValues } from "../../../../infra/plan/types.ts";
 import type { TargetDriver } from "../../driver.ts";
 import { connect, enter } from "./connect.ts";
 import { archiveData, copyData } from "./host/copies.ts";
-import { deleteData, existingData } from "./host/data.ts";
+import { deleteData, existingData, formerData } from "./host/data.ts";
 import { databaseServers } from "./host/database-servers.ts";
 import { engineMemory } from "./host/inventory.ts";
-import { removeWorkloads } from "./host/workloads.ts";
+import { removeUnrecorded, removeWorkloads } from "./host/workloads.ts";
 import { deliverImage, hasImage, imagePlaces } from "./images.ts";
 import { inspect, observe } from "./observe.ts";
 import { preflight } from "./preflight.ts";
@@ -22,12 +22,14 @@ export function createDockerDriver(plan: DockerPlan, secrets: Pick<SecretValues,
     hasImage: (image, place, signal) => hasImage(image, place, signal),
     deliverImage: (image, place, report, signal) => deliverImage(secrets.registry, { image, place, report, signal }),
     existingData: (signal) => existingData(plan, signal),
+    formerData: (signal) => formerData(plan, signal),
     observe: (signal) => observe(plan, signal),
     inspect: (recorded, signal) => inspect(plan, recorded, signal),
     // It does, but takes seconds for it, and does not see who paused a container. What Docker changes in place, `inspect` compares.
     readsSettings: false,
     findInterrupted: (type, name, signal) => findInterrupted(plan, type, name, signal),
     removeWorkloads: (report, signal) => removeWorkloads(plan, report, signal),
+    removeUnrecorded: (recorded, report, signal) => removeUnrecorded(plan, recorded, report, signal),
     deleteData: (names, signal) => deleteData(plan, names, signal),
     archiveData: (data, file, _report, signal) => archiveData(plan, data, file, signal),
     copyData: (from, to, node, signal) => copyData(plan, { from, to, node }, signal),

@@ -8,6 +8,7 @@ import { resourcesOf } from "../../engine/checkpoint.ts";
 import { type NodePlanCopy, readNodePlan } from "../../state/node-plans.ts";
 import { recordDeployed } from "../deployed.ts";
 import { bringBack, inspectDeployed, ofNodes, planningFor } from "../drift.ts";
+import { isFull } from "../full-disk.ts";
 import { sharedWaiting, targetsOf } from "../guards.ts";
 import type { ReadProject } from "../services.ts";
 import type { Session } from "../session.ts";
@@ -59,9 +60,10 @@ export async function nodeChange(run: NodeRun, node: string): Promise<NodeChange
   }
 }
 
-/** A lock or an interruption is nothing that another configuration would mend. */
+/** A lock, an interruption or a full disk is nothing that another configuration would mend. */
 export function isUnrelated({ run }: Session, error: unknown): boolean {
-  return run.signal.aborted || ["INFRA_LOCKED", "INFRA_INTERRUPTED", "INFRA_DISK_FULL"].includes(codeOf(error) ?? "");
+  const unrelated = ["INFRA_LOCKED", "INFRA_INTERRUPTED", "INFRA_DISK_FULL"].includes(codeOf(error) ?? "");
+  return run.signal.aborted || unrelated || isFull(error);
 }
 
 /** Whether the node has what is planned for it: then that is no way back. */

@@ -16,7 +16,7 @@ import { openSession, type Session, withOperatorLock } from "../session.ts";
 import { finish } from "../up.ts";
 import { confirmed, type Preparation, prepareUp } from "../up-preparation.ts";
 import { changeShared } from "./database.ts";
-import { type NodeRun, nodeChange, refuseTogether } from "./node-change.ts";
+import { isUnrelated, type NodeRun, nodeChange, refuseTogether } from "./node-change.ts";
 import { openRoll, type RollEntry, type RollJournal, readRoll } from "./roll-journal.ts";
 import { finishedNodes, nodeGoingBack, planRoll, type RollPlan, wasGoingBack } from "./roll-plan.ts";
 
@@ -79,7 +79,7 @@ async function carryOut(session: Session, prepared: Preparation, plan: RollPlan,
   const { project, running } = prepared;
   const begin = { stack: project.plan.stack, image: order.image ?? null };
   const journal = await openRoll(session.files, session.run.services.now, begin, before);
-  const record: NodeRun["record"] = (name, work) => journal.step(name, work);
+  const record: NodeRun["record"] = (name, work) => journal.step(name, work, (error) => !isUnrelated(session, error));
   const run: RollRun = { session, prepared, record, images, gated: true, journal };
   const steps = before?.steps ?? [];
   if (before !== null) {

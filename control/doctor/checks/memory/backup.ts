@@ -1,5 +1,6 @@
 /** Scheduled backups: whether the newest is recent enough, and why not. */
 
+import { ageMs } from "../../../memory/backup-words.ts";
 import { bytes, duration } from "../../../output/words.ts";
 import { type Check, fail, pass, skip, warn } from "../check.ts";
 
@@ -14,7 +15,7 @@ export const memoryBackup: Check = {
     const newest =
       last === null
         ? "There is none yet"
-        : `The newest is ${duration(Date.now() - Date.parse(last.created_at))} old (${last.name} on ${last.node}, ${bytes(last.bytes)})`;
+        : `The newest is ${duration(ageMs(last.created_at, backup))} old (${last.name} on ${last.node}, ${bytes(last.bytes)})`;
     switch (state) {
       case "off":
         return skip("Scheduled backups are switched off (memory.backup.enabled).");
@@ -28,7 +29,7 @@ export const memoryBackup: Check = {
           "A node has to be up for one to be taken; `cairn logs --grep backup` tells more.",
         );
       case "failing": {
-        const since = duration(Date.now() - Date.parse(failure?.since ?? ""));
+        const since = duration(ageMs(failure?.since ?? "", backup));
         return fail(
           `Backups have been failing on ${failure?.node} for ${since}: ${failure?.message} ${newest}.`,
           failure?.hint ??

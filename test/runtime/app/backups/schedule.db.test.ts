@@ -170,10 +170,13 @@ describeDatabase("scheduled backups", (open) => {
     const node = await nodeOf(database);
     await node.run();
     expect(await node.names()).toEqual([]);
-    expect(await node.backups.status()).toMatchObject({ state: "empty" });
+    expect(await node.backups.status()).toMatchObject({ state: "empty", next_at: null });
     await filled(database);
     await node.run();
-    expect(await node.backups.status()).toMatchObject({ state: "good", last: { node: "one" }, failure: null });
+    const status = await node.backups.status();
+    expect(status).toMatchObject({ state: "good", last: { node: "one" }, failure: null });
+    expect(Date.parse(status.next_at ?? "") - Date.parse(status.last?.created_at ?? "")).toBe(status.every_s * 1_000);
+    expect(status.now).toBe(new Date(node.time.now).toISOString());
   });
 
   it("are kept as many as are wanted, and no other file is touched", async () => {

@@ -1,9 +1,12 @@
-/** Volumes on the Docker hosts of a plan: which of them exist, and their removal for good. */
+/** Volumes on the Docker hosts of a plan: which of them exist, what upgrades have left, and their removal for good. */
 
+import { ownLabels } from "../../../../../infra/components/docker/labels.ts";
+import { databaseVolume } from "../../../../../infra/components/docker/names.ts";
 import type { DockerPlan } from "../../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../../runtime/contracts/errors.ts";
-import type { ExistingData } from "../../../driver.ts";
-import { findVolumes, removeVolume, volumeUsers } from "./inventory.ts";
+import type { ExistingData, FormerData } from "../../../driver.ts";
+import { dockerArguments } from "../../../images/docker-cli.ts";
+import { findVolumes, labelledVolumes, removeVolume, volumeUsers } from "./inventory.ts";
 import { atPlace, dataNames, hostsOf } from "./names.ts";
 
 /** Volumes under the plan's names, also those of another stack. */
@@ -20,9 +23,32 @@ export async function existingData(plan: DockerPlan, signal: AbortSignal): Promi
   return (await Promise.all(found)).flat();
 }
 
-/** INFRA_DATA_PROTECTED for what is not of this plan. */
+/** Volumes of databases that the stack's labels name and its plan does not: an upgrade of PostgreSQL keeps the former one. */
+export async function formerData(plan: DockerPlan, signal: AbortSignal): Promise<FormerData[]> {
+  const { stack, host } = plan;
+  const own = databaseVolume(plan);
+  const names = await orNone(labelledVolumes(ownLabels(plan, "postgres"), host, signal), signal);
+  return names
+    .filter((name) => name !== own)
+    .map((name) => {
+      const removal = ["docker", ...dockerArguments(["volume", "rm", name], host)].join(" ");
+      return { name, place: host, stack, removal };
+    });
+}
+
+async function orNone(found: Promise<string[]>, signal: AbortSignal): Promise<string[]> {
+  try {
+    return await found;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof InfraError && error.code === "INFRA_HOST_UNREACHABLE") return [];
+    throw error;
+  }
+}
+
+/** INFRA_DATA_PROTECTED for what is neither of this plan nor former data of its stack. */
 export async function deleteData(plan: DockerPlan, names: readonly ExistingData[], signal: AbortSignal): Promise<void> {
-  const planned = dataNames(plan);
+  const planned = [...dataNames(plan), ...(await formerData(plan, signal))];
   const strange = names.find(({ name, place }) => !planned.some((own) => own.name === name && own.place === place));
   if (strange) {
     throw new InfraError("INFRA_DATA_PROTECTED", `${strange.name} at ${strange.place} is no data of this deployment.`);

@@ -1,7 +1,7 @@
 /** What exists on a Docker host, from its command line: one function for each of its answers. */
 
 import { z } from "zod";
-import { STACK_LABEL } from "../../../../../infra/components/docker/labels.ts";
+import { type Label, STACK_LABEL } from "../../../../../infra/components/docker/labels.ts";
 import { InfraError } from "../../../../../runtime/contracts/errors.ts";
 import { askDocker, type DockerHost, dockerFailure, tryDocker } from "../../../images/docker-cli.ts";
 import { containerShape, type FoundContainer, labels, stackOf, timeOf, toContainer } from "./found-container.ts";
@@ -136,6 +136,20 @@ export async function labelled(
       return { id, name, stack, since: null };
     })
     .sort((a, b) => a.name.localeCompare(b.name));
+}
+
+/** Names of the volumes that carry all of these labels. */
+export async function labelledVolumes(
+  wanted: readonly Label[],
+  host: DockerHost,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const filters = wanted.map(({ label, value }) => `--filter=label=${label}=${value}`);
+  const text = await askDocker(["volume", "ls", "--quiet", ...filters], { host, signal });
+  return text
+    .split("\n")
+    .filter((line) => line.trim() !== "")
+    .sort();
 }
 
 /** Nothing of it is lost: a network has no data. */

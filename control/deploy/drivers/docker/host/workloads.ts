@@ -1,9 +1,29 @@
 /** What a stack runs on its Docker hosts, found by its label, and its removal. */
 
 import type { DockerPlan } from "../../../../../infra/plan/types.ts";
+import type { RecordedResource } from "../../../engine/checkpoint.ts";
 import type { Report } from "../../../inspection.ts";
 import { labelled, removeContainer, removeNetwork } from "./inventory.ts";
 import { hostsOf } from "./names.ts";
+
+/** Containers and networks of the stack under names that the state has not: a container of such a name can be made no second time. */
+export async function removeUnrecorded(
+  plan: DockerPlan,
+  recorded: readonly RecordedResource[],
+  report: Report,
+  signal: AbortSignal,
+): Promise<void> {
+  const names = new Set(recorded.map(({ name }) => name));
+  for (const place of hostsOf(plan)) {
+    const containers = await labelled("container", plan.stack, place, signal);
+    for (const { id, name } of containers.filter((one) => !names.has(one.name))) {
+      report(`Removing the container ${name}, which that copy does not know`);
+      await removeContainer(id, place, signal);
+    }
+    const networks = await labelled("network", plan.stack, place, signal);
+    for (const { id } of networks.filter(({ name }) => !names.has(name))) await removeNetwork(id, place, signal);
+  }
+}
 
 /** Containers with their anonymous volumes, which hold files with secrets, then networks. */
 export async function removeWorkloads(plan: DockerPlan, report: Report, signal: AbortSignal): Promise<string[]> {

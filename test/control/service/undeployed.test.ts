@@ -3,11 +3,12 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { createCli } from "../../support/cli.ts";
 
-/** A deployment of such nodes; none: its stack was removed, and the record tells of data alone. */
-async function inDirectory(target: string, nodes: readonly object[] = []) {
+/** A deployment of such nodes; none: its stack was removed, and the record tells of data alone. Null: there never was one. */
+async function inDirectory(target: string, nodes: readonly object[] | null = []) {
   const cli = await createCli();
   const yaml = `version: 1\nagents:\n  main: {}\nproviders:\n  offline: {}\ndeployment: { name: fleet, target: ${target} }\n`;
   await writeFile(join(cli.home, "cairn.yaml"), yaml);
+  if (nodes === null) return cli;
   await mkdir(join(cli.home, "infra"));
   const record = {
     schema: 1,
@@ -37,6 +38,44 @@ it.each([[["chat", "hello", "--json"]], [["test", "--quick", "--json"]], [["memo
   },
   60_000,
 );
+
+it.each([
+  [["chat", "hello", "--json"]],
+  [["test", "--quick", "--json"]],
+  [["logs", "--json"]],
+  [["logs", "--node", "main", "--json"]],
+  [["exec", "--json", "--", "true"]],
+  [["token", "list", "--json"]],
+  [["memory", "search", "hello", "--json"]],
+  [["memory", "backups", "--json"]],
+  [["memory", "backup", "a.backup", "--node", "main", "--json"]],
+  [["status", "--node", "main", "--json"]],
+])(
+  "%j says that nothing is deployed yet, and starts nothing here",
+  async (argv) => {
+    const cli = await inDirectory("docker", null);
+    const { code, stdout } = await cli.run(argv);
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout).error).toMatchObject({
+      code: "RUNTIME_NOT_RUNNING",
+      message: "The stack fleet is not deployed yet.",
+      hint: "Deploy it with `cairn infra up`.",
+    });
+  },
+  60_000,
+);
+
+it("status says that nothing is deployed yet, and which command does it", async () => {
+  const cli = await inDirectory("docker", null);
+  expect(await cli.run(["status"])).toMatchObject({
+    code: 1,
+    stdout: "The stack fleet is not deployed yet. Deploy it with `cairn infra up`.\n",
+  });
+  expect(JSON.parse((await cli.run(["status", "--json"])).stdout)).toMatchObject({
+    running: false,
+    error: { code: "RUNTIME_NOT_RUNNING" },
+  });
+}, 60_000);
 
 it("is of no matter once the node is to run here", async () => {
   const cli = await inDirectory("manual");
