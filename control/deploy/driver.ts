@@ -159,7 +159,7 @@ export interface TargetDriver {
   deleteData(names: readonly ExistingData[], signal: AbortSignal): Promise<void>;
   /** Writes the data into a new file, a tar archive with gzip; nothing may be at work on them. Absent where it cannot. */
   archiveData?(data: readonly ExistingData[], file: string, report: Report, signal: AbortSignal): Promise<void>;
-  /** Copies one volume's content into another of the same place, which is made where it is missing. Absent where it cannot. */
+  /** Another volume of the same place, made where it is missing, gets the content of this one and no other. Absent where it cannot. */
   copyData?(from: ExistingData, to: string, node: string, signal: AbortSignal): Promise<void>;
   readonly database?: DatabaseServers;
   connect(node: string, signal: AbortSignal): Promise<NodeConnection>;

@@ -29,6 +29,8 @@ export interface InfraFiles {
   readonly logs: string;
   /** Journal of an upgrade of PostgreSQL that is under way. */
   readonly databaseUpgrade: string;
+  /** Journal of a node's new name that is under way. */
+  readonly nodeRename: string;
 }
 
 /** Of the local backend, for all stacks of the deployment directory. */
@@ -53,6 +55,7 @@ export function infraFiles(dir: string, stack: string): InfraFiles {
     rollout: join(project, "rollout.json"),
     logs: join(project, "logs"),
     databaseUpgrade: join(project, "postgres-upgrade.json"),
+    nodeRename: join(project, "node-rename.json"),
   };
 }
 

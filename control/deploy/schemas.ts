@@ -179,6 +179,9 @@ export const SCHEMAS = {
     kept: z.array(data).describe("What was left on the target"),
     deleted: z.array(data),
     archive: z.string().nullable().describe("File with the data, with --data archive"),
+    waiting: z
+      .array(z.string())
+      .describe("Nodes whose memory limit is another one now; the next `infra up` applies it"),
   }),
   "infra-node-rename": z.strictObject({
     schema: z.literal(1),

@@ -105,6 +105,11 @@ export function nodeRemoveText(result: NodeRemoveResult, mark: Mark): string {
     ...(result.kept.length > 0 ? [`Its data stay: ${list(result.kept)}`] : []),
     ...(result.archive === null ? [] : [`Its data are in ${result.archive}`]),
     ...(result.deleted.length > 0 ? [mark.warn(`Deleted: ${list(result.deleted)}`)] : []),
+    ...(result.waiting.length > 0
+      ? [
+          `The next ${mark.name("cairn infra up")} gives ${result.waiting.join(", ")} the other share of the machine's memory.`,
+        ]
+      : []),
   ].join("\n");
 }
 

@@ -19,6 +19,8 @@ export const PROVED: Readonly<Record<string, string>> = {
   "test/control/deploy/images/transport.docker.test.ts":
     "Images reach another Docker engine, and one behind a registry's password, whole.",
   "test/control/deploy/nodes.engine.test.ts": "A node is removed or renamed while the others are not touched.",
+  "test/control/deploy/nodes.ssh.test.ts":
+    "On Proxmox a node is renamed or removed with its data copied, archived or deleted, while the others run.",
   "test/control/deploy/roll.engine.test.ts":
     "`up --roll` changes one node after the other, and a node that fails gets back what it had.",
   "test/control/deploy/ssh/ssh.ssh.test.ts": "SSH refuses a wrong host key and gives up a host that is silent.",

@@ -86,6 +86,7 @@ describe("nodes of a stack", { concurrent: false }, () => {
     plugins.forget();
     const result = SCHEMAS["infra-node-remove"].parse(await removeNode(run(), { ...REMOVE, node: "two" }));
     expect(result.kept.map(({ name }) => name)).toEqual(["lab-two-home", "lab-two-workspace"]);
+    expect(result.waiting).toEqual([]);
     expect(touched().filter((name) => !name.startsWith("lab-two"))).toEqual([]);
     expect(named().filter((name) => name.startsWith("lab-two"))).toEqual(["lab-two-home", "lab-two-workspace"]);
     expect(configuration()).not.toContain("name: two");
@@ -144,13 +145,38 @@ describe("nodes of a stack", { concurrent: false }, () => {
     await up(run(), { ...UP, adopt: true });
   });
 
+  it("do not get a name under which data of a former node stand, and nothing is changed", async () => {
+    plugins.forget();
+    await expect(renameNode(run(), { from: "trois", to: "three", yes: true })).rejects.toMatchObject({
+      code: "INFRA_DATA_EXISTS",
+      message: expect.stringContaining("lab-three-home"),
+    });
+    expect(touched()).toEqual([]);
+    expect(configuration()).toMatch(/node: trois/);
+  });
+
   it("have their former name again where the new one does not pass", async () => {
     failing = "quatre";
     const result = await renameNode(run(), { from: "trois", to: "quatre", yes: true });
     expect(result).toMatchObject({ outcome: "rolled_back", reason: "quatre does not answer" });
     expect(named()).toContain("lab-trois");
-    expect(named()).not.toContain("lab-quatre");
+    // The copies, too: the originals serve again.
+    expect(named().filter((name) => name.startsWith("lab-quatre"))).toEqual([]);
     expect(configuration()).toMatch(/node: trois/);
+    expect((await preview(run())).changes).toEqual([]);
+  });
+
+  it("leave the others another share of the machine's memory, which is said, and applied by the next up", async () => {
+    const file = join(dir, "infra/release.json");
+    const release = JSON.parse(readFileSync(file, "utf8"));
+    writeFileSync(file, JSON.stringify({ ...release, machines: { local: 4 * 1024 ** 3 } }));
+    writeFileSync(join(dir, "cairn.yaml"), configuration().replaceAll(", memory: 512Mi", ""));
+    unbind("trois");
+    for (const node of ["one", "trois"]) await up(run(), { ...UP, node, adopt: true });
+    const result = await removeNode(run(), { ...REMOVE, node: "trois" });
+    expect(result?.waiting).toEqual(["one"]);
+    expect((await preview(run())).changes).not.toEqual([]);
+    await up(run(), UP);
     expect((await preview(run())).changes).toEqual([]);
   });
 });

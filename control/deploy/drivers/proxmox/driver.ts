@@ -3,7 +3,7 @@
 import type { ProxmoxPlan } from "../../../../infra/plan/types.ts";
 import type { TargetDriver } from "../../driver.ts";
 import { connect, enter } from "./connect.ts";
-import { archiveData } from "./host/archive.ts";
+import { archiveData, copyData } from "./host/copies.ts";
 import { deleteData, existingData } from "./host/data.ts";
 import { removeWorkloads } from "./host/workloads.ts";
 import { deliverImage, hasImage, imagePlaces } from "./images.ts";
@@ -29,4 +29,5 @@ export function createProxmoxDriver(plan: ProxmoxPlan): TargetDriver {
     connect: (node, signal) => connect(plan, node, signal),
     enter: (part, action) => enter(plan, part, action),
   };
+    copyData: (from, to, node, signal) => copyData(plan, { from, to, node }, signal),
 }

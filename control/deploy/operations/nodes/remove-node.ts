@@ -9,7 +9,7 @@ import { backupsFolder } from "../../backup-deployed.ts";
 import type { ExistingData } from "../../driver.ts";
 import { unprotect } from "../../engine/checkpoint.ts";
 import type { NodeRemoveResult } from "../../schemas.ts";
-import { forgetNodePlan } from "../../state/node-plans.ts";
+import { forgetNodePlan, readNodePlan } from "../../state/node-plans.ts";
 import { reconcileInterrupted } from "../pending.ts";
 import { readRecord, writeRecord } from "../record.ts";
 import type { OperationInput, ReadProject } from "../services.ts";
@@ -69,6 +69,7 @@ export async function removeNode(run: OperationInput, options: RemoveNodeOptions
     const archive = options.data === "archive" ? await archived(session, target, data) : null;
     if (options.data !== "keep") await driver.deleteData(data, run.signal);
     await forget(session, target);
+    const waiting = await waitingForLimits(session);
     const places = data.map(({ name, place }) => ({ name, place }));
     return {
       schema: 1,
@@ -78,6 +79,7 @@ export async function removeNode(run: OperationInput, options: RemoveNodeOptions
       kept: options.data === "keep" ? places : [],
       deleted: options.data === "keep" ? [] : places,
       archive,
+      waiting,
     };
 
     async function archived({ phase, report }: Session, { name }: StackNode, wanted: readonly ExistingData[]) {
@@ -90,6 +92,17 @@ export async function removeNode(run: OperationInput, options: RemoveNodeOptions
       throw new InfraError("INFRA_DATA_PROTECTED", `${file} is empty, so nothing was deleted.`);
     }
   });
+}
+
+/** Nodes whose share of their machine's memory is another one now than what they run with. */
+async function waitingForLimits({ run, files }: Session): Promise<string[]> {
+  const { plan } = await run.services.readProject(run.dir, run.signal);
+  const waiting: string[] = [];
+  for (const { name, limits } of plan.nodes) {
+    const [given] = (await readNodePlan(files, name))?.plan.nodes ?? [];
+    if (given !== undefined && given.limits.memoryBytes !== limits.memoryBytes) waiting.push(name);
+  }
+  return waiting;
 }
 
 /** INFRA_UP_REFUSED where an agent would have no node, or the stack none. */

@@ -4,10 +4,10 @@
  */
 
 import { stackNames } from "../../../../infra/plan/names.ts";
-import type { ImageIdentity } from "../../../../infra/plan/types.ts";
+import type { DeploymentPlan, ImageIdentity } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { needsTerminal, UsageError } from "../../../output/failure.ts";
-import type { ExistingData } from "../../driver.ts";
+import type { ExistingData, TargetDriver } from "../../driver.ts";
 import { unprotect } from "../../engine/checkpoint.ts";
 import type { NodeRenameResult } from "../../schemas.ts";
 import { forgetNodePlan } from "../../state/node-plans.ts";
@@ -16,16 +16,18 @@ import type { OperationInput, ReadProject } from "../services.ts";
 import { openSession, type Session, withOperatorLock } from "../session.ts";
 import { up } from "../up.ts";
 import { isDataOf, recordedOf } from "./node-of-stack.ts";
+import { closeRename, isUnderWay, type Rename, writeRename } from "./rename-journal.ts";
 
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-export interface RenameNodeOptions {
-  readonly from: string;
-  readonly to: string;
+export interface RenameNodeOptions extends Rename {
   readonly yes: boolean;
 }
 
-/** Repeatable. UsageError for names that do not fit; INFRA_UP_REFUSED on targets that cannot copy data. */
+/**
+ * Repeatable. UsageError for names that do not fit; INFRA_UP_REFUSED on targets that cannot copy data; INFRA_DATA_EXISTS where
+ * the new name has data already.
+ */
 export async function renameNode(run: OperationInput, options: RenameNodeOptions): Promise<NodeRenameResult | null> {
   const { from, to, yes } = options;
   const { services } = run;
@@ -39,36 +41,52 @@ export async function renameNode(run: OperationInput, options: RenameNodeOptions
   if (!copied && !names.includes(from))
     throw new UsageError(`There is no node ${from}.`, `Nodes: ${names.join(", ")}.`);
   if (!copied && names.includes(to)) throw new UsageError(`There is a node ${to} already.`, "Choose another name.");
-  if (session.driver.copyData === undefined) {
+  const driver = await driverOfBoth(session, copied ? to : from, copied ? from : to);
+  if (driver.copyData === undefined) {
     throw new InfraError("INFRA_UP_REFUSED", `On ${plan.target} the data of a node cannot be given another name.`, {
       hint: `Add ${to} to deployment.nodes, bind the agents of ${from} to it, run \`cairn infra up --roll\`, then \`cairn infra node remove ${from}\`.`,
     });
   }
   const question = `Rename the node ${from} to ${to}? It stops meanwhile.`;
   if (!yes && (await services.prompts?.confirm(question, nothingOf(session.project), run.signal)) !== true) return null;
-  if (!copied) await refuseUnapplied(session);
+  if (!copied && !(await isUnderWay(session.files, options))) {
+    await refuseUnapplied(session);
+    await refuseOtherData(session, driver, to);
+  }
   const image = (await services.release.read(run.dir)).nodes[copied ? to : from];
-  if (!copied) await moveTo(session, from, to);
-  await giveImage(run, to, image);
-  const kept = (await dataOf(session, from)).map(({ name, place }) => ({ name, place }));
+  const notCopied = copied ? null : await moveTo(session, driver, options);
+  const kept = (await dataOf(session, driver, from)).map(({ name, place }) => ({ name, place }));
   const said = { schema: 1, stack: plan.stack, from, to, reason: null, kept } as const;
-  const why = await started(run, to);
+  const why = notCopied ?? (await started(run, to, image));
   if (why === null) {
     await forgetNodePlan(session.files, from);
+    await closeRename(session.files);
     return { ...said, outcome: "renamed" };
   }
   run.signal.throwIfAborted();
   const back = await goBack(run, options, image).then(
     () => null,
-    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    (error: unknown) => wordsOf(error),
   );
-  if (back === null) return { ...said, outcome: "rolled_back", reason: why, kept: [] };
-  return { ...said, outcome: "operator", reason: `${why} Going back failed, too: ${back}` };
+  if (back !== null) return { ...said, outcome: "operator", reason: `${why} Going back failed, too: ${back}` };
+  // The originals serve again.
+  if (kept.length > 0) await driver.deleteData(await dataOf(session, driver, to), run.signal);
+  await closeRename(session.files);
+  return { ...said, outcome: "rolled_back", reason: why, kept: [] };
+}
+
+/** The target with the node under both names: data are known by the plan that they belong to. */
+function driverOfBoth({ run, project }: Session, present: string, other: string): Promise<TargetDriver> {
+  const { plan } = project;
+  const doubled = plan.nodes.flatMap((node) => (node.name === present ? [node, { ...node, name: other }] : [node]));
+  // The spread loses which of the three plans it is; each node keeps its own type.
+  return run.services.createDriver({ ...project, plan: { ...plan, nodes: doubled } as DeploymentPlan });
 }
 
 /** Why the node does not pass; null where it does. */
-async function started(run: OperationInput, node: string): Promise<string | null> {
+async function started(run: OperationInput, node: string, image: ImageIdentity | undefined): Promise<string | null> {
   try {
+    await giveImage(run, node, image);
     const result = await up(run, { node, image: undefined, adopt: true, yes: true });
     if (!result?.healthy) return `The node ${node} does not become healthy.`;
     const project = await run.services.readProject(run.dir, run.signal);
@@ -76,38 +94,53 @@ async function started(run: OperationInput, node: string): Promise<string | null
     await run.services.nodes.gate({ project, driver, node }, run.signal);
     return null;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return wordsOf(error);
   }
 }
 
-async function moveTo(session: Session, from: string, to: string): Promise<void> {
-  const { run, driver, project } = session;
-  await withOperatorLock(session, "node rename", async () => {
+/** Stops the node, copies its data and renames it in cairn.yaml. Why the data cannot be copied; null where they are. */
+async function moveTo(session: Session, driver: TargetDriver, { from, to }: Rename): Promise<string | null> {
+  const { run, project, files } = session;
+  return withOperatorLock(session, "node rename", async () => {
+    await writeRename(files, { from, to });
     await takeOut(session, from);
     const names = stackNames(project.plan.stack);
-    for (const data of await dataOf(session, from)) {
-      const other = data.name === names.home(from) ? names.home(to) : names.workspace(to);
-      session.phase("data", `Copying ${data.name} to ${other}`);
-      await driver.copyData?.(data, other, to, run.signal);
+    try {
+      for (const data of await dataOf(session, driver, from)) {
+        const other = data.name === names.home(from) ? names.home(to) : names.workspace(to);
+        session.phase("data", `Copying ${data.name} to ${other}`);
+        await driver.copyData?.(data, other, to, run.signal);
+      }
+    } catch (error) {
+      run.signal.throwIfAborted();
+      return wordsOf(error);
     }
     await run.services.configuration.renameNode(from, to);
+    return null;
   });
 }
 
 /** The node's own data were only read. */
-async function goBack(
-  run: OperationInput,
-  { from, to }: RenameNodeOptions,
-  image: ImageIdentity | undefined,
-): Promise<void> {
+async function goBack(run: OperationInput, { from, to }: Rename, image: ImageIdentity | undefined): Promise<void> {
   const session = await openSession(run);
   await withOperatorLock(session, "node rename", async () => {
     await takeOut(session, to);
-    await run.services.configuration.renameNode(to, from);
+    const renamed = session.project.plan.nodes.some(({ name }) => name === to);
+    if (renamed) await run.services.configuration.renameNode(to, from);
   });
   await giveImage(run, from, image);
   const result = await up(run, { node: from, image: undefined, adopt: true, yes: true });
   if (!result?.healthy) throw new InfraError("INFRA_FAILED", `The node ${from} does not become healthy.`);
+}
+
+/** INFRA_DATA_EXISTS where another node of that name has left data: a copy would be written over them. */
+async function refuseOtherData(session: Session, driver: TargetDriver, to: string): Promise<void> {
+  const found = await dataOf(session, driver, to);
+  if (found.length === 0) return;
+  const where = found.map(({ name, place }) => `${name} (${place})`).join(", ");
+  throw new InfraError("INFRA_DATA_EXISTS", `There are data of a former node ${to}: ${where}.`, {
+    hint: "Choose another name, or remove them with the target's own tools where nothing needs them any more.",
+  });
 }
 
 /** INFRA_UP_REFUSED where an `up` would change more than the name: it would be applied with it, to other nodes as well. */
@@ -142,11 +175,15 @@ async function takeOut(session: Session, node: string): Promise<void> {
   await session.engine.destroy({ ...session.engineRun(), targets: urns });
 }
 
-async function dataOf({ driver, project, run }: Session, node: string): Promise<readonly ExistingData[]> {
+async function dataOf({ project, run }: Session, driver: TargetDriver, node: string): Promise<readonly ExistingData[]> {
   const { plan } = project;
   const found = await driver.existingData(run.signal);
   const own = found.filter(({ name, stack }) => stack === plan.stack && isDataOf(name, plan, node));
   return own.sort((a, b) => a.name.localeCompare(b.name));
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function nothingOf({ plan: { stack, target } }: ReadProject) {

@@ -1,6 +1,6 @@
 /** Copies of volumes on a Docker host, made by a container of the node's own image, which is there, without a network. */
 
-import { rename, rm } from "node:fs/promises";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { execa } from "execa";
 import { ownLabels } from "../../../../../infra/components/docker/labels.ts";
 import type { DockerPlan } from "../../../../../infra/plan/types.ts";
@@ -37,6 +37,7 @@ export async function archiveData(
   const mounts = data.flatMap(({ name }) => ["--volume", `${name}:/data/${name}:ro`]);
   const args = [...HELPER, ...mounts, "--entrypoint", "tar", imageAt(plan, first.place), "-C", "/data", "-cz", "."];
   const part = `${file}.part`;
+  await writeFile(part, "", { mode: 0o600 });
   const result = await execa("docker", dockerArguments(args, first.place), {
     reject: false,
     stdin: "ignore",
@@ -51,7 +52,7 @@ export async function archiveData(
   await rename(part, file);
 }
 
-/** What is in `to` already is written over: an earlier run may have been cut off. */
+/** `to` gets what `from` has, and nothing else: an earlier run may have been cut off. */
 export async function copyData(
   plan: DockerPlan,
   { from, to, node }: { readonly from: ExistingData; readonly to: string; readonly node: string },
@@ -61,7 +62,8 @@ export async function copyData(
   const labels = ownLabels(plan, "node", node).flatMap(({ label, value }) => ["--label", `${label}=${value}`]);
   await askDocker(["volume", "create", ...labels, to], call);
   const mounts = ["--volume", `${from.name}:/from:ro`, "--volume", `${to}:/to`];
-  const args = [...HELPER, ...mounts, "--entrypoint", "cp", imageAt(plan, from.place), "-a", "/from/.", "/to/"];
+  const copy = "find /to -mindepth 1 -delete && cp -a /from/. /to/";
+  const args = [...HELPER, ...mounts, "--entrypoint", "/bin/sh", imageAt(plan, from.place), "-c", copy];
   const result = await tryDocker(args, call, COPY_MS);
   if (!result.ok) throw dockerFailure(result.stderr, `cp of ${from.name}`, from.place);
 }

@@ -8,7 +8,7 @@ import { InfraError } from "../../../../../runtime/contracts/errors.ts";
 import type { ExistingData } from "../../../driver.ts";
 import { ctsByMember, placeOf, withHost } from "./host.ts";
 
-interface PlannedData {
+export interface PlannedData {
   readonly directory: DataDirectory;
   readonly ct: CtSpec;
   /** As the outputs of the stack name it: `host[/member]:/path`. */
@@ -58,7 +58,8 @@ export async function deleteData(
   });
 }
 
-function plannedData(plan: ProxmoxPlan): PlannedData[] {
+/** Directories of all nodes and of PostgreSQL, also those that are not there. */
+export function plannedData(plan: ProxmoxPlan): PlannedData[] {
   const all = [...ctsByMember(plan).values()].flat();
   // The shared directory is mounted by all CTs of a host: it comes once for each.
   return all.flatMap((ct) =>
@@ -66,7 +67,7 @@ function plannedData(plan: ProxmoxPlan): PlannedData[] {
   );
 }
 
-function rootOf(plan: ProxmoxPlan): string {
+export function rootOf(plan: ProxmoxPlan): string {
   return plan.dataDir.replace(/\/+$/, "");
 }
 
@@ -78,15 +79,22 @@ for path in "$@"; do
 done
 `;
 
+/** A function of scripts: fails where one of these CTs has the directory mounted. */
+export const REFUSE_MOUNTED = `refuse_mounted() { # path vmids
+  for vmid in $2; do
+    if pct config "$vmid" 2>/dev/null | grep -q -e "^mp[0-9]*: $1,"; then
+      fail INFRA_DATA_PROTECTED "container $vmid still mounts $1; remove the container first"
+    fi
+  done
+}`;
+
 // Each step down is taken by \`cd\` into a directory that was seen not to be a link, and the removal stays in one file system:
 // neither a link nor something that is mounted there leads it elsewhere.
 const REMOVE = `${PRELUDE}
+${REFUSE_MOUNTED}
 root=$1 stack=$2 path=$3 vmids=$4; shift 4
-for vmid in $vmids; do
-  if pct config "$vmid" 2>/dev/null | grep -q -e "^mp[0-9]*: $path,"; then
-    fail INFRA_DATA_PROTECTED "container $vmid still mounts $path; destroy the stack first"
-  fi
-done
+refuse_mounted "$path" "$vmids"
+depth=$#
 cd -P "$root" 2>/dev/null || exit 0
 while [ "$#" -gt 1 ]; do
   [ ! -L "$1" ] || fail INFRA_DATA_PROTECTED "$(pwd)/$1 is a symbolic link; nothing was removed"
@@ -96,6 +104,8 @@ while [ "$#" -gt 1 ]; do
 done
 [ ! -L "$1" ] || fail INFRA_DATA_PROTECTED "$(pwd)/$1 is a symbolic link; nothing was removed"
 rm -rf --one-file-system -- "./$1"
+# A node's other directory that was never written to: <stack>/<node>/<directory>.
+[ "$depth" -lt 3 ] || find . -mindepth 1 -maxdepth 1 -type d -empty -delete
 cd /
 # What is left of the stack when its last directory has gone: empty directories and the file that says whose they were.
 find "$root/$stack" -mindepth 1 -maxdepth 1 -type d -empty -delete 2>/dev/null || true
