@@ -23,9 +23,7 @@ const VERSIONS: Readonly<Record<string, () => string | undefined>> = {
   "pulumi-kubernetes": () => provider("kubernetes"),
   kubernetes: () => `Kubernetes ${kubernetesVersion().slice(1)}`,
   "live-cluster": () =>
-    namedKubeconfig() === undefined
-      ? labelled("containerd", "containerd", "--version")
-      : undefined,
+    namedKubeconfig() === undefined ? labelled("containerd", "containerd", "--version") : undefined,
 };
 
 /**
