@@ -76,9 +76,10 @@ async function main(paths: readonly string[], write: boolean): Promise<number> {
   return failed > 0 ? 1 : 0;
 }
 
-/** Lanes whose preparation the files of a lane need. Most of the nightly lane is about Docker. */
+/** Preparations that the files of a lane need. */
 function preparedFor(lane: string): readonly string[] {
-  return lane === "nightly" ? ["engine", "docker"] : [lane];
+  if (lane === "nightly") return ["engine", "docker", "live-cluster"];
+  return lane === "kubernetes" ? [lane, "live-cluster"] : [lane];
 }
 
 /** `broken`: Vitest failed; a run that broke down leaves no counts, or only good ones. */

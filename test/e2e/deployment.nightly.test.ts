@@ -7,11 +7,12 @@ import { copyFile, readFile, rm } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import process from "node:process";
 import { execa } from "execa";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { lacks } from "../lanes/tools.ts";
 import { uniqueName } from "../support/docker/containers.ts";
+import { IMAGES_TIMEOUT_MS } from "../support/docker/images.ts";
 import { kubectlProgram } from "../support/kubernetes/binaries.ts";
-import { findLiveCluster, type LiveCluster } from "../support/kubernetes/live-cluster.ts";
+import { type LiveCluster, loadImage, useLiveCluster } from "../support/kubernetes/live-cluster.ts";
 import { type Operator, operator } from "../support/operator.ts";
 
 const TOKEN = "cairn_test-token-of-a-deployed-stack";
@@ -23,9 +24,14 @@ interface Diff {
 }
 
 const program = kubectlProgram();
-const found = findLiveCluster();
+let cluster: LiveCluster;
 
-describe.skipIf(lacks("live-cluster", "live-cluster-images"))("a stack on kubernetes", () => {
+describe.skipIf(lacks("live-cluster", "live-cluster-images", "pulumi-kubernetes"))("a stack on kubernetes", () => {
+  beforeAll(async () => {
+    cluster = await useLiveCluster();
+  }, IMAGES_TIMEOUT_MS);
+  afterAll(() => cluster?.stop());
+
   it("is built, deployed, changed, removed and deployed again, and its agent still knows", async () => {
     const { stack, kubectl, write } = await newStack();
     await write({ max_tool_iterations: 50 });
@@ -106,16 +112,13 @@ describe.skipIf(lacks("live-cluster", "live-cluster-images"))("a stack on kubern
     expect((await first).summary).toMatchObject({ update: 2 });
 
     await kubectl("delete", "networkpolicy", "lab-nodes");
-    const drift = await stack.cairn<Diff>("infra", "refresh", "--preview");
-    expect(drift.changes).toMatchObject([{ op: "delete", name: "lab-nodes" }]);
-    await stack.cairn("infra", "refresh");
-    expect((await stack.cairn<Diff>("infra", "up", "--yes")).changes).toMatchObject([
-      { op: "create", name: "lab-nodes" },
-    ]);
+    const back = [{ op: "create", name: "lab-nodes" }];
+    expect((await stack.cairn<Diff>("infra", "preview")).changes).toMatchObject(back);
+    expect((await stack.cairn<Diff>("infra", "up", "--yes")).changes).toMatchObject(back);
 
     // The way to the cluster is what `destroy` needs most, and it stands in the state.
     const moved = join(stack.dir, "kubeconfig");
-    await copyFile(cluster().kubeconfig, moved);
+    await copyFile(cluster.kubeconfig, moved);
     await write({ max_tool_iterations: 33 }, { kubeconfig: moved });
     const provider = { type: "pulumi:providers:kubernetes" };
     expect((await stack.cairn<Diff>("infra", "up", "--yes")).changes).toMatchObject([provider]);
@@ -124,15 +127,11 @@ describe.skipIf(lacks("live-cluster", "live-cluster-images"))("a stack on kubern
     await rm(moved);
 
     await stack.killedAt("removed ", "infra", "destroy", "--yes");
-    expect(await stack.refused("infra", "destroy", "--yes")).toMatchObject({ code: "INFRA_INTERRUPTED" });
-    await stack.cairn("infra", "unlock");
-    await stack.cairn("infra", "destroy", "--yes");
+    await stack.finished("infra", "destroy", "--yes");
     expect(await claims(kubectl)).toEqual(CLAIMS);
 
     await stack.killedAt("created ", "infra", "up", "--yes");
-    expect(await stack.refused("infra", "up", "--yes")).toMatchObject({ code: "INFRA_INTERRUPTED" });
-    await stack.cairn("infra", "unlock");
-    await stack.cairn("infra", "up", "--yes");
+    await stack.finished("infra", "up", "--yes");
     expect((await stack.cairn<Diff>("infra", "preview")).changes).toEqual([]);
     expect(await stack.say("What is my cat called?")).toContain("Mitzi");
   });
@@ -150,14 +149,9 @@ interface NewStack {
   write(runtime: object, kubernetes?: object): Promise<void>;
 }
 
-function cluster(): LiveCluster {
-  if ("missing" in found) throw new Error(found.missing);
-  return found.cluster;
-}
-
 /** A deployment directory with an image for its node, in a namespace that ends with the test. */
 async function newStack(): Promise<NewStack> {
-  const { kubeconfig, context, nodeImage, postgresImage, load = [] } = cluster();
+  const { kubeconfig, context, nodeImage, postgresImage } = cluster;
   const namespace = uniqueName("e2e");
   const image = `${namespace}:1`;
   const kubectl: Kubectl = async (...args) => {
@@ -195,8 +189,7 @@ async function newStack(): Promise<NewStack> {
     });
   await write({});
   await stack.cairn("build", "--base-image", nodeImage, "--tag", image);
-  const [command = "", ...words] = load;
-  await execa(command, [...words, image]);
+  await loadImage(cluster, image);
   return { stack, kubectl, namespace, image, write };
 }
 

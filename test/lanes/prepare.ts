@@ -6,6 +6,7 @@ import { buildEngine } from "./pulumi/engine.ts";
 const PREPARATIONS: Readonly<Record<string, () => Promise<unknown>>> = {
   engine: buildEngine,
   kubernetes: async () => (await import("../support/kubernetes/binaries.ts")).buildKubernetes(),
+  "live-cluster": async () => (await import("../support/kubernetes/binaries.ts")).buildMachine(),
   docker: async () => (await import("../support/docker/images.ts")).ensureTestImages(),
 };
 

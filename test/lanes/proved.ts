@@ -70,6 +70,8 @@ export const PROVED: Readonly<Record<string, string>> = {
     "Commands of agents in a container reach neither the service's files nor other users'.",
   "test/e2e/week.nightly.test.ts":
     "An operator's week on Docker: deploy, break each part, change, roll, scale, upgrade PostgreSQL, lose the passphrase, recover, destroy, deploy again; every fact is still there.",
+  "test/e2e/week-kubernetes.nightly.test.ts":
+    "An operator's week on Kubernetes: deploy, break each part, change, roll, scale, lose the passphrase, recover, destroy, deploy again; every fact is still there.",
   "test/control/deploy/postgres-upgrade.nightly.test.ts":
     "On Docker a stack's PostgreSQL goes from 17 to 18, also after kills, and nothing is left to apply.",
   "test/control/deploy/postgres-upgrade.engine.test.ts":

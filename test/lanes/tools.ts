@@ -11,7 +11,7 @@ import { delimiter, join } from "node:path";
 import process from "node:process";
 import { testImages } from "../support/docker/names.ts";
 import { clusterMissing } from "../support/kubernetes/binaries.ts";
-import { findLiveCluster } from "../support/kubernetes/live-cluster.ts";
+import { liveClusterMissing, namedKubeconfig } from "../support/kubernetes/live-cluster.ts";
 import { missingForCts } from "../support/proxmox/template.ts";
 import { missingPlugins } from "../support/pulumi-plugins.ts";
 import { findPostgres } from "./postgres-binaries.ts";
@@ -55,16 +55,16 @@ const PROBES = {
     onPath("pulumi-language-nodejs", [engineFolder() ?? ""]) ? undefined : "its host for Node.js is not installed",
   /** What a cluster of the test's own is made of. */
   kubernetes: clusterMissing,
-  "live-cluster": () => {
-    const found = findLiveCluster();
-    return "missing" in found ? found.missing : undefined;
-  },
+  /** One that runs pods: that of CAIRN_TEST_KUBECONFIG, or else the test's own. */
+  "live-cluster": liveClusterMissing,
   "live-cluster-images": () =>
-    process.env.CAIRN_TEST_LOAD_IMAGE?.trim()
+    namedKubeconfig() === undefined || process.env.CAIRN_TEST_LOAD_IMAGE?.trim()
       ? undefined
       : "CAIRN_TEST_LOAD_IMAGE does not say how a node's image gets to the cluster",
   "network-policies": () =>
-    process.env.CAIRN_TEST_NETWORK_POLICIES === "1" ? undefined : "CAIRN_TEST_NETWORK_POLICIES is not 1",
+    namedKubeconfig() !== undefined && process.env.CAIRN_TEST_NETWORK_POLICIES === "1"
+      ? undefined
+      : "no cluster of CAIRN_TEST_KUBECONFIG is said to enforce them (CAIRN_TEST_NETWORK_POLICIES=1)",
   /** A terminal that a test can read and type on. */
   "pseudo-terminal": () => works("python3", ["-c", "import pty, termios"]),
   /** A terminal around one command. */

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { ROOT } from "../../scripts/lib/paths.js";
 import { kubernetesVersion } from "../support/kubernetes/binaries.ts";
+import { namedKubeconfig } from "../support/kubernetes/live-cluster.ts";
 import { findPostgres } from "./postgres-binaries.ts";
 import { pathWithEngine } from "./pulumi/engine.ts";
 
@@ -21,12 +22,19 @@ const VERSIONS: Readonly<Record<string, () => string | undefined>> = {
   "pulumi-command": () => provider("command"),
   "pulumi-kubernetes": () => provider("kubernetes"),
   kubernetes: () => `Kubernetes ${kubernetesVersion().slice(1)}`,
+  "live-cluster": () =>
+    namedKubeconfig() === undefined ? labelled("containerd", "containerd", "--version") : undefined,
 };
 
-/** What stands for a tool, such as `Docker 28.1.1`, with the engine for its providers; empty for tools that a version says little of. */
+/**
+ * What stands for a tool, such as `Docker 28.1.1`, with what it works for: the engine of providers, the Kubernetes of a cluster. Empty
+ * for tools that a version says little of.
+ */
 export function versionOf(tool: string): string[] {
-  const engine = tool.startsWith("pulumi-") ? [cached("pulumi")] : [];
-  return [...engine, cached(tool)].filter((version) => version !== undefined);
+  const own = cached(tool);
+  if (own === undefined) return [];
+  if (tool.startsWith("pulumi-")) return [cached("pulumi"), own].filter((version) => version !== undefined);
+  return tool === "live-cluster" ? [`Kubernetes ${kubernetesVersion().slice(1)}`, own] : [own];
 }
 
 const found = new Map<string, string | undefined>();

@@ -29,9 +29,12 @@ const SEVERITIES: Readonly<Record<string, "info" | "warning" | "error">> = {
   error: "error",
 };
 
-/** Messages of the engine about itself that do not help an operator, or harm: how to remove the protection of data. */
+/**
+ * Messages of the engine about itself that do not help an operator, or harm: how to remove the protection of data. What is not
+ * healthy on Kubernetes is known from the driver, in words; the provider warns of it with an empty list.
+ */
 const CHATTER =
-  /^using pulumi-|^Attempting to deploy or update resources with \d+ pending|^(?:update|preview) failed$|cannot be deleted\s+because it is protected/;
+  /^using pulumi-|^Refreshed resource is in an unhealthy state:|^Attempting to deploy or update resources with \d+ pending|^(?:update|preview) failed$|cannot be deleted\s+because it is protected/;
 
 /** Null for events that are not shown. `redact` is applied to the text of the engine and its providers. */
 export function noteOf(event: EngineEvent, redact: (text: string) => string): EngineNote | null {

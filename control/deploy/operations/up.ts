@@ -2,9 +2,9 @@
 
 import { needsTerminal, UsageError } from "../../output/failure.ts";
 import type { Finding } from "../driver.ts";
-import { outputsOf, resourcesOf } from "../engine/checkpoint.ts";
+import { type ExportedState, outputsOf, resourcesOf } from "../engine/checkpoint.ts";
 import type { Drift } from "../inspection.ts";
-import type { Diff, UpResult } from "../schemas.ts";
+import { type Diff, stackOutputs, type UpResult } from "../schemas.ts";
 import { keptAfter, recordDeployed } from "./deployed.ts";
 import { bringBack, shownDrift } from "./drift.ts";
 import { withRollback } from "./going-back.ts";
@@ -61,7 +61,8 @@ export async function up(run: OperationInput, options: UpOptions): Promise<UpRes
       changed.filter((name) => nodes.includes(name)),
       async () => {
         await bringBack(session, prepared, diff);
-        const existing = diff.changes.length === 0 && (await readRecord(run.dir)) !== null ? outputsOf(state) : null;
+        const unchanged = diff.changes.length === 0 && (await readRecord(run.dir)) !== null;
+        const existing = unchanged ? outputsFor(project, state) : null;
         if (existing === null) session.phase("up", "Applying", diff.changes.length);
         const { replace, refresh } = planning;
         // A run for one node gives it its image, on targets where images wait for that.
@@ -91,6 +92,14 @@ export async function up(run: OperationInput, options: UpOptions): Promise<UpRes
       },
     );
   });
+}
+
+/** Outputs of the last run; null where they are of other nodes: what is taken out of the stack stays in them until the next one. */
+function outputsFor({ plan }: ReadProject, state: ExportedState | null): unknown {
+  const { data } = stackOutputs.safeParse(outputsOf(state));
+  const named = new Set(data?.nodes.map(({ name }) => name));
+  const same = named.size === plan.nodes.length && plan.nodes.every(({ name }) => named.has(name));
+  return same ? data : null;
 }
 
 /** Nodes of which something is changed, or brought back. */

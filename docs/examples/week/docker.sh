@@ -7,59 +7,14 @@
 #
 # CAIRN: the command. BASE_IMAGE, POSTGRES_IMAGE, NEXT_POSTGRES_IMAGE: images other than the defaults.
 
-set -euo pipefail
-CAIRN=${CAIRN:-cairn}
+. "$(dirname "$0")/common.sh"
 BASE_IMAGE=${BASE_IMAGE:-node:24-trixie-slim}
 POSTGRES_IMAGE=${POSTGRES_IMAGE:-pgvector/pgvector:0.8.1-pg17-trixie}
 NEXT_POSTGRES_IMAGE=${NEXT_POSTGRES_IMAGE:-pgvector/pgvector:0.8.1-pg18-trixie}
 cd "${1:?a directory for the deployment}"
 
-day() { printf '\n# %s\n' "$*"; }
-
-# Prints the command as it is typed, and what it prints. The first word is how it has to end: 0, or another exit code.
-expect() {
-  local code=0 wanted=$1
-  shift
-  printf '\n$ %s\n' "$*"
-  "$@" </dev/null || code=$?
-  [ "$code" = "$wanted" ] || { printf 'ended with %s instead of %s\n' "$code" "$wanted"; exit 1; }
-}
-cairn() { command $CAIRN "$@"; }
-do_() { expect 0 "$@"; }
-
-set_() { # set_ KEY VALUE: what an editor would do to one line of cairn.yaml
-  printf '\n$ sed -i "s/%s: .*/%s: %s/" cairn.yaml\n' "$1" "$1" "$2"
-  sed -i "s|\b$1: .*|$1: $2|" cairn.yaml
-}
-
-# Every fact that was told so far is still found, whichever node answers.
-told=()
-tell() {
-  told+=("$1")
-  do_ cairn chat "Remember: $1" >/dev/null
-  printf '\n$ cairn chat "Remember: %s"\n' "$1"
-}
-all_there() {
-  local fact
-  for fact in "${told[@]}"; do
-    cairn memory search "$fact" --json | grep -qF "$fact" || { printf 'lost: %s\n' "$fact"; exit 1; }
-  done
-  printf '\n(all %s facts are there)\n' "${#told[@]}"
-}
-
 day Monday: deploy, and talk
-cat >cairn.yaml <<YAML
-version: 1
-agents:
-  main: {}
-providers:
-  offline: {}
-runtime:
-  max_tool_iterations: 50
-memory:
-  postgres: {}
-deployment:
-  name: week
+write_configuration "\
   target: docker
   nodes:
     - name: ada
@@ -70,10 +25,7 @@ deployment:
     network: week
   datahub:
     postgres: true
-    image: $POSTGRES_IMAGE
-YAML
-umask 077
-printf 'SERVICE_API_TOKEN=cairn_%s\n' "$(head -c 40 /dev/urandom | base64 -w 0 | tr -d '+/=')" >.env
+    image: $POSTGRES_IMAGE"
 do_ cairn doctor --fix --only workspace --yes
 do_ cairn build --base-image "$BASE_IMAGE" --tag week:1
 do_ cairn infra preview

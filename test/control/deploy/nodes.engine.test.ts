@@ -94,6 +94,8 @@ describe("nodes of a stack", { concurrent: false }, () => {
     const record = JSON.parse(readFileSync(join(dir, "infra/stack.json"), "utf8"));
     expect(record.nodes.map(({ name }: { name: string }) => name)).toEqual(["one", "three"]);
     expect((await preview(run())).changes).toEqual([]);
+    // The stub names data of every node.
+    expect((await up(run(), { ...UP, adopt: true }))?.nodes.map(({ name }) => name)).toEqual(["one", "three"]);
     // The same command again has nothing to do, and says that there is no such node.
     await expect(removeNode(run(), { ...REMOVE, node: "two" })).rejects.toThrow(/There is no node two/);
   });

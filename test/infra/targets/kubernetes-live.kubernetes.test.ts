@@ -5,21 +5,25 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../lanes/tools.ts";
+import { IMAGES_TIMEOUT_MS } from "../../support/docker/images.ts";
 import { kubectlProgram } from "../../support/kubernetes/binaries.ts";
-import { findLiveCluster } from "../../support/kubernetes/live-cluster.ts";
+import { type LiveCluster, useLiveCluster } from "../../support/kubernetes/live-cluster.ts";
 import { type LiveStack, makeLiveStack } from "../../support/kubernetes/live-stack.ts";
 import { secretValues } from "../../support/kubernetes/plans.ts";
 
-const found = findLiveCluster();
 const signal = new AbortController().signal;
 
-describe.skipIf(lacks("live-cluster"))("on a live cluster", () => {
-  if ("missing" in found) return;
+describe.skipIf(lacks("live-cluster", "pulumi-kubernetes"))("on a live cluster", () => {
+  let cluster: LiveCluster;
   let live: LiveStack;
   beforeAll(async () => {
-    live = await makeLiveStack(found.cluster, kubectlProgram(), signal);
+    cluster = await useLiveCluster();
+    live = await makeLiveStack(cluster, kubectlProgram(), signal);
+  }, IMAGES_TIMEOUT_MS);
+  afterAll(async () => {
+    await live?.remove();
+    await cluster?.stop();
   });
-  afterAll(() => live?.remove());
 
   it("makes nothing where the context does not exist, also without a preflight", async () => {
     const right = live.plan;
@@ -49,7 +53,8 @@ describe.skipIf(lacks("live-cluster"))("on a live cluster", () => {
       rootWritable: false,
       token: false,
     });
-    expect(state.env).toContain(`SERVICE_PG_URL=postgres://cairn:${live.password}@cairn-postgres:5432/cairn`);
+    const database = `postgres://cairn:${live.password}@cairn-postgres:5432/cairn?sslmode=verify-ca`;
+    expect(state.env).toContain(`SERVICE_PG_URL='${database}`);
     await live.sql("create table kept (word text)");
     await live.sql("insert into kept values ('still here')");
   });

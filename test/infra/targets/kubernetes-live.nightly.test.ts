@@ -2,21 +2,25 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../lanes/tools.ts";
+import { IMAGES_TIMEOUT_MS } from "../../support/docker/images.ts";
 import { kubectlProgram } from "../../support/kubernetes/binaries.ts";
-import { findLiveCluster } from "../../support/kubernetes/live-cluster.ts";
+import { type LiveCluster, useLiveCluster } from "../../support/kubernetes/live-cluster.ts";
 import { type LiveStack, makeLiveStack } from "../../support/kubernetes/live-stack.ts";
 
-const found = findLiveCluster();
 const signal = new AbortController().signal;
 
-describe.skipIf(lacks("live-cluster"))("on a live cluster", () => {
-  if ("missing" in found) return;
+describe.skipIf(lacks("live-cluster", "pulumi-kubernetes"))("on a live cluster", () => {
+  let cluster: LiveCluster;
   let live: LiveStack;
   beforeAll(async () => {
-    live = await makeLiveStack(found.cluster, kubectlProgram(), signal);
+    cluster = await useLiveCluster();
+    live = await makeLiveStack(cluster, kubectlProgram(), signal);
     await live.driver().prepare?.(() => {}, signal);
+  }, IMAGES_TIMEOUT_MS);
+  afterAll(async () => {
+    await live?.remove();
+    await cluster?.stop();
   });
-  afterAll(() => live?.remove());
 
   it("comes back from a first image that cannot be pulled", async () => {
     const good = live.plan;
@@ -50,10 +54,10 @@ describe.skipIf(lacks("live-cluster"))("on a live cluster", () => {
       "--type=merge",
       '--patch={"spec":{"publishNotReadyAddresses":true}}',
     );
-    await live.kubectl("patch", "pdb", "cairn-main", "--type=merge", '--patch={"spec":{"maxUnavailable":0}}');
+    await live.kubectl("patch", "pdb", "cairn-nodes", "--type=merge", '--patch={"spec":{"maxUnavailable":0}}');
     const { summary } = await live.stack.refresh({ color: "never" });
     expect(summary.resourceChanges).toHaveProperty("update");
     await live.up();
-    expect(await live.kubectl("get", "pdb", "cairn-main", "-o", "jsonpath={.spec.maxUnavailable}")).toBe("1");
+    expect(await live.kubectl("get", "pdb", "cairn-nodes", "-o", "jsonpath={.spec.maxUnavailable}")).toBe("1");
   });
 });

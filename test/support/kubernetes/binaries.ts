@@ -1,27 +1,46 @@
 /**
- * Kubernetes' own programs, built from their Go module once and kept outside the checkout, by version. Nothing is downloaded
- * but Go modules; `etcd` is the distribution's.
+ * Kubernetes' own programs, built from their Go modules once and kept outside the checkout, by version. Nothing is downloaded
+ * but Go modules; `etcd`, containerd, runc and the network plugins are the distribution's.
  */
 
 import { spawnSync } from "node:child_process";
-import {
-  accessSync,
-  closeSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-} from "node:fs";
-import { createRequire } from "node:module";
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { withLock } from "../../../scripts/lib/lock.js";
 
 const MODULE = fileURLToPath(new URL("../../lanes/kubernetes/", import.meta.url));
-const PROGRAMS = ["kube-apiserver", "kube-controller-manager", "kubectl"] as const;
+
+/** Built together, in one module: its folder below MODULE, and the packages, whose last words are the programs' names. */
+interface Build {
+  readonly folder: string;
+  readonly packages: readonly string[];
+}
+
+const command = (name: string): string => `k8s.io/kubernetes/cmd/${name}`;
+
+const CONTROL_PLANE: readonly Build[] = [
+  { folder: ".", packages: ["kube-apiserver", "kube-controller-manager", "kubectl"].map(command) },
+];
+
+/** What a machine that runs pods needs besides. */
+const MACHINE: readonly Build[] = [
+  { folder: ".", packages: [...["kubelet", "kube-scheduler", "kube-proxy"].map(command), "cluster/pause"] },
+  { folder: "dns", packages: ["coredns"] },
+];
+
+/** Where Debian and its relatives keep the network plugins, and where everybody else does. */
+const NETWORK_PLUGINS = ["/usr/lib/cni", "/opt/cni/bin"];
+
+const FROM_DISTRIBUTION = {
+  containerd: "containerd",
+  ctr: "containerd",
+  runc: "runc",
+  ip: "iproute2",
+  iptables: "iptables",
+  nsenter: "util-linux",
+} as const;
 
 export interface KubernetesBinaries {
   readonly apiServer: string;
@@ -30,21 +49,44 @@ export interface KubernetesBinaries {
   readonly etcd: string;
 }
 
+export interface MachineBinaries {
+  readonly kubelet: string;
+  readonly scheduler: string;
+  readonly proxy: string;
+  readonly dns: string;
+  readonly pause: string;
+  /** Folder of the network plugins. */
+  readonly networkPlugins: string;
+}
+
 /** Why no cluster can be started here, or undefined. */
 export function clusterMissing(): string | undefined {
   if (onPath("etcd") === undefined) return "etcd is not installed (Debian: etcd-server)";
-  return isBuilt(folder()) ? undefined : "Kubernetes has not been built (npm run prepare-lanes kubernetes)";
+  return isBuilt(CONTROL_PLANE) ? undefined : "Kubernetes has not been built (npm run prepare-lanes kubernetes)";
 }
 
-/** Builds the programs that are not there yet: about five minutes with an empty cache of Go, seconds with a full one. */
+/** Why no machine of a cluster can run pods here, or undefined. */
+export function machineMissing(): string | undefined {
+  const missing = clusterMissing() ?? machineToolsMissing();
+  if (missing !== undefined || isBuilt(MACHINE)) return missing;
+  return "the kubelet has not been built (npm run prepare-lanes live-cluster)";
+}
+
+/** Builds the control plane where it is not there: about five minutes with an empty cache of Go, seconds with a full one. */
 export async function buildKubernetes(): Promise<void> {
-  const bin = folder();
-  if (!isBuilt(bin)) await locked(bin, () => (isBuilt(bin) ? undefined : build(bin)));
+  await build(CONTROL_PLANE);
+}
+
+/** Builds the rest, where a machine could run pods with it. */
+export async function buildMachine(): Promise<void> {
+  const missing = machineToolsMissing();
+  if (missing !== undefined) throw new Error(missing);
+  await build([...CONTROL_PLANE, ...MACHINE]);
 }
 
 /** The kubectl of the build, or else the one on PATH. */
 export function kubectlProgram(): string {
-  return isBuilt(folder()) ? join(folder(), "kubectl") : "kubectl";
+  return isBuilt(CONTROL_PLANE) ? join(folder(), "kubectl") : "kubectl";
 }
 
 /** Throws when they have not been built. */
@@ -60,10 +102,37 @@ export function kubernetesBinaries(): KubernetesBinaries {
   };
 }
 
+/** Throws when they have not been built. */
+export function machineBinaries(): MachineBinaries {
+  const missing = machineMissing();
+  if (missing !== undefined) throw new Error(missing);
+  const bin = folder();
+  return {
+    kubelet: join(bin, "kubelet"),
+    scheduler: join(bin, "kube-scheduler"),
+    proxy: join(bin, "kube-proxy"),
+    dns: join(bin, "coredns"),
+    pause: join(bin, "pause"),
+    networkPlugins: networkPlugins() ?? "",
+  };
+}
+
 export function kubernetesVersion(): string {
   const version = /k8s\.io\/kubernetes (v\d+\.\d+\.\d+)/.exec(readFileSync(join(MODULE, "go.mod"), "utf8"))?.[1];
   if (version === undefined) throw new Error("go.mod names no version of Kubernetes");
   return version;
+}
+
+function machineToolsMissing(): string | undefined {
+  if (process.getuid?.() !== 0) return "pods need root";
+  const lacking = Object.entries(FROM_DISTRIBUTION).find(([name]) => onPath(name) === undefined);
+  if (lacking !== undefined) return `${lacking[0]} is not installed (Debian: ${lacking[1]})`;
+  if (networkPlugins() !== undefined) return undefined;
+  return "Kubernetes' network plugins are not installed (Debian: containernetworking-plugins)";
+}
+
+function networkPlugins(): string | undefined {
+  return NETWORK_PLUGINS.find((each) => isExecutable(join(each, "bridge")));
 }
 
 function folder(): string {
@@ -71,14 +140,31 @@ function folder(): string {
   return join(cache, "cairn-test", `kubernetes-${kubernetesVersion()}`);
 }
 
-function isBuilt(bin: string): boolean {
-  return PROGRAMS.every((name) => existsSync(join(bin, name)));
+function isBuilt(builds: readonly Build[]): boolean {
+  return builds.flatMap(({ packages }) => packages).every((each) => existsSync(join(folder(), programOf(each))));
 }
 
-function build(bin: string): void {
+function programOf(name: string): string {
+  return name.slice(name.lastIndexOf("/") + 1);
+}
+
+/** One build at a time, whichever test file comes first. */
+async function build(builds: readonly Build[]): Promise<void> {
+  if (isBuilt(builds)) return;
+  await withLock(
+    "build",
+    () => {
+      for (const each of builds) if (!isBuilt([each])) compile(each);
+    },
+    folder(),
+  );
+}
+
+function compile({ folder: below, packages }: Build): void {
+  const bin = folder();
   const version = kubernetesVersion();
   const [major, minor] = version.slice(1).split(".");
-  const fresh = `${bin}.${process.pid}`;
+  const fresh = join(bin, `${process.pid}`);
   mkdirSync(fresh, { recursive: true });
   // The programs compare their versions with each other: one without refuses to work.
   const stamps = ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"].flatMap((at) => [
@@ -88,33 +174,18 @@ function build(bin: string): void {
   ]);
   const go = onPath("go", ["/usr/local/go/bin"]);
   if (go === undefined) throw new Error("go is not installed (Debian: golang-go)");
-  const packages = PROGRAMS.map((name) => `k8s.io/kubernetes/cmd/${name}`);
   const result = spawnSync(
     go,
     ["build", "-o", `${fresh}/`, "-ldflags", ["-s", "-w", ...stamps].join(" "), ...packages],
     {
-      cwd: MODULE,
+      cwd: join(MODULE, below),
       env: { ...process.env, CGO_ENABLED: "0" },
       stdio: ["ignore", "inherit", "inherit"],
     },
   );
-  if (result.status !== 0) throw new Error("Kubernetes could not be built");
-  rmSync(bin, { recursive: true, force: true });
-  renameSync(fresh, bin);
-}
-
-/** One build at a time, whichever test file comes first. */
-async function locked(bin: string, work: () => void): Promise<void> {
-  mkdirSync(join(bin, ".."), { recursive: true });
-  const { waitForLock, unlock } = createRequire(import.meta.url)("fs-native-extensions");
-  const handle = openSync(`${bin}.lock`, "a+");
-  try {
-    await waitForLock(handle);
-    work();
-    unlock(handle);
-  } finally {
-    closeSync(handle);
-  }
+  if (result.status !== 0) throw new Error(`${packages.map(programOf).join(", ")} could not be built`);
+  for (const name of packages.map(programOf)) renameSync(join(fresh, name), join(bin, name));
+  rmSync(fresh, { recursive: true });
 }
 
 function onPath(name: string, more: readonly string[] = []): string | undefined {

@@ -164,6 +164,10 @@ describe("a note", () => {
     });
   });
 
+  it("is not made of a provider's warning that something is not healthy, for which it gives no reason", () => {
+    expect(noteOf(said("warning", "Refreshed resource is in an unhealthy state:\n"), (text) => text)).toBeNull();
+  });
+
   it("never tells how the protection of data is taken away", () => {
     const advice =
       "Preview failed: resource x cannot be deleted\nbecause it is protected. Use `pulumi state unprotect`";

@@ -1,0 +1,37 @@
+/** Types an operator's week of docs/examples anew: every command ends as the script says, and no fact is lost on the way. */
+
+import { symlink } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { execa } from "execa";
+import { expect } from "vitest";
+import { CAIRN } from "./commands.ts";
+import { temporaryDirectory } from "./deployment.ts";
+
+/** The stack's name in all of them. */
+export const WEEK = "week";
+
+/** `environment`: what the script's head names. `programs`: folders that come first on PATH. */
+export async function typeWeek(
+  script: "docker.sh" | "kubernetes.sh",
+  environment: Readonly<Record<string, string>>,
+  programs: readonly string[] = [],
+): Promise<void> {
+  const path = fileURLToPath(new URL(`../../docs/examples/week/${script}`, import.meta.url));
+  const [directory, bin, home] = [await temporaryDirectory(), await temporaryDirectory(), await temporaryDirectory()];
+  await symlink(CAIRN, join(bin, "cairn"));
+  const { exitCode, all } = await execa("bash", [path, directory], {
+    all: true,
+    reject: false,
+    stdin: "ignore",
+    env: {
+      PATH: [bin, ...programs, process.env["PATH"]].join(delimiter),
+      SERVICE_HOME: join(home, "cairn"),
+      ...environment,
+    },
+  });
+  expect(exitCode, all).toBe(0);
+  expect(all).toContain("# Sunday");
+  expect(all).not.toContain("lost: ");
+}
