@@ -26,8 +26,8 @@ export function createProxmoxDriver(plan: ProxmoxPlan): TargetDriver {
     removeWorkloads: (report, signal) => removeWorkloads(plan, report, signal),
     deleteData: (names, signal) => deleteData(plan, names, signal),
     archiveData: (data, file, _report, signal) => archiveData(plan, data, file, signal),
+    copyData: (from, to, node, signal) => copyData(plan, { from, to, node }, signal),
     connect: (node, signal) => connect(plan, node, signal),
     enter: (part, action) => enter(plan, part, action),
   };
-    copyData: (from, to, node, signal) => copyData(plan, { from, to, node }, signal),
 }

@@ -14,7 +14,7 @@ export interface Rename {
 }
 
 /** Whether this rename was cut off. INFRA_STATE_UNREADABLE when the file cannot be understood. */
-export async function isUnderWay(files: InfraFiles, { from, to }: Rename): Promise<boolean> {
+export async function isBegun(files: InfraFiles, { from, to }: Rename): Promise<boolean> {
   const hint = "Remove the file, and run the same command again.";
   const found = await readJournalFile(files.nodeRename, journal, hint);
   return found !== null && found.from === from && found.to === to;

@@ -16,7 +16,7 @@ import type { OperationInput, ReadProject } from "../services.ts";
 import { openSession, type Session, withOperatorLock } from "../session.ts";
 import { up } from "../up.ts";
 import { isDataOf, recordedOf } from "./node-of-stack.ts";
-import { closeRename, isUnderWay, type Rename, writeRename } from "./rename-journal.ts";
+import { closeRename, isBegun, type Rename, writeRename } from "./rename-journal.ts";
 
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
@@ -49,7 +49,7 @@ export async function renameNode(run: OperationInput, options: RenameNodeOptions
   }
   const question = `Rename the node ${from} to ${to}? It stops meanwhile.`;
   if (!yes && (await services.prompts?.confirm(question, nothingOf(session.project), run.signal)) !== true) return null;
-  if (!copied && !(await isUnderWay(session.files, options))) {
+  if (!copied && !(await isBegun(session.files, options))) {
     await refuseUnapplied(session);
     await refuseOtherData(session, driver, to);
   }
