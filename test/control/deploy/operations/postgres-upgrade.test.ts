@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
+import { databaseServers } from "../../../../control/deploy/drivers/docker/host/database-servers.ts";
 import { secondServer } from "../../../../control/deploy/drivers/docker/host/second-server.ts";
 import { refuseHere } from "../../../../control/deploy/operations/postgres/by-backup.ts";
 import {
   compareContents,
   isUpgrade,
-  recordedImage,
   refuseOtherMajor,
   refuseTooLarge,
-  volumeOf,
 } from "../../../../control/deploy/operations/postgres/upgrade-plan.ts";
-import type { DeploymentPlan } from "../../../../infra/plan/types.ts";
+import { databaseDataOf } from "../../../../infra/plan/names.ts";
+import type { DeploymentPlan, DockerPlan } from "../../../../infra/plan/types.ts";
 
 const GIB = 1024 ** 3;
 const hintOf = (work: () => unknown): string => {
@@ -60,8 +60,7 @@ describe("an upgrade of PostgreSQL", () => {
     else check.not.toThrow();
   });
 
-  it("reads the image that was applied last, and names volumes by major", () => {
-    const plan = { stack: "lab" } as DeploymentPlan;
+  it("on Docker reads the image that was applied last, and names data by their major", async () => {
     const type = "docker:index/remoteImage:RemoteImage";
     const of = (name: string, image: string) => ({
       urn: `urn:pulumi:lab::cairn::${type}::${name}`,
@@ -71,9 +70,16 @@ describe("an upgrade of PostgreSQL", () => {
       protected: false,
       inputs: { name: image },
     });
-    expect(recordedImage([of("lab-one-image", "x"), of("lab-postgres-image", "pg:17")], plan)).toBe("pg:17");
-    expect(recordedImage([], plan)).toBeNull();
-    expect(volumeOf("lab", 18)).toBe("lab-postgres-18-data");
+    const { signal } = new AbortController();
+    const servers = databaseServers({ stack: "lab", host: "local" } as DockerPlan, null);
+    const recorded = [of("lab-one-image", "x"), of("lab-postgres-image", "pg:17")];
+    expect(await servers.image(recorded, signal)).toBe("pg:17");
+    expect(await servers.image([], signal)).toBeNull();
+    const data = databaseDataOf("lab", 18);
+    expect(servers.setting(data)).toEqual({
+      path: ["deployment", "docker", "database_volume"],
+      value: "lab-postgres-18-data",
+    });
   });
 
   it("counts what both have, and names what one of them has not", () => {

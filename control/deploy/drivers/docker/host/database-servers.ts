@@ -3,12 +3,13 @@
 import { setTimeout } from "node:timers/promises";
 import { execa } from "execa";
 import { ownLabels } from "../../../../../infra/components/docker/labels.ts";
-import { databaseVolume, filesContainer } from "../../../../../infra/components/docker/names.ts";
-import { stackNames } from "../../../../../infra/plan/names.ts";
-import { type DockerPlan, POSTGRES } from "../../../../../infra/plan/types.ts";
+import { filesContainer } from "../../../../../infra/components/docker/names.ts";
+import { databaseData, stackNames } from "../../../../../infra/plan/names.ts";
+import { type DockerPlan, POSTGRES, type SecretValues } from "../../../../../infra/plan/types.ts";
 import { postgresProbe } from "../../../../../infra/postgres/configuration.ts";
 import { InfraError } from "../../../../../runtime/contracts/errors.ts";
 import type { DatabaseServers } from "../../../driver.ts";
+import { parseUrn } from "../../../engine/urn.ts";
 import {
   askDocker,
   type DockerHost,
@@ -18,6 +19,7 @@ import {
   tryDocker,
 } from "../../../images/docker-cli.ts";
 import { hasImage } from "../../../images/transport.ts";
+import { deliverImage } from "../images.ts";
 import { closeDatabase, openDatabase } from "./closed-database.ts";
 import { CONTENTS } from "./database-contents.ts";
 import { findContainers, findVolumes, removeContainer, removeVolume } from "./inventory.ts";
@@ -28,7 +30,9 @@ const START_MS = 300_000;
 const STOP_MS = 10 * 60_000;
 const POLL_MS = 500;
 
-export function databaseServers(plan: DockerPlan): DatabaseServers {
+const IMAGE = "docker:index/remoteImage:RemoteImage";
+
+export function databaseServers(plan: DockerPlan, registry: SecretValues["registry"]): DatabaseServers {
   const { host } = plan;
   const names = stackNames(plan.stack);
   const own = names.postgres;
@@ -39,9 +43,19 @@ export function databaseServers(plan: DockerPlan): DatabaseServers {
     (await findVolumes([name], host, signal)).length > 0;
 
   return {
+    setting: (volume) => ({ path: ["deployment", "docker", "database_volume"], value: volume }),
+
+    async image(recorded) {
+      const found = recorded.find(({ type, urn }) => type === IMAGE && parseUrn(urn).name === `${own}-image`);
+      const image = found?.inputs["name"];
+      return typeof image === "string" ? image : null;
+    },
+
+    bring: (image, report, signal) => deliverImage(registry, { image, place: host, report, signal }),
+
     async majors(image, signal) {
       if (!(await hasImage(image, host, signal))) return null;
-      const volume = databaseVolume(plan);
+      const volume = databaseData(plan);
       const mount = (await withVolume(volume, signal)) ? ["--volume", `${volume}:/data:ro`] : [];
       const run = [
         "run",
@@ -131,13 +145,19 @@ export function databaseServers(plan: DockerPlan): DatabaseServers {
       await openDatabase(own, host, signal);
     },
 
+    handOver: (_volume, signal) => endSecond(signal),
+
     async removeSecond(volume, signal) {
-      if (await isThere(second, signal)) await removeContainer(second, host, signal);
-      if (volume !== null) await removeVolume(volume, host, signal);
+      await endSecond(signal);
+      await removeVolume(volume, host, signal);
     },
 
     removal: (volume) => ["docker", ...dockerArguments(["volume", "rm", volume], host)].join(" "),
   };
+
+  async function endSecond(signal: AbortSignal): Promise<void> {
+    if (await isThere(second, signal)) await removeContainer(second, host, signal);
+  }
 
   async function psql(container: string, sql: string, signal: AbortSignal): Promise<string> {
     const words = ["exec", "-i", container, "psql", "-XqAt", "-U", "postgres", "-d", POSTGRES.database];
