@@ -37,6 +37,16 @@ export function databaseData({ stack, postgres }: Pick<CommonPlan, "stack" | "po
   return postgres?.data ?? stackNames(stack).database;
 }
 
+/** Data in a directory of the stack's, by its name there. */
+export function directoryData(stack: string, directory: string): string {
+  return `${stack}-${directory}-data`;
+}
+
+/** The directory with data of this name. */
+export function dataDirectoryOf(stack: string, data: string): string {
+  return data.slice(stack.length + 1, -"-data".length);
+}
+
 /** Name of the data that a server of another major writes beside them. */
 export function databaseDataOf(stack: string, major: number): string {
   return `${stackNames(stack).postgres}-${major}-data`;

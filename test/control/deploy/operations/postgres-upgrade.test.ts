@@ -92,15 +92,6 @@ describe("an upgrade of PostgreSQL", () => {
   });
 
   it("elsewhere goes by backup and restore, in commands that work as printed", () => {
-    const proxmox = {
-      target: "proxmox",
-      stack: "lab",
-      dataDir: "/srv/cairn/",
-      ssh: { host: "pve", port: 22, user: "root" },
-    } as unknown as DeploymentPlan;
-    expect(refuseHere(proxmox).details.hint).toContain(
-      "`ssh -p 22 root@pve mv /srv/cairn/lab/postgres /srv/cairn/lab/postgres-before`, `cairn infra up --adopt --yes`",
-    );
     const kubernetes = {
       target: "kubernetes",
       stack: "lab",
@@ -116,13 +107,13 @@ describe("an upgrade of PostgreSQL", () => {
   });
 
   it("elsewhere begins without channels, whose messages would make the restore refuse", () => {
-    const plan = { target: "proxmox", stack: "lab", dataDir: "/d", ssh: {} } as unknown as DeploymentPlan;
+    const plan = { target: "kubernetes", stack: "lab", context: null, kubeconfig: null } as unknown as DeploymentPlan;
     expect(refuseHere(plan).details.hint).toMatch(/take `channels` out.*`cairn memory restore .*put `channels` back/);
   });
 });
 
 describe("the second server on Docker", () => {
-  const wanted = { name: "two", image: "pg:18", volume: "data", files: "one.files", labels: ["cairn.stack=lab"] };
+  const wanted = { name: "two", image: "pg:18", mounts: ["--mount", "the data"], labels: ["cairn.stack=lab"] };
   const inspection = (limits: object) =>
     JSON.stringify([
       {
@@ -141,7 +132,8 @@ describe("the second server on Docker", () => {
     expect(text).toContain("--network none");
     expect(text).toContain("--memory 5 --memory-swap 5 --cpu-period 100 --cpu-quota 50 --pids-limit 9");
     expect(text).toContain("--env PGDATA=/d --env POSTGRES_USER=cairn --tmpfs /tmp:rw");
-    expect(text).toContain("source=data,target=/var/lib/postgresql/data,volume-label=cairn.stack=lab");
+    expect(text).toContain("--label cairn.stack=lab");
+    expect(text).toContain("--mount the data");
     expect(text).not.toContain("PATH");
     expect(create.slice(-3)).toEqual(["/bin/sh", "pg:18", "/s"]);
   });

@@ -8,22 +8,10 @@ import { InfraError } from "../../../../../runtime/contracts/errors.ts";
 import type { ExistingData } from "../../../driver.ts";
 import { askDocker, dockerArguments, dockerFailure, tryDocker } from "../../../images/docker-cli.ts";
 import { runnable } from "../../../images/transport.ts";
+import { ONE_OFF } from "./one-off.ts";
 
 /** Milliseconds; homes and workspaces may be large. */
 const COPY_MS = 3_600_000;
-
-/** As the owners of the files, which may be anybody. */
-const HELPER = [
-  "run",
-  "--rm",
-  "--network",
-  "none",
-  "--user",
-  "0",
-  "--security-opt",
-  "no-new-privileges",
-  "--read-only",
-];
 
 /** The volumes of one host, each under its name. The file is there when it is whole. */
 export async function archiveData(
@@ -35,7 +23,7 @@ export async function archiveData(
   const [first] = data;
   if (first === undefined) return;
   const mounts = data.flatMap(({ name }) => ["--volume", `${name}:/data/${name}:ro`]);
-  const args = [...HELPER, ...mounts, "--entrypoint", "tar", imageAt(plan, first.place), "-C", "/data", "-cz", "."];
+  const args = [...ONE_OFF, ...mounts, "--entrypoint", "tar", imageAt(plan, first.place), "-C", "/data", "-cz", "."];
   const part = `${file}.part`;
   const result = await execa("docker", dockerArguments(args, first.place), {
     reject: false,
@@ -61,7 +49,7 @@ export async function copyData(
   const labels = ownLabels(plan, "node", node).flatMap(({ label, value }) => ["--label", `${label}=${value}`]);
   await askDocker(["volume", "create", ...labels, to], call);
   const mounts = ["--volume", `${from.name}:/from:ro`, "--volume", `${to}:/to`];
-  const args = [...HELPER, ...mounts, "--entrypoint", "cp", imageAt(plan, from.place), "-a", "/from/.", "/to/"];
+  const args = [...ONE_OFF, ...mounts, "--entrypoint", "cp", imageAt(plan, from.place), "-a", "/from/.", "/to/"];
   const result = await tryDocker(args, call, COPY_MS);
   if (!result.ok) throw dockerFailure(result.stderr, `cp of ${from.name}`, from.place);
 }
