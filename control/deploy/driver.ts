@@ -6,6 +6,7 @@
 import type { ImageIdentity } from "../../infra/plan/types.ts";
 import type { RecordedResource } from "./engine/checkpoint.ts";
 import type { Inspection, ObservedNode, Report } from "./inspection.ts";
+import type { DatabaseSettings } from "./node-settings.ts";
 
 /** One thing that is wrong before anything was changed. */
 export interface Finding {
@@ -72,14 +73,23 @@ export interface PartCommand {
  * target's tools. Absent where data go to another major by backup and restore alone.
  */
 export interface DatabaseServers {
-  /** Major of the server in an image, and of the stack's data; null: there are none. Null where the image is not at the place. */
+  /**
+   * What says in cairn.yaml where data lie. `data`, here and below: a name as of `databaseData` (infra/plan/names.ts), which the state
+   * and `existingData` know them by, too.
+   */
+  setting(data: string): DatabaseSettings["data"];
+  /** Image of the stack's own server as it was applied last, as cairn.yaml named it; null where none was. */
+  image(recorded: readonly RecordedResource[], signal: AbortSignal): Promise<string | null>;
+  /** Brings an image to where `majors` asks it. Nothing where nothing can run there yet. */
+  bring(image: string, report: Report, signal: AbortSignal): Promise<void>;
+  /** Major of the server in an image, and of the stack's data; null: there are none. Null where the image cannot be asked. */
   majors(image: string, signal: AbortSignal): Promise<{ readonly server: number; readonly data: number | null } | null>;
-  /** Whether something has this name that data could get. */
-  exists(volume: string, signal: AbortSignal): Promise<boolean>;
+  /** Whether something has the name of these data. */
+  exists(data: string, signal: AbortSignal): Promise<boolean>;
   /** Bytes of the stack's data, and what their disk has free. */
   room(signal: AbortSignal): Promise<{ readonly used: number; readonly free: number }>;
-  /** With the settings and limits of the stack's own server, on a new volume. Resolves when it answers. */
-  startSecond(image: string, volume: string, signal: AbortSignal): Promise<void>;
+  /** With the settings and limits of the stack's own server, on new data. Resolves when it answers. */
+  startSecond(image: string, data: string, signal: AbortSignal): Promise<void>;
   /** Ends the connections of nodes and lets none in until it is opened, this process ends, or the server is started anew. */
   closeToNodes(signal: AbortSignal): Promise<ClosedDatabase>;
   /** Copies the database into the second server. `from`: major of the data. */
@@ -90,10 +100,12 @@ export interface DatabaseServers {
   stop(signal: AbortSignal): Promise<void>;
   /** The stack's own server, where it is stopped, and opens it to nodes. Nothing where it is gone. */
   start(signal: AbortSignal): Promise<void>;
-  /** Nothing where there is none. `volume`: goes with it. */
-  removeSecond(volume: string | null, signal: AbortSignal): Promise<void>;
-  /** A command of the operator's that removes a volume for good. */
-  removal(volume: string): string;
+  /** The second server ends, and its data lie where the stack's own server finds them by their name. Repeatable. */
+  handOver(data: string, signal: AbortSignal): Promise<void>;
+  /** The second server and its data. Nothing where there is none. */
+  removeSecond(data: string, signal: AbortSignal): Promise<void>;
+  /** A command of the operator's that removes data for good. */
+  removal(data: string): string;
 }
 
 export interface ClosedDatabase {

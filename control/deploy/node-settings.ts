@@ -7,6 +7,12 @@ import { deleteOwn, setOwn } from "../configuration/own-nodes.ts";
 
 const NODES = ["deployment", "nodes"] as const;
 
+/** The image of the deployed PostgreSQL, and the key that says which data are its. */
+export interface DatabaseSettings {
+  readonly image: string;
+  readonly data: { readonly path: readonly string[]; readonly value: string };
+}
+
 /** Ports and numbers of the nodes behind it stay what they are. CONFIG_INVALID where the file has no such node. */
 export function removeNodeSettings(document: Document, plan: DeploymentPlan, name: string): void {
   const index = indexOf(document, name);
@@ -26,9 +32,9 @@ export function renameNodeSettings(document: Document, from: string, to: string)
 }
 
 /** What `infra postgres upgrade` switches to: both in one edit. */
-export function databaseSettings(document: Document, { image, volume }: { image: string; volume: string }): void {
+export function databaseSettings(document: Document, { image, data }: DatabaseSettings): void {
   setOwn(document, ["deployment", "datahub", "image"], image);
-  setOwn(document, ["deployment", "docker", "database_volume"], volume);
+  setOwn(document, data.path, data.value);
 }
 
 function pin(entry: YAMLMap, { target, nodes }: DeploymentPlan): void {

@@ -23,14 +23,14 @@ export function planDocker(context: TargetContext, problems: Problems): DockerPl
   const machine = context.machines[docker.host];
   const memoryBytes =
     common.postgres?.limits.memoryBytes ?? (machine === undefined ? null : defaultMemory(machine, 1).database);
+  const data = docker.database_volume === undefined ? {} : { data: docker.database_volume };
   return {
     ...common,
-    postgres: common.postgres && { ...common.postgres, limits: { ...common.postgres.limits, memoryBytes } },
+    postgres: common.postgres && { ...common.postgres, ...data, limits: { ...common.postgres.limits, memoryBytes } },
     target: "docker",
     nodes: planned,
     host: docker.host,
     network: docker.network,
-    ...(docker.database_volume === undefined ? {} : { databaseVolume: docker.database_volume }),
     pids: docker.pids,
     logMaxBytes: docker.log_max_size,
     logMaxFiles: docker.log_max_files,

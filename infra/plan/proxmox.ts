@@ -1,6 +1,6 @@
 /** The proxmox target's part of a plan: numbers, addresses and the way to the host. */
 import { InfraError } from "../../runtime/contracts/errors.ts";
-import { DATABASE_NAME } from "./names.ts";
+import { DATABASE_NAME, directoryData } from "./names.ts";
 import { limitsOf, nodePath, publishAddress } from "./node.ts";
 import type { Problems } from "./problems.ts";
 import type { TargetContext } from "./target-context.ts";
@@ -27,8 +27,11 @@ export function planProxmox(context: TargetContext, problems: Problems): Proxmox
   );
   const postgresVmid = common.postgres === null ? null : proxmox.vmid_start;
   const postgresAddress = common.postgres === null ? null : (proxmox.postgres_address ?? null);
+  const directory = proxmox.database_directory;
+  const data = directory === undefined ? {} : { data: directoryData(common.stack, directory) };
   const plan: ProxmoxPlan = {
     ...common,
+    postgres: common.postgres && { ...common.postgres, ...data },
     target: "proxmox",
     nodes: planned,
     ssh: {
@@ -86,10 +89,14 @@ function checkDatabase({ common }: TargetContext, plan: ProxmoxPlan, problems: P
 
 /** Their directories would lie where the stack keeps other data. */
 function checkDirectories({ config }: TargetContext, plan: ProxmoxPlan, problems: Problems): void {
+  const directory = config.deployment.proxmox?.database_directory;
   for (const [index, { name }] of plan.nodes.entries()) {
-    if (name !== "shared" && name !== DATABASE_NAME) continue;
+    if (name !== "shared" && name !== DATABASE_NAME && name !== directory) continue;
     problems.refuse(nodePath(config, index, "name"), `${name} is the name of a directory of the stack: choose another`);
   }
+  if (directory !== "shared") return;
+  const path = "deployment.proxmox.database_directory";
+  problems.refuse(path, `${directory} is the name of a directory of the stack: choose another`);
 }
 
 function checkAddresses({ config }: TargetContext, plan: ProxmoxPlan, problems: Problems): void {

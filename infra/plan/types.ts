@@ -104,6 +104,8 @@ export interface PostgresPlan {
   readonly limits: ResourceLimits;
   /** Null: reachable within the deployment's network alone. */
   readonly publish: { readonly address: string; readonly port: number } | null;
+  /** Name of its data; that of infra/plan/names.ts when absent. */
+  readonly data?: string;
 }
 
 export interface CommonPlan {
@@ -128,8 +130,6 @@ export interface DockerPlan extends CommonPlan {
   /** Host of PostgreSQL, and of nodes that name none. */
   readonly host: string;
   readonly network: string;
-  /** Volume of PostgreSQL's data; that of infra/plan/names.ts when absent. */
-  readonly databaseVolume?: string;
   readonly pids: number;
   readonly logMaxBytes: number;
   readonly logMaxFiles: number;

@@ -67,19 +67,8 @@ export function postgresCommand(): readonly string[] {
 }
 
 /** Over TCP on purpose: while the start script prepares the data nothing listens there. */
-export function postgresProbe(): readonly string[] {
-  return [
-    "pg_isready",
-    "-q",
-    "-h",
-    "127.0.0.1",
-    "-p",
-    String(POSTGRES.port),
-    "-U",
-    POSTGRES.role,
-    "-d",
-    POSTGRES.database,
-  ];
+export function postgresProbe(port: number = POSTGRES.port): readonly string[] {
+  return ["pg_isready", "-q", "-h", "127.0.0.1", "-p", String(port), "-U", POSTGRES.role, "-d", POSTGRES.database];
 }
 
 /** What a node reaches the stack's own database with. */

@@ -8,7 +8,7 @@ export async function createDriver(plan: DeploymentPlan, secrets: SecretValues):
     case "docker":
       return (await import("./docker/driver.ts")).createDockerDriver(plan, secrets);
     case "proxmox":
-      return (await import("./proxmox/driver.ts")).createProxmoxDriver(plan);
+      return (await import("./proxmox/driver.ts")).createProxmoxDriver(plan, secrets);
     case "kubernetes":
       return (await import("./kubernetes/driver.ts")).createKubernetesDriver(plan, secrets);
   }

@@ -6,12 +6,25 @@
 import process from "node:process";
 import { execa } from "execa";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
+import type { PartCommand } from "../driver.ts";
 
 /** `local` is what Docker's own environment says (DOCKER_HOST, the current context); else `ssh://...`, `unix://...`. */
 export type DockerHost = string;
 
+/** A Docker that no address of the command line here leads to. */
+export interface RemoteDocker {
+  /** In the middle of a sentence: `in the CT 700 of pve.example.org`. */
+  readonly place: string;
+  /** A program of this machine that runs `docker` there with these arguments. */
+  command(args: readonly string[]): Promise<PartCommand>;
+  /** Why the way there failed; null where the words are Docker's own. */
+  failure(words: string): InfraError | null;
+}
+
+export type DockerEngine = DockerHost | RemoteDocker;
+
 export interface DockerCall {
-  readonly host?: DockerHost;
+  readonly host?: DockerEngine;
   readonly signal?: AbortSignal;
   /** On top of the process's own; a credential goes into a file that one of these names, never into the arguments. */
   readonly environment?: Readonly<Record<string, string>>;
@@ -33,9 +46,19 @@ export function dockerArguments(args: readonly string[], host: DockerHost = "loc
   return host === "local" ? [...args] : ["-H", host, ...args];
 }
 
+/** `docker` for an engine. Closed after it has ended. */
+export async function dockerCommand(args: readonly string[], host: DockerEngine = "local"): Promise<PartCommand> {
+  if (typeof host !== "string") return host.command(args);
+  return { program: "docker", args: dockerArguments(args, host), close: async () => undefined };
+}
+
 /** Standard output of a short question. INFRA_TOOL_MISSING, INFRA_HOST_UNREACHABLE, INFRA_DISK_FULL or INFRA_FAILED. */
-export async function askDocker(args: readonly string[], call: DockerCall = {}): Promise<string> {
-  const outcome = await tryDocker(args, call);
+export async function askDocker(
+  args: readonly string[],
+  call: DockerCall = {},
+  timeoutMs: number = QUESTION_MS,
+): Promise<string> {
+  const outcome = await tryDocker(args, call, timeoutMs);
   if (outcome.ok) return outcome.stdout;
   throw dockerFailure(outcome.stderr, `docker ${args.join(" ")}`, call.host);
 }
@@ -46,7 +69,8 @@ export async function tryDocker(
   { host = "local", signal, environment = {} }: DockerCall = {},
   timeoutMs: number = QUESTION_MS,
 ): Promise<DockerOutcome> {
-  const result = await execa("docker", dockerArguments(args, host), {
+  const command = await dockerCommand(args, host);
+  const result = await execa(command.program, command.args, {
     reject: false,
     stdin: "ignore",
     env: environment,
@@ -54,15 +78,18 @@ export async function tryDocker(
     forceKillAfterDelay: CANCEL_GRACE_MS,
     ...(signal ? { cancelSignal: signal } : {}),
   });
+  await command.close();
   signal?.throwIfAborted();
-  if (result.code === "ENOENT") throw dockerMissing();
+  if (result.code === "ENOENT" && command.program === "docker") throw dockerMissing();
   if (result.timedOut) {
     throw new InfraError("INFRA_HOST_UNREACHABLE", `The Docker engine ${placeOf(host)} did not answer in time.`, {
       hint: hintFor(host),
     });
   }
   const { stdout, stderr } = result;
-  if (result.failed && isUnreachable(stderr)) throw dockerFailure(stderr, "docker", host);
+  if (result.failed && (isUnreachable(stderr) || remoteFailure(stderr, host) !== null)) {
+    throw dockerFailure(stderr, "docker", host);
+  }
   return { ok: !result.failed, stdout, stderr };
 }
 
@@ -73,7 +100,9 @@ export function dockerMissing(): InfraError {
 }
 
 /** What the words of a failed `docker` mean. The one place that reads them. */
-export function dockerFailure(words: string, what: string, host: DockerHost = "local"): InfraError {
+export function dockerFailure(words: string, what: string, host: DockerEngine = "local"): InfraError {
+  const failure = remoteFailure(words, host);
+  if (failure !== null) return failure;
   const line = lastLine(words);
   if (isUnreachable(words)) {
     return new InfraError("INFRA_HOST_UNREACHABLE", `The Docker engine ${placeOf(host)} cannot be reached: ${line}`, {
@@ -84,7 +113,7 @@ export function dockerFailure(words: string, what: string, host: DockerHost = "l
   return new InfraError("INFRA_FAILED", `\`${what}\` failed ${placeOf(host)}: ${line || "it said nothing"}`);
 }
 
-export function diskFull(line: string, host: DockerHost = "local"): InfraError {
+export function diskFull(line: string, host: DockerEngine = "local"): InfraError {
   return new InfraError("INFRA_DISK_FULL", `The disk ${placeOf(host)} is full: ${line}`, {
     hint: "`docker system df` shows what takes the room; `docker builder prune` and `docker image prune` free some of it.",
   });
@@ -101,11 +130,17 @@ export function isUnreachable(words: string): boolean {
 }
 
 /** Where something is, in the middle of a sentence. */
-export function placeOf(host: DockerHost): string {
+export function placeOf(host: DockerEngine): string {
+  if (typeof host !== "string") return host.place;
   return host === "local" ? "of this machine" : `at ${host}`;
 }
 
-function hintFor(host: DockerHost): string {
+function remoteFailure(words: string, host: DockerEngine): InfraError | null {
+  return typeof host === "string" ? null : host.failure(words);
+}
+
+function hintFor(host: DockerEngine): string {
+  if (typeof host !== "string") return `See that Docker runs ${host.place}: \`docker version\`.`;
   if (host !== "local") return `See that \`docker -H ${host} version\` works.`;
   const set = process.env.DOCKER_HOST;
   return set

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import type { ImageIdentity } from "../../../infra/plan/types.ts";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
-import { type DockerHost, dockerFailure, tryDocker } from "./docker-cli.ts";
+import { type DockerEngine, dockerFailure, tryDocker } from "./docker-cli.ts";
 
 const inspected = z.array(
   z.object({
@@ -35,7 +35,7 @@ export interface InspectedImage {
 /** Null when the engine does not have it. */
 export async function inspectImage(
   image: string,
-  host: DockerHost = "local",
+  host: DockerEngine = "local",
   signal?: AbortSignal,
 ): Promise<InspectedImage | null> {
   const call = { host, ...(signal ? { signal } : {}) };

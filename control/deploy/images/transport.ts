@@ -11,6 +11,7 @@ import { bytes } from "../../output/words.ts";
 import type { Report } from "../inspection.ts";
 import {
   CANCEL_GRACE_MS,
+  type DockerEngine,
   type DockerHost,
   diskFull,
   dockerArguments,
@@ -34,7 +35,7 @@ export function runnable(image: ImageIdentity | string): string {
 /** Whether the engine has exactly this image, by digest or by id; for a text, an image of that name. */
 export async function hasImage(
   image: ImageIdentity | string,
-  host: DockerHost,
+  host: DockerEngine,
   signal?: AbortSignal,
 ): Promise<boolean> {
   return (await findImage(image, host, signal)) !== null;
@@ -95,7 +96,7 @@ export async function sendImage({ image, from, to, report, signal }: Sending): P
 
 async function findImage(
   image: ImageIdentity | string,
-  host: DockerHost,
+  host: DockerEngine,
   signal?: AbortSignal,
 ): Promise<InspectedImage | null> {
   const names = typeof image === "string" ? [image] : [image.digest, image.id];

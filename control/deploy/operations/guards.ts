@@ -32,6 +32,13 @@ const PROCESSES: Readonly<Record<string, Process>> = {
   "command:remote:Command": { suffixes: ["-ct", "-docker", "-container"], ops: ["replace", "delete", "update"] },
 };
 
+/** Resources whose change starts a server, and what comes after `<stack>-postgres` in its name. */
+const STARTS: Readonly<Record<string, { readonly suffix: string; readonly ops: readonly Change["op"][] }>> = {
+  [CONTAINER]: { suffix: "", ops: ["create", "replace"] },
+  "kubernetes:apps/v1:StatefulSet": { suffix: "", ops: ["create", "replace", "update"] },
+  "command:remote:Command": { suffix: "-container", ops: ["create", "replace", "update"] },
+};
+
 /** Name of the node that a resource belongs to, by the names of the stack (infra/plan/names.ts); null for what is shared. */
 export function nodeOf(resource: Pick<Change, "name" | "urn">, plan: DeploymentPlan): string | null {
   const names = [resource.name, parseUrn(resource.urn).name];
@@ -60,12 +67,13 @@ export function stopsDatabase(diff: Diff, plan: DeploymentPlan): boolean {
   return updated || stops(diff, plan.stack, DATABASE_NAME);
 }
 
-/** Whether the changes would start the stack's PostgreSQL, on Docker. */
-export function changesDatabase({ changes }: Diff, { stack }: Pick<DeploymentPlan, "stack">): boolean {
-  return changes.some(
-    ({ type, op, name }) =>
-      type === CONTAINER && (op === "create" || op === "replace") && name === `${stack}-${DATABASE_NAME}`,
-  );
+/** Whether the changes would start the stack's PostgreSQL, perhaps with another image. */
+export function startsDatabase({ changes }: Diff, { stack }: Pick<DeploymentPlan, "stack">): boolean {
+  return changes.some(({ type, op, urn, name }) => {
+    const start = STARTS[type];
+    if (!start?.ops.includes(op)) return false;
+    return [name, parseUrn(urn).name].includes(`${stack}-${DATABASE_NAME}${start.suffix}`);
+  });
 }
 
 function stops(diff: Diff, stack: string, workload: string): boolean {

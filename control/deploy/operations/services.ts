@@ -6,6 +6,7 @@ import type { Issue } from "../../../runtime/contracts/errors.ts";
 import type { TargetDriver } from "../driver.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { InfraFiles } from "../files.ts";
+import type { DatabaseSettings } from "../node-settings.ts";
 import type { Diff, InfraEvent, ShownDiff } from "../schemas.ts";
 import type { Identity } from "../state/operator-lock.ts";
 import type { RunLog } from "../state/run-log.ts";
@@ -59,8 +60,7 @@ export interface Services {
     removeNode(name: string): Promise<void>;
     /** With the agents that are bound to it. */
     renameNode(from: string, to: string): Promise<void>;
-    /** The image of the deployed PostgreSQL, and the volume of its data. */
-    setDatabase(to: { readonly image: string; readonly volume: string }): Promise<void>;
+    setDatabase(to: DatabaseSettings): Promise<void>;
   };
   readonly prompts: Prompts | null;
   now(): Date;

@@ -10,7 +10,7 @@ import { brokenNodes, inspectDeployed, ofNodes, type Planning, planningFor, show
 import { refuseDataLoss } from "./guards.ts";
 import { deliverImages, withImages } from "./images.ts";
 import { reconcileInterrupted } from "./pending.ts";
-import { refuseOtherServer } from "./postgres/majors.ts";
+import { bringServer, refuseOtherServer } from "./postgres/majors.ts";
 import { refuseUnfinished } from "./postgres/upgrade-journal.ts";
 import { preflight } from "./preflight.ts";
 import { stackSecrets } from "./secrets.ts";
@@ -70,6 +70,7 @@ export async function prepareUp(session: Session, input: PreparationInput): Prom
   const components: string[] = [];
   const onComponent = (urn: string): void => void components.push(urn);
   const whole = await engine.preview({ ...session.engineRun(), program, onComponent, ...planning });
+  await bringServer(session, project, whole);
   await refuseOtherServer(session, project, state, whole);
   refuseDataLoss(whole, resourcesOf(state));
   const running = whole.changes.length === 0 ? new Set<string>() : await runningNodes(session, drift);

@@ -2,7 +2,7 @@
 
 import { Container, RemoteImage } from "@pulumi/docker";
 import { ComponentResource, type Output, type Resource } from "@pulumi/pulumi";
-import { stackNames } from "../../plan/names.ts";
+import { databaseData, stackNames } from "../../plan/names.ts";
 import { type DockerPlan, POSTGRES, type PostgresPlan, type PostgresSecrets } from "../../plan/types.ts";
 import {
   POSTGRES_SECRET_FILES,
@@ -24,7 +24,6 @@ import {
 import { filesFor } from "./files.ts";
 import type { DockerHost } from "./host.ts";
 import { ownLabels, serviceLabels } from "./labels.ts";
-import { databaseVolume } from "./names.ts";
 import { limitPids } from "./pids.ts";
 import { dataVolume } from "./volume.ts";
 
@@ -55,7 +54,7 @@ export class DockerPostgres extends ComponentResource {
     const names = stackNames(plan.stack);
     const name = names.postgres;
     super("cairn:docker:Postgres", name, {}, input.parent ? { parent: input.parent } : {});
-    this.volume = databaseVolume(plan);
+    this.volume = databaseData(plan);
     const volume = dataVolume({ plan, host, name: this.volume, role: "postgres", adopt: input.adopt, parent: this });
     // Resolved to its id once: what the tag means later does not change a database that runs.
     const image = new RemoteImage(

@@ -64,7 +64,7 @@ export function postgresContainer(plan: ProxmoxPlan, image: string, ct: CtSpec):
       ...mounts(ct, POSTGRES.configuration),
       ...option("--tmpfs", "/tmp:rw,nosuid,nodev,noexec,mode=1777,size=256m"),
       ...option("--tmpfs", `/var/run/postgresql:rw,nosuid,nodev,noexec,mode=0775,${owner},size=1m`),
-      ...probe(probeCommand(postgresPort(plan)), 600),
+      ...probe(postgresProbe(postgresPort(plan)).join(" "), 600),
       ...option("--entrypoint", postgresCommand()[0] ?? "/bin/sh"),
       ctImage(plan, image).name,
       ...postgresCommand().slice(1),
@@ -76,12 +76,6 @@ export function postgresContainer(plan: ProxmoxPlan, image: string, ct: CtSpec):
 /** Port on the address of PostgreSQL's CT. */
 export function postgresPort(plan: ProxmoxPlan): number {
   return plan.postgres?.publish?.port ?? POSTGRES.port;
-}
-
-function probeCommand(port: number): string {
-  return postgresProbe()
-    .map((word) => (word === String(POSTGRES.port) ? String(port) : word))
-    .join(" ");
 }
 
 /** Throws INFRA_IMAGE_MISSING when the node has none yet. */

@@ -5,7 +5,7 @@
 
 import { createHash } from "node:crypto";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
-import { DATABASE_NAME, stackNames } from "../../plan/names.ts";
+import { DATABASE_NAME, databaseData, dataDirectoryOf, stackNames } from "../../plan/names.ts";
 import type { ProxmoxNodePlan, ProxmoxPlan } from "../../plan/types.ts";
 import { CONTAINER, POSTGRES } from "../../plan/types.ts";
 
@@ -118,8 +118,13 @@ export function postgresCt(plan: ProxmoxPlan): CtSpec | null {
     cpus: plan.postgres.limits.cpus,
     order: 1,
     stopTimeoutS: POSTGRES_STOP_S,
-    directories: [directory(plan, names.database, [DATABASE_NAME], POSTGRES.data, POSTGRES)],
+    directories: [databaseDirectory(plan, databaseData(plan))],
   });
+}
+
+/** Where PostgreSQL's data of this name lie. */
+export function databaseDirectory(plan: ProxmoxPlan, data: string): DataDirectory {
+  return directory(plan, data, [dataDirectoryOf(plan.stack, data)], POSTGRES.data, POSTGRES);
 }
 
 /** Address of PostgreSQL's CT without its prefix. Nodes have it in their configuration, so it cannot come from DHCP. */

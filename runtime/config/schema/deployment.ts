@@ -101,6 +101,11 @@ const proxmox = section({
   data_dir: hostPath()
     .default("/var/lib/cairn")
     .describe("Directory of the Proxmox host for data: mounted into the containers, it outlives them."),
+  database_directory: dnsLabel("a directory's name")
+    .optional()
+    .describe(
+      "Directory with the data of the deployed PostgreSQL, in `<data_dir>/<name>`; `postgres` when absent. `infra postgres upgrade` writes it.",
+    ),
   postgres_address: fixedAddress()
     .optional()
     .describe("Address of the database's container, which nodes are told: needed with datahub.postgres."),

@@ -176,7 +176,7 @@ describe("infra postgres upgrade", { concurrent: false }, () => {
         "read own",
         "read second",
       ],
-      ...["stop", "open", "remove second and no volume", "resume one", "resume two"],
+      ...["stop", "open", "hand over lab-postgres-18-data", "resume one", "resume two"],
     ]);
     // PostgreSQL alone was made anew, on the new volume; the former one is there still.
     expect(containers()).toEqual(["lab-postgres"]);
@@ -202,7 +202,7 @@ describe("infra postgres upgrade", { concurrent: false }, () => {
       outcome: "upgraded",
       to: { major: 19, volume: "lab-postgres-19-data" },
     });
-    expect(seen).toEqual(["remove second and no volume", "resume one", "resume two"]);
+    expect(seen).toEqual(["hand over lab-postgres-19-data", "resume one", "resume two"]);
     expect(JSON.stringify(database()?.props["volumes"])).toContain("lab-postgres-19-data");
     expect((await preview(run())).changes).toEqual([]);
   });

@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { DatabaseSettings } from "../../../control/deploy/node-settings.ts";
 import { upgradePostgres } from "../../../control/deploy/operations/postgres/upgrade.ts";
 import { lacks } from "../../lanes/tools.ts";
 import { ensureNextPostgres, IMAGES_TIMEOUT_MS } from "../../support/docker/images.ts";
@@ -31,7 +32,7 @@ describe.skipIf(lacks("docker", "pulumi-docker", "pulumi-command"))("PostgreSQL 
       },
       configuration: {
         ...run.services.configuration,
-        setDatabase: async (to: { image: string; volume: string }) => {
+        setDatabase: async (to: DatabaseSettings) => {
           fail("before the edit");
           await run.services.configuration.setDatabase(to);
           fail("after the edit");

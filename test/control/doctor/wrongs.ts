@@ -68,7 +68,8 @@ const health = (parts: Parameters<typeof healthWith>[0]): Pick<ProbeContext, "he
   health: async () => healthWith(parts),
   ...node({ health: healthWith(parts) }),
 });
-const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000 - 1_000).toISOString();
+const LOADED = Date.now();
+const hoursAgo = (hours: number): string => new Date(LOADED - hours * 3_600_000 - 1_000).toISOString();
 const BACKED_UP = {
   every_s: 86_400,
   keep: 7,

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseServers, Finding, TargetDriver } from "../../../control/deploy/driver.ts";
 import type { Drift, ObservedNode } from "../../../control/deploy/inspection.ts";
-import { databaseVolume } from "../../../infra/components/docker/names.ts";
+import { databaseData } from "../../../infra/plan/names.ts";
 import type { DeploymentPlan, DockerPlan } from "../../../infra/plan/types.ts";
 import type { StubPlugins } from "./stub-plugins.ts";
 
@@ -133,7 +133,7 @@ function volumesOf(plan: DeploymentPlan, names: readonly string[]): readonly str
 
 function formerOf(plan: DeploymentPlan, names: readonly string[]): readonly string[] {
   if (plan.target !== "docker") return [];
-  return names.filter((name) => name.startsWith(`${plan.stack}-postgres-`) && name !== databaseVolume(plan));
+  return names.filter((name) => name.startsWith(`${plan.stack}-postgres-`) && name !== databaseData(plan));
 }
 
 function stubServers(
@@ -143,7 +143,7 @@ function stubServers(
 ): DatabaseServers {
   const file = join(plugins.data, "docker.json");
   const store = () => JSON.parse(readFileSync(file, "utf8")) as ReturnType<StubPlugins["resources"]>;
-  const own = databaseVolume(plan);
+  const own = databaseData(plan);
   const majorOf = (image: string): number => Number(/(\d+)$/.exec(image)?.[1]);
   let second: string | null = null;
   let closed = false;
@@ -152,6 +152,12 @@ function stubServers(
     seen.push(what);
   };
   return {
+    setting: (volume) => ({ path: ["deployment", "docker", "database_volume"], value: volume }),
+    image: async (recorded) => {
+      const image = recorded.find(({ urn }) => urn.endsWith(`::${plan.stack}-postgres-image`))?.inputs["name"];
+      return typeof image === "string" ? image : null;
+    },
+    bring: async () => undefined,
     majors: async (image) => ({ server: majorOf(image), data: contents.get(own)?.major ?? null }),
     exists: async (volume) => store()[volume] !== undefined,
     room: async () => ({ used: 1024 ** 2, free: free ?? 1024 ** 4 }),
@@ -186,9 +192,9 @@ function stubServers(
     },
     stop: async () => act("stop"),
     start: async () => void seen.push("start own"),
+    handOver: async (volume) => void seen.push(`hand over ${volume}`),
     removeSecond: async (volume) => {
-      seen.push(`remove second and ${volume ?? "no volume"}`);
-      if (volume === null) return;
+      seen.push(`remove second and ${volume}`);
       const { [volume]: _gone, ...rest } = store();
       writeFileSync(file, JSON.stringify(rest));
       contents.delete(volume);

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { stringify } from "yaml";
+import { postgresCt } from "../../../infra/components/proxmox/ct.ts";
 import { renderEnvFile } from "../../../infra/plan/env-file.ts";
 import type { NodePlan } from "../../../infra/plan/types.ts";
 import type { Project } from "../../../infra/project.ts";
@@ -12,6 +13,8 @@ import { temporaryDirectory } from "../../support/deployment.ts";
 import { AGENTS, type ProjectFiles, planOf, projectOf, TOKEN } from "../../support/infra/project.ts";
 
 const PROXMOX = 'proxmox: { host: pve, host_key: "ssh-ed25519 AAAA", postgres_address: 10.0.0.9/24 }';
+
+const UPGRADED = PROXMOX.replace(" }", ", database_directory: postgres-18 }");
 
 /** The paths that a refused plan complains of, each with its message. */
 async function problems(deployment: string, rest = "", options: ProjectFiles = {}): Promise<Map<string, string>> {
@@ -105,6 +108,12 @@ describe("a plan is refused", () => {
     [
       "a node whose data would lie among other data",
       `target: proxmox, ${PROXMOX}, ${nodes("{ name: shared }")}`,
+      "deployment.nodes[0].name",
+      /directory/,
+    ],
+    [
+      "a node whose data would lie in the database's directory",
+      `target: proxmox, ${UPGRADED}, ${nodes("{ name: postgres-18 }")}`,
       "deployment.nodes[0].name",
       /directory/,
     ],
@@ -216,6 +225,22 @@ describe("a plan", () => {
       ),
       { numRuns: 15 },
     );
+  });
+
+  test("keeps the database's data where they are, or has them where an upgrade has left them", async () => {
+    const mounted = async (proxmox: string) => {
+      const plan = await planOf(`${AGENTS}deployment: { target: proxmox, ${proxmox}, datahub: { postgres: true } }\n`);
+      const ct = plan.target === "proxmox" ? postgresCt(plan) : null;
+      return [ct?.directories[0]?.name, ct?.settings["mp0"]];
+    };
+    expect(await mounted(PROXMOX)).toEqual([
+      "cairn-postgres-data",
+      "/var/lib/cairn/cairn/postgres,mp=/srv/cairn-data/postgres",
+    ]);
+    expect(await mounted(UPGRADED)).toEqual([
+      "cairn-postgres-18-data",
+      "/var/lib/cairn/cairn/postgres-18,mp=/srv/cairn-data/postgres-18",
+    ]);
   });
 
   test("keeps numbers when the database comes or goes", async () => {

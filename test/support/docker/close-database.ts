@@ -3,5 +3,6 @@
 import process from "node:process";
 import { closeDatabase } from "../../../control/deploy/drivers/docker/host/closed-database.ts";
 
-await closeDatabase(process.argv[2] ?? "", "local", new AbortController().signal);
+const server = { container: process.argv[2] ?? "", host: "local", port: 5432 };
+await closeDatabase(server, new AbortController().signal);
 setInterval(() => undefined, 1_000);

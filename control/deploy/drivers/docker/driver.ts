@@ -33,7 +33,7 @@ export function createDockerDriver(plan: DockerPlan, secrets: Pick<SecretValues,
     deleteData: (names, signal) => deleteData(plan, names, signal),
     archiveData: (data, file, _report, signal) => archiveData(plan, data, file, signal),
     copyData: (from, to, node, signal) => copyData(plan, { from, to, node }, signal),
-    ...(plan.postgres === null ? {} : { database: databaseServers(plan) }),
+    ...(plan.postgres === null ? {} : { database: databaseServers(plan, secrets.registry) }),
     connect: (node, signal) => connect(plan, node, signal),
     enter: async (part, action) => enter(plan, part, action),
   };

@@ -1,17 +1,24 @@
 /** The Proxmox target outside the resource graph: what runs on its hosts, how images get there, how nodes are reached. */
 
-import type { ProxmoxPlan } from "../../../../infra/plan/types.ts";
+import { postgresCt } from "../../../../infra/components/proxmox/ct.ts";
+import type { ProxmoxPlan, SecretValues } from "../../../../infra/plan/types.ts";
 import type { TargetDriver } from "../../driver.ts";
 import { connect, enter } from "./connect.ts";
 import { archiveData, copyData } from "./host/copies.ts";
 import { deleteData, existingData } from "./host/data.ts";
+import { databaseServers } from "./host/database-servers.ts";
 import { removeWorkloads } from "./host/workloads.ts";
 import { deliverImage, hasImage, imagePlaces } from "./images.ts";
 import { inspect, observe } from "./observe.ts";
 import { preflight } from "./preflight.ts";
 import { findInterrupted } from "./reconcile.ts";
 
-export function createProxmoxDriver(plan: ProxmoxPlan): TargetDriver {
+export function createProxmoxDriver(
+  plan: ProxmoxPlan,
+  secrets: Pick<SecretValues, "registry"> = { registry: null },
+): TargetDriver {
+  // Without an address there is none, as the preflight says.
+  const database = plan.postgresAddress === null ? null : postgresCt(plan);
   return {
     preflight: (signal) => preflight(plan, signal),
     imagePlaces: () => imagePlaces(plan),
@@ -27,6 +34,7 @@ export function createProxmoxDriver(plan: ProxmoxPlan): TargetDriver {
     deleteData: (names, signal) => deleteData(plan, names, signal),
     archiveData: (data, file, _report, signal) => archiveData(plan, data, file, signal),
     copyData: (from, to, node, signal) => copyData(plan, { from, to, node }, signal),
+    ...(database === null ? {} : { database: databaseServers(plan, database, secrets.registry) }),
     connect: (node, signal) => connect(plan, node, signal),
     enter: (part, action) => enter(plan, part, action),
   };

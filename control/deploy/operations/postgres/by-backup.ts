@@ -1,6 +1,6 @@
 /** The way to another major where the target has none of its own: by backup and restore, as commands that work as printed. Pure. */
 
-import { DATABASE_NAME, stackNames } from "../../../../infra/plan/names.ts";
+import { stackNames } from "../../../../infra/plan/names.ts";
 import type { DeploymentPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 
@@ -28,11 +28,6 @@ export function refuseHere(plan: DeploymentPlan): InfraError {
 
 /** So that the new server finds no data of the former one, which stay. */
 function putAside(plan: DeploymentPlan): string[] {
-  if (plan.target === "proxmox") {
-    const { host, port, user } = plan.ssh;
-    const folder = `${plan.dataDir.replace(/\/+$/, "")}/${plan.stack}/${DATABASE_NAME}`;
-    return [`ssh -p ${port} ${user}@${host} mv ${folder} ${folder}-before`];
-  }
   if (plan.target === "kubernetes") {
     const { kubeconfig, context, namespace } = plan;
     const where = [

@@ -1,5 +1,5 @@
 /**
- * The second half of an upgrade: cairn.yaml, what runs, and the records get the new image and the new volume. The former server is
+ * The second half of an upgrade: cairn.yaml, what runs, and the records get the new image and the new data. The former server is
  * stopped; every step may be repeated.
  */
 
@@ -11,6 +11,7 @@ import { keptAfter, recordDeployed } from "../deployed.ts";
 import { resumeNodes } from "../pausing.ts";
 import type { Session } from "../session.ts";
 import { type Restarts, reconcileAndWait } from "../start-watch.ts";
+import { refuseHere } from "./by-backup.ts";
 import { closeUpgrade, type UpgradeEntry } from "./upgrade-journal.ts";
 
 /** The containers are new ones: their targets count from nothing. */
@@ -53,14 +54,16 @@ export async function finishSwitch(session: Session, entry: UpgradeEntry): Promi
 /** The session with the project as it is afterwards. */
 async function apply(session: Session, { from, to }: UpgradeEntry): Promise<Session> {
   const { run, engine } = session;
-  await session.driver.database?.removeSecond(null, run.signal);
-  await run.services.configuration.setDatabase({ image: to.image, volume: to.volume });
+  const servers = session.driver.database;
+  if (servers === undefined) throw refuseHere(session.project.plan);
+  await servers.handOver(to.volume, run.signal);
+  await run.services.configuration.setDatabase({ image: to.image, data: servers.setting(to.volume) });
   const project = await run.services.readProject(run.dir, run.signal);
   const driver = await run.services.createDriver(project);
   const state = await session.state();
   const former = resourcesOf(state).filter(({ protected: data, name }) => data && name === from.volume);
   if (state !== null && former.length > 0) {
-    // Its volume stays on the host: nothing of the stack is to touch it any more.
+    // They stay on the target: nothing of the stack is to touch it any more.
     await engine.replaceState(forget(state, new Set(former.map(({ urn }) => urn))));
   }
   const unknown = unknownData(await driver.existingData(run.signal), await session.state());

@@ -1,6 +1,6 @@
 /**
  * `infra/postgres-upgrade.json`: an upgrade of PostgreSQL that is under way. While it copies, everything that it made may be
- * removed; once it switches, the data in the new volume are the ones that count.
+ * removed; once it switches, the new data are the ones that count.
  */
 
 import { rm } from "node:fs/promises";
@@ -10,7 +10,11 @@ import { writeDurably } from "../../../../runtime/files/durable.ts";
 import { readJournalFile } from "../../../rollout/journal.ts";
 import type { InfraFiles } from "../../files.ts";
 
-const server = z.strictObject({ major: z.number().int(), image: z.string(), volume: z.string() });
+const server = z.strictObject({
+  major: z.number().int(),
+  image: z.string(),
+  /** Name of its data. */ volume: z.string(),
+});
 const journal = z.strictObject({
   schema: z.literal(1),
   stack: z.string(),

@@ -1,10 +1,7 @@
 /** What an upgrade of PostgreSQL needs, and whether both servers have the same. Pure. */
 
-import { stackNames } from "../../../../infra/plan/names.ts";
-import type { DeploymentPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { bytes } from "../../../output/words.ts";
-import type { RecordedResource } from "../../engine/checkpoint.ts";
 
 /** Room for the copy, for what its indexes need while they are built, and for the write-ahead log of both. */
 const ROOM = 1.5;
@@ -51,20 +48,6 @@ export function refuseTooLarge({ used, free }: { readonly used: number; readonly
     `A second copy of the data needs ${bytes(needed)}, and their disk has ${bytes(free)} free.`,
     { hint: "Make room on the host's disk, such as with `docker image prune`, and run the same command again." },
   );
-}
-
-/** Image of PostgreSQL that was applied last, as it was named; null where none was. */
-export function recordedImage(recorded: readonly RecordedResource[], { stack }: DeploymentPlan): string | null {
-  const name = `${stackNames(stack).postgres}-image`;
-  const found = recorded.find(
-    ({ type, urn }) => type === "docker:index/remoteImage:RemoteImage" && urn.endsWith(`::${name}`),
-  );
-  const image = found?.inputs["name"];
-  return typeof image === "string" ? image : null;
-}
-
-export function volumeOf(stack: string, major: number): string {
-  return `${stackNames(stack).postgres}-${major}-data`;
 }
 
 /** Tables and rows of what both have. INFRA_FAILED names the first line that only one of them has. */

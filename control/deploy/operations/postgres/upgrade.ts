@@ -1,10 +1,10 @@
 /**
  * `infra postgres upgrade`: a server of the next major is started beside the stack's own, the data are copied and compared while
- * the nodes wait, and the stack switches to it. Until the switch the former server goes on whatever happens; its volume stays.
+ * the nodes wait, and the stack switches to it. Until the switch the former server goes on whatever happens; its data stay.
  */
 
-import { databaseVolume } from "../../../../infra/components/docker/names.ts";
-import type { DockerPlan } from "../../../../infra/plan/types.ts";
+import { databaseData, databaseDataOf } from "../../../../infra/plan/names.ts";
+import type { DeploymentPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { needsTerminal } from "../../../output/failure.ts";
 import type { DatabaseServers } from "../../driver.ts";
@@ -19,7 +19,7 @@ import { refuseHere } from "./by-backup.ts";
 import { refuseUnready } from "./readiness.ts";
 import { finishSwitch } from "./switch.ts";
 import { closeUpgrade, readUpgrade, type UpgradeEntry, writeUpgrade } from "./upgrade-journal.ts";
-import { compareContents, isUpgrade, recordedImage, refuseTooLarge, volumeOf } from "./upgrade-plan.ts";
+import { compareContents, isUpgrade, refuseTooLarge } from "./upgrade-plan.ts";
 
 /** Seconds: the longest that a node can be told to wait. Where copying takes longer it waits for its database. */
 const PAUSE_S = 3600;
@@ -43,8 +43,7 @@ export async function upgradePostgres(
     throw new InfraError("INFRA_UP_REFUSED", "The stack has no PostgreSQL of its own (deployment.datahub.postgres).");
   }
   const servers = session.driver.database;
-  // The driver of this target alone has them.
-  if (servers === undefined || plan.target !== "docker") throw refuseHere(plan);
+  if (servers === undefined) throw refuseHere(plan);
   return withOperatorLock(session, "postgres upgrade", async () => {
     await reconcileInterrupted(session);
     const before = await readUpgrade(session.files);
@@ -68,7 +67,7 @@ export async function upgradePostgres(
   });
 }
 
-/** INFRA_UP_REFUSED: the data are in the new server's volume already. */
+/** INFRA_UP_REFUSED: the new server's data are the ones that count already. */
 function refuseAnother({ to }: UpgradeEntry, image: string | undefined): void {
   if (image === undefined || image === to.image) return;
   throw new InfraError("INFRA_UP_REFUSED", `An upgrade to ${to.image} was cut off while it switched.`, {
@@ -80,26 +79,24 @@ function refuseAnother({ to }: UpgradeEntry, image: string | undefined): void {
 async function planned(
   session: Session,
   servers: DatabaseServers,
-  plan: DockerPlan,
+  plan: DeploymentPlan,
   image: string,
 ): Promise<UpgradeEntry | PostgresUpgradeResult> {
-  const { driver, run, report } = session;
+  const { run, report } = session;
   const { signal } = run;
   const state = await session.state();
-  const recorded = recordedImage(resourcesOf(state), plan);
+  const recorded = await servers.image(resourcesOf(state), signal);
   if (recorded === null) {
     throw new InfraError("INFRA_UP_REFUSED", "No PostgreSQL of this stack is deployed.", {
       hint: "Run `cairn infra up`.",
     });
   }
   await preflight(session, state);
-  if (!(await driver.hasImage(image, plan.host, signal))) {
-    session.phase("image", `Bringing ${image} to ${plan.host}`);
-    await driver.deliverImage(image, plan.host, report, signal);
-  }
+  session.phase("image", `Bringing ${image} to where PostgreSQL runs`);
+  await servers.bring(image, report, signal);
   const majors = await servers.majors(image, signal);
-  if (majors === null) throw new InfraError("INFRA_IMAGE_MISSING", `${image} is not at ${plan.host}.`);
-  const from = { major: majors.data ?? 0, image: recorded, volume: databaseVolume(plan) };
+  if (majors === null) throw new InfraError("INFRA_IMAGE_MISSING", `${image} is not where PostgreSQL runs.`);
+  const from = { major: majors.data ?? 0, image: recorded, volume: databaseData(plan) };
   if (!isUpgrade(majors, image)) {
     return {
       schema: 1,
@@ -115,9 +112,9 @@ async function planned(
   }
   await refuseUnready(session, state, recorded);
   refuseTooLarge(await servers.room(signal));
-  const to = { major: majors.server, image, volume: volumeOf(plan.stack, majors.server) };
+  const to = { major: majors.server, image, volume: databaseDataOf(plan.stack, majors.server) };
   if (await servers.exists(to.volume, signal)) {
-    throw new InfraError("INFRA_DATA_EXISTS", `There is a volume ${to.volume} already, which may hold data.`, {
+    throw new InfraError("INFRA_DATA_EXISTS", `${to.volume} exists already, and may hold data.`, {
       hint: `If nothing needs it any more, \`${servers.removal(to.volume)}\` removes it.`,
     });
   }
@@ -174,7 +171,7 @@ async function goBack(session: Session, servers: DatabaseServers, { to }: Upgrad
   await closeUpgrade(files);
 }
 
-function nothingOf({ stack, target }: DockerPlan) {
+function nothingOf({ stack, target }: DeploymentPlan) {
   const summary = { create: 0, update: 0, replace: 1, delete: 0, import: 0, same: 0 };
   return { schema: 1 as const, stack, target, summary, changes: [] };
 }

@@ -77,11 +77,10 @@ function isSame({ plan, secrets }: ReadProject, { plan: had, variables }: NodePl
 function withNode(project: ReadProject, { plan: had, variables, certificate }: NodePlanCopy): ReadProject {
   const [node] = had.nodes;
   const nodes = project.plan.nodes.map((one) => (node !== undefined && one.name === node.name ? node : one));
-  // PostgreSQL is not the node's: it goes back to no image, and to no volume, that an upgrade has left.
+  // PostgreSQL is not the node's: it goes back to no image, and to no data, that an upgrade has left.
   const { postgres } = project.plan;
-  const volume = project.plan.target === "docker" ? { databaseVolume: project.plan.databaseVolume } : {};
   // The copy was made by a plan of the same target; the spread loses which of the three it is.
-  const plan = { ...had, nodes, postgres, ...volume } as DeploymentPlan;
+  const plan = { ...had, nodes, postgres } as DeploymentPlan;
   return { ...project, plan, certificate, secrets: { ...project.secrets, variables } };
 }
 

@@ -71,14 +71,15 @@ describe("what a failed change goes back to", () => {
   it("has the PostgreSQL of now, which may have been upgraded since", async () => {
     const before = project({ postgres: { image: "postgres:17" } as DockerPlan["postgres"], network: "former" });
     await keepNodePlans(files(), before, ["one"], now());
-    const planned = project({ databaseVolume: "lab-postgres-18-data", network: "new" });
+    const postgres = { image: "postgres:18", data: "lab-postgres-18-data" } as DockerPlan["postgres"];
+    const planned = project({ postgres, network: "new" });
     const programs: DeploymentPlan[] = [];
     const run = { session: session({}, programs), prepared: { project: planned }, images: {}, gated: true };
     const record: NodeRun["record"] = (_name, work) => work();
     const { back } = await nodeChange({ ...run, record } as unknown as NodeRun, "one");
     await expect(back?.[0]?.run()).rejects.toThrow("that is enough");
     expect(programs).toMatchObject([
-      { network: "former", postgres: { image: "postgres:18" }, databaseVolume: "lab-postgres-18-data" },
+      { network: "former", postgres: { image: "postgres:18", data: "lab-postgres-18-data" } },
     ]);
   });
 

@@ -5,6 +5,7 @@ import {
   refuseDataLoss,
   refuseManyStops,
   sharedWaiting,
+  startsDatabase,
   stoppedNodes,
   targetsOf,
 } from "../../../../control/deploy/operations/guards.ts";
@@ -164,5 +165,16 @@ describe("what a run for one node leaves to all", () => {
         if (hintOf(whole).includes("--node") && !changes.includes(network)) expect(one).not.toThrow();
       }),
     );
+  });
+
+  it.each<[Change, boolean]>([
+    [change("replace", "lab-postgres"), true],
+    [change("update", "lab-postgres"), false],
+    [change("replace", "lab-one"), false],
+    [change("update", "lab-postgres-container", "command:remote:Command"), true],
+    [change("update", "lab-postgres-image", "command:remote:Command"), false],
+    [change("update", "lab-postgres", "kubernetes:apps/v1:StatefulSet"), true],
+  ])("%j: starts PostgreSQL, %s", (one, expected) => {
+    expect(startsDatabase(diffOf(one), planOf("one"))).toBe(expected);
   });
 });

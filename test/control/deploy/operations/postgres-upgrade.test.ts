@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
+import { databaseServers } from "../../../../control/deploy/drivers/docker/host/database-servers.ts";
 import { secondServer } from "../../../../control/deploy/drivers/docker/host/second-server.ts";
 import { refuseHere } from "../../../../control/deploy/operations/postgres/by-backup.ts";
 import {
   compareContents,
   isUpgrade,
-  recordedImage,
   refuseOtherMajor,
   refuseTooLarge,
-  volumeOf,
 } from "../../../../control/deploy/operations/postgres/upgrade-plan.ts";
-import type { DeploymentPlan } from "../../../../infra/plan/types.ts";
+import { databaseDataOf } from "../../../../infra/plan/names.ts";
+import type { DeploymentPlan, DockerPlan } from "../../../../infra/plan/types.ts";
 
 const GIB = 1024 ** 3;
 const hintOf = (work: () => unknown): string => {
@@ -60,8 +60,7 @@ describe("an upgrade of PostgreSQL", () => {
     else check.not.toThrow();
   });
 
-  it("reads the image that was applied last, and names volumes by major", () => {
-    const plan = { stack: "lab" } as DeploymentPlan;
+  it("on Docker reads the image that was applied last, and names data by their major", async () => {
     const type = "docker:index/remoteImage:RemoteImage";
     const of = (name: string, image: string) => ({
       urn: `urn:pulumi:lab::cairn::${type}::${name}`,
@@ -71,9 +70,16 @@ describe("an upgrade of PostgreSQL", () => {
       protected: false,
       inputs: { name: image },
     });
-    expect(recordedImage([of("lab-one-image", "x"), of("lab-postgres-image", "pg:17")], plan)).toBe("pg:17");
-    expect(recordedImage([], plan)).toBeNull();
-    expect(volumeOf("lab", 18)).toBe("lab-postgres-18-data");
+    const { signal } = new AbortController();
+    const servers = databaseServers({ stack: "lab", host: "local" } as DockerPlan, null);
+    const recorded = [of("lab-one-image", "x"), of("lab-postgres-image", "pg:17")];
+    expect(await servers.image(recorded, signal)).toBe("pg:17");
+    expect(await servers.image([], signal)).toBeNull();
+    const data = databaseDataOf("lab", 18);
+    expect(servers.setting(data)).toEqual({
+      path: ["deployment", "docker", "database_volume"],
+      value: "lab-postgres-18-data",
+    });
   });
 
   it("counts what both have, and names what one of them has not", () => {
@@ -86,15 +92,6 @@ describe("an upgrade of PostgreSQL", () => {
   });
 
   it("elsewhere goes by backup and restore, in commands that work as printed", () => {
-    const proxmox = {
-      target: "proxmox",
-      stack: "lab",
-      dataDir: "/srv/cairn/",
-      ssh: { host: "pve", port: 22, user: "root" },
-    } as unknown as DeploymentPlan;
-    expect(refuseHere(proxmox).details.hint).toContain(
-      "`ssh -p 22 root@pve mv /srv/cairn/lab/postgres /srv/cairn/lab/postgres-before`, `cairn infra up --adopt --yes`",
-    );
     const kubernetes = {
       target: "kubernetes",
       stack: "lab",
@@ -110,13 +107,13 @@ describe("an upgrade of PostgreSQL", () => {
   });
 
   it("elsewhere begins without channels, whose messages would make the restore refuse", () => {
-    const plan = { target: "proxmox", stack: "lab", dataDir: "/d", ssh: {} } as unknown as DeploymentPlan;
+    const plan = { target: "kubernetes", stack: "lab", context: null, kubeconfig: null } as unknown as DeploymentPlan;
     expect(refuseHere(plan).details.hint).toMatch(/take `channels` out.*`cairn memory restore .*put `channels` back/);
   });
 });
 
 describe("the second server on Docker", () => {
-  const wanted = { name: "two", image: "pg:18", volume: "data", files: "one.files", labels: ["cairn.stack=lab"] };
+  const wanted = { name: "two", image: "pg:18", mounts: ["--mount", "the data"], labels: ["cairn.stack=lab"] };
   const inspection = (limits: object) =>
     JSON.stringify([
       {
@@ -135,7 +132,8 @@ describe("the second server on Docker", () => {
     expect(text).toContain("--network none");
     expect(text).toContain("--memory 5 --memory-swap 5 --cpu-period 100 --cpu-quota 50 --pids-limit 9");
     expect(text).toContain("--env PGDATA=/d --env POSTGRES_USER=cairn --tmpfs /tmp:rw");
-    expect(text).toContain("source=data,target=/var/lib/postgresql/data,volume-label=cairn.stack=lab");
+    expect(text).toContain("--label cairn.stack=lab");
+    expect(text).toContain("--mount the data");
     expect(text).not.toContain("PATH");
     expect(create.slice(-3)).toEqual(["/bin/sh", "pg:18", "/s"]);
   });

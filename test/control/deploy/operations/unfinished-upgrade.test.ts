@@ -18,18 +18,11 @@ let base: string;
 let dir: string;
 let seen: string[];
 
-const IMAGE = "docker:index/remoteImage:RemoteImage";
-const recorded = {
-  urn: `urn:pulumi:lab::cairn::${IMAGE}::lab-postgres-image`,
-  type: IMAGE,
-  custom: true,
-  inputs: { name: "postgres:17" },
-};
 const played: Partial<Engine> = {
   backend: "file://state",
   locks: async () => [],
   removeBrokenLocks: async () => [],
-  state: async () => ({ version: 3, deployment: { resources: [recorded] } }),
+  state: async () => ({ version: 3, deployment: { resources: [] } }),
   previewDestroy: async () => {
     seen.push("destroy");
     throw new Error("destroyed");
@@ -46,6 +39,8 @@ function run(database: Partial<DatabaseServers> = {}) {
       throw new Error("removed");
     },
     database: {
+      image: async () => "postgres:17",
+      bring: async () => undefined,
       start: async () => void seen.push("start own"),
       removeSecond: async () => void seen.push("remove second"),
       ...database,
@@ -113,8 +108,8 @@ describe("an upgrade of PostgreSQL that was cut off", () => {
   it("says with code and last words what keeps it from switching", async () => {
     cutOff("switching");
     const details = { lastWords: ["no route to host"], log: "a file", hint: "Look at the host." };
-    const removeSecond = () => Promise.reject(new InfraError("INFRA_HOST_UNREACHABLE", "It is gone.", details));
-    await expect(upgrade("postgres:18", { removeSecond })).rejects.toMatchObject({
+    const handOver = () => Promise.reject(new InfraError("INFRA_HOST_UNREACHABLE", "It is gone.", details));
+    await expect(upgrade("postgres:18", { handOver })).rejects.toMatchObject({
       code: "INFRA_HOST_UNREACHABLE",
       message: expect.stringContaining("stopped on its way: It is gone."),
       details: { ...REFUSED.details, lastWords: details.lastWords, log: details.log },

@@ -8,22 +8,10 @@ import { InfraError } from "../../../../../runtime/contracts/errors.ts";
 import type { ExistingData } from "../../../driver.ts";
 import { askDocker, dockerArguments, dockerFailure, tryDocker } from "../../../images/docker-cli.ts";
 import { runnable } from "../../../images/transport.ts";
+import { ONE_OFF } from "./one-off.ts";
 
 /** Milliseconds; homes and workspaces may be large. */
 const COPY_MS = 3_600_000;
-
-/** As the owners of the files, which may be anybody. */
-const HELPER = [
-  "run",
-  "--rm",
-  "--network",
-  "none",
-  "--user",
-  "0",
-  "--security-opt",
-  "no-new-privileges",
-  "--read-only",
-];
 
 /** The volumes of one host, each under its name. The file is there when it is whole. */
 export async function archiveData(
@@ -35,7 +23,7 @@ export async function archiveData(
   const [first] = data;
   if (first === undefined) return;
   const mounts = data.flatMap(({ name }) => ["--volume", `${name}:/data/${name}:ro`]);
-  const args = [...HELPER, ...mounts, "--entrypoint", "tar", imageAt(plan, first.place), "-C", "/data", "-cz", "."];
+  const args = [...ONE_OFF, ...mounts, "--entrypoint", "tar", imageAt(plan, first.place), "-C", "/data", "-cz", "."];
   const part = `${file}.part`;
   await writeFile(part, "", { mode: 0o600 });
   const result = await execa("docker", dockerArguments(args, first.place), {
@@ -63,7 +51,7 @@ export async function copyData(
   await askDocker(["volume", "create", ...labels, to], call);
   const mounts = ["--volume", `${from.name}:/from:ro`, "--volume", `${to}:/to`];
   const copy = "find /to -mindepth 1 -delete && cp -a /from/. /to/";
-  const args = [...HELPER, ...mounts, "--entrypoint", "/bin/sh", imageAt(plan, from.place), "-c", copy];
+  const args = [...ONE_OFF, ...mounts, "--entrypoint", "/bin/sh", imageAt(plan, from.place), "-c", copy];
   const result = await tryDocker(args, call, COPY_MS);
   if (!result.ok) throw dockerFailure(result.stderr, `cp of ${from.name}`, from.place);
 }

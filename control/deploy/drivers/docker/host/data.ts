@@ -1,7 +1,7 @@
 /** Volumes on the Docker hosts of a plan: which of them exist, what upgrades have left, and their removal for good. */
 
 import { ownLabels } from "../../../../../infra/components/docker/labels.ts";
-import { databaseVolume } from "../../../../../infra/components/docker/names.ts";
+import { databaseData } from "../../../../../infra/plan/names.ts";
 import type { DockerPlan } from "../../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../../runtime/contracts/errors.ts";
 import type { ExistingData, FormerData } from "../../../driver.ts";
@@ -26,7 +26,7 @@ export async function existingData(plan: DockerPlan, signal: AbortSignal): Promi
 /** Volumes of databases that the stack's labels name and its plan does not: an upgrade of PostgreSQL keeps the former one. */
 export async function formerData(plan: DockerPlan, signal: AbortSignal): Promise<FormerData[]> {
   const { stack, host } = plan;
-  const own = databaseVolume(plan);
+  const own = databaseData(plan);
   const names = await orNone(labelledVolumes(ownLabels(plan, "postgres"), host, signal), signal);
   return names
     .filter((name) => name !== own)

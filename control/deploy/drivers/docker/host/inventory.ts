@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { type Label, STACK_LABEL } from "../../../../../infra/components/docker/labels.ts";
 import { InfraError } from "../../../../../runtime/contracts/errors.ts";
-import { askDocker, type DockerHost, dockerFailure, tryDocker } from "../../../images/docker-cli.ts";
+import { askDocker, type DockerEngine, dockerFailure, tryDocker } from "../../../images/docker-cli.ts";
 import { containerShape, type FoundContainer, labels, stackOf, timeOf, toContainer } from "./found-container.ts";
 
 /** Milliseconds: longer than any container here is given to end, and than the files of a large volume take to go. */
@@ -25,7 +25,7 @@ export interface FoundThing {
 /** Those of the names that exist. */
 export async function findContainers(
   names: readonly string[],
-  host: DockerHost,
+  host: DockerEngine,
   signal: AbortSignal,
 ): Promise<FoundContainer[]> {
   const found = await inspect("container", names, containerShape, host, signal);
@@ -33,7 +33,7 @@ export async function findContainers(
 }
 
 /** Every container that publishes a port, running or not. */
-export async function publishingContainers(host: DockerHost, signal: AbortSignal): Promise<FoundContainer[]> {
+export async function publishingContainers(host: DockerEngine, signal: AbortSignal): Promise<FoundContainer[]> {
   const ids = (await askDocker(["container", "ls", "--all", "--quiet", "--no-trunc"], { host, signal })).split("\n");
   const containers = await findContainers(
     ids.map((id) => id.trim()).filter((id) => id !== ""),
@@ -45,7 +45,7 @@ export async function publishingContainers(host: DockerHost, signal: AbortSignal
 
 export async function findVolumes(
   names: readonly string[],
-  host: DockerHost,
+  host: DockerEngine,
   signal: AbortSignal,
 ): Promise<FoundThing[]> {
   const found = await inspect("volume", names, volumeShape, host, signal);
@@ -58,7 +58,7 @@ export async function findVolumes(
 }
 
 /** Names of the containers that run on each volume; one that is stopped does its data no harm. */
-export async function volumeUsers(host: DockerHost, signal: AbortSignal): Promise<ReadonlyMap<string, string[]>> {
+export async function volumeUsers(host: DockerEngine, signal: AbortSignal): Promise<ReadonlyMap<string, string[]>> {
   const format = "{{.Names}}\t{{.Mounts}}";
   const text = await askDocker(["container", "ls", "--no-trunc", "--format", format], { host, signal });
   const users = new Map<string, string[]>();
@@ -71,7 +71,7 @@ export async function volumeUsers(host: DockerHost, signal: AbortSignal): Promis
 
 export async function findNetworks(
   names: readonly string[],
-  host: DockerHost,
+  host: DockerEngine,
   signal: AbortSignal,
 ): Promise<FoundThing[]> {
   const found = await inspect("network", names, networkShape, host, signal);
@@ -85,7 +85,7 @@ export async function findNetworks(
 
 /** `api`: `1.45`. `os`: `linux`, `windows`. */
 export async function engineVersion(
-  host: DockerHost,
+  host: DockerEngine,
   signal: AbortSignal,
 ): Promise<{ readonly api: string; readonly os: string }> {
   const { Server } = parse(versionShape, await askDocker(["version", "--format", "{{json .}}"], { host, signal }));
@@ -93,12 +93,12 @@ export async function engineVersion(
 }
 
 /** Where the engine keeps everything, as the host sees it. */
-export async function engineRoot(host: DockerHost, signal: AbortSignal): Promise<string> {
+export async function engineRoot(host: DockerEngine, signal: AbortSignal): Promise<string> {
   return (await askDocker(["info", "--format", "{{.DockerRootDir}}"], { host, signal })).trim();
 }
 
 /** Memory of the engine's machine, in bytes. */
-export async function engineMemory(host: DockerHost, signal: AbortSignal): Promise<number> {
+export async function engineMemory(host: DockerEngine, signal: AbortSignal): Promise<number> {
   return Number((await askDocker(["info", "--format", "{{.MemTotal}}"], { host, signal })).trim());
 }
 
@@ -109,7 +109,7 @@ export async function currentEndpoint(signal: AbortSignal): Promise<string> {
 }
 
 /** Stops it first, as its own settings say. Its anonymous volumes go with it; those with a name stay. */
-export async function removeContainer(id: string, host: DockerHost, signal: AbortSignal): Promise<void> {
+export async function removeContainer(id: string, host: DockerEngine, signal: AbortSignal): Promise<void> {
   for (const command of [
     ["container", "stop", "--", id],
     ["container", "rm", "--force", "--volumes", "--", id],
@@ -123,7 +123,7 @@ export async function removeContainer(id: string, host: DockerHost, signal: Abor
 export async function labelled(
   kind: "container" | "network",
   stack: string,
-  host: DockerHost,
+  host: DockerEngine,
   signal: AbortSignal,
 ): Promise<FoundThing[]> {
   const all = kind === "container" ? ["--all", "--no-trunc"] : ["--no-trunc"];
@@ -153,13 +153,13 @@ export async function labelledVolumes(
 }
 
 /** Nothing of it is lost: a network has no data. */
-export async function removeNetwork(id: string, host: DockerHost, signal: AbortSignal): Promise<void> {
+export async function removeNetwork(id: string, host: DockerEngine, signal: AbortSignal): Promise<void> {
   const { ok, stderr } = await tryDocker(["network", "rm", id], { host, signal });
   if (!ok && !/not found|no such network/i.test(stderr)) throw dockerFailure(stderr, "docker network rm", host);
 }
 
 /** Whether it was removed; false when it was not there. INFRA_DATA_PROTECTED while a container uses it. */
-export async function removeVolume(name: string, host: DockerHost, signal: AbortSignal): Promise<boolean> {
+export async function removeVolume(name: string, host: DockerEngine, signal: AbortSignal): Promise<boolean> {
   const { ok, stderr } = await tryDocker(["volume", "rm", "--", name], { host, signal }, STOP_MS);
   if (ok) return true;
   if (/no such volume/i.test(stderr)) return false;
@@ -176,7 +176,7 @@ async function inspect<Shape extends z.ZodType>(
   kind: "container" | "volume" | "network",
   names: readonly string[],
   shape: Shape,
-  host: DockerHost,
+  host: DockerEngine,
   signal: AbortSignal,
 ): Promise<z.infer<Shape>[]> {
   if (names.length === 0) return [];

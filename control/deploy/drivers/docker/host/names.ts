@@ -1,7 +1,7 @@
 /** What a plan makes on its hosts, by name. */
 
-import { databaseVolume, filesContainer } from "../../../../../infra/components/docker/names.ts";
-import { stackNames } from "../../../../../infra/plan/names.ts";
+import { filesContainer } from "../../../../../infra/components/docker/names.ts";
+import { databaseData, stackNames } from "../../../../../infra/plan/names.ts";
 import type { DockerPlan } from "../../../../../infra/plan/types.ts";
 
 export interface PlacedName {
@@ -25,7 +25,7 @@ export function dataNames(plan: DockerPlan): PlacedName[] {
     place,
   }));
   return [
-    ...(plan.postgres ? [{ name: databaseVolume(plan), place: plan.host }] : []),
+    ...(plan.postgres ? [{ name: databaseData(plan), place: plan.host }] : []),
     ...nodes,
     ...(plan.sharedStorage ? shared : []),
   ];

@@ -1,7 +1,6 @@
 /** The commands that make a second server of PostgreSQL as Docker shows the first one, but for its image, its data and its network. Pure. */
 
 import { z } from "zod";
-import { POSTGRES } from "../../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../../runtime/contracts/errors.ts";
 
 /** As much of a container's settings as bounds it and what it starts with. */
@@ -30,32 +29,25 @@ const shape = z
 export interface SecondServer {
   readonly name: string;
   readonly image: string;
-  readonly volume: string;
-  /** Container that lends the first one its files. */
-  readonly files: string;
-  /** `name=value`, of the container and of its volume. */
+  /** Flags that give it its data, and the files of the first one. */
+  readonly mounts: readonly string[];
+  /** `name=value`. */
   readonly labels: readonly string[];
 }
 
 /** Variables that the deployment sets; the rest are the image's own, such as its PATH. */
 const OURS = /^(?:PGDATA|POSTGRES_[A-Z_]+)=/;
 
-/** `owner`: makes the volume the server's. INFRA_FAILED for an inspection that is not understood. */
+/** `user`: whose its data are to be. INFRA_FAILED for an inspection that is not understood. */
 export function secondServer(
   inspection: string,
-  { name, image, volume, files, labels }: SecondServer,
-): { readonly create: readonly string[]; readonly owner: readonly string[] } {
+  { name, image, mounts, labels }: SecondServer,
+): { readonly create: readonly string[]; readonly user: string } {
   const { Config: config, HostConfig: host } = read(inspection);
   const each = (flag: string, values: readonly string[]): string[] => values.flatMap((value) => [flag, value]);
   const limited = (flag: string, value: number | null | undefined): string[] =>
     value == null || value <= 0 ? [] : [flag, String(value)];
   const [entrypoint = "", ...rest] = [...config.Entrypoint, ...(config.Cmd ?? [])];
-  const mount = [
-    "type=volume",
-    `source=${volume}`,
-    `target=${POSTGRES.data}`,
-    ...labels.map((one) => `volume-label=${one}`),
-  ];
   const create = [
     ...["container", "create", "--name", name, "--network", "none", "--restart", "no", "--stop-timeout", "120"],
     ...["--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges:true", "--user", config.User],
@@ -74,22 +66,10 @@ export function secondServer(
     ...limited("--cpu-period", host.CpuQuota > 0 ? host.CpuPeriod : 0),
     ...limited("--cpu-quota", host.CpuQuota),
     ...limited("--pids-limit", host.PidsLimit),
-    ...["--shm-size", String(host.ShmSize), "--volumes-from", `${files}:ro`, "--mount", mount.join(",")],
+    ...["--shm-size", String(host.ShmSize), ...mounts],
     ...["--entrypoint", entrypoint, image, ...rest],
   ];
-  const helper = [
-    "run",
-    "--rm",
-    "--network",
-    "none",
-    "--user",
-    "0",
-    "--read-only",
-    "--security-opt",
-    "no-new-privileges",
-  ];
-  const owner = [...helper, "--volume", `${volume}:/data`, "--entrypoint", "chown", image, config.User, "/data"];
-  return { create, owner };
+  return { create, user: config.User };
 }
 
 function read(inspection: string): z.infer<typeof shape>[number] {

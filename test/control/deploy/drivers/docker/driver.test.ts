@@ -285,12 +285,13 @@ test("an interrupted container of the stack is removed, for it may lack its file
 test("only data of the deployment are deleted, and none that a container uses", async () => {
   const own = { name: "fleet-alpha-home", place: "local", stack: "fleet" };
   await engine({ other: "true" });
+  const removals = async () => (await tools.calls()).filter((call) => call.includes("rm"));
   await driver().deleteData([own], signal);
-  expect((await tools.calls()).at(-1)).toEqual(["docker", "volume", "rm", "--", "fleet-alpha-home"]);
+  expect(await removals()).toEqual([["docker", "volume", "rm", "--", "fleet-alpha-home"]]);
   await expect(driver().deleteData([own, { ...own, name: "precious" }], signal)).rejects.toMatchObject({
     code: "INFRA_DATA_PROTECTED",
   });
-  expect(await tools.calls()).toHaveLength(1);
+  expect(await removals()).toHaveLength(1);
   await engine({ other: "echo 'Error response from daemon: remove x: volume is in use - [abc]' >&2; exit 1" });
   await expect(driver().deleteData([own], signal)).rejects.toMatchObject({ code: "INFRA_DATA_PROTECTED" });
   await engine({ other: "echo 'Error: No such volume: fleet-alpha-home' >&2; exit 1" });

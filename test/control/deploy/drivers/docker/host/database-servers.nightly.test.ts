@@ -42,7 +42,7 @@ describe.skipIf(lacks("docker", "docker-images"))("PostgreSQL 17 with 18 beside 
   const stack = uniqueName("cairn-two");
   const own = `${stack}-postgres`;
   const volume = `${own}-18-data`;
-  const servers = databaseServers({ stack, host: "local" } as DockerPlan);
+  const servers = databaseServers({ stack, host: "local" } as DockerPlan, null);
   let images: { readonly former: string; readonly next: string };
   let context: string;
 

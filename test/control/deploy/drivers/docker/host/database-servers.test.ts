@@ -24,7 +24,7 @@ describe("copying to another major", () => {
 
   it.each([15, 16, 17])("asks the pg_dump of PostgreSQL %i for nothing that it does not know", async (major) => {
     const plan = { stack: "lab", host: "local" } as DockerPlan;
-    await databaseServers(plan).copy(major, new AbortController().signal);
+    await databaseServers(plan, null).copy(major, new AbortController().signal);
     const dump = readFileSync(join(directory, "calls"), "utf8")
       .split("\n")
       .find((line) => line.includes("pg_dump"));
