@@ -9,14 +9,16 @@ import { closeUpgrade, readUpgrade } from "./upgrade-journal.ts";
  */
 export async function endUpgrade({ run, project, driver, files, phase }: Session): Promise<void> {
   const entry = await readUpgrade(files);
-  if (entry === null) return;
+  const servers = driver.database;
+  if (entry === null || servers === undefined) return;
   const { from, to, state } = entry;
   const counts = state === "switching" ? to : from;
   phase("postgres", `Going on with PostgreSQL ${counts.major}, whose data are in ${counts.volume}`);
-  if (state === "copying") await driver.database?.removeSecond(to.volume, run.signal);
+  if (state === "copying") await servers.removeSecond(to.volume, run.signal);
+  else await servers.handOver(to.volume, run.signal);
   // While it copies the volume is the former one still; an image of another major would not start on it.
   if (state === "switching" || project.plan.postgres?.image !== from.image) {
-    await run.services.configuration.setDatabase({ image: counts.image, volume: counts.volume });
+    await run.services.configuration.setDatabase({ image: counts.image, data: servers.setting(counts.volume) });
   }
   await closeUpgrade(files);
 }

@@ -40,6 +40,8 @@ function run(database: Partial<DatabaseServers> = {}) {
     },
     database: {
       image: async () => "postgres:17",
+      setting: (name) => ({ path: ["deployment", "docker", "database_volume"], value: name }),
+      handOver: async () => undefined,
       bring: async () => undefined,
       start: async () => void seen.push("start own"),
       removeSecond: async () => void seen.push("remove second"),

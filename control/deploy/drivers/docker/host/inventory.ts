@@ -141,7 +141,7 @@ export async function labelled(
 /** Names of the volumes that carry all of these labels. */
 export async function labelledVolumes(
   wanted: readonly Label[],
-  host: DockerHost,
+  host: DockerEngine,
   signal: AbortSignal,
 ): Promise<string[]> {
   const filters = wanted.map(({ label, value }) => `--filter=label=${label}=${value}`);

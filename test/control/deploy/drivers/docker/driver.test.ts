@@ -50,6 +50,7 @@ async function engine(answers: Partial<typeof ANSWERS> = {}): Promise<void> {
       *"container inspect"*) ${all.container} ;;
       *"container ls"*) ${all.list} ;;
       *"volume inspect"*) ${all.volume} ;;
+      *"volume ls"*) true ;;
       *info*) ${all.info} ;;
       *) ${all.other} ;;
     esac`,
