@@ -1,6 +1,6 @@
 /** Commands of `infra` that are killed, stopped or doubled in the middle: what they began is finished once, by the same command. */
 
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { hostname, tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
@@ -9,6 +9,7 @@ import { unlock } from "../../../control/deploy/operations/unlock.ts";
 import { up } from "../../../control/deploy/operations/up.ts";
 import { SCHEMAS } from "../../../control/deploy/schemas.ts";
 import { makeStubPlugins, type StubPlugins } from "../../fakes/pulumi/stub-plugins.ts";
+import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 import { until } from "../../support/eventually.ts";
 import { type InfraProcess, spawnInfra } from "../../support/infra-process.ts";
 import { infraRun, writeProject } from "../../support/infra-project.ts";
@@ -141,7 +142,8 @@ describe("a command that ends in its middle", { concurrent: false }, () => {
     plugins.fault({});
     const unlocked = await unlock(run(), UNLOCK);
     expect(unlocked.cleared[0]).toMatchObject({ pid: first.pid });
-    expect(() => process.kill(engines[0] ?? 0, 0)).toThrow();
+    // Its lock goes a moment before the process.
+    await expect.poll(() => existsSync(`/proc/${engines[0]}`), { timeout: EVENTUALLY_MS }).toBe(false);
     expect(await up(run(), UP)).toMatchObject({ healthy: true });
     expect(readFileSync(join(dir, "infra/.lock"), "utf8")).toBe("");
   });

@@ -178,7 +178,7 @@ describe("nodes of a stack", { concurrent: false }, () => {
     const result = await removeNode(run(), { ...REMOVE, node: "trois" });
     expect(result?.waiting).toEqual(["one"]);
     expect((await preview(run())).changes).not.toEqual([]);
-    await up(run(), UP);
+    await up(run(), { ...UP, adopt: true });
     expect((await preview(run())).changes).toEqual([]);
   });
 });
