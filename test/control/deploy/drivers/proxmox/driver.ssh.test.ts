@@ -217,12 +217,16 @@ describe.skipIf(lacks("lxc"))("the Proxmox driver", () => {
 
     it("are removed with nothing else, and the stack's directory with the last of them", async () => {
       await make();
+      const workspace = join(host.dataDir, "fleet", "one", "workspace");
+      writeFileSync(join(workspace, "notes"), "precious, too");
       mkdirSync(join(host.dataDir, "other"));
       const driver = createProxmoxDriver(plan);
-      await driver.deleteData(await driver.existingData(signal), signal);
-      expect(existsSync(join(host.dataDir, "fleet", "one", "workspace"))).toBe(true);
-      const place = `${host.ssh.host}:${host.dataDir}/fleet/one/workspace`;
-      await driver.deleteData([{ name: "fleet-one-workspace", place, stack: "fleet" }], signal);
+      const found = await driver.existingData(signal);
+      expect(found.map(({ name }) => name).sort()).toEqual(["fleet-one-home", "fleet-one-workspace"]);
+      await driver.deleteData([found.find(({ name }) => name === "fleet-one-home") ?? fail()], signal);
+      expect(readdirSync(join(host.dataDir, "fleet", "one"))).toEqual(["workspace"]);
+      expect(existsSync(join(workspace, "notes"))).toBe(true);
+      await driver.deleteData([found.find(({ name }) => name === "fleet-one-workspace") ?? fail()], signal);
       expect(readdirSync(host.dataDir).filter((name) => !name.startsWith("."))).toEqual(["other"]);
     });
 
