@@ -151,7 +151,7 @@ async function withLock<T>(session: Session, command: string, work: () => Promis
   const { services } = run;
   await ensurePassphrase(files, project.plan.stack);
   const lock = await takeLock(files.lock, command, await services.identity(), services.now());
-  if (lock.interrupted !== null) await refuseInterrupted(lock, command);
+  if (lock.interrupted !== null) await refuseInterrupted(lock);
   await engine.removeBrokenLocks();
   const [other] = await engine.locks();
   if (other) {
@@ -170,7 +170,7 @@ async function withLock<T>(session: Session, command: string, work: () => Promis
   }
 }
 
-async function refuseInterrupted(lock: OperatorLock, command: string): Promise<never> {
+async function refuseInterrupted(lock: OperatorLock): Promise<never> {
   const { interrupted } = lock;
   // Restores the file's content, for `unlock`.
   if (interrupted) await lock.restore(interrupted);
@@ -178,7 +178,7 @@ async function refuseInterrupted(lock: OperatorLock, command: string): Promise<n
   throw new InfraError(
     "INFRA_INTERRUPTED",
     `An earlier run was killed before it was done: ${interrupted ? describeHolder(interrupted) : "unknown"}.`,
-    { hint: `Run \`cairn infra unlock\`, then \`cairn infra ${command}\` again.` },
+    { hint: "Run `cairn infra unlock`, then the same command again." },
   );
 }
 

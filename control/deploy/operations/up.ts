@@ -9,6 +9,7 @@ import { keptAfter, recordDeployed } from "./deployed.ts";
 import { bringBack, shownDrift } from "./drift.ts";
 import { withRollback } from "./going-back.ts";
 import { nodeOf, refuseManyStops, sharedWaiting, stoppedNodes, stopsDatabase, targetsOf } from "./guards.ts";
+import { closeAbandoned } from "./nodes/rename-journal.ts";
 import { whilePaused } from "./pausing.ts";
 import { readRecord } from "./record.ts";
 import type { NodeRun } from "./roll/node-change.ts";
@@ -143,6 +144,7 @@ export async function finish(session: Session, project: ReadProject, outcome: Ou
       ? await keptAfter(session, project, outcome.nodes, reconcileAndWait(session, watched))
       : await session.driver.observe(session.run.signal);
   const healthy = outcome.nodes.every((name) => observed.find((one) => one.name === name)?.health === "healthy");
+  await closeAbandoned(session.files, outcome.nodes);
   const [first] = nodes;
   return {
     ...outcome.applied.diff,

@@ -202,7 +202,7 @@ describe("up --roll", { concurrent: false }, () => {
     plugins.fault({});
     await expect(roll(run(), ROLL)).rejects.toMatchObject({
       code: "INFRA_INTERRUPTED",
-      details: { hint: "Run `cairn infra unlock`, then `cairn infra up --roll` again." },
+      details: { hint: "Run `cairn infra unlock`, then the same command again." },
     });
     await unlock(run(), UNLOCK);
     seen = [];

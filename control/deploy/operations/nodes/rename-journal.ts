@@ -15,9 +15,18 @@ export interface Rename {
 
 /** Whether this rename was cut off. INFRA_STATE_UNREADABLE when the file cannot be understood. */
 export async function isBegun(files: InfraFiles, { from, to }: Rename): Promise<boolean> {
-  const hint = "Remove the file, and run the same command again.";
-  const found = await readJournalFile(files.nodeRename, journal, hint);
+  const found = await readRename(files);
   return found !== null && found.from === from && found.to === to;
+}
+
+/** Where the node runs again under its former name: data under the other one may be somebody's from now on. */
+export async function closeAbandoned(files: InfraFiles, running: readonly string[]): Promise<void> {
+  const found = await readRename(files).catch(() => null);
+  if (found !== null && running.includes(found.from)) await closeRename(files);
+}
+
+function readRename(files: InfraFiles): Promise<Rename | null> {
+  return readJournalFile(files.nodeRename, journal, "Remove the file, and run the same command again.");
 }
 
 export async function writeRename(files: InfraFiles, { from, to }: Rename): Promise<void> {

@@ -172,12 +172,12 @@ describeEachDatabase("takeover of turns", (open) => {
     const { turnId } = await stalled.turns.accept(stalled.message("go"));
     const ended = stalled.turns.wait(stalled.agentName, turnId);
     let requests = 0;
-    const givenUp = expect(ended).rejects.toMatchObject({ code: "RUNTIME_TURN_INTERRUPTED" });
+    const interrupted = expect(ended).rejects.toMatchObject({ code: "RUNTIME_TURN_INTERRUPTED" });
     for (; requests < 11; requests++) {
       await expect.poll(() => stalled.requests.length).toBe(requests + 1);
       await expire(stalled, turnId);
     }
-    await givenUp;
+    await interrupted;
     expect(stalled.requests).toHaveLength(requests);
   });
 
