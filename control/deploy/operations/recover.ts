@@ -15,6 +15,7 @@ import { type InfraFiles, infraFiles } from "../files.ts";
 import type { RecoverResult } from "../schemas.ts";
 import { takeLock } from "../state/operator-lock.ts";
 import { givenBackend } from "./backend.ts";
+import { refuseWithoutRoom } from "./full-disk.ts";
 import { endUpgrade } from "./postgres/recovered-upgrade.ts";
 import type { OperationInput } from "./services.ts";
 import { openSession } from "./session.ts";
@@ -35,6 +36,7 @@ export async function recover(run: OperationInput, options: RecoverOptions): Pro
   const files = infraFiles(run.dir, plan.stack);
   if ((await givenBackend(run.dir, run.backend)) !== undefined) throw notAFolder(plan.stack);
   await demandName(run, plan.stack, options.confirm);
+  await refuseWithoutRoom(files, null);
   const lock = await takeLock(files.lock, "recover", await services.identity(), services.now());
   let aside: string | null;
   let removed: readonly string[];

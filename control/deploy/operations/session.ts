@@ -12,7 +12,7 @@ import { describeHolder, type OperatorLock, takeLock } from "../state/operator-l
 import { checkPassphrase, ensurePassphrase } from "../state/passphrase.ts";
 import { createRunLog, type RunLog } from "../state/run-log.ts";
 import { givenBackend } from "./backend.ts";
-import { withRoom } from "./full-disk.ts";
+import { refuseWithoutRoom, withRoom } from "./full-disk.ts";
 import { recordMachines } from "./machines.ts";
 import { readRecord } from "./record.ts";
 import type { OperationInput, ReadProject } from "./services.ts";
@@ -149,6 +149,7 @@ export async function withOperatorLock<T>(session: Session, command: string, wor
 async function withLock<T>(session: Session, command: string, work: () => Promise<T>): Promise<T> {
   const { run, files, project, engine } = session;
   const { services } = run;
+  await refuseWithoutRoom(files, await engine.state().catch(() => null));
   await ensurePassphrase(files, project.plan.stack);
   const lock = await takeLock(files.lock, command, await services.identity(), services.now());
   if (lock.interrupted !== null) await refuseInterrupted(lock);

@@ -8,6 +8,7 @@ import type { EngineLock } from "../engine/engine.ts";
 import type { Holder, PendingOutcome, UnlockResult } from "../schemas.ts";
 import { readCopy } from "../state/copies.ts";
 import { type Identity, inspectLock, lockedBy, publicHolder, takeLock } from "../state/operator-lock.ts";
+import { refuseWithoutRoom } from "./full-disk.ts";
 import { reconcileInterrupted } from "./pending.ts";
 import type { OperationInput } from "./services.ts";
 import { openSession, type Session } from "./session.ts";
@@ -50,6 +51,7 @@ export async function unlock(run: OperationInput, options: UnlockOptions): Promi
     let restored: string | null = null;
     if (options.restoreState) {
       const { copy, state } = await readCopy(files, options.copy ?? null);
+      await refuseWithoutRoom(files, state);
       await engine.restoreState(state);
       restored = copy.name;
       await session.driver.removeUnrecorded?.(resourcesOf(state), session.report, run.signal);

@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { preview } from "../../../control/deploy/operations/preview.ts";
 import { recover } from "../../../control/deploy/operations/recover.ts";
 import { unlock } from "../../../control/deploy/operations/unlock.ts";
@@ -244,31 +244,56 @@ describe("a deployed stack", { concurrent: false }, () => {
   });
 
   // Only root may make a small disk.
-  it.skipIf(lacks("root")).each([
-    { words: "has no room at all", small: ".", room: 0 },
-    { words: "has no room for the state", small: ".", room: 40_000 },
-    { words: "has no room for the engine's lock", small: "infra/state", room: 0 },
-  ])("on a disk that $words says so, and goes on by the commands that it names", async ({ words, small, room }) => {
-    const at = join(base, words.replaceAll(" ", "-"));
-    const disk = join(at, small);
-    mkdirSync(disk, { recursive: true });
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs", disk]);
-    try {
+  describe.skipIf(lacks("root"))("on a disk that is full", () => {
+    const disks: string[] = [];
+    afterEach(() => {
+      for (const disk of disks.splice(0)) execFileSync("umount", ["--lazy", disk]);
+    });
+    /** The deployed directory, once more, with this folder of it on a disk of 24 MiB, and a change to be made. */
+    const onSmallDisk = (name: string, folder: string): { at: string; filler: string } => {
+      const at = join(base, name);
+      const disk = join(at, folder);
+      mkdirSync(disk, { recursive: true });
+      execFileSync("mount", ["-t", "tmpfs", "-o", "size=24m,mode=0700", "tmpfs", disk]);
+      disks.push(disk);
       cpSync(dir, at, { recursive: true, verbatimSymlinks: true });
       writeProject(at, { ...SHAPE, memory: "600Mi" });
-      const filler = join(disk, "filler");
+      return { at, filler: join(disk, "filler") };
+    };
+
+    it.each([
+      { where: "the directory", folder: ".", room: 0 },
+      { where: "the directory, but for two states", folder: ".", room: 100_000 },
+      { where: "the engine's state", folder: "infra/state", room: 0 },
+    ])("($where) changes nothing, and goes on by the same command", async ({ where, folder, room }) => {
+      const { at, filler } = onSmallDisk(where.replaceAll(/\W+/g, "-"), folder);
+      const before = readFileSync(state(at));
       fill(filler, room);
-      const error = await up(run(at), UP).catch((thrown: unknown) => thrown);
+      const refusal = { code: "INFRA_DISK_FULL", details: { hint: expect.stringContaining("nothing was changed") } };
+      await expect(up(run(at), UP)).rejects.toMatchObject(refusal);
+      await expect(recover(run(at), { confirm: "lab" })).rejects.toMatchObject(refusal);
+      expect(readFileSync(state(at)).equals(before)).toBe(true);
+      rmSync(filler);
+      expect(await up(run(at), UP)).toMatchObject({ healthy: true });
+    });
+
+    it("in the middle of an `up` says so, and goes on by the commands that it names", async () => {
+      const { at, filler } = onSmallDisk("midway", ".");
+      const filling = {
+        ...run(at),
+        onEvent: ({ event }: { event: string }) => {
+          if (event === "resource") fill(filler, 0);
+        },
+      };
+      const error = await up(filling, UP).catch((thrown: unknown) => thrown);
       expect(error).toMatchObject({ code: "INFRA_DISK_FULL" });
       const hint = error instanceof InfraError ? (error.details.hint ?? "") : "";
       rmSync(filler);
       if (hint.includes("infra unlock")) {
         await unlock(run(at), { ...UNLOCK, restoreState: hint.includes("--restore-state") });
       }
-      expect(await up(run(at), UP), hint).toMatchObject({ healthy: true });
-    } finally {
-      execFileSync("umount", ["--lazy", disk]);
-    }
+      expect(await up(run(at), { ...UP, adopt: hint.includes("--adopt") }), hint).toMatchObject({ healthy: true });
+    });
   });
 });
 
