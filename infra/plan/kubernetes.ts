@@ -22,6 +22,8 @@ export function planKubernetes(context: TargetContext, problems: Problems): Kube
   checkResources(context, planned, problems);
   return {
     ...common,
+    // Its service is what nodes reach it by: nothing of it is published.
+    postgres: common.postgres && { ...common.postgres, publish: null },
     target: "kubernetes",
     nodes: planned,
     kubeconfig: kubernetes.kubeconfig ?? null,

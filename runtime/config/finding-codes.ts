@@ -25,6 +25,8 @@ export const FINDING_CODES = [
   "version-missing",
   /** The setting is right and changes nothing beside the others. */
   "no-effect",
+  /** A setting of `deployment` that the chosen target does not read. */
+  "other-target",
   /** What this version does not do. */
   "not-implemented",
   /** Several nodes that have no database in common. */

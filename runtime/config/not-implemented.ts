@@ -6,7 +6,8 @@
 import { agent } from "../plugins/channels/agent/manifest.ts";
 import type { Finding } from "./report.ts";
 import type { ParsedConfig } from "./schema.ts";
-import { isMap, type Tree, type TreeMap, type TreePath } from "./tree.ts";
+import type { TreeMap } from "./tree.ts";
+import { isAskedFor, isEmpty, isEnabled, isMapping, matches, parsedAt } from "./written-settings.ts";
 
 export interface NotImplemented {
   /** `*`: any key or index. */
@@ -112,45 +113,4 @@ function error(path: string, why: string): NotImplemented {
 
 function warning(path: string, why: string): NotImplemented {
   return { path: path.split("."), severity: "warning", why };
-}
-
-function isAskedFor(value: unknown): boolean {
-  if (value === false || value === null) return false;
-  return Array.isArray(value) ? value.length > 0 : isEnabled(value);
-}
-
-function isEnabled(value: unknown): boolean {
-  return !isMapping(value) || value["enabled"] !== false;
-}
-
-function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function isEmpty(tree: Tree): boolean {
-  return isMap(tree) && Object.keys(tree).length === 0;
-}
-
-function* matches(
-  tree: Tree | undefined,
-  pattern: readonly string[],
-  path: TreePath = [],
-): Generator<{ readonly path: TreePath; readonly tree: Tree }> {
-  if (tree === undefined) return;
-  const [part, ...rest] = pattern;
-  if (part === undefined) yield { path, tree };
-  else if (Array.isArray(tree) && part === "*") {
-    for (const [index, item] of tree.entries()) yield* matches(item, rest, [...path, index]);
-  } else if (isMap(tree)) {
-    const keys = part === "*" ? Object.keys(tree) : [part];
-    for (const key of keys) if (Object.hasOwn(tree, key)) yield* matches(tree[key], rest, [...path, key]);
-  }
-}
-
-function parsedAt(config: unknown, path: TreePath): unknown {
-  return path.reduce<unknown>((value, key) => {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
-    // Only own members of plain data are read.
-    return (value as Readonly<Record<string | number, unknown>>)[key];
-  }, config);
 }

@@ -17,6 +17,7 @@ import { type ConfigIssue, describe, type Finding, schemaFindings, toIssue, vali
 import { CONFIG_VERSION, configSchema, type ParsedConfig } from "./schema.ts";
 import { fillEmpty } from "./schema-walk.ts";
 import { isSecretPath, isSecretVariable, secretsIn } from "./secret-values.ts";
+import { otherTargetWarnings } from "./target-settings.ts";
 import { formatPath, startsWith, type TreeMap, type TreePath, texts, withoutValue } from "./tree.ts";
 import { type OptionalPart, optionalParts } from "./usage.ts";
 import { hardcodedSecretWarnings, rangeWarnings, unknownKeyWarnings } from "./warnings.ts";
@@ -74,6 +75,7 @@ export async function validateConfig(input: ValidationInput): Promise<Validation
       ...droppedFindings,
       ...checks.warnings,
       ...missing.warnings,
+      ...otherTargetWarnings(written, sections),
       ...rangeWarnings(sections),
     ],
     source,
