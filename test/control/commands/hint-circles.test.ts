@@ -1,5 +1,6 @@
 /**
- * Where hints lead: an error of one command that names another, whose error names the first, leads in a circle. Read from the
+ * Where hints lead: an error of one command, or a fix of doctor, that names another, whose error names the first, leads in a
+ * circle. Read from the
  * source, so that a hint counts whether or not a test provokes it.
  */
 
@@ -11,6 +12,7 @@ import { expect, it } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const COMMANDS = "control/commands/";
+const DOCTOR = "control/doctor/";
 const QUOTED = /`cairn ([^`]*)`/g;
 /** What more commands than these share (locks, connections) is about none of them. */
 const MOST_OWNERS = 6;
@@ -53,6 +55,11 @@ function moduleOf(file: string, text: string): Module {
     const said = (node.arguments ?? []).flatMap((argument) => textsIn(argument, constants, new Set()));
     named.push(...said.flatMap((one) => [...one.matchAll(QUOTED)].map(([, line = ""]) => line)));
   });
+  // A check's fix is handed through functions: all that doctor's modules say counts.
+  if (file.startsWith(DOCTOR)) {
+    const said = textsIn(source, new Map(), new Set());
+    named.push(...said.flatMap((one) => [...one.matchAll(QUOTED)].map(([, line = ""]) => line)));
+  }
   return { imports, named };
 }
 
@@ -150,5 +157,6 @@ it("no command's hint leads in a circle", async () => {
   const hints = hintsOf(await product());
   // The walk sees what it is about.
   expect([...(hints.get("update") ?? [])]).toContain("infra up");
+  expect([...(hints.get("doctor") ?? [])]).toEqual(expect.arrayContaining(["start", "infra up", "init"]));
   expect(circlesIn(hints)).toEqual(ENDING.map((circle) => [...circle]).sort());
 });
