@@ -9,6 +9,7 @@ import { accessSync, appendFileSync, constants } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { delimiter, join } from "node:path";
 import process from "node:process";
+import { ROOT } from "../../scripts/lib/paths.js";
 import { testImages } from "../support/docker/names.ts";
 import { clusterMissing } from "../support/kubernetes/binaries.ts";
 import { liveClusterMissing, namedKubeconfig } from "../support/kubernetes/live-cluster.ts";
@@ -17,6 +18,8 @@ import { missingPlugins } from "../support/pulumi-plugins.ts";
 import { findPostgres } from "./postgres-binaries.ts";
 import { engineFolder } from "./pulumi/engine.ts";
 
+/** The user who owns nothing. */
+const NOBODY = 65_534;
 /** Longest time that a probe may take, in milliseconds. */
 const PROBE_TIMEOUT_MS = 60_000;
 
@@ -65,16 +68,29 @@ const PROBES = {
     namedKubeconfig() !== undefined && process.env.CAIRN_TEST_NETWORK_POLICIES === "1"
       ? undefined
       : "no cluster of CAIRN_TEST_KUBECONFIG is said to enforce them (CAIRN_TEST_NETWORK_POLICIES=1)",
-  /** A terminal that a test can read and type on. */
-  "pseudo-terminal": () => works("python3", ["-c", "import pty, termios"]),
+  /** A terminal that a test can read and type on: a container may have none to give. */
+  "pseudo-terminal": () => works("python3", ["-c", "import pty, termios; pty.openpty()"]),
   /** A terminal around one command. */
-  script: () => works("script", ["--version"]),
+  script: () => works("script", ["--quiet", "--return", "--command", "true", "/dev/null"]),
   bash: () => works("bash", ["--version"]),
   zsh: () => works("zsh", ["--version"]),
   fish: () => works("fish", ["--version"]),
   systemd: () => works("systemd-analyze", ["--version"]),
   /** Only root can act as another user. */
   root,
+  /** That another user can start a program of this checkout: one below root's own home is closed to everybody else. */
+  "other-user": () => {
+    const why = root();
+    if (why !== undefined) return why;
+    const read = `require("node:fs").readFileSync(${JSON.stringify(join(ROOT, "package.json"))})`;
+    const { status } = spawnSync(process.execPath, ["-e", read], {
+      uid: NOBODY,
+      gid: NOBODY,
+      cwd: "/",
+      stdio: "ignore",
+    });
+    return status === 0 ? undefined : "other users of this machine cannot read the checkout";
+  },
   x64: () => (process.arch === "x64" ? undefined : `this processor is ${process.arch}`),
   "network-address": () => {
     const all = Object.values(networkInterfaces()).flatMap((some) => some ?? []);

@@ -77,7 +77,7 @@ describe("one message", () => {
     expect(stderr).toContain("cairn start");
   });
 
-  it.skipIf(lacks("root"))("sends the owner's token to no other user who has the node's port", async () => {
+  it.skipIf(lacks("other-user"))("sends the owner's token to no other user who has the node's port", async () => {
     const cli = await createCli();
     const listener = await startForeignListener();
     const env = { SERVICE_LISTEN: `127.0.0.1:${listener.port}` };

@@ -104,7 +104,7 @@ memory: { postgres: { connection_string: "postgresql://u:hidden-password@127.0.0
     expect(statusOf(report, "system.home").status).toBe("pass");
   });
 
-  it.skipIf(lacks("root"))("runs as a user who may write nothing", async () => {
+  it.skipIf(lacks("other-user"))("runs as a user who may write nothing", async () => {
     const { cli } = await healthy();
     await chmod(join(cli.home, ".env"), 0o600);
     await chmod(join(cli.home, ".."), 0o755);

@@ -401,18 +401,21 @@ describe("the hook", () => {
     expect(node.requests).toHaveLength(1);
   });
 
-  test.skipIf(lacks("root"))("sends nothing to another user who has the port of a node that has stopped", async () => {
-    const { hook, node, home, log, place } = await captureHome();
-    const path = await place(".claude", "projects", "p", "s.jsonl");
-    await writeFile(path, await sessionText("claude-code"));
-    const listener = await startForeignListener();
-    const taken = `http://127.0.0.1:${listener.port}`;
-    await writeCaptureSettings(home, { version: 1, base_url: taken, local: true, token_id: null }, "token");
-    await hook("claude-code", { transcript_path: path, hook_event_name: "Stop" });
-    expect(await log()).toContain(`Another user's process listens at ${taken}`);
-    expect(listener.received()).toBe("");
-    await writeCaptureSettings(home, { version: 1, base_url: node.url, local: true, token_id: null }, "token");
-    await hook("claude-code", { transcript_path: path, hook_event_name: "Stop" });
-    expect(node.batches[0]?.events.length).toBeGreaterThan(0);
-  });
+  test.skipIf(lacks("other-user"))(
+    "sends nothing to another user who has the port of a node that has stopped",
+    async () => {
+      const { hook, node, home, log, place } = await captureHome();
+      const path = await place(".claude", "projects", "p", "s.jsonl");
+      await writeFile(path, await sessionText("claude-code"));
+      const listener = await startForeignListener();
+      const taken = `http://127.0.0.1:${listener.port}`;
+      await writeCaptureSettings(home, { version: 1, base_url: taken, local: true, token_id: null }, "token");
+      await hook("claude-code", { transcript_path: path, hook_event_name: "Stop" });
+      expect(await log()).toContain(`Another user's process listens at ${taken}`);
+      expect(listener.received()).toBe("");
+      await writeCaptureSettings(home, { version: 1, base_url: node.url, local: true, token_id: null }, "token");
+      await hook("claude-code", { transcript_path: path, hook_event_name: "Stop" });
+      expect(node.batches[0]?.events.length).toBeGreaterThan(0);
+    },
+  );
 });

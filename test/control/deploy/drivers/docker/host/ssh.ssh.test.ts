@@ -104,7 +104,7 @@ test("a host with another key than before, a new one, and one that does not know
   await expect(runRemote(nobody, ["true"], signal)).rejects.toMatchObject({ code: "INFRA_HOST_UNREACHABLE" });
 });
 
-test.skipIf(lacks("root"))("a tunnel is refused whose port another user takes before ssh does", async () => {
+test.skipIf(lacks("other-user"))("a tunnel is refused whose port another user takes before ssh does", async () => {
   const file = join(tools.directory, "arguments");
   const own = await createFakeTools();
   onTestFinished(() => own.remove());
