@@ -1,5 +1,5 @@
 /**
- * The quick check of a change: formatting and lint of the changed files, types, and the tests of the quick lanes that reach
+ * The quick check of a change: formatting and lint of the changed files, types, names, and the tests of the quick lanes that reach
  * them. Changed is what differs from the last commit that is also main's (an argument names another one), committed or not.
  * `npm test` stays the proof.
  */
@@ -31,6 +31,7 @@ async function main(): Promise<boolean> {
   const checks = [
     check("lint", [...biome, "--no-errors-on-unmatched", ...changed], signal),
     check("typecheck", TASKS["typecheck"]?.command ?? [], signal),
+    check("names", TASKS["names"]?.command ?? [], signal),
   ];
   const passed = await Promise.all([...checks, runRelated(changed)]);
   return passed.every((one) => one);

@@ -3,11 +3,12 @@
  * one; a limit that is not kept, or work that does not happen, must not pass in silence. A capability that is built
  * takes its lines out of this table: a test compares it with what a node registers. Pure.
  */
+import { isRecord } from "../contracts/values.ts";
 import { agent } from "../plugins/channels/agent/manifest.ts";
 import type { Finding } from "./report.ts";
 import type { ParsedConfig } from "./schema.ts";
 import type { TreeMap } from "./tree.ts";
-import { isAskedFor, isEmpty, isEnabled, isMapping, matches, parsedAt } from "./written-settings.ts";
+import { isAskedFor, isEmpty, isEnabled, matches, parsedAt } from "./written-settings.ts";
 
 export interface NotImplemented {
   /** `*`: any key or index. */
@@ -57,7 +58,7 @@ export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
       "channels.*",
       "this version has the HTTP channel `agent` alone: nothing is received here, and nothing sent",
     ),
-    asks: (value, key) => isEnabled(value) && isMapping(value) && !isBuiltChannel(key, value["kind"]),
+    asks: (value, key) => isEnabled(value) && isRecord(value) && !isBuiltChannel(key, value["kind"]),
   },
   warning("channels.*.channel_bindings", "the HTTP channel binds nothing: each message names its agent"),
   ...UNUSED_CHANNEL_KEYS.map((key) => warning(`channels.*.${key}`, "the HTTP channel has no use for it")),

@@ -1,4 +1,5 @@
 /** Settings by a pattern of their path: which are written in a file, and whether what they say asks for something. Pure. */
+import { isRecord } from "../contracts/values.ts";
 import { isMap, type Tree, type TreePath } from "./tree.ts";
 
 /** Neither off, nor empty, nor a section with `enabled: false`. */
@@ -8,11 +9,7 @@ export function isAskedFor(value: unknown): boolean {
 }
 
 export function isEnabled(value: unknown): boolean {
-  return !isMapping(value) || value["enabled"] !== false;
-}
-
-export function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return !isRecord(value) || value["enabled"] !== false;
 }
 
 export function isEmpty(tree: Tree): boolean {

@@ -7,6 +7,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { PLUGIN_KINDS } from "../contracts/plugin.ts";
+import { codeOf } from "../contracts/system-errors.ts";
 
 const packages = z.record(z.string(), z.string()).optional();
 
@@ -42,7 +43,7 @@ export async function pluginsIn(directory: string): Promise<readonly FoundPlugin
     const entries = await readdir(directory, { withFileTypes: true });
     names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith(".")).map(({ name }) => name);
   } catch (error) {
-    return [broken(directory, false, `the directory cannot be read (${codeOf(error)})`)];
+    return [broken(directory, false, `the directory cannot be read (${codeOf(error) ?? "unknown error"})`)];
   }
   return Promise.all(names.sort().map((name) => readPlugin(join(directory, name))));
 }
@@ -52,7 +53,11 @@ async function readPlugin(path: string): Promise<FoundPlugin> {
   try {
     text = await readFile(join(path, "package.json"), "utf8");
   } catch (error) {
-    return broken(path, codeOf(error) !== "ENOENT", `its package.json cannot be read (${codeOf(error)})`);
+    return broken(
+      path,
+      codeOf(error) !== "ENOENT",
+      `its package.json cannot be read (${codeOf(error) ?? "unknown error"})`,
+    );
   }
   let json: unknown;
   try {
@@ -68,8 +73,4 @@ async function readPlugin(path: string): Promise<FoundPlugin> {
 
 function broken(path: string, written: boolean, problem: string): FoundPlugin {
   return { path, written, manifest: null, problem };
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
 }

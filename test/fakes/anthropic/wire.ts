@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { isRecord } from "../../../runtime/contracts/values.ts";
 import { argumentsOf, chunksOf, type FakeReply, fragments, type RequestView } from "../shared/script.ts";
-import { contentText, isRecord, records, tokensIn, type Wire, type WireError } from "../shared/wire.ts";
+import { contentText, records, tokensIn, type Wire, type WireError } from "../shared/wire.ts";
 
 /** The messages API on the wire: https://docs.anthropic.com/en/api/messages-streaming */
 export const anthropicWire: Wire = {

@@ -1,5 +1,6 @@
+import { isRecord } from "../../../runtime/contracts/values.ts";
 import { argumentsOf, chunksOf, type FakeReply, fragments, type RequestView } from "../shared/script.ts";
-import { contentText, isRecord, records, tokensIn, type Wire, type WireError } from "../shared/wire.ts";
+import { contentText, records, tokensIn, type Wire, type WireError } from "../shared/wire.ts";
 
 /** The chat-completions API on the wire: https://platform.openai.com/docs/api-reference/chat */
 export const openAiWire: Wire = {

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { isRecord } from "../../../runtime/contracts/values.ts";
 import type { FakeReply, RequestView } from "./script.ts";
 
 /** An error that a server answers with, before it has the shape of its API. */
@@ -28,10 +29,6 @@ export interface Wire {
   errorFrame(error: WireError): string;
   /** Routes beside the chat route; undefined for an unknown one. */
   other(method: string, path: string, body: unknown): unknown;
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The records of a list, wherever it comes from. */

@@ -2,6 +2,8 @@
 
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import semver from "semver";
+import { isOlder } from "../../../../runtime/contracts/versions.ts";
 import { git } from "../../context/git.ts";
 import { type Check, pass, skip, warn } from "../check.ts";
 
@@ -24,23 +26,9 @@ export const updatesAvailable: Check = {
       );
     }
     const releases = stdout.split("\n").flatMap((line) => /refs\/tags\/v(\d+\.\d+\.\d+)$/.exec(line)?.[1] ?? []);
-    const newest = releases.toSorted(compare).at(-1);
+    const newest = releases.toSorted(semver.compare).at(-1);
     if (newest === undefined) return skip("The source tree's origin has no releases.");
-    if (compare(newest, context.version) <= 0) return pass(`Version ${context.version} is the newest release.`);
+    if (!isOlder(context.version, newest)) return pass(`Version ${context.version} is the newest release.`);
     return warn(`Version ${newest} is out; this is ${context.version}.`, "Update with `cairn update`.");
   },
 };
-
-/** By number, part by part; what follows a hyphen does not count. */
-function compare(a: string, b: string): number {
-  const [left, right] = [parts(a), parts(b)];
-  for (const [index, part] of left.entries()) {
-    const difference = part - (right[index] ?? 0);
-    if (difference !== 0) return difference;
-  }
-  return 0;
-}
-
-function parts(version: string): number[] {
-  return (version.split("-")[0] ?? version).split(".").map(Number);
-}
