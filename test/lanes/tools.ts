@@ -78,19 +78,10 @@ const PROBES = {
   systemd: () => works("systemd-analyze", ["--version"]),
   /** Only root can act as another user. */
   root,
-  /** That another user can start a program of this checkout: one below root's own home is closed to everybody else. */
-  "other-user": () => {
-    const why = root();
-    if (why !== undefined) return why;
-    const read = `require("node:fs").readFileSync(${JSON.stringify(join(ROOT, "package.json"))})`;
-    const { status } = spawnSync(process.execPath, ["-e", read], {
-      uid: NOBODY,
-      gid: NOBODY,
-      cwd: "/",
-      stdio: "ignore",
-    });
-    return status === 0 ? undefined : "other users of this machine cannot read the checkout";
-  },
+  /** That another user can be acted as, and can start programs of this checkout. */
+  "other-user": () => root() ?? checkoutClosed(),
+  /** That a program of this checkout can run without root's rights. */
+  "ordinary-user": () => (root() === undefined ? checkoutClosed() : undefined),
   x64: () => (process.arch === "x64" ? undefined : `this processor is ${process.arch}`),
   "network-address": () => {
     const all = Object.values(networkInterfaces()).flatMap((some) => some ?? []);
@@ -146,6 +137,14 @@ export function listed<Name extends string>(
 
 function root(): string | undefined {
   return process.getuid?.() === 0 ? undefined : "needs root";
+}
+
+/** One below root's own home is closed to everybody else. Asked by root, for whom it makes a difference. */
+function checkoutClosed(): string | undefined {
+  const read = `require("node:fs").readFileSync(${JSON.stringify(join(ROOT, "package.json"))})`;
+  const as = { uid: NOBODY, gid: NOBODY, cwd: "/" };
+  const { status } = spawnSync(process.execPath, ["-e", read], { ...as, stdio: "ignore", timeout: PROBE_TIMEOUT_MS });
+  return status === 0 ? undefined : "other users of this machine cannot read the checkout";
 }
 
 function works(name: string, args: readonly string[], moreFolders: readonly string[] = []): string | undefined {

@@ -51,64 +51,72 @@ async function deployment(): Promise<string> {
 
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o7777).toString(8);
 
-it("starts again after its home, key and workspace were locked, with a warning", {
-  timeout: START_TIMEOUT_MS,
-}, async () => {
-  const base = await deployment();
-  const [home, workspace] = [join(base, "at", "home"), join(base, "at", "workspace")];
-  const key = join(home, "node.key");
-  expect(await startNode(base)).toMatchObject({ type: "ready" });
-  const before = await readFile(key, "utf8");
-  onTestFinished(() => chmod(join(base, "at"), 0o700));
-  for (const path of [
-    key,
-    workspace,
-    join(home, "store"),
-    join(home, "run"),
-    join(home, "logs"),
-    home,
-    join(base, "at"),
-  ])
-    await chmod(path, 0o000);
+it.skipIf(lacks("ordinary-user"))(
+  "starts again after its home, key and workspace were locked, with a warning",
+  {
+    timeout: START_TIMEOUT_MS,
+  },
+  async () => {
+    const base = await deployment();
+    const [home, workspace] = [join(base, "at", "home"), join(base, "at", "workspace")];
+    const key = join(home, "node.key");
+    expect(await startNode(base)).toMatchObject({ type: "ready" });
+    const before = await readFile(key, "utf8");
+    onTestFinished(() => chmod(join(base, "at"), 0o700));
+    for (const path of [
+      key,
+      workspace,
+      join(home, "store"),
+      join(home, "run"),
+      join(home, "logs"),
+      home,
+      join(base, "at"),
+    ])
+      await chmod(path, 0o000);
 
-  expect(await startNode(base)).toMatchObject({ type: "ready" });
-  expect([await modeOf(home), await modeOf(key), await modeOf(workspace)]).toEqual(["700", "600", "700"]);
-  expect(await readFile(key, "utf8")).toBe(before);
-  const [log = ""] = (await readdir(join(home, "logs"))).filter(
-    (name) => name.endsWith(".log") || name.includes("log"),
-  );
-  const lines = (await readFile(join(home, "logs", log), "utf8"))
-    .split("\n")
-    .filter((line) => line.includes("is repaired"));
-  for (const path of [join(base, "at"), home, key, workspace])
-    expect(lines.some((line) => line.includes(`"${path}"`))).toBe(true);
-});
-
-it("is started by the command, too, where its run directory was locked", { timeout: START_TIMEOUT_MS }, async () => {
-  const base = await deployment();
-  const [home, run] = [join(base, "at", "home"), join(base, "at", "home", "run")];
-  const cairn = (...command: readonly string[]) =>
-    execa(
-      process.execPath,
-      ["--no-warnings", join(ROOT, "test/support/cairn.ts"), ...command, "--dir", base, "--json"],
-      {
-        cwd: base,
-        env: { PATH: process.env["PATH"], HOME: base, SERVICE_HOME: home, SERVICE_LISTEN: "127.0.0.1:0" },
-        extendEnv: false,
-        reject: false,
-        ...(process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}),
-      },
+    expect(await startNode(base)).toMatchObject({ type: "ready" });
+    expect([await modeOf(home), await modeOf(key), await modeOf(workspace)]).toEqual(["700", "600", "700"]);
+    expect(await readFile(key, "utf8")).toBe(before);
+    const [log = ""] = (await readdir(join(home, "logs"))).filter(
+      (name) => name.endsWith(".log") || name.includes("log"),
     );
-  expect(await startNode(base)).toMatchObject({ type: "ready" });
-  onTestFinished(() => chmod(run, 0o700));
-  await chmod(run, 0o000);
-  const started = await cairn("start", "--detach");
-  onTestFinished(async () => void (await cairn("stop", "--force")));
-  expect(started).toMatchObject({ exitCode: 0 });
-  expect(await modeOf(run)).toBe("700");
-  // The node that runs, not the modes, refuses the second one.
-  expect((await cairn("start", "--detach")).stdout).toContain("RUNTIME_ALREADY_RUNNING");
-});
+    const lines = (await readFile(join(home, "logs", log), "utf8"))
+      .split("\n")
+      .filter((line) => line.includes("is repaired"));
+    for (const path of [join(base, "at"), home, key, workspace])
+      expect(lines.some((line) => line.includes(`"${path}"`))).toBe(true);
+  },
+);
+
+it.skipIf(lacks("ordinary-user"))(
+  "is started by the command, too, where its run directory was locked",
+  { timeout: START_TIMEOUT_MS },
+  async () => {
+    const base = await deployment();
+    const [home, run] = [join(base, "at", "home"), join(base, "at", "home", "run")];
+    const cairn = (...command: readonly string[]) =>
+      execa(
+        process.execPath,
+        ["--no-warnings", join(ROOT, "test/support/cairn.ts"), ...command, "--dir", base, "--json"],
+        {
+          cwd: base,
+          env: { PATH: process.env["PATH"], HOME: base, SERVICE_HOME: home, SERVICE_LISTEN: "127.0.0.1:0" },
+          extendEnv: false,
+          reject: false,
+          ...(process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}),
+        },
+      );
+    expect(await startNode(base)).toMatchObject({ type: "ready" });
+    onTestFinished(() => chmod(run, 0o700));
+    await chmod(run, 0o000);
+    const started = await cairn("start", "--detach");
+    onTestFinished(async () => void (await cairn("stop", "--force")));
+    expect(started).toMatchObject({ exitCode: 0 });
+    expect(await modeOf(run)).toBe("700");
+    // The node that runs, not the modes, refuses the second one.
+    expect((await cairn("start", "--detach")).stdout).toContain("RUNTIME_ALREADY_RUNNING");
+  },
+);
 
 it("makes a home and a key private that were opened to others, and leaves other modes alone", async () => {
   const base = await temporaryDirectory();

@@ -34,7 +34,7 @@ const FORKS = `node -e '
   next();
 '`;
 
-describe.each(modes)("a command %s", (_, settings) => {
+describe.skipIf(lacks("ordinary-user")).each(modes)("a command %s", (_, settings) => {
   it("starts no more processes than its bound", async () => {
     const { results, warnings } = await commandsOfService({ ...settings, maxProcesses: 400 }, [FORKS]);
     const started = Number(/started (\d+)/.exec(results[0]?.content ?? "")?.[1]);
@@ -216,7 +216,7 @@ describe("the arguments of bubblewrap", () => {
   });
 });
 
-describe("a machine without what the bounds need", () => {
+describe.skipIf(lacks("ordinary-user"))("a machine without what the bounds need", () => {
   it("says so in the log", async () => {
     const { results, warnings } = await commandsOfService({ sandbox: "none", prlimitPaths: ["/nowhere"] }, ["echo on"]);
     expect(results[0]?.content).toBe("exit code: 0\non");
