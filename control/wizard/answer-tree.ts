@@ -18,6 +18,7 @@ const LISTS: Readonly<Record<string, string>> = { agents: "name", channels: "id"
 /** Answers that are dropped once a neighbouring one has changed: of another provider, the model is another. */
 const DEPENDENTS: Readonly<Record<string, readonly [decides: string, dependents: readonly string[]]>> = {
   provider: ["id", ["kind", "base_url", "model", "api_key_variable"]],
+  embedding: ["model", ["base_url"]],
   "agents.*": ["provider", ["model"]],
   "deployment.proxmox": ["host", ["host_key"]],
 };

@@ -173,6 +173,18 @@ const providerAnswers = z.strictObject({
     .meta(of("agents", "key-variable", "NAME")),
 });
 
+const embeddingAnswers = z.strictObject({
+  model: text()
+    .optional()
+    .describe("Embedding model that finds messages by meaning, such as nomic-embed-text; off searches by words alone.")
+    .meta(of("agents", "embedding", "MODEL")),
+  base_url: z
+    .url({ protocol: /^https?$/, error: "an address that starts with http:// or https://" })
+    .optional()
+    .describe("Address of the OpenAI-compatible API that has that model, where it was not found on this machine.")
+    .meta(of("agents", "embedding-url", "URL")),
+});
+
 const agentAnswers = z.strictObject({
   name: name("an agent's name")
     .describe("An agent; once for each, the first one is the default.")
@@ -229,6 +241,12 @@ export const answersSchema = z.strictObject({
     .describe("Time zone, such as Europe/Berlin; the machine's without it.")
     .meta(of("deployment", "timezone", "ZONE")),
   provider: providerAnswers.prefault({}),
+  embedding: embeddingAnswers.prefault({}),
+  summaries: z
+    .boolean()
+    .optional()
+    .describe("Let the provider's model summarize old messages, in the background; only a server of this machine.")
+    .meta(of("agents", "summaries")),
   agents: z.array(agentAnswers).default([]),
   save_key: z
     .boolean()

@@ -8,6 +8,8 @@ export interface ProviderChoice {
   readonly id: string;
   readonly kind: string;
   readonly model?: string;
+  /** All models to talk to, where the server was asked for them. */
+  readonly models?: readonly string[];
   readonly baseUrl?: string;
   /** Variable that holds the key. */
   readonly keyVariable?: string;
@@ -16,10 +18,26 @@ export interface ProviderChoice {
   readonly reason: string;
 }
 
+/** A model that turns texts into vectors, on a server of this machine, as it will stand in cairn.yaml. */
+export interface EmbeddingChoice {
+  readonly provider: "ollama" | "openai-compatible";
+  readonly baseUrl: string;
+  readonly model: string;
+}
+
+/** What the model servers of this machine offer. */
+export interface DetectedServers {
+  /** Those with a model to talk to, in the order of the list. */
+  readonly servers: readonly ProviderChoice[];
+  readonly embeddings: readonly EmbeddingChoice[];
+  /** What listens and is of no use now, as sentences without their full stops: too slow, or without a model to talk to. */
+  readonly unusable: readonly string[];
+}
+
 export interface DetectOptions {
   readonly env: Environment;
   readonly localServers?: readonly LocalServer[];
-  /** Milliseconds that a local server has for its answer; default 400. */
+  /** Milliseconds that a local server has for its answer; default 3 s. Where nothing listens, the refusal comes at once. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -33,8 +51,11 @@ export const OFFLINE: ProviderChoice = {
 
 const ollamaList = z.object({ models: z.array(z.object({ name: z.string() })) });
 const openaiList = z.object({ data: z.array(z.object({ id: z.string() })) });
-/** Models that cannot hold a conversation. */
+/** Models that cannot hold a conversation, and those of them that make vectors. */
 const NOT_FOR_CHAT = /embed|minilm|bge-|(?:^|[/-])e5-|rerank|whisper|tts/i;
+const FOR_VECTORS = /embed|minilm|bge-(?!reranker)|(?:^|[/-])e5-/i;
+/** A machine whose processors run a model is slow to answer. */
+const ANSWER_TIMEOUT_MS = 3_000;
 const MODEL_NAME = /^[\w][\w.:/@+-]{0,199}$/;
 
 /** The first service whose key is in the environment. */
@@ -42,46 +63,83 @@ export function providerFromEnvironment(env: Environment): ProviderChoice | null
   for (const service of SERVICES) {
     const keyVariable = service.keyVariables.find((variable) => env[variable]);
     if (keyVariable === undefined) continue;
-    const { id, kind, model, baseUrl } = service;
-    const reason = `${keyVariable} is set`;
+    const { id, kind, model } = service;
+    // The key of a gateway must not go to OpenAI, nor what is said.
+    const gateway = id === "openai" ? env["OPENAI_BASE_URL"] : undefined;
+    const baseUrl = gateway || service.baseUrl;
+    const reason = gateway ? `${keyVariable} and OPENAI_BASE_URL are set` : `${keyVariable} is set`;
     return { id, kind, model, ...(baseUrl ? { baseUrl } : {}), keyVariable, source: "environment", reason };
   }
   return null;
 }
 
-/** Local model servers that answer and have a model to talk to, in the order of the list. Never rejects. */
-export async function detectServers(options: DetectOptions): Promise<ProviderChoice[]> {
+/** Never rejects. */
+export async function detectServers(options: DetectOptions): Promise<DetectedServers> {
   const servers = options.localServers ?? localServers(options.env);
-  const found = await Promise.all(servers.map((server) => askServer(server, options)));
-  return found.filter((choice) => choice !== null);
+  const answers = await Promise.all(servers.map((server) => askServer(server, options)));
+  return {
+    servers: answers.flatMap(({ choice }) => choice ?? []),
+    embeddings: answers.flatMap(({ embeddings }) => embeddings),
+    unusable: answers.flatMap(({ unusable }) => unusable ?? []),
+  };
 }
 
-/** Null when nothing answers there in time, or what answers has no model to talk to. */
+interface ServerAnswer {
+  readonly choice: ProviderChoice | null;
+  readonly embeddings: readonly EmbeddingChoice[];
+  readonly unusable: string | null;
+}
+
+const NOTHING: ServerAnswer = { choice: null, embeddings: [], unusable: null };
+
+/** Whatever else is on that port, or nothing: there is no such server. One that listens and does not answer is slow. */
 async function askServer(
   server: LocalServer,
-  { timeoutMs = 400, signal }: DetectOptions,
-): Promise<ProviderChoice | null> {
+  { timeoutMs = ANSWER_TIMEOUT_MS, signal }: DetectOptions,
+): Promise<ServerAnswer> {
+  const place = `${server.name} at ${new URL(server.modelsUrl).host}`;
   const deadline = AbortSignal.timeout(timeoutMs);
   try {
-    const response = await fetch(server.modelsUrl, {
-      signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
-      redirect: "error",
-    });
-    if (!response.ok) {
-      await response.body?.cancel();
-      return null;
-    }
-    const body: unknown = await response.json();
-    const models =
-      server.list === "ollama"
-        ? ollamaList.parse(body).models.map(({ name }) => name)
-        : openaiList.parse(body).data.map(({ id }) => id);
-    const model = models.find((name) => MODEL_NAME.test(name) && !NOT_FOR_CHAT.test(name));
-    if (model === undefined) return null;
-    const reason = `${server.name} answers at ${new URL(server.modelsUrl).host} and has ${model}`;
-    return { id: server.id, kind: "openai-compatible", model, baseUrl: server.baseUrl, source: "local", reason };
+    return offer(server, await readModels(server, signal ? AbortSignal.any([signal, deadline]) : deadline));
   } catch {
-    // Nothing there, too slow, or something else on that port: all mean that there is no local model server.
-    return null;
+    if (!deadline.aborted || signal?.aborted) return NOTHING;
+    return { ...NOTHING, unusable: `${place} did not answer in ${timeoutMs / 1000} s` };
   }
+}
+
+/** Names of its models. Rejects for what is no such server. */
+async function readModels({ modelsUrl, list }: LocalServer, signal: AbortSignal): Promise<string[]> {
+  const response = await fetch(modelsUrl, { signal, redirect: "error" });
+  if (!response.ok) {
+    await response.body?.cancel();
+    throw new Error(`status ${response.status}`);
+  }
+  const body: unknown = await response.json();
+  const names =
+    list === "ollama"
+      ? ollamaList.parse(body).models.map(({ name }) => name)
+      : openaiList.parse(body).data.map(({ id }) => id);
+  return names.filter((name) => MODEL_NAME.test(name));
+}
+
+function offer({ id, name, modelsUrl, list, baseUrl }: LocalServer, names: readonly string[]): ServerAnswer {
+  const { host, origin } = new URL(modelsUrl);
+  const models = names.filter((one) => !NOT_FOR_CHAT.test(one));
+  const embeddings = names
+    .filter((one) => FOR_VECTORS.test(one))
+    .map(
+      (model): EmbeddingChoice =>
+        // Each by the interface that the server has made for it.
+        list === "ollama"
+          ? { provider: "ollama", baseUrl: origin, model }
+          : { provider: "openai-compatible", baseUrl, model },
+    );
+  const [model] = models;
+  if (model === undefined) {
+    const has = names.length === 0 ? "no model" : `no model to talk to, only ${names.join(", ")}`;
+    return { choice: null, embeddings, unusable: `${name} at ${host} has ${has}` };
+  }
+  const reason = `${name} answers at ${host} and has ${model}`;
+  const choice = { id, kind: "openai-compatible", model, models, baseUrl, source: "local", reason } as const;
+  return { choice, embeddings, unusable: null };
 }

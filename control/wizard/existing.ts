@@ -75,6 +75,7 @@ function existingAnswers(tree: TreeMap): ExistingAnswers {
   const agent = takeAgents(at, take);
   takeProvider(at, take, at("agents", agent, "provider"));
   takeChannels(at, take);
+  takeModels(at, take, pinned);
   return { tree: answers, pinned };
 }
 
@@ -124,6 +125,15 @@ function takeProvider(at: At, take: Take, id: Tree | undefined): void {
   take(["provider", "id"], id);
   for (const key of ["kind", "base_url", "model"]) take(["provider", key], at("providers", id, key));
   take(["provider", "api_key_variable"], variableOf(at("providers", id, "api_key")));
+}
+
+/** What is set up already is a matter of its own keys; a setup asks only where there is nothing. */
+function takeModels(at: At, take: Take, pinned: string[]): void {
+  const isThere = (key: string): boolean => Object.keys(Object(at("memory", key))).length > 0;
+  if (isThere("embedding")) pinned.push("embedding.model", "embedding.base_url");
+  else take(["embedding", "model"], "off");
+  if (isThere("summarizer")) pinned.push("summaries");
+  else take(["summaries"], false);
 }
 
 function takeChannels(at: At, take: Take): void {

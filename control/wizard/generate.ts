@@ -4,7 +4,7 @@ import type { Secret } from "../../runtime/config/index.ts";
 import type { Answers } from "./answers.ts";
 import type { ProviderChoice } from "./detect.ts";
 import { chosenProvider } from "./provider.ts";
-import { applySetting, settingsOf } from "./settings.ts";
+import { applySetting, type Offered, settingsOf } from "./settings.ts";
 import type { Templates } from "./templates.ts";
 
 export interface PlannedFile {
@@ -29,8 +29,7 @@ export interface SetupPlan {
 
 export interface GenerateInput {
   readonly answers: Answers;
-  /** Providers that the machine offers. */
-  readonly found: readonly ProviderChoice[];
+  readonly found: Offered;
   readonly secrets: readonly Secret[];
   /** The rendered infrastructure project: file name to text. */
   readonly infra: ReadonlyMap<string, string>;
@@ -72,9 +71,10 @@ function newConfiguration(template: string, { answers, found }: Pick<GenerateInp
   for (const setting of settings) {
     // On a machine of one's own there is nothing to say of a deployment.
     if (answers.deployment.target === "manual" && setting.path[0] === "deployment") continue;
-    if (setting.path[0] !== "memory") applySetting(document, setting);
+    const [section, part] = setting.path;
+    if (section !== "memory" || part === "embedding" || part === "summarizer") applySetting(document, setting);
   }
-  writeReason(document, chosenProvider(answers, found));
+  writeReason(document, chosenProvider(answers, found.providers));
   const deployment = document.get("deployment", true);
   if (isMap(deployment)) {
     const pair = document.contents !== null && isMap(document.contents) ? document.contents.items.at(-1) : undefined;

@@ -15,7 +15,7 @@ import { type GenerateInput, generate, type SetupPlan } from "./generate.ts";
 import { infraFiles } from "./infra-project.ts";
 import { chosenProvider } from "./provider.ts";
 import { type NewSecrets, newSecrets, secretsOf } from "./secrets.ts";
-import { applyChanges, settingsOf } from "./settings.ts";
+import { applyChanges, type Offered, settingsOf } from "./settings.ts";
 import type { InitOptions, InitResult } from "./setup.ts";
 import { readTemplates } from "./templates.ts";
 
@@ -48,8 +48,8 @@ const STACK = "cairn";
 export async function planSetup(input: SetupInput): Promise<PreparedSetup> {
   const { options, existing, answers, facts, env, written, typed, random } = input;
   const { dir, home, file } = options.directories;
-  const found = [...facts.servers, facts.provider];
-  const provider = chosenProvider(answers, found);
+  const found: Offered = { providers: [...facts.servers, facts.provider], embeddings: facts.embeddings };
+  const provider = chosenProvider(answers, found.providers);
   const token = newSecrets({ answers, env: options.env, written, typed, random });
   const edit = existing === null ? null : await planChange(input, existing.answers, found);
   const replaced = existing === null && (await exists(file));
@@ -89,11 +89,7 @@ export async function planSetup(input: SetupInput): Promise<PreparedSetup> {
 }
 
 /** What the answers change in the file that is there. */
-async function planChange(
-  { options, answers }: SetupInput,
-  before: Answers,
-  found: readonly ProviderChoice[],
-): Promise<PlannedEdit> {
+async function planChange({ options, answers }: SetupInput, before: Answers, found: Offered): Promise<PlannedEdit> {
   const { planEdit } = await import("../configuration/edit.ts");
   return planEdit(
     options.directories,
@@ -161,7 +157,8 @@ function notesFor({ answers, provider, facts, env, inFile }: NotesInput): string
   const notes: string[] = [];
   if (provider.kind === "offline") {
     notes.push(
-      "No language model is configured: the agent answers with what its memory finds. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama, and run `cairn config --provider ID`.",
+      "No language model is configured: the agent answers with what its memory finds. Start Ollama and run `cairn provider ollama --model NAME`, or write ANTHROPIC_API_KEY=... into .env and run `cairn provider anthropic`; then `cairn restart`.",
+      ...facts.unusable.map((one) => `${one}.`),
     );
   }
   const { target } = answers.deployment;

@@ -6,7 +6,7 @@
 import { type Document, isMap, isScalar, isSeq } from "yaml";
 import { deleteOwn, setOwn } from "../configuration/own-nodes.ts";
 import type { Answers } from "./answers.ts";
-import type { ProviderChoice } from "./detect.ts";
+import type { EmbeddingChoice, ProviderChoice } from "./detect.ts";
 import { chosenProvider, furtherProvider } from "./provider.ts";
 
 export interface Setting {
@@ -17,8 +17,14 @@ export interface Setting {
   readonly entry?: boolean;
 }
 
-/** In the order in which a new file has them. `found` are the providers that the machine offers. */
-export function settingsOf(answers: Answers, found: readonly ProviderChoice[]): Setting[] {
+/** What the machine offers. */
+export interface Offered {
+  readonly providers: readonly ProviderChoice[];
+  readonly embeddings: readonly EmbeddingChoice[];
+}
+
+/** In the order in which a new file has them. */
+export function settingsOf(answers: Answers, { providers, embeddings }: Offered): Setting[] {
   const { listen, timezone, agents } = answers;
   const [first] = agents;
   return [
@@ -26,9 +32,10 @@ export function settingsOf(answers: Answers, found: readonly ProviderChoice[]): 
     ...optional(["runtime", "default_agent"], first?.name),
     ...optional(["runtime", "timezone"], timezone),
     ...agents.flatMap((agent) => agentSettings(answers, agent)),
-    ...providerSettings(answers, found),
+    ...providerSettings(answers, providers),
     ...channelSettings(answers),
     ...memorySettings(answers),
+    ...modelSettings(answers, { providers, embeddings }),
     ...deploymentSettings(answers),
   ];
 }
@@ -83,6 +90,25 @@ function channelSettings({ channels }: Answers): Setting[] {
 function memorySettings({ memory }: Answers): Setting[] {
   if (memory === "embedded") return [{ path: ["memory", "embedded"], value: {} }];
   return [{ path: ["memory", "postgres"], value: { connection_string: reference("SERVICE_PG_URL") } }];
+}
+
+/** The models that work for the memory. */
+function modelSettings(answers: Answers, { providers, embeddings }: Offered): Setting[] {
+  const { model, base_url } = answers.embedding;
+  const embedding: EmbeddingChoice | undefined =
+    base_url === undefined
+      ? embeddings.find((one) => one.model === model)
+      : { provider: "openai-compatible", baseUrl: base_url, model: model ?? "" };
+  const main = chosenProvider(answers, providers);
+  const summarizer = answers.summaries === true && main.baseUrl !== undefined ? main : undefined;
+  const at = (...path: string[]): string[] => ["memory", ...path];
+  return [
+    ...optional(at("embedding", "provider"), embedding?.provider),
+    ...optional(at("embedding", "base_url"), embedding?.baseUrl),
+    ...optional(at("embedding", "model"), embedding?.model),
+    ...optional(at("summarizer", "base_url"), summarizer?.baseUrl),
+    ...optional(at("summarizer", "model"), summarizer?.model),
+  ];
 }
 
 function deploymentSettings({ deployment, memory }: Answers): Setting[] {

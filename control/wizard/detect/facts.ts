@@ -4,7 +4,13 @@ import { join } from "node:path";
 import { z } from "zod";
 import type { Environment } from "../../../runtime/config/index.ts";
 import type { LocalServer } from "../catalogue.ts";
-import { detectServers, OFFLINE, type ProviderChoice, providerFromEnvironment } from "../detect.ts";
+import {
+  detectServers,
+  type EmbeddingChoice,
+  OFFLINE,
+  type ProviderChoice,
+  providerFromEnvironment,
+} from "../detect.ts";
 import { askTool, type ToolAnswer } from "./tool.ts";
 
 export const TOOLS = ["docker", "pulumi", "kubectl", "ssh"] as const;
@@ -20,6 +26,10 @@ export interface Facts {
   readonly ssh: { readonly agentKeys: number; readonly keyFiles: number } | null;
   /** Local model servers that answer. */
   readonly servers: readonly ProviderChoice[];
+  /** Models on them that make vectors. */
+  readonly embeddings: readonly EmbeddingChoice[];
+  /** Model servers that listen and are of no use now, as sentences without their full stops. */
+  readonly unusable: readonly string[];
   /** Defaults. */
   readonly provider: ProviderChoice;
   readonly timezone: string;
@@ -48,7 +58,7 @@ export async function detectFacts(options: FactOptions): Promise<Facts> {
   const wanted = allServers || fromEnvironment === null;
   const has = <T>(tool: ToolName, probe: (options: FactOptions) => Promise<T>): Promise<T | null> =>
     tools.includes(tool) ? probe(options).catch(() => null) : Promise.resolve(null);
-  const [servers, docker, pulumi, kubernetes, ssh] = await Promise.all([
+  const [models, docker, pulumi, kubernetes, ssh] = await Promise.all([
     wanted
       ? detectServers({
           env,
@@ -56,7 +66,7 @@ export async function detectFacts(options: FactOptions): Promise<Facts> {
           ...(options.serverTimeoutMs === undefined ? {} : { timeoutMs: options.serverTimeoutMs }),
           ...(options.signal ? { signal: options.signal } : {}),
         })
-      : [],
+      : { servers: [], embeddings: [], unusable: [] },
     has("docker", detectDocker),
     has("pulumi", detectPulumi),
     has("kubectl", detectKubernetes),
@@ -68,8 +78,8 @@ export async function detectFacts(options: FactOptions): Promise<Facts> {
     pulumi,
     kubernetes,
     ssh,
-    servers,
-    provider: fromEnvironment ?? servers[0] ?? OFFLINE,
+    ...models,
+    provider: fromEnvironment ?? models.servers[0] ?? OFFLINE,
     timezone: options.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
   };
 }

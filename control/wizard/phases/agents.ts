@@ -18,6 +18,7 @@ export function agentQuestions(input: PhaseInput): Question[] {
     ...providerQuestions(input),
     thinkingQuestion(answers, first),
     ...others.flatMap((name) => furtherAgent(input, name)),
+    ...memoryQuestions(input),
     ...saveQuestion(input),
   ];
 }
@@ -33,11 +34,29 @@ function providerQuestions(input: PhaseInput): Question[] {
   ];
   if (id === "offline" || provider.kind === "offline") return questions;
   const address = provider.base_url ?? found?.baseUrl ?? localServers(env).find((server) => server.id === id)?.baseUrl;
-  if (service === undefined && provider.kind === undefined)
+  // OPENAI_BASE_URL: a gateway in front of a service, or in its place.
+  const gateway = id === facts.provider.id && service !== undefined ? facts.provider.baseUrl : undefined;
+  if (gateway !== undefined && gateway !== service?.baseUrl && provider.kind === undefined)
+    questions.push({
+      kind: "input",
+      path: ["provider", "base_url"],
+      about: { id },
+      default: provider.base_url ?? gateway,
+      required: true,
+    });
+  else if (service === undefined && provider.kind === undefined)
     questions.push({ kind: "input", path: ["provider", "base_url"], about: { id }, default: address, required: true });
   const usual = provider.base_url === undefined ? service?.model : undefined;
   const model = provider.model ?? found?.model ?? usual;
-  questions.push({ kind: "input", path: ["provider", "model"], about: { id }, default: model, required: true });
+  const suggestions = found?.models;
+  questions.push({
+    kind: "input",
+    path: ["provider", "model"],
+    about: { id },
+    default: model,
+    required: true,
+    ...(suggestions === undefined ? {} : { suggestions }),
+  });
   const variable = provider.api_key_variable ?? keyDefault(input, id);
   if (found === undefined || provider.api_key_variable !== undefined)
     questions.push({
@@ -95,6 +114,35 @@ function furtherAgent(input: PhaseInput, agent: string): Question[] {
       : [modelQuestion(agent, former?.model ?? modelOf(input, chosen))]),
     thinkingQuestion(answers, agent),
   ];
+}
+
+/** What the memory can do beyond words, where this machine has a model for it. */
+function memoryQuestions({ answers, facts }: PhaseInput): Question[] {
+  const { embedding, provider, summaries } = answers;
+  const models = [...new Set(facts.embeddings.map(({ model }) => model))];
+  const questions: Question[] = [];
+  if (models.length > 0 || embedding.model !== undefined) {
+    const [first = "off"] = models;
+    const choices = [...new Set([...models, ...(embedding.model === undefined ? [] : [embedding.model]), "off"])];
+    questions.push({
+      kind: "select",
+      path: ["embedding", "model"],
+      choices: choices.map((value) => ({ value, name: value === "off" ? "no, by words alone" : value })),
+      default: embedding.model ?? first,
+    });
+  }
+  if (embedding.model !== undefined && embedding.model !== "off" && !models.includes(embedding.model))
+    questions.push({
+      kind: "input",
+      path: ["embedding", "base_url"],
+      about: { model: embedding.model },
+      default: embedding.base_url,
+      required: true,
+    });
+  const id = provider.id ?? facts.provider.id;
+  if (facts.servers.some((server) => server.id === id) || summaries !== undefined)
+    questions.push({ kind: "confirm", path: ["summaries"], about: { id }, default: summaries ?? true });
+  return questions;
 }
 
 function modelQuestion(agent: string, model: string | undefined): Question {

@@ -8,7 +8,11 @@ const FIRST_NODE = "node-1";
 export function deploymentQuestions(input: PhaseInput): Question[] {
   const { answers, facts } = input;
   const { target } = answers.deployment;
-  const targets = DEPLOYMENT_TARGETS.map((value) => ({ value, name: value }));
+  // What most people want comes first, called by what it is.
+  const targets = [
+    { value: "manual", name: "this machine" },
+    ...DEPLOYMENT_TARGETS.filter((value) => value !== "manual").map((value) => ({ value, name: value })),
+  ];
   const questions: Question[] = [
     { kind: "select", path: ["deployment", "target"], choices: targets, default: target },
     ...stackQuestions(answers),

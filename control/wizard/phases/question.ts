@@ -23,7 +23,13 @@ export type Question =
   /** Names, separated by commas. */
   | (Common & { readonly kind: "names"; readonly default: readonly string[] })
   /** `required` and no default: it has to be answered, and `--yes` alone cannot. */
-  | (Common & { readonly kind: "input"; readonly default?: string | undefined; readonly required: boolean })
+  | (Common & {
+      readonly kind: "input";
+      readonly default?: string | undefined;
+      readonly required: boolean;
+      /** Values that are known to be there; another one may be typed. */
+      readonly suggestions?: readonly string[];
+    })
   /** `CHAT=AGENT`, separated by commas. */
   | (Common & { readonly kind: "pairs"; readonly default: Readonly<Record<string, string>> })
   /** The key that the host itself shows: it counts when the operator agrees to it. */

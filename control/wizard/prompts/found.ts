@@ -2,14 +2,15 @@
 import type { Facts } from "../detect/facts.ts";
 
 export function foundLines(facts: Facts, existing: boolean): [name: string, value: string][] {
-  const { node, docker, pulumi, kubernetes, ssh, servers, provider } = facts;
+  const { node, docker, pulumi, kubernetes, ssh, servers, provider, embeddings, unusable } = facts;
   return [
     ["Node.js", node],
     ["Docker", docker === null ? "not found" : (docker.version ?? "installed; its service does not answer")],
     ["Pulumi", pulumi?.version ?? "not found; installed when it is needed"],
     ["kubectl", kubernetes === null ? "not found" : clusterWords(kubernetes)],
     ["SSH", ssh === null ? "not found" : `${keys(ssh.agentKeys, "in the agent")}, ${keys(ssh.keyFiles, "in ~/.ssh")}`],
-    ["Models", [...new Set([provider, ...servers].map(({ reason }) => reason))].join("; ")],
+    ["Models", [...new Set([provider, ...servers].map(({ reason }) => reason)), ...unusable].join("; ")],
+    ["Vectors", embeddings.length === 0 ? "no embedding model" : embeddings.map(({ model }) => model).join(", ")],
     ["cairn.yaml", existing ? "there: its answers are offered, and only what changes is written" : "none yet"],
   ];
 }

@@ -20,6 +20,7 @@ export interface TerminalDialogOptions {
   readonly signal: AbortSignal;
 }
 
+type Input = Extract<Question, { readonly kind: "input" }>;
 type Prompts = typeof import("@inquirer/prompts");
 type Context = { readonly signal: AbortSignal; readonly output: NodeJS.WriteStream };
 
@@ -56,6 +57,25 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
       return typedAnswer(question, typed);
     });
 
+  /** One of those that are known, or another one that is typed. */
+  const choose = async (question: Input, leaf: AnswerLeaf, suggestions: readonly string[]): Promise<unknown> => {
+    const { message } = wordsOf(question, leaf);
+    const usual = question.default ?? suggestions[0] ?? "";
+    const choices = [...new Set([...suggestions, ...(question.default === undefined ? [] : [question.default])])];
+    const chosen = await ask(({ select }, context) =>
+      select(
+        {
+          message,
+          choices: [...choices.map((value) => ({ value, name: value })), { value: "", name: WORDS.another }],
+          default: usual,
+          loop: false,
+        },
+        context,
+      ),
+    );
+    return chosen === "" ? type(question, leaf, "") : chosen;
+  };
+
   return {
     attended: true,
     found: async (facts, existing) => {
@@ -79,7 +99,9 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
         case "pairs":
           return type(question, leaf, pairsText(question.default));
         case "input":
-          return type(question, leaf, question.default ?? "");
+          return question.suggestions === undefined
+            ? type(question, leaf, question.default ?? "")
+            : choose(question, leaf, question.suggestions);
         case "host-key":
           return askHostKey(question, leaf);
       }
@@ -112,7 +134,7 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
   function decide<T extends string>(message: string, first: readonly { readonly value: T; readonly name: string }[]) {
     const again = PHASES.map((phase) => ({
       value: phase,
-      name: filled(WORDS.change, { phase: WORDS.phases[phase].toLowerCase() }),
+      name: filled(WORDS.change, { phase }),
     }));
     const leave = { value: "leave" as const, name: WORDS.leave };
     return ask(({ select }, context) =>

@@ -43,6 +43,9 @@ export const QUESTION_TEXTS: Readonly<Record<string, QuestionText>> = {
   "provider.base_url": { message: "Address of {id}" },
   "provider.model": { message: "Model of {id}" },
   "provider.api_key_variable": { message: "Variable that holds the key of {id}", empty: "no key" },
+  "embedding.model": { message: "Search the memory by meaning, with an embedding model?" },
+  "embedding.base_url": { message: "Address of the API that has {model}" },
+  summaries: { message: "Let {id} summarize old messages, in the background?" },
   save_key: { message: "Copy from the environment into .env: {variables}?" },
   "channels.*.token_variable": { message: "Variable that holds the token of the {channel} bot" },
   "channels.*.owner_id": { message: "Your id on {channel}" },
@@ -55,7 +58,7 @@ export const CHOICE_TEXTS: Readonly<Record<string, Readonly<Record<string, strin
     docker: "containers, here or on hosts that SSH reaches",
     proxmox: "LXC containers of a Proxmox host",
     kubernetes: "pods of a cluster",
-    manual: "a process on this machine",
+    manual: "a process of its own, with nothing deployed",
   },
   memory: {
     embedded: "on the node itself: for one node",
@@ -72,13 +75,14 @@ export const SECRET_TEXTS = {
 } as const;
 
 export const WORDS = {
-  detected: "Found on this machine",
-  phases: { deployment: "Deployment", agents: "Agents", channels: "Channels" },
-  review: "Review",
+  detected: "Found on this machine (1 of 6)",
+  phases: { deployment: "Deployment (2 of 6)", agents: "Agents (3 of 6)", channels: "Channels (4 of 6)" },
+  review: "Review (5 of 6)",
   reviewQuestion: "Write this?",
   refusedQuestion: "What shall be answered again?",
   write: "write it",
   change: "change {phase}",
+  another: "another one",
   leave: "leave, and write nothing",
   resume: "A setup was interrupted ({when}). Go on with its answers?",
   hostKey: "Is {fingerprint} the key of {host}?",

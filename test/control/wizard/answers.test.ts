@@ -26,6 +26,8 @@ const FACTS: Facts = {
   kubernetes: { current: "prod", contexts: ["prod", "test"] },
   ssh: null,
   servers: [],
+  embeddings: [],
+  unusable: [],
   provider: { id: "offline", kind: "offline", source: "offline", reason: "nothing was found" },
   timezone: "UTC",
 };
@@ -67,6 +69,8 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   "agent-provider": ["nova=xai"],
   "agent-model": ["nova=m"],
   thinking: ["nova=low"],
+  embedding: ["nomic-embed-text"],
+  "embedding-url": ["http://127.0.0.1:80/v1"],
   channel: ["telegram"],
   "channel-token": ["telegram=TOKEN"],
   "channel-owner": ["telegram=12"],
@@ -129,6 +133,8 @@ describe("the schema of the answers", () => {
           provider: { id },
           agents: [{ name: "nova" }, { name: "iris", provider: "xai" }],
           channels: [{ id: "telegram" }, { id: "discord" }],
+          embedding: { model: "minilm" },
+          summaries: true,
         })),
       ),
     );

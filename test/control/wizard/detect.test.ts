@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { localServer, localServers } from "../../../control/wizard/catalogue.ts";
+import { type LocalServer, localServer, localServers } from "../../../control/wizard/catalogue.ts";
 import { detectFacts, type FactOptions } from "../../../control/wizard/detect/facts.ts";
 import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 
@@ -126,5 +126,59 @@ describe("the provider of a fresh machine", () => {
         localServers: [localServer("ollama", "Ollama", "http://127.0.0.1:1", "ollama")],
       }),
     ).toMatchObject({ id: "offline" });
+  });
+});
+
+describe("model servers of this machine", () => {
+  const facts = (server: LocalServer, serverTimeoutMs = EVENTUALLY_MS) =>
+    detectFacts({ env: {}, tools: [], localServers: [server], serverTimeoutMs });
+
+  test("offer all their models, those that make vectors apart, each by the server's own interface", async () => {
+    const names = ["nomic-embed-text:latest", "bge-reranker-v2", "llama3", "qwen3:8b"];
+    const own = await ollama(models(...names));
+    expect(await facts(own)).toMatchObject({
+      servers: [{ model: "llama3", models: ["llama3", "qwen3:8b"] }],
+      embeddings: [{ provider: "ollama", baseUrl: new URL(own.modelsUrl).origin, model: "nomic-embed-text:latest" }],
+      unusable: [],
+    });
+    const other = await lmstudio(answering({ data: names.map((id) => ({ id })) }));
+    expect(await facts(other)).toMatchObject({
+      embeddings: [{ provider: "openai-compatible", baseUrl: other.baseUrl, model: "nomic-embed-text:latest" }],
+    });
+  });
+
+  test("that have nothing to talk to, or do not answer in time, are said to be there", async () => {
+    const host = (server: LocalServer) => new URL(server.modelsUrl).host;
+    const vectors = await ollama(models("nomic-embed-text:latest"));
+    expect(await facts(vectors)).toMatchObject({
+      servers: [],
+      embeddings: [{ model: "nomic-embed-text:latest" }],
+      unusable: [`Ollama at ${host(vectors)} has no model to talk to, only nomic-embed-text:latest`],
+    });
+    const empty = await ollama(models());
+    expect((await facts(empty)).unusable).toEqual([`Ollama at ${host(empty)} has no model`]);
+    const silent = await ollama(() => {});
+    expect((await facts(silent, 50)).unusable).toEqual([`Ollama at ${host(silent)} did not answer in 0.05 s`]);
+    const nothing = localServer("ollama", "Ollama", "http://127.0.0.1:1", "ollama");
+    const another = await ollama(answering("<html>", 404));
+    for (const server of [nothing, another]) expect(await facts(server)).toMatchObject({ servers: [], unusable: [] });
+  });
+
+  test("are looked for where the four usual ones listen", () => {
+    expect(localServers({}).map(({ id, modelsUrl }) => `${id} ${modelsUrl}`)).toEqual([
+      "ollama http://127.0.0.1:11434/api/tags",
+      "lmstudio http://127.0.0.1:1234/v1/models",
+      "llamacpp http://127.0.0.1:8080/v1/models",
+      "vllm http://127.0.0.1:8000/v1/models",
+    ]);
+  });
+});
+
+test("a gateway's key goes to the gateway, not to OpenAI", async () => {
+  const env = { OPENAI_API_KEY: "k", OPENAI_BASE_URL: "http://127.0.0.1:8080/v1" };
+  expect(await detectProvider({ env, localServers: [] })).toMatchObject({
+    id: "openai",
+    baseUrl: "http://127.0.0.1:8080/v1",
+    reason: "OPENAI_API_KEY and OPENAI_BASE_URL are set",
   });
 });

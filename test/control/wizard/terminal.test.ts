@@ -2,13 +2,22 @@ import { access, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Parser } from "@oclif/core";
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import Init from "../../../control/commands/init.ts";
 import { DRAFT_FILE } from "../../../control/wizard/draft.ts";
 import { initialize } from "../../../control/wizard/init.ts";
 import { readProject } from "../../../infra/project.ts";
 import { inspectConfig } from "../../../runtime/config/index.ts";
 import { lacks } from "../../lanes/tools.ts";
-import { createMachine, follow, type Machine, writtenFiles } from "../../support/terminal/setup-session.ts";
+import { startModels } from "../../support/terminal/models.ts";
+import {
+  createMachine,
+  down,
+  ENTER,
+  follow,
+  type Machine,
+  writtenFiles,
+} from "../../support/terminal/setup-session.ts";
 import { TARGETS, WRITE } from "../../support/terminal/targets.ts";
 import { KEYS } from "../../support/terminal/terminal.ts";
 
@@ -102,6 +111,35 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
     const yaml = await readFile(join(machine.dir, "cairn.yaml"), "utf8");
     expect(yaml).toContain("default_agent: nova");
     expect(yaml).not.toContain("main:");
+  });
+
+  test("takes a server's models as choices, and offers what its embedding model and its model can do for the memory", async () => {
+    const machine = await createMachine();
+    const server = await startModels("nomic-embed-text:latest", "llama3.2:3b", "qwen3:8b");
+    const session = machine.open(["init"], { env: { OLLAMA_HOST: server } });
+    await follow(session, [
+      ...TARGETS.manual.deployment,
+      ["Names of the agents", ENTER],
+      ["Language model provider", ENTER],
+      ["Address of ollama", ENTER],
+      ["Model of ollama", down(1)],
+      ["How long shall main think?", ENTER],
+      ["Search the memory by meaning", ENTER],
+      ["Let ollama summarize old messages", ENTER],
+      ...WRITE,
+    ]);
+    expect(await session.ended).toBe(0);
+    expect(session.shown()).toContain("Agents (3 of 6)");
+    expect(parse(await readFile(join(machine.dir, "cairn.yaml"), "utf8"))).toMatchObject({
+      providers: { ollama: { base_url: `${server}/v1`, model: "qwen3:8b" } },
+      memory: {
+        embedded: {},
+        embedding: { provider: "ollama", base_url: server, model: "nomic-embed-text:latest" },
+        summarizer: { base_url: `${server}/v1`, model: "qwen3:8b" },
+      },
+    });
+    const { errors, warnings } = await inspectConfig({ dir: machine.dir, env: machine.env, deployment: false });
+    expect([...errors, ...warnings]).toEqual([]);
   });
 
   test("that is left at the review writes nothing", async () => {

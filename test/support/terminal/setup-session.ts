@@ -62,6 +62,9 @@ export const ENTER = KEYS.enter;
 /** From the last choice to the n-th before it, or to the first. */
 export const up = (times: number): string => KEYS.up.repeat(times) + ENTER;
 
+/** From the first choice to the n-th after it, or to the last. */
+export const down = (times: number): string => KEYS.down.repeat(times) + ENTER;
+
 /** Waits for each question and types its answer. */
 export async function follow(session: TerminalSession, script: Script): Promise<void> {
   for (const [question, keys] of script) {

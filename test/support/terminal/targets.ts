@@ -1,5 +1,5 @@
 /** One setup for each target: as a person answers it, and as flags do. */
-import { ENTER, HOST_FINGERPRINT, HOST_KEY, type Script, up } from "./setup-session.ts";
+import { down, ENTER, HOST_FINGERPRINT, HOST_KEY, type Script, up } from "./setup-session.ts";
 
 export interface TargetSetup {
   readonly deployment: Script;
@@ -30,7 +30,7 @@ export const TARGETS: Readonly<Record<"manual" | "docker" | "proxmox" | "kuberne
   },
   docker: {
     deployment: [
-      ["Where shall the service run?", up(3)],
+      ["Where shall the service run?", down(1)],
       ["Name of the deployment", `fleet${ENTER}`],
       ["Docker host (", ENTER],
       ["Docker network", `cairn-net${ENTER}`],
@@ -60,7 +60,7 @@ export const TARGETS: Readonly<Record<"manual" | "docker" | "proxmox" | "kuberne
   },
   proxmox: {
     deployment: [
-      ["Where shall the service run?", up(2)],
+      ["Where shall the service run?", down(2)],
       ["Name of the deployment", ENTER],
       ["Proxmox host", `pve.example.org${ENTER}`],
       ["Its SSH port", ENTER],
@@ -90,7 +90,7 @@ export const TARGETS: Readonly<Record<"manual" | "docker" | "proxmox" | "kuberne
   },
   kubernetes: {
     deployment: [
-      ["Where shall the service run?", up(1)],
+      ["Where shall the service run?", down(3)],
       ["Name of the deployment", ENTER],
       ["Context of the cluster", `\u001b[B${ENTER}`],
       ["Namespace", `agents${ENTER}`],

@@ -61,6 +61,8 @@ export const openaiCompatible = {
       local: { name: "Ollama", list: "ollama" },
     },
     { id: "lmstudio", kind: KIND, baseUrl: "http://127.0.0.1:1234/v1", local: { name: "LM Studio", list: "openai" } },
+    { id: "llamacpp", kind: KIND, baseUrl: "http://127.0.0.1:8080/v1", local: { name: "llama.cpp", list: "openai" } },
+    { id: "vllm", kind: KIND, baseUrl: "http://127.0.0.1:8000/v1", local: { name: "vLLM", list: "openai" } },
   ],
   models: (baseUrl, key) => ({ url: `${baseUrl}/models`, headers: key ? { authorization: `Bearer ${key}` } : {} }),
   create: async (needs) => (await import("./index.ts")).createOpenaiCompatibleProvider(needs),
