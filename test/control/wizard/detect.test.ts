@@ -157,8 +157,8 @@ describe("model servers of this machine", () => {
     });
     const empty = await ollama(models());
     expect((await facts(empty)).unusable).toEqual([`Ollama at ${host(empty)} has no model`]);
-    const silent = await ollama(() => {});
-    expect((await facts(silent, 50)).unusable).toEqual([`Ollama at ${host(silent)} did not answer in 0.05 s`]);
+    const slow = await ollama(() => {});
+    expect((await facts(slow, 50)).unusable).toEqual([`Ollama at ${host(slow)} did not answer in 0.05 s`]);
     const nothing = localServer("ollama", "Ollama", "http://127.0.0.1:1", "ollama");
     const another = await ollama(answering("<html>", 404));
     for (const server of [nothing, another]) expect(await facts(server)).toMatchObject({ servers: [], unusable: [] });
