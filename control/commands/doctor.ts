@@ -4,7 +4,7 @@ import { BaseCommand } from "../base-command.ts";
 import { confirmRepairs } from "../doctor/confirm.ts";
 import { DEFAULT_TIMEOUT_MS, DEPLOYED_TIMEOUT_MS, type DoctorInput, examine, examineAndFix } from "../doctor/doctor.ts";
 import { leaveWhenSaid } from "../doctor/leave.ts";
-import { renderDiff, renderReport } from "../doctor/render.ts";
+import { renderDiff, renderProblems, renderReport } from "../doctor/render.ts";
 import type { Report } from "../doctor/report.ts";
 import { EXIT, needsTerminal, UsageError } from "../output/failure.ts";
 import type { Interruption } from "../output/interruption.ts";
@@ -26,12 +26,14 @@ export default class Doctor extends BaseCommand<Report> {
     "<%= config.bin %> doctor --only database,providers.keys",
     "<%= config.bin %> doctor --only security",
     "<%= config.bin %> doctor --skip providers --timeout 10",
+    "<%= config.bin %> doctor --quiet",
     "<%= config.bin %> doctor --fix",
   ];
 
   static override flags = {
     fix: Flags.boolean({ description: "Show what can be repaired, ask, repair it, and check again" }),
     yes: Flags.boolean({ char: "y", dependsOn: ["fix"], description: "Repair without asking" }),
+    quiet: Flags.boolean({ char: "q", description: "Show the problems alone; nothing where there is none" }),
     strict: Flags.boolean({ description: "Let warnings count as failures" }),
     only: Flags.string({
       multiple: true,
@@ -52,10 +54,12 @@ export default class Doctor extends BaseCommand<Report> {
   };
 
   #strict = false;
+  #quiet = false;
 
   protected async work({ signal }: Interruption): Promise<Report> {
     const { flags } = await this.parse(Doctor);
     this.#strict = flags.strict;
+    this.#quiet = flags.quiet;
     const asks = flags.fix && !flags.yes;
     if (asks && (this.jsonEnabled() || !this.terminal.inIsTerminal || !this.terminal.errIsTerminal)) {
       throw needsTerminal("Whether to repair", "--yes");
@@ -94,7 +98,8 @@ export default class Doctor extends BaseCommand<Report> {
       message: this.typed(check.message),
       ...(check.fix === undefined ? {} : { fix: this.typed(check.fix) }),
     }));
-    return renderReport({ ...report, checks }, mark, process.stdout.columns);
+    const render = this.#quiet ? renderProblems : renderReport;
+    return render({ ...report, checks }, mark, process.stdout.columns);
   }
 
   /** A failure of a check is in the report: what is thrown means that doctor itself could not run. */

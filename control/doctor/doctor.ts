@@ -20,6 +20,8 @@ import { type Selection, selectChecks } from "./select.ts";
 export const DEFAULT_TIMEOUT_MS = 2_500;
 /** The same where a stack is deployed: the way to its nodes may be a login on another machine. */
 export const DEPLOYED_TIMEOUT_MS = 15_000;
+/** On a busy machine the default is as many times longer as processes wait for each processor, at most this many times. */
+const MOST_PATIENT = 12;
 /** Share of a check's deadline that one probe gets: the rest is for reporting the reason. */
 const PROBE_SHARE = 0.8;
 
@@ -53,7 +55,8 @@ export async function examine(input: DoctorInput): Promise<Examination> {
   const checks = selectChecks(input.checks ?? CHECKS, input);
   const paths = findPaths(input.flags, input.env, input.cwd);
   const isDeployed = (await deployedRecord(paths)) !== null;
-  const timeoutMs = input.timeoutMs ?? (isDeployed ? DEPLOYED_TIMEOUT_MS : DEFAULT_TIMEOUT_MS);
+  const patience = Math.min(MOST_PATIENT, Math.max(1, Math.ceil(machine.load())));
+  const timeoutMs = input.timeoutMs ?? (isDeployed ? DEPLOYED_TIMEOUT_MS : DEFAULT_TIMEOUT_MS * patience);
   const ended = new AbortController();
   const context = createProbeContext({
     paths,

@@ -13,7 +13,8 @@ const NARROWEST = 24;
 export function renderReport(report: Report, mark: Mark, width?: number): string {
   const lines: string[] = [];
   let category = "";
-  for (const { check, times } of together(report.checks)) {
+  // What follows from a problem is listed with it.
+  for (const { check, times } of together(report.checks.filter(({ follows_from }) => follows_from === undefined))) {
     if (check.category !== category) lines.push(...(category === "" ? [] : [""]), mark.title(check.category));
     category = check.category;
     lines.push(
@@ -22,9 +23,17 @@ export function renderReport(report: Report, mark: Mark, width?: number): string
   }
   const repairs = (report.repairs ?? []).flatMap((repair) => repairLines(repair, mark, width));
   if (repairs.length > 0) lines.push("", mark.title("repairs"), ...repairs);
+  const problems = renderProblems(report, mark, width);
+  if (problems !== "") lines.push("", mark.title("problems"), problems);
   if (lines.length > 0) lines.push("");
   lines.push(STATUSES.map((status) => colour(status, mark)(`${report.summary[status]} ${status}`)).join(", "));
   return lines.join("\n");
+}
+
+/** The failures and then the warnings, each with what to do and with what follows from it. Empty where there is none. */
+export function renderProblems({ checks }: Report, mark: Mark, width?: number): string {
+  const problems = (["fail", "warn"] as const).flatMap((wanted) => checks.filter(({ status }) => status === wanted));
+  return problems.flatMap((problem) => problemLines(problem, checks, mark, width)).join("\n");
 }
 
 /** A diff as `git diff` shows it. */
@@ -55,16 +64,32 @@ function together(checks: readonly CheckReport[]): { check: CheckReport; times: 
   return groups;
 }
 
-function checkLines({ id, status, message, detail, fix }: CheckReport, mark: Mark, width?: number): string[] {
+/** What is wrong with it and what to do follows in the list of problems. */
+function checkLines({ id, status, message }: CheckReport, mark: Mark, width?: number): string[] {
+  const lines = headLines(status, message, mark, width);
+  return status === "pass" || status === "skip" ? lines : [...lines, INDENT + mark.dim(id)];
+}
+
+function problemLines(problem: CheckReport, checks: readonly CheckReport[], mark: Mark, width?: number): string[] {
+  const { id, status, message, detail = "", fix } = problem;
+  const details = detail.split("\n").filter((line) => line !== "" && !message.includes(line));
+  const following = checks.filter(({ follows_from }) => follows_from === id).map((check) => check.id);
+  const indented = (text: string): string[] => wrap(visible(text), INDENT.length, width).map((line) => INDENT + line);
+  const dimmed = (text: string): string[] =>
+    wrap(visible(text), INDENT.length, width).map((line) => INDENT + mark.dim(line));
+  return [
+    ...headLines(status, message, mark, width),
+    ...details.flatMap((line) => dimmed(`- ${line}`)),
+    ...(fix === undefined ? [] : indented(`Fix: ${fix}`)),
+    INDENT + mark.dim(id),
+    ...(following.length === 0 ? [] : dimmed(`follows from ${id}: ${following.join(", ")}`)),
+  ];
+}
+
+function headLines(status: Status, message: string, mark: Mark, width?: number): string[] {
   const [first = "", ...rest] = wrap(visible(message), INDENT.length, width);
-  const head = `  ${colour(status, mark)(status)}  ${status === "skip" ? mark.dim(first) : first}`;
-  const lines = [head, ...rest.map((line) => INDENT + (status === "skip" ? mark.dim(line) : line))];
-  if (status === "pass" || status === "skip") return lines;
-  const details = (detail ?? "").split("\n").filter((line) => line !== "" && !message.includes(line));
-  const said = details.flatMap((line) => wrap(`- ${visible(line)}`, INDENT.length, width));
-  lines.push(...said.map((line) => INDENT + mark.dim(line)));
-  if (fix !== undefined) lines.push(...wrap(`Fix: ${visible(fix)}`, INDENT.length, width).map((line) => INDENT + line));
-  return [...lines, INDENT + mark.dim(id)];
+  const shown = (line: string): string => (status === "skip" ? mark.dim(line) : line);
+  return [`  ${colour(status, mark)(status)}  ${shown(first)}`, ...rest.map((line) => INDENT + shown(line))];
 }
 
 function repairLines({ path, action, outcome, backup, error }: RepairReport, mark: Mark, width?: number): string[] {

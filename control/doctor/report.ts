@@ -33,6 +33,10 @@ const checkReport = z.object({
   message: z.string().min(1).describe("What was found, as one sentence."),
   detail: z.string().optional().describe("More of it, one thing a line."),
   fix: z.string().optional().describe("What to do next; every warn and every fail has one."),
+  follows_from: z
+    .string()
+    .optional()
+    .describe("Id of the check whose problem is the reason of this skip: one cause is one problem."),
   duration_ms: z.number().min(0),
 });
 

@@ -1,7 +1,8 @@
 /** Runs checks in parallel. None waits for another, and a failure of one does not stop the others. */
 
 import { performance } from "node:perf_hooks";
-import { type Check, type Outcome, Unavailable } from "./checks/check.ts";
+import { type Settled, type Settling, settle } from "./causes.ts";
+import { type Check, TimedOut, Unavailable } from "./checks/check.ts";
 import type { ProbeContext } from "./context/probe-context.ts";
 import type { Planned } from "./repair/repair.ts";
 import type { Category, CheckReport } from "./report.ts";
@@ -25,66 +26,82 @@ export async function runChecks(
   context: ProbeContext,
   { timeoutMs, signal }: RunOptions,
 ): Promise<Results> {
-  const results = await Promise.all(checks.map((check) => runCheck(check, context, { timeoutMs, signal })));
+  const done = await Promise.all(
+    checks.map(async (check) => {
+      const began = performance.now();
+      const said = await runCheck(check, context, { timeoutMs, signal });
+      return { check, said, took: since(began) };
+    }),
+  );
   signal.throwIfAborted();
+  const settled = settle(
+    done.map(({ said }) => said),
+    {
+      seconds: timeoutMs / 1_000,
+      load: context.machine.load(),
+      subjectOf: (id) => checks.find((check) => check.id === id)?.subject ?? id,
+    },
+  );
+  const reports = done.flatMap(({ check, took }, index) => {
+    const outcome = settled[index];
+    return outcome === undefined ? [] : [reportOf(check, outcome, took)];
+  });
   return {
-    checks: results.map(({ report }) => report),
-    repairs: results.flatMap(({ repairs }) => repairs),
-    late: results.some(({ late }) => late),
+    checks: reports.map(({ report }) => report),
+    repairs: reports.flatMap(({ repairs }) => repairs),
+    late: done.some(({ said }) => said.late),
   };
 }
 
-interface Result {
+interface Reported {
   readonly report: CheckReport;
   readonly repairs: readonly Planned[];
-  readonly late: boolean;
 }
 
-async function runCheck(check: Check, context: ProbeContext, { timeoutMs, signal }: RunOptions): Promise<Result> {
-  const began = performance.now();
+function reportOf(check: Check, { outcome, followsFrom }: Settled, took: number): Reported {
+  const { repairs, see: _, ...said } = { repairs: [], see: [], ...outcome };
+  const follows = followsFrom === undefined ? {} : { follows_from: followsFrom };
+  return {
+    report: { id: check.id, category: categoryOf(check), ...said, ...follows, duration_ms: took },
+    repairs: repairs.map((repair) => ({ check: check.id, repair })),
+  };
+}
+
+async function runCheck(check: Check, context: ProbeContext, { timeoutMs, signal }: RunOptions): Promise<Settling> {
   const deadline = new AbortController();
-  const { promise: late, resolve } = Promise.withResolvers<"late">();
+  const { promise: late, resolve } = Promise.withResolvers<Settling>();
   const giveUp = (): void => {
     deadline.abort();
-    resolve("late");
+    resolve({ id: check.id, late: true, see: [] });
   };
   const timer = setTimeout(giveUp, timeoutMs);
   signal.addEventListener("abort", giveUp, { once: true });
   try {
-    const answer = await Promise.race([outcomeOf(check, context, deadline.signal), late]);
-    const outcome = answer === "late" ? tooLate(check, timeoutMs) : answer;
-    const { repairs, ...said } = { repairs: [], ...outcome };
-    return {
-      report: { id: check.id, category: categoryOf(check), ...said, duration_ms: since(began) },
-      repairs: repairs.map((repair) => ({ check: check.id, repair })),
-      late: answer === "late",
-    };
+    return await Promise.race([outcomeOf(check, context, deadline.signal), late]);
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", giveUp);
   }
 }
 
-async function outcomeOf(check: Check, context: ProbeContext, signal: AbortSignal): Promise<Outcome> {
+async function outcomeOf(check: Check, context: ProbeContext, signal: AbortSignal): Promise<Settling> {
+  const { id } = check;
   try {
-    return await check.run(context, signal);
+    const outcome = await check.run(context, signal);
+    return { id, late: false, outcome, see: "see" in outcome && outcome.see !== undefined ? outcome.see : [] };
   } catch (error) {
-    if (error instanceof Unavailable) return { status: "skip", message: error.message };
+    if (error instanceof TimedOut) return { id, late: true, see: [error.see] };
+    if (error instanceof Unavailable) {
+      return { id, late: false, outcome: { status: "skip", message: error.message }, see: error.see };
+    }
     const said = error instanceof Error ? error.message : String(error);
-    return {
+    const outcome = {
       status: "fail",
       message: `The check itself failed: ${said || "no reason was given"}`,
-      fix: `Run \`cairn doctor --only ${check.id}\` again; when it fails again, report it as a bug, or leave it out with \`--skip ${check.id}\`.`,
-    };
+      fix: `Run \`cairn doctor --only ${id}\` again; when it fails again, report it as a bug, or leave it out with \`--skip ${id}\`.`,
+    } as const;
+    return { id, late: false, outcome, see: [] };
   }
-}
-
-function tooLate(check: Check, timeoutMs: number): Outcome {
-  return {
-    status: "fail",
-    message: `Timed out after ${timeoutMs / 1_000} s.`,
-    fix: `What it checks hangs or is slow (${check.subject}). Give it more time: \`cairn doctor --only ${check.id} --timeout 30\`.`,
-  };
 }
 
 export function categoryOf({ id }: Pick<Check, "id">): Category {

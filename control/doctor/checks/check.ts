@@ -4,7 +4,7 @@ import type { ProbeContext } from "../context/probe-context.ts";
 import type { Repair } from "../repair/repair.ts";
 import type { Category } from "../report.ts";
 
-export { Unavailable } from "../unavailable.ts";
+export { TimedOut, Unavailable } from "../unavailable.ts";
 
 export interface Check {
   /** Stable: monitoring refers to it. */
@@ -13,7 +13,7 @@ export interface Check {
   readonly subject: string;
   /**
    * Looks and changes nothing. Whatever it throws becomes a failure of this check, except Unavailable, which becomes a
-   * skip. The signal aborts at the check's deadline; an outcome that comes later is ignored.
+   * skip, and TimedOut. The signal aborts at the check's deadline; an outcome that comes later is ignored.
    */
   run(context: ProbeContext, signal: AbortSignal): Promise<Outcome>;
 }
@@ -32,6 +32,8 @@ export interface Finding {
   readonly detail?: string;
   /** What `--fix` would change to put it right; absent where a person has to decide. */
   readonly repairs?: readonly Repair[];
+  /** Ids of checks: where one of these has a problem, this one follows from it and is no problem of its own. */
+  readonly see?: readonly string[];
 }
 
 export function pass(message: string, details: readonly string[] = []): Outcome {
@@ -42,7 +44,11 @@ export function skip(message: string): Outcome {
   return { status: "skip", message };
 }
 
-type Rest = { readonly details?: readonly string[]; readonly repairs?: readonly Repair[] };
+type Rest = {
+  readonly details?: readonly string[];
+  readonly repairs?: readonly Repair[];
+  readonly see?: readonly string[];
+};
 
 export function warn(message: string, fix: string, rest: Rest = {}): Outcome {
   return finding("warn", message, fix, rest);
@@ -52,8 +58,15 @@ export function fail(message: string, fix: string, rest: Rest = {}): Outcome {
   return finding("fail", message, fix, rest);
 }
 
-function finding(status: "warn" | "fail", message: string, fix: string, { details = [], repairs }: Rest): Outcome {
-  return { status, message, fix, ...detailOf(details), ...(repairs?.length ? { repairs } : {}) };
+function finding(status: "warn" | "fail", message: string, fix: string, { details = [], repairs, see }: Rest): Outcome {
+  return {
+    status,
+    message,
+    fix,
+    ...detailOf(details),
+    ...(repairs?.length ? { repairs } : {}),
+    ...(see ? { see } : {}),
+  };
 }
 
 function detailOf(details: readonly string[]): { readonly detail?: string } {

@@ -3,6 +3,8 @@
 import { channelsConnected } from "./channels/connected.ts";
 import { channelsTokens } from "./channels/tokens.ts";
 import type { Check } from "./check.ts";
+import { configApplied } from "./config/applied.ts";
+import { configDirectories } from "./config/directories.ts";
 import { configKeys } from "./config/keys.ts";
 import { configPresent } from "./config/present.ts";
 import { configSyntax } from "./config/syntax.ts";
@@ -33,6 +35,7 @@ import { meshPeers } from "./mesh/peers.ts";
 import { meshRegistry } from "./mesh/registry.ts";
 import { providersAvailable } from "./providers/available.ts";
 import { providersKeys } from "./providers/keys.ts";
+import { providersModels } from "./providers/models.ts";
 import { providersReachable } from "./providers/reachable.ts";
 import { queuesBacklog } from "./queues/backlog.ts";
 import { queuesFailed } from "./queues/failed.ts";
@@ -85,6 +88,8 @@ export const CHECKS: readonly Check[] = [
   configValid,
   configKeys,
   configWarnings,
+  configDirectories,
+  configApplied,
   secretsFile,
   secretsToken,
   secretsTokens,
@@ -115,6 +120,7 @@ export const CHECKS: readonly Check[] = [
   queuesBacklog,
   providersKeys,
   providersReachable,
+  providersModels,
   providersAvailable,
   channelsTokens,
   channelsConnected,

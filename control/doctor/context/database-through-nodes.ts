@@ -5,21 +5,22 @@
 
 import type { Config } from "../../../runtime/config/index.ts";
 import type { DatabaseSnapshot } from "./database.ts";
-import { type NodeSnapshot, WITHOUT_DATABASE } from "./node.ts";
+import type { NodeSnapshot } from "./node.ts";
 
 type Facts = Readonly<Record<string, unknown>>;
 
 /** Pure. A node of an earlier version reports less. */
 export function readThroughNodes(config: Config, { health, reason }: NodeSnapshot): DatabaseSnapshot {
-  const without = (why: string): DatabaseSnapshot => ({
+  const without = (why: string, ...see: string[]): DatabaseSnapshot => ({
     backend: "stack",
     server: null,
     connections: null,
     reason: why,
+    see,
   });
-  if (health === null) return without(`${reason} (see deployment.node).`);
+  if (health === null) return without(`${reason}.`, "deployment.node");
   const { memory } = health;
-  if (memory["reachable"] === false) return without(WITHOUT_DATABASE);
+  if (memory["reachable"] === false) return without("The node cannot reach its database.", "database.reachable");
   if (config.memory.backend === "embedded") return without("The store is embedded: there is no server.");
   const server = recordOf(memory["server"]);
   const [extensions, connections, clock] = ["extensions", "connections", "clock"].map((key) => recordOf(server?.[key]));
@@ -34,11 +35,14 @@ export function readThroughNodes(config: Config, { health, reason }: NodeSnapsho
       version,
       vector: textOf(extensions["vector"]),
       trgm: textOf(extensions["pg_trgm"]),
+      // The nodes have made what was missing, or do not run.
+      forbidden: [],
       aheadMs: Number(clock["ahead_ms"]),
       uncertainMs: Number(clock["uncertain_ms"]),
     },
     connections: connections ? { used: Number(connections["used"]), allowed: Number(connections["allowed"]) } : null,
     reason: "",
+    see: [],
   };
 }
 

@@ -1,7 +1,7 @@
 /** Facts of the machine and of this process; tests hand in others. */
 
 import { readFile, stat, statfs } from "node:fs/promises";
-import { freemem, hostname, totalmem } from "node:os";
+import { availableParallelism, freemem, hostname, loadavg, totalmem } from "node:os";
 import process from "node:process";
 import { runTool } from "./tools.ts";
 
@@ -22,6 +22,8 @@ export interface Machine {
   disk(path: string): Promise<{ readonly totalBytes: number; readonly freeBytes: number }>;
   /** Files that a process (this one when absent) may have open; null where it cannot be determined, Infinity for no limit. */
   openFiles(signal: AbortSignal, pid?: number): Promise<number | null>;
+  /** Processes that run or wait for each processor, over the last minute; 0 where it cannot be determined. */
+  load(): number;
 }
 
 export function thisMachine(): Machine {
@@ -55,6 +57,7 @@ export function thisMachine(): Machine {
       const { stdout } = await runTool("sh", ["-c", "ulimit -n"], { signal });
       return toLimit(stdout.trim());
     },
+    load: () => (loadavg()[0] ?? 0) / availableParallelism(),
   };
 }
 

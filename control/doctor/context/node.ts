@@ -10,9 +10,10 @@ import { API_TOKEN_VARIABLE } from "../../../runtime/config/secrets-file.ts";
 import { CairnError, ConfigError } from "../../../runtime/contracts/errors.ts";
 import { deployedRecord } from "../../service/deployed-stack.ts";
 import { announcedEndpoint, clientOf, configuredEndpoint, type Endpoint } from "../../service/node-client.ts";
+import type { NodeFile } from "../../service/node-file.ts";
 import { otherNodeAt } from "../../service/other-node.ts";
-import { inspectNode } from "../../service/stale-node-file.ts";
-import { Unavailable } from "../unavailable.ts";
+import { inspectNode, type NodeState } from "../../service/stale-node-file.ts";
+import { TimedOut, Unavailable } from "../unavailable.ts";
 import type { ConfigurationSnapshot } from "./configuration.ts";
 import type { DeploymentPaths } from "./paths.ts";
 import {
@@ -36,6 +37,10 @@ export interface NodeSnapshot extends Answer {
   readonly target: string | null;
   readonly pid: number | null;
   readonly url: string | null;
+  /** The node of this home that ended without stopping, and left its file behind; null where none did. */
+  readonly died: { readonly pid: number; readonly startedAt: string } | null;
+  /** Who listens at the configured address instead of this node; null where none does. */
+  readonly taken: string | null;
   /** All nodes of the stack, this one among them; empty for a node of this machine. */
   readonly stack: readonly StackNode[];
 }
@@ -68,7 +73,7 @@ export async function readNode(
   const stack = target === null ? null : await readStack(paths, target, configuration, env, snapshot);
   if (stack !== null) return stack;
   const ask = (endpoint: Endpoint): Promise<Answer> => askHealth(endpoint, env, snapshot);
-  const here = paths.home === null ? { state: "stopped" as const } : await inspectNode(paths.home);
+  const here: NodeState = paths.home === null ? { state: "stopped", stale: null } : await inspectNode(paths.home);
   if (here.state === "running") {
     const { pid, url } = here.node;
     return { ...NOTHING, state: "running", pid, url, ...(await ask(announcedEndpoint(here.node))) };
@@ -78,13 +83,17 @@ export async function readNode(
     state: here.state,
     target: here.state === "stopped" ? target : null,
     reason: here.state === "busy" ? "Another process holds the home directory" : notRunning(target),
+    died: here.state === "stopped" && here.stale ? diedOf(here.stale) : null,
   };
   // What listens at the configured address of this machine is no node of a stack.
   const endpoint = target === null ? await localEndpoint(configuration) : null;
-  if (endpoint === null || !(await isNode(endpoint, snapshot))) return nobody;
+  if (endpoint === null) return nobody;
+  const listener = await listenerAt(endpoint, snapshot);
+  if (listener === "none") return nobody;
+  if (listener === "other")
+    return { ...nobody, url: endpoint.url, taken: "another program, or a node that does not answer," };
   const other = paths.home === null ? null : await otherNodeAt(endpoint.url, { home: paths.home });
-  if (other !== null)
-    return { ...nobody, reason: `No node is running; the node of ${other.dir} listens at ${endpoint.url}` };
+  if (other !== null) return { ...nobody, url: endpoint.url, taken: `the node of ${other.dir}` };
   return { ...NOTHING, state: "elsewhere", url: endpoint.url, ...(await ask(endpoint)) };
 }
 
@@ -92,6 +101,8 @@ const NOTHING = {
   pid: null,
   target: null,
   url: null,
+  died: null,
+  taken: null,
   stack: [],
   health: null,
   reason: "",
@@ -99,6 +110,11 @@ const NOTHING = {
   fix: null,
   client: null,
 } as const;
+
+/** A short-lived process behind a command is no node. */
+function diedOf({ pid, started_at: startedAt, maintenance }: NodeFile): NodeSnapshot["died"] {
+  return maintenance ? null : { pid, startedAt };
+}
 
 function notRunning(target: string | null): string {
   return target === null ? "No node is running" : `Nothing is deployed on ${target}`;
@@ -151,11 +167,11 @@ async function localEndpoint(configuration: ConfigurationSnapshot): Promise<Endp
 
 /** Unavailable without a node that answers. */
 export async function readStats(node: NodeSnapshot, { signal }: ProbeLimits): Promise<MemoryStats> {
-  return callNode(node, (client) => client.memoryTool<MemoryStats>("memory_stats", {}, { signal }));
+  return callNode(node, signal, (client) => client.memoryTool<MemoryStats>("memory_stats", {}, { signal }));
 }
 
 export async function readLastMessage(node: NodeSnapshot, { signal }: ProbeLimits): Promise<Date | null> {
-  const { messages } = await callNode(node, (client) =>
+  const { messages } = await callNode(node, signal, (client) =>
     client.memoryTool<{
       readonly messages: readonly { readonly created_at: string }[];
     }>("memory_browse", { limit: 1, order: "desc" }, { signal }),
@@ -166,25 +182,32 @@ export async function readLastMessage(node: NodeSnapshot, { signal }: ProbeLimit
 
 /** Also Unavailable where the node has no database: one check tells of that, and not all that need it. */
 function answering({ client, health, reason }: NodeSnapshot): Client {
-  if (client === null || health === null) throw new Unavailable(`${reason} (see deployment.node).`);
-  if (health.memory["reachable"] === false) throw new Unavailable(WITHOUT_DATABASE);
+  if (client === null || health === null) throw new Unavailable(reason, ["deployment.node"]);
+  if (health.memory["reachable"] === false) throw withoutDatabase();
   return client;
 }
 
-export const WITHOUT_DATABASE = "The node cannot reach its database (see database.reachable).";
+export function withoutDatabase(): Unavailable {
+  return new Unavailable("The node cannot reach its database.", ["database.reachable"]);
+}
 
 /**
  * Calls the node. It was there a moment ago: where its answer is missing now, the reason is one that another check looks at.
- * Unavailable then, and where no node answers.
+ * Unavailable then, and where no node answers; TimedOut once the signal aborts.
  */
-export async function callNode<T>(node: NodeSnapshot, call: (client: Client) => Promise<T>): Promise<T> {
+export async function callNode<T>(
+  node: NodeSnapshot,
+  signal: AbortSignal,
+  call: (client: Client) => Promise<T>,
+): Promise<T> {
   const client = answering(node);
   try {
     return await call(client);
   } catch (error) {
+    if (signal.aborted) throw new TimedOut("deployment.node");
     const check = error instanceof CairnError ? SEE[error.code] : undefined;
     if (check === undefined || !(error instanceof CairnError)) throw error;
-    throw new Unavailable(`${error.message.replace(/[.]$/, "")} (see ${check}).`);
+    throw new Unavailable(error.message, [check]);
   }
 }
 
@@ -224,11 +247,11 @@ async function secretReader(env: Environment, signal: AbortSignal): Promise<Secr
 }
 
 /** The token is sent only to a server that has identified itself as a node without it. */
-async function isNode(endpoint: Endpoint, { probeMs, signal }: ProbeLimits): Promise<boolean> {
+async function listenerAt(endpoint: Endpoint, { probeMs, signal }: ProbeLimits): Promise<"node" | "other" | "none"> {
   try {
     const { node_id: id } = await clientOf(endpoint, { timeoutMs: probeMs }).ping({ signal });
-    return typeof id === "string";
-  } catch {
-    return false;
+    return typeof id === "string" ? "node" : "other";
+  } catch (error) {
+    return error instanceof CairnError && error.code === "RUNTIME_NOT_RUNNING" ? "none" : "other";
   }
 }

@@ -53,6 +53,16 @@ export function explainConnection(error: unknown): { readonly reason: string; re
   return { reason: said, fix: (code && FIXES[code]) ?? FIXES["other"] ?? "" };
 }
 
+/** Whether the way to the server failed, and not the query: a refusal of the query has a SQLSTATE of another class. */
+export function isConnectionError(error: unknown): boolean {
+  const code = codeIn(error);
+  return code === undefined || !SQLSTATE.test(code) || CONNECTION_STATE.test(code);
+}
+
+const SQLSTATE = /^[0-9FHPX][0-9A-Z]{4}$/;
+/** Connection exceptions, refused authorization, no such database, no connections left, the server ends. */
+const CONNECTION_STATE = /^(?:08|28|3D000|53300|57P)/;
+
 const FIXES: Readonly<Record<string, string>> = {
   ECONNREFUSED: "Start the PostgreSQL server, or correct host and port of the connection string (SERVICE_PG_URL).",
   ENOTFOUND: "Correct the host of the connection string (SERVICE_PG_URL): its name is not known here.",

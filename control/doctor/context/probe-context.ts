@@ -13,10 +13,12 @@ import { type DatabaseSnapshot, readDatabase } from "./database.ts";
 import { readThroughNodes } from "./database-through-nodes.ts";
 import type { DeploymentProbe } from "./deployment-probe.ts";
 import type { Machine } from "./machine.ts";
+import { askModelServers, type ModelServer } from "./model-servers.ts";
 import { type MemoryStats, type NodeSnapshot, readLastMessage, readNode, readStats, readTarget } from "./node.ts";
 import type { DeploymentPaths } from "./paths.ts";
 import { createContextRedactor } from "./redactor.ts";
 import { environmentOf, readSecrets, type SecretsSnapshot } from "./secrets-file.ts";
+import { usedProviders } from "./used-providers.ts";
 
 export interface ProbeContextInput {
   readonly paths: DeploymentPaths;
@@ -52,13 +54,20 @@ export interface ProbeContext extends Omit<ProbeContextInput, "signal"> {
   /** Time of the newest message; null when there is none. */
   lastMessage(): Promise<Date | null>;
   database(): Promise<DatabaseSnapshot>;
+  /** Every provider, asked for its models. */
+  modelServers(): Promise<readonly ModelServer[]>;
   /** Redacts every secret that was read so far. */
   redactor(): Promise<Redactor>;
 }
 
 export function createProbeContext({ signal, ...input }: ProbeContextInput): ProbeContext {
   const { paths, processEnv, probeMs } = input;
-  const until = (): AbortSignal => AbortSignal.any([signal, AbortSignal.timeout(probeMs)]);
+  // One deadline for all: a probe that waits for another one would else be done after the checks that need it.
+  let deadline: AbortSignal | undefined;
+  const until = (): AbortSignal => {
+    deadline ??= AbortSignal.any([signal, AbortSignal.timeout(probeMs)]);
+    return deadline;
+  };
 
   const secretsFile = once(() => readSecrets(paths.dir));
   const environment = once(async () => environmentOf(await secretsFile(), processEnv));
@@ -81,16 +90,19 @@ export function createProbeContext({ signal, ...input }: ProbeContextInput): Pro
     lastMessage,
     async config() {
       const snapshot = await configuration();
-      if (snapshot.state !== "valid") throw new Unavailable(NO_CONFIGURATION[snapshot.state]);
+      if (snapshot.state !== "valid") {
+        const [sentence, see] = NO_CONFIGURATION[snapshot.state];
+        throw new Unavailable(sentence, [see]);
+      }
       return snapshot.config;
     },
     home() {
-      if (paths.home === null) throw new Unavailable("This user has no home directory (see system.home).");
+      if (paths.home === null) throw new Unavailable("This user has no home directory.", ["system.home"]);
       return paths.home;
     },
     async health() {
       const snapshot = await node();
-      if (snapshot.health === null) throw new Unavailable(`${snapshot.reason} (see deployment.node).`);
+      if (snapshot.health === null) throw new Unavailable(snapshot.reason, ["deployment.node"]);
       return snapshot.health;
     },
     database: once(async () => {
@@ -98,17 +110,18 @@ export function createProbeContext({ signal, ...input }: ProbeContextInput): Pro
       if ((await context.target()) === null) return readDatabase(config, { probeMs, signal: until() });
       return readThroughNodes(config, await context.node());
     }),
+    modelServers: once(async () => askModelServers(usedProviders(await context.config()), until())),
     redactor: async () => createContextRedactor(processEnv, await secretsFile(), await configuration()),
   };
   return context;
 }
 
 const NO_CONFIGURATION = {
-  missing: "There is no configuration (see config.present).",
-  unreadable: "The configuration cannot be read (see config.present).",
-  broken: "The configuration is no YAML (see config.syntax).",
-  newer: "The configuration is of a newer version (see config.version).",
-  invalid: "The configuration is not valid (see config.valid).",
+  missing: ["There is no configuration.", "config.present"],
+  unreadable: ["The configuration cannot be read.", "config.present"],
+  broken: ["The configuration is no YAML.", "config.syntax"],
+  newer: ["The configuration is of a newer version.", "config.version"],
+  invalid: ["The configuration is not valid.", "config.valid"],
 } as const;
 
 /** One promise, shared by all callers. */

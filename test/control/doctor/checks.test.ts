@@ -7,7 +7,7 @@ import { Unavailable } from "../../../control/doctor/checks/check.ts";
 import { CHECKS } from "../../../control/doctor/checks/index.ts";
 import type { ProbeContext } from "../../../control/doctor/context/probe-context.ts";
 import { CATEGORIES } from "../../../control/doctor/report.ts";
-import { categoryOf } from "../../../control/doctor/run.ts";
+import { categoryOf, runChecks } from "../../../control/doctor/run.ts";
 import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 import { lacks } from "../../lanes/tools.ts";
 import { healthWith, probeContextWith, ROOT } from "./probe-context.ts";
@@ -83,6 +83,57 @@ describe("a provider", () => {
       status: "fail",
       message: expect.stringContaining("no answer in time"),
     });
+  });
+
+  it.each([
+    ["m", { data: [{ id: "M:latest" }] }, "pass"],
+    ["claude-opus", { data: [{ id: "claude-opus-20300131" }] }, "pass"],
+    ["mistral-latest", { data: [{ id: "mistral-9" }] }, "pass"],
+    ["gemini-9", { data: [{ id: "models/gemini-9" }] }, "pass"],
+    ["m", { data: [{ id: "other" }] }, "fail"],
+    ["m", { data: [] }, "fail"],
+    ["m", { data: [{ id: "other" }], has_more: true }, "skip"],
+    ["m", { models: "none that is known" }, "skip"],
+  ])("that is asked for %s and lists %j is a %s", async (model, body, expected) => {
+    const { url } = await answering(() => 200, JSON.stringify(body));
+    const yaml = keyed(`${url}/v1`).replace("model: m", `model: ${model}`);
+    const context = await probeContextWith({ yaml, variables: { KEY: "sesame" } });
+    expect(await run("providers.models", context)).toMatchObject({ status: expected });
+  });
+
+  it("that is down is one problem, here and as the node sees it", async () => {
+    const health = healthWith({ providers: { openai: { available: false, model: "m" } }, status: "degraded" });
+    const context = await probeContextWith({
+      yaml: keyed("http://127.0.0.1:1/v1"),
+      variables: { KEY: "k" },
+      seen: {
+        health: async () => health,
+        node: async () => ({
+          state: "running",
+          target: null,
+          pid: 1,
+          url: "http://n",
+          died: null,
+          taken: null,
+          stack: [],
+          health,
+          reason: "",
+          code: null,
+          fix: null,
+          client: null,
+        }),
+      },
+    });
+    const { checks } = await runChecks(
+      CHECKS.filter(({ id }) => id.startsWith("providers.") || id === "deployment.node"),
+      context,
+      { timeoutMs: EVENTUALLY_MS, signal: new AbortController().signal },
+    );
+    expect(checks.filter(({ status }) => status === "fail" || status === "warn").map(({ id }) => id)).toEqual([
+      "providers.reachable",
+    ]);
+    const following = checks.filter(({ follows_from }) => follows_from === "providers.reachable");
+    expect(following.map(({ id }) => id)).toEqual(["providers.available", "deployment.node"]);
   });
 
   it("without a key is asked for nothing", async () => {
@@ -171,11 +222,14 @@ async function run(id: string, context: ProbeContext, signal = AbortSignal.timeo
 }
 
 /** A server that answers with a status, or never. */
-async function answering(answer: (path: string, authorization: string) => number | null): Promise<{ url: string }> {
+async function answering(
+  answer: (path: string, authorization: string) => number | null,
+  body = "{}",
+): Promise<{ url: string }> {
   const http = createServer((request, response) => {
     const status = answer(request.url ?? "", request.headers.authorization ?? "");
     if (status === null) return;
-    response.writeHead(status, status === 302 ? { location: "http://127.0.0.1:1/" } : {}).end("{}");
+    response.writeHead(status, status === 302 ? { location: "http://127.0.0.1:1/" } : {}).end(body);
   });
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => {

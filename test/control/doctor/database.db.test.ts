@@ -66,6 +66,21 @@ describe.skipIf(lacks("postgresql"))("doctor on a PostgreSQL server", () => {
     });
   });
 
+  it("tells a role that may not create the extensions that the database lacks", async () => {
+    await connectedTo(async (client) => {
+      await client.query("create role doctor_limited login");
+      try {
+        // Not this database, which has them already.
+        const url = Object.assign(new URL(database.url), { pathname: "/template1", username: "doctor_limited" });
+        const said = await run("database.extensions", "", {}, url.href);
+        expect(said).toMatchObject({ status: "fail", message: expect.stringMatching(/lacks .*vector.* may not create/) });
+        expect(await run("database.extensions")).toMatchObject({ status: "pass" });
+      } finally {
+        await client.query("drop role doctor_limited");
+      }
+    });
+  });
+
   it("tells a pool that does not fit", async () => {
     expect(await run("database.pool", "pool: 5000")).toMatchObject({
       status: "fail",

@@ -64,13 +64,19 @@ describe.each(["embedded", "postgres"] as const)("doctor beside a living node (%
     );
   });
 
-  it("says that the node is unavailable once it was killed", async () => {
+  it("says that the node has died once it was killed", async () => {
     node.signal("SIGKILL");
     await node.exited;
     const { report, code } = await doctor(deployment);
-    expect(code).toBe(0);
-    expect(report.checks.filter(({ status }) => status === "warn").map(({ id }) => id)).toEqual(["deployment.node"]);
-    expect(report.checks.find(({ id }) => id === "memory.writes")).toMatchObject({ status: "skip" });
+    expect(code).toBe(1);
+    const problems = report.checks.filter(({ status }) => status === "warn" || status === "fail");
+    expect(problems).toMatchObject([
+      { id: "deployment.node", status: "fail", message: expect.stringContaining("has died") },
+    ]);
+    expect(report.checks.find(({ id }) => id === "memory.writes")).toMatchObject({
+      status: "skip",
+      follows_from: "deployment.node",
+    });
     expect(report.checks.find(({ id }) => id === "database.reachable")).toMatchObject({ status: "pass" });
   });
 });

@@ -59,7 +59,7 @@ export async function probeContextWith(spec: ProbeContextSpec = {}): Promise<Pro
   const processEnv = { ...homes, ...variables };
   const context = createProbeContext({
     paths: findPaths({ dir }, processEnv, dir, () => undefined),
-    machine: { ...thisMachine(), ...spec.machine },
+    machine: { ...thisMachine(), load: () => 0, ...spec.machine },
     probe: { ...NO_TOOLS, ...spec.probe },
     processEnv,
     root: spec.root ?? ROOT,

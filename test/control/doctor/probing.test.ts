@@ -27,8 +27,21 @@ describe("looking for a node that does not run from this home", () => {
 
   it("gives the token to nobody who is no node", async () => {
     const { port, seen } = await server(() => ({ hello: "world" }));
-    expect(await (await at(port)).node()).toMatchObject({ state: "stopped", health: null });
+    expect(await (await at(port)).node()).toMatchObject({
+      state: "stopped",
+      health: null,
+      taken: expect.stringContaining("another program"),
+    });
     expect(seen).toEqual(["/api/mesh/ping -"]);
+  });
+
+  it("takes a port that nobody listens on for no other program", async () => {
+    // One that was just given back.
+    const free = createServer();
+    await new Promise<void>((resolve) => free.listen(0, "127.0.0.1", resolve));
+    const { port } = free.address() as AddressInfo;
+    await new Promise((resolve) => free.close(resolve));
+    expect(await (await at(port)).node()).toMatchObject({ state: "stopped", taken: null, died: null });
   });
 
   it("gives up in time on one that says nothing", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { renderDiff, renderReport, wrap } from "../../../control/doctor/render.ts";
+import { renderDiff, renderProblems, renderReport, wrap } from "../../../control/doctor/render.ts";
 import { type CheckReport, type Report, summarize } from "../../../control/doctor/report.ts";
 import type { Mark } from "../../../control/output/terminal.ts";
 
@@ -20,6 +20,10 @@ describe("the report in words", () => {
         "system",
         "  pass  Node 24.",
         "  fail  It is full.",
+        "        system.disk",
+        "",
+        "problems",
+        "  fail  It is full.",
         "        - a",
         "        - b",
         "        Fix: Free some.",
@@ -28,6 +32,47 @@ describe("the report in words", () => {
         "1 pass, 0 warn, 1 fail, 0 skip",
       ].join("\n"),
     );
+  });
+
+  it("lists failures before warnings, and below each what follows from it, which stands nowhere else", () => {
+    const text = renderReport(
+      report([
+        check({ id: "system.x", status: "warn", message: "It is odd.", fix: "Look." }),
+        check({
+          id: "database.reachable",
+          category: "database",
+          status: "fail",
+          message: "It is gone.",
+          fix: "Start.",
+        }),
+        check({
+          id: "memory.writes",
+          category: "memory",
+          status: "skip",
+          message: "Not to be had.",
+          follows_from: "database.reachable",
+        }),
+      ]),
+      PLAIN,
+    );
+    expect(text.slice(text.indexOf("problems")).split("\n")).toEqual([
+      "problems",
+      "  fail  It is gone.",
+      "        Fix: Start.",
+      "        database.reachable",
+      "        follows from database.reachable: memory.writes",
+      "  warn  It is odd.",
+      "        Fix: Look.",
+      "        system.x",
+      "",
+      "0 pass, 1 warn, 1 fail, 1 skip",
+    ]);
+    expect(text).not.toContain("Not to be had");
+  });
+
+  it("has no list of problems where there is none", () => {
+    expect(renderProblems(report([check({})]), PLAIN)).toBe("");
+    expect(renderReport(report([check({})]), PLAIN)).not.toContain("problems");
   });
 
   it("tells neighbours that are skipped for the same reason once", () => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { type Check, Unavailable } from "../../../control/doctor/checks/check.ts";
+import { type Check, TimedOut, Unavailable } from "../../../control/doctor/checks/check.ts";
 import { CHECKS } from "../../../control/doctor/checks/index.ts";
 import { GROUPS } from "../../../control/doctor/groups.ts";
 import { runChecks } from "../../../control/doctor/run.ts";
@@ -64,6 +64,70 @@ describe("running checks", () => {
     ]);
     expect(reported).toBe(true);
     expect(results.late).toBe(true);
+  });
+
+  it("makes one failure of several checks that hang, told by the one that the others wait for", async () => {
+    const hang = (id: Check["id"]) => check(id, () => new Promise(() => undefined));
+    const { checks } = await run([hang("config.x"), hang("deployment.node"), hang("memory.y"), GOOD], 50);
+    expect(checks.map(({ id, status, follows_from }) => [id, status, follows_from])).toEqual([
+      ["config.x", "skip", "deployment.node"],
+      ["deployment.node", "fail", undefined],
+      ["memory.y", "skip", "deployment.node"],
+      ["system.good", "pass", undefined],
+    ]);
+    expect(checks[1]).toMatchObject({
+      message: expect.stringContaining("3 checks timed out"),
+      fix: expect.stringContaining("--only config.x,deployment.node,memory.y --timeout 30"),
+    });
+  });
+
+  it("tells of a busy machine where checks are late", async () => {
+    const context = await probeContextWith({ machine: { load: () => 9.8 } });
+    const hangs = check("memory.hangs", () => new Promise(() => undefined));
+    const { checks } = await runChecks([hangs], context, { timeoutMs: 20, signal: new AbortController().signal });
+    expect(checks[0]?.message).toContain("10 processes wait for each processor");
+  });
+
+  it("counts a problem once: what follows from it names it, over several steps", async () => {
+    const down = check("database.reachable", async () => ({ status: "fail", message: "Gone.", fix: "Start it." }));
+    const node = check("deployment.node", async () => {
+      throw new Unavailable("No database.", ["database.reachable"]);
+    });
+    const writes = check("memory.writes", async () => {
+      throw new Unavailable("No node.", ["deployment.node"]);
+    });
+    const slow = check("memory.stats", async () => {
+      throw new TimedOut("deployment.node");
+    });
+    const repeats = check("database.pool", async () => ({
+      status: "fail",
+      message: "Refused.",
+      fix: "Look.",
+      see: ["database.reachable"],
+    }));
+    const { checks } = await run([writes, slow, repeats, node, down]);
+    expect(checks.map(({ id, status, follows_from }) => `${id} ${status} ${follows_from}`)).toEqual([
+      "memory.writes skip database.reachable",
+      "memory.stats skip database.reachable",
+      "database.pool skip database.reachable",
+      "deployment.node skip database.reachable",
+      "database.reachable fail undefined",
+    ]);
+  });
+
+  it("leaves a failure alone where the check that it names has no problem, or is not among them", async () => {
+    const refused = check("deployment.node", async () => ({
+      status: "fail",
+      message: "Refused.",
+      fix: "Look.",
+      see: ["secrets.token"],
+    }));
+    const token = check("secrets.token", async () => ({ status: "pass", message: "Fine." }));
+    for (const list of [[refused], [refused, token]]) {
+      const { checks } = await run(list);
+      expect(checks[0]).toMatchObject({ status: "fail", message: "Refused." });
+      expect(checks[0]).not.toHaveProperty("see");
+    }
   });
 
   it("does not mind what a check that was given up says later", async () => {

@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { chmod, mkdir, symlink, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { DatabaseSnapshot, ServerFacts } from "../../../control/doctor/context/database.ts";
+import type { ModelServer } from "../../../control/doctor/context/model-servers.ts";
 import type { MemoryStats, NodeSnapshot } from "../../../control/doctor/context/node.ts";
 import type { ProbeContext } from "../../../control/doctor/context/probe-context.ts";
 import type { Client } from "../../../runtime/client/index.ts";
@@ -33,6 +34,7 @@ const GOOD_SERVER: ServerFacts = {
   version: "17.10",
   vector: "0.8.1",
   trgm: "1.6",
+  forbidden: [],
   aheadMs: 3,
   uncertainMs: 5,
 };
@@ -55,6 +57,8 @@ const node = (parts: Partial<NodeSnapshot>): Pick<ProbeContext, "node"> => ({
     target: null,
     pid: 1,
     url: "http://n",
+    died: null,
+    taken: null,
     stack: [],
     health: null,
     reason: "",
@@ -97,6 +101,15 @@ const SHELL_FOR_OTHERS =
 const TOKEN_FOR_AGENTS = { id: "t1", name: "website", scopes: ["agent"], created_at: "2030-01-31", revoked_at: null };
 export const keyed = (url: string) =>
   `version: 1\nagents: { main: {} }\nproviders: { openai: { kind: openai-compatible, base_url: "${url}", model: m, api_key: "\${KEY}" } }\n`;
+
+/** One that answers with its list. */
+function modelServer(id: string, model: string, models: readonly string[]): Pick<ProbeContext, "modelServers"> {
+  const provider = { kind: id, model } as ModelServer["provider"];
+  const answer = { kind: "answered", status: 200, models } as const;
+  return {
+    modelServers: async () => [{ id, provider, use: "needed", url: "http://127.0.0.1:11434/v1/models", answer }],
+  };
+}
 
 export const WRONGS: readonly Wrong[] = [
   {
@@ -392,6 +405,29 @@ export const WRONGS: readonly Wrong[] = [
     yaml: `${MINIMAL}mesh:\n  enabled: true\n`,
   },
   {
+    id: "config.directories",
+    when: "they are not there",
+    status: "warn",
+    says: /plugin_dirs: .*\/plugins is no directory; skill_dirs: .*\/skills is no directory/,
+    yaml: `${MINIMAL}plugin_dirs: [plugins]\nskill_dirs: [skills]\n`,
+  },
+  {
+    id: "config.applied",
+    when: "cairn.yaml is newer than the node",
+    status: "warn",
+    says: /cairn\.yaml was changed .* after the node started/,
+    fix: /cairn restart/,
+    seen: health({ started_at: "2020-01-31T00:00:00.000Z" }),
+  },
+  {
+    id: "config.applied",
+    when: ".env is newer, too",
+    status: "warn",
+    says: /cairn\.yaml and \.env were changed/,
+    env: "A=b\n",
+    seen: health({ started_at: "2020-01-31T00:00:00.000Z" }),
+  },
+  {
     id: "secrets.file",
     when: "others may read it",
     status: "warn",
@@ -568,6 +604,14 @@ export const WRONGS: readonly Wrong[] = [
     seen: server({ trgm: null }),
   },
   {
+    id: "database.extensions",
+    when: "the role may not create one",
+    status: "fail",
+    says: /lacks vector, which the role of the connection may not create/,
+    fix: /superuser run `create extension vector`/,
+    seen: server({ forbidden: ["vector"] }),
+  },
+  {
     id: "database.migrations",
     when: "the node's schema is old",
     status: "warn",
@@ -583,11 +627,19 @@ export const WRONGS: readonly Wrong[] = [
   },
   {
     id: "database.pool",
-    when: "the server breaks the connection",
+    when: "it is larger than what the server allows",
     status: "fail",
-    says: /ECONNREFUSED/,
+    says: /wants up to \d+ connections, and the server allows 5/,
     yaml: POSTGRES,
-    seen: server({}),
+    seen: {
+      database: async () => ({
+        backend: "stack",
+        server: GOOD_SERVER,
+        connections: { used: 1, allowed: 5 },
+        reason: "",
+        see: [],
+      }),
+    },
   },
   {
     id: "database.direct",
@@ -760,6 +812,15 @@ export const WRONGS: readonly Wrong[] = [
     variables: { KEY: "k" },
   },
   {
+    id: "providers.models",
+    when: "the server lacks the model of an agent",
+    status: "fail",
+    says: /^ollama does not have the model llama99 \(main\)\.$/,
+    fix: /ollama pull llama99/,
+    yaml: "version: 1\nagents: { main: {} }\nproviders: { ollama: { model: llama99 } }\n",
+    seen: modelServer("ollama", "llama99", ["llama3:latest"]),
+  },
+  {
     id: "providers.available",
     when: "the node cannot use one",
     status: "fail",
@@ -802,6 +863,36 @@ export const WRONGS: readonly Wrong[] = [
     says: /agent is not there/,
     fix: /restart/,
     seen: health({ channels: {} }),
+  },
+  {
+    id: "deployment.node",
+    when: "it was killed",
+    status: "fail",
+    says: /has died: process 4711, started 2030-01-31T00:00:00\.000Z, ended without stopping/,
+    fix: /cairn logs --level error/,
+    files: {
+      "home/run/node.json": JSON.stringify({
+        pid: 4_711,
+        url: "http://127.0.0.1:1",
+        started_at: "2030-01-31T00:00:00.000Z",
+      }),
+    },
+  },
+  {
+    id: "deployment.node",
+    when: "another deployment's node has its address",
+    status: "fail",
+    says: /the node of \/srv\/other listens at http:\/\/n: it could not start/,
+    fix: /runtime\.listen/,
+    seen: node({ state: "stopped", taken: "the node of /srv/other" }),
+  },
+  {
+    id: "deployment.node",
+    when: "the stack is not deployed yet",
+    status: "warn",
+    says: /Nothing is deployed on docker/,
+    fix: /cairn infra up/,
+    yaml: deployed("docker"),
   },
   { id: "deployment.node", when: "none runs", status: "warn", says: /No node is running/, fix: /cairn start/ },
   {

@@ -14,7 +14,7 @@ export const channelsTokens: Check = {
       const lines = snapshot.errors.flatMap(({ code, path, message }) =>
         code === "channel-token-missing" ? [`${path}: ${message}`] : [],
       );
-      if (lines.length === 0) throw new Unavailable("The configuration is not valid (see config.valid).");
+      if (lines.length === 0) throw new Unavailable("The configuration is not valid.", ["config.valid"]);
       return fail(
         `Tokens of channels are missing: ${lines.join("; ")}.`,
         "Put the tokens into .env, or into the environment.",

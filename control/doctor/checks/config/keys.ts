@@ -10,7 +10,7 @@ export const configKeys: Check = {
   async run(context) {
     const snapshot = await context.configuration();
     if (!("warnings" in snapshot))
-      throw new Unavailable("The configuration cannot be validated (see config.present, config.syntax).");
+      throw new Unavailable("The configuration cannot be validated.", ["config.present", "config.syntax"]);
     const unknown = snapshot.warnings.filter(({ code }) => code === "unknown-key");
     if (unknown.length === 0) return pass("All keys of the configuration are known.");
     const after = await renameKeys(snapshot, context.paths, await context.environment());

@@ -8,7 +8,7 @@ export const configSyntax: Check = {
   async run(context) {
     const snapshot = await context.configuration();
     if (snapshot.state === "missing" || snapshot.state === "unreadable") {
-      throw new Unavailable("There is no configuration to be read (see config.present).");
+      throw new Unavailable("There is no configuration to be read.", ["config.present"]);
     }
     if (snapshot.state !== "broken") return pass("cairn.yaml is YAML.");
     return fail(

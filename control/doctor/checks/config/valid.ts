@@ -9,7 +9,7 @@ export const configValid: Check = {
   async run(context) {
     const snapshot = await context.configuration();
     if (!("errors" in snapshot))
-      throw new Unavailable("The configuration cannot be validated (see config.present, config.syntax).");
+      throw new Unavailable("The configuration cannot be validated.", ["config.present", "config.syntax"]);
     if (snapshot.errors.length === 0) return pass("The configuration is valid.");
     const [first] = snapshot.errors;
     const lines = snapshot.errors.map(issueLine);

@@ -14,7 +14,7 @@ export const configVersion: Check = {
       );
     }
     if (!("tree" in snapshot))
-      throw new Unavailable("The configuration cannot be read (see config.present, config.syntax).");
+      throw new Unavailable("The configuration cannot be read.", ["config.present", "config.syntax"]);
     const { version } = snapshot.tree;
     if (version === undefined) return warn("cairn.yaml does not say its version.", "Put `version: 1` at its head.");
     return pass(`cairn.yaml has version ${String(version)}.`);

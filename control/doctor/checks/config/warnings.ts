@@ -19,7 +19,7 @@ export const configWarnings: Check = {
   async run(context) {
     const snapshot = await context.configuration();
     if (!("warnings" in snapshot))
-      throw new Unavailable("The configuration cannot be validated (see config.present, config.syntax).");
+      throw new Unavailable("The configuration cannot be validated.", ["config.present", "config.syntax"]);
     const lines = snapshot.warnings.filter(({ code }) => !ELSEWHERE.has(code)).map(issueLine);
     if (lines.length === 0) return pass("The configuration has no warnings.");
     return warn(

@@ -10,7 +10,7 @@ export const databaseExtensions: Check = {
   id: "database.extensions",
   subject: "the extensions pgvector and pg_trgm",
   async run(context) {
-    const { vector, trgm, version } = serverOf(await context.database());
+    const { vector, trgm, forbidden, version } = serverOf(await context.database());
     const major = version.split(".")[0];
     if (vector === null) {
       return fail(
@@ -28,6 +28,12 @@ export const databaseExtensions: Check = {
       return fail(
         "The PostgreSQL server has no pg_trgm.",
         "Install PostgreSQL's contrib package on the server (postgresql-contrib).",
+      );
+    }
+    if (forbidden.length > 0) {
+      return fail(
+        `The database lacks ${forbidden.join(" and ")}, which the role of the connection may not create: the node cannot start.`,
+        `Let a superuser run ${forbidden.map((name) => `\`create extension ${name}\``).join(" and ")} in the database once.`,
       );
     }
     return pass(`pgvector ${vector} and pg_trgm ${trgm} are there.`);

@@ -3,11 +3,10 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../../../../runtime/contracts/system-errors.ts";
-import { connectionOf } from "../../context/database.ts";
-import { WITHOUT_DATABASE } from "../../context/node.ts";
-import { askPostgres } from "../../context/postgres.ts";
+import { askServer, connectionOf } from "../../context/database.ts";
+import { withoutDatabase } from "../../context/node.ts";
 import type { ProbeContext } from "../../context/probe-context.ts";
-import { type Check, fail, type Outcome, pass, skip, Unavailable, warn } from "../check.ts";
+import { type Check, fail, type Outcome, pass, skip, warn } from "../check.ts";
 
 interface Applied {
   readonly version: number;
@@ -30,7 +29,7 @@ export const databaseMigrations: Check = {
 /** The schema of the embedded store, or of the stack's database, is known to its node alone. */
 async function throughNode(context: ProbeContext, newest: number): Promise<Outcome> {
   const { schema_version: version, memory } = await context.health();
-  if (memory["reachable"] === false) throw new Unavailable(WITHOUT_DATABASE);
+  if (memory["reachable"] === false) throw withoutDatabase();
   if (version === null) return skip("The node does not say which schema its store has.");
   const isDeployed = (await context.target()) !== null;
   return compareVersions(newest, [{ version, compatible_from: version }], isDeployed ? NEW_IMAGE : RESTART);
@@ -61,7 +60,7 @@ function compareVersions(newest: number, applied: readonly Applied[] | null, upd
 /** Null when no migration was ever applied. */
 async function readApplied(url: string, asking: { readonly probeMs: number; readonly signal: AbortSignal }) {
   try {
-    return await askPostgres<Applied>(
+    return await askServer<Applied>(
       url,
       "select version, compatible_from from schema_migrations order by version",
       asking,

@@ -1,7 +1,13 @@
 /** Whether the server has room for this node's connections. */
 
-import { type ConnectionCounts, connectionOf, type DatabaseSnapshot, serverOf } from "../../context/database.ts";
-import { type Asking, askPostgres } from "../../context/postgres.ts";
+import {
+  askServer,
+  type ConnectionCounts,
+  connectionOf,
+  type DatabaseSnapshot,
+  serverOf,
+} from "../../context/database.ts";
+import type { Asking } from "../../context/postgres.ts";
 import { type Check, fail, pass, Unavailable, warn } from "../check.ts";
 
 /** The listener's and the one for scripts come on top of the pool. */
@@ -45,7 +51,7 @@ function countsOf(snapshot: DatabaseSnapshot & { readonly backend: "stack" }): C
 }
 
 async function askCounts(url: string, asking: Asking): Promise<ConnectionCounts> {
-  const [row] = await askPostgres<Row>(url, ROOM, asking);
+  const [row] = await askServer<Row>(url, ROOM, asking);
   const { most = 0, reserved = 0, used = 0 } = row ?? {};
   return { used, allowed: most - reserved };
 }

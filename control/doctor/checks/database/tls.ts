@@ -9,7 +9,7 @@ export const databaseTls: Check = {
   async run(context) {
     const snapshot = await context.configuration();
     if (!("warnings" in snapshot))
-      throw new Unavailable("The configuration cannot be read (see config.present, config.syntax).");
+      throw new Unavailable("The configuration cannot be read.", ["config.present", "config.syntax"]);
     const plain = snapshot.warnings.filter(({ code }) => code === "plain-database").map(issueLine);
     if (plain.length > 0) {
       return warn(

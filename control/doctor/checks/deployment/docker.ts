@@ -11,7 +11,7 @@ export const deploymentDocker: Check = {
     const hosts = nodes.length === 0 ? [docker.host] : nodes.map(({ host }) => host ?? docker.host);
     if (!hosts.includes("local")) return skip("All nodes run on other hosts: `cairn infra preview` asks those.");
     if (!(await context.probe.hasTool("docker")))
-      throw new Unavailable("There is no docker command (see deployment.tools).");
+      throw new Unavailable("There is no docker command.", ["deployment.tools"]);
     const problem = await context.probe.dockerProblem(signal);
     if (problem === null) return pass("The Docker engine answers.");
     return fail(

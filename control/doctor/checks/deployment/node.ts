@@ -11,8 +11,20 @@ export const deploymentNode: Check = {
   subject: "whether the node runs and is healthy",
   async run(context, signal) {
     const snapshot = await context.node();
-    const { state, target, reason, url, code } = snapshot;
+    const { state, target, reason, url, code, died, taken } = snapshot;
     if (state === "stopped" && target !== null) return warn(`${reason}.`, "Deploy it with `cairn infra up`.");
+    if (taken !== null) {
+      return fail(
+        `No node is running, and ${taken} listens at ${url}: it could not start.`,
+        "Set runtime.listen in cairn.yaml (or SERVICE_LISTEN) to another port, or end what listens there; then `cairn start --detach`.",
+      );
+    }
+    if (died !== null) {
+      return fail(
+        `The node has died: process ${died.pid}, started ${died.startedAt}, ended without stopping. It was killed, it crashed, or the machine went down.`,
+        "See `cairn logs --level error`, and the kernel's log for a lack of memory; then start it with `cairn start --detach`.",
+      );
+    }
     if (state === "stopped") return warn(`${reason}.`, "Start it with `cairn start --detach`.");
     if (state === "busy") {
       return warn(
@@ -36,13 +48,13 @@ async function refuseOtherCause(context: ProbeContext, { health, url }: NodeSnap
   if (health !== null) return;
   const configuration = await context.configuration();
   if (configuration.state !== "valid") {
-    throw new Unavailable("The way to the stack is in the configuration (see config.present, config.valid).");
+    throw new Unavailable("The way to the stack is in the configuration.", ["config.present", "config.valid"]);
   }
   const { target, docker, nodes } = configuration.config.deployment;
   const isHere = target === "docker" && docker.host === "local" && nodes.every(({ host }) => host === undefined);
   if (isHere && url !== null && (await context.probe.hasTool("docker"))) {
     const problem = await context.probe.dockerProblem(signal);
-    if (problem !== null) throw new Unavailable("The Docker engine does not answer (see deployment.docker).");
+    if (problem !== null) throw new Unavailable("The Docker engine does not answer.", ["deployment.docker"]);
   }
 }
 
@@ -52,14 +64,15 @@ function ofNode({ target, health, reason, url, code, fix }: NodeSnapshot): Outco
     return fail(
       `The node${url === null ? "" : ` at ${url}`} does not answer as it should: ${reason}.`,
       code === "RUNTIME_UNAUTHORIZED" ? "See secrets.token." : (fix ?? see),
+      code === "RUNTIME_UNAUTHORIZED" ? { see: ["secrets.token"] } : {},
     );
   }
   const words = `The node at ${url} is ${stateOf(health)}, up for ${duration(health.uptime_s * 1_000)}.`;
   if (health.status === "unhealthy") {
-    if (lacksDatabase(health)) throw new Unavailable(WITHOUT_DATABASE);
+    if (lacksDatabase(health)) throw withoutDatabase();
     return fail(words, SEE_LOG);
   }
-  return health.status === "degraded" ? warn(words, SEE_LOG) : pass(words);
+  return health.status === "degraded" ? warn(words, SEE_LOG, reasonsOf([health])) : pass(words);
 }
 
 /** One outcome for all: the worst, and a line for each node. */
@@ -85,16 +98,25 @@ function ofStack(nodes: readonly StackNode[]): Outcome {
   const own = ill.filter(({ health }) => !lacksDatabase(health));
   const rest = { details };
   if (own.length > 0) return fail(`Unhealthy: ${own.map(({ name }) => name).join(", ")}.`, SEE_LOG, rest);
-  if (ill.length > 0) throw new Unavailable(WITHOUT_DATABASE);
+  if (ill.length > 0) throw withoutDatabase();
   const degraded = reports.filter(({ health }) => health.status === "degraded");
   if (degraded.length > 0) {
     const names = degraded.map(({ name, health }) => `${name} is ${stateOf(health)}`).join(", ");
-    return warn(`${names}.`, SEE_LOG, rest);
+    return warn(`${names}.`, SEE_LOG, { ...rest, ...reasonsOf(degraded.map(({ health }) => health)) });
   }
   return pass(`All ${nodes.length} nodes of the stack are healthy.`, details);
 }
 
-const WITHOUT_DATABASE = "The node runs, and cannot reach its database (see database.reachable).";
+function withoutDatabase(): Unavailable {
+  return new Unavailable("The node runs, and cannot reach its database.", ["database.reachable"]);
+}
+
+/** Where nothing else makes them degraded, a provider or a channel does, which have checks of their own. */
+function reasonsOf(reports: readonly Health[]): { readonly see?: readonly string[] } {
+  const isOther = reports.some(({ draining, audit }) => draining || (audit !== undefined && audit.failing !== null));
+  return isOther ? {} : { see: ["providers.available", "channels.connected"] };
+}
+
 const SEE_LOG = "See the other checks, and `cairn logs --level warn`.";
 
 type Health = NonNullable<NodeSnapshot["health"]>;

@@ -2,7 +2,7 @@
 
 import { ageMs } from "../../../memory/backup-words.ts";
 import { bytes, duration } from "../../../output/words.ts";
-import { type Check, fail, pass, skip, warn } from "../check.ts";
+import { type Check, fail, pass, skip, Unavailable, warn } from "../check.ts";
 
 export const memoryBackup: Check = {
   id: "memory.backup",
@@ -10,7 +10,7 @@ export const memoryBackup: Check = {
   async run(context) {
     const { backup } = await context.health();
     if (backup === undefined) return skip("The node is of a version without scheduled backups.");
-    if (backup === null) return skip("The node's store does not answer (see database.reachable).");
+    if (backup === null) throw new Unavailable("The node's store does not answer.", ["database.reachable"]);
     const { state, last, failure, every_s: every, keep } = backup;
     const newest =
       last === null

@@ -13,7 +13,7 @@ export const meshPeers: Check = {
     await requireMesh(context);
     const { mesh } = await context.config();
     const members = await readMembers(context).catch(() => {
-      throw new Unavailable("The registry cannot be read (see mesh.registry).");
+      throw new Unavailable("The registry cannot be read.", ["mesh.registry"]);
     });
     const seeds = mesh.seeds.map((address): Member => ({ name: address, address }));
     const peers = [...(members ?? []).filter(({ name }) => name !== mesh.name), ...seeds].filter(

@@ -1,8 +1,8 @@
 /** The node's own view of its providers: it may reach another network than this command does. */
 
+import { usedProviders } from "../../context/used-providers.ts";
 import { applyCommand } from "../advice.ts";
 import { type Check, fail, pass, warn } from "../check.ts";
-import { usedProviders } from "./usage.ts";
 
 export const providersAvailable: Check = {
   id: "providers.available",
@@ -17,6 +17,10 @@ export const providersAvailable: Check = {
       .map(({ id }) => id);
     const message = `The node cannot use ${names.join(", ")}.`;
     const fix = `See providers.keys and providers.reachable; after a change ${await applyCommand(context)}.`;
-    return names.some((id) => needed.includes(id)) ? fail(message, fix) : warn(message, fix);
+    // Where none of them answers here either, that is the one cause.
+    const servers = await context.modelServers();
+    const isHere = (id: string): boolean => servers.find((server) => server.id === id)?.answer.kind === "unreachable";
+    const rest = names.every(isHere) ? { see: ["providers.reachable"] } : {};
+    return names.some((id) => needed.includes(id)) ? fail(message, fix, rest) : warn(message, fix, rest);
   },
 };

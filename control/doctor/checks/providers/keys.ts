@@ -1,8 +1,8 @@
 /** Whether every provider that wants a key has one that can be sent. */
 
 import { isSecretReference } from "../../../../runtime/config/references.ts";
+import { modelList, usedProviders } from "../../context/used-providers.ts";
 import { type Check, fail, pass, Unavailable, warn } from "../check.ts";
-import { modelList, usedProviders } from "./usage.ts";
 
 export const providersKeys: Check = {
   id: "providers.keys",
@@ -13,7 +13,7 @@ export const providersKeys: Check = {
       const lines = snapshot.errors.flatMap(({ code, path, message }) =>
         code === "provider-key-missing" ? [`${path}: ${message}`] : [],
       );
-      if (lines.length === 0) throw new Unavailable("The configuration is not valid (see config.valid).");
+      if (lines.length === 0) throw new Unavailable("The configuration is not valid.", ["config.valid"]);
       return fail(
         `Keys of providers are missing: ${lines.join("; ")}.`,
         "Put the keys into .env, or into the environment.",

@@ -1,8 +1,7 @@
 /** The queues as a node reports them. */
 
-import { WITHOUT_DATABASE } from "../../context/node.ts";
+import { withoutDatabase } from "../../context/node.ts";
 import type { ProbeContext } from "../../context/probe-context.ts";
-import { Unavailable } from "../check.ts";
 
 export interface QueueState {
   readonly queue: string;
@@ -17,7 +16,7 @@ export interface QueueState {
 export async function queueStates(context: ProbeContext): Promise<readonly QueueState[]> {
   const { queues, memory } = await context.health();
   // Without its database the node knows of no queue, which is not the same as empty ones.
-  if (memory["reachable"] === false) throw new Unavailable(WITHOUT_DATABASE);
+  if (memory["reachable"] === false) throw withoutDatabase();
   return queues.flatMap(({ queue, waiting, failed, last_error, oldest_waiting_ms }) =>
     typeof queue === "string"
       ? [

@@ -9,7 +9,7 @@ export const secretsHardcoded: Check = {
   async run(context) {
     const snapshot = await context.configuration();
     if (!("warnings" in snapshot))
-      throw new Unavailable("The configuration cannot be validated (see config.present, config.syntax).");
+      throw new Unavailable("The configuration cannot be validated.", ["config.present", "config.syntax"]);
     const lines = snapshot.warnings.filter(({ code }) => code === "hardcoded-secret").map(issueLine);
     if (lines.length === 0) return pass("No secret stands in cairn.yaml.");
     return warn(

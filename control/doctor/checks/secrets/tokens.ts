@@ -10,7 +10,7 @@ export const secretsTokens: Check = {
   async run(context, signal) {
     const agents = agentsWithShellForOthers(await context.config());
     if (agents.length === 0) return pass("No agent runs commands for others than the owner.");
-    const all = await callNode(await context.node(), (client) => client.listTokens({ signal }));
+    const all = await callNode(await context.node(), signal, (client) => client.listTokens({ signal }));
     const tokens = all.filter(({ scopes, revoked_at: revokedAt }) => revokedAt === null && scopes.includes("agent"));
     if (tokens.length === 0) return pass(`No token lets anyone run commands through ${agents.join(", ")}.`);
     return warn(

@@ -11,7 +11,7 @@ export const systemListen: Check = {
   async run(context) {
     const snapshot = await context.configuration();
     if (!("warnings" in snapshot))
-      throw new Unavailable("The configuration cannot be read (see config.present, config.syntax).");
+      throw new Unavailable("The configuration cannot be read.", ["config.present", "config.syntax"]);
     const missing = snapshot.errors.filter(({ code }) => code === "tls-missing").map(issueLine);
     if (missing.length > 0) {
       return fail("TLS is configured, and there is no certificate: the node does not start.", FIX, {

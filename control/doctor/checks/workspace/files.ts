@@ -16,7 +16,7 @@ export const workspaceFiles: Check = {
     const workspaces = await workspacesOf(context);
     const states = await Promise.all(workspaces.map(async ({ path }) => ((await isThere(path)) ? [path] : [])));
     const there = states.flat();
-    if (there.length === 0) throw new Unavailable("There is no workspace (see workspace.exists).");
+    if (there.length === 0) throw new Unavailable("There is no workspace.", ["workspace.exists"]);
     const files = there.flatMap((workspace) => PROMPT_FILES.map((name) => ({ workspace, name })));
     const results = await Promise.all(
       files.map(async (file) => ({ ...file, ...(await stateOf(join(file.workspace, file.name))) })),

@@ -20,7 +20,7 @@ export const workspaceWritable: Check = {
       })),
     );
     const there = results.filter(({ refused }) => refused !== "ENOENT");
-    if (there.length === 0) throw new Unavailable("There is no workspace (see workspace.exists).");
+    if (there.length === 0) throw new Unavailable("There is no workspace.", ["workspace.exists"]);
     const closed = there.filter(({ refused }) => refused !== null);
     if (closed.length === 0) return pass("The workspace can be written.");
     const lines = closed.map(({ path, refused }) => `${path} (${refused})`);

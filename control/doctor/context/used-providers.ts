@@ -1,8 +1,8 @@
 /** Providers as the agents use them, and where their models are listed. */
 
-import { type Config, type ProviderConfig, serviceOfKind } from "../../../../runtime/config/index.ts";
-import type { ModelListRequest, ProviderManifest } from "../../../../runtime/plugins/providers/manifest.ts";
-import { PROVIDERS } from "../../../../runtime/plugins/providers/manifests.ts";
+import { type Config, type ProviderConfig, serviceOfKind } from "../../../runtime/config/index.ts";
+import type { ModelListRequest, ProviderManifest } from "../../../runtime/plugins/providers/manifest.ts";
+import { PROVIDERS } from "../../../runtime/plugins/providers/manifests.ts";
 
 export interface UsedProvider {
   readonly id: string;
