@@ -8,6 +8,7 @@ import { visible } from "../output/visible.ts";
 import { type SelfTest, type Step, selfTest } from "../self-test/self-test.ts";
 import { defaultAgent, openConnection } from "../service/connect.ts";
 import { findDeployment } from "../service/deployment.ts";
+import { localSandbox } from "../service/sandbox.ts";
 
 export default class Test extends NodeCommand<SelfTest> {
   static override summary = "Test the running node end to end";
@@ -35,7 +36,17 @@ export default class Test extends NodeCommand<SelfTest> {
     try {
       const agent = flags.agent ?? (await defaultAgent(deployment, client));
       const marker = `zx${randomUUID().replaceAll("-", "").slice(0, 14)}`;
-      return await selfTest({ client, agent, quick: flags.quick, marker, timeoutMs: flags.timeout * 1_000, signal });
+      const sandbox = await localSandbox(deployment);
+      const timeoutMs = flags.timeout * 1_000;
+      return await selfTest({
+        client,
+        agent,
+        quick: flags.quick,
+        marker,
+        timeoutMs,
+        signal,
+        ...(sandbox && { sandbox }),
+      });
     } finally {
       await close();
     }
@@ -47,12 +58,19 @@ export default class Test extends NodeCommand<SelfTest> {
 
   protected render({ steps, status }: SelfTest, mark: Mark): string {
     const shown = steps.filter((step) => this.#verbose || step.status !== "skip");
-    const end = status === "pass" ? mark.good("All is well.") : mark.error("Something is wrong.");
+    const warned = steps.some((step) => step.status === "warn");
+    const well = warned ? mark.warn("The node works, but for what is said above.") : mark.good("All is well.");
+    const end = status === "pass" ? well : mark.error("Something is wrong.");
     return [...shown.map((step) => this.#line(step, mark)), end].join("\n");
   }
 
   #line({ name, status, message, fix, duration_ms: took }: Step, mark: Mark): string {
-    const signs = { pass: mark.good("ok  "), fail: mark.error("fail"), skip: mark.dim("skip") };
+    const signs = {
+      pass: mark.good("ok  "),
+      warn: mark.warn("warn"),
+      fail: mark.error("fail"),
+      skip: mark.dim("skip"),
+    };
     const time = this.#verbose ? mark.dim(` (${took} ms)`) : "";
     const help = fix === null ? "" : `\n     ${mark.dim(fix)}`;
     return `${signs[status]} ${name.padEnd(8)} ${visible(message)}${time}${help}`;

@@ -4,16 +4,18 @@
  */
 
 import type { Client, Health } from "../../runtime/client/index.ts";
-import { CairnError } from "../../runtime/contracts/errors.ts";
+import { CairnError, RuntimeError } from "../../runtime/contracts/errors.ts";
+import type { MissingSandbox } from "../service/sandbox.ts";
 
-export const STEPS = ["node", "store", "queue", "channel", "provider", "recall"] as const;
+export const STEPS = ["node", "store", "queue", "channel", "sandbox", "provider", "recall"] as const;
 export type StepName = (typeof STEPS)[number];
 
 export interface Step {
   readonly name: StepName;
-  readonly status: "pass" | "fail" | "skip";
+  /** `warn`: the node does without it. */
+  readonly status: "pass" | "warn" | "fail" | "skip";
   readonly message: string;
-  /** What to do next, where it failed. */
+  /** What to do next, where it failed or warns. */
   readonly fix: string | null;
   readonly duration_ms: number;
 }
@@ -36,12 +38,33 @@ export interface SelfTestRequest {
   readonly marker: string;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
+  /** What keeps agents' commands from running here, null where nothing does; absent where the node is on another machine. */
+  readonly sandbox?: (signal: AbortSignal) => Promise<MissingSandbox | null>;
   readonly now?: () => number;
   readonly onStep?: (step: Step) => void;
 }
 
 /** Thrown by a step that has nothing to do. */
 class Skipped extends Error {}
+
+/** It runs: to start it would not help. */
+function notReady({ memory, draining }: Health): RuntimeError {
+  const isCut = memory["reachable"] === false;
+  const why = isCut ? " It cannot reach its database." : draining ? " It drains." : "";
+  return new RuntimeError("RUNTIME_NOT_READY", `The node runs, and accepts no messages now.${why}`, {
+    hint: isCut ? "See `cairn doctor --only database`." : "See `cairn doctor`, and `cairn logs --level warn`.",
+  });
+}
+
+/** Thrown by a step about something that a node can do without. */
+class Warned extends Error {
+  readonly fix: string;
+
+  constructor({ problem, fix }: MissingSandbox) {
+    super(`commands of agents are refused: ${problem}`);
+    this.fix = fix;
+  }
+}
 
 interface Failed {
   readonly message: string;
@@ -71,7 +94,7 @@ export async function selfTest(request: SelfTestRequest): Promise<SelfTest> {
     "Start it with `cairn start --detach`, or see `cairn logs --level error`.",
     async (own) => {
       health = await client.health({ signal: own });
-      if (!(await client.ready({ signal: own }))) throw new Error("The node answers, but accepts no messages now.");
+      if (!(await client.ready({ signal: own }))) throw notReady(health);
       return `${health.node.name} ${health.version} is ${health.status}`;
     },
   );
@@ -106,6 +129,13 @@ export async function selfTest(request: SelfTestRequest): Promise<SelfTest> {
         down.map(([id, { state, reason }]) => `${id} is ${state}${reason ? `: ${reason}` : ""}`).join("; "),
       );
     return `${channels.map(([id]) => id).join(", ") || "none"} up`;
+  });
+
+  await step("sandbox", "See `cairn doctor --only system.sandbox`.", async (own) => {
+    if (request.sandbox === undefined) throw new Skipped("the node is not on this machine");
+    const missing = await request.sandbox(own);
+    if (missing !== null) throw new Warned(missing);
+    return "commands of agents can run";
   });
 
   let reply = "";
@@ -192,6 +222,7 @@ async function runStep(
     return made("pass", { message: await Promise.race([work(own), late]), fix: null });
   } catch (error) {
     signal.throwIfAborted();
+    if (error instanceof Warned) return made("warn", error);
     if (error instanceof Skipped) return made("skip", { message: error.message, fix: null });
     if (deadline.aborted) return made("fail", { message: `not done after ${timeoutMs / 1_000} s`, fix });
     return made("fail", failureOf(error, fix));

@@ -16,6 +16,7 @@ import {
   writtenToken,
 } from "./deployment.ts";
 import { otherNodeAt } from "./other-node.ts";
+import { missingSandbox } from "./sandbox.ts";
 import { startDetached } from "./start-node.ts";
 
 export interface Prepared {
@@ -47,13 +48,14 @@ export async function prepare(deployment: Deployment, signal: AbortSignal): Prom
   const { loaded, error, warnings } = await inspectWithoutSecrets(deployment, signal);
   if (loaded === null) throw error ?? new Error(`${file} could not be read`);
   await refuseTakenPort(loaded, deployment);
-  const moved = sharedBefore(deployment);
+  const moved = init === null ? sharedBefore(deployment) : null;
+  const unsafe = await withoutSandbox(loaded, signal);
   if ((await writtenToken(deployment)) === undefined) await tokenFor(deployment);
   return {
     deployment: init ? findDeployment({ dir }) : deployment,
     config: loaded,
     init,
-    warnings: moved === null || init !== null ? warnings : [...warnings, moved],
+    warnings: [...warnings, ...[moved, unsafe].filter((warning) => warning !== null)],
   };
 }
 
@@ -95,6 +97,18 @@ function sharedBefore({ dir, home }: Deployment): ConfigIssue | null {
     message:
       `this deployment has a home of its own now, ${home}. What an earlier version remembered for all directories ` +
       `is in ${shared} as before; \`cairn memory backup\` there and \`cairn memory restore\` here bring a copy over`,
+  };
+}
+
+/** The node starts all the same: an agent need not run commands. */
+async function withoutSandbox({ config }: LoadedConfig, signal: AbortSignal): Promise<ConfigIssue | null> {
+  const missing = await missingSandbox(config, signal);
+  if (missing === null) return null;
+  const { problem, fix } = missing;
+  return {
+    path: "tools.shell",
+    code: "sandbox-missing",
+    message: `agents' commands will be refused: ${problem}. ${fix}`,
   };
 }
 

@@ -41,6 +41,8 @@ export const FINDING_CODES = [
   "exposed-files",
   /** The deployment has a home of its own now, and an earlier version's memory lies in the common one. */
   "separate-home",
+  /** Agents have the tool shell, and their commands would be refused on this machine. */
+  "sandbox-missing",
 ] as const;
 
 export type FindingCode = (typeof FINDING_CODES)[number];

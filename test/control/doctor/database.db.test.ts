@@ -73,7 +73,10 @@ describe.skipIf(lacks("postgresql"))("doctor on a PostgreSQL server", () => {
         // Not this database, which has them already.
         const url = Object.assign(new URL(database.url), { pathname: "/template1", username: "doctor_limited" });
         const said = await run("database.extensions", "", {}, url.href);
-        expect(said).toMatchObject({ status: "fail", message: expect.stringMatching(/lacks .*vector.* may not create/) });
+        expect(said).toMatchObject({
+          status: "fail",
+          message: expect.stringMatching(/lacks .*vector.* may not create/),
+        });
         expect(await run("database.extensions")).toMatchObject({ status: "pass" });
       } finally {
         await client.query("drop role doctor_limited");

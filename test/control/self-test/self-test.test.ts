@@ -59,7 +59,7 @@ describe("the self-test", () => {
   it("goes once through everything", async () => {
     const result = await run(workingNode());
     expect(result).toMatchObject({ schema: 1, status: "pass", session: "self-test-zx1" });
-    expect(result.steps.map(({ status }) => status)).toEqual(["pass", "pass", "pass", "pass", "pass", "pass"]);
+    expect(result.steps.map(({ status }) => status)).toEqual(["pass", "pass", "pass", "pass", "skip", "pass", "pass"]);
   });
 
   it("asks no model and writes nothing when it is to be quick", async () => {
@@ -82,6 +82,7 @@ describe("the self-test", () => {
       store: "skip",
       queue: "skip",
       channel: "skip",
+      sandbox: "skip",
       provider: "skip",
       recall: "skip",
     });
@@ -148,6 +149,35 @@ describe("the self-test", () => {
     expect(statuses(result)).toMatchObject(expected);
     expect(result.status).toBe("fail");
     expect(result.steps.find(({ status }) => status === "fail")?.fix).toBeTruthy();
+  });
+
+  it("warns where agents' commands would be refused, and passes all the same", async () => {
+    const missing = { problem: "bubblewrap (bwrap) is not installed", fix: "Install it." };
+    const result = await run(workingNode(), { sandbox: async () => missing });
+    expect(result.status).toBe("pass");
+    expect(result.steps.find(({ name }) => name === "sandbox")).toMatchObject({
+      status: "warn",
+      message: "commands of agents are refused: bubblewrap (bwrap) is not installed",
+      fix: "Install it.",
+    });
+    expect(statuses(await run(workingNode(), { sandbox: async () => null }))).toMatchObject({ sandbox: "pass" });
+  });
+
+  it.each([
+    [{ memory: { reachable: false } }, "It cannot reach its database.", "cairn doctor --only database"],
+    [{ draining: true }, "It drains.", "cairn logs"],
+  ])("does not advise to start a node that runs: %j", async (parts, message, hint) => {
+    const result = await run({
+      ...workingNode(),
+      health: async () => ({ ...health, ...parts }),
+      ready: async () => false,
+    });
+    expect(result.steps[0]).toMatchObject({
+      status: "fail",
+      message: expect.stringContaining(message),
+      fix: expect.stringContaining(hint),
+    });
+    expect(result.steps[0]?.fix).not.toContain("cairn start");
   });
 
   it("ends a step that hangs, also one that does not listen to its signal", async () => {

@@ -1,5 +1,6 @@
 /** What agents' commands run in: a sandbox that works here, none by the owner's choice, or nothing, so that they are refused. */
 
+import { sandboxFix } from "../../../service/sandbox.ts";
 import { type Check, pass, skip, warn } from "../check.ts";
 import { agentsWithShell } from "../secrets/reach.ts";
 
@@ -19,11 +20,6 @@ export const systemSandbox: Check = {
     }
     const problem = await context.probe.sandboxProblem(signal);
     if (problem === null) return pass("Agents' commands run in a sandbox (bubblewrap).");
-    return warn(
-      `Agents' commands are refused: ${problem}.`,
-      context.machine.platform === "linux"
-        ? "Install the package bubblewrap (`sudo apt install bubblewrap`, `sudo dnf install bubblewrap`), and allow unprivileged user namespaces."
-        : "bubblewrap is for Linux. Run the node in a container, or set `tools.shell.enabled: false`.",
-    );
+    return warn(`Agents' commands are refused: ${problem}.`, sandboxFix(context.machine.platform));
   },
 };
