@@ -1,5 +1,6 @@
 /**
- * The process of a node: `node runtime/main.js --dir DIR [--maintenance]`. Reads the configuration and runs the host until
+ * The process of a node: `node runtime/main.js --dir DIR [--maintenance]`. With `--rehearse PORT` it tries a start beside the node on
+ * that port, and ends. Reads the configuration and runs the host until
  * SIGTERM or SIGINT, then drains and exits 0; SIGHUP drains and starts anew with the changed configuration, unless that is
  * invalid, or ends like SIGTERM when it is the terminal's that was closed. A parent with an IPC channel gets `{ type: "ready", url }` or `{ type: "failed", error }`.
  */
@@ -13,6 +14,7 @@ import { toCairnError } from "./contracts/errors.ts";
 import { homePaths, prepareHome } from "./host/home.ts";
 import { openLog, type ServiceLog } from "./host/logger.ts";
 import { repairModes } from "./host/modes.ts";
+import { rehearse } from "./host/rehearsal.ts";
 import { SignalQueue } from "./host/signal-queue.ts";
 import { watchTerminal } from "./host/terminal.ts";
 import { type Host, startHost } from "./host.ts";
@@ -21,7 +23,12 @@ await main();
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
-    options: { dir: { type: "string" }, home: { type: "string" }, maintenance: { type: "boolean", default: false } },
+    options: {
+      dir: { type: "string" },
+      home: { type: "string" },
+      maintenance: { type: "boolean", default: false },
+      rehearse: { type: "string" },
+    },
   });
   const { dir, home, maintenance } = values;
   const load = () => loadConfig({ ...(dir === undefined ? {} : { dir }), ...(home === undefined ? {} : { home }) });
@@ -30,6 +37,11 @@ async function main(): Promise<void> {
   if (maintenance) process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
   try {
     let loaded: LoadedConfig | null = await load();
+    if (values.rehearse !== undefined) {
+      await rehearse(loaded, { ownPort: Number(values.rehearse) });
+      await notifyParent({ type: "ready", url: "" });
+      process.exit(0);
+    }
     while (loaded) loaded = await serve(loaded, maintenance, signals, load);
     process.exit(0);
   } catch (error) {

@@ -5,6 +5,7 @@ import { startProgress } from "../output/progress.ts";
 import type { Mark } from "../output/terminal.ts";
 import { findDeployment } from "../service/deployment.ts";
 import { launch, prepare } from "../service/launch.ts";
+import { rehearseStart, withoutNode } from "../service/rehearse.ts";
 import { renderStarted, renderWarnings } from "../service/render-started.ts";
 import { stopDeadlineMs, stopNode } from "../service/stop-node.ts";
 import { type RestartResult, restartKept } from "../service-manager/restart-kept.ts";
@@ -14,7 +15,8 @@ const READY_S = 60;
 export default class Restart extends BaseCommand<RestartResult> {
   static override description =
     "Stop the node, if one runs, and start it in the background\n\n" +
-    "A changed configuration takes effect. It is checked first: an invalid one leaves the running node untouched. Where the " +
+    "A changed configuration takes effect. It is tried first, beside the node that runs: an invalid one, a certificate or a port " +
+    "that cannot be used, and a database that cannot be reached leave that node untouched. Where the " +
     "unit of `service install` runs the node, systemd restarts it, and its stop timeout counts.";
 
   static override examples = ["<%= config.bin %> restart", "<%= config.bin %> restart --timeout 10 --force"];
@@ -36,6 +38,8 @@ export default class Restart extends BaseCommand<RestartResult> {
     const deadlineMs = flags.timeout === undefined ? stopDeadlineMs(drain) : flags.timeout * 1_000;
     const progress = startProgress(this.terminal);
     try {
+      progress.update("Trying the configuration");
+      await rehearseStart(prepared.deployment, { signal });
       progress.update("Restarting the node");
       const kept = await restartKept(prepared, { readyMs: READY_S * 1_000, signal });
       if (kept !== null) return kept;
@@ -43,6 +47,9 @@ export default class Restart extends BaseCommand<RestartResult> {
       const stopped = await stopNode(prepared.deployment.home, { deadlineMs, force: flags.force, signal });
       progress.update("Starting the node");
       return { ...(await launch(prepared, { deadlineMs: READY_S * 1_000, signal })), stopped };
+    } catch (error) {
+      signal.throwIfAborted();
+      throw await withoutNode(error, prepared.deployment.home);
     } finally {
       await progress.end();
     }

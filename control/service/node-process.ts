@@ -15,6 +15,8 @@ export interface NodeSpawn {
   readonly home: string;
   /** Short-lived: on loopback, without channels, workers and turns. */
   readonly maintenance?: boolean;
+  /** Tries a start beside the node that listens on this port, and ends. */
+  readonly rehearse?: number;
   /** Lives on when this process ends. */
   readonly detached?: boolean;
   /** Gets what the process prints outside its log; absent: only the last of it is kept. */
@@ -35,9 +37,17 @@ const KEPT_WORDS = 8_192;
 const POLL_MS = 50;
 const LAST_WORDS_MS = 1_000;
 
-export function runtimeArgs(options: Pick<NodeSpawn, "dir" | "home" | "maintenance" | "entry">): string[] {
-  const { dir, home, maintenance, entry = runtimeEntry() } = options;
-  return [entry, "--dir", dir, "--home", home, ...(maintenance ? ["--maintenance"] : [])];
+export function runtimeArgs(options: Pick<NodeSpawn, "dir" | "home" | "maintenance" | "rehearse" | "entry">): string[] {
+  const { dir, home, maintenance, rehearse, entry = runtimeEntry() } = options;
+  return [
+    entry,
+    "--dir",
+    dir,
+    "--home",
+    home,
+    ...(maintenance ? ["--maintenance"] : []),
+    ...(rehearse === undefined ? [] : ["--rehearse", String(rehearse)]),
+  ];
 }
 
 /** Never returns: this process becomes the service, with the same number, terminal and signals. */

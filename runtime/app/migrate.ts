@@ -60,6 +60,11 @@ export async function migrate(database: Database, { directory }: MigrateOptions)
   return { version: Math.max(...(await readApplied(database)).map(({ version }) => version)), applied };
 }
 
+/** Changes nothing. MEMORY_SCHEMA_MISMATCH as `migrate`'s; the errors of a database that is unavailable. */
+export async function checkSchema(database: Queryable, { directory }: MigrateOptions): Promise<void> {
+  unapplied(await readMigrations(directory), await readApplied(database));
+}
+
 /** The version of the schema, or null where no migration was ever applied. */
 export async function schemaVersion(database: Queryable): Promise<number | null> {
   const applied = await readApplied(database);

@@ -3,7 +3,7 @@
  * commands use, without a store. Started like the real one: `node stand-in-node.ts --dir DIR --home HOME [--maintenance]`.
  *
  * STAND_IN holds what it does otherwise, separated by commas: `fail` reports an error, `crash` ends with a stack trace,
- * `hang` never becomes ready, `ignore-term` does not end on SIGTERM, `slow-stop` takes 1.5 s for it, `hostile` answers with
+ * `fail-start` does so only where it is to start, `hang` never becomes ready, `ignore-term` does not end on SIGTERM, `slow-stop` takes 1.5 s for it, `hostile` answers with
  * what a terminal would obey, `whole-backups` has no backup that is damaged, `clock-ahead` has a clock an hour ahead.
  */
 
@@ -19,7 +19,12 @@ import { ProviderError } from "../../runtime/contracts/errors.ts";
 import type { StreamEvent, TurnResult } from "../../runtime/contracts/stream.ts";
 
 const { values } = parseArgs({
-  options: { dir: { type: "string" }, home: { type: "string" }, maintenance: { type: "boolean", default: false } },
+  options: {
+    dir: { type: "string" },
+    home: { type: "string" },
+    maintenance: { type: "boolean", default: false },
+    rehearse: { type: "string" },
+  },
 });
 const faults = new Set((process.env.STAND_IN ?? "").split(","));
 const home = values.home ?? "";
@@ -42,9 +47,11 @@ const queues = [
 ];
 
 if (faults.has("crash")) throw new Error("the stand-in crashed before it was ready");
-if (faults.has("fail")) {
+if (faults.has("fail") || (faults.has("fail-start") && values.rehearse === undefined)) {
   const error = { code: "MEMORY_STORE_LOCKED", message: "The store is in use.", severity: "fatal", retryable: false };
   process.send?.({ type: "failed", error: { ...error, hint: "Stop the other process." } }, () => process.exit(1));
+} else if (values.rehearse !== undefined) {
+  process.send?.({ type: "ready", url: "" }, () => process.exit(0));
 } else {
   start();
 }

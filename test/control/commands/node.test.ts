@@ -176,6 +176,25 @@ describe("a node in the background", () => {
     expect(stderr).toContain("CONFIG_INVALID");
     expect(JSON.parse((await cli.run(["status", "--json"])).stdout)).toMatchObject({ running: true, pid });
   });
+
+  it("goes on running when the start that is tried first fails", async () => {
+    const cli = await createCli();
+    const { pid } = await cli.node();
+    const { code, stderr } = await cli.run(["restart"], { env: { STAND_IN: "fail" } });
+    expect(code).toBe(1);
+    expect(stderr).toContain(`The store is in use. The node that runs (process ${pid}) was left as it is.`);
+    expect(stderr).toContain("Stop the other process.");
+    expect(JSON.parse((await cli.run(["status", "--json"])).stdout)).toMatchObject({ running: true, pid });
+  });
+
+  it("is told of as gone where its restart fails in spite of that", async () => {
+    const cli = await createCli();
+    await cli.node();
+    const { code, stderr } = await cli.run(["restart"], { env: { STAND_IN: "fail-start" } });
+    expect(code).toBe(1);
+    expect(stderr).toContain("No node runs now: `cairn start --detach` starts one.");
+    expect(JSON.parse((await cli.run(["status", "--json"])).stdout)).toMatchObject({ running: false });
+  });
 });
 
 describe("a node in the foreground", () => {
