@@ -25,10 +25,12 @@ if (argv.length === 1 && (argv[0] === "version" || argv[0] === "--version")) {
   const { name, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   process.stdout.write(`${name} ${version} (node ${process.versions.node}, ${process.platform}-${process.arch})\n`);
 } else if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
-  const here = existsSync(join(root, "scripts", "run.js"))
-    ? `: \`npm run -s cairn -- ${argv.join(" ")}\` brings it`
-    : "";
-  process.stderr.write(`cairn needs Node ${OLDEST_NODE} or newer, and this is ${process.versions.node}${here}\n`);
+  const newer = existsSync(join(root, "scripts", "run.js"))
+    ? `\`npm run -s cairn -- ${argv.join(" ")}\` fetches one for itself.`
+    : `Get one with \`nvm install ${OLDEST_NODE}\` or \`fnm install ${OLDEST_NODE}\`, or from https://nodejs.org/en/download, and install Cairn anew with it.`;
+  process.stderr.write(
+    `cairn needs Node ${OLDEST_NODE} or newer, and this is ${process.versions.node} (${process.execPath}).\n${newer}\n`,
+  );
   process.exitCode = 1;
 } else if (existsSync(entry)) {
   // Half of the time of a short command goes into compiling JavaScript that was compiled at the last one, too. Only here and

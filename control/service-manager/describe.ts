@@ -9,6 +9,7 @@ import { loadedConfig } from "../configuration/current.ts";
 import { refuseDeployed } from "../service/deployed-node.ts";
 import type { Deployment } from "../service/deployment.ts";
 import { runtimeArgs } from "../service/node-process.ts";
+import { lastingNode } from "./lasting-node.ts";
 import { type ServiceDescription, stopSeconds } from "./service.ts";
 
 export interface ServiceRequest {
@@ -30,7 +31,7 @@ export async function describeService(
   const user = request.scope === "user" ? null : (request.user ?? (await ownerOf(dir)));
   return {
     name: request.name,
-    command: [process.execPath, ...runtimeArgs({ dir, home })],
+    command: [await lastingNode({ home }), ...runtimeArgs({ dir, home })],
     dir,
     writable: writableDirectories(dir, home, config),
     environment: { SERVICE_HOME: home, PATH: process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin" },

@@ -3,7 +3,7 @@
  * of another writer is never replaced or removed.
  */
 
-import { chown, mkdir, readFile, rm, stat } from "node:fs/promises";
+import { chown, lstat, mkdir, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
 import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
@@ -25,6 +25,8 @@ export interface Manager {
   readonly load: readonly (readonly string[])[];
   readonly start: readonly (readonly string[])[];
   readonly unload: readonly (readonly string[])[];
+  /** The link that enabling it makes; null where its file alone does. */
+  readonly enabled: string | null;
   /** The command that shows its state. */
   readonly inspect: string;
 }
@@ -79,6 +81,7 @@ function managerFor(service: Omit<ServiceDescription, "command">, machine: Machi
     ],
     start: [[...systemctl, "restart", `${name}.service`]],
     unload: [[...systemctl, "disable", "--now", `${name}.service`]],
+    enabled: join(folder, `${scope === "system" ? "multi-user" : "default"}.target.wants`, `${name}.service`),
     inspect: `${systemctl.join(" ")} status ${name}`,
   };
 }
@@ -98,11 +101,12 @@ function launchd(service: ServiceDescription, machine: Machine): Manager {
     load: [],
     start: [["launchctl", "bootstrap", domain, file]],
     unload: [["launchctl", "bootout", `${domain}/${service.name}`]],
+    enabled: null,
     inspect: `launchctl print ${domain}/${service.name}`,
   };
 }
 
-/** RUNTIME_CONFLICT for a file of another writer or a service of another deployment directory; CONFIG_UNWRITABLE; RUNTIME_START_FAILED with the manager's own words. */
+/** RUNTIME_CONFLICT for a file of another writer or a service of another deployment directory; CONFIG_UNWRITABLE; RUNTIME_START_FAILED with the manager's own words. What was done before a failure is undone. */
 export async function installService(
   service: ServiceDescription,
   machine: Machine,
@@ -114,15 +118,20 @@ export async function installService(
   const existing = await readOwn(manager.file);
   await refuseOfAnother(existing, service, service.dir);
   const changed = existing !== content;
-  if (changed) {
-    if (existing !== null && manager.kind === "launchd")
-      await forgiving(run, manager.unload, options.signal, deadlineOf(existing));
-    await write(manager.file, content, service.scope);
-  }
-  if (service.scope === "system" && manager.kind === "systemd") await makeWritable(service);
   const deadlineMs = Math.max(deadlineOf(existing), deadlineOf(content));
-  for (const command of manager.load) await run(command, options.signal, deadlineMs);
-  if (options.start) for (const command of manager.start) await run(command, options.signal, deadlineMs);
+  try {
+    if (changed) {
+      if (existing !== null && manager.kind === "launchd")
+        await forgiving(run, manager.unload, options.signal, deadlineOf(existing));
+      await write(manager.file, content, service.scope);
+    }
+    if (service.scope === "system" && manager.kind === "systemd") await makeWritable(service);
+    for (const command of manager.load) await run(command, options.signal, deadlineMs);
+    if (options.start) for (const command of manager.start) await run(command, options.signal, deadlineMs);
+  } catch (error) {
+    if (changed) await undo(manager, { existing, scope: service.scope, run, deadlineMs });
+    throw error;
+  }
   const { name, scope } = service;
   return {
     manager: manager.kind,
@@ -152,14 +161,16 @@ export async function uninstallService(
   const existing = await readOwn(manager.file);
   if (service.dir !== undefined) await refuseOfAnother(existing, service, service.dir);
   if (existing !== null) {
+    let isReached = true;
     for (const command of manager.unload) {
-      await run(command, options.signal, deadlineOf(existing)).catch((error: unknown) =>
-        throwNotRemoved(error, manager.file),
-      );
+      await run(command, options.signal, deadlineOf(existing)).catch(async (error: unknown) => {
+        if (await mayRun(manager, error)) throwNotRemoved(error, manager.file);
+        isReached = false;
+      });
     }
     await rm(manager.file);
     const [reload] = manager.load;
-    if (reload) await run(reload, options.signal, COMMAND_MS);
+    if (reload && isReached) await run(reload, options.signal, COMMAND_MS);
   }
   const { name, scope } = service;
   return {
@@ -201,6 +212,33 @@ function deadlineOf(content: string | null): number {
   return COMMAND_MS + Number(seconds?.[1] ?? seconds?.[2] ?? 0) * 1_000;
 }
 
+/** What stood before stands again. The failure that led here is the one to report. */
+async function undo(
+  { file, load, unload }: Manager,
+  before: {
+    readonly existing: string | null;
+    readonly scope: ServiceDescription["scope"];
+    readonly run: RunCommand;
+    readonly deadlineMs: number;
+  },
+): Promise<void> {
+  const { existing, scope, run, deadlineMs } = before;
+  // Not the command's own: it may have been interrupted.
+  const { signal } = new AbortController();
+  if (existing === null) {
+    await forgiving(run, unload, signal, deadlineMs);
+    await rm(file, { force: true });
+  } else await write(file, existing, scope);
+  await forgiving(run, load.slice(0, 1), signal, COMMAND_MS);
+}
+
+/** Whether the manager that cannot be asked may have the service: it was enabled, and the manager exists. */
+async function mayRun({ enabled }: Manager, error: unknown): Promise<boolean> {
+  if (error instanceof ManagerMissing) return false;
+  if (!(error instanceof RuntimeError) || enabled === null) return true;
+  return (await lstat(enabled).catch(() => null)) !== null;
+}
+
 function throwNotRemoved(error: unknown, file: string): never {
   if (!(error instanceof RuntimeError)) throw error;
   throw new RuntimeError(error.code, error.message, {
@@ -234,6 +272,8 @@ async function forgiving(
   for (const command of commands) await run(command, signal, deadlineMs).catch(() => undefined);
 }
 
+class ManagerMissing extends RuntimeError {}
+
 const runManager: RunCommand = async ([program = "", ...args], signal, deadlineMs) => {
   const result = await execa(program, args, {
     reject: false,
@@ -246,13 +286,14 @@ const runManager: RunCommand = async ([program = "", ...args], signal, deadlineM
   if (!result.failed) return;
   const missing = result.code === "ENOENT";
   const words = missing ? `there is no ${program} on this machine` : (result.all ?? "").trim();
-  throw new RuntimeError(
+  const Failure = missing ? ManagerMissing : RuntimeError;
+  throw new Failure(
     "RUNTIME_START_FAILED",
     `\`${[program, ...args].join(" ")}\` failed: ${words || `exit code ${result.exitCode}`}`,
     {
       hint: missing
         ? "Run `cairn start --detach` instead."
-        : "The service's file is in place: run that command where the service manager can be reached, such as in a login session.",
+        : "What had been done is undone. Try again where the service manager can be reached, such as in a login session, or use `cairn start --detach`.",
     },
   );
 };

@@ -1,8 +1,9 @@
 /** The way from a command to the node: a deployed one, the one that runs here, or a short-lived one for the store alone. */
 
+import { existsSync } from "node:fs";
 import { isForeignListener } from "../../runtime/client/foreign-listener.ts";
 import type { Client } from "../../runtime/client/index.ts";
-import { RuntimeError } from "../../runtime/contracts/errors.ts";
+import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import { UsageError } from "../output/failure.ts";
 import { connectDeployed, type NodeChoice, refuseUndeployed } from "./deployed-node.ts";
 import { type Deployment, inspectWithoutSecrets, readToken, tokenFor } from "./deployment.ts";
@@ -30,6 +31,7 @@ export async function openConnection(
   signal: AbortSignal,
   choice: NodeChoice = {},
 ): Promise<Connection> {
+  refuseMissing(deployment);
   const deployed = await connectDeployed(deployment, signal, choice);
   if (deployed !== null) return deployed;
   await refuseChoice(deployment, choice);
@@ -60,6 +62,7 @@ export async function withNode<T>(
   work: (client: Client, node: { readonly shortLived: boolean }) => Promise<T>,
   choice: NodeChoice = {},
 ): Promise<T> {
+  refuseMissing(deployment);
   const deployed = await connectDeployed(deployment, signal, choice);
   if (deployed !== null) {
     try {
@@ -102,6 +105,14 @@ export async function endpointOf(deployment: Deployment): Promise<Endpoint | nul
   if (!deployment.exists) return null;
   const inspection = await inspectWithoutSecrets(deployment).catch(() => null);
   return inspection?.loaded ? configuredEndpoint(inspection.loaded.config) : null;
+}
+
+/** CONFIG_UNREADABLE for a directory that is not there: with a home elsewhere its node would be the one that answers. */
+function refuseMissing({ dir, home }: Deployment): void {
+  if (dir === home || existsSync(dir)) return;
+  throw new ConfigError("CONFIG_UNREADABLE", `There is no directory ${dir}.`, {
+    hint: "Correct --dir, or set up a deployment there with `cairn init`.",
+  });
 }
 
 /** A directory that deploys nothing has one node, which has no name to be chosen by; one that will deploy has none yet. */

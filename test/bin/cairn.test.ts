@@ -32,6 +32,31 @@ async function tree() {
 }
 
 describe("bin/cairn.js", () => {
+  it.each([
+    [true, "`npm run -s cairn -- chat` fetches one for itself."],
+    [false, "`nvm install 24`"],
+  ])("says on an older Node how to get a newer one (source tree: %s)", async (isTree, words) => {
+    const { root } = await tree();
+    if (isTree) {
+      await mkdir(join(root, "scripts"));
+      await writeFile(join(root, "scripts", "run.js"), "");
+    }
+    const older = 'Object.defineProperty(process.versions, "node", { value: "20.1.0" })';
+    const argv = [
+      "--import",
+      `data:text/javascript,${encodeURIComponent(older)}`,
+      join(root, "bin", "cairn.js"),
+      "chat",
+    ];
+    await expect(promisify(execFile)(process.execPath, argv)).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^cairn needs Node 24 or newer, and this is 20\.1\.0 \(\//),
+    });
+    await expect(promisify(execFile)(process.execPath, argv)).rejects.toMatchObject({
+      stderr: expect.stringContaining(words),
+    });
+  });
+
   it("runs the build that dist leads to, with that build's own files", async () => {
     const { root, build, run } = await tree();
     expect(JSON.parse(await run("status"))).toEqual(["1.0.0", root]);

@@ -7,6 +7,7 @@ import { needsTerminal, UsageError } from "../../output/failure.ts";
 import { isBackup } from "../backup-file.ts";
 import { type ExportedState, type RecordedResource, resourcesOf, unprotect } from "../engine/checkpoint.ts";
 import type { DestroyResult } from "../schemas.ts";
+import { requireConsent } from "./consent.ts";
 import { reconcileInterrupted } from "./pending.ts";
 import { refuseUnfinished } from "./postgres/upgrade-journal.ts";
 import { readRecord, removeRecord, writeRecord } from "./record.ts";
@@ -34,7 +35,7 @@ export async function destroy(run: OperationInput, options: DestroyOptions): Pro
   if (!options.deleteData && (options.confirm ?? options.backupTaken) !== undefined) {
     throw new UsageError("--confirm and --backup-taken belong to --delete-data.");
   }
-  if (!options.yes && prompts === null) throw needsTerminal("Consent", "--yes");
+  await requireConsent(run, options.yes);
   const session = await openSession(run);
   const { engine, project } = session;
   if (options.deleteData) await demandName(session, options.confirm);

@@ -1,10 +1,11 @@
 /** `infra up`: brings the target to what the configuration says, after the preflight and the guards. */
 
-import { needsTerminal, UsageError } from "../../output/failure.ts";
+import { UsageError } from "../../output/failure.ts";
 import type { Finding } from "../driver.ts";
 import { type ExportedState, outputsOf, resourcesOf } from "../engine/checkpoint.ts";
 import type { Drift } from "../inspection.ts";
 import { type Diff, stackOutputs, type UpResult } from "../schemas.ts";
+import { requireConsent } from "./consent.ts";
 import { keptAfter, recordDeployed } from "./deployed.ts";
 import { bringBack, shownDrift } from "./drift.ts";
 import { withRollback } from "./going-back.ts";
@@ -31,7 +32,7 @@ export interface UpOptions {
 
 /** Rejects with InfraError; UsageError for an unknown node, or when a question would need a terminal. Null: the answer was no. */
 export async function up(run: OperationInput, options: UpOptions): Promise<UpResult | null> {
-  if (!options.yes && run.services.prompts === null) throw needsTerminal("Consent", "--yes");
+  await requireConsent(run, options.yes);
   const session = await openSession(run, { measure: true });
   const nodes = chosenNodes(session.project, options.node);
   return withOperatorLock(session, "up", async () => {

@@ -197,6 +197,14 @@ describe("a node in the background", () => {
   });
 });
 
+it.each(["up", "destroy"])("infra %s says that the target is manual before it wants an answer", async (command) => {
+  const cli = await createCli();
+  const { code, stderr } = await cli.run(["infra", command]);
+  expect(code).toBe(1);
+  expect(stderr).toContain("INFRA_TARGET_MANUAL");
+  expect(stderr).not.toContain("terminal");
+});
+
 describe("a node in the foreground", () => {
   it("takes the place of the command: its process, its signals, its exit code", async () => {
     const cli = await createCli();

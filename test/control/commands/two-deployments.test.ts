@@ -53,6 +53,16 @@ describe("two deployments of one machine", () => {
     expect(stdout).toContain(`belongs to the deployment in ${one}`);
   });
 
+  it("are not taken for one whose directory does not exist", async () => {
+    const { cli } = await twoDeployments();
+    const missing = join(cli.home, "missing");
+    for (const argv of [["memory", "stats"], ["token", "list"], ["chat", "hello"], ["test"]]) {
+      const { code, stderr } = await cli.run([...argv, "--dir", missing]);
+      expect(code, argv.join(" ")).toBe(1);
+      expect(stderr, argv.join(" ")).toContain(`There is no directory ${missing}.`);
+    }
+  });
+
   it("are told from each other where they name the same address", async () => {
     const { one, two, run, json } = await twoDeployments();
     const { url } = await json(one, "start", "--detach");

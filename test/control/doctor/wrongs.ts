@@ -931,6 +931,16 @@ export const WRONGS: readonly Wrong[] = [
     probe: { serviceUnit: async () => ({ path: "/u", text: "[Service]\nTimeoutStopSec=10\n" }) },
   },
   {
+    id: "deployment.service",
+    when: "its Node is gone",
+    status: "fail",
+    says: /names a program that is not there: \/gone\/bin\/node/,
+    fix: /cairn service install/,
+    probe: {
+      serviceUnit: async () => ({ path: "/u", text: '[Service]\nExecStart="/gone/bin/node" "/opt/main.js"\n' }),
+    },
+  },
+  {
     id: "deployment.tools",
     when: "docker is missing",
     status: "fail",

@@ -196,6 +196,9 @@ describe("installing", () => {
   it("is not undone where the manager cannot be reached, and says how to go on", async () => {
     const machine = await machineOf();
     const { file } = await installService(service, machine, { start: true, signal: ignore, run: recorder().run });
+    const enabled = join(dirname(file), "multi-user.target.wants");
+    await mkdir(enabled);
+    await symlink(file, join(enabled, "cairn.service"));
     const run = async () => {
       throw new RuntimeError("RUNTIME_START_FAILED", "no bus");
     };
@@ -203,6 +206,41 @@ describe("installing", () => {
       details: { hint: expect.stringContaining("Nothing was removed") },
     });
     expect(await readFile(file, "utf8")).toContain("TimeoutStopSec");
+  });
+
+  it("is removed where the manager cannot be reached and never had it", async () => {
+    const machine = await machineOf();
+    const { file } = await installService(service, machine, { start: true, signal: ignore, run: recorder().run });
+    const run = async () => {
+      throw new RuntimeError("RUNTIME_START_FAILED", "no bus");
+    };
+    expect(await uninstallService(service, machine, { signal: ignore, run })).toMatchObject({ changed: true });
+    await expect(readFile(file)).rejects.toMatchObject({ code: "ENOENT" });
+  });
+
+  it.each(["daemon-reload", "enable", "restart"])("leaves nothing behind where %s fails", async (step) => {
+    const machine = await machineOf();
+    const calls: string[] = [];
+    let fails = true;
+    const run = async (command: readonly string[]) => {
+      calls.push(command.join(" "));
+      if (fails && command.includes(step)) {
+        fails = false;
+        throw new RuntimeError("RUNTIME_START_FAILED", "no bus");
+      }
+    };
+    const options = { start: true, signal: ignore, run };
+    await expect(installService(service, machine, options)).rejects.toThrow("no bus");
+    const file = join(machine.root, "etc/systemd/system/cairn.service");
+    await expect(readFile(file)).rejects.toMatchObject({ code: "ENOENT" });
+    expect(calls.slice(-2)).toEqual(["systemctl disable --now cairn.service", "systemctl daemon-reload"]);
+
+    // And a unit that was there is there again.
+    await installService(service, machine, options);
+    const before = await readFile(file, "utf8");
+    fails = true;
+    await expect(installService({ ...service, stopSeconds: 900 }, machine, options)).rejects.toThrow("no bus");
+    expect(await readFile(file, "utf8")).toBe(before);
   });
 
   it("names the user of a machine's service", async () => {

@@ -22,7 +22,11 @@ test("a restart that cannot succeed leaves the node that runs, and says so", asy
   const listen = { ...REAL, SERVICE_LISTEN: `127.0.0.1:${port}` };
   for (const [yaml, env, message] of [
     [`${MINIMAL}memory: { postgres: { connection_string: "postgresql://u:p@127.0.0.1:1/db" } }\n`, REAL, /database/i],
-    [`${MINIMAL}runtime: { tls: { cert: none.pem, key: none.pem } }\n`, REAL, /certificate of runtime\.tls cannot be read/],
+    [
+      `${MINIMAL}runtime: { tls: { cert: none.pem, key: none.pem } }\n`,
+      REAL,
+      /certificate of runtime\.tls cannot be read/,
+    ],
     [MINIMAL, listen, new RegExp(`127\\.0\\.0\\.1:${port} cannot be listened on \\(EADDRINUSE\\)`)],
   ] as const) {
     await writeFile(file, yaml);

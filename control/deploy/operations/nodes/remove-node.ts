@@ -10,6 +10,7 @@ import type { ExistingData } from "../../driver.ts";
 import { unprotect } from "../../engine/checkpoint.ts";
 import type { NodeRemoveResult } from "../../schemas.ts";
 import { forgetNodePlan, readNodePlan } from "../../state/node-plans.ts";
+import { requireConsent } from "../consent.ts";
 import { reconcileInterrupted } from "../pending.ts";
 import { readRecord, writeRecord } from "../record.ts";
 import type { OperationInput, ReadProject } from "../services.ts";
@@ -29,7 +30,7 @@ export interface RemoveNodeOptions {
 export async function removeNode(run: OperationInput, options: RemoveNodeOptions): Promise<NodeRemoveResult | null> {
   const { prompts } = run.services;
   if (options.data === "keep" && options.confirm !== undefined) throw new UsageError("--confirm belongs to --data.");
-  if (!options.yes && prompts === null) throw needsTerminal("Consent", "--yes");
+  await requireConsent(run, options.yes);
   const session = await openSession(run);
   const target = await stackNode(session, options.node);
   refuseHomeless(target);

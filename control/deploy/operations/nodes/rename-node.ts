@@ -6,11 +6,12 @@
 import { stackNames } from "../../../../infra/plan/names.ts";
 import type { DeploymentPlan, ImageIdentity } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
-import { needsTerminal, UsageError } from "../../../output/failure.ts";
+import { UsageError } from "../../../output/failure.ts";
 import type { ExistingData, TargetDriver } from "../../driver.ts";
 import { unprotect } from "../../engine/checkpoint.ts";
 import type { NodeRenameResult } from "../../schemas.ts";
 import { forgetNodePlan } from "../../state/node-plans.ts";
+import { requireConsent } from "../consent.ts";
 import { reconcileInterrupted } from "../pending.ts";
 import type { OperationInput, ReadProject } from "../services.ts";
 import { openSession, type Session, withOperatorLock } from "../session.ts";
@@ -31,7 +32,7 @@ export interface RenameNodeOptions extends Rename {
 export async function renameNode(run: OperationInput, options: RenameNodeOptions): Promise<NodeRenameResult | null> {
   const { from, to, yes } = options;
   const { services } = run;
-  if (!yes && services.prompts === null) throw needsTerminal("Consent", "--yes");
+  await requireConsent(run, yes);
   const session = await openSession(run, { measure: true });
   const { plan } = session.project;
   const names = plan.nodes.map(({ name }) => name);

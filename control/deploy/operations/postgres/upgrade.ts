@@ -6,10 +6,10 @@
 import { databaseData, databaseDataOf } from "../../../../infra/plan/names.ts";
 import type { DeploymentPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
-import { needsTerminal } from "../../../output/failure.ts";
 import type { DatabaseServers } from "../../driver.ts";
 import { resourcesOf } from "../../engine/checkpoint.ts";
 import type { PostgresUpgradeResult } from "../../schemas.ts";
+import { requireConsent } from "../consent.ts";
 import { pauseNodes, resumeNodes } from "../pausing.ts";
 import { reconcileInterrupted } from "../pending.ts";
 import { preflight } from "../preflight.ts";
@@ -36,7 +36,7 @@ export async function upgradePostgres(
   options: UpgradeOptions,
 ): Promise<PostgresUpgradeResult | null> {
   const { prompts } = run.services;
-  if (!options.yes && prompts === null) throw needsTerminal("Consent", "--yes");
+  await requireConsent(run, options.yes);
   const session = await openSession(run, { measure: true });
   const { plan } = session.project;
   if (plan.postgres === null) {

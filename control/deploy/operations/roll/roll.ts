@@ -4,10 +4,10 @@
  */
 
 import { CairnError, type ErrorDetails } from "../../../../runtime/contracts/errors.ts";
-import { needsTerminal } from "../../../output/failure.ts";
 import { type ChangeEnd, changeNode, rollBack } from "../../../rollout/rollback.ts";
 import { outputsOf } from "../../engine/checkpoint.ts";
 import type { RollReport, UpResult } from "../../schemas.ts";
+import { requireConsent } from "../consent.ts";
 import { bringBack } from "../drift.ts";
 import { nodeOf, refuseAtOnce } from "../guards.ts";
 import { resumeNodes } from "../pausing.ts";
@@ -32,7 +32,7 @@ export interface RollOptions {
 
 /** Errors of `up`; INFRA_UP_REFUSED for what nodes cannot have one after the other. Null: the answer was no. */
 export async function roll(run: OperationInput, options: RollOptions): Promise<UpResult | null> {
-  if (!options.yes && run.services.prompts === null) throw needsTerminal("Consent", "--yes");
+  await requireConsent(run, options.yes);
   const session = await openSession(run, { measure: true });
   return withOperatorLock(session, "up --roll", async () => {
     const before = await readRoll(session.files);
