@@ -9,6 +9,7 @@ import { applyRepairs } from "../../../control/doctor/repair/apply.ts";
 import { readTemplates } from "../../../control/wizard/templates.ts";
 import { makeOwnHome } from "../../../runtime/config/index.ts";
 import { lacks } from "../../lanes/tools.ts";
+import { MINIMAL } from "../../support/deployment.ts";
 import { probeContextWith } from "./probe-context.ts";
 
 const SECRET = [
@@ -28,6 +29,7 @@ const SECRET = [
   "attachments/1",
   "workspaces/main/user/a.md",
   "models/m/model.onnx",
+  "node/node-24.1.0",
   "mesh.json",
   "update.json",
   "home.json",
@@ -94,6 +96,33 @@ describe.skipIf(lacks("git")).each([
     execFileSync("sh", ["-c", command ?? "false"], { cwd: "/" });
     expect(await check()).toMatchObject({ status: "pass" });
   });
+});
+
+test.skipIf(lacks("git"))("what a deployment keeps secret is asked for by its own name, where it exists", async () => {
+  const context = await probeContextWith({
+    yaml: `${MINIMAL}runtime: { tls: { cert: tls/cert, key: tls/secret } }\n`,
+    probe: { hasTool: async () => true },
+  });
+  const { dir } = context.paths;
+  for (const path of ["infra/.passphrase", "infra/state/x", "tls/secret", "tls/cert", ".env.local", "site.pem"]) {
+    await mkdir(dirname(join(dir, path)), { recursive: true });
+    await writeFile(join(dir, path), "secret");
+  }
+  const { gitignore } = await readTemplates();
+  await writeFile(join(dir, ".gitignore"), gitignore.replace("*.pem\n", ""));
+  execFileSync("git", ["-C", dir, ...GIT, "init", "-q"]);
+  const outcome = await secretsIgnored.run(context, signal);
+  expect(outcome).toMatchObject({
+    status: "warn",
+    message: expect.stringMatching(/ site\.pem, infra\/\.passphrase, infra\/state, tls\/secret:/),
+  });
+  const repairs = outcome.status === "warn" ? (outcome.repairs ?? []) : [];
+  await applyRepairs(
+    repairs.map((repair) => ({ check: secretsIgnored.id, repair })),
+    { signal },
+  );
+  expect(await secretsIgnored.run(context, signal)).toMatchObject({ status: "pass" });
+  expect(await readFile(join(dir, ".gitignore"), "utf8")).toMatch(/^\/tls\/secret$/m);
 });
 
 test.skipIf(lacks("git"))("a directory's own home is ignored without any .gitignore above it", async () => {
