@@ -3,12 +3,12 @@
 import type { Outcome } from "./checks/check.ts";
 
 /** What a check has said. `see`: ids of the checks that may report the reason. */
-export type Settling = { readonly id: string; readonly see: readonly string[] } & (
+export type Answered = { readonly id: string; readonly see: readonly string[] } & (
   | { readonly late: false; readonly outcome: Outcome }
   | { readonly late: true }
 );
 
-export interface Settled {
+export interface Attributed {
   readonly outcome: Outcome;
   /** The problem that keeps this check from being done, or that it repeats. */
   readonly followsFrom?: string;
@@ -29,11 +29,11 @@ const AWAITED = ["config.present", "deployment.node", "database.reachable"];
 const BUSY = 2;
 
 /** In the order of the results. */
-export function settle(results: readonly Settling[], lateness: Lateness): readonly Settled[] {
+export function attributeCauses(results: readonly Answered[], lateness: Lateness): readonly Attributed[] {
   const byId = new Map(results.map((result) => [result.id, result]));
 
   /** The problem that a check's reason leads to; null where none of the checks that it names has one. */
-  const causeOf = ({ id, see }: Settling, path: readonly string[] = []): string | null => {
+  const causeOf = ({ id, see }: Answered, path: readonly string[] = []): string | null => {
     for (const next of see) {
       const result = byId.get(next);
       if (result === undefined || next === id || path.includes(next)) continue;
@@ -48,7 +48,7 @@ export function settle(results: readonly Settling[], lateness: Lateness): readon
   const [first = ""] = late;
   const primary = AWAITED.find((id) => late.includes(id)) ?? first;
 
-  return results.map((result): Settled => {
+  return results.map((result): Attributed => {
     const cause = causeOf(result);
     if (result.late) {
       if (result.id === primary && cause === null) return { outcome: tooLate(late, primary, lateness) };

@@ -1,7 +1,7 @@
 /** Runs checks in parallel. None waits for another, and a failure of one does not stop the others. */
 
 import { performance } from "node:perf_hooks";
-import { type Settled, type Settling, settle } from "./causes.ts";
+import { type Answered, type Attributed, attributeCauses } from "./causes.ts";
 import { type Check, TimedOut, Unavailable } from "./checks/check.ts";
 import type { ProbeContext } from "./context/probe-context.ts";
 import type { Planned } from "./repair/repair.ts";
@@ -34,7 +34,7 @@ export async function runChecks(
     }),
   );
   signal.throwIfAborted();
-  const settled = settle(
+  const attributed = attributeCauses(
     done.map(({ said }) => said),
     {
       seconds: timeoutMs / 1_000,
@@ -43,7 +43,7 @@ export async function runChecks(
     },
   );
   const reports = done.flatMap(({ check, took }, index) => {
-    const outcome = settled[index];
+    const outcome = attributed[index];
     return outcome === undefined ? [] : [reportOf(check, outcome, took)];
   });
   return {
@@ -58,7 +58,7 @@ interface Reported {
   readonly repairs: readonly Planned[];
 }
 
-function reportOf(check: Check, { outcome, followsFrom }: Settled, took: number): Reported {
+function reportOf(check: Check, { outcome, followsFrom }: Attributed, took: number): Reported {
   const { repairs, see: _, ...said } = { repairs: [], see: [], ...outcome };
   const follows = followsFrom === undefined ? {} : { follows_from: followsFrom };
   return {
@@ -67,9 +67,9 @@ function reportOf(check: Check, { outcome, followsFrom }: Settled, took: number)
   };
 }
 
-async function runCheck(check: Check, context: ProbeContext, { timeoutMs, signal }: RunOptions): Promise<Settling> {
+async function runCheck(check: Check, context: ProbeContext, { timeoutMs, signal }: RunOptions): Promise<Answered> {
   const deadline = new AbortController();
-  const { promise: late, resolve } = Promise.withResolvers<Settling>();
+  const { promise: late, resolve } = Promise.withResolvers<Answered>();
   const giveUp = (): void => {
     deadline.abort();
     resolve({ id: check.id, late: true, see: [] });
@@ -84,7 +84,7 @@ async function runCheck(check: Check, context: ProbeContext, { timeoutMs, signal
   }
 }
 
-async function outcomeOf(check: Check, context: ProbeContext, signal: AbortSignal): Promise<Settling> {
+async function outcomeOf(check: Check, context: ProbeContext, signal: AbortSignal): Promise<Answered> {
   const { id } = check;
   try {
     const outcome = await check.run(context, signal);

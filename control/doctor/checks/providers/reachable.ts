@@ -12,7 +12,7 @@ export const providersReachable: Check = {
     const servers = await context.modelServers();
     if (servers.length === 0) return skip("There is no provider.");
     const apply = await applyCommand(context);
-    const answers = servers.map((server) => ({ ...server, ...judge(server, apply) }));
+    const answers = servers.map((server) => ({ ...server, ...classify(server, apply) }));
     const lines = answers.map(({ id, text }) => `${id}: ${text}`);
     const bad = answers.filter(({ level }) => level === "bad");
     const unexpected = answers.filter(({ level }) => level === "odd");
@@ -24,27 +24,27 @@ export const providersReachable: Check = {
   },
 };
 
-interface Judged {
+interface Classified {
   readonly level: "good" | "odd" | "bad";
   /** To be read after the provider's id. */
   readonly text: string;
   readonly fix: string;
 }
 
-function said(answers: readonly (Judged & { readonly id: string })[]): string {
+function said(answers: readonly (Classified & { readonly id: string })[]): string {
   return answers.length === 1 ? `${answers[0]?.id} ${answers[0]?.text}.` : `All ${answers.length} providers answer.`;
 }
 
-function judge({ url, answer }: ModelServer, apply: string): Judged {
-  const judged = (level: Judged["level"], text: string, fix = ""): Judged => ({ level, text, fix });
-  if (url === null || answer.kind === "serverless") return judged("good", "needs no server");
+function classify({ url, answer }: ModelServer, apply: string): Classified {
+  const classified = (level: Classified["level"], text: string, fix = ""): Classified => ({ level, text, fix });
+  if (url === null || answer.kind === "serverless") return classified("good", "needs no server");
   if (answer.kind === "not-asked") {
     return answer.why === "password-manager"
-      ? judged("good", "is not asked: its key is in the password manager")
-      : judged("odd", "is not asked: it has no key", "Put the key into .env.");
+      ? classified("good", "is not asked: its key is in the password manager")
+      : classified("odd", "is not asked: it has no key", "Put the key into .env.");
   }
   if (answer.kind === "unreachable") {
-    return judged(
+    return classified(
       "bad",
       `cannot be reached at ${shown(url)} (${answer.reason})`,
       isLocal(url)
@@ -54,31 +54,31 @@ function judge({ url, answer }: ModelServer, apply: string): Judged {
   }
   const { status } = answer;
   if (status === 401 || status === 403) {
-    return judged("bad", `refuses the key (status ${status})`, `Put a valid key into .env, then ${apply}.`);
+    return classified("bad", `refuses the key (status ${status})`, `Put a valid key into .env, then ${apply}.`);
   }
   if (status === 429) {
-    return judged(
+    return classified(
       "odd",
       "answers that there were too many requests (status 429)",
       "Wait, or raise the limit of the account.",
     );
   }
   if (status >= 500) {
-    return judged(
+    return classified(
       "odd",
       `reports an internal error (status ${status})`,
       "Wait, and look at the provider's status page; fallbacks help meanwhile.",
     );
   }
   if (status >= 300 && status < 400) {
-    return judged(
+    return classified(
       "odd",
       `redirects requests (status ${status})`,
       "Correct providers.<id>.base_url: redirects are not followed with a key.",
     );
   }
   // A server without such a list is there all the same.
-  return judged("good", `answers at ${shown(url)}`);
+  return classified("good", `answers at ${shown(url)}`);
 }
 
 export function isLocal(url: string): boolean {
