@@ -101,8 +101,8 @@ export const NODE_SCHEMAS = {
     session: z.string().nullable(),
     steps: z.array(
       z.strictObject({
-        name: z.enum(["node", "store", "queue", "channel", "provider", "recall"]),
-        status: z.enum(["pass", "fail", "skip"]),
+        name: z.enum(["node", "store", "queue", "channel", "sandbox", "provider", "recall"]),
+        status: z.enum(["pass", "warn", "fail", "skip"]),
         message: z.string(),
         fix: z.string().nullable(),
         duration_ms: z.number().nonnegative(),
