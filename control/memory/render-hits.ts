@@ -1,11 +1,14 @@
-/** Hits of a search in words: where each comes from, then its text. */
+/** Hits of a search in words: where each comes from, then its text around the words that were looked for. */
 
 import type { MemoryHit } from "../../runtime/contracts/memory.ts";
 import type { Mark } from "../output/terminal.ts";
 import { visible } from "../output/visible.ts";
+import { firstMatch, highlighted, matcherOf } from "./highlight.ts";
+import { indented, shortened, shortTime } from "./render-rows.ts";
 
 const LONGEST = 400;
-const INDENT = "  ";
+/** Characters that stand before the first match of a text that is cut. */
+const BEFORE_MATCH = 120;
 
 /** What `memory_search` says with `synthesize`: an answer, or why there is none. */
 export interface Answered {
@@ -13,8 +16,15 @@ export interface Answered {
   readonly answer_missing?: string;
 }
 
-export function renderHits(hits: readonly MemoryHit[], mark: Mark): string {
-  return hits.map((hit) => renderHit(hit, "", mark)).join("\n\n");
+/** What was looked for, whose words are marked. */
+export interface SearchedFor {
+  readonly query: string;
+  readonly mode: string;
+}
+
+export function renderHits(hits: readonly MemoryHit[], mark: Mark, search?: SearchedFor): string {
+  const matcher = matcherFor(search);
+  return hits.map((hit) => renderHit(hit, "", mark, matcher)).join("\n\n");
 }
 
 /** The answer, then the hits under the numbers by which it names them. */
@@ -22,28 +32,30 @@ export function renderAnswered(
   { answer, answer_missing: missing = "" }: Answered,
   hits: readonly MemoryHit[],
   mark: Mark,
+  search?: SearchedFor,
 ) {
   const head = answer === undefined ? `${mark.warn("No answer:")} ${visible(missing)}` : visible(answer.text);
-  return [head, ...hits.map((hit, n) => renderHit(hit, `[${n + 1}] `, mark))].join("\n\n");
+  const matcher = matcherFor(search);
+  return [head, ...hits.map((hit, n) => renderHit(hit, `[${n + 1}] `, mark, matcher))].join("\n\n");
 }
 
-function renderHit(hit: MemoryHit, number: string, mark: Mark): string {
+function matcherFor(search: SearchedFor | undefined): RegExp | null {
+  return search === undefined ? null : matcherOf(search.query, search.mode);
+}
+
+function renderHit(hit: MemoryHit, number: string, mark: Mark, matcher: RegExp | null): string {
   const who = hit.kind === "summary" ? "summary" : `${hit.agent ?? "unknown"}/${hit.role ?? "unknown"}`;
-  const when = hit.created_at.slice(0, 16).replace("T", " ");
-  const head = `${number}${mark.name(visible(who))} ${when} ${mark.dim(`score ${hit.score.toFixed(3)}, ${hit.id}`)}`;
-  return `${head}\n${indented(shortened(visible(hit.content.trim())))}`;
+  const where = hit.session === undefined || hit.session === null ? "" : ` in ${visible(hit.session)}`;
+  const details = mark.dim(`score ${hit.score.toFixed(3)}, ${hit.id}`);
+  const head = `${number}${mark.name(visible(who))} ${shortTime(hit.created_at)}${where} ${details}`;
+  const text = excerpt(visible(hit.content.trim()), matcher);
+  return `${head}\n${indented(highlighted(text, matcher, mark.title))}`;
 }
 
-function shortened(text: string): string {
-  if (text.length <= LONGEST) return text;
-  // Never through the middle of a character.
-  const cut = text.slice(0, LONGEST).replace(/[\ud800-\udbff]$/, "");
-  return `${cut}…`;
-}
-
-function indented(text: string): string {
-  return text
-    .split("\n")
-    .map((line) => `${INDENT}${line}`.trimEnd())
-    .join("\n");
+/** A long text is cut, so that the first match is in what is left of it. */
+function excerpt(text: string, matcher: RegExp | null): string {
+  const at = firstMatch(text, matcher);
+  if (text.length <= LONGEST || at < LONGEST - BEFORE_MATCH) return shortened(text, LONGEST);
+  const from = at - BEFORE_MATCH;
+  return `…${shortened(text.slice(from).replace(/^[\udc00-\udfff]/, ""), LONGEST)}`;
 }

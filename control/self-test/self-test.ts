@@ -5,6 +5,7 @@
 
 import type { Client, Health } from "../../runtime/client/index.ts";
 import { CairnError, RuntimeError } from "../../runtime/contracts/errors.ts";
+import { SELF_TEST_SESSION } from "../../runtime/contracts/reading.ts";
 import type { MissingSandbox } from "../service/sandbox.ts";
 
 export const STEPS = ["node", "store", "queue", "channel", "sandbox", "provider", "recall"] as const;
@@ -75,7 +76,7 @@ interface Failed {
 export async function selfTest(request: SelfTestRequest): Promise<SelfTest> {
   const { client, agent, quick, marker } = request;
   const steps: Step[] = [];
-  const session = quick ? null : `self-test-${marker}`;
+  const session = quick ? null : `${SELF_TEST_SESSION}${marker}`;
   let health: Health | null = null;
 
   const step = async (

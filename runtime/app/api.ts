@@ -13,6 +13,7 @@ import type { StreamEvent, TurnResult, WaitingQuestion } from "../contracts/stre
 import type { RestoreReport, Scope, TokenRecord } from "../contracts/tokens.ts";
 import type { Capture } from "./capture/capture.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
+import type { MemoryReading } from "./reading.ts";
 import type { UsageLedger } from "./usage/report.ts";
 
 export interface NumberedEvent {
@@ -211,6 +212,7 @@ export interface Application {
   readonly turns: Turns;
   readonly commands: Commands;
   readonly memoryTools: MemoryTools;
+  readonly reading: MemoryReading;
   readonly capture: Capture;
   readonly health: Health;
   readonly tokens: Tokens;

@@ -123,7 +123,7 @@ export function createMemoryTools(deps: MemoryToolsDeps): MemoryTools {
         const noModel = { answer_missing: NO_MODEL };
         const answered = synthesize ? ((await deps.answer?.(query, results, caller)) ?? noModel) : {};
         const took_ms = Math.round((clock.monotonic() - started) * 10) / 10;
-        const shown = caller.forModel === true ? await withOrigins(memory, results) : results;
+        const shown = await (caller.forModel === true ? withOrigins : withSessions)(memory, results);
         return { query, mode, results: shown, ...answered, took_ms };
       }),
     ],
@@ -198,6 +198,12 @@ async function withOrigins<Row extends Shown>(memory: Pick<Recall, "originsOf">,
     };
   };
   return rows.map(one);
+}
+
+/** Hits with the names of their sessions; a statement only where one is not in the cache. */
+async function withSessions(memory: Pick<Recall, "originsOf">, hits: readonly MemoryHit[]): Promise<MemoryHit[]> {
+  const origins = await memory.originsOf(hits.map(({ conversation_id: id }) => id));
+  return hits.map((hit) => ({ ...hit, session: origins.get(hit.conversation_id ?? "")?.session ?? null }));
 }
 
 /** MEMORY_INVALID_ARGUMENT for a date that is none, for a span that ends before it begins, and for two spans at once. */

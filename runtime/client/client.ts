@@ -8,6 +8,7 @@ import { asConnectionError, type Connection, call, queryOf, type RequestOptions,
 import { jobCalls } from "./jobs.ts";
 import { postMcp } from "./mcp.ts";
 import { fetchFor } from "./pinned-fetch.ts";
+import { type ReadingCalls, readingCalls } from "./reading.ts";
 import type {
   BackfillResult,
   BackupList,
@@ -54,7 +55,7 @@ export interface DrainOptions {
  * Failures are CairnErrors, as the node raised them, or RUNTIME_NOT_RUNNING, CHANNEL_CONNECTION_LOST, RUNTIME_NOT_READY,
  * RUNTIME_CERTIFICATE_REFUSED of the way there.
  */
-export interface Client {
+export interface Client extends ReadingCalls {
   live(options?: CallOptions): Promise<void>;
   /** False while the node is starting, draining, without database, or not there at all. */
   ready(options?: CallOptions): Promise<boolean>;
@@ -145,6 +146,7 @@ export function createClient(options: ClientOptions): Client {
     ...agentCalls(connection),
     ...adminCalls(connection),
     ...jobCalls(connection),
+    ...readingCalls(connection),
     usage: (query, given) => call(connection, `/api/usage${queryOf({ ...query })}`, given),
     mcp: (message, given) => postMcp(connection, message, given),
     memoryTool: (name, args, given) =>

@@ -28,8 +28,13 @@ export type {
   RestoreReport,
   RetryResult,
   SendOptions,
+  SessionKind,
+  SessionRecord,
+  ShownRow,
   TokenRecord,
   UsageCounts,
   UsageQuery,
   UsageReport,
+  WikiList,
+  WikiPage,
 } from "./types.ts";

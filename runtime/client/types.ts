@@ -4,6 +4,13 @@ import type { BackupEntry, BackupStatus } from "../contracts/backups.ts";
 import type { Attachment } from "../contracts/channel.ts";
 
 export type { BackupEntry, BackupStatus } from "../contracts/backups.ts";
+export type {
+  SessionKind,
+  SessionRecord,
+  ShownRow,
+  WikiList,
+  WikiPage,
+} from "../contracts/reading.ts";
 export type { RestoreReport, TokenRecord } from "../contracts/tokens.ts";
 export type { UsageCounts, UsageQuery, UsageReport } from "../contracts/usage.ts";
 

@@ -29,6 +29,8 @@ export interface MemoryHit {
   readonly kind: "message" | "summary";
   readonly id: string;
   readonly conversation_id: string | null;
+  /** The channel's name of its session, else the session's key; null of several sessions. Only what people are shown has it. */
+  readonly session?: string | null;
   readonly agent: string | null;
   readonly channel: string | null;
   readonly role?: Role;

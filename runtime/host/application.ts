@@ -50,6 +50,7 @@ export function composeApplication(parts: ApplicationParts): Application {
     turns: turns.turns,
     commands: turns.commands,
     memoryTools: memory.tools,
+    reading: memory.reading,
     capture: memory.capture,
     health: createHealth({
       version,

@@ -5,6 +5,7 @@ import { recountCompaction } from "../app/compaction/status.ts";
 import { createMemoryTools } from "../app/memory-tools.ts";
 import { createMemoryWrites } from "../app/memory-writes.ts";
 import { createQueueAdmin } from "../app/queue-admin.ts";
+import { createMemoryReading } from "../app/reading.ts";
 import { createRecover } from "../app/recall/disk/recover.ts";
 import { createMemory } from "../app/recall/memory.ts";
 import { createTermCounter } from "../app/terms/terms.ts";
@@ -23,7 +24,7 @@ import { createEmbeddingParts } from "./embedding.ts";
 import type { Service } from "./services.ts";
 import { searchWeights, sessionRoots, writeTags } from "./settings.ts";
 import { createSynthesisParts } from "./synthesis.ts";
-import { createWikiParts } from "./wiki.ts";
+import { createWikiParts, wikisOf } from "./wiki.ts";
 
 export interface MemoryHostDeps {
   readonly loaded: LoadedConfig;
@@ -113,6 +114,7 @@ export async function composeMemory(deps: MemoryHostDeps) {
   const tags = writeTags(loaded);
   const agents = new Set(Object.keys(config.agents));
   const writes = tags && createMemoryWrites({ writer, tags, timezone, agents });
+  const recover = createRecover(sessionRoots(loaded));
   const answers = createAnswerParts(config, { database, countTokens, clock, redact, logger });
   const queues = createQueueAdmin({
     database,
@@ -154,9 +156,15 @@ export async function composeMemory(deps: MemoryHostDeps) {
       jobs: queues,
       clock,
       timezone,
-      recover: createRecover(sessionRoots(loaded)),
+      recover,
       ...(writes ? { writes } : {}),
       ...(answers ? { answer: answers.answer } : {}),
+    }),
+    reading: createMemoryReading({
+      database,
+      recover,
+      wikis: wikisOf(config, node),
+      wikiEnabled: config.memory.wiki.enabled,
     }),
     capture: createCapture({ writer, timezone, agents }),
     /** What housekeeping does for it. */

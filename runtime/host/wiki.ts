@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { CircuitBreaker } from "../app/synthesis/circuit-breaker.ts";
 import { createWikiExtraction } from "../app/wiki/extraction.ts";
-import { createWikiPages } from "../app/wiki/pages.ts";
+import { createWikiPages, type WikiPages } from "../app/wiki/pages.ts";
 import type { WorkerState } from "../app/worker-state.ts";
 import { agentWorkspace, type Config } from "../config/index.ts";
 import type { Database } from "../contracts/database.ts";
@@ -28,6 +28,18 @@ export interface WikiParts {
   state(): WorkerState;
 }
 
+const wait = (ms: number, signal: AbortSignal) => sleep(ms, undefined, { signal });
+
+/** By the agent; null for one that is bound to another node. */
+export function wikisOf(config: Config, node: WikiHostDeps["node"]): ReadonlyMap<string, WikiPages | null> {
+  return new Map(
+    Object.entries(config.agents).map(([name, agent]) => {
+      const here = agent.node === undefined || agent.node === node.name || agent.node === node.id;
+      return [name, here ? createWikiPages({ workspace: agentWorkspace(config, name), sleep: wait }) : null];
+    }),
+  );
+}
+
 export function createWikiParts(config: Config, deps: WikiHostDeps): WikiParts | null {
   const { wiki, summarizer } = config.memory;
   if (!wiki.enabled) return null;
@@ -42,20 +54,14 @@ export function createWikiParts(config: Config, deps: WikiHostDeps): WikiParts |
     };
   }
   const { database, jobs, node, clock, redact } = deps;
-  const wait = (ms: number, signal: AbortSignal) => sleep(ms, undefined, { signal });
   const model = createTextModel({ path: "memory.summarizer", baseUrl, model: name, apiKey }, logger);
   const breaker = new CircuitBreaker({ clock, sleep: wait });
-  const here = Object.entries(config.agents).filter(
-    ([, agent]) => agent.node === undefined || agent.node === node.name || agent.node === node.id,
-  );
   const worker = createWikiWorker({
     database,
     jobs,
     breaker,
     extraction: createWikiExtraction({ database, model, redact, clock, logger, pageLimit: wiki.page_limit }),
-    wikis: new Map(
-      here.map(([agent]) => [agent, createWikiPages({ workspace: agentWorkspace(config, agent), sleep: wait })]),
-    ),
+    wikis: new Map([...wikisOf(config, node)].flatMap(([agent, pages]) => (pages ? [[agent, pages]] : []))),
     intervalMs: wiki.interval,
     logger,
   });

@@ -21,6 +21,7 @@ import { installRequestMetrics, registerMetrics } from "./metrics.ts";
 import { registerOpenAi } from "./openai.ts";
 import { installOpenApi, registerOpenApi } from "./openapi.ts";
 import { installOriginCheck } from "./origin.ts";
+import { registerReading } from "./reading.ts";
 import { limitPipelining, limitRequests } from "./requests-at-work.ts";
 import { installSecurityEvents } from "./security-events.ts";
 import { registerUsage } from "./usage.ts";
@@ -102,6 +103,7 @@ export function createServer(deps: ServerDeps): Server {
     registerAdmin(scope, shared);
     registerJobs(scope, shared);
     registerUsage(scope, shared);
+    registerReading(scope, shared);
     registerMesh(scope, shared);
     registerOpenApi(scope);
   });

@@ -16,6 +16,7 @@ import type { CommandRequest, InboundMessage } from "../../runtime/contracts/cha
 import { CairnError, fromErrorBody, MemoryError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import { isFinal, type StreamEvent, type TurnResult, type WaitingQuestion } from "../../runtime/contracts/stream.ts";
 import type { UsageCounts } from "../../runtime/contracts/usage.ts";
+import { createFakeReading } from "./fake-reading.ts";
 
 export const OWNER_TOKEN = "owner-token-that-is-long-enough";
 
@@ -221,6 +222,7 @@ export function createFakeApplication(): FakeApplication {
         return { text: `did ${request.line}`, data: { owner: request.owner } };
       },
     },
+    reading: createFakeReading(),
     memoryTools: {
       names: () => ["memory_search", "memory_stats"],
       async call(name, args, caller) {

@@ -15,8 +15,9 @@ import process from "node:process";
 import { json } from "node:stream/consumers";
 import { parseArgs } from "node:util";
 import { tryLock } from "fs-native-extensions";
-import { ProviderError } from "../../runtime/contracts/errors.ts";
+import { ProviderError, toCairnError } from "../../runtime/contracts/errors.ts";
 import type { StreamEvent, TurnResult } from "../../runtime/contracts/stream.ts";
+import { createFakeReading } from "./fake-reading.ts";
 
 const { values } = parseArgs({
   options: {
@@ -34,6 +35,7 @@ const hostile = faults.has("hostile") ? "\u001b]0;title\u0007\u001b[2J\u001b[8m\
 const clockMs = faults.has("clock-ahead") ? 3_600_000 : 0;
 const turns = new Map<string, { readonly session: string; readonly text: string }>();
 const tokens: Record<string, unknown>[] = [];
+const reading = createFakeReading();
 const queues = [
   {
     queue: "synthesize-tool-call",
@@ -132,16 +134,54 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   else if (route === "GET /api/admin/tokens") ok(response, { tokens });
   else if (route === "POST /api/admin/tokens") await createToken(request, response);
   else if (route === "POST /api/memory/tool/memory_search") await search(request, response);
+  else if (route === "POST /api/memory/tool/memory_browse") ok(response, await browse(request));
   else if (route === "POST /api/memory/tool/memory_stats") ok(response, stats());
   else if (route === "POST /mcp") await mcp(request, response);
   else if (hostile !== "" && route === "GET /api/admin/jobs") refuse(response, 503, "RUNTIME_INTERNAL", hostile);
   else if (route === "GET /api/admin/jobs") ok(response, { queues });
   else if (route === "GET /api/usage") ok(response, usage(new URL(request.url ?? "/", "http://node").searchParams));
   else if (route === "POST /api/admin/memory/backfill-tool-synth") await backfill(request, response);
+  else if (/^GET \/api\/admin\/memory\/(sessions|rows|wiki)/.test(route))
+    await read(new URL(request.url ?? "/", "http://node"), response);
   else if (/^POST \/api\/admin\/jobs\/[^/]+\/retry-failed$/.test(route))
     await retryFailed(pathname.split("/").at(-2) ?? "", request, response);
   else if (request.method === "DELETE") ok(response, { id: pathname.split("/").at(-1), revoked: true });
   else refuse(response, 404, "RUNTIME_NOT_FOUND", `There is no route ${route}.`);
+}
+
+/** Sessions, rows and wiki pages of a memory that holds hardly anything. */
+async function read({ pathname, searchParams }: URL, response: ServerResponse): Promise<void> {
+  const [what, first = "", second = ""] = pathname.split("/").slice(4).map(decodeURIComponent);
+  const around = Number(searchParams.get("around") ?? 2);
+  const of = searchParams.get("of") === "conversation" ? "conversation" : "session";
+  const agent = searchParams.get("agent") ?? undefined;
+  try {
+    if (what === "sessions") ok(response, { sessions: await reading.sessions({ of, agent, limit: 50 }) });
+    else if (what === "rows") ok(response, await reading.show({ id: first, around }));
+    else ok(response, second === "" ? await reading.wiki(first) : await reading.wikiPage(first, second));
+  } catch (error) {
+    const { code, message } = toCairnError(error);
+    refuse(response, 404, code, message);
+  }
+}
+
+/** A page of two messages, the newest first; what it was asked for is in the second. */
+async function browse(request: IncomingMessage): Promise<object> {
+  const asked = await json(request);
+  const row = (n: number, content: string) => ({
+    id: `m${n}`,
+    conversation_id: "c1",
+    agent: "main",
+    channel: "agent",
+    role: "user",
+    content,
+    tool_name: null,
+    tool_args: null,
+    tool_result: null,
+    metadata: {},
+    created_at: `2030-01-31T12:0${n}:00.000Z`,
+  });
+  return { messages: [row(2, JSON.stringify(asked)), row(1, "the first")], next_cursor: "further" };
 }
 
 /** Of the one turn that it has: what it was asked for comes back in it. */

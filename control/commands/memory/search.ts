@@ -18,7 +18,8 @@ export interface SearchResult extends Answered {
 export default class MemorySearch extends NodeCommand<SearchResult> {
   static override description =
     "Search everything that was said\n\n" +
-    "Messages and summaries of all conversations, best first. Each hit of --json carries the parts of its score. " +
+    "Messages and summaries of all conversations, best first; `cairn memory show ID` shows one with what stands around it. " +
+    "Each hit of --json carries the parts of its score. " +
     "With --synthesize the language model of memory.summarizer answers from them.";
 
   static override examples = [
@@ -69,11 +70,12 @@ export default class MemorySearch extends NodeCommand<SearchResult> {
     );
   }
 
-  protected render({ results, answer, answer_missing: missing }: SearchResult, mark: Mark): string {
+  protected render(found: SearchResult, mark: Mark): string {
+    const { results, answer, answer_missing: missing } = found;
     if (results.length === 0) return "Nothing was found.";
-    if (answer !== undefined) return renderAnswered({ answer }, results, mark);
+    if (answer !== undefined) return renderAnswered({ answer }, results, mark, found);
     return missing === undefined
-      ? renderHits(results, mark)
-      : renderAnswered({ answer_missing: missing }, results, mark);
+      ? renderHits(results, mark, found)
+      : renderAnswered({ answer_missing: missing }, results, mark, found);
   }
 }

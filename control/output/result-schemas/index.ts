@@ -5,7 +5,7 @@
 
 import { updateResult } from "../../update/result.ts";
 import { CAPTURE_SCHEMAS } from "./capture.ts";
-import { MEMORY_SCHEMAS } from "./memory.ts";
+import { MEMORY_SCHEMAS, SESSIONS_SCHEMA } from "./memory.ts";
 import { NODE_SCHEMAS } from "./node.ts";
 import { SETUP_SCHEMAS } from "./setup.ts";
 
@@ -13,6 +13,7 @@ export const RESULT_SCHEMAS = {
   ...NODE_SCHEMAS,
   ...SETUP_SCHEMAS,
   ...MEMORY_SCHEMAS,
+  sessions: SESSIONS_SCHEMA,
   ...CAPTURE_SCHEMAS,
   update: updateResult,
 } as const;

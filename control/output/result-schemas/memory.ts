@@ -11,6 +11,7 @@ const queue = z.looseObject({ queue: z.string(), waiting: count, failed: count }
 const hit = z.looseObject({
   kind: z.enum(["message", "summary"]),
   id: z.string(),
+  session: z.string().nullable().optional().describe("Name of its session, else the session's key"),
   agent: z.string().nullable(),
   role: z.string().optional(),
   content: z.string(),
@@ -18,7 +19,85 @@ const hit = z.looseObject({
   score: z.number(),
 });
 
+const rowSession = {
+  session_key: z.string(),
+  conversation_id: z.string().describe("Of a session its newest one"),
+  name: z.string().nullable().describe("The channel's name of the session"),
+  agent: z.string(),
+  channel: z.string(),
+  user: z.string().describe("Channel-side; empty is the owner"),
+  opened_by: z.enum(["turn", "capture", "append", "import"]),
+};
+
+const sessions = z.strictObject({
+  sessions: z
+    .array(
+      z.looseObject({
+        ...rowSession,
+        title: z.string().nullable().describe("Its title, else the first words of a user"),
+        conversations: count,
+        messages: count,
+        created_at: time,
+        last_at: time,
+      }),
+    )
+    .describe("Those that were written to last first"),
+});
+
+/** Loose: the node's records grow with its version. */
+const message = z.looseObject({
+  id: z.string(),
+  conversation_id: z.string(),
+  agent: z.string(),
+  channel: z.string(),
+  role: z.string(),
+  content: z.string(),
+  tool_name: z.string().nullable(),
+  created_at: time,
+});
+
+const summary = z.looseObject({
+  id: z.string(),
+  parent_id: z.string().nullable(),
+  summary_kind: z.string(),
+  content: z.string(),
+  message_count: count,
+  created_at: time,
+});
+
+const page = { slug: z.string(), title: z.string(), updated: z.string(), statements: count };
+
+/** Of `sessions`, which is no command of `memory` but prints the same. */
+export const SESSIONS_SCHEMA = sessions;
+
 export const MEMORY_SCHEMAS = {
+  "memory-sessions": sessions,
+  "memory-show": z.union([
+    z.strictObject({
+      kind: z.literal("message"),
+      session: z.looseObject(rowSession),
+      message,
+      missing: z.string().nullable().describe("Why a part that was cut is not there"),
+      before: z.array(message),
+      after: z.array(message),
+    }),
+    z.strictObject({
+      kind: z.literal("summary"),
+      session: z.looseObject(rowSession).nullable(),
+      summary,
+      children: z.array(summary),
+      sources: z.array(message),
+    }),
+  ]),
+  "memory-browse": z.strictObject({
+    messages: z.array(message),
+    next_cursor: z.string().nullable().describe("Null at the end"),
+    looked_until: time.optional().describe("How far it was looked, where a page ended before it was full"),
+  }),
+  "memory-wiki": z.union([
+    z.strictObject({ agent: z.string(), enabled: z.boolean(), pages: z.array(z.strictObject(page)) }),
+    z.strictObject({ agent: z.string(), ...page, text: z.string().describe("Markdown with front matter") }),
+  ]),
   "memory-backup": written,
   "memory-backups": z.strictObject({
     backups: z

@@ -7,6 +7,16 @@ export interface ConversationOrigin {
   readonly openedBy: RowOrigin;
   readonly byOwner: boolean;
   readonly user: string;
+  /** The channel's name of the session, else its key. */
+  readonly session: string;
+}
+
+interface Row {
+  readonly id: string;
+  readonly opened_by: RowOrigin;
+  readonly by_owner: boolean;
+  readonly user_id: string;
+  readonly session: string;
 }
 
 const CACHED = 10_000;
@@ -23,13 +33,13 @@ export class Origins {
     const origins = new Map(ids.flatMap((id) => [[id, this.#cache.get(id)] as const]).filter(isCached));
     const unknown = ids.filter((id) => !origins.has(id));
     if (unknown.length === 0) return origins;
-    const { rows } = await database.query<{ id: string; opened_by: RowOrigin; by_owner: boolean; user_id: string }>(
-      "select id, opened_by, by_owner, user_id from conversations where id = any($1::uuid[])",
+    const { rows } = await database.query<Row>(
+      "select id, opened_by, by_owner, user_id, coalesce(channel_id, session_key) as session from conversations where id = any($1::uuid[])",
       [unknown],
     );
     if (this.#cache.size + rows.length > CACHED) this.#cache.clear();
-    for (const { id, opened_by: openedBy, by_owner: byOwner, user_id: user } of rows) {
-      const origin = { openedBy, byOwner, user };
+    for (const { id, opened_by: openedBy, by_owner: byOwner, user_id: user, session } of rows) {
+      const origin = { openedBy, byOwner, user, session };
       this.#cache.set(id, origin);
       origins.set(id, origin);
     }

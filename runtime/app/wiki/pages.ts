@@ -9,8 +9,9 @@ import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
 import { tryLock } from "fs-native-extensions";
 import { ToolError } from "../../contracts/errors.ts";
+import type { WikiPageRecord } from "../../contracts/reading.ts";
 import { codeOf } from "../../contracts/system-errors.ts";
-import { mergeIndex, mergePage, type PageFacts, type PageUpdate, pageFacts } from "../../domain/wiki/page.ts";
+import { mergeIndex, mergePage, type PageUpdate, pageFacts } from "../../domain/wiki/page.ts";
 import { slugOf } from "../../domain/wiki/slug.ts";
 import { temporaryName, writeAtomically } from "../../files/atomic-write.ts";
 import { listEntries, type OpenDirectory, openBelow, openRoot } from "../../files/directory.ts";
@@ -18,6 +19,10 @@ import { readTextIn } from "../../files/read-file.ts";
 import { FileRefused, refusalOf } from "../../files/refusal.ts";
 
 export interface WikiPages {
+  /** The pages that there are, the ones changed last first. */
+  list(): Promise<readonly WikiPageRecord[]>;
+  /** A page by its file's name or by its title; null where there is none. */
+  read(page: string): Promise<(WikiPageRecord & { readonly text: string }) | null>;
   /** Titles of the pages that there are, the ones changed last first. */
   titles(): Promise<readonly string[]>;
   /** Merges each update into the page of its title, and the index; answers how many pages that were. */
@@ -39,13 +44,32 @@ const LONGEST_FILE = 2_000_000;
 const LOCK_PAUSE_MS = 50;
 
 export function createWikiPages({ workspace, sleep }: WikiPagesDeps): WikiPages {
+  async function list(): Promise<readonly WikiPageRecord[]> {
+    const folder = await openFolder(workspace, false);
+    if (folder === null) return [];
+    await using _ = folder;
+    const pages = await readPages(folder);
+    return pages.sort((a, b) => (a.updated < b.updated ? 1 : -1));
+  }
+
   return {
-    async titles() {
+    list,
+
+    async read(page) {
       const folder = await openFolder(workspace, false);
-      if (folder === null) return [];
+      if (folder === null) return null;
       await using _ = folder;
-      const pages = await readPages(folder);
-      return pages.sort((a, b) => (a.updated < b.updated ? 1 : -1)).map(({ title }) => title);
+      // A title may read like another page's file name: that one is meant then.
+      for (const slug of new Set([...(isPage(`${page}.md`) ? [page] : []), slugOf(page)])) {
+        const text = await readOwn(folder, `${slug}.md`);
+        const facts = text === null ? null : pageFacts(text);
+        if (text !== null && facts !== null) return { slug, ...facts, text };
+      }
+      return null;
+    },
+
+    async titles() {
+      return (await list()).map(({ title }) => title);
     },
 
     async write(updates, signal) {
@@ -78,15 +102,17 @@ function* statementsOf(updates: readonly PageUpdate[], until: number): Generator
   for (const { statements } of updates.slice(0, until + 1)) yield* statements;
 }
 
-async function readPages(folder: OpenDirectory): Promise<(PageFacts & { readonly slug: string })[]> {
-  const names = (await listEntries(folder))
-    .map(({ name }) => name)
-    .filter((name) => /^[a-z0-9-]+\.md$/.test(name) && name !== INDEX);
-  const pages: (PageFacts & { readonly slug: string })[] = [];
+function isPage(file: string): boolean {
+  return /^[a-z0-9-]+\.md$/.test(file) && file !== INDEX;
+}
+
+async function readPages(folder: OpenDirectory): Promise<WikiPageRecord[]> {
+  const names = (await listEntries(folder)).map(({ name }) => name).filter(isPage);
+  const pages: WikiPageRecord[] = [];
   for (const name of names.slice(0, MOST_PAGES)) {
     const text = await readOwn(folder, name).catch(() => null);
     const facts = text === null ? null : pageFacts(text);
-    if (facts !== null) pages.push({ ...facts, slug: name.slice(0, -".md".length) });
+    if (facts !== null) pages.push({ slug: name.slice(0, -".md".length), ...facts });
   }
   return pages;
 }

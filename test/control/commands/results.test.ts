@@ -2,6 +2,7 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Cli, createCli } from "../../support/cli.ts";
+import { MESSAGE_ID, SUMMARY_ID } from "../../support/fake-reading.ts";
 import { wrongWith } from "../../support/result-schema.ts";
 
 // Each test runs several processes, which take their time on a busy machine.
@@ -86,6 +87,13 @@ const withNode: readonly Case[] = [
   { argv: ["memory", "import", "in.jsonl"], schema: "memory-import" },
   { argv: ["memory", "search", "x"], schema: "memory-search" },
   { argv: ["memory", "stats"], schema: "memory-stats" },
+  { argv: ["sessions"], schema: "sessions" },
+  { argv: ["memory", "sessions"], schema: "memory-sessions" },
+  { argv: ["memory", "show", MESSAGE_ID], schema: "memory-show" },
+  { argv: ["memory", "show", SUMMARY_ID], schema: "memory-show" },
+  { argv: ["memory", "browse"], schema: "memory-browse" },
+  { argv: ["memory", "wiki"], schema: "memory-wiki" },
+  { argv: ["memory", "wiki", "bees"], schema: "memory-wiki" },
   { argv: ["memory", "queue-status"], schema: "memory-queue-status" },
   { argv: ["usage", "--by", "model"], schema: "usage" },
   { argv: ["memory", "backfill-tool-synth", "--dry-run"], schema: "memory-backfill-tool-synth" },

@@ -49,3 +49,19 @@ it("puts the answer above the hits, under the numbers by which it names them, an
     /^No answer: The model slept\.\n\n\[1\] main/,
   );
 });
+
+it("names the session, and marks the words that were looked for", () => {
+  const marking: Mark = { ...PLAIN, title: (text) => `[${text}]` };
+  const search = { query: "which port", mode: "hybrid" };
+  expect(renderHits([{ ...HIT, session: "terminal", content: "The port is 7433." }], marking, search)).toBe(
+    "main/user 2030-01-31 12:00 in terminal score 0.123, m1\n  The [port] is 7433.",
+  );
+});
+
+it("shows of a long text the part with the words that were looked for", () => {
+  const text = renderHits([{ ...HIT, content: `${"x ".repeat(400)}the port is 7433` }], PLAIN, {
+    query: "port",
+    mode: "fts",
+  });
+  expect(text).toMatch(/\n {2}…(x )+the port is 7433$/);
+});

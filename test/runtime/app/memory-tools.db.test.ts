@@ -88,6 +88,7 @@ describeDatabase("the memory tools", (open) => {
           kind: "message",
           id: expect.any(String),
           conversation_id: expect.any(String),
+          session: "shape",
           agent: "main",
           channel: "agent",
           role: "user",
