@@ -1,4 +1,5 @@
 import type { Database } from "../../contracts/database.ts";
+import { isOfflineAnswer } from "../../domain/offline-answer.ts";
 import type { RankingCandidate } from "../../domain/ranking/input.ts";
 import { type Access, type FoundRow, NEVER, type RowRef, rowKey } from "./found.ts";
 import type { AnalyzedQuery } from "./query-analysis.ts";
@@ -23,7 +24,10 @@ export interface FeatureRequest {
   readonly vector: readonly number[] | null;
 }
 
-/** Features of found rows and of their neighbours, each once, in no particular order. */
+/**
+ * Features of found rows and of their neighbours, each once, in no particular order. Answers that were given without a model
+ * are left out: they only repeat what was found then, and would be found in its place.
+ */
 export async function featuresOf(
   database: Database,
   cache: RowCache,
@@ -41,11 +45,12 @@ export async function featuresOf(
   }
   const cached = cache.of(query.store);
   const lexemes = query.terms.map(({ lexeme }) => lexeme);
-  const [rows, cosines, similarity] = await Promise.all([
+  const [read, cosines, similarity] = await Promise.all([
     rowsOf(database, cached, [...refs.values()], lexemes),
     cosinesOfOthers(database, cached, query, { ...request, rows: [...refs.values()] }),
     similarities(database, { rows: found, identifiers }),
   ]);
+  const rows = read.filter(({ facts }) => !isOfflineAnswer(facts));
   const foundKeys = new Set(found.map(rowKey));
   const surroundedKeys = new Set(surrounded.map(rowKey));
   return rows.map((row) => {

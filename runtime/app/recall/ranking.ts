@@ -46,18 +46,25 @@ const ASKS = 2;
 /**
  * By their scores, best first. Rows that are only beside a found one and have none of the query's words are hits
  * where `neighbours` says so and the query asks for something. A tool call whose sentence is not written yet has no content.
+ * With `onlyRelated` rows that have nothing of what was asked for are left out.
  */
 export function rankRelevant(
   input: RankingInput<Features>,
   {
     neighbours,
+    onlyRelated,
     best,
     weights,
-  }: { readonly neighbours: boolean; readonly best: number; readonly weights: SearchWeights },
+  }: {
+    readonly neighbours: boolean;
+    readonly onlyRelated: boolean;
+    readonly best: number;
+    readonly weights: SearchWeights;
+  },
 ): Ranked[] {
   const all = neighbours && (input.terms.length === 0 || input.terms.length >= ASKS);
-  const isHit = ({ neighbour, frequencies, head }: Features) =>
-    !neighbour || (all && head.trim() !== "") || frequencies.some((count) => count > 0);
+  const isHit = ({ neighbour, frequencies, head }: Features, related: boolean) =>
+    (related || !onlyRelated) && (!neighbour || (all && head.trim() !== "") || frequencies.some((count) => count > 0));
   const temporal = ({ lastAccessedAt, happenedAt, accessCount }: Features) =>
     temporalScore(lastAccessedAt ?? happenedAt, accessCount, input.now);
   return rankCandidates(input, { temporal, isHit, best, weights: weightedBy(weights) }).map(

@@ -1,5 +1,6 @@
 import { MemoryError } from "../../contracts/errors.ts";
 import type { MemoryHit, SearchMode, SearchScope, Visibility } from "../../contracts/memory.ts";
+import { isOfflineAnswer } from "../../domain/offline-answer.ts";
 import { type SearchWeights, searchScore } from "../../domain/scoring.ts";
 import { spellableWords } from "../../domain/search-terms.ts";
 import type { Candidate } from "./candidates.ts";
@@ -129,18 +130,15 @@ async function rankedOf(deps: SearchDeps, request: SearchRequest): Promise<Found
 async function byWordsAndVectors(deps: SearchDeps, request: SearchRequest, mode: RelevanceMode): Promise<Found> {
   const { input, store } = await findRelevant(deps, { ...request, mode });
   const computed = { fts: mode !== "vector", semantic: input.candidates.some(({ cosine }) => cosine !== null) };
-  if (mode === "hybrid" && input.candidates.length === 0) {
-    return ranked(deps, await misspelled(deps, request), computed);
-  }
-  return {
-    ranked: rankRelevant(input, {
-      neighbours: mode !== "fts",
-      best: Math.max(RANKED, request.limit),
-      weights: deps.weights,
-    }),
-    computed,
-    store,
-  };
+  const found = rankRelevant(input, {
+    neighbours: mode !== "fts",
+    // Who asks for the nearest gets them, however far they are.
+    onlyRelated: mode === "hybrid",
+    best: Math.max(RANKED, request.limit),
+    weights: deps.weights,
+  });
+  if (mode === "hybrid" && found.length === 0) return ranked(deps, await misspelled(deps, request), computed);
+  return { ranked: found, computed, store };
 }
 
 async function misspelled(deps: SearchDeps, { query, scope, filters }: SearchRequest): Promise<Candidate[]> {
@@ -150,7 +148,9 @@ async function misspelled(deps: SearchDeps, { query, scope, filters }: SearchReq
   const request = { scope, filters, ...MISSPELLED, pool: 50, top: 50, head: HEAD, number: deps.nextNumber() };
   try {
     const similar = await findSimilar(deps.database, longest, words, request);
-    return similar.map((one) => ({ ...one, fts: one.fts * SIMILAR_WORTH }));
+    return similar
+      .filter(({ role, head }) => !isOfflineAnswer({ role, content: head }))
+      .map((one) => ({ ...one, fts: one.fts * SIMILAR_WORTH }));
   } catch (error) {
     if (error instanceof MemoryError && error.code === "MEMORY_TIMEOUT") return [];
     throw error;

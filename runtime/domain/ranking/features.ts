@@ -4,6 +4,7 @@ import { nearness, timesIn } from "./dates.ts";
 import type { RankingCandidate, RankingInput } from "./input.ts";
 import { meaning } from "./meaning.ts";
 import { askedAbout, withoutNames } from "./people.ts";
+import { relatedOf } from "./related.ts";
 import { BM25, ownWords, PRESENCE, windowsOf, windowWords } from "./words.ts";
 
 /** Features of a candidate, each 0 to 1. Its score is their weighted sum, with its importance. */
@@ -38,6 +39,8 @@ export interface Described {
   readonly columns: FeatureColumns;
   /** BM25 of each row in its window, which a hit reports, 0 to 1. */
   readonly fts: Float64Array;
+  /** Whether each row has anything of what was asked for; every one where a person or a time was named. */
+  readonly related: readonly boolean[];
 }
 
 /** An identifier that a row has letter by letter is worth as much as half of the words. */
@@ -64,8 +67,11 @@ export function describe<Candidate extends RankingCandidate>(
   const asks = candidates.map(({ head }) => QUESTION.test(head));
   const asked = askedAbout(input.query, candidates);
   const times = timesIn(input.query, input.now);
+  const fts = withSimilarity(windowWords(given, windows, BM25));
+  const namesPerson = asked !== null && candidates.some(({ speaker }, n) => speaker !== null && asked.said[n] === true);
   return {
-    fts: withSimilarity(windowWords(given, windows, BM25)),
+    fts,
+    related: namesPerson || times.length > 0 ? candidates.map(() => true) : relatedOf(candidates, places, fts),
     columns: {
       words: anyWords ? words : null,
       window: anyWords ? window : null,

@@ -15,8 +15,11 @@ export interface RankedCandidate<Candidate> {
 export interface RankingOptions<Candidate> {
   /** Of age and accesses; what is above 1 counts as 1. */
   readonly temporal: (candidate: Candidate) => number;
-  /** Which candidates can be hits; the others only lend. Default all. */
-  readonly isHit?: (candidate: Candidate) => boolean;
+  /**
+   * Which candidates can be hits; the others only lend. Default all. `related`: whether the row has anything of what was
+   * asked for.
+   */
+  readonly isHit?: (candidate: Candidate, related: boolean) => boolean;
   /** How many are wanted; default all. Importance is only computed for so many, since it is expensive. */
   readonly best?: number;
   readonly weights?: Weights;
@@ -27,10 +30,12 @@ export function rankCandidates<Candidate extends RankingCandidate>(
   input: RankingInput<Candidate>,
   { temporal, isHit = () => true, best = Number.POSITIVE_INFINITY, weights = WEIGHTS }: RankingOptions<Candidate>,
 ): RankedCandidate<Candidate>[] {
-  const { columns, fts } = describe(input, temporal);
+  const { columns, fts, related } = describe(input, temporal);
   const { sums, total } = weighted(columns, weights, input.candidates.length);
-  const rows = input.candidates.map((candidate, n) => ({ candidate, score: sums[n] ?? 0, fts: fts[n] ?? 0 }));
-  const leading = rows.filter(({ candidate }) => isHit(candidate)).sort(bestFirst);
+  const leading = input.candidates
+    .map((candidate, n) => ({ candidate, score: sums[n] ?? 0, fts: fts[n] ?? 0 }))
+    .filter(({ candidate }, n) => isHit(candidate, related[n] === true))
+    .sort(bestFirst);
   const most = total + weights.importance;
   return leading
     .slice(0, best)

@@ -1,4 +1,5 @@
 import type { MemoryHit } from "../../../contracts/memory.ts";
+import { NO_MODEL } from "../../../domain/offline-answer.ts";
 
 /** The answer of an agent without a model: what memory holds about the question, and how to give the agent a model. */
 
@@ -12,9 +13,6 @@ export interface AnswerOptions {
   /** Whether the conversation has the hint about getting a model: once is enough. */
   readonly explained: boolean;
 }
-
-/** Said at the end of every answer; it is also how an answer of ours is known when memory finds it again. */
-export const NO_MODEL = "No language model is configured, so all I can do is look things up.";
 
 /** How to get a model, for the agent's owner. */
 function howTo(agent: string, inContainer: boolean): string {

@@ -1,7 +1,7 @@
 import type { Visibility } from "../../../contracts/memory.ts";
 import { type Message, textOf } from "../../../contracts/message.ts";
 import type { ChatOptions } from "../../../contracts/provider.ts";
-import { NO_MODEL } from "./answer.ts";
+import { isOfflineAnswer } from "../../../domain/offline-answer.ts";
 
 /** From a request to a search and its visibility: a pure mapping. */
 
@@ -19,7 +19,7 @@ export function toLookup(messages: readonly Message[], options: ChatOptions): Lo
   return {
     question: newest === undefined ? "" : textOf(newest.content).trim(),
     visibility: visibilityOf(options.caller),
-    explained: messages.some(({ role, content }) => role === "assistant" && textOf(content).includes(NO_MODEL)),
+    explained: messages.some(({ role, content }) => isOfflineAnswer({ role, content: textOf(content) })),
   };
 }
 

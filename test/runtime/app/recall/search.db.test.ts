@@ -4,6 +4,7 @@ import { createEmbeddingTable } from "../../../../runtime/app/recall/embedding-t
 import { createTermCounter } from "../../../../runtime/app/terms/terms.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import type { MemoryHit, SearchOptions } from "../../../../runtime/contracts/memory.ts";
+import { NO_MODEL } from "../../../../runtime/domain/offline-answer.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 import { memoryOf, said, write, writerOf } from "../../../support/memory.ts";
 import { costOf, recording, type Sent } from "../../../support/plans.ts";
@@ -271,6 +272,28 @@ describeEachDatabase("access counts", (open) => {
   });
 });
 
+describeEachDatabase("answers that were given without a model", (open) => {
+  it("are found by their letters, and not as knowledge", async () => {
+    const database = await open({ fresh: true });
+    const echo = `Here is what I remember:\n- 2026-01-05: Grandmother's miso recipe.\n\n${NO_MODEL}`;
+    await write(writerOf(database), "s", [
+      said("Grandmother's miso recipe needs barley."),
+      said("What is the miso recipe?"),
+      said(echo, { role: "assistant" }),
+      said("And the soup?"),
+    ]);
+    const memory = memoryOf(database);
+    const found = async (query: string, options: SearchOptions = {}) => contents(await memory.search(query, options));
+    expect(await found("miso recipe")).toEqual(expect.arrayContaining(["Grandmother's miso recipe needs barley."]));
+    for (const query of ["miso", "miso recipe", "reciep", "remember the recipe of grandmother"]) {
+      expect(await found(query), query).not.toContain(echo);
+    }
+    expect(await memory.getContextForTurn("miso recipe", "main")).not.toContain(NO_MODEL);
+    expect(await found("look things up", { mode: "regex" })).toEqual([echo]);
+    await memory.idle();
+  });
+});
+
 describeEachDatabase("search by vectors", (open) => {
   const vectors: Record<string, number[]> = { sea: [1, 0, 0], ship: [0.9, 0.1, 0], desk: [0, 0, 1] };
 
@@ -300,6 +323,18 @@ describeEachDatabase("search by vectors", (open) => {
     const mixed = await memory.search("desk");
     expect(mixed.map(({ content, scores }) => [content, scores.fts > 0])).toContainEqual(["desk", true]);
     expect(await memory.getContextForTurn("ocean", "main")).toMatch(/main\/user\] sea\n.*main\/user\] ship\n<\/memory/);
+    await memory.idle();
+  });
+
+  it("does not fill up with what has no word of the query and nothing of its meaning", async () => {
+    const database = await withVectors();
+    await write(writerOf(database), "another", [said("a lighthouse")]);
+    // Nothing is near to it.
+    const memory = memoryOf(database, { embed: async () => [0, -1, 0] });
+    expect(contents(await memory.search("lighthouse"))).toEqual(["a lighthouse"]);
+    expect(contents(await memory.search("lighthuose"))).toEqual(["a lighthouse"]);
+    expect(await memory.search("volcano")).toEqual([]);
+    expect(await memory.search("volcano", { mode: "vector" })).toHaveLength(3);
     await memory.idle();
   });
 
