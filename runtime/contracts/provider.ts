@@ -69,6 +69,8 @@ export interface ChatReply {
 export interface Provider {
   readonly id: string;
   readonly name: string;
+  /** The only models that it has; absent where it may have any. */
+  readonly models?: readonly string[];
   /** Ends with an `end` chunk, or throws a ProviderError; an abort rejects with the signal's reason. */
   chatStream(messages: readonly Message[], options?: ChatOptions): AsyncIterable<ChatChunk>;
   chat?(messages: readonly Message[], options?: ChatOptions): Promise<ChatReply>;

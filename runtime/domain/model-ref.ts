@@ -21,6 +21,16 @@ export function parseModelRef(text: string, knownProviders: ReadonlySet<string>,
   return { provider: ownProvider, model: text };
 }
 
+/** What is known of a provider's models: the only ones that it has, where it has not any. */
+export type ModelOffers = ReadonlyMap<string, { readonly models?: readonly string[] | undefined }>;
+
+/** Whether a session's override, which names its provider, can still be used: providers come and go with the configuration. */
+export function isOffered(override: string, providers: ModelOffers): boolean {
+  const colon = override.indexOf(":");
+  const provider = providers.get(override.slice(0, colon));
+  return provider !== undefined && (provider.models?.includes(override.slice(colon + 1)) ?? true);
+}
+
 /** The models to try, in order, each once. */
 export function modelChain(
   choice: ModelChoice,

@@ -83,7 +83,7 @@ export function composeTurns(parts: TurnParts) {
   });
   const run = createTurnRunner({
     ...parts,
-    providerIds: new Set(providers.keys()),
+    providers,
     store,
     prompts: createPromptBuilder({ logger }),
     callModel: createModelCaller({ providers, hooks, redact: parts.redactValues, prices: parts.prices, logger }),

@@ -51,6 +51,8 @@ export type Script = (
 export interface HarnessOptions {
   readonly database: Database;
   readonly script: Script;
+  /** By provider: the only models that it has. */
+  readonly models?: Readonly<Record<string, readonly string[]>>;
   /** Of providers; `scripted` is the id of the one that runs `script`. */
   readonly prices?: Readonly<Record<string, Prices>>;
   /** Further providers by id, for fallbacks. */
@@ -136,7 +138,7 @@ export async function startHarness(options: HarnessOptions) {
   const providers = new Map(
     Object.entries({ scripted: options.script, ...options.others }).map(([id, script]) => [
       id,
-      scripted(id, script, requests),
+      { ...scripted(id, script, requests), ...(options.models?.[id] ? { models: options.models[id] } : {}) },
     ]),
   );
   const hooks = createHookPipeline(options.hooks ?? [], quietLogger);
@@ -197,7 +199,7 @@ export async function startHarness(options: HarnessOptions) {
   const run = createTurnRunner({
     agents,
     tools,
-    providerIds: new Set(providers.keys()),
+    providers,
     store,
     writer,
     memory,

@@ -7,7 +7,7 @@ import type { NewId } from "../../contracts/ports.ts";
 import type { Provider } from "../../contracts/provider.ts";
 import type { SessionSettings } from "../../contracts/records.ts";
 import { COMMAND_USAGE, type CommandLine, parseCommand } from "../../domain/command-line.ts";
-import { modelChain, parseModelRef } from "../../domain/model-ref.ts";
+import { isOffered, modelChain, parseModelRef } from "../../domain/model-ref.ts";
 import { sessionKey } from "../../domain/session-key.ts";
 import type { Commands } from "../api.ts";
 import type { Conversations } from "../conversations.ts";
@@ -23,7 +23,7 @@ export interface CommandsDeps {
   readonly store: TurnStore;
   readonly inbox: Inbox;
   readonly dispatcher: Dispatcher;
-  readonly memory: Pick<Required<Memory>, "loadSessionSettings">;
+  readonly memory: Pick<Required<Memory>, "loadSessionSettings" | "getSessionHistory">;
   readonly conversations: Conversations;
   readonly limits: QueueLimits;
   readonly newId: NewId;
@@ -40,6 +40,11 @@ interface Subject {
   readonly key: string;
 }
 
+/** Behind the last words may be what tools have answered. */
+const LAST_ROWS = 10;
+const LAST_BYTES = 100_000;
+const LAST_LENGTH = 400;
+const BACK = "/model default goes back to the configured one.";
 /** What `/interrupt` puts ahead of the session's queue. */
 const AHEAD = 1;
 
@@ -66,8 +71,23 @@ export function createCommands(deps: CommandsDeps): Commands {
     return (await memory.loadSessionSettings(key)) ?? {};
   }
 
+  /** What was said last in the session's conversation, by either side. */
+  async function lastWords(key: string) {
+    const rows = await memory.getSessionHistory(key, { limit: LAST_ROWS, bytes: LAST_BYTES });
+    const last = rows.findLast(
+      ({ role, tool_name }) => tool_name === null && (role === "user" || role === "assistant"),
+    );
+    if (last === undefined) return null;
+    return { role: last.role, text: last.content.slice(0, LAST_LENGTH).toWellFormed(), created_at: last.created_at };
+  }
+
   function modelOf(agent: Agent, settings: SessionSettings): string {
-    const [first] = modelChain(agent, settings.model, providerIds);
+    const { model } = settings;
+    const [first] = modelChain(
+      agent,
+      model !== undefined && isOffered(model, providers) ? model : undefined,
+      providerIds,
+    );
     return `${first?.provider}:${first?.model ?? providers.get(first?.provider ?? "")?.getModel() ?? "default"}`;
   }
 
@@ -113,7 +133,11 @@ export function createCommands(deps: CommandsDeps): Commands {
   }
 
   async function status({ agent, key, request }: Subject): Promise<CommandReply> {
-    const [{ running, waiting, queued }, settings] = await Promise.all([store.session(key), settingsOf(key)]);
+    const [{ running, waiting, queued }, settings, last] = await Promise.all([
+      store.session(key),
+      settingsOf(key),
+      lastWords(key),
+    ]);
     const model = modelOf(agent, settings);
     const thinking = settings.thinking ?? agent.thinking;
     const activity = running
@@ -132,14 +156,17 @@ export function createCommands(deps: CommandsDeps): Commands {
         turn_id: running?.turnId ?? waiting?.turnId ?? null,
         waiting: waiting !== null,
         queued,
+        last,
       },
     };
   }
 
   async function model({ agent, key, request }: Subject, wanted: string | null): Promise<CommandReply> {
     if (wanted === null) {
-      const current = modelOf(agent, await settingsOf(key));
-      return { text: `The model is ${current}.`, data: { model: current } };
+      const settings = await settingsOf(key);
+      const current = modelOf(agent, settings);
+      const chosen = settings.model === current ? ` ${BACK}` : "";
+      return { text: `The model is ${current}.${chosen}`, data: { model: current } };
     }
     if (!request.owner)
       throw new RuntimeError(
@@ -151,13 +178,29 @@ export function createCommands(deps: CommandsDeps): Commands {
     } else {
       const ref = parseModelRef(wanted, providerIds, agent.provider);
       if (!ref.model) throw misused("model");
+      assertOffered(`${ref.provider}:${ref.model}`, wanted);
       await conversations.changeSettings({ key, owner: request.owner }, (settings) => ({
         ...settings,
         model: `${ref.provider}:${ref.model}`,
       }));
     }
     const current = modelOf(agent, await settingsOf(key));
-    return { text: `The model is now ${current}.`, data: { model: current } };
+    const back = wanted === "default" ? "" : ` ${BACK}`;
+    return { text: `The model is now ${current}.${back}`, data: { model: current } };
+  }
+
+  /** A provider's name alone is no model, and some providers have no models to choose from. */
+  function assertOffered(override: string, wanted: string): void {
+    const hint = `Providers: ${[...providerIds].join(", ")}. Choose one with /model PROVIDER:NAME; /model default goes back.`;
+    if (providerIds.has(wanted)) {
+      throw new RuntimeError("RUNTIME_INVALID_REQUEST", `${wanted} is a provider, and no model.`, { hint });
+    }
+    if (isOffered(override, providers)) return;
+    const [provider = ""] = override.split(":");
+    const models = providers.get(provider)?.models?.join(", ") ?? "";
+    throw new RuntimeError("RUNTIME_INVALID_REQUEST", `The provider ${provider} has only the model ${models}.`, {
+      hint,
+    });
   }
 
   async function run(subject: Subject, line: CommandLine): Promise<CommandReply> {

@@ -10,8 +10,17 @@ import type { ClaimedTurn, OpenQuestion, StoredStep, TurnEnd } from "./turn-rows
 export type FinalEvent = StreamEvent & { type: "turn.finished" | "turn.failed" };
 
 /** A reply: whole, cut by one of the limits, or brought to its end by a second attempt. */
-export function replied(end: LoopEnd, reply: string, resumed: boolean, maxToolIterations: number): TurnEnd {
+export function replied(
+  end: LoopEnd,
+  reply: string,
+  resumed: boolean,
+  maxToolIterations: number,
+  modelGone: string | null,
+): TurnEnd {
   const notices = [
+    ...(modelGone === null
+      ? []
+      : [`The model ${modelGone} is not configured any more; the agent's own one answers again.`]),
     ...(resumed ? ["This turn was interrupted and has been resumed."] : []),
     ...(end.capped ? [`Stopped after ${maxToolIterations} tool iterations.`] : []),
     ...(end.stopReason === "length" ? ["The reply was cut at the model's output limit."] : []),
@@ -39,6 +48,11 @@ export function failedEnd(turnId: string, reason: CairnError, progress: LoopProg
     // The same message under the same key gets this end again, so that no retry of it can help.
     error: stopped ? null : { ...publicError(reason).toBody(), turn_id: turnId, retryable: false },
   };
+}
+
+/** Whether a stack is of use: what a model's server refuses, or took too long for, says all of it in one sentence. */
+export function isOwnFault({ code }: CairnError): boolean {
+  return !code.startsWith("PROVIDER_") && code !== "RUNTIME_TURN_TIMEOUT" && code !== "RUNTIME_TURN_INTERRUPTED";
 }
 
 /** Messages of the database name its tables, so they are for the log alone. */

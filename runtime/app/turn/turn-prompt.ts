@@ -10,7 +10,7 @@ import type { Clock, Logger } from "../../contracts/ports.ts";
 import type { ChatOptions, ThinkingLevel, ToolDefinition } from "../../contracts/provider.ts";
 import type { SessionSettings } from "../../contracts/records.ts";
 import { bytesOf, fitHistory, toMessages } from "../../domain/history.ts";
-import { type ModelRef, modelChain } from "../../domain/model-ref.ts";
+import { isOffered, type ModelOffers, type ModelRef, modelChain } from "../../domain/model-ref.ts";
 import type { AttachmentStore } from "../attachments/store.ts";
 import type { HookPipeline } from "../hooks.ts";
 import type { Agent, TurnLimits } from "./agents.ts";
@@ -18,7 +18,7 @@ import type { PromptBuilder } from "./prompt.ts";
 import type { ClaimedTurn } from "./turn-rows.ts";
 
 export interface TurnPromptDeps {
-  readonly providerIds: ReadonlySet<string>;
+  readonly providers: ModelOffers;
   readonly memory: Memory;
   readonly attachments: Pick<AttachmentStore, "load">;
   readonly prompts: PromptBuilder;
@@ -34,6 +34,8 @@ export interface TurnPrompt {
   readonly messages: readonly Message[];
   readonly options: ChatOptions;
   readonly chain: readonly ModelRef[];
+  /** The model that the session was given and that is not there any more; null where the chain begins with what was chosen. */
+  readonly modelGone: string | null;
   readonly showReasoning: boolean;
   /** The newest of the messages, as many as the model's window holds beside the rest of the prompt. */
   fit(messages: readonly Message[]): Promise<readonly Message[]>;
@@ -85,6 +87,7 @@ export async function assemblePrompt(
 
   const context = `The time is ${clock.now().toISOString().slice(0, 16)}Z.`;
 
+  const modelGone = settings.model !== undefined && !isOffered(settings.model, deps.providers) ? settings.model : null;
   const thinking = settings.thinking ?? agent.thinking;
   // Half of a small window at most, so that there is always a conversation.
   const reserve = Math.min(agent.replyTokens + THINKING_TOKENS[thinking], agent.contextWindow / 2);
@@ -95,7 +98,8 @@ export async function assemblePrompt(
   return {
     messages: [...toMessages(turn.owner ? earlier : earlier.map(withoutSystemRole)), { role: "user", content }],
     options: chatOptions(turn, agent, tools, thinking, { system, context, retrieved }),
-    chain: modelChain(agent, settings.model, deps.providerIds),
+    chain: modelChain(agent, modelGone === null ? settings.model : undefined, new Set(deps.providers.keys())),
+    modelGone,
     showReasoning: settings.reasoning === true,
     async fit(messages) {
       const room = (promptTokens: number) => Math.max(LEAST_WINDOW, agent.contextWindow - reserve - promptTokens);

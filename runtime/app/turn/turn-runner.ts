@@ -16,6 +16,7 @@ import type { ToolRunner } from "./tool-runner.ts";
 import {
   failedEnd,
   finalEvent,
+  isOwnFault,
   recoverProgress,
   replied,
   shutdownEvent,
@@ -149,8 +150,10 @@ class TurnRun {
           );
           // A hook that changes the reply changes what is stored and sent; what was streamed cannot be taken back.
           const last = after.reply === end.text ? end.last : { ...end.last, text: after.reply };
+          // Before the end: the session's next turn begins with it.
+          if (prompt.modelGone !== null) await this.#forgetModel(prompt.modelGone);
           const ended = await this.#finish(
-            replied(end, after.reply, attempt - waits > 1, limits.maxToolIterations),
+            replied(end, after.reply, attempt - waits > 1, limits.maxToolIterations, prompt.modelGone),
             last,
             false,
           );
@@ -205,7 +208,10 @@ class TurnRun {
         return;
       }
       if (reason.code !== "RUNTIME_TURN_ABORTED") {
-        logger.error({ err: reason, cause: reason.details.cause, turnId, code: reason.code }, "a turn failed");
+        const { code, message } = reason;
+        if (isOwnFault(reason))
+          logger.error({ err: reason, cause: reason.details.cause, turnId, code }, "a turn failed");
+        else logger.warn({ turnId, agent: this.#turn.agent, code, reason: message }, "a turn failed");
       }
       const { nextStep, partial } = this.#progress;
       const end = failedEnd(turnId, reason, this.#progress);
@@ -218,6 +224,18 @@ class TurnRun {
     } catch (failure) {
       // The row stays as it is: the next claim resumes it.
       logger.error({ err: failure, turnId }, "the end of a turn could not be stored");
+    }
+  }
+
+  /** So that it is told once; unless another one was chosen meanwhile. */
+  async #forgetModel(gone: string): Promise<void> {
+    const { memory, logger } = this.#deps;
+    const { sessionKey, turnId } = this.#turn;
+    try {
+      const { model, ...rest } = (await memory.loadSessionSettings?.(sessionKey)) ?? {};
+      if (model === gone) await memory.saveSessionSettings?.(sessionKey, rest);
+    } catch (error) {
+      logger.warn({ err: error, turnId }, "a model that is not configured any more is still a session's");
     }
   }
 

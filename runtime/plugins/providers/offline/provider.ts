@@ -23,6 +23,7 @@ const CANDIDATES = 20;
 export class OfflineProvider implements Provider {
   readonly id: string;
   readonly name = "Offline";
+  readonly models: readonly string[] = ["offline"];
   readonly #settings: OfflineSettings;
   #model = "offline";
 

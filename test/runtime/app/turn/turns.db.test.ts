@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, it } from "vitest";
 import { ProviderError, ToolError } from "../../../../runtime/contracts/errors.ts";
+import type { Logger } from "../../../../runtime/contracts/ports.ts";
 import type { Tool } from "../../../../runtime/contracts/tool.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 import {
@@ -401,6 +402,63 @@ describeEachDatabase("turns", (open) => {
     expect(await harness.command("/stop")).toMatchObject({ data: { stopped: true } });
     expect(await harness.command("/stop")).toMatchObject({ data: { stopped: false } });
     expect(await harness.command("/steer hello")).toMatchObject({ data: { steered: false } });
+  });
+
+  it("says in its status what was said last", async () => {
+    const harness = await start({ script: echo });
+    expect(await harness.command("/status")).toMatchObject({ data: { last: null } });
+    await harness.say("hello");
+    expect(await harness.command("/status")).toMatchObject({
+      data: { last: { role: "assistant", text: "you said: hello", created_at: expect.any(String) } },
+    });
+  });
+
+  it("takes no provider for a model and no model that a provider has not, and says how to go back", async () => {
+    const others = { small: () => [text("hi"), end()] };
+    const harness = await start({ script: () => [text("hi"), end()], others, models: { small: ["tiny"] } });
+    const refused = { code: "RUNTIME_INVALID_REQUEST" };
+    await expect(harness.command("/model small")).rejects.toMatchObject({
+      ...refused,
+      message: "small is a provider, and no model.",
+    });
+    await expect(harness.command("/model small:huge")).rejects.toMatchObject({
+      ...refused,
+      message: "The provider small has only the model tiny.",
+      details: { hint: expect.stringContaining("Providers: scripted, small.") },
+    });
+    const back = "/model default goes back to the configured one.";
+    expect((await harness.command("/model small:tiny")).text).toBe(`The model is now small:tiny. ${back}`);
+    expect((await harness.command("/model")).text).toBe(`The model is small:tiny. ${back}`);
+    expect((await harness.command("/model default")).text).toBe("The model is now scripted:scripted-1.");
+  });
+
+  it("gives up a model that is not configured any more, and says so once", async () => {
+    const script = () => [text("hi"), end()];
+    const harness = await start({ script, others: { former: script } });
+    await harness.say("hello");
+    await harness.command("/model former:big");
+    const next = await start({ script, ...harness.next });
+    expect(await next.command("/model")).toMatchObject({ data: { model: "scripted:scripted-1" } });
+    expect((await next.say("still there?")).notice).toContain("The model former:big is not configured any more");
+    expect((await next.say("and now?")).notice).toBeUndefined();
+  });
+
+  it("logs what a model's server refuses in one line, and a fault of its own with its stack", async () => {
+    const lines: { fields: Record<string, unknown>; message: string }[] = [];
+    const log = (fields: Record<string, unknown>, message: string) => void lines.push({ fields, message });
+    const failing = (error: Error) => () => Promise.reject(error);
+    const logger: Logger = { debug() {}, info() {}, warn: log, error: log, child: () => logger };
+    const failed = () => lines.filter(({ message }) => message === "a turn failed").map(({ fields }) => fields);
+    const refused = await start({
+      script: failing(new ProviderError("PROVIDER_REJECTED_REQUEST", "model not found, try pulling it")),
+      logger,
+    });
+    await expect(refused.say("hi")).rejects.toThrow();
+    expect(failed()).toMatchObject([{ code: "PROVIDER_REJECTED_REQUEST", reason: "model not found, try pulling it" }]);
+    expect(failed()[0]).not.toHaveProperty("err");
+    const broken = await start({ script: failing(new TypeError("x is not a function")), logger });
+    await expect(broken.say("hi")).rejects.toThrow();
+    expect(failed()[1]).toHaveProperty("err");
   });
 
   it("bounds commands of users who are not the owner as it bounds their messages", async () => {

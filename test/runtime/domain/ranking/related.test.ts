@@ -31,7 +31,10 @@ describe("rows that have something of what was asked for", () => {
   });
 
   it("are all of them where the query names a time or a person", () => {
-    const rows = [single(1, { frequencies: [0], cosine: 0, speaker: "Ada" }), single(2, { frequencies: [0], cosine: 0 })];
+    const rows = [
+      single(1, { frequencies: [0], cosine: 0, speaker: "Ada" }),
+      single(2, { frequencies: [0], cosine: 0 }),
+    ];
     expect(relatedOf(inputOf(rows, { query: "what is so" }))).toEqual([]);
     expect(relatedOf(inputOf(rows, { query: "what was in May 2023" }))).toEqual([10, 20]);
     expect(relatedOf(inputOf(rows, { query: "what does Ada like" }))).toEqual([10, 20]);
