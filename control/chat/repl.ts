@@ -4,6 +4,7 @@ import type { StreamEvent } from "../../runtime/contracts/stream.ts";
 import type { Mark } from "../output/terminal.ts";
 import { visible } from "../output/visible.ts";
 import type { ChatView } from "./chat-view.ts";
+import { greeting, waitingText } from "./greeting.ts";
 import { openScreen, type Screen } from "./screen.ts";
 import { type ChatNode, type Conversation, streamTurn, type TurnStart } from "./turn-stream.ts";
 
@@ -20,9 +21,13 @@ export interface ReplOptions {
 /** How the user left: by saying so, or by Ctrl-C. */
 export type Farewell = "done" | "interrupted";
 
-const LOCAL_HELP = `/exit leaves, and so does Ctrl-D; a backslash at the end of a line continues it. Pasted lines are one message; Enter sends it.
+const LOCAL_HELP = `/help shows this. /exit leaves, and so does Ctrl-D; a backslash at the end of a line continues it. Pasted lines are one message; Enter sends it.
 Ctrl-C stops the turn; a second one leaves. The agent's own commands:
-/stop  /interrupt TEXT  /steer TEXT  /answer TEXT  /new  /status  /model [NAME]  /think [LEVEL]  /reasoning [on|off]`;
+/stop  /interrupt TEXT  /steer TEXT  /answer TEXT  /new  /status  /model [NAME | PROVIDER:NAME | default]  /think [LEVEL]  /reasoning [on|off]`;
+
+const TICK_MS = 250;
+/** Ticks without a word before anything is shown of the wait. */
+const QUIET_TICKS = 3;
 
 /** A line that is a command and no message: a slash and a word. */
 export function isCommand(text: string): boolean {
@@ -63,6 +68,7 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
     }
     const text = `${unfinished}${line}`.trim();
     unfinished = "";
+    if (text !== "") screen.remember(text);
     if (text === "/exit" || text === "/quit") close("done");
     else if (text === "/help") say(LOCAL_HELP);
     else if (text === "") showPromptWhenIdle();
@@ -124,23 +130,43 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
     events: AsyncGenerator<StreamEvent>,
     first: Promise<IteratorResult<StreamEvent>>,
   ): Promise<void> {
+    const progress = showWaiting();
     try {
       for (let step = await first; !step.done; step = await events.next()) {
         if ("turn_id" in step.value) followed.add(step.value.turn_id);
-        screen.write(view.show(step.value));
+        const text = view.show(step.value);
+        if (text !== "") progress.restart();
+        screen.write(text);
       }
     } catch (error) {
       if (!signal.aborted) screen.write(view.showError(error));
     } finally {
+      progress.end();
       active--;
       stopAsked = false;
       showPromptWhenIdle();
     }
   }
 
+  /** Moves while nothing comes: a model on this machine takes its time until the first word. */
+  function showWaiting(): { restart(): void; end(): void } {
+    let ticks = 0;
+    const timer = setInterval(() => {
+      ticks += 1;
+      if (ticks >= QUIET_TICKS) screen.wait(mark.dim(waitingText(ticks)));
+    }, TICK_MS);
+    return {
+      restart: () => {
+        ticks = 0;
+      },
+      end: () => clearInterval(timer),
+    };
+  }
+
   /** A turn of this session that was left earlier is taken up again. */
-  async function takeUp(): Promise<void> {
+  async function greetAndTakeUp(): Promise<void> {
     const { data } = await node.command(agent, { session, line: "/status" }, { signal });
+    for (const line of greeting(conversation, data)) screen.line(mark.dim(line));
     const running = data?.["turn_id"];
     if (typeof running !== "string") return;
     screen.line(mark.dim("(a turn is still running)"));
@@ -150,7 +176,7 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
   const onAbort = (): void => close("interrupted");
   options.signal.addEventListener("abort", onAbort, { once: true });
   try {
-    await takeUp();
+    await greetAndTakeUp();
     showPromptWhenIdle();
     const farewell = await closed;
     if (active > 0) screen.line(mark.dim("The turn goes on; come back to see its reply."));

@@ -12,6 +12,10 @@ export interface Screen {
   line(text: string): void;
   /** Shows the prompt, unless it is there. */
   prompt(): void;
+  /** A line that the next text, or the first key, takes the place of; not shown where there is something on the line. */
+  wait(text: string): void;
+  /** What the Up key recalls is this text, in place of the lines in which it was entered. */
+  remember(text: string): void;
   close(): void;
 }
 
@@ -24,6 +28,7 @@ export interface ScreenHandlers {
   onEnd(): void;
 }
 
+const HISTORY = 200;
 const CLEAR_LINE = "\r\u001b[2K";
 /** Bracketed paste: the terminal marks where pasted text begins and ends. Terminals without it ignore this. */
 const PASTE_ON = "\u001b[?2004h";
@@ -35,9 +40,13 @@ export function openScreen(
   promptText: string,
   handlers: ScreenHandlers,
 ): Screen {
-  const reader = createInterface({ input, output, prompt: promptText, terminal: true, historySize: 200 });
+  const reader = createInterface({ input, output, prompt: promptText, terminal: true, historySize: HISTORY });
   let held = "";
   let prompting = false;
+  let waiting = false;
+  /** The reader's own, the newest first; it is set with the first line. */
+  let history: string[] = [];
+  let remembered: readonly string[] = [];
   let atLineStart = true;
   let pasting = false;
   /** Ctrl-C in the middle of a paste: what comes of it until its end is no message. */
@@ -46,8 +55,13 @@ export function openScreen(
   let pasted: string[] = [];
   const isEmpty = (): boolean => reader.line === "" && pasted.length === 0;
 
+  const clearWait = (): void => {
+    if (waiting) output.write(CLEAR_LINE);
+    waiting = false;
+  };
   const put = (text: string): void => {
     if (text === "") return;
+    clearWait();
     if (prompting) {
       output.write(CLEAR_LINE);
       prompting = false;
@@ -63,6 +77,7 @@ export function openScreen(
   };
   const prompt = (): void => {
     if (prompting) return;
+    clearWait();
     if (!atLineStart) output.write("\n");
     prompting = true;
     reader.prompt();
@@ -85,18 +100,24 @@ export function openScreen(
   input.prependListener("keypress", onKey);
   reader.on("line", (line) => {
     prompting = false;
+    waiting = false;
     atLineStart = true;
     if (dropping) return;
     if (pasting) {
       pasted.push(line);
       return;
     }
-    const entered = [...pasted, line].join("\n");
+    // A message of several lines that was recalled comes with carriage returns.
+    const entered = [...pasted, line.replaceAll("\r", "\n")].join("\n");
     pasted = [];
     release();
     handlers.onLine(entered);
   });
+  reader.on("history", (lines) => {
+    history = lines;
+  });
   reader.on("SIGINT", () => {
+    clearWait();
     const wasEmpty = isEmpty();
     // A second begin ends the paste, too: a terminal that broke off never sends its end.
     dropping = pasting && !dropping;
@@ -128,7 +149,18 @@ export function openScreen(
       this.write(`${lead}${text}\n`);
     },
     prompt,
+    wait(text) {
+      if (prompting || !atLineStart || held !== "" || !isEmpty()) return;
+      output.write(`${CLEAR_LINE}${text}`);
+      waiting = true;
+    },
+    remember(text) {
+      const former = remembered[0] === text ? remembered.slice(1) : remembered;
+      remembered = [text, ...former].slice(0, HISTORY);
+      history.splice(0, history.length, ...remembered);
+    },
     close() {
+      clearWait();
       input.off("keypress", onKey);
       process.off("exit", endPaste);
       endPaste();

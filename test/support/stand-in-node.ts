@@ -258,6 +258,11 @@ async function message(request: IncomingMessage, response: ServerResponse): Prom
     setTimeout(() => response.destroy(), 50);
     return;
   }
+  // A silent one says nothing until then.
+  if (text === "silent") {
+    stopLong = () => finish(response, 2, id, session, { text: "", interrupted: true, notice: "Stopped by you." });
+    return;
+  }
   // A long turn says its first words and goes on until it is stopped.
   if (text === "long") {
     event(response, 2, { type: "text.delta", turn_id: id, text: "working" });
@@ -276,6 +281,11 @@ async function message(request: IncomingMessage, response: ServerResponse): Prom
   event(response, 4, { type: "text.delta", turn_id: id, text: `you said: ${text}` });
   finish(response, 5, id, session, { text: `you said: ${text}`, interrupted: false });
 }
+
+const status = {
+  model: "scripted:one",
+  last: { role: "user", text: `what was\nsaid${hostile}`, created_at: "2030-01-31T12:00:00.000Z" },
+};
 
 let stopLong: (() => void) | undefined;
 
@@ -298,7 +308,7 @@ async function command(request: IncomingMessage, response: ServerResponse): Prom
     stopLong?.();
     ok(response, { text: stopLong ? "Stopped." : "No turn is running." });
     stopLong = undefined;
-  } else if (line === "/status") ok(response, { text: "Idle.", data: { turn_id: null } });
+  } else if (line === "/status") ok(response, { text: "Idle.", data: { turn_id: null, ...status } });
   else refuse(response, 400, "RUNTIME_COMMAND_UNKNOWN", `There is no command "${line}".`);
 }
 

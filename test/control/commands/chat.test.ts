@@ -109,6 +109,44 @@ describe.skipIf(lacks("script"))("a conversation on a terminal", () => {
     expect(await chat.code()).toBe(0);
   });
 
+  it("begins with the agent, its model, the session and what was said last", async () => {
+    const chat = await openChat();
+    expect(chat.screen()).toMatch(/main \(scripted:one\), session terminal\. \/help lists the commands\.\r\n/);
+    expect(chat.screen()).toMatch(/Last, 2030-01-31 12:00, you: what was said\r\n/);
+    await chat.type("/help\r");
+    await chat.until("/exit leaves");
+    await chat.type("/exit\r");
+    expect(await chat.code()).toBe(0);
+  });
+
+  it("shows that it waits until something comes, and makes room for the first key", async () => {
+    const chat = await openChat();
+    await chat.type("silent\r");
+    await chat.until(" 1 s");
+    await chat.type("h");
+    await chat.until("\u001b[2K\u001b[1G\u001b[0Jmain > ");
+    await chat.type("\u0003");
+    await chat.until("Stopped by you.");
+    await chat.type("/exit\r");
+    expect(await chat.code()).toBe(0);
+  });
+
+  it("recalls a message of several lines whole", async () => {
+    const chat = await openChat();
+    await chat.until("\u001b[?2004h");
+    await chat.type("\u001b[200~line one\rline two\u001b[201~\r");
+    await chat.until("you said: line one\r\nline two");
+    await chat.type("begun\\\rended\r");
+    await chat.until("you said: begun\r\nended");
+    await chat.type("\u001b[A");
+    await chat.until("main > begun\r\n| ended");
+    await chat.type(" once more\r");
+    await chat.until("you said: begun\r\nended once more");
+    await chat.type("/exit\r");
+    expect(await chat.code()).toBe(0);
+    expect(chat.screen().match(/you said/g)).toHaveLength(3);
+  });
+
   it("gives commands at once, also in the middle of a turn, and shows why the turn ended", async () => {
     const chat = await openChat();
     await chat.type("long\r");
