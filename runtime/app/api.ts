@@ -8,6 +8,7 @@ import type {
   CommandRequest,
   InboundMessage,
 } from "../contracts/channel.ts";
+import type { ForgetPreview, ForgetReport, Selection } from "../contracts/forgetting.ts";
 import type { Visibility } from "../contracts/memory.ts";
 import type { StreamEvent, TurnResult, WaitingQuestion } from "../contracts/stream.ts";
 import type { RestoreReport, Scope, TokenRecord } from "../contracts/tokens.ts";
@@ -184,6 +185,25 @@ export interface Archives {
   ): Promise<{ readonly imported: number; readonly skipped: number }>;
 }
 
+/** The owner's erasure of messages; see app/forgetting. */
+export interface Forgetting {
+  preview(selection: Selection): Promise<ForgetPreview>;
+  /**
+   * MEMORY_CONFLICT where the selection is not `expected` messages, RUNTIME_CONFLICT while a turn of the sessions has not ended.
+   * An interrupted erasure of the same selection is finished first, and is then the answer.
+   */
+  forget(selection: Selection, given: ForgetOptions): Promise<ForgetReport>;
+  /** Finishes what a killed process has left, and takes what was erased out of this node's wikis. */
+  finish(signal?: AbortSignal): Promise<void>;
+}
+
+export interface ForgetOptions {
+  /** Messages that the preview has counted. */
+  readonly expected: number;
+  readonly reason: string;
+  readonly by: string;
+}
+
 /** Scheduled backups. */
 export interface Backups {
   /** Rejects without the database. */
@@ -217,6 +237,7 @@ export interface Application {
   readonly health: Health;
   readonly tokens: Tokens;
   readonly archives: Archives;
+  readonly forgetting: Forgetting;
   readonly backups: Backups;
   readonly queues: QueueAdmin;
   readonly usage: UsageLedger;

@@ -2,6 +2,7 @@
 
 import type { CommandReply } from "../contracts/channel.ts";
 import { CairnError } from "../contracts/errors.ts";
+import type { ForgetPreview, ForgetReport, Selection } from "../contracts/forgetting.ts";
 import type { StreamEvent, TurnResult } from "../contracts/stream.ts";
 import { agentCalls, type PendingTurn } from "./agents.ts";
 import { asConnectionError, type Connection, call, queryOf, type RequestOptions, request } from "./http.ts";
@@ -121,6 +122,14 @@ export interface Client extends ReadingCalls {
     lines: AsyncIterable<Uint8Array>,
     options?: { signal?: AbortSignal },
   ): Promise<{ readonly imported: number; readonly skipped: number }>;
+  /** What an erasure of the selection would take. */
+  previewForget(selection: Selection, options?: CallOptions): Promise<ForgetPreview>;
+  /** Takes as long as there are messages; the node goes on when this client ends. MEMORY_CONFLICT where it is not `expected` messages. */
+  forget(
+    selection: Selection,
+    given: { readonly expected: number; readonly reason: string },
+    options?: CallOptions,
+  ): Promise<ForgetReport>;
   createToken(
     name: string,
     scopes: readonly string[],
@@ -220,6 +229,24 @@ function adminCalls(connection: Connection) {
     call<unknown>(connection, path, { method: "POST", json, ...given });
 
   return {
+    previewForget: (selection: Selection, given?: CallOptions) =>
+      call<ForgetPreview>(connection, "/api/admin/memory/forget/preview", {
+        method: "POST",
+        json: { selection },
+        timeoutMs: 0,
+        ...given,
+      }),
+    forget: (
+      selection: Selection,
+      confirmed: { readonly expected: number; readonly reason: string },
+      given?: CallOptions,
+    ) =>
+      call<ForgetReport>(connection, "/api/admin/memory/forget", {
+        method: "POST",
+        json: { selection, ...confirmed },
+        timeoutMs: 0,
+        ...given,
+      }),
     async drain(given: CallOptions & DrainOptions = {}): Promise<void> {
       const { deadlineS, resumeAfterS, wait, ...rest } = given;
       const json = {

@@ -2,6 +2,7 @@
 
 export type { CommandReply } from "../contracts/channel.ts";
 export { CairnError, type ErrorBody, type ErrorCode } from "../contracts/errors.ts";
+export type { ForgetPreview, ForgetReport, Selection } from "../contracts/forgetting.ts";
 export type { StreamEvent, TurnResult } from "../contracts/stream.ts";
 export {
   type CaptureBatch,

@@ -14,6 +14,7 @@ export type SecurityEventName =
   | "memory.backup"
   | "memory.restore"
   | "memory.import"
+  | "memory.forget"
   | "node.drain"
   | "node.resume"
   | "configuration.changed";

@@ -73,6 +73,7 @@ export function composeApplication(parts: ApplicationParts): Application {
     }),
     tokens: createTokens({ database, newId, clock, randomBytes, ...(ownerToken ? { ownerToken } : {}) }),
     archives: parts.backups.archives,
+    forgetting: memory.forgetting,
     backups: parts.backups.backups,
     queues: memory.queues,
     usage: createUsageLedger({ database, clock }),

@@ -2,6 +2,7 @@
 
 import { createCapture } from "../app/capture/capture.ts";
 import { recountCompaction } from "../app/compaction/status.ts";
+import { createForgetting } from "../app/forgetting/forgetting.ts";
 import { createMemoryTools } from "../app/memory-tools.ts";
 import { createMemoryWrites } from "../app/memory-writes.ts";
 import { createQueueAdmin } from "../app/queue-admin.ts";
@@ -24,7 +25,7 @@ import { createEmbeddingParts } from "./embedding.ts";
 import type { Service } from "./services.ts";
 import { searchWeights, sessionRoots, writeTags } from "./settings.ts";
 import { createSynthesisParts } from "./synthesis.ts";
-import { createWikiParts, wikisOf } from "./wiki.ts";
+import { createWikiParts, wikiPagesOf, wikisOf } from "./wiki.ts";
 
 export interface MemoryHostDeps {
   readonly loaded: LoadedConfig;
@@ -125,6 +126,15 @@ export async function composeMemory(deps: MemoryHostDeps) {
     wakeCompactor: () => compaction.notify(),
   });
 
+  const forgetting = createForgetting({
+    database,
+    newId,
+    clock,
+    wikis: wikiPagesOf(config, node),
+    onErased: () => compaction.notify(),
+    logger,
+  });
+
   const services: Service[] = [
     ...(deps.working ? [{ name: "jobs", start: () => jobs.start(), stop: () => jobs.stop(JOBS_DEADLINE_MS) }] : []),
     {
@@ -150,6 +160,7 @@ export async function composeMemory(deps: MemoryHostDeps) {
     queues,
     writer,
     memory,
+    forgetting,
     tools: createMemoryTools({
       database,
       memory,
@@ -169,6 +180,7 @@ export async function composeMemory(deps: MemoryHostDeps) {
     capture: createCapture({ writer, timezone, agents }),
     /** What housekeeping does for it. */
     tasks: {
+      forgetting: (signal: AbortSignal) => forgetting.finish(signal),
       synthesis: (signal: AbortSignal) => synthesis.sweep(signal),
       compaction: () => recountCompaction(database),
     },

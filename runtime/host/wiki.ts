@@ -30,6 +30,11 @@ export interface WikiParts {
 
 const wait = (ms: number, signal: AbortSignal) => sleep(ms, undefined, { signal });
 
+/** Of the agents whose workspace this node has. */
+export function wikiPagesOf(config: Config, node: WikiHostDeps["node"]): ReadonlyMap<string, WikiPages> {
+  return new Map([...wikisOf(config, node)].flatMap(([agent, pages]) => (pages === null ? [] : [[agent, pages]])));
+}
+
 /** By the agent; null for one that is bound to another node. */
 export function wikisOf(config: Config, node: WikiHostDeps["node"]): ReadonlyMap<string, WikiPages | null> {
   return new Map(
@@ -61,7 +66,7 @@ export function createWikiParts(config: Config, deps: WikiHostDeps): WikiParts |
     jobs,
     breaker,
     extraction: createWikiExtraction({ database, model, redact, clock, logger, pageLimit: wiki.page_limit }),
-    wikis: new Map([...wikisOf(config, node)].flatMap(([agent, pages]) => (pages ? [[agent, pages]] : []))),
+    wikis: wikiPagesOf(config, node),
     intervalMs: wiki.interval,
     logger,
   });

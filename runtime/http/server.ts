@@ -11,6 +11,7 @@ import { registerCapture } from "./capture.ts";
 import { installGracefulClose, installLingeringClose, limitConnections } from "./connections.ts";
 import { DEFAULT_LIMITS, type RouteDeps, type Server, type ServerDeps } from "./deps.ts";
 import { clientError, frameworkError, installErrorHandling } from "./errors.ts";
+import { registerForget } from "./forget.ts";
 import { registerHealth } from "./health.ts";
 import { registerJobs } from "./jobs.ts";
 import { registerMcp } from "./mcp.ts";
@@ -101,6 +102,7 @@ export function createServer(deps: ServerDeps): Server {
     registerOpenAi(scope, shared);
     registerMcp(scope, shared);
     registerAdmin(scope, shared);
+    registerForget(scope, shared);
     registerJobs(scope, shared);
     registerUsage(scope, shared);
     registerReading(scope, shared);

@@ -2,6 +2,7 @@
 
 import type {
   Application,
+  ForgetOptions,
   HealthReport,
   MemoryCaller,
   NumberedEvent,
@@ -14,6 +15,7 @@ import type { BackupStatus } from "../../runtime/contracts/backups.ts";
 import type { CaptureBatch } from "../../runtime/contracts/capture.ts";
 import type { CommandRequest, InboundMessage } from "../../runtime/contracts/channel.ts";
 import { CairnError, fromErrorBody, MemoryError, RuntimeError } from "../../runtime/contracts/errors.ts";
+import type { Selection } from "../../runtime/contracts/forgetting.ts";
 import { isFinal, type StreamEvent, type TurnResult, type WaitingQuestion } from "../../runtime/contracts/stream.ts";
 import type { UsageCounts } from "../../runtime/contracts/usage.ts";
 import { createFakeReading } from "./fake-reading.ts";
@@ -43,6 +45,7 @@ export interface FakeApplication extends Application {
   readonly answers: Parameters<Application["turns"]["answer"]>[0][];
   readonly memoryCalls: { name: string; args: unknown; caller: MemoryCaller }[];
   readonly captured: CaptureBatch[];
+  readonly forgotten: { readonly selection: Selection; readonly given: ForgetOptions }[];
   readonly drains: (number | undefined)[];
   readonly restored: Buffer[];
   /** Whether each restore was to bring tokens along. */
@@ -143,6 +146,7 @@ export function createFakeApplication(): FakeApplication {
     answers: [],
     memoryCalls: [],
     captured: [],
+    forgotten: [],
     drains: [],
     restored: [],
     restoredTokens: [],
@@ -280,6 +284,20 @@ export function createFakeApplication(): FakeApplication {
         if (name !== SCHEDULED.name) throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no such backup.");
         yield* app.backupChunks();
       },
+    },
+    forgetting: {
+      preview: async () => ({
+        messages: 1,
+        conversations: 1,
+        summaries: 0,
+        first: [{ id: "m", role: "user", agent: "main", created_at: "2026-01-01T00:00:00.000Z", text: "secret" }],
+        unfinished: null,
+      }),
+      async forget(selection, given) {
+        app.forgotten.push({ selection, given });
+        return { id: "e", messages: given.expected, summaries: 0, turns: 0, attachments: 0 };
+      },
+      finish: async () => undefined,
     },
     queues: {
       states: async () => [

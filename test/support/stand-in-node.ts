@@ -131,6 +131,8 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   else if (route === "POST /api/admin/memory/restore")
     ok(response, { counts: { bytes: await size(request) }, tokens: restoredTokens(request) });
   else if (route === "POST /api/admin/memory/import") ok(response, { imported: await size(request), skipped: 1 });
+  else if (route === "POST /api/admin/memory/forget/preview") ok(response, await toForget(request));
+  else if (route === "POST /api/admin/memory/forget") ok(response, await forgotten(request));
   else if (route === "GET /api/admin/tokens") ok(response, { tokens });
   else if (route === "POST /api/admin/tokens") await createToken(request, response);
   else if (route === "POST /api/memory/tool/memory_search") await search(request, response);
@@ -182,6 +184,26 @@ async function browse(request: IncomingMessage): Promise<object> {
     created_at: `2030-01-31T12:0${n}:00.000Z`,
   });
   return { messages: [row(2, JSON.stringify(asked)), row(1, "the first")], next_cursor: "further" };
+}
+
+/** Two messages; none of a user without any. */
+async function toForget(request: IncomingMessage): Promise<object> {
+  const { selection } = (await json(request)) as { selection: { user?: string } };
+  const none = selection.user === "nobody";
+  const message = { role: "user", agent: "main", created_at: "2030-01-31T02:03:04.000Z" };
+  const first = ["my password\u001b[31m", "is hunter2"].map((text, n) => ({ ...message, id: `m${n}`, text }));
+  return {
+    messages: none ? 0 : 2,
+    conversations: none ? 0 : 1,
+    summaries: none ? 0 : 1,
+    first: none ? [] : first,
+    unfinished: null,
+  };
+}
+
+async function forgotten(request: IncomingMessage): Promise<object> {
+  const { expected } = (await json(request)) as { expected: number };
+  return { id: expected === 0 ? null : "erasure-1", messages: expected, summaries: 1, turns: 1, attachments: 0 };
 }
 
 /** Of the one turn that it has: what it was asked for comes back in it. */

@@ -52,6 +52,7 @@ export default class MemoryRestore extends NodeCommand<RestoreResult> {
       `Restored ${file === "-" ? "the archive" : file}:`,
       columns(rows, "  "),
       ...renderTokens(tokens, mark),
+      "What was forgotten after this archive was made is in it again: `cairn memory forget` has to be repeated for it.",
     ].join("\n");
   }
 }

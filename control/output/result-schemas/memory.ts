@@ -128,6 +128,27 @@ export const MEMORY_SCHEMAS = {
       restored: z.array(z.strictObject({ name: z.string(), scopes: z.array(z.string()), revoked: z.boolean() })),
     }),
   }),
+  "memory-forget": z.strictObject({
+    outcome: z.enum(["forgotten", "preview", "declined"]),
+    preview: z.looseObject({
+      messages: count,
+      conversations: count,
+      summaries: count,
+      first: z.array(
+        z.looseObject({
+          id: z.string(),
+          role: z.string(),
+          agent: z.string(),
+          created_at: z.string(),
+          text: z.string(),
+        }),
+      ),
+      unfinished: z.string().nullable(),
+    }),
+    erased: z
+      .looseObject({ id: z.string(), messages: count, summaries: count, turns: count, attachments: count })
+      .nullable(),
+  }),
   "memory-import": z.strictObject({ file: z.string(), imported: count, skipped: count }),
   "memory-search": z.strictObject({
     query: z.string(),

@@ -83,6 +83,10 @@ const BEFORE_EMBEDDINGS: readonly Section[] = [
     order: "s.seq, t.ordinal",
     pagedBy: { sequence: "summaries", expression: "s.seq" },
   },
+  { name: "erasures", table: "erasures", from: "erasures t", order: "t.created_at, t.id" },
+  { name: "forgotten", table: "forgotten", from: "forgotten t", order: "t.message_id" },
+  { name: "forgotten_keys", table: "forgotten_keys", from: "forgotten_keys t", order: "t.conversation_id, t.key_hash" },
+  { name: "forgotten_summaries", table: "forgotten_summaries", from: "forgotten_summaries t", order: "t.summary_id" },
   { name: "access", table: "access", from: "access t", order: "t.kind, t.id" },
   { name: "embedding_models", table: "embedding_models", from: "embedding_models t", order: "t.id" },
 ];

@@ -149,7 +149,10 @@ export interface Embedded {
   readonly vector: Vector;
 }
 
-/** Stores vectors and ends the work on their rows. A row that another worker has embedded meanwhile stays as it is. */
+/**
+ * Stores vectors and ends the work on their rows. A row that another worker has embedded meanwhile stays as it is; one that was
+ * forgotten meanwhile has lost its place in the work table, and gets none.
+ */
 export async function store(
   database: Database,
   model: { readonly id: number; readonly dimensions: number },
@@ -162,9 +165,10 @@ export async function store(
          select * from unnest($1::text[], $2::uuid[], $3::text[]) as given (kind, id, vector)
        ), done as (
          delete from embedding_work w using given where w.model_id = $4 and w.kind = given.kind and w.id = given.id
+         returning w.kind, w.id
        )
        insert into ${embeddingTable(model.id)} (kind, id, embedding)
-       select kind, id, vector::halfvec(${model.dimensions}) from given
+       select kind, id, vector::halfvec(${model.dimensions}) from given join done using (kind, id)
        on conflict (kind, id) do nothing`,
       [
         part.map(({ kind }) => kind),

@@ -18,7 +18,10 @@ export async function countAccess(database: Database, accesses: readonly Accesse
       tx.query(
         `insert into access (kind, id, access_count, last_accessed_at)
          select kind, id, count, to_timestamp(ms / 1000)
-         from unnest($1::text[], $2::uuid[], $3::int[], $4::float8[]) as seen (kind, id, count, ms) order by kind, id
+         from unnest($1::text[], $2::uuid[], $3::int[], $4::float8[]) as seen (kind, id, count, ms)
+         where not exists (select from forgotten f where f.message_id = seen.id)
+           and not exists (select from forgotten_summaries f where f.summary_id = seen.id)
+         order by kind, id
          on conflict (kind, id) do update set
            access_count = access.access_count + excluded.access_count,
            last_accessed_at = greatest(access.last_accessed_at, excluded.last_accessed_at)`,

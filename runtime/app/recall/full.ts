@@ -77,8 +77,23 @@ async function read(database: Queryable, id: string, visibility: Visibility): Pr
     values.list,
   );
   const row = rows[0];
-  if (row === undefined) throw new MemoryError("MEMORY_NOT_FOUND", "There is no message with this id.");
+  if (row === undefined) throw new MemoryError("MEMORY_NOT_FOUND", await whyMissing(database, id, visibility));
   return row;
+}
+
+/** To those who see the whole memory a message that was forgotten is told apart from one that never was. */
+async function whyMissing(database: Queryable, id: string, visibility: Visibility): Promise<string> {
+  const { rows } =
+    "all" in visibility
+      ? await database.query<{ readonly at: Date; readonly reason: string }>(
+          `select coalesce(f.erased_at, e.created_at) as at, e.reason from forgotten f join erasures e on e.id = f.erasure_id
+           where f.message_id = $1`,
+          [id],
+        )
+      : { rows: [] };
+  const [tombstone] = rows;
+  if (tombstone === undefined) return "There is no message with this id.";
+  return `This message was forgotten on ${tombstone.at.toISOString().slice(0, 10)}: ${tombstone.reason}`;
 }
 
 function inPayload({ full_content, full_tool_args, full_tool_result }: Row, part: CutPart): boolean {

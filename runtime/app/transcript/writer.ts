@@ -103,6 +103,11 @@ export async function lockSession(tx: Transaction, sessionKey: string): Promise<
   ]);
 }
 
+/** SQL of what a tombstone keeps of a dedupe key; of its conversation, as the key is. */
+export function keyHash(conversation: string, key: string): string {
+  return `encode(sha256(convert_to(${conversation}::text || ':' || ${key}, 'UTF8')), 'hex')`;
+}
+
 interface Outcome {
   readonly conversationId: string;
   readonly created: boolean;
@@ -151,6 +156,13 @@ known as (
   from entry
   cross join conversation
   join message_keys on message_keys.conversation_id = conversation.id and message_keys.key = entry.key
+  union all
+  -- What was forgotten does not come back with the same event.
+  select entry.n, forgotten_keys.message_id
+  from entry
+  cross join conversation
+  join forgotten_keys on forgotten_keys.conversation_id = conversation.id
+    and forgotten_keys.key_hash = ${keyHash("conversation.id", "entry.key")}
 ),
 fresh as (
   select entry.*, conversation.id as conversation_id

@@ -5,7 +5,7 @@ import type { TextModel } from "../../contracts/text-model.ts";
 import { type Extract, NOTHING, readExtract, type Topic } from "../../domain/wiki/answer.ts";
 import { wikiPrompt } from "../../domain/wiki/prompt.ts";
 import type { WikiPages } from "./pages.ts";
-import { markExtracted, readSource, type WikiSource } from "./sources.ts";
+import { isForgotten, markExtracted, readSource, type WikiSource } from "./sources.ts";
 
 /**
  * Sorts a summary into the pages of an agent's wiki: the model proposes statements, those with a source that exists are
@@ -44,6 +44,11 @@ export function createWikiExtraction(deps: WikiExtractionDeps): WikiExtraction {
       const now = clock.now();
       const updates = topics.map((topic) => ({ ...topic, source: source.id, now, limit: pageLimit }));
       const written = updates.length === 0 ? 0 : await pages.write(updates, signal);
+      // Forgotten while the model wrote: then the pages say nothing of it.
+      if (await isForgotten(database, source.id)) {
+        await pages.withdraw(new Set([source.id]), clock.now(), signal);
+        return 0;
+      }
       await markExtracted(database, agent, source.id, written);
       logger.info({ agent, summary: source.id, pages: written }, "a summary is in the wiki");
       return written;

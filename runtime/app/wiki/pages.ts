@@ -11,7 +11,7 @@ import { tryLock } from "fs-native-extensions";
 import { ToolError } from "../../contracts/errors.ts";
 import type { WikiPageRecord } from "../../contracts/reading.ts";
 import { codeOf } from "../../contracts/system-errors.ts";
-import { mergeIndex, mergePage, type PageUpdate, pageFacts } from "../../domain/wiki/page.ts";
+import { mergeIndex, mergePage, type PageUpdate, pageFacts, withdrawSources } from "../../domain/wiki/page.ts";
 import { slugOf } from "../../domain/wiki/slug.ts";
 import { temporaryName, writeAtomically } from "../../files/atomic-write.ts";
 import { listEntries, type OpenDirectory, openBelow, openRoot } from "../../files/directory.ts";
@@ -27,6 +27,8 @@ export interface WikiPages {
   titles(): Promise<readonly string[]>;
   /** Merges each update into the page of its title, and the index; answers how many pages that were. */
   write(updates: readonly PageUpdate[], signal: AbortSignal): Promise<number>;
+  /** Takes out of every page what these summaries alone have said; what people wrote stays. */
+  withdraw(summaries: ReadonlySet<string>, now: Date, signal: AbortSignal): Promise<void>;
 }
 
 export interface WikiPagesDeps {
@@ -89,13 +91,32 @@ export function createWikiPages({ workspace, sleep }: WikiPagesDeps): WikiPages 
           }, before);
           if (after !== null && after !== before) await replace(folder, name, after);
         }
-        const listed = await readOwn(folder, INDEX);
-        const next = mergeIndex(listed, await readPages(folder));
-        if (next !== listed) await replace(folder, INDEX, next);
+        await writeIndex(folder);
         return bySlug.size;
       });
     },
+
+    async withdraw(summaries, now, signal) {
+      const opened = await openFolder(workspace, false);
+      if (opened === null) return;
+      await using folder = opened;
+      await locked(folder, { sleep, signal }, async () => {
+        for (const { slug } of await readPages(folder)) {
+          const name = `${slug}.md`;
+          const before = await readOwn(folder, name);
+          const after = before === null ? null : withdrawSources(before, summaries, now);
+          if (after !== null && after !== before) await replace(folder, name, after);
+        }
+        if ((await readOwn(folder, INDEX)) !== null) await writeIndex(folder);
+      });
+    },
   };
+}
+
+async function writeIndex(folder: OpenDirectory): Promise<void> {
+  const listed = await readOwn(folder, INDEX);
+  const next = mergeIndex(listed, await readPages(folder));
+  if (next !== listed) await replace(folder, INDEX, next);
 }
 
 function* statementsOf(updates: readonly PageUpdate[], until: number): Generator<string> {

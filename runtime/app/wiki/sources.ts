@@ -35,6 +35,11 @@ export async function readSource(database: Queryable, agent: string, id: string)
   return rows[0] ?? null;
 }
 
+/** Whether the summary was erased with messages that it covered. */
+export async function isForgotten(database: Queryable, id: string): Promise<boolean> {
+  return (await database.query("select from forgotten_summaries where summary_id = $1", [id])).rows.length > 0;
+}
+
 export async function markExtracted(database: Queryable, agent: string, id: string, pages: number): Promise<void> {
   await database.query(
     "insert into wiki_sources (agent, summary_id, pages) values ($1, $2, $3) on conflict do nothing",

@@ -55,6 +55,27 @@ export function mergePage(existing: string | null, update: PageUpdate): string {
   );
 }
 
+/** The page without what the sources alone have said; the same text where it says nothing of theirs. */
+export function withdrawSources(existing: string, sources: ReadonlySet<string>, now: Date): string {
+  const { matter, body } = split(existing);
+  const part = PART.exec(body);
+  if (part === null) return existing;
+  const { statements, others } = readPart(part[1] ?? "");
+  if (!statements.some((one) => one.sources.some((id) => sources.has(id)))) return existing;
+  const kept = [...sources].reduce(withoutSource, statements);
+  const lines = [...others, ...kept.map(renderStatement)];
+  const written = `${BEGIN}\n${lines.map((line) => `${line}\n`).join("")}${END}`;
+  const leftOut = leftOutBefore(matter);
+  return (
+    renderMatter(matter, {
+      updated: now.toISOString(),
+      statements: kept.length,
+      left_out: leftOut > 0 ? leftOut : undefined,
+      sources: [...new Set(kept.flatMap((one) => one.sources))],
+    }) + body.replace(PART, () => written)
+  );
+}
+
 export interface PageFacts {
   readonly title: string;
   readonly updated: string;

@@ -134,7 +134,9 @@ describe("memory restore", () => {
     const { stdout } = await cli.run(["memory", "restore", "a.backup"]);
     expect(stdout).toContain("Left out: 2 API tokens. `cairn token create` makes new ones.");
     const asked = await cli.run(["memory", "restore", "a.backup", "--with-tokens"]);
-    expect(asked.stdout).toMatch(/API tokens, and what they may do:\n {2}hook\S* +capture\n {2}old +revoked\n$/);
+    expect(asked.stdout).toMatch(
+      /API tokens, and what they may do:\n {2}hook\S* +capture\n {2}old +revoked\nWhat was forgotten after this archive was made/,
+    );
     expect(asked.stdout).not.toContain("\u001b");
     expect(asked.stdout).not.toContain("Left out");
   });
@@ -207,4 +209,54 @@ it("memory stats tells how much there is", async () => {
   expect(stdout).toContain("25 %, 3 waiting");
   expect(stdout).toContain("embedded, schema 4, 9.8 MB");
   expect(stdout).toContain("embed: 2 waiting, 1 failed");
+});
+
+describe("memory forget", () => {
+  it("shows what would go with --dry-run, with control characters spelled out, and forgets nothing", async () => {
+    const cli = await createCli();
+    await cli.node();
+    const { code, stdout } = await cli.run(["memory", "forget", "--matching", "hunter2", "--dry-run"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("2 messages of 1 conversation; 1 summary of them are made again from what remains.");
+    expect(stdout).toMatch(
+      /main\/user 2030-01-31 02:03 m0\n {4}my password\\u001b\[31m|main\/user 2030-01-31 02:03 m0\n {4}my password\S+/,
+    );
+    expect(stdout).not.toContain("\u001b");
+    expect(stdout).not.toContain("Forgotten");
+  });
+
+  it("wants the number without a terminal, and takes no other one", async () => {
+    const cli = await createCli();
+    await cli.node();
+    const argv = ["memory", "forget", "--session", "s"];
+    const without = await cli.run(argv);
+    expect(without).toMatchObject({ code: 2 });
+    expect(without.stderr).toContain("--confirm 2");
+    const wrong = await cli.run([...argv, "--confirm", "3"]);
+    expect(wrong).toMatchObject({ code: 2 });
+    expect(wrong.stderr).toContain("2 messages are selected, not 3: nothing was forgotten.");
+    const right = await cli.run([...argv, "--confirm", "2"]);
+    expect(right).toMatchObject({ code: 0 });
+    expect(right.stdout).toMatch(/^Forgotten \(erasure erasure-1\):\n {2}messages +2\n/);
+    expect(right.stdout).toContain("Still there: in backups that were made before");
+  });
+
+  it("says that there is nothing", async () => {
+    const cli = await createCli();
+    await cli.node();
+    const { code, stdout } = await cli.run(["memory", "forget", "--user", "nobody"]);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "There is nothing to forget.\n" });
+  });
+
+  it.each([
+    [[], "Name one thing to forget."],
+    [["--user", "a", "--session", "b"], "Name one thing to forget."],
+    [["m0"], "m0 is no id."],
+    [["--matching", "ab"], "at least 3 characters"],
+  ])("refuses %j before it asks a node", async (argv, message) => {
+    const cli = await createCli();
+    const { code, stderr } = await cli.run(["memory", "forget", ...argv]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(message);
+  });
 });

@@ -85,6 +85,7 @@ const withNode: readonly Case[] = [
   { argv: ["memory", "backups"], schema: "memory-backups" },
   { argv: ["memory", "export", "a.jsonl"], schema: "memory-export" },
   { argv: ["memory", "import", "in.jsonl"], schema: "memory-import" },
+  { argv: ["memory", "forget", "--session", "s", "--confirm", "2"], schema: "memory-forget" },
   { argv: ["memory", "search", "x"], schema: "memory-search" },
   { argv: ["memory", "stats"], schema: "memory-stats" },
   { argv: ["sessions"], schema: "sessions" },
