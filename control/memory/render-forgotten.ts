@@ -41,12 +41,13 @@ export function renderPreview(
   });
   return [
     ...(unfinished === null ? [] : [`${mark.warn("Cut off:")} an erasure of this was begun; the rest of it goes now.`]),
-    `${counted(messages, "message")} of ${counted(conversations, "conversation")}; ${counted(summaries, "summary", "summaries")} of them are made again from what remains.`,
+    `${counted(messages, "message")} of ${counted(conversations, "conversation")}.`,
+    ...(summaries === 0 ? [] : [`Summaries that cover them, and are made again from what remains: ${summaries}.`]),
     ...shown,
     ...(messages > first.length ? [`  and ${messages - first.length} more`] : []),
   ].join("\n");
 }
 
-function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
+function counted(count: number, one: string): string {
+  return `${count} ${count === 1 ? one : `${one}s`}`;
 }

@@ -63,7 +63,10 @@ export async function planSetup(input: SetupInput): Promise<PreparedSetup> {
   if (edit === null) await checkNew(plan.files, { env: checkEnv, home, deployed });
   else if (edit.changed && deployed) await checkChange(edit.before, edit.after, { env: checkEnv, home });
   const inFile = new Set([...Object.keys(written), ...token.secrets.map((secret) => secret.name)]);
-  const notes = notesFor({ answers, provider, facts, env: options.env, inFile });
+  const notes = [
+    ...memoryStaysBehind(existing?.answers.memory, answers.memory),
+    ...notesFor({ answers, provider, facts, env: options.env, inFile }),
+  ];
   const changed = edit === null || edit.changed || (await addsFiles(dir, plan)) || token.secrets.length > 0;
   return {
     plan,
@@ -151,6 +154,16 @@ interface NotesInput {
   readonly env: Environment;
   /** Names that `.env` has, or will have. */
   readonly inFile: ReadonlySet<string>;
+}
+
+/** Another backend is another store: it begins empty. */
+function memoryStaysBehind(before: Answers["memory"], after: Answers["memory"]): readonly string[] {
+  if (before === undefined || after === undefined || (before === "embedded") === (after === "embedded")) return [];
+  const [former, next] =
+    before === "embedded" ? ["the embedded store", "PostgreSQL"] : ["PostgreSQL", "the embedded store"];
+  return [
+    `The memory so far stays in ${former}, and ${next} begins without it. To take it along, write \`cairn memory backup FILE\` before this change and \`cairn memory restore FILE\` after it, before the first start (docs/move-to-postgres.md).`,
+  ];
 }
 
 function notesFor({ answers, provider, facts, env, inFile }: NotesInput): string[] {

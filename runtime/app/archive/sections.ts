@@ -86,7 +86,14 @@ const BEFORE_EMBEDDINGS: readonly Section[] = [
   { name: "erasures", table: "erasures", from: "erasures t", order: "t.created_at, t.id" },
   { name: "forgotten", table: "forgotten", from: "forgotten t", order: "t.message_id" },
   { name: "forgotten_keys", table: "forgotten_keys", from: "forgotten_keys t", order: "t.conversation_id, t.key_hash" },
-  { name: "forgotten_summaries", table: "forgotten_summaries", from: "forgotten_summaries t", order: "t.summary_id" },
+  {
+    name: "forgotten_summaries",
+    table: "forgotten_summaries",
+    from: "forgotten_summaries t",
+    order: "t.summary_id",
+    // An archive changes no files of a workspace.
+    restored: { wiki_at: "coalesce(wiki_at, now())" },
+  },
   { name: "access", table: "access", from: "access t", order: "t.kind, t.id" },
   { name: "embedding_models", table: "embedding_models", from: "embedding_models t", order: "t.id" },
 ];

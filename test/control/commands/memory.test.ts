@@ -217,10 +217,10 @@ describe("memory forget", () => {
     await cli.node();
     const { code, stdout } = await cli.run(["memory", "forget", "--matching", "hunter2", "--dry-run"]);
     expect(code).toBe(0);
-    expect(stdout).toContain("2 messages of 1 conversation; 1 summary of them are made again from what remains.");
-    expect(stdout).toMatch(
-      /main\/user 2030-01-31 02:03 m0\n {4}my password\\u001b\[31m|main\/user 2030-01-31 02:03 m0\n {4}my password\S+/,
+    expect(stdout).toContain(
+      "2 messages of 1 conversation.\nSummaries that cover them, and are made again from what remains: 1.\n",
     );
+    expect(stdout).toContain("main/user 2030-01-31 02:03 m0\n    my password\\u001b[31m\n");
     expect(stdout).not.toContain("\u001b");
     expect(stdout).not.toContain("Forgotten");
   });

@@ -73,6 +73,17 @@ function difference(before: string, after: string): { added: string[]; removed: 
 }
 
 describe("a configuration that is there", () => {
+  test("names the way to take the memory along when its backend changes, and only then", async () => {
+    const dir = await temporaryDirectory();
+    await writeFile(join(dir, "cairn.yaml"), "version: 1\nagents: { main: {} }\nproviders: { offline: {} }\n");
+    const timezone = await change(dir, { timezone: "UTC" });
+    expect(timezone.notes.join()).not.toContain("stays in");
+    const there = await change(dir, { memory: "postgres" });
+    expect(there.notes.join()).toMatch(/stays in the embedded store, .*memory backup.*memory restore/);
+    const back = await change(dir, { memory: "embedded" });
+    expect(back.notes.join()).toContain("stays in PostgreSQL");
+  });
+
   test("stays as it is where nothing is changed, but for what is missing beside it", async () => {
     const dir = await existing();
     const result = await change(dir, {});

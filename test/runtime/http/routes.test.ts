@@ -313,6 +313,8 @@ describe("/openapi.json", () => {
       "/api/admin/memory/backups",
       "/api/admin/memory/backups/{name}",
       "/api/admin/memory/export",
+      "/api/admin/memory/forget",
+      "/api/admin/memory/forget/preview",
       "/api/admin/memory/import",
       "/api/admin/memory/restore",
       "/api/admin/memory/rows/{id}",

@@ -9,7 +9,9 @@ import { createArchives } from "../../../../runtime/app/archive/archives.ts";
 import { ATTACHMENTS, NOT_ARCHIVED, sectionsOf } from "../../../../runtime/app/archive/sections.ts";
 import { readAttachment } from "../../../../runtime/app/attachments/chunks.ts";
 import { createAttachmentStore } from "../../../../runtime/app/attachments/store.ts";
+import { createForgetting } from "../../../../runtime/app/forgetting/forgetting.ts";
 import { createEmbeddingTable } from "../../../../runtime/app/recall/embedding-tables.ts";
+import { getFull } from "../../../../runtime/app/recall/full.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { openEmbedded } from "../../../../runtime/plugins/memory/embedded/index.ts";
 import { openPostgres } from "../../../../runtime/plugins/memory/postgres/index.ts";
@@ -221,6 +223,31 @@ describe.skipIf(lacks("postgresql"))("an archive", () => {
       [next.rows[0]?.id],
     );
     expect(rows).toEqual([{ last: true }]);
+  });
+});
+
+describeEachDatabase("an archive made after an erasure", (open) => {
+  it("carries the tombstones: what was forgotten is not in it, and is not stored again where it is restored", async () => {
+    const [source, target] = [await open({ fresh: true }), await open({ fresh: true })];
+    const key = "main:agent:c1:ada";
+    const entry = said("my password is kumquat", { key: "event:1" });
+    const { rows } = await write(writerOf(source), key, [entry, said("stays")]);
+    const id = rows[0]?.id ?? "";
+    const forgetting = createForgetting({
+      database: source,
+      newId: v7,
+      clock: systemClock,
+      wikis: new Map(),
+      onErased: () => undefined,
+      logger: quietLogger,
+    });
+    await forgetting.forget({ kind: "messages", ids: [id] }, { expected: 1, reason: "a password", by: "owner" });
+    const bytes = await bytesOf((await archivesOf(source)).archives.backup());
+    expect(gunzipSync(bytes).toString()).not.toContain("kumquat");
+    await (await archivesOf(target)).archives.restore(streamOf(bytes));
+    const again = await write(writerOf(target), key, [entry]);
+    expect(again.rows).toMatchObject([{ id, inserted: false }]);
+    await expect(getFull(target, id, { visibility: { all: true } })).rejects.toThrow(/was forgotten on .*: a password/);
   });
 });
 

@@ -330,6 +330,9 @@ describeEachDatabase("forgetting", (open) => {
       claimed.map((row) => ({ kind: row.kind, id: row.id, vector: [1, 2, 3] })),
     );
     expect(await summariesOf(database, conversation)).toEqual([]);
+    // It has lost its claim: that is no failure of the conversation.
+    const untouched = "compaction_work where conversation_id = $1 and attempts = 0 and error is null";
+    expect(await countOf(database, untouched, conversation)).toBe(1);
     const mine = claimed.map((row) => row.id);
     expect(
       await countOf(
