@@ -1,6 +1,6 @@
 /**
- * The table of attachments. Rows are content-addressed, never changed and never deleted: every one of them was written together
- * with a message that names it, and messages stay.
+ * The table of attachments. Rows are content-addressed and never changed: every one of them was written together with a message that
+ * names it, and goes when the last that names it is forgotten.
  */
 
 import type { Queryable, Transaction } from "../../contracts/database.ts";
