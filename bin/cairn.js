@@ -20,7 +20,7 @@ const root = existsSync(dist) ? dirname(realpathSync(dist)) : tree;
 const argv = process.argv.slice(2);
 const entry = join(root, "dist", "control", "main.js");
 
-if (argv.length === 1 && (argv[0] === "version" || argv[0] === "--version")) {
+if (argv.length === 1 && ["version", "--version", "-v"].includes(argv[0] ?? "")) {
   // Asked often, by scripts and health checks: no reason to load the rest. The same line as the command `version`.
   const { name, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   process.stdout.write(`${name} ${version} (node ${process.versions.node}, ${process.platform}-${process.arch})\n`);

@@ -4,14 +4,16 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
+import type { Command } from "@oclif/core/command";
 import { Config } from "@oclif/core/config";
 import { run } from "@oclif/core/run";
-import { closest } from "fastest-levenshtein";
 import { reportFailure } from "./base-command.ts";
-import { EXIT, OutputClosed, UsageError } from "./output/failure.ts";
+import { EXIT, OutputClosed } from "./output/failure.ts";
 import { ownOutput, processTerminal } from "./output/terminal.ts";
+import { unknownCommand } from "./unknown-command.ts";
 
 const SOURCES = "./control/commands";
+const HELP_SOURCE = "./control/help.ts";
 
 /**
  * Runs one command line. `root` is the directory of package.json. The outcome is in `process.exitCode`; the process ends
@@ -22,9 +24,12 @@ export async function main(argv: readonly string[], root: string): Promise<void>
   ownOutput();
   const options = argv.includes("--") ? argv.slice(0, argv.indexOf("--")) : argv;
   try {
-    const config = await loadCommands(root, argv);
-    const line = argv[0] === "help" ? [...argv.slice(1), "--help"] : [...argv];
-    const unknown = unknownCommand(line, config.commandIDs, config.topics);
+    const line = lineOf(argv);
+    const config = await loadCommands(root, line);
+    const unknown = unknownCommand(line, {
+      ids: config.commandIDs.map(typed),
+      withArguments: new Set(config.commands.filter(takesArguments).map(({ id }) => typed(id))),
+    });
     if (unknown) throw unknown;
     await run(line, config);
   } catch (error) {
@@ -44,7 +49,7 @@ async function loadCommands(root: string, argv: readonly string[]): Promise<Conf
     root,
     isRoot: true,
     ignoreManifest: true,
-    pjson: { ...pjson, oclif: { ...pjson.oclif, commands } },
+    pjson: { ...pjson, oclif: { ...pjson.oclif, commands, helpClass: HELP_SOURCE } },
   });
 }
 
@@ -62,32 +67,16 @@ function sourceOf(folder: string, argv: readonly string[]): string {
   return namesOtherCommands || file === undefined ? "**/*.ts" : file;
 }
 
-/** oclif would say no more than "command x not found". */
-function unknownCommand(
-  argv: readonly string[],
-  ids: readonly string[],
-  topics: readonly { readonly name: string }[],
-): UsageError | null {
-  const words: string[] = [];
-  for (const word of argv) {
-    if (word.startsWith("-")) break;
-    words.push(word);
-  }
-  const isTopic = (id: string): boolean =>
-    topics.some(({ name }) => name === id) || ids.some((one) => one.startsWith(`${id}:`));
-  // The first word that is neither a command nor a topic; behind a command come its arguments.
-  const count = words.findIndex((_word, index) => {
-    const id = words.slice(0, index + 1).join(":");
-    return ids.includes(id) || !isTopic(id);
-  });
-  if (count === -1 || ids.includes(words.slice(0, count + 1).join(":"))) return null;
-  const typed = words.slice(0, count + 1).join(" ");
-  const nearest = closest(
-    typed,
-    ids.map((id) => id.replaceAll(":", " ")),
-  );
-  return new UsageError(
-    `There is no command \`${typed}\`.`,
-    `Did you mean \`cairn ${nearest}\`? See \`cairn --help\`.`,
-  );
+/** `help chat` is `chat --help`, and `-v` and `--version` are `version`. */
+function lineOf(argv: readonly string[]): string[] {
+  if (argv[0] === "help") return [...argv.slice(1), "--help"];
+  return argv.length === 1 && (argv[0] === "-v" || argv[0] === "--version") ? ["version"] : [...argv];
+}
+
+function typed(id: string): string {
+  return id.replaceAll(":", " ");
+}
+
+function takesArguments({ args, strict }: Command.Loadable): boolean {
+  return strict === false || Object.keys(args).length > 0;
 }

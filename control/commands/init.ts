@@ -11,9 +11,8 @@ export default class Init extends BaseCommand<InitResult> {
   static override summary = "Set up a deployment";
 
   static override description =
-    "Looks at this machine, asks for deployment, agents and channels, shows what it would write, and writes cairn.yaml, " +
-    ".env, workspace/, .gitignore and infra/ into the deployment directory, all of them or none. Each question has a flag; " +
-    "what is answered by flags or in a file is not asked. With --yes nothing is asked.\n\n" +
+    "Looks at this machine, asks, shows what it would write, and writes cairn.yaml, .env, workspace/, .gitignore and infra/, " +
+    "all of them or none. Each question has a flag; what a flag or a file answers is not asked.\n\n" +
     "Keys and tokens are only referred to, by the names of their variables; --save-key copies their values into .env. Files " +
     "that exist are kept, and a configuration that is there is changed in place.";
 

@@ -97,12 +97,17 @@ export async function planEdit(
   return { file, changed: true, diff, warnings, missing, before: text, after: changed };
 }
 
+/** `${NAME}` and no more. */
+const WHOLE_REFERENCE = /^\$\{\w+\}$/;
+
 /** From the loader, and from the file itself: the loader gives nothing of a file that is not valid. */
 function secretsOf({ loaded }: Inspection, text: string): string[] {
   const written = [...texts(parseDocument(text).toJS())]
     .filter(({ path, text: value }) => isSecretPath(path) && !hasReference(value) && !isSecretReference(value))
     .flatMap(({ text: value }) => secretsIn(value));
-  return [...(loaded?.secrets ?? []), ...written];
+  // For a variable that is not set the loader was given the reference itself, which is no secret and is to be seen.
+  const known = (loaded?.secrets ?? []).filter((value) => !WHOLE_REFERENCE.test(value));
+  return [...known, ...written];
 }
 
 /** The changed text with the deployment's `.env`, in a directory of its own. */

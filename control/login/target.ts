@@ -3,6 +3,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Config, LOGIN_KINDS, type LoginEndpoints, loginOf } from "../../runtime/config/index.ts";
+import { knownProvider } from "../../runtime/config/known-ids.ts";
 import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import { loadedConfig } from "../configuration/current.ts";
 import { editConfiguration } from "../configuration/edit.ts";
@@ -31,7 +32,7 @@ export async function loginTarget(
   const provider = id !== undefined && Object.hasOwn(config.providers, id) ? config.providers[id] : undefined;
   if (id === undefined || provider === undefined) {
     throw new RuntimeError("RUNTIME_NOT_FOUND", `cairn.yaml has no provider ${id ?? "with a subscription login"}.`, {
-      hint: `Add one with \`cairn provider ${id ?? "anthropic"}\`.`,
+      hint: addingHint(id),
     });
   }
   if (!LOGIN_KINDS.includes(provider.kind)) {
@@ -46,6 +47,15 @@ export async function loginTarget(
     keyComesFirst: provider.api_key !== undefined,
     deployed: existsSync(join(deployment.dir, "infra", "stack.json")),
   };
+}
+
+/** Only a provider that `cairn provider` takes is one to add. Pure. */
+function addingHint(id: string | undefined): string {
+  const known = id === undefined ? undefined : knownProvider(id);
+  if (id !== undefined && (known === undefined || !LOGIN_KINDS.includes(known.kind))) {
+    return `A subscription login has: ${LOGIN_KINDS.join(", ")}. See those of cairn.yaml with \`cairn provider\`.`;
+  }
+  return `Add one with \`cairn provider ${id ?? "anthropic"}\`.`;
 }
 
 /** The one with a login, else the only kind that could have one. Pure. */

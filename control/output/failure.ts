@@ -8,6 +8,7 @@ import {
   fromErrorBody,
 } from "../../runtime/contracts/errors.ts";
 import { systemWords } from "../../runtime/contracts/system-errors.ts";
+import { parseWords } from "./parse-failure.ts";
 import { visible } from "./visible.ts";
 
 /** `locked` and `operator` are of commands that change one node after the other. */
@@ -72,7 +73,7 @@ export function describeFailure(error: unknown, command?: string): Failure {
   if (error instanceof CairnError) return { exitCode: EXIT.failed, body: withHint(error.toBody()) };
   if (isUsageOfFramework(error)) {
     const hint = `See \`cairn ${command ? `${command} ` : ""}--help\`.`;
-    return { exitCode: EXIT.usage, body: body("RUNTIME_INVALID_REQUEST", tidy(error.message), hint) };
+    return { exitCode: EXIT.usage, body: body("RUNTIME_INVALID_REQUEST", parseWords(error.message), hint) };
   }
   const message = error instanceof Error ? error.message : String(error);
   const hint = isSystemError(error) ? systemWords(error).hint : "Set CAIRN_DEBUG=1 to see where it happened.";
@@ -142,12 +143,6 @@ function isUsageOfFramework(error: unknown): error is Error {
   if (!(error instanceof Error) || !("oclif" in error)) return false;
   const { oclif } = error;
   return typeof oclif === "object" && oclif !== null && "exit" in oclif && oclif.exit === EXIT.usage;
-}
-
-/** oclif appends a line of its own about `--help`; ours is the hint. */
-function tidy(message: string): string {
-  const text = message.replace(/\nSee more help with --help\s*$/, "").trim();
-  return /[.!?]$/.test(text) || text.includes("\n") ? text : `${text}.`;
 }
 
 function isSystemError(error: unknown): error is Error & { readonly code: string } {

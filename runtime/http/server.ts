@@ -24,6 +24,7 @@ import { installOpenApi, registerOpenApi } from "./openapi.ts";
 import { installOriginCheck } from "./origin.ts";
 import { registerReading } from "./reading.ts";
 import { limitPipelining, limitRequests } from "./requests-at-work.ts";
+import { registerRoot } from "./root.ts";
 import { installSecurityEvents } from "./security-events.ts";
 import { registerUsage } from "./usage.ts";
 
@@ -93,6 +94,7 @@ export function createServer(deps: ServerDeps): Server {
 
   const shared: RouteDeps = { ...deps, limits, closing };
   server.register(async (scope: Server) => {
+    registerRoot(scope);
     registerHealth(scope, shared);
     registerMetrics(scope, shared);
     registerMemory(scope, shared);

@@ -159,6 +159,13 @@ describe("editing cairn.yaml", () => {
     expect(edit.diff).not.toContain(secret);
   });
 
+  it("shows a reference to a variable that is not set as the reference", async () => {
+    const { deployment } = await deploymentOf(YAML, "");
+    const edit = await switchProvider(deployment, { provider: "openai", model: "m" });
+    expect(edit.diff).toContain("+    api_key: ${OPENAI_API_KEY}\n");
+    expect(edit.diff).not.toContain("[redacted]");
+  });
+
   it("keeps all that it was not told to change, whatever is added", async () => {
     const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,12}$/).filter((one) => one !== "main");
     await fc.assert(

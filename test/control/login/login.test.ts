@@ -202,6 +202,9 @@ describe("login with a configuration that is not ready for it", () => {
     const cli = await createCli();
     expect((await cli.run(["login", "offline"])).stderr).toContain("has no subscription login");
     expect((await cli.run(["login", "anthropic"])).stderr).toContain("cairn provider anthropic");
+    const unknown = await cli.run(["login", "nosuch"]);
+    expect(unknown.stderr).toContain("A subscription login has: anthropic");
+    expect(unknown.stderr).not.toContain("cairn provider nosuch");
   });
 
   it("refuses addresses that would show the tokens to the network", async () => {

@@ -86,7 +86,7 @@ describe("the words", () => {
   it("lead from an error of the framework to the command's help", () => {
     const error = Object.assign(new Error("Nonexistent flag: --x\nSee more help with --help"), { oclif: { exit: 2 } });
     expect(failureText(describeFailure(error, "memory backup"), PLAIN)).toBe(
-      "Error: Nonexistent flag: --x.\nHint: See `cairn memory backup --help`.\n",
+      "Error: There is no flag --x here.\nHint: See `cairn memory backup --help`.\n",
     );
   });
 
