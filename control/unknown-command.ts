@@ -103,5 +103,5 @@ function suggestion(typed: string, topic: string, ids: readonly string[]): strin
     .map((id) => ({ id, away: distance(typed, id) }))
     .sort((one, other) => one.away - other.away)[0];
   const last = typed.slice(topic.length).trim();
-  return near !== undefined && near.away <= Math.min(2, Math.floor(last.length / 3)) ? near.id : null;
+  return near !== undefined && near.away <= Math.min(2, Math.ceil(last.length / 3)) ? near.id : null;
 }

@@ -13,7 +13,11 @@ const DOCUMENTS = ["README.md", "CHANGELOG.md", "docs/**/*.md", "docs/examples/*
 /** A command line as a sentence quotes it, in source text maybe within a template. */
 const QUOTED = /`cairn((?: (?:\$\{[^}]*\}|[^`\\])+)?)\\?`/g;
 /** A command line of its own in an example of a document or a script. */
-const OWN_LINE = /^(?:\s{4})?(?:\$ )?cairn ([^#\n]*)/gm;
+const OWN_LINE = /^(?:\s{4})?(?:\$ )?(?:npm run -s cairn -- |cairn )([^#\n]*)/gm;
+/** A script of package.json that a page tells to run, alone or behind another command. */
+const NPM_LINE = /(?:^|&& |`)npm (?:run (?:-s )?)?([a-z][a-z-]*)/gm;
+/** npm's own words, which need no script. */
+const NPM_OWN = new Set(["install", "pack", "ci", "view", "exec", "i"]);
 const EXAMPLE = /<%= config\.bin %> ([^"`|]*)/g;
 
 interface Named {
@@ -116,6 +120,17 @@ describe("every command line that a hint, a fix, a sentence or a document names"
 
   it.each(["control/", "runtime/", "docs/", "README.md"])("is looked at in %s", (room) => {
     expect(all.filter(({ file }) => file.startsWith(room))).not.toHaveLength(0);
+  });
+
+  it("of npm is a script that package.json has", async () => {
+    const { scripts } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
+    const wrong: string[] = [];
+    for await (const file of glob(["*.md", "docs/**/*.md"], { cwd: ROOT })) {
+      for (const [line, name = ""] of (await readFile(join(ROOT, file), "utf8")).matchAll(NPM_LINE)) {
+        if (!(name in scripts) && !NPM_OWN.has(name)) wrong.push(`${file}: ${line}`);
+      }
+    }
+    expect(wrong).toEqual([]);
   });
 
   it("is a command that exists, with flags that it has", () => {

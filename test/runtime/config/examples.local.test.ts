@@ -22,8 +22,12 @@ const KEYS = {
 test("there are examples", () => expect(files.length).toBeGreaterThanOrEqual(4));
 
 test.each(files)("%s is valid, without a warning", async (file) => {
-  const dir = await deploymentDirectory({ yaml: readFileSync(join(EXAMPLES, file), "utf8") });
-  const { error, warnings } = await inspectConfig({ dir, home: join(dir, "home"), env: { ...bareEnvironment(), ...KEYS } });
-  expect(error).toBeUndefined();
+  const yaml = readFileSync(join(EXAMPLES, file), "utf8");
+  const dir = await deploymentDirectory({ yaml });
+  // Only what the file refers to: a database that is set and not used is a warning of its own.
+  const keys = Object.fromEntries(Object.entries(KEYS).filter(([name]) => yaml.includes(`\${${name}}`)));
+  const env = { ...bareEnvironment(), ...keys };
+  const { error, warnings } = await inspectConfig({ dir, home: join(dir, "home"), env });
+  expect(error).toBeNull();
   expect(warnings).toEqual([]);
 });
