@@ -22,8 +22,8 @@ const entry = join(root, "dist", "control", "main.js");
 
 if (argv.length === 1 && ["version", "--version", "-v"].includes(argv[0] ?? "")) {
   // Asked often, by scripts and health checks: no reason to load the rest. The same line as the command `version`.
-  const { name, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  process.stdout.write(`${name} ${version} (node ${process.versions.node}, ${process.platform}-${process.arch})\n`);
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  process.stdout.write(`cairn ${version} (node ${process.versions.node}, ${process.platform}-${process.arch})\n`);
 } else if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
   const newer = existsSync(join(root, "scripts", "run.js"))
     ? `\`npm run -s cairn -- ${argv.join(" ")}\` fetches one for itself.`

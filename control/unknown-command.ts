@@ -100,8 +100,8 @@ function suggestion(typed: string, topic: string, ids: readonly string[]): strin
   const topics = ids.filter((id) => id.includes(" ")).map((id) => id.slice(0, id.lastIndexOf(" ")));
   const near = [...new Set([...ids, ...topics])]
     .filter((id) => topic === "" || id.startsWith(`${topic} `))
-    .map((id) => ({ id, away: distance(typed, id) }))
-    .sort((one, other) => one.away - other.away)[0];
+    .map((id) => ({ id, edits: distance(typed, id) }))
+    .sort((one, other) => one.edits - other.edits)[0];
   const last = typed.slice(topic.length).trim();
-  return near !== undefined && near.away <= Math.min(2, Math.ceil(last.length / 3)) ? near.id : null;
+  return near !== undefined && near.edits <= Math.min(2, Math.ceil(last.length / 3)) ? near.id : null;
 }

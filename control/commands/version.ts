@@ -21,7 +21,7 @@ export default class Version extends BaseCommand<VersionResult> {
 
   protected async work(): Promise<VersionResult> {
     await this.parse(Version);
-    const { name, version, root } = this.config;
+    const { bin: name, version, root } = this.config;
     const { platform, arch } = process;
     return { name, version, node: process.versions.node, platform, arch, schema: await newestMigration(root) };
   }

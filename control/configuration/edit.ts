@@ -106,8 +106,8 @@ function secretsOf({ loaded }: Inspection, text: string): string[] {
     .filter(({ path, text: value }) => isSecretPath(path) && !hasReference(value) && !isSecretReference(value))
     .flatMap(({ text: value }) => secretsIn(value));
   // For a variable that is not set the loader was given the reference itself, which is no secret and is to be seen.
-  const known = (loaded?.secrets ?? []).filter((value) => !WHOLE_REFERENCE.test(value));
-  return [...known, ...written];
+  const resolved = (loaded?.secrets ?? []).filter((value) => !WHOLE_REFERENCE.test(value));
+  return [...resolved, ...written];
 }
 
 /** The changed text with the deployment's `.env`, in a directory of its own. */

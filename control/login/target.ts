@@ -51,8 +51,8 @@ export async function loginTarget(
 
 /** Only a provider that `cairn provider` takes is one to add. Pure. */
 function addingHint(id: string | undefined): string {
-  const known = id === undefined ? undefined : knownProvider(id);
-  if (id !== undefined && (known === undefined || !LOGIN_KINDS.includes(known.kind))) {
+  const preset = id === undefined ? undefined : knownProvider(id);
+  if (id !== undefined && (preset === undefined || !LOGIN_KINDS.includes(preset.kind))) {
     return `A subscription login has: ${LOGIN_KINDS.join(", ")}. See those of cairn.yaml with \`cairn provider\`.`;
   }
   return `Add one with \`cairn provider ${id ?? "anthropic"}\`.`;

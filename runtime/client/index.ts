@@ -1,4 +1,4 @@
-/** The HTTP client of a node: for the command line, and for other programs as `cairn/client`. */
+/** The HTTP client of a node: for the command line, and for other programs as `cairn-agents/client`. */
 
 export type { CommandReply } from "../contracts/channel.ts";
 export { CairnError, type ErrorBody, type ErrorCode } from "../contracts/errors.ts";

@@ -189,8 +189,8 @@ const ISSUE_WORDS: readonly (readonly [RegExp, (one: string, other: string) => s
 ];
 
 function kindWords(kind: string): string {
-  const known: Readonly<Record<string, string>> = { int: "a whole number", boolean: "true or false", string: "a text" };
-  return known[kind] ?? (/^[aeiou]/.test(kind) ? `an ${kind}` : `a ${kind}`);
+  const names: Readonly<Record<string, string>> = { int: "a whole number", boolean: "true or false", string: "a text" };
+  return names[kind] ?? (/^[aeiou]/.test(kind) ? `an ${kind}` : `a ${kind}`);
 }
 
 function invalid(message: string, cause: unknown): RuntimeError {

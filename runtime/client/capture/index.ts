@@ -1,4 +1,4 @@
-/** Capture for programs: `createCaptureClient` of `cairn/client`. */
+/** Capture for programs: `createCaptureClient` of `cairn-agents/client`. */
 
 export type { CaptureBatch, CaptureEvent, CaptureResult } from "../../contracts/capture.ts";
 export { createCaptureClient } from "./client.ts";

@@ -10,7 +10,7 @@ it.each([
   [["logs", "--level", "loud"], "--level does not take loud: it is trace, debug, info, warn, error or fatal."],
   [["chat", "--agent"], "--agent needs a value."],
   [["doctor", "--timeout", "1", "--timeout", "2"], "--timeout can be given only once."],
-  [["login", "--status", "--logout"], "--status and --logout exclude each other."],
+  [["login", "--status", "--logout"], "--logout and --status exclude each other."],
   [["config", "show"], "There is no command `config show`."],
 ])("%j is refused in words of the command line", async (argv, words) => {
   const cli = await createCli();
