@@ -5,7 +5,7 @@ import type { Interruption } from "../output/interruption.ts";
 import { startProgress } from "../output/progress.ts";
 import type { Mark } from "../output/terminal.ts";
 import { findDeployment } from "../service/deployment.ts";
-import { launch, type Prepared, prepare, type StartResult, tokenPlace } from "../service/launch.ts";
+import { launch, type Prepared, prepare, requireFreePort, type StartResult, tokenPlace } from "../service/launch.ts";
 import { becomeNode } from "../service/node-process.ts";
 import { renderFirstSetup, renderStarted, renderWarnings } from "../service/render-started.ts";
 import { refuseSecondNode } from "../service/start-node.ts";
@@ -44,6 +44,7 @@ export default class Start extends BaseCommand<StartResult> {
     const prepared = await prepare(deployment, signal);
     if (prepared.init) await this.note(`${renderFirstSetup(prepared.init, this.terminal.errMark)}\n`);
     for (const line of renderWarnings(prepared.warnings, this.terminal.errMark)) await this.note(line);
+    await requireFreePort(prepared);
     if (!flags.detach) return this.#foreground(prepared);
 
     const progress = startProgress(this.terminal);

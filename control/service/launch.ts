@@ -15,6 +15,7 @@ import {
   tokenFor,
   writtenToken,
 } from "./deployment.ts";
+import { isFreePort } from "./free-port.ts";
 import { otherNodeAt } from "./other-node.ts";
 import { missingSandbox } from "./sandbox.ts";
 import { startDetached } from "./start-node.ts";
@@ -84,6 +85,20 @@ async function refuseTakenPort({ config, env }: LoadedConfig, deployment: Deploy
   const { pid, dir } = other;
   throw new RuntimeError("RUNTIME_ALREADY_RUNNING", `${listen} is taken by the node of ${dir} (process ${pid}).`, {
     hint: "Set runtime.listen in cairn.yaml (or SERVICE_LISTEN) to another port, or stop the other node.",
+  });
+}
+
+/**
+ * RUNTIME_ALREADY_RUNNING where something has the port of a deployment whose own node does not run: said in a sentence, before
+ * the node's log begins.
+ */
+export async function requireFreePort({ config: { config, env } }: Prepared): Promise<void> {
+  const { parseListen } = await import("../../runtime/config/listen.ts");
+  const listen = env["SERVICE_LISTEN"] || config.runtime.listen;
+  const address = parseListen(listen);
+  if (address === null || (await isFreePort(address))) return;
+  throw new RuntimeError("RUNTIME_ALREADY_RUNNING", `${listen} is taken by another process.`, {
+    hint: "Set runtime.listen in cairn.yaml (or SERVICE_LISTEN) to another port, or stop the other process.",
   });
 }
 

@@ -46,6 +46,11 @@ export function localServers(env: Environment): LocalServer[] {
   );
 }
 
+/** The server that OPENAI_BASE_URL names in place of OpenAI, as it does for OpenAI's SDKs; undefined where it names none. */
+export function openaiGateway(env: Environment): string | undefined {
+  return env["OPENAI_BASE_URL"]?.replace(/\/+$/, "") || undefined;
+}
+
 export function localServer(id: string, name: string, origin: string, list: LocalServer["list"]): LocalServer {
   const modelsUrl = list === "ollama" ? `${origin}/api/tags` : `${origin}/v1/models`;
   return { id, name, modelsUrl, list, baseUrl: `${origin}/v1` };

@@ -1,7 +1,7 @@
 /** Which providers this machine can use: by the environment, and by local ports. Changes nothing. */
 import { z } from "zod";
 import type { Environment } from "../../runtime/config/index.ts";
-import { type LocalServer, localServers, SERVICES } from "./catalogue.ts";
+import { type LocalServer, localServers, openaiGateway, SERVICES } from "./catalogue.ts";
 
 /** A provider as it will stand in cairn.yaml. */
 export interface ProviderChoice {
@@ -64,10 +64,9 @@ export function providerFromEnvironment(env: Environment): ProviderChoice | null
     const keyVariable = service.keyVariables.find((variable) => env[variable]);
     if (keyVariable === undefined) continue;
     const { id, kind, model } = service;
-    // The key of a gateway must not go to OpenAI, nor what is said.
-    const gateway = id === "openai" ? env["OPENAI_BASE_URL"] : undefined;
-    const baseUrl = gateway || service.baseUrl;
-    const reason = gateway ? `${keyVariable} and OPENAI_BASE_URL are set` : `${keyVariable} is set`;
+    if (id === "openai" && openaiGateway(env) !== undefined) return gatewayChoice(env);
+    const { baseUrl } = service;
+    const reason = `${keyVariable} is set`;
     return { id, kind, model, ...(baseUrl ? { baseUrl } : {}), keyVariable, source: "environment", reason };
   }
   return null;
@@ -82,6 +81,36 @@ export async function detectServers(options: DetectOptions): Promise<DetectedSer
     embeddings: answers.flatMap(({ embeddings }) => embeddings),
     unusable: answers.flatMap(({ unusable }) => unusable ?? []),
   };
+}
+
+/**
+ * The server of OPENAI_BASE_URL, whether it answers or not: the key in the environment is for it, and must not go to the public
+ * address. Null where the variable is not set. Never rejects.
+ */
+export async function detectGateway({ env, timeoutMs, signal }: DetectOptions): Promise<ProviderChoice | null> {
+  const choice = gatewayChoice(env);
+  if (choice?.baseUrl === undefined) return null;
+  const key = choice.keyVariable === undefined ? undefined : env[choice.keyVariable];
+  const deadline = AbortSignal.timeout(timeoutMs ?? ANSWER_TIMEOUT_MS);
+  const names = await readModels(
+    { modelsUrl: `${choice.baseUrl}/models`, list: "openai", ...(key ? { key } : {}) },
+    signal ? AbortSignal.any([signal, deadline]) : deadline,
+  ).catch(() => []);
+  const models = names.filter((one) => !NOT_FOR_CHAT.test(one));
+  const [model] = models;
+  if (model === undefined) return choice;
+  if (choice.model !== undefined && models.includes(choice.model)) return { ...choice, models };
+  return { ...choice, model, models, reason: `${choice.reason}, which has ${model}` };
+}
+
+function gatewayChoice(env: Environment): ProviderChoice | null {
+  const baseUrl = openaiGateway(env);
+  const service = SERVICES.find(({ id }) => id === "openai");
+  if (baseUrl === undefined || service === undefined) return null;
+  const { id, kind, model, keyVariables } = service;
+  const keyVariable = keyVariables.find((variable) => env[variable]);
+  const reason = `OPENAI_BASE_URL is ${URL.parse(baseUrl)?.host ?? "no address"}`;
+  return { id, kind, model, baseUrl, ...(keyVariable ? { keyVariable } : {}), source: "environment", reason };
 }
 
 interface ServerAnswer {
@@ -107,9 +136,14 @@ async function askServer(
   }
 }
 
+interface ModelList extends Pick<LocalServer, "modelsUrl" | "list"> {
+  readonly key?: string;
+}
+
 /** Names of its models. Rejects for what is no such server. */
-async function readModels({ modelsUrl, list }: LocalServer, signal: AbortSignal): Promise<string[]> {
-  const response = await fetch(modelsUrl, { signal, redirect: "error" });
+async function readModels({ modelsUrl, list, key }: ModelList, signal: AbortSignal): Promise<string[]> {
+  const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  const response = await fetch(modelsUrl, { headers, signal, redirect: "error" });
   if (!response.ok) {
     await response.body?.cancel();
     throw new Error(`status ${response.status}`);

@@ -4,6 +4,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import process from "node:process";
 import { runToEnd } from "./child.js";
 import { ROOT } from "./paths.js";
 
@@ -30,6 +31,7 @@ const SETTINGS = [
  */
 export async function ensureBuilt(node) {
   if (isBuilt()) return;
+  process.stderr.write("Building: this takes up to a minute\n");
   const code = await runToEnd(node, ["scripts/build.js"]);
   if (code !== 0) throw new Error("Nothing was started.");
 }

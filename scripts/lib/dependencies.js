@@ -26,7 +26,7 @@ export async function ensureDependencies(node) {
 /** @param {string} node */
 async function install(node) {
   if (installed()) return;
-  process.stderr.write("Installing packages\n");
+  process.stderr.write("Installing packages: this takes up to a minute\n");
   const code = await runNpm(node, INSTALL);
   if (code !== 0) throw new Error(`npm ci failed with exit code ${code}`);
 }

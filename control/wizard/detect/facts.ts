@@ -5,6 +5,7 @@ import { z } from "zod";
 import type { Environment } from "../../../runtime/config/index.ts";
 import type { LocalServer } from "../catalogue.ts";
 import {
+  detectGateway,
   detectServers,
   type EmbeddingChoice,
   OFFLINE,
@@ -58,28 +59,31 @@ export async function detectFacts(options: FactOptions): Promise<Facts> {
   const wanted = allServers || fromEnvironment === null;
   const has = <T>(tool: ToolName, probe: (options: FactOptions) => Promise<T>): Promise<T | null> =>
     tools.includes(tool) ? probe(options).catch(() => null) : Promise.resolve(null);
-  const [models, docker, pulumi, kubernetes, ssh] = await Promise.all([
-    wanted
-      ? detectServers({
-          env,
-          ...(options.localServers ? { localServers: options.localServers } : {}),
-          ...(options.serverTimeoutMs === undefined ? {} : { timeoutMs: options.serverTimeoutMs }),
-          ...(options.signal ? { signal: options.signal } : {}),
-        })
-      : { servers: [], embeddings: [], unusable: [] },
+  const detect = {
+    env,
+    ...(options.localServers ? { localServers: options.localServers } : {}),
+    ...(options.serverTimeoutMs === undefined ? {} : { timeoutMs: options.serverTimeoutMs }),
+    ...(options.signal ? { signal: options.signal } : {}),
+  };
+  const [gateway, local, docker, pulumi, kubernetes, ssh] = await Promise.all([
+    detectGateway(detect),
+    wanted ? detectServers(detect) : { servers: [], embeddings: [], unusable: [] },
     has("docker", detectDocker),
     has("pulumi", detectPulumi),
     has("kubectl", detectKubernetes),
     has("ssh", detectSsh),
   ]);
+  const servers = [...(gateway === null ? [] : [gateway]), ...local.servers];
+  const [first = OFFLINE] = servers;
   return {
     node: process.versions.node,
     docker,
     pulumi,
     kubernetes,
     ssh,
-    ...models,
-    provider: fromEnvironment ?? models.servers[0] ?? OFFLINE,
+    ...local,
+    servers,
+    provider: fromEnvironment === null || fromEnvironment.id === gateway?.id ? first : fromEnvironment,
     timezone: options.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
   };
 }

@@ -1,6 +1,6 @@
 /** Phase 3 of a setup: the agents, and the language model of each. Pure. */
 import type { Answers } from "../answers.ts";
-import { localServers, SERVICES } from "../catalogue.ts";
+import { localServers, openaiGateway, SERVICES } from "../catalogue.ts";
 import { serviceOf } from "../provider.ts";
 import { secretsOf } from "../secrets.ts";
 import type { Choice, PhaseInput, Question } from "./question.ts";
@@ -34,17 +34,9 @@ function providerQuestions(input: PhaseInput): Question[] {
   ];
   if (id === "offline" || provider.kind === "offline") return questions;
   const address = provider.base_url ?? found?.baseUrl ?? localServers(env).find((server) => server.id === id)?.baseUrl;
-  // OPENAI_BASE_URL: a gateway in front of a service, or in its place.
-  const gateway = id === facts.provider.id && service !== undefined ? facts.provider.baseUrl : undefined;
-  if (gateway !== undefined && gateway !== service?.baseUrl && provider.kind === undefined)
-    questions.push({
-      kind: "input",
-      path: ["provider", "base_url"],
-      about: { id },
-      default: provider.base_url ?? gateway,
-      required: true,
-    });
-  else if (service === undefined && provider.kind === undefined)
+  // The address that the environment has for OpenAI's key is an answer, or the key would go to the public one.
+  const gateway = id === "openai" && openaiGateway(env) !== undefined;
+  if ((service === undefined || gateway) && provider.kind === undefined)
     questions.push({ kind: "input", path: ["provider", "base_url"], about: { id }, default: address, required: true });
   const usual = provider.base_url === undefined ? service?.model : undefined;
   const model = provider.model ?? found?.model ?? usual;
@@ -58,7 +50,7 @@ function providerQuestions(input: PhaseInput): Question[] {
     ...(suggestions === undefined ? {} : { suggestions }),
   });
   const variable = provider.api_key_variable ?? keyDefault(input, id);
-  if (found === undefined || provider.api_key_variable !== undefined)
+  if (found === undefined || found.keyVariable !== undefined || provider.api_key_variable !== undefined)
     questions.push({
       kind: "input",
       path: ["provider", "api_key_variable"],
@@ -71,7 +63,8 @@ function providerQuestions(input: PhaseInput): Question[] {
 
 /** The variable that is set already, else the usual one. An address of one's own gets no key without being asked. */
 function keyDefault({ answers, env }: PhaseInput, id: string): string | undefined {
-  if (answers.provider.base_url !== undefined) return undefined;
+  const { base_url } = answers.provider;
+  if (base_url !== undefined && !(id === "openai" && base_url === openaiGateway(env))) return undefined;
   const variables = serviceOf(id)?.keyVariables ?? [];
   return variables.find((variable) => env[variable]) ?? variables[0];
 }
@@ -140,7 +133,7 @@ function memoryQuestions({ answers, facts }: PhaseInput): Question[] {
       required: true,
     });
   const id = provider.id ?? facts.provider.id;
-  if (facts.servers.some((server) => server.id === id) || summaries !== undefined)
+  if (facts.servers.some((server) => server.id === id && server.source === "local") || summaries !== undefined)
     questions.push({ kind: "confirm", path: ["summaries"], about: { id }, default: summaries ?? true });
   return questions;
 }

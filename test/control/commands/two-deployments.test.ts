@@ -1,5 +1,7 @@
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { lacks } from "../../lanes/tools.ts";
@@ -77,6 +79,25 @@ describe("two deployments of one machine", () => {
       expect(stderr, argv.join(" ")).toContain(`the node of ${one}`);
     }
     await run(one, "stop");
+  });
+
+  it("are not started where another program has the port, which is said in one sentence", async () => {
+    const { one, run } = await twoDeployments();
+    const other = createServer().listen(0, "127.0.0.1");
+    onTestFinished(() => void other.close());
+    await once(other, "listening");
+    const address = other.address();
+    const listen = `127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+    await writeFile(join(one, "cairn.yaml"), `${MINIMAL}runtime:\n  listen: ${listen}\n`);
+    for (const argv of [["start"], ["start", "--detach"]]) {
+      const { code, stderr } = await run(one, ...argv);
+      expect(code, argv.join(" ")).toBe(1);
+      expect(stderr, argv.join(" ")).toBe(
+        `Error: ${listen} is taken by another process.\n` +
+          "Hint: Set runtime.listen in cairn.yaml (or SERVICE_LISTEN) to another port, or stop the other process.\n" +
+          "Code: RUNTIME_ALREADY_RUNNING\n",
+      );
+    }
   });
 
   it("are one where a link leads from one name to the other", async () => {

@@ -179,6 +179,6 @@ test("a gateway's key goes to the gateway, not to OpenAI", async () => {
   expect(await detectProvider({ env, localServers: [] })).toMatchObject({
     id: "openai",
     baseUrl: "http://127.0.0.1:8080/v1",
-    reason: "OPENAI_API_KEY and OPENAI_BASE_URL are set",
+    reason: "OPENAI_BASE_URL is 127.0.0.1:8080",
   });
 });

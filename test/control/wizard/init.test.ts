@@ -95,6 +95,24 @@ describe("init --yes on a fresh machine", () => {
     expect((await inspectConfig({ dir: saved, env: bareEnvironment() })).errors).toEqual([]);
   });
 
+  test.each([{}, { agents: [{ name: "main" }, { name: "iris", provider: "openai" }] }, { provider: { id: "openai" } }])(
+    "never pairs the key of OPENAI_BASE_URL's server with the public address: %j",
+    async (answers) => {
+      const dir = join(await temporaryDirectory(), "d");
+      const env = bareEnvironment({
+        OPENAI_API_KEY: "sk-gateway",
+        OPENAI_BASE_URL: "http://127.0.0.1:1/v1",
+        ...("agents" in answers ? { ANTHROPIC_API_KEY: "sk-ant-example" } : {}),
+      });
+      await setup(dir, { env, answers });
+      const { loaded } = await inspectConfig({ dir, home: dir, env });
+      expect(loaded?.config.providers["openai"]).toMatchObject({
+        base_url: "http://127.0.0.1:1/v1",
+        api_key: "sk-gateway",
+      });
+    },
+  );
+
   test("never shows the token in its result", async () => {
     const dir = join(await temporaryDirectory(), "d");
     const result = await setup(dir, { random: predictable });

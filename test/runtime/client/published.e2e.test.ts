@@ -34,6 +34,8 @@ it("needs no package, and loads nothing but its own files and Node's modules", a
   const { stdout } = await promisify(execFile)(process.execPath, argv, { cwd: directory });
   const { loaded, ...said } = JSON.parse(stdout) as { readonly loaded: readonly string[] };
   expect(said).toEqual({ outcome: "spooled", waiting: 1, other: "function" });
-  const foreign = loaded.filter((url) => !/^node:|\/cairn-agents\/dist\/runtime\/(client|contracts|domain|files)\//.test(url));
+  const foreign = loaded.filter(
+    (url) => !/^node:|\/cairn-agents\/dist\/runtime\/(client|contracts|domain|files)\//.test(url),
+  );
   expect(foreign).toEqual([]);
 });

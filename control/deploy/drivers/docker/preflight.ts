@@ -1,7 +1,6 @@
 /** What would make `up` fail halfway on a Docker host, found before anything is changed. */
 
 import { statfs } from "node:fs/promises";
-import { createServer } from "node:net";
 import process from "node:process";
 import { LOCAL, parseDockerHost, type SshAddress } from "../../../../infra/components/docker/address.ts";
 import type { DockerPlan } from "../../../../infra/plan/types.ts";
@@ -9,6 +8,7 @@ import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { isWildcard } from "../../../../runtime/contracts/urls.ts";
 import { isOlder } from "../../../../runtime/contracts/versions.ts";
 import { bytes } from "../../../output/words.ts";
+import { isFreePort } from "../../../service/free-port.ts";
 import type { Finding } from "../../driver.ts";
 import { placeOf } from "../../images/docker-cli.ts";
 import type { FoundContainer } from "./host/found-container.ts";
@@ -128,7 +128,9 @@ async function examinePorts(
     const holder = containers.find((container) => publishes(container, port));
     if (holder?.stack === plan.stack || (holder && deployed.has(holder.name))) return [];
     if (holder) return [inUse(port, `the container ${holder.name}`)];
-    const taken = remote ? remote.some((other) => collides(other, port)) : !(await isFree(port));
+    const taken = remote
+      ? remote.some((other) => collides(other, port))
+      : !(await isFreePort({ host: port.address, port: port.port }));
     return taken ? [inUse(port, "another program")] : [];
   });
   return (await Promise.all(findings)).flat();
@@ -150,15 +152,6 @@ function collides(one: Listener, other: Listener): boolean {
 
 function isAny(address: string): boolean {
   return isWildcard(address) || address === "*";
-}
-
-/** True also when it cannot be determined: Docker itself refuses an address that this machine does not have. */
-function isFree({ address, port }: Listener): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once("error", (problem: NodeJS.ErrnoException) => resolve(problem.code !== "EADDRINUSE"));
-    server.listen({ host: address, port, exclusive: true }, () => server.close(() => resolve(true)));
-  });
 }
 
 /** Empty where the host has no `ss`. */
