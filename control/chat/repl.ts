@@ -68,7 +68,7 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
     }
     const text = `${unfinished}${line}`.trim();
     unfinished = "";
-    if (text !== "") screen.keepAsOne(text);
+    if (text !== "") screen.recallAs(text);
     if (text === "/exit" || text === "/quit") close("done");
     else if (text === "/help") say(LOCAL_HELP);
     else if (text === "") showPromptWhenIdle();

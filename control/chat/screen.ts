@@ -15,7 +15,7 @@ export interface Screen {
   /** A line that the next text, or the first key, takes the place of; not shown where there is something on the line. */
   wait(text: string): void;
   /** What the Up key recalls is this text, in place of the lines in which it was entered. */
-  keepAsOne(text: string): void;
+  recallAs(text: string): void;
   close(): void;
 }
 
@@ -46,7 +46,7 @@ export function openScreen(
   let waiting = false;
   /** The reader's own, the newest first; it is set with the first line. */
   let history: string[] = [];
-  let recalled: readonly string[] = [];
+  let messages: readonly string[] = [];
   let atLineStart = true;
   let pasting = false;
   /** Ctrl-C in the middle of a paste: what comes of it until its end is no message. */
@@ -154,10 +154,10 @@ export function openScreen(
       output.write(`${CLEAR_LINE}${text}`);
       waiting = true;
     },
-    keepAsOne(text) {
-      const former = recalled[0] === text ? recalled.slice(1) : recalled;
-      recalled = [text, ...former].slice(0, HISTORY);
-      history.splice(0, history.length, ...recalled);
+    recallAs(text) {
+      const former = messages[0] === text ? messages.slice(1) : messages;
+      messages = [text, ...former].slice(0, HISTORY);
+      history.splice(0, history.length, ...messages);
     },
     close() {
       clearWait();
