@@ -4,7 +4,7 @@ create table erasures (
   id            uuid primary key,
   -- What was selected, without the words that it was selected by.
   kind          text not null check (kind in ('messages', 'conversation', 'session', 'user', 'matching')),
-  -- Of the whole selection: the same command finds the erasure that it has begun.
+  -- Of the whole selection, until it is finished: the same command finds what it has begun, and no hash of the words stays.
   selector_hash text not null,
   reason        text not null,
   erased_by     text not null,

@@ -19,7 +19,10 @@ export function eraseBatch(database: Database, erasureId: string): Promise<boole
   return database.transaction(async (tx) => {
     const conversation = await nextConversation(tx, erasureId);
     if (conversation === null) {
-      await tx.query("update erasures set finished_at = now() where id = $1 and finished_at is null", [erasureId]);
+      await tx.query(
+        "update erasures set finished_at = now(), selector_hash = '' where id = $1 and finished_at is null",
+        [erasureId],
+      );
       return false;
     }
     await lockSession(tx, conversation.session_key);

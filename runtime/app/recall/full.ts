@@ -83,16 +83,18 @@ async function read(database: Queryable, id: string, visibility: Visibility): Pr
 
 /** To those who see the whole memory a message that was forgotten is told apart from one that never was. */
 async function whyMissing(database: Queryable, id: string, visibility: Visibility): Promise<string> {
-  const { rows } =
-    "all" in visibility
-      ? await database.query<{ readonly at: Date; readonly reason: string }>(
-          `select coalesce(f.erased_at, e.created_at) as at, e.reason from forgotten f join erasures e on e.id = f.erasure_id
-           where f.message_id = $1`,
-          [id],
-        )
-      : { rows: [] };
+  return ("all" in visibility ? await whenForgotten(database, id) : null) ?? "There is no message with this id.";
+}
+
+/** When and why a message was forgotten, as a sentence; null for an id that is no tombstone's. */
+export async function whenForgotten(database: Queryable, id: string): Promise<string | null> {
+  const { rows } = await database.query<{ readonly at: Date; readonly reason: string }>(
+    `select coalesce(f.erased_at, e.created_at) as at, e.reason from forgotten f join erasures e on e.id = f.erasure_id
+     where f.message_id = $1`,
+    [id],
+  );
   const [tombstone] = rows;
-  if (tombstone === undefined) return "There is no message with this id.";
+  if (tombstone === undefined) return null;
   return `This message was forgotten on ${tombstone.at.toISOString().slice(0, 10)}: ${tombstone.reason}`;
 }
 

@@ -4,7 +4,7 @@ import type { Visibility } from "../../contracts/memory.ts";
 import type { ShownRow, SummaryRecord } from "../../contracts/reading.ts";
 import type { MessageRecord } from "../../contracts/records.ts";
 import type { Recover } from "./disk/recover.ts";
-import { getFull } from "./full.ts";
+import { getFull, whenForgotten } from "./full.ts";
 import { sessionOf } from "./sessions.ts";
 
 /** One row of the memory, message or summary, whole, with what stands around it. */
@@ -61,6 +61,8 @@ async function rowBeginningWith(
   );
   const [first, second] = rows;
   if (first === undefined) {
+    const forgotten = digits.length === 32 ? await whenForgotten(database, digits) : null;
+    if (forgotten !== null) throw new MemoryError("MEMORY_NOT_FOUND", forgotten);
     throw new MemoryError("MEMORY_NOT_FOUND", `There is no message and no summary with the id ${given}.`, {
       hint: "`cairn memory search` and `cairn memory browse` print ids.",
     });

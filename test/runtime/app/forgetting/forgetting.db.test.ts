@@ -11,6 +11,7 @@ import { claim, NOTHING_SCANNED, store } from "../../../../runtime/app/embedding
 import { createForgetting, type ForgettingDeps } from "../../../../runtime/app/forgetting/forgetting.ts";
 import { createEmbeddingTable } from "../../../../runtime/app/recall/embedding-tables.ts";
 import { getFull } from "../../../../runtime/app/recall/full.ts";
+import { showRow } from "../../../../runtime/app/recall/show.ts";
 import { createTermCounter } from "../../../../runtime/app/terms/terms.ts";
 import { createWikiPages } from "../../../../runtime/app/wiki/pages.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
@@ -130,6 +131,9 @@ describeEachDatabase("forgetting", (open) => {
     await expect(getFull(database, id, { visibility: { all: true } })).rejects.toThrow(
       /forgotten on \d{4}-\d\d-\d\d: asked for/,
     );
+    await expect(showRow(database, { id, around: 2 }, undefined)).rejects.toThrow(/forgotten on .*: asked for/);
+    const { rows: erasures } = await database.query("select 1 from erasures where selector_hash <> ''");
+    expect(erasures).toEqual([]);
     await expect(getFull(database, id, { visibility: { channel: "agent", user: "" } })).rejects.toThrow(
       "There is no message with this id.",
     );
