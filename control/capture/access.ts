@@ -11,6 +11,7 @@ import {
 import { type CaptureClient, createCaptureClient, type SpoolProblem } from "../../runtime/client/index.ts";
 import { makeOwnHome } from "../../runtime/config/home.ts";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
+import { isActive } from "../../runtime/contracts/tokens.ts";
 import { endpointOf, withNode } from "../service/connect.ts";
 import type { Deployment } from "../service/deployment.ts";
 import { inspectNode } from "../service/stale-node-file.ts";
@@ -46,7 +47,7 @@ export async function ensureAccess(
     const base_url = await localUrl(deployment);
     const valid =
       stored?.token_id != null &&
-      (await client.listTokens({ signal })).some(({ id, revoked_at }) => id === stored.token_id && revoked_at === null);
+      (await client.listTokens({ signal })).some((one) => one.id === stored.token_id && isActive(one, new Date()));
     if (stored !== null && valid) {
       await writeCaptureSettings(
         deployment.home,

@@ -148,14 +148,22 @@ export interface Principal {
   readonly scopes: ReadonlySet<Scope>;
   /** The owner's token: all scopes, sees every conversation. */
   readonly owner: boolean;
+  /** Absent: the token does not expire. */
+  readonly expiresAt?: Date;
 }
 
 export interface Tokens {
-  /** Constant-time comparison; null when the token is unknown or revoked. */
+  /** Constant-time comparison; null when the token is unknown or revoked. RUNTIME_TOKEN_EXPIRED when its time is over. */
   authenticate(token: string): Promise<Principal | null>;
-  create(name: string, scopes: readonly Scope[]): Promise<{ readonly id: string; readonly token: string }>;
+  /** Without `expiresAt` the token does not expire. RUNTIME_CONFLICT where another token has the name. */
+  create(
+    name: string,
+    scopes: readonly Scope[],
+    expiresAt?: Date,
+  ): Promise<{ readonly id: string; readonly token: string }>;
   list(): Promise<readonly TokenRecord[]>;
-  revoke(id: string): Promise<void>;
+  /** By id, or by the name of a token that is not revoked yet. RUNTIME_CONFLICT, with the ids, where several have the name. */
+  revoke(idOrName: string): Promise<{ readonly id: string; readonly name: string }>;
 }
 
 export interface RestoreOptions {

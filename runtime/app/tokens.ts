@@ -27,6 +27,9 @@ const MAX_AGE_WITHOUT_STORE_MS = 60_000;
 /** An unknown token, and a store that failed, reload the cache at most this often. */
 const MIN_AGE_MS = 1_000;
 
+/** How exact the time of the last use is: a token in use costs the store one write in so long. */
+const USE_INTERVAL_MS = 60_000;
+
 const TOKEN_BYTES = 32;
 const PREFIX = "cairn_";
 const TOKEN_PATTERN = /^cairn_[\w-]{43}$/;
@@ -43,16 +46,20 @@ export function createTokens(deps: TokenDeps): Tokens {
   const owner: Principal = { id: OWNER_NAME, name: OWNER_NAME, scopes: new Set(SCOPES), owner: true };
   const ownerDigest = deps.ownerToken ? digestOf(deps.ownerToken) : null;
   const cache = new TokenCache(() => load(database), clock);
+  const noteUse = useRecorder(database, clock);
 
   return {
     async authenticate(token) {
       const digest = digestOf(token);
       if (ownerDigest !== null && timingSafeEqual(digest, ownerDigest)) return owner;
       if (!TOKEN_PATTERN.test(token)) return null;
-      return cache.find(digest.toString("hex"));
+      const found = await cache.find(digest.toString("hex"));
+      if (found?.expiresAt && found.expiresAt <= clock.now()) throw expired(found.expiresAt);
+      if (found) noteUse(found.id);
+      return found;
     },
 
-    async create(name, scopes) {
+    async create(name, scopes, expiresAt) {
       if (isOwnerName(name)) throw taken(name);
       const id = newId();
       const token = PREFIX + Buffer.from(deps.randomBytes(TOKEN_BYTES)).toString("base64url");
@@ -62,8 +69,9 @@ export function createTokens(deps: TokenDeps): Tokens {
         const { rows } = await tx.query("select 1 from api_tokens where name = $1 and revoked_at is null", [name]);
         if (rows.length > 0) throw taken(name);
         await tx.query(
-          "insert into api_tokens (id, name, hash, scopes, created_at) values ($1, $2, $3, $4::text[], $5)",
-          [id, name, hash, [...scopes], clock.now()],
+          `insert into api_tokens (id, name, hash, scopes, created_at, expires_at)
+           values ($1, $2, $3, $4::text[], $5, $6::timestamptz)`,
+          [id, name, hash, [...scopes], clock.now(), expiresAt ?? null],
         );
       });
       cache.forget();
@@ -72,7 +80,8 @@ export function createTokens(deps: TokenDeps): Tokens {
 
     async list() {
       const { rows } = await database.query<Row>(
-        "select id, name, scopes, created_at, revoked_at from api_tokens order by created_at, id",
+        `select id, name, scopes, created_at, revoked_at, expires_at, last_used_at
+         from api_tokens order by created_at, id`,
       );
       return rows.map((row) => ({
         id: row.id,
@@ -80,23 +89,62 @@ export function createTokens(deps: TokenDeps): Tokens {
         scopes: scopesOf(row.scopes),
         created_at: row.created_at.toISOString(),
         revoked_at: row.revoked_at?.toISOString() ?? null,
+        expires_at: row.expires_at?.toISOString() ?? null,
+        last_used_at: row.last_used_at?.toISOString() ?? null,
       }));
     },
 
-    async revoke(id) {
-      const { count } = UUID_PATTERN.test(id)
-        ? await database.query("update api_tokens set revoked_at = coalesce(revoked_at, $2) where id = $1", [
-            id,
-            clock.now(),
-          ])
-        : { count: 0 };
+    async revoke(idOrName) {
+      const token = await tokenCalled(database, idOrName);
+      await database.query("update api_tokens set revoked_at = coalesce(revoked_at, $2) where id = $1", [
+        token.id,
+        clock.now(),
+      ]);
       cache.forget();
-      if (count === 0) {
-        throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no token with this id.", {
-          hint: "`cairn token list` shows the ids.",
-        });
-      }
+      return token;
     },
+  };
+}
+
+interface Called {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** The token with this id, else the one that has this name and is not revoked. Restored tokens may share a name. */
+async function tokenCalled(database: Pick<Database, "query">, idOrName: string): Promise<Called> {
+  const id = UUID_PATTERN.test(idOrName) ? idOrName : null;
+  const { rows } = await database.query<Called>(
+    "select id, name from api_tokens where id = $1::uuid or (name = $2 and revoked_at is null) order by created_at, id",
+    [id, idOrName],
+  );
+  const found = rows.find((row) => row.id === id?.toLowerCase()) ?? rows[0];
+  if (found === undefined) {
+    throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no token with this id or name.", {
+      hint: "`cairn token list` shows both; a revoked token is found by its id alone.",
+    });
+  }
+  if (rows.length > 1 && found.id !== id?.toLowerCase()) {
+    const ids = rows.map((row) => row.id).join(", ");
+    throw new RuntimeError("RUNTIME_CONFLICT", `${rows.length} tokens are named "${idOrName}": ${ids}.`, {
+      hint: "Name the one that is meant by its id.",
+    });
+  }
+  return found;
+}
+
+/**
+ * Writes when a token was last used, beside the requests that use it: none waits for it, and a write that fails is left out. Of
+ * several nodes each writes for itself, never an earlier time over a later one.
+ */
+function useRecorder(database: Pick<Database, "query">, clock: Clock): (id: string) => void {
+  const written = new Map<string, number>();
+  return (id) => {
+    const now = clock.monotonic();
+    if (now - (written.get(id) ?? Number.NEGATIVE_INFINITY) < USE_INTERVAL_MS) return;
+    written.set(id, now);
+    const sql = "update api_tokens set last_used_at = greatest(last_used_at, $2::timestamptz) where id = $1";
+    database.query(sql, [id, clock.now()]).catch(() => {});
   };
 }
 
@@ -106,6 +154,8 @@ interface Row {
   readonly scopes: readonly string[];
   readonly created_at: Date;
   readonly revoked_at: Date | null;
+  readonly expires_at: Date | null;
+  readonly last_used_at: Date | null;
 }
 
 type Snapshot = ReadonlyMap<string, Principal>;
@@ -175,11 +225,14 @@ class TokenCache {
 }
 
 async function load(database: Pick<Database, "query">): Promise<Snapshot> {
-  const { rows } = await database.query<{ id: string; name: string; hash: string; scopes: readonly string[] }>(
-    "select name, hash, scopes, id from api_tokens where revoked_at is null",
+  const { rows } = await database.query<Pick<Row, "id" | "name" | "scopes" | "expires_at"> & { hash: string }>(
+    "select name, hash, scopes, id, expires_at from api_tokens where revoked_at is null",
   );
   return new Map(
-    rows.map(({ id, name, hash, scopes }) => [hash, { id, name, scopes: new Set(scopesOf(scopes)), owner: false }]),
+    rows.map(({ id, name, hash, scopes, expires_at: expiresAt }) => {
+      const principal = { id, name, scopes: new Set(scopesOf(scopes)), owner: false };
+      return [hash, expiresAt === null ? principal : { ...principal, expiresAt }];
+    }),
   );
 }
 
@@ -195,6 +248,12 @@ function digestOf(token: string): Buffer {
 function taken(name: string): RuntimeError {
   return new RuntimeError("RUNTIME_CONFLICT", `There is a token named "${name}" already.`, {
     hint: "Revoke it first, or choose another name.",
+  });
+}
+
+function expired(at: Date): RuntimeError {
+  return new RuntimeError("RUNTIME_TOKEN_EXPIRED", `The token expired at ${at.toISOString()}.`, {
+    hint: "The owner makes another one with `cairn token create`.",
   });
 }
 

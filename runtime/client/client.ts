@@ -133,10 +133,11 @@ export interface Client extends ReadingCalls {
   createToken(
     name: string,
     scopes: readonly string[],
-    options?: CallOptions,
+    options?: CallOptions & { expiresAt?: Date | undefined },
   ): Promise<{ readonly id: string; readonly token: string }>;
   listTokens(options?: CallOptions): Promise<readonly TokenRecord[]>;
-  revokeToken(id: string, options?: CallOptions): Promise<void>;
+  /** By id or name. */
+  revokeToken(idOrName: string, options?: CallOptions): Promise<{ readonly id: string; readonly name: string }>;
 }
 
 /** Longer than a node lets the language model take. */
@@ -283,19 +284,25 @@ function adminCalls(connection: Connection) {
         lines,
         given.signal,
       ),
-    createToken: (name: string, scopes: readonly string[], given?: CallOptions) =>
+    createToken: (
+      name: string,
+      scopes: readonly string[],
+      { expiresAt, ...given }: CallOptions & { expiresAt?: Date | undefined } = {},
+    ) =>
       call<{ id: string; token: string }>(connection, "/api/admin/tokens", {
         method: "POST",
-        json: { name, scopes },
+        json: { name, scopes, ...(expiresAt ? { expires_at: expiresAt.toISOString() } : {}) },
         ...given,
       }),
     async listTokens(given?: CallOptions): Promise<readonly TokenRecord[]> {
       const { tokens } = await call<{ tokens: readonly TokenRecord[] }>(connection, "/api/admin/tokens", given);
       return tokens;
     },
-    async revokeToken(id: string, given?: CallOptions): Promise<void> {
-      await call(connection, `/api/admin/tokens/${encodeURIComponent(id)}`, { method: "DELETE", ...given });
-    },
+    revokeToken: (idOrName: string, given?: CallOptions) =>
+      call<{ id: string; name: string }>(connection, `/api/admin/tokens/${encodeURIComponent(idOrName)}`, {
+        method: "DELETE",
+        ...given,
+      }),
   };
 }
 

@@ -64,6 +64,8 @@ export const ERROR_CODES = {
 
   RUNTIME_INVALID_REQUEST: traits("error", false, 400),
   RUNTIME_UNAUTHORIZED: traits("warning", false, 401),
+  /** A token that was valid: it is replaced, not corrected. */
+  RUNTIME_TOKEN_EXPIRED: traits("warning", false, 401),
   RUNTIME_FORBIDDEN: traits("warning", false, 403),
   RUNTIME_NOT_FOUND: traits("error", false, 404),
   RUNTIME_METHOD_NOT_ALLOWED: traits("error", false, 405),

@@ -4,6 +4,7 @@ export type SecurityEventName =
   | "token.wrong"
   /** Refused without a check of the token, because the address is locked out. */
   | "token.locked_out"
+  | "token.expired"
   /** The lockout of an address begins. */
   | "token.lockout"
   | "token.created"

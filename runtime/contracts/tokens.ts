@@ -10,6 +10,15 @@ export interface TokenRecord {
   /** ISO 8601. */
   readonly created_at: string;
   readonly revoked_at: string | null;
+  /** Null: it does not expire. */
+  readonly expires_at: string | null;
+  /** To the minute; null: never. */
+  readonly last_used_at: string | null;
+}
+
+/** Neither revoked nor expired. A node of an earlier version reports no expiry at all. */
+export function isActive(token: Pick<TokenRecord, "revoked_at" | "expires_at">, now: Date): boolean {
+  return token.revoked_at === null && (!token.expires_at || new Date(token.expires_at) > now);
 }
 
 export interface RestoreReport {

@@ -2,7 +2,7 @@
 
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
-import { SCOPES, type Scope } from "../app/api.ts";
+import { type Principal, SCOPES, type Scope } from "../app/api.ts";
 import { RuntimeError } from "../contracts/errors.ts";
 import { assertOwner, callerOf } from "./auth.ts";
 import { clientGone } from "./connections.ts";
@@ -35,6 +35,17 @@ const tokenSchema = z.object({
   scopes: z.array(z.enum(SCOPES)),
   created_at: z.string(),
   revoked_at: z.string().nullable(),
+  expires_at: z.string().nullable().describe("Null: it does not expire."),
+  last_used_at: z.string().nullable().describe("To the minute; null: never."),
+});
+
+const newTokenSchema = z.strictObject({
+  name: nameSchema(100),
+  scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length),
+  expires_at: z.iso
+    .datetime({ offset: true })
+    .optional()
+    .describe("When it stops working; default: never. A token that expires makes none that outlives it."),
 });
 
 const restoredSchema = z.object({
@@ -106,7 +117,7 @@ function milliseconds(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : seconds * 1000;
 }
 
-function registerTokens(server: Server, { app }: RouteDeps): void {
+function registerTokens(server: Server, { app, clock }: RouteDeps): void {
   server.get(
     "/api/admin/tokens",
     {
@@ -130,15 +141,20 @@ function registerTokens(server: Server, { app }: RouteDeps): void {
       schema: {
         tags: ["admin"],
         summary: "Create a token; its value is shown this once",
-        body: z.strictObject({ name: nameSchema(100), scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length) }),
+        body: newTokenSchema,
         response: { 200: success(z.object({ id: z.string(), token: z.string() })), 409: errorSchema },
       },
     },
     async (request) => {
       const scopes = [...new Set(request.body.scopes)];
-      request.auditDetails = { name: request.body.name, scopes };
-      refuseEscalation(callerOf(request).scopes, scopes);
-      const created = await app.tokens.create(request.body.name, scopes);
+      const { name, expires_at: expires } = request.body;
+      request.auditDetails = { name, scopes, ...(expires === undefined ? {} : { expires_at: expires }) };
+      const expiresAt = expires === undefined ? undefined : new Date(expires);
+      refuseEscalation(callerOf(request), scopes, expiresAt);
+      if (expiresAt !== undefined && expiresAt <= clock.now()) {
+        throw new RuntimeError("RUNTIME_INVALID_REQUEST", `expires_at is not in the future: ${expires}.`);
+      }
+      const created = await app.tokens.create(name, scopes, expiresAt);
       request.auditDetails = { ...request.auditDetails, id: created.id };
       return ok(created);
     },
@@ -150,16 +166,20 @@ function registerTokens(server: Server, { app }: RouteDeps): void {
       config: { access: "admin", audit: "token.revoked" },
       schema: {
         tags: ["admin"],
-        summary: "Revoke a token; it stops working within seconds",
+        summary: "Revoke a token, by its id or its name; it stops working within seconds",
         params: z.object({ id: z.string().max(100) }),
-        response: { 200: success(z.object({ id: z.string(), revoked: z.literal(true) })), 404: errorSchema },
+        response: {
+          200: success(z.object({ id: z.string(), name: z.string(), revoked: z.literal(true) })),
+          404: errorSchema,
+          409: errorSchema,
+        },
       },
     },
     async (request) => {
-      const { id } = request.params;
-      request.auditDetails = { id };
-      await app.tokens.revoke(id);
-      return ok({ id, revoked: true as const });
+      request.auditDetails = { id: request.params.id };
+      const { id, name } = await app.tokens.revoke(request.params.id);
+      request.auditDetails = { id, name };
+      return ok({ id, name, revoked: true as const });
     },
   );
 }
@@ -288,9 +308,14 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
   );
 }
 
-/** A token makes no token that may do more than itself. */
-function refuseEscalation(own: ReadonlySet<Scope>, wanted: readonly Scope[]): void {
-  const missing = wanted.filter((scope) => !own.has(scope));
-  if (missing.length === 0) return;
-  throw new RuntimeError("RUNTIME_FORBIDDEN", `This token cannot give scopes it does not have: ${missing.join(", ")}.`);
+/** A token makes no token that may do more than itself, or for longer. */
+function refuseEscalation(own: Principal, wanted: readonly Scope[], expiresAt: Date | undefined): void {
+  const missing = wanted.filter((scope) => !own.scopes.has(scope));
+  if (missing.length > 0) {
+    const message = `This token cannot give scopes it does not have: ${missing.join(", ")}.`;
+    throw new RuntimeError("RUNTIME_FORBIDDEN", message);
+  }
+  if (own.expiresAt === undefined || (expiresAt !== undefined && expiresAt <= own.expiresAt)) return;
+  const end = own.expiresAt.toISOString();
+  throw new RuntimeError("RUNTIME_FORBIDDEN", `This token expires at ${end}, and makes no token that outlives it.`);
 }

@@ -59,10 +59,22 @@ export function installAuth(server: Server, { tokens, security, clock, limits }:
     const address = addressOf(request);
     const digest = hash("sha256", token, "base64url");
     const caller = { address: request.ip ?? "", requestId: request.id };
+
+    async function check(): Promise<Principal | null> {
+      try {
+        return await tokens.authenticate(token);
+      } catch (error) {
+        if (!(error instanceof RuntimeError && error.code === "RUNTIME_TOKEN_EXPIRED")) throw error;
+        security.record({ event: "token.expired", outcome: "refused", ...caller });
+        reply.header("www-authenticate", `${REALM}, error="invalid_token", error_description="The token expired"`);
+        throw error;
+      }
+    }
+
     const waitMs = lockout.tryToken(address, digest, clock.monotonic());
     if (waitMs > 0) {
       // What others try from the same address, such as that of a proxy, keeps no such token out.
-      const made = MADE_TOKEN.test(token) ? await tokens.authenticate(token) : null;
+      const made = MADE_TOKEN.test(token) ? await check() : null;
       if (made !== null) {
         lockout.right(address, digest);
         return made;
@@ -70,7 +82,7 @@ export function installAuth(server: Server, { tokens, security, clock, limits }:
       security.record({ event: "token.locked_out", outcome: "refused", ...caller });
       throw tooManyWrong(waitMs);
     }
-    const principal = await tokens.authenticate(token).catch((error: unknown) => {
+    const principal = await check().catch((error: unknown) => {
       lockout.unknown(address, digest);
       throw error;
     });

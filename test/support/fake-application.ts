@@ -253,10 +253,19 @@ export function createFakeApplication(): FakeApplication {
       },
       create: async (name) => ({ id: `id-of-${name}`, token: "cairn_value" }),
       list: async () => [
-        { id: "1", name: "hook", scopes: ["capture"], created_at: "2026-01-01T00:00:00.000Z", revoked_at: null },
+        {
+          id: "1",
+          name: "hook",
+          scopes: ["capture"],
+          created_at: "2026-01-01T00:00:00.000Z",
+          revoked_at: null,
+          expires_at: null,
+          last_used_at: null,
+        },
       ],
       async revoke(id) {
-        if (id !== "1") throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no token with this id.");
+        if (id !== "1" && id !== "hook") throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no such token.");
+        return { id: "1", name: "hook" };
       },
     },
     archives: {

@@ -147,7 +147,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     await read(new URL(request.url ?? "/", "http://node"), response);
   else if (/^POST \/api\/admin\/jobs\/[^/]+\/retry-failed$/.test(route))
     await retryFailed(pathname.split("/").at(-2) ?? "", request, response);
-  else if (request.method === "DELETE") ok(response, { id: pathname.split("/").at(-1), revoked: true });
+  else if (request.method === "DELETE") ok(response, { id: "id-1", name: pathname.split("/").at(-1), revoked: true });
   else refuse(response, 404, "RUNTIME_NOT_FOUND", `There is no route ${route}.`);
 }
 
@@ -352,8 +352,10 @@ function backup(response: ServerResponse): void {
 }
 
 async function createToken(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { name, scopes } = (await json(request)) as { name: string; scopes: string[] };
-  tokens.push({ id: "id-1", name, scopes, created_at: "2030-01-31T00:00:00Z", revoked_at: null });
+  const given = (await json(request)) as { name: string; scopes: string[]; expires_at?: string };
+  const { name, scopes, expires_at = null } = given;
+  const created_at = "2030-01-31T00:00:00Z";
+  tokens.push({ id: "id-1", name, scopes, created_at, revoked_at: null, expires_at, last_used_at: null });
   ok(response, { id: "id-1", token: "cairn_secret" });
 }
 

@@ -6,6 +6,7 @@ import type { Mark } from "../../output/terminal.ts";
 import { BUILT_IN } from "../../plugins/built-in.ts";
 import { withNode } from "../../service/connect.ts";
 import { type Deployment, findDeployment, inspectWithoutSecrets } from "../../service/deployment.ts";
+import { expiryOf } from "../../service/token-expiry.ts";
 
 const SCOPES = ["capture", "memory", "agent", "admin"] as const;
 
@@ -13,6 +14,8 @@ export interface TokenCreateResult {
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly string[];
+  /** ISO 8601; null: it does not expire. */
+  readonly expires_at: string | null;
   /** Shown only once. */
   readonly token: string;
   /** What it may do with the configuration as it is now; empty where that cannot be read. */
@@ -29,6 +32,7 @@ export default class TokenCreate extends NodeCommand<TokenCreateResult> {
   static override examples = [
     "<%= config.bin %> token create laptop-capture --scope capture",
     "<%= config.bin %> token create website --scope agent --scope memory --json",
+    "<%= config.bin %> token create contractor --scope agent --expires 90d",
   ];
 
   static override args = {
@@ -43,20 +47,25 @@ export default class TokenCreate extends NodeCommand<TokenCreateResult> {
       required: true,
       description: "What the token may do; can be given more than once",
     })(),
+    expires: Flags.string({
+      helpValue: "90d|DATE",
+      description: "When it stops working: a duration, a day (UTC) or a time; default: never",
+    }),
   };
 
   protected async work({ signal }: Interruption): Promise<TokenCreateResult> {
     const { args, flags } = await this.parse(TokenCreate);
     const scopes = [...new Set(flags.scope)];
+    const expiresAt = flags.expires === undefined ? undefined : await expiryOf(flags.expires, new Date());
     const deployment = findDeployment(flags);
     const grants = await grantsOf(deployment, scopes, signal);
     return withNode(
       deployment,
       signal,
       async (client) => {
-        const { id, token } = await client.createToken(args.name, scopes, { signal });
+        const { id, token } = await client.createToken(args.name, scopes, { signal, expiresAt });
         if (!this.jsonEnabled() && grants.length > 0) await this.note(renderGrants(grants));
-        return { id, name: args.name, scopes, token, grants };
+        return { id, name: args.name, scopes, expires_at: expiresAt?.toISOString() ?? null, token, grants };
       },
       flags,
     );

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { v7 } from "uuid";
 import { expect, test } from "vitest";
+import type { Tokens } from "../../../runtime/app/api.ts";
 import { createTokens, type TokenDeps } from "../../../runtime/app/tokens.ts";
 import type { Database } from "../../../runtime/contracts/database.ts";
 import { MemoryError } from "../../../runtime/contracts/errors.ts";
@@ -12,6 +13,7 @@ describeDatabase("tokens", (open) => {
   /** A node over the suite's database; its clock stands still unless the test moves it. */
   async function node(overrides: Partial<TokenDeps> = {}) {
     const database = await open();
+    const startedAt = Date.now();
     let now = 0;
     let queries = 0;
     let down = false;
@@ -27,7 +29,7 @@ describeDatabase("tokens", (open) => {
       database: counted,
       ownerToken: OWNER_TOKEN,
       newId: v7,
-      clock: { now: () => new Date(), monotonic: () => now },
+      clock: { now: () => new Date(startedAt + now), monotonic: () => now },
       randomBytes,
       ...overrides,
     });
@@ -42,6 +44,10 @@ describeDatabase("tokens", (open) => {
         down = value;
       },
     };
+  }
+
+  async function recordOf(tokens: Tokens, id: string) {
+    return (await tokens.list()).find((one) => one.id === id);
   }
 
   const uniqueName = () => `token ${v7()}`;
@@ -79,13 +85,16 @@ describeDatabase("tokens", (open) => {
     });
     const { rows } = await database.query("select * from api_tokens where id = $1", [id]);
     expect(JSON.stringify(rows)).not.toContain(token.slice("cairn_".length));
-    const listed = (await tokens.list()).find((one) => one.id === id);
+    await expect.poll(async () => (await recordOf(tokens, id))?.last_used_at).not.toBeNull();
+    const listed = await recordOf(tokens, id);
     expect(listed).toEqual({
       id,
       name,
       scopes: ["capture", "memory"],
       created_at: expect.any(String),
       revoked_at: null,
+      expires_at: null,
+      last_used_at: expect.any(String),
     });
     expect(new Date(listed?.created_at ?? "").getTime()).not.toBeNaN();
   });
@@ -191,6 +200,75 @@ describeDatabase("tokens", (open) => {
     setDown(false);
     advance(1_001);
     expect(await tokens.authenticate(token)).not.toBeNull();
+  });
+
+  test("an expired token is refused with a code of its own, also without the store, and listed with its end", async () => {
+    const { tokens, advance, setDown } = await node();
+    const expiresAt = new Date(Date.now() + 30_000);
+    const { id, token } = await tokens.create(uniqueName(), ["agent"], expiresAt);
+    expect(await tokens.authenticate(token)).toMatchObject({ id, expiresAt });
+    expect((await recordOf(tokens, id))?.expires_at).toBe(expiresAt.toISOString());
+    setDown(true);
+    advance(31_000);
+    await expect(tokens.authenticate(token)).rejects.toMatchObject({ code: "RUNTIME_TOKEN_EXPIRED" });
+    setDown(false);
+    await tokens.revoke(id);
+    expect(await tokens.authenticate(token)).toBeNull();
+  });
+
+  test("the last use is written once a minute, and no request waits for it", async () => {
+    const database = await open();
+    const goOn = Promise.withResolvers<void>();
+    let writes = 0;
+    const { tokens, advance } = await node({
+      database: {
+        transaction: (work, options) => database.transaction(work, options),
+        query: async <Row>(text: string, values?: readonly unknown[]) => {
+          if (text.includes("last_used_at =")) {
+            writes++;
+            await goOn.promise;
+          }
+          return database.query<Row>(text, values);
+        },
+      },
+    });
+    const { id, token } = await tokens.create(uniqueName(), ["agent"]);
+    expect((await recordOf(tokens, id))?.last_used_at).toBeNull();
+    for (let n = 0; n < 20; n++) expect(await tokens.authenticate(token)).not.toBeNull();
+    expect(writes).toBe(1);
+    goOn.resolve();
+    await expect.poll(async () => (await recordOf(tokens, id))?.last_used_at).toEqual(expect.any(String));
+    const first = (await recordOf(tokens, id))?.last_used_at ?? "";
+    advance(60_000);
+    expect(await tokens.authenticate(token)).not.toBeNull();
+    expect(writes).toBe(2);
+    const later = new Date(new Date(first).getTime() + 60_000).toISOString();
+    await expect.poll(async () => (await recordOf(tokens, id))?.last_used_at).toBe(later);
+  });
+
+  test("a token is revoked by its name; several of one name are told apart by their ids", async () => {
+    const { tokens, database } = await node();
+    const name = uniqueName();
+    const { id, token } = await tokens.create(name, ["agent"]);
+    expect(await tokens.revoke(name)).toEqual({ id, name });
+    expect(await tokens.authenticate(token)).toBeNull();
+    await expect(tokens.revoke(name)).rejects.toMatchObject({ code: "RUNTIME_NOT_FOUND" });
+    expect(await tokens.revoke(id)).toEqual({ id, name });
+
+    const second = await tokens.create(name, ["agent"]);
+    // As a restore may bring it along.
+    const restored = v7();
+    await database.query("insert into api_tokens (id, name, hash, scopes) values ($1, $2, $3, '{agent}')", [
+      restored,
+      name,
+      restored,
+    ]);
+    const refused = await tokens.revoke(name).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: "RUNTIME_CONFLICT" });
+    expect(String(refused)).toContain(second.id);
+    expect(String(refused)).toContain(restored);
+    expect(await tokens.revoke(restored.toUpperCase())).toEqual({ id: restored, name });
+    expect(await tokens.revoke(name)).toEqual({ id: second.id, name });
   });
 
   test.each(["nope", "00000000-0000-7000-8000-000000000000"])("there is no token %s to revoke", async (id) => {

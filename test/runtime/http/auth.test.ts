@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { RuntimeError } from "../../../runtime/contracts/errors.ts";
 import { isOurs } from "../../../runtime/http/origin.ts";
 import { principal } from "../../support/fake-application.ts";
 import { OWNER, startServer } from "../../support/http-server.ts";
@@ -37,6 +38,21 @@ describe("tokens", () => {
     expect(answer.statusCode).toBe(401);
     expect(answer.headers["www-authenticate"]).toBe('Bearer realm="cairn", error="invalid_token"');
     expect(answer.json().error.code).toBe("RUNTIME_UNAUTHORIZED");
+  });
+
+  test("an expired one is 401 with a code of its own, leaves a line, and locks nobody out", async () => {
+    const { app, server, security } = startServer();
+    app.authenticate = async () => {
+      throw new RuntimeError("RUNTIME_TOKEN_EXPIRED", "The token expired at 2026-01-01T00:00:00.000Z.");
+    };
+    for (let n = 0; n < 30; n++) {
+      const headers = { authorization: `Bearer expired-${n}` };
+      const answer = await server.inject({ url: "/health", headers });
+      expect(answer.statusCode).toBe(401);
+      expect(answer.json().error.code).toBe("RUNTIME_TOKEN_EXPIRED");
+      expect(answer.headers["www-authenticate"]).toContain('error_description="The token expired"');
+    }
+    expect(security[0]).toMatchObject({ event: "token.expired", outcome: "refused" });
   });
 
   test("another scheme is a wrong token", async () => {

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Counter, Registry } from "prom-client";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { MemoryError } from "../../../runtime/contracts/errors.ts";
-import { healthy } from "../../support/fake-application.ts";
+import { healthy, principal } from "../../support/fake-application.ts";
 import { listening, OWNER, sendWhole, startServer } from "../../support/http-server.ts";
 
 describe("health", () => {
@@ -149,12 +149,39 @@ describe("administration", () => {
     const { server } = startServer();
     const list = await server.inject({ url: "/api/admin/tokens", headers: OWNER });
     expect(list.json().result.tokens).toEqual([
-      { id: "1", name: "hook", scopes: ["capture"], created_at: "2026-01-01T00:00:00.000Z", revoked_at: null },
+      {
+        id: "1",
+        name: "hook",
+        scopes: ["capture"],
+        created_at: "2026-01-01T00:00:00.000Z",
+        revoked_at: null,
+        expires_at: null,
+        last_used_at: null,
+      },
     ]);
     const revoke = async (id: string) =>
       (await server.inject({ method: "DELETE", url: `/api/admin/tokens/${id}`, headers: OWNER })).statusCode;
     expect(await revoke("1")).toBe(200);
+    expect(await revoke("hook")).toBe(200);
     expect(await revoke("2")).toBe(404);
+  });
+
+  test("a token expires in the future, and one that expires makes none that outlives it", async () => {
+    const { app, server } = startServer();
+    const end = new Date(Date.now() + 3_600_000);
+    app.authenticate = async () => ({ ...principal("short", ["admin", "memory"]), expiresAt: end });
+    const create = async (authorization: string, expires_at: string | undefined) => {
+      const payload = { name: "x", scopes: ["memory"], expires_at };
+      const headers = { authorization };
+      const answer = await server.inject({ method: "POST", url: "/api/admin/tokens", headers, payload });
+      return answer.statusCode;
+    };
+    expect(await create(OWNER.authorization, end.toISOString())).toBe(200);
+    expect(await create(OWNER.authorization, "2020-01-01T00:00:00Z")).toBe(400);
+    expect(await create(OWNER.authorization, "tomorrow")).toBe(400);
+    expect(await create("Bearer short", end.toISOString())).toBe(200);
+    expect(await create("Bearer short", new Date(end.getTime() + 1).toISOString())).toBe(403);
+    expect(await create("Bearer short", undefined)).toBe(403);
   });
 
   test.each([

@@ -21,7 +21,7 @@ describe("what leaves a line in the security log", () => {
     ["GET", "/api/admin/memory/export", undefined, "memory.export", undefined],
     // A route that the framework makes of the one above.
     ["HEAD", "/api/admin/memory/export", undefined, "memory.export", undefined],
-    ["DELETE", "/api/admin/tokens/1", undefined, "token.revoked", { id: "1" }],
+    ["DELETE", "/api/admin/tokens/hook", undefined, "token.revoked", { id: "1", name: "hook" }],
     [
       "POST",
       "/api/admin/tokens",
