@@ -48,6 +48,7 @@ written with a unit (\`900s\`, \`5m\`, \`1h30m\`), sizes as \`512Mi\` or \`2G\`,
 | \`TOOL_SYNTH_API_KEY\` | key of \`TOOL_SYNTH_ENDPOINT\`; the summarizer's goes to the summarizer's own server only |
 | \`ANTHROPIC_API_KEY\`, \`OPENAI_API_KEY\` and the like | default of \`api_key\` for providers at the service's own address |
 | \`OLLAMA_HOST\` | where \`init\` looks for Ollama |
+| \`OPENAI_BASE_URL\` | what \`init\` writes as the address of \`openai\`, so that \`OPENAI_API_KEY\` is sent there |
 `;
 
 interface Row {
