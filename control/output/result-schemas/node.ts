@@ -141,6 +141,8 @@ export const NODE_SCHEMAS = {
         scopes: z.array(z.string()),
         created_at: time,
         revoked_at: time.nullable(),
+        expires_at: time.nullable().describe("Null: it does not expire"),
+        last_used_at: time.nullable().describe("To the minute; null: never"),
       }),
     ),
   }),
@@ -148,6 +150,7 @@ export const NODE_SCHEMAS = {
     id: z.string(),
     name: z.string(),
     scopes: z.array(z.string()),
+    expires_at: time.nullable().describe("Null: it does not expire"),
     token: z.string().describe("Shown only once"),
     grants: z
       .array(
@@ -168,7 +171,7 @@ export const NODE_SCHEMAS = {
       )
       .describe("What it may do with the configuration as it is now; empty where that cannot be read"),
   }),
-  "token-revoke": z.strictObject({ id: z.string(), revoked: z.literal(true) }),
+  "token-revoke": z.strictObject({ id: z.string(), name: z.string(), revoked: z.literal(true) }),
   "service-install": service,
   "service-uninstall": service,
 } as const;
