@@ -1,8 +1,7 @@
-/** The service's log: JSON lines to `logs/cairn.log` (rotated) and to standard output, with every secret taken out. */
+/** The service's log: JSON lines to `logs/cairn.N.log` (rotated) and to standard output, with every secret taken out. */
 
-import { join } from "node:path";
 import { type DestinationStream, type Logger, multistream, pino, type StreamEntry } from "pino";
-import buildRollingFile from "pino-roll";
+import { openLogFile } from "./log-file.ts";
 
 export interface LogSettings {
   /** Directory of the log files; null writes to standard output only. */
@@ -21,12 +20,12 @@ export interface ServiceLog {
   close(): Promise<void>;
 }
 
-const FILE_SIZE = "20m";
-const FILES_KEPT = 10;
+/** Bytes that wait for a standard output that takes none. */
+const OUTPUT_WAITING = 1024 * 1024;
 
 export async function openLog(settings: LogSettings): Promise<ServiceLog> {
   const streams: StreamEntry[] = [{ level: "trace", stream: await standardOutput() }];
-  const file = settings.directory === null ? null : await rollingFile(settings.directory);
+  const file = settings.directory === null ? null : await openLogFile({ directory: settings.directory });
   if (file) streams.push({ level: "trace", stream: file });
   const logger = pino(
     {
@@ -43,30 +42,24 @@ export async function openLog(settings: LogSettings): Promise<ServiceLog> {
   return {
     logger,
     async close() {
-      await new Promise<void>((resolve) => {
-        if (!file) return resolve();
-        file.once("close", resolve);
-        file.end();
-      });
+      await file?.close();
     },
   };
 }
 
-function rollingFile(directory: string) {
-  return buildRollingFile({
-    file: join(directory, "cairn"),
-    extension: ".log",
-    size: FILE_SIZE,
-    limit: { count: FILES_KEPT },
-    mkdir: true,
-    mode: 0o600,
-    sync: false,
-  });
-}
-
 /** Readable on a terminal, JSON lines for everything else. */
 async function standardOutput(): Promise<DestinationStream> {
-  if (!process.stdout.isTTY) return pino.destination({ fd: 1, sync: true });
+  if (!process.stdout.isTTY) return fileOrPipe();
   const { default: pretty } = await import("pino-pretty");
   return pretty({ ignore: "pid,version", singleLine: true, colorize: process.env.NO_COLOR === undefined, sync: true });
+}
+
+/**
+ * An error of the stream would end the process, and its `flushSync`, which pino calls at level fatal, tries for ever where standard
+ * output is a file on a full disk: neither gets through.
+ */
+function fileOrPipe(): DestinationStream {
+  const stream = pino.destination({ fd: 1, sync: true, maxLength: OUTPUT_WAITING });
+  stream.on("error", () => undefined);
+  return { write: (line) => void stream.write(line) };
 }
