@@ -1,4 +1,6 @@
 import { PGlite } from "@electric-sql/pglite";
+import { isRecord } from "../../../contracts/values.ts";
+import { ENOSPC } from "./durable-files.ts";
 import { CREATE_PARAMETERS, START_PARAMETERS } from "./settings.ts";
 
 /**
@@ -12,10 +14,17 @@ if (directory === undefined) throw new Error("The directory of the new database 
 // The caller has aborted.
 process.on("disconnect", () => process.exit(1));
 
-const database = await PGlite.create({
-  dataDir: directory,
-  startParams: START_PARAMETERS,
-  initDbStartParams: CREATE_PARAMETERS,
-});
-await database.close();
+try {
+  const database = await PGlite.create({
+    dataDir: directory,
+    startParams: START_PARAMETERS,
+    initDbStartParams: CREATE_PARAMETERS,
+  });
+  await database.close();
+} catch (error) {
+  // The engine's own errors have a number and no words.
+  if (error instanceof Error || !isRecord(error) || error["errno"] !== ENOSPC) throw error;
+  process.stderr.write("No space left on device\n");
+  process.exit(1);
+}
 process.exit(0);

@@ -68,7 +68,8 @@ interface Module {
 /** All bits of a mode but those of group and others: the mode has the file's type, too. */
 const OWNER_ONLY = ~0o077;
 const EIO = 29;
-const ENOSPC = 51;
+/** The engine's number for a full disk: its C library's, not the system's. */
+export const ENOSPC = 51;
 
 class Syncs {
   relaxed = false;

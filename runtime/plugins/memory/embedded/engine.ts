@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads";
 import { Client, type Notification } from "pg";
 import { MemoryError } from "../../../contracts/errors.ts";
 import type { Logger } from "../../../contracts/ports.ts";
+import { storeFull } from "../wire/errors.ts";
 import { columnTypes } from "../wire/types.ts";
 import type { FromThread, ThreadSettings, ToThread } from "./messages.ts";
 import { engineProgram } from "./program.ts";
@@ -131,7 +132,7 @@ export class Engine {
 
 function failure(lines: readonly string[], full: boolean): MemoryError {
   const cause = new Error(lines.join("\n"));
-  if (full) return new MemoryError("MEMORY_STORE_FULL", "The disk of the store is full.", { cause });
+  if (full) return storeFull(cause);
   const reason = lines.findLast((line) => /\b(PANIC|FATAL): /.test(line)) ?? lines[0] ?? "no reason given";
   return new MemoryError("MEMORY_UNAVAILABLE", `The engine of the embedded store has failed: ${reason}`, { cause });
 }

@@ -7,6 +7,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { MemoryError } from "../../../contracts/errors.ts";
 import { codeOf } from "../../../contracts/system-errors.ts";
+import { storeFull } from "../wire/errors.ts";
 
 /** The directory of the database's files: made whole or not at all, and never mistaken for a new one. */
 
@@ -78,9 +79,7 @@ async function create(directory: string): Promise<void> {
   const [code, signal] = await once(child, "close");
   if (code === 0) return;
   const details = { cause: new Error(await said) };
-  if ((await said).includes("No space left on device")) {
-    throw new MemoryError("MEMORY_STORE_FULL", "The disk of the store is full.", details);
-  }
+  if ((await said).includes("No space left on device")) throw storeFull(details.cause);
   const end = signal === null ? `exit code ${code}` : String(signal);
   throw new MemoryError("MEMORY_UNAVAILABLE", `The new store ${directory} could not be made (${end}).`, details);
 }

@@ -43,7 +43,7 @@ export function toMemoryError(error: unknown): MemoryError {
     return new MemoryError("MEMORY_LOCK_TIMEOUT", "The transaction gave way to another one.", details);
   }
   if (code === "53100" || code === "ENOSPC" || code === "EDQUOT") {
-    return new MemoryError("MEMORY_STORE_FULL", "The disk of the store is full.", details);
+    return storeFull(details.cause);
   }
   if (isConnectionLoss(code, said)) {
     return new MemoryError("MEMORY_UNAVAILABLE", `The database cannot be reached: ${firstLine(said)}`, {
@@ -82,4 +82,10 @@ function hintFor(code: string | undefined): ErrorDetails {
 
 function firstLine(text: string): string {
   return text.split("\n", 1)[0] || "no reason given";
+}
+
+/** No room on the disk of the database: what asked is refused, and nothing of what was accepted is lost. */
+export function storeFull(cause: unknown): MemoryError {
+  const hint = "Make room there: nothing is accepted until then, and what was accepted is kept.";
+  return new MemoryError("MEMORY_STORE_FULL", "The disk of the store is full.", { cause, hint });
 }
