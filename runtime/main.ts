@@ -1,5 +1,5 @@
 /**
- * The process of a node: `node runtime/main.js --dir DIR [--maintenance]`. With `--rehearse PORT` it tries a start beside the node on
+ * The process of a node: `node runtime/main.js --dir DIR [--maintenance [--config FILE]]`. With `--rehearse PORT` it tries a start beside the node on
  * that port, and ends. Reads the configuration and runs the host until
  * SIGTERM or SIGINT, then drains and exits 0; SIGHUP drains and starts anew with the changed configuration, unless that is
  * invalid, or ends like SIGTERM when it is the terminal's that was closed. A parent with an IPC channel gets `{ type: "ready", url }` or `{ type: "failed", error }`.
@@ -27,11 +27,18 @@ async function main(): Promise<void> {
       dir: { type: "string" },
       home: { type: "string" },
       maintenance: { type: "boolean", default: false },
+      config: { type: "string" },
       rehearse: { type: "string" },
     },
   });
-  const { dir, home, maintenance } = values;
-  const load = () => loadConfig({ ...(dir === undefined ? {} : { dir }), ...(home === undefined ? {} : { home }) });
+  const { dir, home, maintenance, config: file } = values;
+  const load = () =>
+    loadConfig({
+      ...(dir === undefined ? {} : { dir }),
+      ...(home === undefined ? {} : { home }),
+      // A node that stays would forget it at its next start.
+      ...(maintenance && file !== undefined ? { file } : {}),
+    });
   const signals = new SignalQueue(["SIGTERM", "SIGINT", "SIGHUP"]);
   // A short-lived node works for one command and ends with it, however that ends.
   if (maintenance) process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));

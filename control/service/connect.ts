@@ -78,13 +78,27 @@ export async function withNode<T>(
   await refuseUndeployed(deployment);
   // Without a configuration there is no store to speak of; its own error says what to do.
   if (!deployment.exists) await inspectWithoutSecrets(deployment);
+  return withShortLivedNode(deployment, signal, (client) => work(client, { shortLived: true }));
+}
+
+/**
+ * Runs the work against a node that is started for it and ended after it, and that keeps every other one out of the home
+ * meanwhile; `config` is read in place of cairn.yaml. Rejects with what the node's start reports.
+ */
+export async function withShortLivedNode<T>(
+  deployment: Pick<Deployment, "dir" | "home">,
+  signal: AbortSignal,
+  work: (client: Client) => Promise<T>,
+  config?: string,
+): Promise<T> {
   const token = await tokenFor(deployment);
-  const node = await spawnNode({ dir: deployment.dir, home: deployment.home, maintenance: true });
+  const { dir, home } = deployment;
+  const node = await spawnNode({ dir, home, maintenance: true, config });
   try {
     const url = await untilReady(node, { deadlineMs: READY_MS, signal });
-    const said = await readNodeFile(deployment.home);
+    const said = await readNodeFile(home);
     const endpoint = said?.url === url ? announcedEndpoint(said) : { url, certificate: null };
-    return await work(clientOf(endpoint, { token }), { shortLived: true });
+    return await work(clientOf(endpoint, { token }));
   } finally {
     await endChild(node.child, END_MS);
   }

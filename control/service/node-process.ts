@@ -15,6 +15,8 @@ export interface NodeSpawn {
   readonly home: string;
   /** Short-lived: on loopback, without channels, workers and turns. */
   readonly maintenance?: boolean;
+  /** With `maintenance`: the configuration, in place of the directory's cairn.yaml. */
+  readonly config?: string | undefined;
   /** Tries a start beside the node that listens on this port, and ends. */
   readonly rehearse?: number;
   /** Lives on when this process ends. */
@@ -37,8 +39,10 @@ const KEPT_WORDS = 8_192;
 const POLL_MS = 50;
 const LAST_WORDS_MS = 1_000;
 
-export function runtimeArgs(options: Pick<NodeSpawn, "dir" | "home" | "maintenance" | "rehearse" | "entry">): string[] {
-  const { dir, home, maintenance, rehearse, entry = runtimeEntry() } = options;
+export function runtimeArgs(
+  options: Pick<NodeSpawn, "dir" | "home" | "maintenance" | "config" | "rehearse" | "entry">,
+): string[] {
+  const { dir, home, maintenance, config, rehearse, entry = runtimeEntry() } = options;
   return [
     entry,
     "--dir",
@@ -46,6 +50,7 @@ export function runtimeArgs(options: Pick<NodeSpawn, "dir" | "home" | "maintenan
     "--home",
     home,
     ...(maintenance ? ["--maintenance"] : []),
+    ...(config === undefined ? [] : ["--config", config]),
     ...(rehearse === undefined ? [] : ["--rehearse", String(rehearse)]),
   ];
 }

@@ -161,8 +161,20 @@ function memoryStaysBehind(before: Answers["memory"], after: Answers["memory"]):
   if (before === undefined || after === undefined || (before === "embedded") === (after === "embedded")) return [];
   const [former, next] =
     before === "embedded" ? ["the embedded store", "PostgreSQL"] : ["PostgreSQL", "the embedded store"];
+  const begins = `The memory so far stays in ${former}, and ${next} begins without it.`;
+  // Into PostgreSQL it can follow later, as long as nothing was said there.
+  if (after === "postgres") {
+    return [
+      `${begins} To take it along, run \`cairn stop\` and \`cairn memory move postgres\` before the next start (docs/move-to-postgres.md).`,
+    ];
+  }
+  if (before === "postgres") {
+    return [
+      `${begins} To take it along, run \`cairn memory move embedded\` in place of this change: it makes the change itself (docs/move-to-postgres.md).`,
+    ];
+  }
   return [
-    `The memory so far stays in ${former}, and ${next} begins without it. To take it along, write \`cairn memory backup FILE\` before this change and \`cairn memory restore FILE\` after it, before the first start (docs/move-to-postgres.md).`,
+    `${begins} To take it along, write \`cairn memory backup FILE\` before this change and \`cairn memory restore FILE\` after it (docs/move-to-postgres.md).`,
   ];
 }
 

@@ -87,7 +87,8 @@ function channelSettings({ channels }: Answers): Setting[] {
   ]);
 }
 
-function memorySettings({ memory }: Answers): Setting[] {
+/** Of the backend. */
+export function memorySettings({ memory }: Pick<Answers, "memory">): Setting[] {
   if (memory === "embedded") return [{ path: ["memory", "embedded"], value: {} }];
   return [{ path: ["memory", "postgres"], value: { connection_string: reference("SERVICE_PG_URL") } }];
 }

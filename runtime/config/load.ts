@@ -20,6 +20,8 @@ export interface LoadOptions {
   /** Deployment directory; found as `resolveDirectories` does when absent. */
   readonly dir?: string;
   readonly home?: string;
+  /** Read in place of the directory's cairn.yaml: a configuration that is tried before it counts. */
+  readonly file?: string;
   /** Default: the environment of the process. */
   readonly env?: Environment;
   readonly cwd?: string;
@@ -93,13 +95,14 @@ export async function inspectConfig(options: LoadOptions = {}): Promise<Inspecti
 }
 
 function directoriesOf(options: LoadOptions, processEnv: Environment, user: string | undefined): Directories {
-  return resolveDirectories({
+  const found = resolveDirectories({
     flags: { dir: options.dir },
     home: options.home,
     env: processEnv,
     cwd: options.cwd ?? process.cwd(),
     homedir: user,
   });
+  return options.file === undefined ? found : { ...found, file: options.file };
 }
 
 async function readEnvironment(

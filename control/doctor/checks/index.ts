@@ -26,6 +26,7 @@ import { deploymentService } from "./deployment/service.ts";
 import { deploymentTools } from "./deployment/tools.ts";
 import { memoryBackup } from "./memory/backup.ts";
 import { memoryEmbedding } from "./memory/embedding.ts";
+import { memoryFormer } from "./memory/former.ts";
 import { memorySpool } from "./memory/spool.ts";
 import { memorySummaries } from "./memory/summaries.ts";
 import { memorySynthesis } from "./memory/synthesis.ts";
@@ -111,6 +112,7 @@ export const CHECKS: readonly Check[] = [
   databaseLock,
   memoryWrites,
   memoryBackup,
+  memoryFormer,
   memoryEmbedding,
   memorySummaries,
   memorySynthesis,

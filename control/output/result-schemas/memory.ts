@@ -128,6 +128,14 @@ export const MEMORY_SCHEMAS = {
       restored: z.array(z.strictObject({ name: z.string(), scopes: z.array(z.string()), revoked: z.boolean() })),
     }),
   }),
+  "memory-move": z.strictObject({
+    outcome: z.enum(["moved", "nothing"]),
+    from: z.enum(["postgres", "embedded"]),
+    to: z.enum(["postgres", "embedded"]),
+    counts: z.record(z.string(), count).describe("Rows of each section, as they are in the target now"),
+    config_changed: z.boolean(),
+    former_store: z.string().nullable().describe("Where the embedded store is that was moved"),
+  }),
   "memory-forget": z.strictObject({
     outcome: z.enum(["forgotten", "preview", "declined"]),
     preview: z.looseObject({

@@ -34,6 +34,7 @@ const withoutNode: readonly Case[] = [
   { argv: ["provider"], schema: "provider" },
   { argv: ["provider", "ollama", "--model", "llama"], schema: "provider" },
   { argv: ["model"], schema: "model" },
+  { argv: ["memory", "move", "embedded"], schema: "memory-move" },
   { argv: ["plugins", "list"], schema: "plugins-list" },
   { argv: ["plugins", "info", "shell"], schema: "plugins-info" },
   { argv: ["skills", "list"], schema: "skills-list", prepare: aSkill },

@@ -745,6 +745,15 @@ export const WRONGS: readonly Wrong[] = [
     seen: health({ backup: { ...BACKED_UP, state: "late", every_s: 3_600 } }),
   },
   {
+    id: "memory.former",
+    when: "an embedded store is beside the server that is used",
+    status: "warn",
+    says: /The memory is in PostgreSQL, and .*store has an embedded store \(3 B\)/,
+    fix: /`cairn memory move postgres` takes it along/,
+    yaml: POSTGRES,
+    files: { "home/store/data/PG_VERSION": "18\n" },
+  },
+  {
     id: "memory.writes",
     when: "a message is of the future",
     status: "warn",

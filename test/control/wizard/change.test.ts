@@ -79,9 +79,9 @@ describe("a configuration that is there", () => {
     const timezone = await change(dir, { timezone: "UTC" });
     expect(timezone.notes.join()).not.toContain("stays in");
     const there = await change(dir, { memory: "postgres" });
-    expect(there.notes.join()).toMatch(/stays in the embedded store, .*memory backup.*memory restore/);
+    expect(there.notes.join()).toMatch(/stays in the embedded store, .*`cairn memory move postgres`/);
     const back = await change(dir, { memory: "embedded" });
-    expect(back.notes.join()).toContain("stays in PostgreSQL");
+    expect(back.notes.join()).toMatch(/stays in PostgreSQL, .*`cairn memory move embedded`/);
   });
 
   test("stays as it is where nothing is changed, but for what is missing beside it", async () => {

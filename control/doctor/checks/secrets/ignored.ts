@@ -23,6 +23,7 @@ const STATE = [
   "capture/token",
   "credentials/anthropic.json",
   "store/PG_VERSION",
+  "store.moved-20300131T020304Z/PG_VERSION",
   "logs/cairn.1.log",
   "run/node.json",
   "spool/1.json",
