@@ -60,6 +60,7 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   "token delete": "token revoke",
   "token new": "token create",
   "token remove": "token revoke",
+  "token renew": "token rotate",
 };
 
 export interface Commands {

@@ -4,13 +4,10 @@ import type { Interruption } from "../output/interruption.ts";
 import { startProgress } from "../output/progress.ts";
 import type { Mark } from "../output/terminal.ts";
 import { findDeployment } from "../service/deployment.ts";
-import { launch, prepare } from "../service/launch.ts";
-import { rehearseStart, withoutNode } from "../service/rehearse.ts";
+import { prepare } from "../service/launch.ts";
 import { renderStarted, renderWarnings } from "../service/render-started.ts";
-import { stopDeadlineMs, stopNode } from "../service/stop-node.ts";
-import { type RestartResult, restartKept } from "../service-manager/restart-kept.ts";
-
-const READY_S = 60;
+import type { RestartResult } from "../service-manager/restart-kept.ts";
+import { restartRehearsed } from "../service-manager/restart-rehearsed.ts";
 
 export default class Restart extends BaseCommand<RestartResult> {
   static override description =
@@ -34,22 +31,14 @@ export default class Restart extends BaseCommand<RestartResult> {
     const { flags } = await this.parse(Restart);
     const prepared = await prepare(findDeployment(flags), signal);
     for (const line of renderWarnings(prepared.warnings, this.terminal.errMark)) await this.note(line);
-    const { drain_deadline: drain } = prepared.config.config.runtime;
-    const deadlineMs = flags.timeout === undefined ? stopDeadlineMs(drain) : flags.timeout * 1_000;
     const progress = startProgress(this.terminal);
     try {
-      progress.update("Trying the configuration");
-      await rehearseStart(prepared.deployment, { signal });
-      progress.update("Restarting the node");
-      const kept = await restartKept(prepared, { readyMs: READY_S * 1_000, signal });
-      if (kept !== null) return kept;
-      progress.update("Stopping the node");
-      const stopped = await stopNode(prepared.deployment.home, { deadlineMs, force: flags.force, signal });
-      progress.update("Starting the node");
-      return { ...(await launch(prepared, { deadlineMs: READY_S * 1_000, signal })), stopped };
-    } catch (error) {
-      signal.throwIfAborted();
-      throw await withoutNode(error, prepared.deployment.home);
+      return await restartRehearsed(prepared, {
+        signal,
+        deadlineMs: flags.timeout === undefined ? undefined : flags.timeout * 1_000,
+        force: flags.force,
+        onStep: (step) => progress.update(step),
+      });
     } finally {
       await progress.end();
     }

@@ -79,9 +79,9 @@ export async function requireWritableFile(file: string): Promise<void> {
 
 /**
  * A lock of the operating system, which ends with its process; what a killed one leaves of it locks nothing. Where none can be
- * had, the second look has to do.
+ * had, the second look has to do. RUNTIME_CONFLICT where another command keeps it.
  */
-async function withEditLock<T>(file: string, work: () => Promise<T>): Promise<T> {
+export async function withEditLock<T>(file: string, work: () => Promise<T>): Promise<T> {
   const path = `${file}.lock`;
   const lock = await takeLock(path);
   if (lock === null) return work();

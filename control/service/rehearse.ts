@@ -37,7 +37,8 @@ export async function withoutNode(error: unknown, home: string): Promise<unknown
   return withRemark(error, "No node runs now: `cairn start --detach` starts one.");
 }
 
-function withRemark(error: CairnError, remark: string): CairnError {
+/** The same error, with one more sentence. */
+export function withRemark(error: CairnError, remark: string): CairnError {
   const message = `${error.message.replace(/[.]?$/, ".")} ${remark}`;
   return new CairnError(error.code, message, { ...error.details, cause: error });
 }

@@ -7,6 +7,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, lstat, open } from "node:fs/promises";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { parse } from "dotenv";
 import { ConfigError } from "../contracts/errors.ts";
 import { shellWord } from "../contracts/shell-quote.ts";
@@ -77,14 +78,36 @@ export async function addSecrets(dir: string, secrets: readonly Secret[], head =
     else if (!(await createDurably(file.path, missing.reduce(withSecret, head), 0o600)))
       return await addSecrets(dir, secrets, head);
   } catch (error) {
-    if (error instanceof ConfigError) throw error;
-    const { reason, hint = "Check the permissions of its directory and the space on its disk." } = systemWords(error);
-    throw new ConfigError("CONFIG_UNWRITABLE", `The secrets file ${file.path} cannot be written (${reason}).`, {
-      cause: error,
-      hint,
-    });
+    throw error instanceof ConfigError ? error : unwritable(file.path, error);
   }
   return missing.map(({ name }) => name);
+}
+
+/**
+ * Gives a variable another value where the file sets it, or adds it, in one atomic step; all else stays as it is. The value must
+ * need no quotes. CONFIG_UNWRITABLE, also where the line cannot be changed by itself, or an error of `readSecretsFile`.
+ */
+export async function setSecret(dir: string, secret: Secret): Promise<void> {
+  const { name, value } = secret;
+  const file = await readSecretsFile(dir);
+  if (!file.values[name]) {
+    await addSecrets(dir, [secret]);
+    return;
+  }
+  const line = new RegExp(`^([ \\t]*(?:export[ \\t]+)?${name}[ \\t]*=).*$`, "gm");
+  const text = file.text.replace(line, (_, head: string) => `${head}${value}`);
+  if (!isDeepStrictEqual(parse(text), { ...file.values, [name]: value })) {
+    throw new ConfigError(
+      "CONFIG_UNWRITABLE",
+      `${name} cannot be changed in ${file.path}: it is not a line of its own.`,
+      {
+        hint: `Write it as one line ${name}=VALUE, and run the command again. Nothing was changed.`,
+      },
+    );
+  }
+  await writeDurably(file.path, text, { mode: 0o600 }).catch((error: unknown) => {
+    throw unwritable(file.path, error);
+  });
 }
 
 /** The text with the secret at its end, after its comment. A line that sets the variable to nothing is overruled. */
@@ -141,6 +164,14 @@ function unsafe(path: string, reason: string, hint?: string, cause?: unknown): C
   return new ConfigError("CONFIG_SECRETS_FILE_UNSAFE", `The secrets file ${path} is not used: ${reason}.`, {
     ...(hint ? { hint } : {}),
     ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+function unwritable(path: string, cause: unknown): ConfigError {
+  const { reason, hint = "Check the permissions of its directory and the space on its disk." } = systemWords(cause);
+  return new ConfigError("CONFIG_UNWRITABLE", `The secrets file ${path} cannot be written (${reason}).`, {
+    cause,
+    hint,
   });
 }
 

@@ -171,6 +171,17 @@ export const NODE_SCHEMAS = {
       )
       .describe("What it may do with the configuration as it is now; empty where that cannot be read"),
   }),
+  "token-rotate": z.strictObject({
+    token: z.string().nullable().describe("Null without --show"),
+    file: z.string().describe("The file that has it"),
+    node: z
+      .strictObject({ pid: count, url: z.string() })
+      .nullable()
+      .describe("The node of this machine that was started anew with it; null where none ran"),
+    holders: z
+      .array(z.strictObject({ kind: z.enum(["stack", "capture"]), name: z.string(), command: z.string() }))
+      .describe("What has the former token still, and the command that gives it another one"),
+  }),
   "token-revoke": z.strictObject({ id: z.string(), name: z.string(), revoked: z.literal(true) }),
   "service-install": service,
   "service-uninstall": service,

@@ -44,6 +44,7 @@ const withoutNode: readonly Case[] = [
   { argv: ["init", "--yes"], schema: "init", prepare: (cli) => rm(join(cli.home, "cairn.yaml")) },
   { argv: ["start", "--detach"], schema: "start" },
   { argv: ["restart"], schema: "restart", prepare: node },
+  { argv: ["token", "rotate"], schema: "token-rotate", env: () => ({ SERVICE_API_TOKEN: "" }) },
   { argv: ["doctor", "--only", "config"], schema: "doctor" },
   { argv: ["service", "install", "--user"], schema: "service-install", prepare: aManager, env: managed },
   { argv: ["service", "uninstall", "--user"], schema: "service-uninstall", prepare: aManager, env: managed },
