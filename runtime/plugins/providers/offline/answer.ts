@@ -18,9 +18,10 @@ export interface AnswerOptions {
 function howTo(agent: string, inContainer: boolean): string {
   const apply = inContainer ? "`cairn infra up` in the directory that it was deployed from" : "`cairn restart`";
   return (
-    "To give me one, name it under `providers` in cairn.yaml with its model, put its key into .env " +
-    `(ANTHROPIC_API_KEY or OPENAI_API_KEY, for example), set \`agents.${agent}.provider\` to it, and run ${apply}. ` +
-    "A local model server such as Ollama needs no key."
+    "To give me one, put its key into .env (ANTHROPIC_API_KEY or OPENAI_API_KEY, for example) and run " +
+    `\`cairn provider anthropic --agent ${agent}\` (or \`openai\`); for a local model server, which needs no key, ` +
+    `\`cairn provider ollama --model NAME --agent ${agent}\`. Then run ${apply}. In a source tree type ` +
+    "`npm run -s cairn --` for `cairn`."
   );
 }
 

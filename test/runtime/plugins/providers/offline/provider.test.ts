@@ -60,7 +60,9 @@ describe("an answer without a model", () => {
       "- 2026-10-02: I said: Miso likes tuna.",
     ]);
     expect(text).toContain("No language model is configured");
-    expect(text).toContain("`agents.main.provider`");
+    expect(text).toContain("`cairn provider anthropic --agent main`");
+    expect(text).toContain("`cairn provider ollama --model NAME --agent main`");
+    expect(text).toContain("`npm run -s cairn --`");
     expect(text).toContain("cairn restart");
   });
 
