@@ -124,6 +124,8 @@ export interface TargetDriver {
   imagePlaces(): readonly string[];
   /** Memory of these places in bytes, where limits that nobody set come from the size of the machine. */
   machines?(places: readonly string[], signal: AbortSignal): Promise<Readonly<Record<string, number>>>;
+  /** Of the machines that may run this node, as Docker names them (`amd64`), sorted; empty where the target does not say. */
+  architectures(node: string, signal: AbortSignal): Promise<readonly string[]>;
   hasImage(image: ImageIdentity | string, place: string, signal: AbortSignal): Promise<boolean>;
   /** Brings an image from this machine's engine, or lets the place pull it; INFRA_IMAGE_MISSING when neither works. */
   deliverImage(image: ImageIdentity | string, place: string, report: Report, signal: AbortSignal): Promise<void>;

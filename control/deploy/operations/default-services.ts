@@ -88,6 +88,9 @@ export function defaultServices({ deployment, root, prompts }: ServiceOptions): 
       async resolve(reference, project, signal) {
         return (await import("../provide-image.ts")).resolveImage(reference, project, signal);
       },
+      async architectures(image, { secrets }, signal) {
+        return (await import("../images/architecture.ts")).imageArchitectures(image, secrets.registry, signal);
+      },
     },
     async render(dir, request) {
       const { renderProject } = await import("../../../infra/render.ts");

@@ -48,6 +48,8 @@ export interface Services {
     provide(project: ReadProject, report: (text: string) => void, signal: AbortSignal): Promise<ImageIdentity>;
     /** The image that a name on the command line means. INFRA_IMAGE_MISSING. */
     resolve(reference: string, project: ReadProject, signal: AbortSignal): Promise<ImageIdentity>;
+    /** What machines it is for, as Docker names them (`amd64`); null where nobody can say. */
+    architectures(image: ImageIdentity, project: ReadProject, signal: AbortSignal): Promise<readonly string[] | null>;
   };
   /** Writes infra/ where it is not there, or not of this version. */
   render(dir: string, options: RenderRequest): Promise<Rendered>;

@@ -5,6 +5,7 @@ import type { Finding } from "../driver.ts";
 import { type ExportedState, resourcesOf } from "../engine/checkpoint.ts";
 import type { Drift } from "../inspection.ts";
 import type { Diff } from "../schemas.ts";
+import { refuseForeignImages } from "./architectures.ts";
 import { dataToAdopt } from "./data.ts";
 import { brokenNodes, inspectDeployed, ofNodes, type Planning, planningFor, shownDrift } from "./drift.ts";
 import { refuseDataLoss } from "./guards.ts";
@@ -55,6 +56,7 @@ export async function prepareUp(session: Session, input: PreparationInput): Prom
   const warnings = await preflight(session, await session.state());
   await reconcileInterrupted(session);
   const project = await withImages(session, input);
+  for (const foreign of await refuseForeignImages(session, project, input.nodes)) warnings.push(foreign);
   await driver.prepare?.(session.report, run.signal);
   await deliverImages(session, project);
   const state = await session.state();

@@ -56,6 +56,7 @@ describe.skipIf(lacks("lxc", "pulumi-command"))("a stack on Proxmox, changed by 
           provide: async () => expect.unreachable("every node has an image"),
           resolve: async (name) =>
             [good, crashing].map(({ identity }) => identity).find(({ id }) => id === name) ?? good.identity,
+          architectures: async () => null,
         },
       },
       onEvent: () => undefined,

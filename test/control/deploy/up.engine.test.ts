@@ -8,6 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vites
 import { parse, stringify } from "yaml";
 import { destroy } from "../../../control/deploy/operations/destroy.ts";
 import { preview } from "../../../control/deploy/operations/preview.ts";
+import { roll } from "../../../control/deploy/operations/roll/roll.ts";
 import type { Services } from "../../../control/deploy/operations/services.ts";
 import { status } from "../../../control/deploy/operations/status.ts";
 import { up } from "../../../control/deploy/operations/up.ts";
@@ -88,6 +89,19 @@ describe("a stack", { concurrent: false }, () => {
     expect(result.changes.filter(({ op }) => op !== "create")).toEqual([]);
     expect(result.changes.map(({ name }) => name)).toEqual(expect.arrayContaining(["lab-one", "lab-two", ...VOLUMES]));
     expect(plugins.resources()).toEqual({});
+  });
+
+  it("is refused an image for other machines, and nothing is made", async () => {
+    const made = run({ target: { plugins, architectures: ["amd64"] } });
+    const images = { ...made.services.images, architectures: async () => ["arm64"] };
+    const foreign = { ...made, services: { ...made.services, images } };
+    const refusal = {
+      code: "INFRA_IMAGE_MISSING",
+      message: expect.stringContaining("is for arm64, and node one runs on"),
+    };
+    await expect(up(foreign, UP)).rejects.toMatchObject(refusal);
+    await expect(roll(foreign, { ...UP, onFailure: "rollback" })).rejects.toMatchObject(refusal);
+    expect(changes()).toEqual([]);
   });
 
   it("is deployed", async () => {

@@ -37,7 +37,11 @@ async function play(shape: Shape) {
     readProject: async () => ({ plan: { target: "docker", nodes: nodes.map((name) => ({ name })) } }) as never,
     createDriver: async () => ({}) as never,
     release: { read: async () => release, write: async () => undefined },
-    images: { provide: async () => NEW, resolve: async (reference) => ({ ...NEW, reference }) },
+    images: {
+      provide: async () => NEW,
+      resolve: async (reference) => ({ ...NEW, reference }),
+      architectures: async () => null,
+    },
     nodes: {
       async gate({ project, node }) {
         const image = project.plan.nodes.find(({ name }) => name === node)?.image;

@@ -16,6 +16,8 @@ export interface StubTarget {
   readonly findings?: readonly Finding[];
   readonly drift?: readonly Drift[];
   readonly readsSettings?: boolean;
+  /** Of every machine; unknown when absent. */
+  readonly architectures?: readonly string[];
   /** What else runs on every volume. */
   readonly usedBy?: readonly string[];
   /** Address that `connect` gives. */
@@ -64,6 +66,7 @@ export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriv
   return {
     preflight: async () => target.findings ?? [],
     imagePlaces: () => ["local"],
+    architectures: async () => target.architectures ?? [],
     hasImage: async () => true,
     deliverImage: async () => undefined,
     existingData: async () =>

@@ -8,7 +8,7 @@ import { deleteData, existingData, formerData } from "./host/data.ts";
 import { databaseServers } from "./host/database-servers.ts";
 import { engineMemory } from "./host/inventory.ts";
 import { removeUnrecorded, removeWorkloads } from "./host/workloads.ts";
-import { deliverImage, hasImage, imagePlaces } from "./images.ts";
+import { architectures, deliverImage, hasImage, imagePlaces } from "./images.ts";
 import { inspect, observe } from "./observe.ts";
 import { preflight } from "./preflight.ts";
 import { findInterrupted } from "./reconcile.ts";
@@ -19,6 +19,7 @@ export function createDockerDriver(plan: DockerPlan, secrets: Pick<SecretValues,
     imagePlaces: () => imagePlaces(plan),
     machines: async (places, signal) =>
       Object.fromEntries(await Promise.all(places.map(async (place) => [place, await engineMemory(place, signal)]))),
+    architectures: (node, signal) => architectures(plan, node, signal),
     hasImage: (image, place, signal) => hasImage(image, place, signal),
     deliverImage: (image, place, report, signal) => deliverImage(secrets.registry, { image, place, report, signal }),
     existingData: (signal) => existingData(plan, signal),

@@ -1,6 +1,7 @@
 /** Images on a Docker host: what it has, and how the others get there: from a registry, or from this machine's engine. */
 
 import type { DockerPlan, ImageIdentity, SecretValues } from "../../../../infra/plan/types.ts";
+import { askDocker } from "../../images/docker-cli.ts";
 import { identityOf, inspectImage } from "../../images/inspect.ts";
 import { hasImage as engineHasImage, pullImage, runnable, sendImage } from "../../images/transport.ts";
 import type { Report } from "../../inspection.ts";
@@ -11,6 +12,13 @@ const HERE = "local";
 /** Every host of the plan. */
 export function imagePlaces(plan: DockerPlan): string[] {
   return hostsOf(plan);
+}
+
+/** Of the node's host. INFRA_HOST_UNREACHABLE where it does not answer. */
+export async function architectures(plan: DockerPlan, node: string, signal: AbortSignal): Promise<string[]> {
+  const host = plan.nodes.find(({ name }) => name === node)?.host ?? HERE;
+  const answer = await askDocker(["version", "--format", "{{.Server.Arch}}"], { host, signal });
+  return [answer.trim()].filter((name) => name !== "");
 }
 
 /** A container that is made by digest needs that digest there; the same image without it would be pulled again. */

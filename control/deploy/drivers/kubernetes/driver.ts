@@ -7,7 +7,7 @@ import { createKubectl } from "./cluster/kubectl.ts";
 import { ensureNamespace } from "./cluster/namespace.ts";
 import { removeWorkloads } from "./cluster/workloads.ts";
 import { connect, enter } from "./connect.ts";
-import { deliverImage, hasImage, imagePlaces } from "./images.ts";
+import { architectures, deliverImage, hasImage, imagePlaces } from "./images.ts";
 import { inspect, observe } from "./observe.ts";
 import { preflight } from "./preflight.ts";
 import { findInterrupted, outdated, PACE, type Pace, reconcile } from "./reconcile.ts";
@@ -34,6 +34,7 @@ export function createKubernetesDriver(
     prepare: (report, signal) => ensureNamespace(kubectl, plan, report, signal),
     reconcile: (report, signal, released, nodes) => reconcile(kubectl, plan, { report, signal, released, nodes, pace }),
     outdated: (signal) => outdated(kubectl, plan, signal),
+    architectures: (node, signal) => architectures(kubectl, plan, node, signal),
     imagePlaces,
     hasImage,
     deliverImage,

@@ -8,7 +8,7 @@ import { archiveData, copyData } from "./host/copies.ts";
 import { deleteData, existingData } from "./host/data.ts";
 import { databaseServers } from "./host/database-servers.ts";
 import { removeWorkloads } from "./host/workloads.ts";
-import { deliverImage, hasImage, imagePlaces } from "./images.ts";
+import { architectures, deliverImage, hasImage, imagePlaces } from "./images.ts";
 import { inspect, observe } from "./observe.ts";
 import { preflight } from "./preflight.ts";
 import { findInterrupted } from "./reconcile.ts";
@@ -22,6 +22,7 @@ export function createProxmoxDriver(
   return {
     preflight: (signal) => preflight(plan, signal),
     imagePlaces: () => imagePlaces(plan),
+    architectures: (node, signal) => architectures(plan, node, signal),
     hasImage: (image, place, signal) => hasImage(plan, image, place, signal),
     deliverImage: (image, place, report, signal) => deliverImage(plan, image, place, report, signal),
     existingData: (signal) => existingData(plan, signal),

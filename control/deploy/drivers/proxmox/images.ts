@@ -3,10 +3,12 @@
 import { createHash, type Hash } from "node:crypto";
 import { Transform } from "node:stream";
 import { execa } from "execa";
+import { nodeCt } from "../../../../infra/components/proxmox/ct.ts";
 import { type CtImage, ctImage } from "../../../../infra/components/proxmox/docker-scripts.ts";
 import { locked, PRELUDE, script } from "../../../../infra/components/proxmox/shell.ts";
 import type { ImageIdentity, ProxmoxPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
+import { architectureOf } from "../../images/architecture.ts";
 import type { Report } from "../../inspection.ts";
 import { ctsByMember, type ProxmoxHost, placeOf, withHost } from "./host/host.ts";
 
@@ -16,6 +18,17 @@ const CHECK_TIMEOUT_MS = 120_000;
 
 export function imagePlaces(plan: ProxmoxPlan): string[] {
   return [...ctsByMember(plan).keys()].map((member) => placeOf(plan, member));
+}
+
+/** Of the member that the node's CT is on: a CT has its host's kernel. Errors of the way there. */
+export async function architectures(plan: ProxmoxPlan, node: string, signal: AbortSignal): Promise<string[]> {
+  const planned = plan.nodes.find(({ name }) => name === node);
+  if (planned === undefined) return [];
+  const { member } = nodeCt(plan, planned);
+  return withHost(plan, signal, async (host) => {
+    const machine = architectureOf(await host.run({ member, argv: ["uname", "-m"], timeoutMs: CHECK_TIMEOUT_MS }));
+    return [machine].filter((name) => name !== "");
+  });
 }
 
 /** Whether the image's file lies on the host, or all CTs there have it that are to run it. */

@@ -33,6 +33,7 @@ function run(database: Partial<DatabaseServers> = {}) {
   const driver: Partial<TargetDriver> = {
     imagePlaces: () => ["local"],
     preflight: async () => [],
+    architectures: async () => [],
     hasImage: async () => true,
     removeWorkloads: async () => {
       seen.push("remove workloads");

@@ -309,6 +309,13 @@ test("an image that no registry has comes from this machine's engine or not at a
   expect((await tools.calls()).flat()).not.toContain("pull");
 });
 
+test("the architecture of a node is that of its host's engine", async () => {
+  await engine({ version: "echo arm64" });
+  const nodes = [nodePlan("alpha", { host: REMOTE })];
+  expect(await driver({ nodes }).architectures("alpha", signal)).toEqual(["arm64"]);
+  expect((await tools.calls()).at(-1)).toEqual(["docker", "-H", REMOTE, "version", "--format", "{{.Server.Arch}}"]);
+});
+
 test("an image with a digest is pulled by it where it runs", async () => {
   const digest = `registry.example/cairn@sha256:${"2".repeat(64)}`;
   await engine({ other: "echo 'Error response from daemon: No such image: x' >&2; exit 1" });

@@ -67,6 +67,30 @@ const podList = (name: string, ready: boolean) =>
     ],
   });
 
+describe("architectures of a node", () => {
+  const machine = (architecture: string, spec: object = {}) => ({ spec, status: { nodeInfo: { architecture } } });
+  const machines = (...items: object[]) => played({ to: "get nodes", out: JSON.stringify({ items }) });
+  const labelled = { ...plan, nodes: [nodePlan({ name: "main", nodeSelector: { disk: "fast", zone: "a" } })] };
+
+  it("are those of the machines that its labels choose and that take its pods", async () => {
+    const closed = machine("riscv64", { unschedulable: true });
+    const tainted = machine("s390x", { taints: [{ effect: "NoSchedule" }] });
+    const preferring = machine("arm64", { taints: [{ effect: "PreferNoSchedule" }] });
+    const program = await machines(machine("amd64"), closed, tainted, preferring, machine("amd64"));
+    expect(await driver(program, labelled).architectures("main", signal)).toEqual(["amd64", "arm64"]);
+    expect(calls().at(-1)?.args).toContain("--selector=disk=fast,zone=a");
+  });
+
+  it("are unknown to whom the cluster does not list its machines", async () => {
+    const program = await played({
+      to: "get nodes",
+      err: "Error from server (Forbidden): nodes is forbidden",
+      code: 1,
+    });
+    expect(await driver(program).architectures("main", signal)).toEqual([]);
+  });
+});
+
 describe("every call", () => {
   it("names file, context and namespace as arguments of their own, and holds no secret", async () => {
     const program = await played({ to: "get", out: "" });

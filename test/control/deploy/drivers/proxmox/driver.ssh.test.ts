@@ -47,6 +47,12 @@ describe.skipIf(lacks("lxc"))("the Proxmox driver", () => {
   const [node] = [() => nodeCt(plan, plan.nodes[0] ?? fail())];
   const images = (): string[] => readdirSync(join(host.dataDir, ".images"));
 
+  it("names the architecture of a node's host as Docker does", async () => {
+    const [name = ""] = plan.nodes.map((one) => one.name);
+    const names: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
+    expect(await createProxmoxDriver(plan).architectures(name, signal)).toEqual([names[process.arch]]);
+  });
+
   describe("before anything is changed", () => {
     const found = async (change: Partial<ProxmoxPlan>) => {
       const findings = await createProxmoxDriver({ ...plan, ...change }).preflight(signal);
