@@ -2,7 +2,16 @@ import { join } from "node:path";
 import { Flags } from "@oclif/core";
 import { prettyFactory } from "pino-pretty";
 import { BaseCommand } from "../base-command.ts";
-import { LEVELS, type LevelName, type LogFilter, type LogLine, parseGrep, parseSince } from "../logs/log-filter.ts";
+import type { Ago } from "../deploy/driver.ts";
+import {
+  LEVELS,
+  type LevelName,
+  type LogFilter,
+  type LogLine,
+  parseAgo,
+  parseGrep,
+  parseSince,
+} from "../logs/log-filter.ts";
 import { follow, readPast } from "../logs/log-reader.ts";
 import { newestOf, readPartLog } from "../logs/part-log.ts";
 import type { Interruption } from "../output/interruption.ts";
@@ -70,7 +79,11 @@ export default class Logs extends BaseCommand<LogsResult> {
     };
     const limit = flags.lines ?? (flags.since === undefined ? DEFAULT_LINES : undefined);
     const part = await choosePart(deployment, flags, signal);
-    if (part !== null) return this.#ofPart(part, filter, { limit, follow: flags.follow }, signal);
+    if (part !== null) {
+      const agoSeconds = flags.since === undefined ? null : parseAgo(flags.since);
+      const since = agoSeconds === null ? (filter.since ?? null) : { agoSeconds };
+      return this.#ofPart(part, filter, { limit, since, follow: flags.follow }, signal);
+    }
     const past = await readPast(directory, filter, limit);
     const collected: LogLine[] = [];
     const show = this.#shower(flags.follow, collected);
@@ -92,7 +105,11 @@ export default class Logs extends BaseCommand<LogsResult> {
   async #ofPart(
     part: ChosenPart,
     filter: LogFilter,
-    { limit, follow: following }: { readonly limit: number | undefined; readonly follow: boolean },
+    {
+      limit,
+      since,
+      follow: following,
+    }: { readonly limit: number | undefined; readonly since: Date | Ago | null; readonly follow: boolean },
     signal: AbortSignal,
   ): Promise<LogsResult> {
     if (part.others.length > 0) {
@@ -100,7 +117,7 @@ export default class Logs extends BaseCommand<LogsResult> {
     }
     const isFiltered = filter.level !== undefined || filter.agent !== undefined || filter.grep !== undefined;
     const lines = limit === undefined || (isFiltered && !following) ? null : limit;
-    const command = await part.open({ kind: "logs", lines, follow: following, since: filter.since ?? null }, signal);
+    const command = await part.open({ kind: "logs", lines, follow: following, since }, signal);
     const collected: LogLine[] = [];
     const show = this.#shower(following, collected);
     if (following) this.jsonLines = true;

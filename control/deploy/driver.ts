@@ -43,6 +43,11 @@ export interface NodeConnection {
 /** A part of the stack that a person looks into. */
 export type StackPart = { readonly kind: "node"; readonly name: string } | { readonly kind: "postgres" };
 
+/** A moment before now, by the clock of what wrote the log: the operator's own may be an hour off. */
+export interface Ago {
+  readonly agoSeconds: number;
+}
+
 export type PartAction =
   | {
       /** What the part has written to its standard streams. */
@@ -50,7 +55,7 @@ export type PartAction =
       /** The newest so many; null: all that the target has kept. */
       readonly lines: number | null;
       readonly follow: boolean;
-      readonly since: Date | null;
+      readonly since: Date | Ago | null;
     }
   | {
       /** A command beside the part's own program, with its user and its environment. */

@@ -1,7 +1,7 @@
 /** Ways into a part of a stack: words of Docker's command line for it, and names for messages. Pure. */
 
 import { InfraError } from "../../runtime/contracts/errors.ts";
-import type { PartAction, StackPart } from "./driver.ts";
+import type { Ago, PartAction, StackPart } from "./driver.ts";
 
 /** Arguments of `docker` that do it with a container. */
 export function dockerWords(container: string, action: PartAction): string[] {
@@ -12,10 +12,15 @@ export function dockerWords(container: string, action: PartAction): string[] {
   return [
     "logs",
     ...(lines === null ? [] : [`--tail=${lines}`]),
-    ...(since === null ? [] : [`--since=${since.toISOString()}`]),
+    ...(since === null ? [] : [`--since=${sinceWord(since)}`]),
     ...(follow ? ["--follow"] : []),
     container,
   ];
+}
+
+/** `2030-01-31T12:00:00.000Z`, or `600s` for a moment before now, which a program reckons by the clock of the machine that it runs on. */
+export function sinceWord(since: Date | Ago): string {
+  return "agoSeconds" in since ? `${since.agoSeconds}s` : since.toISOString();
 }
 
 interface Parts {

@@ -45,10 +45,16 @@ export function isBefore(line: LogLine, since: Date | undefined): boolean {
   return at < since.getTime();
 }
 
+/** Seconds of a length of time such as `15m`, at least 1; null for what is none. */
+export function parseAgo(text: string): number | null {
+  const back = /^(\d+)\s*(s|m|h|d|w)$/.exec(text.trim());
+  return back === null ? null : Math.max(1, (Number(back[1]) * (UNITS_MS[back[2] ?? ""] ?? 0)) / 1000);
+}
+
 /** `30s`, `15m`, `2h`, `7d` back from now, or an ISO 8601 date or time; UTC where none is said. UsageError otherwise. */
 export function parseSince(text: string, now: Date): Date {
-  const back = /^(\d+)\s*(s|m|h|d|w)$/.exec(text.trim());
-  if (back) return new Date(now.getTime() - Number(back[1]) * (UNITS_MS[back[2] ?? ""] ?? 0));
+  const ago = parseAgo(text);
+  if (ago !== null) return new Date(now.getTime() - ago * 1000);
   const iso = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$/.exec(text.trim());
   const hasTime = text.includes(":");
   const at = iso

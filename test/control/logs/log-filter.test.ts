@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseGrep, parseSince } from "../../../control/logs/log-filter.ts";
+import { parseAgo, parseGrep, parseSince } from "../../../control/logs/log-filter.ts";
 import { UsageError } from "../../../control/output/failure.ts";
 
 const NOW = new Date("2030-01-31T12:00:00.000Z");
@@ -18,6 +18,13 @@ describe("--since", () => {
   ])("%s is %s", (text, expected) => {
     expect(parseSince(text, NOW).toISOString()).toBe(expected);
   });
+
+  it.each([
+    ["10m", 600],
+    ["1d", 86_400],
+    ["0s", 1],
+    ["2030-01-31", null],
+  ])("%s is a length of %s seconds", (text, expected) => expect(parseAgo(text)).toBe(expected));
 
   it.each(["", "soon", "15", "m15", "2030-13-01", "2030-01-31T25:00", "1e3s"])("refuses %j", (text) => {
     expect(() => parseSince(text, NOW)).toThrow(UsageError);

@@ -11,6 +11,7 @@ import { isWildcard, urlOf } from "../../../../runtime/contracts/urls.ts";
 import type { NodeConnection, PartAction, PartCommand, StackPart } from "../../driver.ts";
 import { dockerArguments } from "../../images/docker-cli.ts";
 import { dockerWords, requirePart } from "../../part-commands.ts";
+import { engineTime } from "./host/inventory.ts";
 import { openTunnel } from "./host/ssh.ts";
 
 /** INFRA_PLAN_INVALID for a node that is not there or publishes nothing; the errors of `openTunnel`. */
@@ -32,13 +33,26 @@ export async function connect(plan: DockerPlan, name: string, signal: AbortSigna
   return { url: urlOf("127.0.0.1", tunnel.port, node.tls), close: tunnel.close };
 }
 
-export function enter(plan: DockerPlan, part: StackPart, action: PartAction): PartCommand {
+/** By Docker's command line. INFRA_HOST_UNREACHABLE where the engine is asked for its time and does not answer. */
+export async function enter(
+  plan: DockerPlan,
+  part: StackPart,
+  action: PartAction,
+  signal: AbortSignal,
+): Promise<PartCommand> {
   requirePart(plan, part);
   const names = stackNames(plan.stack);
   const [container, host] =
     part.kind === "postgres"
       ? [names.postgres, plan.host]
       : [names.node(part.name), plan.nodes.find(({ name }) => name === part.name)?.host];
-  const words = dockerWords(container, action);
+  const words = dockerWords(container, await byClockOf(host, action, signal));
   return { program: "docker", args: dockerArguments(words, host), close: async () => undefined };
+}
+
+/** Docker's command line would reckon `--since=600s` by the clock of this machine, and the log has the times of the engine's. */
+async function byClockOf(host: string | undefined, action: PartAction, signal: AbortSignal): Promise<PartAction> {
+  if (action.kind !== "logs" || action.since === null || !("agoSeconds" in action.since)) return action;
+  const now = Date.parse(await engineTime(host ?? "local", signal));
+  return { ...action, since: new Date(now - action.since.agoSeconds * 1000) };
 }

@@ -36,6 +36,6 @@ export function createDockerDriver(plan: DockerPlan, secrets: Pick<SecretValues,
     copyData: (from, to, node, signal) => copyData(plan, { from, to, node }, signal),
     ...(plan.postgres === null ? {} : { database: databaseServers(plan, secrets.registry) }),
     connect: (node, signal) => connect(plan, node, signal),
-    enter: async (part, action) => enter(plan, part, action),
+    enter: (part, action, signal) => enter(plan, part, action, signal),
   };
 }

@@ -12,7 +12,7 @@ import { CONTAINER, type KubernetesPlan } from "../../../../infra/plan/types.ts"
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { urlOf } from "../../../../runtime/contracts/urls.ts";
 import type { NodeConnection, PartAction, PartCommand, StackPart } from "../../driver.ts";
-import { requirePart } from "../../part-commands.ts";
+import { requirePart, sinceWord } from "../../part-commands.ts";
 import { failureOf, type Kubectl } from "./cluster/kubectl.ts";
 import { listObjects, podSchema } from "./cluster/objects.ts";
 import { podHealth } from "./cluster/pod-health.ts";
@@ -61,7 +61,7 @@ function kubectlWords(pod: string, container: string, action: PartAction): strin
     "logs",
     ...where,
     `--tail=${lines ?? -1}`,
-    ...(since === null ? [] : [`--since-time=${since.toISOString()}`]),
+    ...(since === null ? [] : [`${"agoSeconds" in since ? "--since" : "--since-time"}=${sinceWord(since)}`]),
     ...(follow ? ["--follow"] : []),
   ];
 }

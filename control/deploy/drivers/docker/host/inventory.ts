@@ -102,6 +102,13 @@ export async function engineMemory(host: DockerEngine, signal: AbortSignal): Pro
   return Number((await askDocker(["info", "--format", "{{.MemTotal}}"], { host, signal })).trim());
 }
 
+/** By the engine's own clock, in ISO 8601 with its offset. INFRA_FAILED where it says none. */
+export async function engineTime(host: DockerEngine, signal: AbortSignal): Promise<string> {
+  const time = (await askDocker(["info", "--format", "{{.SystemTime}}"], { host, signal })).trim();
+  if (!Number.isNaN(Date.parse(time))) return time;
+  throw new InfraError("INFRA_FAILED", `Docker's answer about its time is not understood: ${time || "it is empty"}.`);
+}
+
 /** Endpoint that the command line uses for this machine: `unix:///var/run/docker.sock`. */
 export async function currentEndpoint(signal: AbortSignal): Promise<string> {
   const format = "{{.Endpoints.docker.Host}}";

@@ -316,6 +316,17 @@ test("the architecture of a node is that of its host's engine", async () => {
   expect((await tools.calls()).at(-1)).toEqual(["docker", "-H", REMOTE, "version", "--format", "{{.Server.Arch}}"]);
 });
 
+test("the log of the last ten minutes is reckoned by the clock of the host's engine", async () => {
+  await engine({ info: "echo 2030-01-31T13:00:00.5+01:00" });
+  const action = { kind: "logs", lines: null, follow: false, since: { agoSeconds: 600 } } as const;
+  const nodes = [nodePlan("alpha", { host: REMOTE })];
+  const { args } = await driver({ nodes }).enter({ kind: "node", name: "alpha" }, action, signal);
+  expect(args).toEqual(["-H", REMOTE, "logs", "--since=2030-01-31T11:50:00.500Z", "fleet-alpha"]);
+  expect(await tools.calls()).toEqual([["docker", "-H", REMOTE, "info", "--format", "{{.SystemTime}}"]]);
+  await engine({ info: "echo" });
+  await expect(driver({ nodes }).enter({ kind: "node", name: "alpha" }, action, signal)).rejects.toThrow(/its time/);
+});
+
 test("an image with a digest is pulled by it where it runs", async () => {
   const digest = `registry.example/cairn@sha256:${"2".repeat(64)}`;
   await engine({ other: "echo 'Error response from daemon: No such image: x' >&2; exit 1" });

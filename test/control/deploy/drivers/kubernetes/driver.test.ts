@@ -375,6 +375,12 @@ describe("a way into a part", () => {
       ],
     ],
     [
+      "the log of the last ten minutes, by the cluster's clock",
+      { kind: "node", name: "main" },
+      { kind: "logs", lines: null, follow: false, since: { agoSeconds: 600 } },
+      ["logs", "pod/cairn-main-0", "--container=cairn", "--tail=-1", "--since=600s"],
+    ],
+    [
       "all of the database's log",
       { kind: "postgres" },
       { kind: "logs", lines: null, follow: false, since: null },
