@@ -1,5 +1,6 @@
 /** What the schema cannot see: names that point elsewhere, and settings that only make sense together. Pure. */
 import type { CheckInput, Findings } from "./checks/collector.ts";
+import { checkContainerAddresses } from "./checks/container-addresses.ts";
 import { checkDatabase } from "./checks/database.ts";
 import { checkDeployment } from "./checks/deployment.ts";
 import { checkListening } from "./checks/listening.ts";
@@ -17,6 +18,7 @@ export function crossCheck(input: CheckInput): Findings {
     checkListening,
     checkTools,
     checkDeployment,
+    checkContainerAddresses,
   ].map((check) => check(input));
   return { errors: results.flatMap((result) => result.errors), warnings: results.flatMap((result) => result.warnings) };
 }

@@ -37,6 +37,8 @@ export const FINDING_CODES = [
   "plain-http",
   /** The memory crosses a network readable, on its way between a node and its database. */
   "plain-database",
+  /** A model server on loopback, which a node in a container does not reach. */
+  "loopback-address",
   /** Others reach files that are not theirs: users of the machine, agents, or those whom agents talk to. */
   "exposed-files",
   /** The deployment has a home of its own now, and an earlier version's memory lies in the common one. */

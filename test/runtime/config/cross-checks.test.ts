@@ -316,6 +316,21 @@ describe("settings that do not fit together", () => {
     }
   });
 
+  test.each([
+    ["docker", "http://127.0.0.1:11434/v1", ["providers.local.base_url"]],
+    ["kubernetes", "http://localhost:11434/v1", ["providers.local.base_url"]],
+    ["proxmox", "http://[::1]:11434/v1", ["providers.local.base_url"]],
+    ["docker", "http://192.168.1.5:11434/v1", []],
+    ["manual", "http://127.0.0.1:11434/v1", []],
+  ])("a model server at an address that the target's node does not reach: %s, %s", async (target, url, paths) => {
+    const yaml = `version: 1
+agents: { main: { provider: local } }
+providers: { local: { kind: openai-compatible, model: m, api_key: "\${KEY}", base_url: "${url}" } }
+deployment: { target: ${target} }`;
+    const { warnings } = await inspectText(yaml, { env: { KEY: "k" } });
+    expect(warnings.filter(({ code }) => code === "loopback-address").map(({ path }) => path)).toEqual(paths);
+  });
+
   test("the direct address beside a pooler is looked at, too, and PGSSLMODE as the driver does", async () => {
     const memory = "memory: { postgres: {} }";
     const env = { SERVICE_PG_URL: "postgres://localhost/d", SERVICE_PG_DIRECT_URL: "postgres://h/d" };

@@ -49,6 +49,11 @@ test.each([
     `${AGENT}\nmemory: { postgres: { connection_string: 'postgresql://cairn@db.example.org/cairn' } }`,
     "plain-database",
   ],
+  [
+    "a model server on loopback for a container",
+    `${AGENT}\ndeployment: { target: docker }\nmemory: { embedding: { provider: ollama, base_url: 'http://127.0.0.1:11434' } }`,
+    "loopback-address",
+  ],
   ["plain HTTP", `${AGENT}\nruntime: { listen: '0.0.0.0:7433' }`, "plain-http"],
   [
     "commands of others without a sandbox",

@@ -56,12 +56,12 @@ channels:
     pairing: true
 memory:
   postgres: { connection_string: "\${SERVICE_PG_URL}", pool: 10 }
-  embedding: { provider: ollama, base_url: "http://127.0.0.1:11434", model: minilm, dimensions: 384, batch: 32, interval: 10s }
-  summarizer: { base_url: "http://127.0.0.1:11434/v1", model: qwen3, interval: 5m, context_window: 128k }
+  embedding: { provider: ollama, base_url: "http://192.168.1.5:11434", model: minilm, dimensions: 384, batch: 32, interval: 10s }
+  summarizer: { base_url: "http://192.168.1.5:11434/v1", model: qwen3, interval: 5m, context_window: 128k }
   search: { weights: { fts: 0.6, semantic: 0.3, temporal: 0.05, importance: 0.05 } }
 mesh: { enabled: true, name: node-1, advertise: node-1.example.org:7433, seeds: [node-2.example.org:7433], mdns: false }
 tools:
-  web_search: { backend: searxng, base_url: "http://127.0.0.1:8888" }
+  web_search: { backend: searxng, base_url: "http://192.168.1.5:8888" }
   shell: { sandbox: none }
 mcp:
   servers:
