@@ -125,7 +125,9 @@ export function errorFromBody(value: unknown): CairnError | null {
 const HINTS: { readonly [Code in ErrorCode]?: string } = {
   RUNTIME_INTERNAL: "See `cairn logs`.",
   RUNTIME_NOT_RUNNING: "Start a node with `cairn start --detach`.",
-  RUNTIME_UNAUTHORIZED: "The token is SERVICE_API_TOKEN of the environment, else of .env in the deployment directory.",
+  RUNTIME_UNAUTHORIZED:
+    "The token is SERVICE_API_TOKEN of the environment, else of .env in the deployment directory. " +
+    "A node that runs has the one that it started with, until `cairn restart`.",
 };
 
 function withHint(given: ErrorBody): ErrorBody {

@@ -10,7 +10,8 @@ export default class MemoryBackup extends NodeCommand<Written> {
   static override description =
     "Write the whole memory into one archive\n\n" +
     "Either backend can restore it, also of another version. The node may run meanwhile; when none does, one is started for " +
-    "the time of the backup. With --from it is one that the nodes took on schedule. The archive holds everything that was said: keep it like a secret.";
+    "the time of the backup. With --from it is one that the nodes took on schedule. The archive holds everything that was said: keep it like a secret. " +
+    "cairn.yaml, .env and the workspace are not in it.";
 
   static override examples = [
     "<%= config.bin %> memory backup cairn-2030-01-31.backup",
