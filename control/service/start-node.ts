@@ -1,7 +1,7 @@
 /** Starts the node of a deployment, in the background or in place of this process. */
 
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { makePrivateDirectory } from "../../runtime/config/index.ts";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { codeOf } from "../../runtime/contracts/system-errors.ts";
 import { readPast } from "../logs/log-reader.ts";
@@ -47,7 +47,7 @@ export async function startDetached(
   options: { readonly deadlineMs: number; readonly signal: AbortSignal; readonly entry?: string },
 ): Promise<Started> {
   const logs = join(home, "logs");
-  await mkdir(logs, { recursive: true, mode: 0o700 });
+  makePrivateDirectory(logs);
   const since = new Date();
   const node = await spawnNode({
     dir,

@@ -3,7 +3,9 @@
  * docs/decisions/028-a-home-per-deployment.md
  */
 import {
+  accessSync,
   closeSync,
+  constants,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -15,7 +17,7 @@ import {
 import { basename, dirname, join, resolve } from "node:path";
 import { tryLock } from "fs-native-extensions";
 import { ConfigError } from "../contracts/errors.ts";
-import { codeOf } from "../contracts/system-errors.ts";
+import { codeOf, systemWords } from "../contracts/system-errors.ts";
 
 export const CONFIG_FILE = "cairn.yaml";
 /** In a home: the deployment directory that it belongs to, where its path does not show it. */
@@ -65,9 +67,35 @@ export function claimHome(home: string, dir: string): void {
 /** Makes a directory's own home, of which git takes nothing. Another home is made by the first start. */
 export function makeOwnHome(home: string, dir: string): void {
   if (!isOwnHome(home, dir)) return;
-  mkdirSync(home, { recursive: true, mode: 0o700 });
+  makePrivateDirectory(home);
   const ignore = join(home, IGNORE_FILE);
   if (!existsSync(ignore) && !existsSync(join(home, CONFIG_FILE))) writeFileSync(ignore, "*\n", { mode: 0o600 });
+}
+
+/** Makes a directory that is missing, and those above it, open to their owner alone. CONFIG_UNWRITABLE says why it cannot be. */
+export function makePrivateDirectory(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const cause = reasonAbove(path, error);
+    const { reason, hint } = systemWords(cause);
+    throw new ConfigError("CONFIG_UNWRITABLE", `The directory ${path} cannot be made (${reason}).`, {
+      cause,
+      ...(hint === undefined ? {} : { hint }),
+    });
+  }
+}
+
+/** Node's recursive mkdir says ENOENT on a read-only file system: the nearest directory that is there says why. */
+function reasonAbove(path: string, error: unknown): unknown {
+  const above = dirname(path);
+  if (codeOf(error) !== "ENOENT" || above === path) return error;
+  try {
+    accessSync(above, constants.W_OK);
+    return error;
+  } catch (reason) {
+    return reasonAbove(above, reason);
+  }
 }
 
 /** Whether an earlier version, for which all directories had one home, may have kept this directory's memory in `shared`. */

@@ -4,11 +4,11 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { mkdir, open, readFile, rm } from "node:fs/promises";
+import { open, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { tryLock } from "fs-native-extensions";
-import { claimHome, makeOwnHome } from "../config/index.ts";
+import { claimHome, makeOwnHome, makePrivateDirectory } from "../config/index.ts";
 import { RuntimeError } from "../contracts/errors.ts";
 import { writeDurably } from "../files/durable.ts";
 
@@ -76,9 +76,7 @@ export function homePaths(home: string): HomePaths {
 export async function prepareHome(home: string, dir: string): Promise<HomePaths> {
   const paths = homePaths(home);
   makeOwnHome(home, dir);
-  for (const directory of [home, join(home, "run"), paths.logs, paths.attachments]) {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
-  }
+  for (const directory of [home, join(home, "run"), paths.logs, paths.attachments]) makePrivateDirectory(directory);
   return paths;
 }
 

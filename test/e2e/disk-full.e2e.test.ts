@@ -47,6 +47,13 @@ describe.skipIf(lacks("root"))("a full disk below the home", () => {
     defer.push(() => killed(node));
   });
 
+  it("says of a disk that is read-only what it is, and not that a file is missing", async () => {
+    const deployment = await onDisk({ size: "3m", store: false });
+    execFileSync("mount", ["-o", "remount,ro", deployment.home]);
+    const error = { code: "CONFIG_UNWRITABLE", message: expect.stringContaining("EROFS") };
+    await expect(startNode(deployment)).rejects.toMatchObject({ error });
+  });
+
   it("refuses messages while the node answers, and with room takes them again", async () => {
     const deployment = await onDisk({ size: "120m", store: true });
     const node = await startNode(deployment);
