@@ -48,6 +48,8 @@ export interface HostOptions {
   readonly hide: (secrets: readonly string[]) => void;
   /** Short-lived, for commands that need the store: loopback on a free port; no channels, no turns, no workers. */
   readonly maintenance: boolean;
+  /** Started by `memory move`, which keeps other nodes out meanwhile. */
+  readonly moving?: boolean;
 }
 
 export interface Host {
@@ -65,7 +67,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   const { loaded, log, maintenance } = options;
   const services = new Services(log.logger);
   try {
-    const home = await holdHome(loaded.home, loaded.dir);
+    const home = await holdHome(loaded.home, loaded.dir, options.moving);
     services.add({ name: "home", stop: () => home.release() });
     const seeded = workspaceSeed(loaded);
     if (seeded && !maintenance) await seedWorkspaces({ ...seeded, logger: log.logger });

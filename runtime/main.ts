@@ -49,7 +49,8 @@ async function main(): Promise<void> {
       await notifyParent({ type: "ready", url: "" });
       process.exit(0);
     }
-    while (loaded) loaded = await serve(loaded, maintenance, signals, load);
+    const kind = { maintenance, moving: maintenance && file !== undefined };
+    while (loaded) loaded = await serve(loaded, kind, signals, load);
     process.exit(0);
   } catch (error) {
     const failure = toCairnError(error);
@@ -63,7 +64,7 @@ async function main(): Promise<void> {
 /** Runs the node; resolves with the configuration to go on with after SIGHUP, or null at the end. */
 async function serve(
   loaded: LoadedConfig,
-  maintenance: boolean,
+  kind: { readonly maintenance: boolean; readonly moving: boolean },
   signals: SignalQueue,
   load: () => Promise<LoadedConfig>,
 ): Promise<LoadedConfig | null> {
@@ -84,7 +85,7 @@ async function serve(
     for (const { path, message, code, hint } of loaded.warnings) logger.warn({ path, code, hint }, message);
     for (const change of repaired) logger.warn(change, "the mode of a file of the service was wrong and is repaired");
     const redactors = { redact, redactValues, hide };
-    host = await startHost({ loaded, version: version(), boot: randomUUID(), log, ...redactors, maintenance });
+    host = await startHost({ loaded, version: version(), boot: randomUUID(), log, ...redactors, ...kind });
     const { url } = host;
     const startFailed = host.ready.then(
       () => notifyParent({ type: "ready", url }).then(() => new Promise<never>(() => {})),

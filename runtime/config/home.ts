@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { tryLock } from "fs-native-extensions";
-import { ConfigError } from "../contracts/errors.ts";
+import { ConfigError, RuntimeError } from "../contracts/errors.ts";
 import { codeOf, systemWords } from "../contracts/system-errors.ts";
 
 export const CONFIG_FILE = "cairn.yaml";
@@ -146,6 +146,28 @@ function ownerAround(home: string): string | null {
 function runningOwner(home: string): string | null {
   const { dir } = readJson(join(home, "run", "node.json"));
   return typeof dir === "string" && isHeld(join(home, "run", "node.lock")) ? dir : null;
+}
+
+/** Held by `memory move` from its first look to its end. */
+function moveLock(home: string): string {
+  return join(home, "run", "move.lock");
+}
+
+/** Keeps every node out of the home but those of the move itself; null where another move has it. The system gives it back at an end. */
+export function lockForMove(home: string): { release(): void } | null {
+  makePrivateDirectory(join(home, "run"));
+  const file = openSync(moveLock(home), "a+", 0o600);
+  if (tryLock(file)) return { release: () => closeSync(file) };
+  closeSync(file);
+  return null;
+}
+
+/** RUNTIME_CONFLICT while the memory is moved: what is said meanwhile would stay in the store that is left. */
+export function refuseDuringMove(home: string): void {
+  if (!isHeld(moveLock(home))) return;
+  throw new RuntimeError("RUNTIME_CONFLICT", "The memory is being moved to another store.", {
+    hint: "Wait for the end of `cairn memory move`, and start again.",
+  });
 }
 
 /** Whether a node has the lock of its home, asked for as a reader would and given back at once. */

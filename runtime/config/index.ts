@@ -18,7 +18,7 @@ export {
 } from "./credentials.ts";
 export { type Directories, type DirectoryOptions, resolveDirectories } from "./directories.ts";
 export { mergeEnvironments } from "./environment.ts";
-export { CONFIG_FILE, claimHome, makeOwnHome, makePrivateDirectory } from "./home.ts";
+export { CONFIG_FILE, claimHome, lockForMove, makeOwnHome, makePrivateDirectory, refuseDuringMove } from "./home.ts";
 export { PROVIDER_KINDS, serviceOfKind } from "./known-ids.ts";
 export { formatListen, isLoopback, type ListenAddress, parseListen } from "./listen.ts";
 export {

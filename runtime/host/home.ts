@@ -8,7 +8,7 @@ import { open, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { tryLock } from "fs-native-extensions";
-import { claimHome, makeOwnHome, makePrivateDirectory } from "../config/index.ts";
+import { claimHome, makeOwnHome, makePrivateDirectory, refuseDuringMove } from "../config/index.ts";
 import { RuntimeError } from "../contracts/errors.ts";
 import { writeDurably } from "../files/durable.ts";
 
@@ -82,9 +82,9 @@ export async function prepareHome(home: string, dir: string): Promise<HomePaths>
 
 /**
  * Prepares the home and takes its lock; RUNTIME_ALREADY_RUNNING names the process that has it, CONFIG_INVALID the deployment
- * that it belongs to.
+ * that it belongs to. RUNTIME_CONFLICT while the memory is moved, but for the nodes of the move.
  */
-export async function holdHome(home: string, dir: string): Promise<HeldHome> {
+export async function holdHome(home: string, dir: string, moving = false): Promise<HeldHome> {
   const paths = await prepareHome(home, dir);
   const lock = await open(paths.lockFile, "a+", 0o600);
   if (!(await takeLock(lock.fd))) {
@@ -94,6 +94,8 @@ export async function holdHome(home: string, dir: string): Promise<HeldHome> {
     });
   }
   try {
+    // With the lock held: a move takes its own lock first, and then looks at this one.
+    if (!moving) refuseDuringMove(home);
     claimHome(home, dir);
   } catch (error) {
     await lock.close();

@@ -2,13 +2,14 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import type { MoveResult } from "../../control/memory/move/move.ts";
+import { lockForMove } from "../../runtime/config/index.ts";
 import type { Database } from "../../runtime/contracts/database.ts";
 import { openEmbedded } from "../../runtime/plugins/memory/embedded/index.ts";
 import { openPostgres } from "../../runtime/plugins/memory/postgres/index.ts";
@@ -146,6 +147,62 @@ describe("memory move", () => {
     const [former = ""] = names.filter((name) => name.startsWith("store.moved-"));
     expect(await rowsOf(join(deployment.home, former))).toEqual(before);
     expect(await files()).toEqual([]);
+  });
+
+  it("lets no node into the home meanwhile, and no second move", async () => {
+    const { deployment } = await filled();
+    const lock = lockForMove(deployment.home);
+    await expect(startNode(deployment)).rejects.toMatchObject({ error: { code: "RUNTIME_CONFLICT" } });
+    expect(await refusal(deployment, "postgres")).toContain("Another command moves this memory.");
+    lock?.release();
+    const node = await startNode(deployment);
+    node.signal("SIGTERM");
+    await node.exited;
+  });
+
+  it("takes what an earlier run has restored for the whole only while the source says the same", async () => {
+    const { deployment, url } = await filled();
+    const old = await yaml(deployment);
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    ends.push(() => client.end());
+    const child = spawn(process.execPath, [CAIRN, "memory", "move", "postgres", "--dir", deployment.dir], {
+      env: environmentOf(deployment),
+      stdio: "ignore",
+    });
+    const ended = once(child, "exit");
+    const rows = "select exists (select 1 from messages) as there";
+    while (child.exitCode === null && !(await client.query<{ there: boolean }>(rows)).rows[0]?.there) await sleep(2);
+    child.kill("SIGKILL");
+    await ended;
+    expect(await yaml(deployment)).toBe(old);
+    await within(storeOf(deployment), (database) => database.query("update api_tokens set revoked_at = now()"));
+    expect(await refusal(deployment, "postgres")).toContain("it does not hold what the source does now");
+    expect(await yaml(deployment)).toBe(old);
+  });
+
+  it("refuses a database that another node uses", async () => {
+    const { deployment, url } = await filled();
+    const node = new Client({ connectionString: url, application_name: "cairn" });
+    await node.connect();
+    expect(await refusal(deployment, "postgres")).toContain("Another node is connected to that database.");
+    await node.end();
+  });
+
+  it("gives the former store its name where only that was left to do, although the memory was used since", async () => {
+    const { deployment } = await filled();
+    const { former_store: former } = await move(deployment, "postgres");
+    await rename(former ?? "", storeOf(deployment));
+    expect(await refusal(deployment, "postgres")).toMatch(
+      /The memory in use is not empty: .*\n.*two memories are not joined/,
+    );
+    await mkdir(join(deployment.home, "run", "move"), { recursive: true });
+    const note = { to: "postgres", manifest: [], store: storeOf(deployment), compared: true };
+    await writeFile(join(deployment.home, "run", "move", "started"), JSON.stringify(note));
+    await writeFile(join(deployment.home, "run", "move", "archive"), "all that was said");
+    expect(await move(deployment, "postgres")).toMatchObject({ outcome: "moved" });
+    expect(await readdir(deployment.home)).not.toContain("store");
+    expect(await filesOfMove(deployment)).toEqual([]);
   });
 
   it("refuses a target in which something was said, and changes nothing", async () => {

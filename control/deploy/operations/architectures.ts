@@ -27,17 +27,17 @@ export async function refuseForeignImages(
     const others = machines.filter((one) => !made.includes(one));
     if (others.length === 0) continue;
     const own = `The image ${image.reference} is for ${made.join(" and ")}`;
-    const platforms = [...new Set([...made, ...machines])].map((one) => `linux/${one}`).join(",");
+    const platforms = [...new Set([...made, ...machines])].map((one) => `--platform linux/${one}`).join(" ");
     if (others.length === machines.length) {
       throw new InfraError("INFRA_IMAGE_MISSING", `${own}, and node ${name} runs on ${machines.join(" and ")}.`, {
-        hint: `Build it for that with \`cairn build --platform linux/${machines[0]}\`, or for both with \`--platform ${platforms} --push\`. Nothing was changed.`,
+        hint: `Build it for that with \`cairn build --platform linux/${machines[0]}\`, or for both with \`${platforms} --push\`. Nothing was changed.`,
       });
     }
     findings.push({
       severity: "warning",
       code: "INFRA_IMAGE_MISSING",
       message: `${own}, and node ${name} may get a machine of ${others.join(" or ")}, too.`,
-      hint: `Build it for all with \`cairn build --platform ${platforms} --push\`, or name its machines: \`labels: { kubernetes.io/arch: ${made[0]} }\`.`,
+      hint: `Build it for all with \`cairn build ${platforms} --push\`, or name its machines: \`labels: { kubernetes.io/arch: ${made[0]} }\`.`,
     });
   }
   return findings;

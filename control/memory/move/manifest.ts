@@ -4,11 +4,16 @@ import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import { z } from "zod";
 
-const manifest = z.object({
-  $manifest: z.array(z.object({ name: z.string(), count: z.number(), sha256: z.string() })),
-});
+export const sections = z.array(z.object({ name: z.string(), count: z.number(), sha256: z.string() }));
+const manifest = z.object({ $manifest: sections });
 
-export type Manifest = z.infer<typeof manifest>["$manifest"];
+export type Manifest = z.infer<typeof sections>;
+
+/** Whether two archives of one store hold the same rows, in every section. */
+export function isSame(one: Manifest, other: Manifest): boolean {
+  const words = (of: Manifest): string => JSON.stringify(of.map(({ name, count, sha256 }) => [name, count, sha256]));
+  return words(one) === words(other);
+}
 
 /**
  * Sections whose rows are the same wherever they are stored. A restore changes some columns of the others (a turn that ran is

@@ -4,20 +4,22 @@
  */
 
 import { createReadStream } from "node:fs";
-import { readdir, readFile, rename, rm, rmdir } from "node:fs/promises";
+import { readdir, rename, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Client } from "../../../runtime/client/index.ts";
+import { lockForMove } from "../../../runtime/config/index.ts";
 import { CairnError, MemoryError, RuntimeError } from "../../../runtime/contracts/errors.ts";
-import { syncDirectory, writeDurably } from "../../../runtime/files/durable.ts";
+import { syncDirectory } from "../../../runtime/files/durable.ts";
 import { replaceConfiguration } from "../../configuration/replace.ts";
 import { bytes as inWords } from "../../output/words.ts";
 import { counted, writeWhole } from "../../service/byte-files.ts";
 import { withShortLivedNode } from "../../service/connect.ts";
 import { refuseDeployed, refuseUndeployed } from "../../service/deployed-node.ts";
 import type { Deployment } from "../../service/deployment.ts";
-import { difference, type Manifest, readManifest } from "./manifest.ts";
+import { difference, isSame, type Manifest, readManifest } from "./manifest.ts";
 import { type Backend, currentBackend, type MovePlan, moveDirectory, otherThan, planMove } from "./plan.ts";
 import { hasStore, refuseNode, refuseUnusable } from "./preflight.ts";
+import { forgetStarted, readStarted, STARTED, type Started, writeStarted } from "./started.ts";
 
 export interface MoveResult {
   /** `nothing`: the configuration names the target, and there is nothing beside it to be moved. */
@@ -45,19 +47,42 @@ export async function moveMemory(deployment: Deployment, to: Backend, options: M
   const { signal, onStep } = options;
   await refuseDeployed(deployment);
   await refuseUndeployed(deployment);
+  const lock = lockForMove(deployment.home);
+  if (lock === null) {
+    throw new RuntimeError("RUNTIME_CONFLICT", "Another command moves this memory.", { hint: "Wait for its end." });
+  }
+  try {
+    await refuseNode(deployment, signal, () => onStep("Waiting for the process that has the home directory"));
+    return await moveLocked(deployment, to, options);
+  } finally {
+    lock.release();
+  }
+}
+
+async function moveLocked(deployment: Deployment, to: Backend, options: MoveOptions): Promise<MoveResult> {
+  const { signal, onStep } = options;
   const from = otherThan(to);
   const nothing: MoveResult = { outcome: "nothing", from, to, counts: {}, config_changed: false, former_store: null };
-  // The server that a configuration does not name is not looked for.
-  if (to === "embedded" && (await currentBackend(deployment, signal)) === to) return nothing;
-  await refuseNode(deployment, signal, () => onStep("Waiting for the process that has the home directory"));
   const directory = moveDirectory(deployment);
   await clear(directory);
+  const started = await readStarted(directory, to);
+  const current = await currentBackend(deployment, signal);
+  if (current === to && started?.compared) {
+    // Killed between the configuration and the name of the former store.
+    const formerStore = await renameStore(started.store);
+    await forgetStarted(directory);
+    return { ...nothing, outcome: "moved", counts: countsOf(started.manifest), former_store: formerStore };
+  }
+  // The server that a configuration does not name is not looked for.
+  if (to === "embedded" && current === to) {
+    await forgetStarted(directory);
+    return nothing;
+  }
   try {
     const plan = await planMove(deployment, to, signal);
     if (!(await hasStore(plan.source))) {
       if (plan.change === null) {
-        // A move that was killed after its last step.
-        await rm(join(directory, STARTED), { force: true });
+        await forgetStarted(directory);
         return nothing;
       }
       throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no embedded store yet, and nothing to move.", {
@@ -65,32 +90,43 @@ export async function moveMemory(deployment: Deployment, to: Backend, options: M
       });
     }
     for (const side of [plan.target, plan.source]) await refuseUnusable(side, signal);
-    const started = await wasStarted(directory, to);
     await refuseFull(deployment, plan, started, options);
     const source = await archiveSource(deployment, plan, options);
-    await writeDurably(join(directory, STARTED), to, { mode: 0o600 });
+    const { manifest } = source;
+    // What an earlier run has restored counts only as long as nothing was said in the source since.
+    const former = started !== null && isSame(started.manifest, manifest) ? started : null;
+    const store = plan.source.backend === "embedded" ? plan.source.config.memory.embedded.path : null;
+    const now: Started = { to, manifest, store, compared: false };
+    await writeStarted(directory, now);
     onStep("Opening the target");
     // Its node keeps every other one out of the home until all is done.
     const formerStore = await withShortLivedNode(
       deployment,
       signal,
       async (client) => {
-        await fill(client, source, started, options);
-        return reconcile(deployment, plan);
+        await fill(client, source, { plan, restored: former !== null }, options);
+        await writeStarted(directory, { ...now, compared: true });
+        if (plan.change !== null) await replaceConfiguration({ file: deployment.file, ...plan.change });
+        return renameStore(store);
       },
       plan.target.file,
     );
-    await rm(join(directory, STARTED), { force: true });
-    const counts = Object.fromEntries(source.manifest.map(({ name, count }) => [name, count]));
-    return { outcome: "moved", from, to, counts, config_changed: plan.change !== null, former_store: formerStore };
+    await forgetStarted(directory);
+    const changed = plan.change !== null;
+    return {
+      outcome: "moved",
+      from,
+      to,
+      counts: countsOf(manifest),
+      config_changed: changed,
+      former_store: formerStore,
+    };
   } finally {
     await clear(directory);
   }
 }
 
 const ARCHIVE = "archive";
-/** Names the target that a restore was begun into: what is in it then may be a move that was cut off after that. */
-const STARTED = "started";
 
 interface Source {
   readonly path: string;
@@ -98,7 +134,7 @@ interface Source {
   readonly manifest: Manifest;
 }
 
-/** The archive has all that was said in it. What stays is that a restore was begun. */
+/** The archive has all that was said in it. What stays is the note of a restore that was begun. */
 async function clear(directory: string): Promise<void> {
   const names = await readdir(directory).catch(() => []);
   for (const name of names) if (name !== STARTED) await rm(join(directory, name), { force: true });
@@ -106,18 +142,19 @@ async function clear(directory: string): Promise<void> {
   await rmdir(directory).catch(() => undefined);
 }
 
-async function wasStarted(directory: string, to: Backend): Promise<boolean> {
-  return (await readFile(join(directory, STARTED), "utf8").catch(() => "")) === to;
+function countsOf(manifest: Manifest): MoveResult["counts"] {
+  return Object.fromEntries(manifest.map(({ name, count }) => [name, count]));
 }
 
 /** Before the source is read, which may take long. */
 async function refuseFull(
   deployment: Deployment,
-  { target }: MovePlan,
-  started: boolean,
+  plan: MovePlan,
+  started: Started | null,
   { signal, onStep }: MoveOptions,
 ): Promise<void> {
-  if (started || !(await hasStore(target))) return;
+  const { target } = plan;
+  if (started !== null || !(await hasStore(target))) return;
   onStep("Looking at the target");
   const { messages } = await withShortLivedNode(
     deployment,
@@ -125,7 +162,7 @@ async function refuseFull(
     (client) => client.memoryTool<{ readonly messages: { readonly total: number } }>("memory_stats", {}, { signal }),
     target.file,
   );
-  if (messages.total > 0) throw notEmpty(`${messages.total} messages are in it`);
+  if (messages.total > 0) throw notEmpty(`${messages.total} messages are in it`, plan);
 }
 
 async function archiveSource(
@@ -149,7 +186,12 @@ async function archiveSource(
 }
 
 /** Restores, unless an earlier run has, and compares what is there with the archive. */
-async function fill(client: Client, source: Source, started: boolean, { signal, onStep }: MoveOptions): Promise<void> {
+async function fill(
+  client: Client,
+  source: Source,
+  { plan, restored }: { readonly plan: MovePlan; readonly restored: boolean },
+  { signal, onStep }: MoveOptions,
+): Promise<void> {
   let isNew = true;
   try {
     const onBytes = (total: number): void =>
@@ -158,23 +200,22 @@ async function fill(client: Client, source: Source, started: boolean, { signal, 
       );
     await client.restore(counted(createReadStream(source.path), onBytes), { signal, tokens: true });
   } catch (error) {
-    if (!(started && error instanceof CairnError && error.code === "MEMORY_STORE_NOT_EMPTY")) throw error;
+    if (!(error instanceof CairnError && error.code === "MEMORY_STORE_NOT_EMPTY")) throw error;
+    if (!restored) throw notEmpty("it does not hold what the source does now", plan);
     isNew = false;
   }
   onStep("Comparing");
   const different = difference(source.manifest, await readManifest(client.backup({ signal })));
   if (different === null) return;
-  if (!isNew) throw notEmpty(different);
+  if (!isNew) throw notEmpty(different, plan);
   throw new MemoryError("MEMORY_ARCHIVE_INVALID", `The target does not hold what the source does (${different}).`, {
     hint: "The configuration and the source are as they were. Empty the target, and run the command again.",
   });
 }
 
-/** The configuration, and then the name of the store that is left. Where that is. */
-async function reconcile({ file }: Deployment, { source, change }: MovePlan): Promise<string | null> {
-  if (change !== null) await replaceConfiguration({ file, ...change });
-  if (source.backend !== "embedded") return null;
-  const { path } = source.config.memory.embedded;
+/** Gives an embedded store that was moved another name. Where it is then; null where the source was a server. */
+async function renameStore(path: string | null): Promise<string | null> {
+  if (path === null) return null;
   const moved = `${path}.moved-${new Date().toISOString().replace(/[-:]|\.\d+/g, "")}`;
   try {
     await rename(path, moved);
@@ -186,7 +227,14 @@ async function reconcile({ file }: Deployment, { source, change }: MovePlan): Pr
   }
 }
 
-function notEmpty(what: string): MemoryError {
+function notEmpty(what: string, { change, source }: MovePlan): MemoryError {
+  if (change === null) {
+    // The configuration names the target: what was said there is the memory in use.
+    const store = source.backend === "embedded" ? source.config.memory.embedded.path : "the former database";
+    return new MemoryError("MEMORY_STORE_NOT_EMPTY", `The memory in use is not empty: ${what}.`, {
+      hint: `Nothing was changed: two memories are not joined. Where ${store} is not wanted any more, rename or delete it.`,
+    });
+  }
   return new MemoryError("MEMORY_STORE_NOT_EMPTY", `The target is not empty: ${what}.`, {
     hint:
       "Nothing was changed. A memory goes into an empty one only: make another database, or drop and make this one anew; " +
