@@ -1,6 +1,6 @@
 /**
  * The process of a node: `node runtime/main.js --dir DIR [--maintenance [--config FILE]]`. With `--rehearse PORT` it tries a start beside the node on
- * that port, and ends. Reads the configuration and runs the host until
+ * that port, and ends; with `--with-parent` it ends when its parent does. Reads the configuration and runs the host until
  * SIGTERM or SIGINT, then drains and exits 0; SIGHUP drains and starts anew with the changed configuration, unless that is
  * invalid, or ends like SIGTERM when it is the terminal's that was closed. A parent with an IPC channel gets `{ type: "ready", url }` or `{ type: "failed", error }`.
  */
@@ -29,6 +29,7 @@ async function main(): Promise<void> {
       maintenance: { type: "boolean", default: false },
       config: { type: "string" },
       rehearse: { type: "string" },
+      "with-parent": { type: "boolean", default: false },
     },
   });
   const { dir, home, maintenance, config: file } = values;
@@ -40,8 +41,8 @@ async function main(): Promise<void> {
       ...(maintenance && file !== undefined ? { file } : {}),
     });
   const signals = new SignalQueue(["SIGTERM", "SIGINT", "SIGHUP"]);
-  // A short-lived node works for one command and ends with it, however that ends.
-  if (maintenance) process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
+  // A short-lived node works for one command, and one on a terminal for its screen: it ends with them, however they end.
+  if (maintenance || values["with-parent"]) process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
   try {
     let loaded: LoadedConfig | null = await load();
     if (values.rehearse !== undefined) {

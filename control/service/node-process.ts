@@ -19,8 +19,10 @@ export interface NodeSpawn {
   readonly config?: string | undefined;
   /** Tries a start beside the node that listens on this port, and ends. */
   readonly rehearse?: number;
-  /** Lives on when this process ends. */
+  /** In a session of its own: what a terminal sends to its programs does not reach it. */
   readonly detached?: boolean;
+  /** Drains and ends when this process has gone, however it went. */
+  readonly withParent?: boolean;
   /** Gets what the process prints outside its log; absent: only the last of it is kept. */
   readonly stderrFile?: string;
   readonly env?: NodeJS.ProcessEnv;
@@ -40,9 +42,9 @@ const POLL_MS = 50;
 const LAST_WORDS_MS = 1_000;
 
 export function runtimeArgs(
-  options: Pick<NodeSpawn, "dir" | "home" | "maintenance" | "config" | "rehearse" | "entry">,
+  options: Pick<NodeSpawn, "dir" | "home" | "maintenance" | "config" | "rehearse" | "withParent" | "entry">,
 ): string[] {
-  const { dir, home, maintenance, config, rehearse, entry = runtimeEntry() } = options;
+  const { dir, home, maintenance, config, rehearse, withParent, entry = runtimeEntry() } = options;
   return [
     entry,
     "--dir",
@@ -52,6 +54,7 @@ export function runtimeArgs(
     ...(maintenance ? ["--maintenance"] : []),
     ...(config === undefined ? [] : ["--config", config]),
     ...(rehearse === undefined ? [] : ["--rehearse", String(rehearse)]),
+    ...(withParent ? ["--with-parent"] : []),
   ];
 }
 

@@ -7,7 +7,7 @@ import { codeOf } from "../../runtime/contracts/system-errors.ts";
 import { readPast } from "../logs/log-reader.ts";
 import { visible } from "../output/visible.ts";
 import type { Deployment } from "./deployment.ts";
-import { endChild, letGo, spawnNode, untilReady } from "./node-process.ts";
+import { endChild, letGo, type SpawnedNode, spawnNode, untilReady } from "./node-process.ts";
 import { inspectNode } from "./stale-node-file.ts";
 
 export interface Started {
@@ -38,14 +38,38 @@ export async function refuseSecondNode(home: string): Promise<void> {
   });
 }
 
+interface StartOptions {
+  readonly deadlineMs: number;
+  readonly signal: AbortSignal;
+  readonly entry?: string;
+}
+
 /**
  * Resolves once the node is ready. Rejects with the error that the node reports, or with RUNTIME_START_FAILED; then, and
  * when the signal aborts, no process is left behind.
  */
 export async function startDetached(
-  { dir, home }: Pick<Deployment, "dir" | "home">,
-  options: { readonly deadlineMs: number; readonly signal: AbortSignal; readonly entry?: string },
+  deployment: Pick<Deployment, "dir" | "home">,
+  options: StartOptions,
 ): Promise<Started> {
+  const { node, url } = await startChild(deployment, options, false);
+  letGo(node);
+  return { pid: node.pid, url };
+}
+
+/** As `startDetached`, and the node ends with this process. What it prints is in its files. */
+export function startAttached(
+  deployment: Pick<Deployment, "dir" | "home">,
+  options: StartOptions,
+): Promise<{ readonly node: SpawnedNode; readonly url: string }> {
+  return startChild(deployment, options, true);
+}
+
+async function startChild(
+  { dir, home }: Pick<Deployment, "dir" | "home">,
+  options: StartOptions,
+  withParent: boolean,
+): Promise<{ readonly node: SpawnedNode; readonly url: string }> {
   const logs = join(home, "logs");
   makePrivateDirectory(logs);
   const since = new Date();
@@ -53,13 +77,12 @@ export async function startDetached(
     dir,
     home,
     detached: true,
+    withParent,
     stderrFile: join(logs, "stderr.log"),
     ...(options.entry === undefined ? {} : { entry: options.entry }),
   });
   try {
-    const url = await untilReady(node, options);
-    letGo(node);
-    return { pid: node.pid, url };
+    return { node, url: await untilReady(node, options) };
   } catch (error) {
     await endChild(node.child, END_MS);
     throw await withReason(error, logs, since);

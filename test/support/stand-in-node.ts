@@ -25,8 +25,10 @@ const { values } = parseArgs({
     home: { type: "string" },
     maintenance: { type: "boolean", default: false },
     rehearse: { type: "string" },
+    "with-parent": { type: "boolean", default: false },
   },
 });
+if (values["with-parent"]) process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
 const faults = new Set((process.env.STAND_IN ?? "").split(","));
 const home = values.home ?? "";
 const run = join(home, "run");
