@@ -14,7 +14,8 @@ export default class MemoryMove extends BaseCommand<MoveResult> {
     "Move the memory between the embedded store and PostgreSQL\n\n" +
     "Row for row: messages, summaries, vectors, attachments, what was forgotten, API tokens. The target must be empty, and the " +
     "node must not run. What was moved is compared; only then does cairn.yaml name the target. The source is only read. Where it is " +
-    "interrupted, the configuration that was there still works, and the same command goes on.";
+    "interrupted, the configuration that was there still works, and the same command goes on. Turns that were open come back " +
+    "as interrupted, answers that were not delivered yet as failed.";
 
   static override examples = [
     "<%= config.bin %> memory move postgres",
