@@ -7,11 +7,11 @@ import type { Database, Queryable, Transaction } from "../../contracts/database.
 import { MemoryError } from "../../contracts/errors.ts";
 import { type RestoreOptions, type RestoreReport, SCOPES } from "../api.ts";
 import { schemaVersion } from "../migrate.ts";
-import { createEmbeddingTable, embeddingTable } from "../recall/embedding-tables.ts";
 import { isOwnerName } from "../tokens.ts";
 import { AttachmentRestore } from "./attachment-lines.ts";
 import { type ArchiveHeader, type ArchivePart, invalid, isBadData, linesOf, readArchive } from "./format.ts";
 import { ATTACHMENTS, columnsOf, type Section, sectionNamed } from "./sections.ts";
+import { createTables, dropUnusedModels, indexTables } from "./vector-tables.ts";
 
 /**
  * Fills an empty store from an archive, all or nothing: the archive is first copied to a file and verified to its end,
@@ -209,6 +209,7 @@ async function load(tx: Transaction, { backend, file, withTokens }: Load): Promi
       target = undefined;
     }
   }
+  await indexTables(tx, backend);
   await assertCountable(tx);
   for (const [table, column] of SEQUENCES) {
     await tx.query(
@@ -238,20 +239,6 @@ async function assertCountable(tx: Transaction): Promise<void> {
     const { rows } = await tx.query<{ readonly beyond: boolean }>(sql, [LARGEST[column]]);
     if (rows[0]?.beyond !== false) throw invalid(`its ${table} are numbered beyond what a store counts`);
   }
-}
-
-/** A model that is configured already has a table without vectors; the archive's models take their numbers. */
-async function dropUnusedModels(tx: Transaction): Promise<void> {
-  const { rows } = await tx.query<{ readonly id: number }>("select id from embedding_models");
-  for (const { id } of rows) await tx.query(`drop table if exists ${embeddingTable(id)}`);
-  await tx.query("delete from embedding_models");
-}
-
-async function createTables(tx: Transaction, backend: Database["backend"]): Promise<void> {
-  const { rows } = await tx.query<{ readonly id: number; readonly dimensions: number }>(
-    "select id, dimensions from embedding_models order by id",
-  );
-  for (const model of rows) await createEmbeddingTable(tx, backend, model);
 }
 
 interface Target {

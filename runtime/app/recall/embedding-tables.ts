@@ -2,7 +2,7 @@ import type { Database, Queryable } from "../../contracts/database.ts";
 
 /**
  * One table a model holds its vectors, with its index made while it is empty (an expression of a fixed dimension needs
- * one, and an index over many rows takes minutes to build). `embedding_models` lists the tables.
+ * one, and an index over many rows takes minutes to build); only a restore on a server fills it first. `embedding_models` lists the tables.
  */
 
 export function embeddingTable(modelId: number): string {
@@ -37,23 +37,41 @@ export function quantized(vector: string, dimensions: number): string {
   return `binary_quantize(${vector})::bit(${dimensions})`;
 }
 
-/** Makes the model's table where it is missing. Call it under the lock that guards migrations, or in a restore. */
-export async function createEmbeddingTable(
+interface Model {
+  readonly id: number;
+  readonly dimensions: number;
+}
+
+/** Makes the model's table with its indexes where they are missing. Call it under the lock that guards migrations. */
+export async function createEmbeddingTable(database: Queryable, backend: Backend, model: Model): Promise<void> {
+  await createUnindexedTable(database, backend, model);
+  await indexEmbeddingTable(database, backend, model);
+}
+
+/** Makes the model's table alone, for a restore on a server: it is filled first, and then indexed as a whole. */
+export async function createUnindexedTable(
   database: Queryable,
   backend: Backend,
-  model: { readonly id: number; readonly dimensions: number },
+  { id, dimensions }: Model,
 ): Promise<void> {
-  const { id, dimensions } = model;
-  const table = embeddingTable(id);
   if (!Number.isSafeInteger(dimensions) || dimensions < 1 || dimensions > 4_000) {
     throw new RangeError("An embedding has between 1 and 4,000 dimensions.");
   }
-  await database.query(`create table if not exists ${table} (
+  await database.query(`create table if not exists ${embeddingTable(id)} (
     kind text not null check (kind in ('message', 'summary')),
     id uuid not null,
     embedding ${vectorType(backend, dimensions)} not null,
     created_at timestamptz not null default now(),
     primary key (kind, id))`);
+}
+
+/** Indexes the vectors of the model's table, which `createUnindexedTable` has made. */
+export async function indexEmbeddingTable(
+  database: Queryable,
+  backend: Backend,
+  { id, dimensions }: Model,
+): Promise<void> {
+  const table = embeddingTable(id);
   const indexed = isQuantized(dimensions)
     ? `(${quantized("embedding", dimensions)}) bit_hamming_ops`
     : `embedding ${backend === "embedded" ? "vector" : "halfvec"}_cosine_ops`;

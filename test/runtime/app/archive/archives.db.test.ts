@@ -115,6 +115,9 @@ describe.skipIf(lacks("postgresql"))("an archive", () => {
     expect(without(after, INTERRUPTED)).toEqual(without(before, INTERRUPTED));
     expect(await readAttachment(third, file)).toEqual(bytes);
 
+    const indexes = "select indexdef from pg_indexes where tablename ~ '^embeddings_' order by indexname";
+    expect((await third.query(indexes)).rows).toEqual((await first.query(indexes)).rows);
+
     // Insertion goes on after the last restored row.
     const next = await write(writerOf(third), "main:agent:c1:ada", [said("after the restore")]);
     const { rows } = await third.query(

@@ -1,0 +1,57 @@
+import type { Database, Transaction } from "../../contracts/database.ts";
+import {
+  createEmbeddingTable,
+  createUnindexedTable,
+  embeddingTable,
+  indexEmbeddingTable,
+} from "../recall/embedding-tables.ts";
+
+/**
+ * The tables of vectors in a restore: those of the archive's models replace the empty ones of the target, and on a server
+ * their indexes are built when all vectors are there, in the same transaction.
+ */
+
+/** For one index of vectors, which is one statement. */
+const INDEX_TIMEOUT_MS = 6 * 60 * 60_000;
+/** At least; an index that does not fit into it is finished row by row. */
+const INDEX_MEMORY_KB = 192 * 1024;
+
+/** A model that is configured already has a table without vectors; the archive's models take their numbers. */
+export async function dropUnusedModels(tx: Transaction): Promise<void> {
+  const { rows } = await tx.query<{ readonly id: number }>("select id from embedding_models");
+  for (const { id } of rows) await tx.query(`drop table if exists ${embeddingTable(id)}`);
+  await tx.query("delete from embedding_models");
+}
+
+/** The tables of the archive's models. On a server their indexes come last, by `indexTables`. */
+export async function createTables(tx: Transaction, backend: Database["backend"]): Promise<void> {
+  const create = backend === "postgres" ? createUnindexedTable : createEmbeddingTable;
+  for (const model of await modelsOf(tx)) await create(tx, backend, model);
+}
+
+/**
+ * Indexes all vectors at once, which a server does several times faster than row by row. The embedded store does not: its
+ * one thread would be blocked for as long.
+ */
+export async function indexTables(tx: Transaction, backend: Database["backend"]): Promise<void> {
+  if (backend !== "postgres") return;
+  // Parallel builds need as much of /dev/shm, of which containers have 64 MB; one process needs none.
+  await tx.query(
+    `select set_config('statement_timeout', $1, true), set_config('max_parallel_maintenance_workers', '0', true),
+       set_config('maintenance_work_mem', greatest(setting::bigint, $2) || 'kB', true)
+     from pg_settings where name = 'maintenance_work_mem'`,
+    [String(INDEX_TIMEOUT_MS), INDEX_MEMORY_KB],
+  );
+  // A build that nobody waits for any more ends, and with it the transaction; no server on Windows can tell.
+  await tx
+    .savepoint((inner) => inner.query("select set_config('client_connection_check_interval', '1000', true)"))
+    .catch(() => {});
+  for (const model of await modelsOf(tx)) await indexEmbeddingTable(tx, backend, model);
+}
+
+async function modelsOf(tx: Transaction): Promise<readonly { readonly id: number; readonly dimensions: number }[]> {
+  const { rows } = await tx.query<{ readonly id: number; readonly dimensions: number }>(
+    "select id, dimensions from embedding_models order by id",
+  );
+  return rows;
+}
