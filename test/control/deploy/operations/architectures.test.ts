@@ -40,7 +40,9 @@ describe("an image of another architecture", () => {
       code: "INFRA_IMAGE_MISSING",
       message: "The image cairn:2 is for arm64, and node alpha runs on amd64.",
       details: {
-        hint: expect.stringMatching(/`cairn build --platform linux\/amd64`.*linux\/arm64,linux\/amd64 --push.*Nothing/),
+        hint: expect.stringMatching(
+          /`cairn build --platform linux\/amd64`.*--platform linux\/arm64 --platform linux\/amd64 --push.*Nothing/,
+        ),
       },
     });
   });
