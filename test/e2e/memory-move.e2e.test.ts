@@ -2,12 +2,14 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { createReadStream } from "node:fs";
 import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { afterAll, describe, expect, it, vi } from "vitest";
+import { readManifest } from "../../control/memory/move/manifest.ts";
 import type { MoveResult } from "../../control/memory/move/move.ts";
 import { lockForMove } from "../../runtime/config/index.ts";
 import type { Database } from "../../runtime/contracts/database.ts";
@@ -177,7 +179,10 @@ describe("memory move", () => {
     await ended;
     expect(await yaml(deployment)).toBe(old);
     await within(storeOf(deployment), (database) => database.query("update api_tokens set revoked_at = now()"));
-    expect(await refusal(deployment, "postgres")).toContain("it does not hold what the source does now");
+    // However often it is repeated.
+    for (let tries = 0; tries < 2; tries++) {
+      expect(await refusal(deployment, "postgres")).toContain("it does not hold what the source does now");
+    }
     expect(await yaml(deployment)).toBe(old);
   });
 
@@ -191,14 +196,26 @@ describe("memory move", () => {
 
   it("gives the former store its name where only that was left to do, although the memory was used since", async () => {
     const { deployment } = await filled();
+    const backup = join(deployment.dir, "all.backup");
+    await printed(deployment, "memory", "backup", backup);
+    const manifest = await readManifest(createReadStream(backup));
     const { former_store: former } = await move(deployment, "postgres");
     await rename(former ?? "", storeOf(deployment));
+    const node = await startNode(deployment);
+    await node.call("/api/memory/tool/memory_append", { session_key: "s", agent: "a", role: "user", content: "after" });
+    node.signal("SIGTERM");
+    await node.exited;
     expect(await refusal(deployment, "postgres")).toMatch(
       /The memory in use is not empty: .*\n.*two memories are not joined/,
     );
     await mkdir(join(deployment.home, "run", "move"), { recursive: true });
-    const note = { to: "postgres", manifest: [], store: storeOf(deployment), compared: true };
-    await writeFile(join(deployment.home, "run", "move", "started"), JSON.stringify(note));
+    const write = (note: object) => writeFile(join(deployment.home, "run", "move", "started"), JSON.stringify(note));
+    const note = { to: "postgres", manifest, store: storeOf(deployment), compared: true };
+    // Of a source in which something was said since, nothing is taken for moved.
+    await write({ ...note, manifest: manifest.map((section) => ({ ...section, sha256: "0" })) });
+    expect(await refusal(deployment, "postgres")).toContain("The memory in use is not empty");
+    expect(await readdir(deployment.home)).toContain("store");
+    await write(note);
     await writeFile(join(deployment.home, "run", "move", "archive"), "all that was said");
     expect(await move(deployment, "postgres")).toMatchObject({ outcome: "moved" });
     expect(await readdir(deployment.home)).not.toContain("store");

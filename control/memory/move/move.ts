@@ -66,20 +66,13 @@ async function moveLocked(deployment: Deployment, to: Backend, options: MoveOpti
   const directory = moveDirectory(deployment);
   await clear(directory);
   const started = await readStarted(directory, to);
-  const current = await currentBackend(deployment, signal);
-  if (current === to && started?.compared) {
-    // Killed between the configuration and the name of the former store.
-    const formerStore = await renameStore(started.store);
-    await forgetStarted(directory);
-    return { ...nothing, outcome: "moved", counts: countsOf(started.manifest), former_store: formerStore };
-  }
   // The server that a configuration does not name is not looked for.
-  if (to === "embedded" && current === to) {
+  if (to === "embedded" && (await currentBackend(deployment, signal)) === to) {
     await forgetStarted(directory);
     return nothing;
   }
   try {
-    const plan = await planMove(deployment, to, signal);
+    const plan = await planMove(deployment, to, { store: started?.store ?? null, signal });
     if (!(await hasStore(plan.source))) {
       if (plan.change === null) {
         await forgetStarted(directory);
@@ -96,8 +89,16 @@ async function moveLocked(deployment: Deployment, to: Backend, options: MoveOpti
     // What an earlier run has restored counts only as long as nothing was said in the source since.
     const former = started !== null && isSame(started.manifest, manifest) ? started : null;
     const store = plan.source.backend === "embedded" ? plan.source.config.memory.embedded.path : null;
-    const now: Started = { to, manifest, store, compared: false };
-    await writeStarted(directory, now);
+    const moved = { ...nothing, outcome: "moved", counts: countsOf(manifest) } as const;
+    if (former?.compared && plan.change === null) {
+      // Killed between the configuration and the name of the former store. The target may have been used since.
+      const formerStore = await renameStore(store);
+      await forgetStarted(directory);
+      return { ...moved, former_store: formerStore };
+    }
+    const note: Started = { to, manifest, store, compared: false };
+    // The target may hold what an earlier run has restored: its note stays, so that this is never taken for what the source has now.
+    if (started === null || former !== null) await writeStarted(directory, note);
     onStep("Opening the target");
     // Its node keeps every other one out of the home until all is done.
     const formerStore = await withShortLivedNode(
@@ -105,22 +106,14 @@ async function moveLocked(deployment: Deployment, to: Backend, options: MoveOpti
       signal,
       async (client) => {
         await fill(client, source, { plan, restored: former !== null }, options);
-        await writeStarted(directory, { ...now, compared: true });
+        await writeStarted(directory, { ...note, compared: true });
         if (plan.change !== null) await replaceConfiguration({ file: deployment.file, ...plan.change });
         return renameStore(store);
       },
       plan.target.file,
     );
     await forgetStarted(directory);
-    const changed = plan.change !== null;
-    return {
-      outcome: "moved",
-      from,
-      to,
-      counts: countsOf(manifest),
-      config_changed: changed,
-      former_store: formerStore,
-    };
+    return { ...moved, config_changed: plan.change !== null, former_store: formerStore };
   } finally {
     await clear(directory);
   }

@@ -36,18 +36,30 @@ export function otherThan(backend: Backend): Backend {
   return backend === "postgres" ? "embedded" : "postgres";
 }
 
+function settingsOf(backend: Backend, store: string | null): ReturnType<typeof memorySettings> {
+  if (backend === "postgres" || store === null) return memorySettings({ memory: backend });
+  return [{ path: ["memory", "embedded"], value: { path: store } }];
+}
+
 /** The backend that cairn.yaml names. Errors as `loadedConfig`. */
 export async function currentBackend(deployment: Deployment, signal: AbortSignal): Promise<Backend> {
   return (await loadedConfig(deployment, signal)).config.memory.backend;
 }
 
-/** CONFIG_INVALID where the address of the server is not set, or the other backend makes no valid configuration. */
-export async function planMove(deployment: Deployment, to: Backend, signal: AbortSignal): Promise<MovePlan> {
+/**
+ * `store` is the path of the embedded store that an earlier run has moved, where cairn.yaml does not name it any more. CONFIG_INVALID
+ * where the address of the server is not set, or the other backend makes no valid configuration.
+ */
+export async function planMove(
+  deployment: Deployment,
+  to: Backend,
+  { store, signal }: { readonly store: string | null; readonly signal: AbortSignal },
+): Promise<MovePlan> {
   const now = await currentBackend(deployment, signal);
   const other = otherThan(now);
   const edit = await planEdit(
     deployment,
-    (document) => applyChanges(document, memorySettings({ memory: now }), memorySettings({ memory: other })),
+    (document) => applyChanges(document, memorySettings({ memory: now }), settingsOf(other, store)),
     { signal },
   );
   if (edit.missing.includes("SERVICE_PG_URL")) {

@@ -35,7 +35,7 @@ describe.skipIf(lacks("pseudo-terminal"))("a node on a terminal", () => {
     await untilGone(node);
   });
 
-  it("waits for a drain when it is told to end", async () => {
+  it("waits for the drain after SIGTERM", async () => {
     const { session, node } = await opened({ STAND_IN: "slow-stop" });
     process.kill(await session.pid, "SIGTERM");
     await session.until("The node has stopped.");
