@@ -81,6 +81,8 @@ export class LogFile {
     this.#writing = this.#drain().then(
       () => {
         this.#writing = null;
+        // A line that came between the last look and now.
+        if (this.#lines.length > 0) this.#start();
       },
       () => {
         // A full disk, or a directory that is gone: the next line tries again.
