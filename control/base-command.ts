@@ -8,6 +8,7 @@ import { type Interruption, untilInterrupted, watchInterruption } from "./output
 import { invocationOf, typedCommands } from "./output/invocation.ts";
 import { type Mark, processTerminal, type Terminal } from "./output/terminal.ts";
 import { visibleExceptMarks } from "./output/visible.ts";
+import { wrap } from "./output/wrap.ts";
 
 export abstract class BaseCommand<Result> extends Command {
   static override enableJsonFlag = true;
@@ -42,7 +43,9 @@ export abstract class BaseCommand<Result> extends Command {
 
   /** Says something beside the result, on standard error. */
   protected async note(text: string): Promise<void> {
-    await this.terminal.err(`${visibleExceptMarks(this.typed(text))}\n`);
+    const said = visibleExceptMarks(this.typed(text));
+    const lines = this.terminal.errIsTerminal ? wrap(said, 0, process.stderr.columns) : [said];
+    await this.terminal.err(`${lines.join("\n")}\n`);
   }
 
   /** The text with its commands as they have to be typed here. */

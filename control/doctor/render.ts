@@ -2,12 +2,11 @@
 
 import type { Mark } from "../output/terminal.ts";
 import { visible } from "../output/visible.ts";
+import { wrap } from "../output/wrap.ts";
 import type { DiffLine } from "./repair/diff.ts";
 import { type CheckReport, type RepairReport, type Report, STATUSES, type Status } from "./report.ts";
 
 const INDENT = " ".repeat(8);
-/** Narrower than this nothing can be read anyway. */
-const NARROWEST = 24;
 
 /** `width` in columns; undefined: lines are as long as they are. Without a newline at the end. */
 export function renderReport(report: Report, mark: Mark, width?: number): string {
@@ -104,18 +103,4 @@ function repairLines({ path, action, outcome, backup, error }: RepairReport, mar
 
 function colour(status: Status, mark: Mark): (text: string) => string {
   return { pass: mark.good, warn: mark.warn, fail: mark.error, skip: mark.dim }[status];
-}
-
-/** Words, and commands between backticks, are kept whole; one that is longer than a line has a line of its own, which the terminal breaks. */
-export function wrap(text: string, indent: number, width?: number): string[] {
-  const room = width === undefined ? Number.POSITIVE_INFINITY : Math.max(NARROWEST, width) - indent;
-  return text.split("\n").flatMap((paragraph) => {
-    const lines: string[] = [];
-    for (const word of paragraph.split(/ (?=(?:[^`]*`[^`]*`)*[^`]*$)/)) {
-      const last = lines.at(-1);
-      if (last !== undefined && last.length + 1 + word.length <= room) lines[lines.length - 1] = `${last} ${word}`;
-      else lines.push(word);
-    }
-    return lines;
-  });
 }

@@ -1,8 +1,8 @@
 /** The ready screen and the end of its node in words, for terminals of any width and without control of the cursor. */
 
-import { wrap } from "../../doctor/render.ts";
 import type { Mark } from "../../output/terminal.ts";
 import { visible } from "../../output/visible.ts";
+import { wrap } from "../../output/wrap.ts";
 import type { Found } from "./found.ts";
 import type { NodeEnd } from "./screen.ts";
 

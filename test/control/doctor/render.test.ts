@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { renderDiff, renderProblems, renderReport, wrap } from "../../../control/doctor/render.ts";
+import { renderDiff, renderProblems, renderReport } from "../../../control/doctor/render.ts";
 import { type CheckReport, type Report, summarize } from "../../../control/doctor/report.ts";
 import type { Mark } from "../../../control/output/terminal.ts";
 
@@ -101,12 +101,6 @@ describe("the report in words", () => {
     const failed = { ...repaired, outcome: "failed", backup: null, error: "EROFS" } as const;
     const text = renderReport({ ...report([]), repairs: [repaired, failed] }, PLAIN);
     expect(text).toContain("  done  /f changed (before: /f.bak)\n  fail  /f: not changed: EROFS");
-  });
-
-  it("keeps words whole", () => {
-    expect(wrap("aaa bbb ccc", 8, 24)).toEqual(["aaa bbb ccc"]);
-    expect(wrap("a-very-long-word-that-fits-nowhere b", 8, 24)).toEqual(["a-very-long-word-that-fits-nowhere", "b"]);
-    expect(wrap("one\ntwo", 0)).toEqual(["one", "two"]);
   });
 });
 
