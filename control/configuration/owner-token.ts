@@ -10,10 +10,13 @@ import { CairnError, ConfigError, RuntimeError } from "../../runtime/contracts/e
 import { deployedRecord } from "../service/deployed-stack.ts";
 import { type Deployment, inspectWithoutSecrets } from "../service/deployment.ts";
 import { prepare } from "../service/launch.ts";
+import { announcedEndpoint, clientOf } from "../service/node-client.ts";
 import { withRemark } from "../service/rehearse.ts";
 import { inspectNode } from "../service/stale-node-file.ts";
 import { restartRehearsed } from "../service-manager/restart-rehearsed.ts";
 import { withEditLock } from "./replace.ts";
+
+const ANSWER_MS = 5_000;
 
 /** What has the former token still, and the command that gives it another one. */
 export interface TokenHolder {
@@ -39,7 +42,7 @@ export interface RotateOptions {
 /**
  * The file has the former token or the new one at every moment; where the command ends between the file and the node, `restart`
  * completes it. CONFIG_INVALID where `.env` is not what the token comes from, RUNTIME_CONFLICT while another command changes the
- * file; errors of `setSecret`, and of a restart.
+ * file; errors of `setSecret`, of a restart and of `requireTaken`.
  */
 export async function rotateOwnerToken(deployment: Deployment, options: RotateOptions): Promise<Rotation> {
   const { dir, home } = deployment;
@@ -70,8 +73,26 @@ export async function rotateOwnerToken(deployment: Deployment, options: RotateOp
       if (!changed || !(error instanceof CairnError)) throw error;
       throw withRemark(error, "The token in .env is the new one.");
     });
+    await requireTaken(home, token, signal);
     return { token, file, node: { pid, url }, holders };
   });
+}
+
+/** CONFIG_INVALID where the node was started with another token than `.env` has: a unit of the system may set one itself. */
+async function requireTaken(home: string, token: string, signal: AbortSignal): Promise<void> {
+  const state = await inspectNode(home);
+  if (state.state !== "running") return;
+  const client = clientOf(announcedEndpoint(state.node), { token });
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
+  try {
+    await client.health({ signal: deadline });
+  } catch (error) {
+    // A node that is not healthy, or slow, has taken it all the same.
+    if (!(error instanceof CairnError && error.code === "RUNTIME_UNAUTHORIZED")) return;
+    throw new ConfigError("CONFIG_INVALID", "The node was restarted and refuses the new token, which is in .env.", {
+      hint: `What starts it sets ${API_TOKEN_VARIABLE} itself: take it out there, for example of the unit, and restart the node.`,
+    });
+  }
 }
 
 /** What `.env` has; undefined where that is none. */

@@ -4,7 +4,7 @@
  *
  * STAND_IN holds what it does otherwise, separated by commas: `fail` reports an error, `crash` ends with a stack trace,
  * `fail-start` does so only where it is to start, `hang` never becomes ready, `ignore-term` does not end on SIGTERM, `slow-stop` takes 1.5 s for it, `hostile` answers with
- * what a terminal would obey, `whole-backups` has no backup that is damaged, `clock-ahead` has a clock an hour ahead.
+ * what a terminal would obey, `whole-backups` has no backup that is damaged, `clock-ahead` has a clock an hour ahead, `own-token` takes no token of `.env`.
  */
 
 import { mkdirSync, openSync, rmSync, writeFileSync } from "node:fs";
@@ -15,6 +15,7 @@ import process from "node:process";
 import { json } from "node:stream/consumers";
 import { parseArgs } from "node:util";
 import { tryLock } from "fs-native-extensions";
+import { readSecretsFile } from "../../runtime/config/secrets-file.ts";
 import { ProviderError, toCairnError } from "../../runtime/contracts/errors.ts";
 import type { StreamEvent, TurnResult } from "../../runtime/contracts/stream.ts";
 import { createFakeReading } from "./fake-reading.ts";
@@ -34,6 +35,8 @@ const home = values.home ?? "";
 const run = join(home, "run");
 /** Sets the title, clears the screen, hides what follows. */
 const hostile = faults.has("hostile") ? "\u001b]0;title\u0007\u001b[2J\u001b[8m\r\u009b1A" : "";
+/** As the real one: of the environment, else of `.env`. */
+const token = faults.has("own-token") ? "its own" : process.env.SERVICE_API_TOKEN || (await fromFile());
 const clockMs = faults.has("clock-ahead") ? 3_600_000 : 0;
 const turns = new Map<string, { readonly session: string; readonly text: string }>();
 const tokens: Record<string, unknown>[] = [];
@@ -98,6 +101,11 @@ function restoredTokens({ url = "" }: IncomingMessage): object {
   return { left_out: 0, restored };
 }
 
+async function fromFile(): Promise<string | undefined> {
+  const read = await readSecretsFile(values.dir ?? "").catch(() => null);
+  return read?.values["SERVICE_API_TOKEN"];
+}
+
 function complain(): void {
   mkdirSync(join(home, "logs"), { recursive: true });
   const entry = {
@@ -117,7 +125,7 @@ function end(): void {
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { pathname } = new URL(request.url ?? "/", "http://node");
   const route = `${request.method} ${pathname}`;
-  if (pathname !== "/health/ready" && request.headers.authorization !== `Bearer ${process.env.SERVICE_API_TOKEN}`) {
+  if (pathname !== "/health/ready" && request.headers.authorization !== `Bearer ${token}`) {
     refuse(response, 401, "RUNTIME_UNAUTHORIZED", "The token is wrong.");
   } else if (route === "GET /health") ok(response, health());
   else if (route === "GET /health/ready") ok(response, { ready: true });

@@ -66,6 +66,20 @@ it("shows the new token where that is asked for, and says that capture was given
   expect(await readFile(file, "utf8")).toBe(`SERVICE_API_TOKEN=${stdout.trimEnd().split("\n").at(-1)}\n`);
 });
 
+it("says that a node which is given its token elsewhere has not taken the new one", async () => {
+  const cli = await createCli();
+  const file = join(cli.home, ".env");
+  await writeFile(file, `SERVICE_API_TOKEN=${TOKEN}\n`, { mode: 0o600 });
+  const own = { env: { ...FROM_FILE.env, STAND_IN: "own-token" } };
+  await cli.run(["start", "--detach", "--json"], own);
+  const { code, stdout, stderr } = await cli.run(["token", "rotate"], own);
+  expect({ code, stdout, stderr }).toMatchObject({
+    code: 1,
+    stdout: "",
+    stderr: expect.stringContaining("refuses the new token"),
+  });
+});
+
 it("leaves the token and the node as they are where the trial start fails", async () => {
   const cli = await createCli();
   const file = join(cli.home, ".env");
