@@ -14,6 +14,8 @@ import { CHANNEL_IDS } from "./answers.ts";
 
 export interface Existing extends ExistingAnswers {
   readonly text: string;
+  /** Of the embedded store, where the file gives it: another backend takes it out of the file. */
+  readonly storePath: string | null;
 }
 
 /**
@@ -37,7 +39,8 @@ export async function readExisting(
   // A file that is no mapping is the inspection's to report.
   const source = parseYaml(text, file);
   if (inspection.loaded === null && Object.keys(source.tree).length === 0 && inspection.error) throw inspection.error;
-  return { ...existingAnswers(source.tree), text };
+  const path = valueAt(source.tree, ["memory", "embedded", "path"]);
+  return { ...existingAnswers(source.tree), text, storePath: typeof path === "string" ? path : null };
 }
 
 export function alreadyThere(file: string): ConfigError {

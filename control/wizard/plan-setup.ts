@@ -64,7 +64,7 @@ export async function planSetup(input: SetupInput): Promise<PreparedSetup> {
   else if (edit.changed && deployed) await checkChange(edit.before, edit.after, { env: checkEnv, home });
   const inFile = new Set([...Object.keys(written), ...token.secrets.map((secret) => secret.name)]);
   const notes = [
-    ...memoryStaysBehind(existing?.answers.memory, answers.memory),
+    ...memoryStaysBehind(existing?.answers.memory, answers.memory, existing?.storePath ?? null),
     ...notesFor({ answers, provider, facts, env: options.env, inFile }),
   ];
   const changed = edit === null || edit.changed || (await addsFiles(dir, plan)) || token.secrets.length > 0;
@@ -157,11 +157,20 @@ interface NotesInput {
 }
 
 /** Another backend is another store: it begins empty. */
-function memoryStaysBehind(before: Answers["memory"], after: Answers["memory"]): readonly string[] {
+function memoryStaysBehind(
+  before: Answers["memory"],
+  after: Answers["memory"],
+  storePath: string | null,
+): readonly string[] {
   if (before === undefined || after === undefined || (before === "embedded") === (after === "embedded")) return [];
   const [former, next] =
     before === "embedded" ? ["the embedded store", "PostgreSQL"] : ["PostgreSQL", "the embedded store"];
   const begins = `The memory so far stays in ${former}, and ${next} begins without it.`;
+  if (after === "postgres" && storePath !== null) {
+    return [
+      `${begins} It is at ${storePath}, which only memory.embedded.path names: to take it along, put that back and run \`cairn memory move postgres\` in place of this change, which it makes itself (docs/move-to-postgres.md).`,
+    ];
+  }
   // Into PostgreSQL it can follow later, as long as nothing was said there.
   if (after === "postgres") {
     return [

@@ -82,6 +82,12 @@ describe("a configuration that is there", () => {
     expect(there.notes.join()).toMatch(/stays in the embedded store, .*`cairn memory move postgres`/);
     const back = await change(dir, { memory: "embedded" });
     expect(back.notes.join()).toMatch(/stays in PostgreSQL, .*`cairn memory move embedded`/);
+
+    const elsewhere =
+      "version: 1\nagents: { main: {} }\nproviders: { offline: {} }\nmemory: { embedded: { path: ./mine } }\n";
+    await writeFile(join(dir, "cairn.yaml"), elsewhere);
+    const left = await change(dir, { memory: "postgres" });
+    expect(left.notes.join()).toMatch(/at \.\/mine, .*in place of this change/);
   });
 
   test("stays as it is where nothing is changed, but for what is missing beside it", async () => {
