@@ -40,4 +40,5 @@ test("a restart that cannot succeed leaves the node that runs, and says so", asy
   await writeFile(file, MINIMAL);
   const restarted = await run(cli, ["restart"]);
   expect(restarted).toMatchObject({ stopped: { was_running: true, pid } });
+  await run(cli, ["stop"]);
 });
