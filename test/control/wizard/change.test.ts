@@ -86,8 +86,8 @@ describe("a configuration that is there", () => {
     const elsewhere =
       "version: 1\nagents: { main: {} }\nproviders: { offline: {} }\nmemory: { embedded: { path: ./mine } }\n";
     await writeFile(join(dir, "cairn.yaml"), elsewhere);
-    const left = await change(dir, { memory: "postgres" });
-    expect(left.notes.join()).toMatch(/at \.\/mine, .*in place of this change/);
+    const ownPath = await change(dir, { memory: "postgres" });
+    expect(ownPath.notes.join()).toMatch(/at \.\/mine, .*in place of this change/);
   });
 
   test("stays as it is where nothing is changed, but for what is missing beside it", async () => {
