@@ -2,8 +2,10 @@
 
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { cp, mkdir, rm, statfs, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { lacks } from "../lanes/tools.ts";
@@ -22,8 +24,9 @@ afterEach(async () => {
 async function onDisk({ size, store }: { size: string; store: boolean }): Promise<Deployment> {
   const deployment = await createDeployment({ config: OFFLINE });
   defer.push(deployment.remove);
-  const home = join(deployment.dir, "disk");
-  await mkdir(home);
+  // A run that is killed leaves the disk behind, and the next one removes the folder in memory of that run.
+  const home = await mkdtemp(join(process.env.CAIRN_TEST_DISK ?? tmpdir(), "cairn-small-disk-"));
+  defer.push(() => rm(home, { recursive: true, force: true }));
   execFileSync("mount", ["-t", "tmpfs", "-o", `size=${size},mode=0700`, "tmpfs", home]);
   defer.push(async () => execFileSync("umount", ["--lazy", home]));
   if (store) await cp(deployment.home, home, { recursive: true });
