@@ -1,4 +1,5 @@
-import { Args } from "@oclif/core";
+import { Args, Flags } from "@oclif/core";
+import { importExport, SERVICES } from "../../memory/importing/import.ts";
 import { NodeCommand } from "../../node-command.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import { findDeployment } from "../../service/deployment.ts";
@@ -9,31 +10,46 @@ export interface ImportResult {
   readonly imported: number;
   /** Messages that were there already. */
   readonly skipped: number;
+  /** Messages of another service's export that are no conversation: hidden ones, those of tools, of branches that were given up. */
+  readonly ignored: number;
 }
 
 export default class MemoryImport extends NodeCommand<ImportResult> {
   static override description =
-    "Import messages from JSON lines\n\n" +
-    "The lines are those of `memory export`. Messages that are there already are skipped, so that a repeat does no harm. " +
+    "Import messages from JSON lines, or from ChatGPT or Claude\n\n" +
+    "The lines are those of `memory export`; --from takes the file conversations.json of another service's data export. Messages " +
+    "that are there already are skipped, so that a repeat does no harm. " +
     "Lines of this service's agents' own sessions are imported with the owner's token only.";
 
   static override examples = [
     "<%= config.bin %> memory import messages.jsonl",
     "jq -c 'select(.agent == \"main\")' messages.jsonl | <%= config.bin %> memory import -",
+    "unzip -p export.zip 'conversations*.json' | <%= config.bin %> memory import --from chatgpt -",
   ];
 
   static override args = {
-    file: Args.string({ ignoreStdin: true, required: true, description: "File with JSON lines; - is standard input" }),
+    file: Args.string({ ignoreStdin: true, required: true, description: "File to import; - is standard input" }),
+  };
+
+  static override flags = {
+    from: Flags.option({ options: SERVICES, description: "Service whose data export the file is of" })(),
   };
 
   protected async work({ signal }: Interruption): Promise<ImportResult> {
     const { args, flags } = await this.parse(MemoryImport);
     const work = { deployment: findDeployment(flags), terminal: this.terminal, signal, node: flags.node };
-    const counts = await sendToNode(args.file, work, (client, bytes) => client.importJsonl(bytes, { signal }));
-    return { file: args.file, ...counts };
+    const counts = await sendToNode(args.file, work, (client, bytes) => {
+      const take = (lines: AsyncIterable<Uint8Array>) => client.importJsonl(lines, { signal });
+      return flags.from === undefined ? take(bytes) : importExport(flags.from, bytes, take);
+    });
+    return { file: args.file, ignored: 0, ...counts };
   }
 
-  protected render({ imported, skipped }: ImportResult): string {
-    return `Imported ${imported} messages, skipped ${skipped} that were there already.`;
+  protected render({ imported, skipped, ignored }: ImportResult): string {
+    const rest =
+      ignored === 0
+        ? ""
+        : ` ${ignored} are no conversation: hidden ones, those of tools, or of branches that were given up.`;
+    return `Imported ${imported} messages, skipped ${skipped} that were there already.${rest}`;
   }
 }

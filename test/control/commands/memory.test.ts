@@ -104,7 +104,12 @@ describe("memory export and import", () => {
     const { stdout } = await cli.run(["memory", "export"]);
     expect(stdout).toBe('{"role":"user"}\n{"role":"assistant"}\n');
     const imported = await cli.run(["memory", "import", "-", "--json"], { input: stdout });
-    expect(JSON.parse(imported.stdout)).toEqual({ file: "-", imported: Buffer.byteLength(stdout), skipped: 1 });
+    expect(JSON.parse(imported.stdout)).toEqual({
+      file: "-",
+      imported: Buffer.byteLength(stdout),
+      skipped: 1,
+      ignored: 0,
+    });
   });
 
   it("names a file that is not there", async () => {
