@@ -13,13 +13,16 @@ const packages = z.record(z.string(), z.string()).optional();
 
 /** What it must have; everything else in it is its own. */
 const pluginPackage = z.object({
-  name: z.string().min(1),
+  name: z.string("must be the plugin's name").min(1, "must not be empty"),
   version: z.string().optional(),
   description: z.string().optional(),
   /** Installed with npm where the plugin is part of an image. */
   dependencies: packages,
   optionalDependencies: packages,
-  cairn: z.object({ kind: z.enum(PLUGIN_KINDS) }),
+  cairn: z.object(
+    { kind: z.enum(PLUGIN_KINDS, `must be one of ${PLUGIN_KINDS.join(", ")}`) },
+    'must say what the plugin is, such as { "kind": "tool" }',
+  ),
 });
 
 export type PluginPackage = z.infer<typeof pluginPackage>;
@@ -53,11 +56,8 @@ async function readPlugin(path: string): Promise<FoundPlugin> {
   try {
     text = await readFile(join(path, "package.json"), "utf8");
   } catch (error) {
-    return broken(
-      path,
-      codeOf(error) !== "ENOENT",
-      `its package.json cannot be read (${codeOf(error) ?? "unknown error"})`,
-    );
+    if (codeOf(error) === "ENOENT") return broken(path, false, "it has no package.json");
+    return broken(path, true, `its package.json cannot be read (${codeOf(error) ?? "unknown error"})`);
   }
   let json: unknown;
   try {
@@ -68,7 +68,7 @@ async function readPlugin(path: string): Promise<FoundPlugin> {
   const parsed = pluginPackage.safeParse(json);
   if (parsed.success) return { path, written: true, manifest: parsed.data, problem: null };
   const [issue] = parsed.error.issues;
-  return broken(path, true, `its package.json: ${issue?.path.join(".") ?? ""}: ${issue?.message ?? "not valid"}`);
+  return broken(path, true, `its package.json: ${issue?.path.join(".")} ${issue?.message}`);
 }
 
 function broken(path: string, written: boolean, problem: string): FoundPlugin {

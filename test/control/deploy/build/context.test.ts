@@ -114,7 +114,7 @@ describe("assembleContext", () => {
     });
     await expect(assemble({ plugins: [dir] })).rejects.toMatchObject({
       code: "INFRA_PLAN_INVALID",
-      message: expect.stringMatching(/bad of plugin_dirs is no plugin: its package\.json: cairn\.kind: /),
+      message: expect.stringMatching(/bad of plugin_dirs is no plugin: its package\.json: cairn\.kind must be one of /),
     });
   });
 
