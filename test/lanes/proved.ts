@@ -1,5 +1,7 @@
 /** What each slow suite proves, in one sentence for an operator. docs/proofs.md has a row for each. */
 export const PROVED: Readonly<Record<string, string>> = {
+  "test/bin/older-nodes.nightly.test.ts":
+    "With a real Node 18, 20 or 22 a source tree works, and an installation says how to get a newer one.",
   "test/control/deploy/build.docker.test.ts": "`cairn build` makes an image that runs locked down and holds no secret.",
   "test/control/deploy/crash.engine.test.ts":
     "A command that is killed or doubled is finished once, by the same command.",
