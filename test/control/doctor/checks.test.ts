@@ -136,6 +136,30 @@ describe("a provider", () => {
     expect(following.map(({ id }) => id)).toEqual(["providers.available", "deployment.node"]);
   });
 
+  it("is judged from where deployed nodes stand", async () => {
+    const { url } = await answering(() => 200);
+    const target = async (): Promise<string> => "docker";
+    const variables = { KEY: "sesame" };
+    const id = "openai";
+    const loopback = await probeContextWith({ yaml: keyed(`${url}/v1`), variables, seen: { target } });
+    expect(await run("providers.reachable", loopback)).toMatchObject({
+      status: "fail",
+      message: expect.stringContaining("the container itself"),
+      fix: expect.stringContaining("OLLAMA_HOST=0.0.0.0"),
+    });
+
+    // Reserved for documents: no machine has that name.
+    const yaml = keyed("http://models.invalid/v1");
+    const said = (available: boolean) => async () => healthWith({ providers: { [id]: { available, model: "m" } } });
+    const reached = await probeContextWith({ yaml, variables, seen: { target, health: said(true) } });
+    expect(await run("providers.reachable", reached)).toMatchObject({
+      status: "pass",
+      message: expect.stringContaining("answers the nodes"),
+    });
+    const unreached = await probeContextWith({ yaml, variables, seen: { target, health: said(false) } });
+    expect(await run("providers.reachable", unreached)).toMatchObject({ status: "fail" });
+  });
+
   it("without a key is asked for nothing", async () => {
     expect(await run("providers.reachable", await probeContextWith())).toMatchObject({
       status: "pass",

@@ -3,6 +3,7 @@
 import { usedProviders } from "../../context/used-providers.ts";
 import { applyCommand } from "../advice.ts";
 import { type Check, fail, pass, warn } from "../check.ts";
+import { isLocal } from "./reachable.ts";
 
 export const providersAvailable: Check = {
   id: "providers.available",
@@ -19,7 +20,11 @@ export const providersAvailable: Check = {
     const fix = `See providers.keys and providers.reachable; after a change ${await applyCommand(context)}.`;
     // Where none of them answers here either, that is the one cause.
     const servers = await context.modelServers();
-    const isHere = (id: string): boolean => servers.find((server) => server.id === id)?.answer.kind === "unreachable";
+    const target = await context.target();
+    const isHere = (id: string): boolean => {
+      const server = servers.find((one) => one.id === id);
+      return server?.answer.kind === "unreachable" || (target !== null && isLocal(server?.url ?? ""));
+    };
     const rest = names.every(isHere) ? { see: ["providers.reachable"] } : {};
     return names.some((id) => needed.includes(id)) ? fail(message, fix, rest) : warn(message, fix, rest);
   },

@@ -12,7 +12,17 @@ export const providersReachable: Check = {
     const servers = await context.modelServers();
     if (servers.length === 0) return skip("There is no provider.");
     const apply = await applyCommand(context);
-    const answers = servers.map((server) => ({ ...server, ...classify(server, apply) }));
+    const target = await context.target();
+    // Nodes in containers stand elsewhere than this command: their own word counts.
+    const seen =
+      target === null
+        ? {}
+        : await context.health().then(
+            ({ providers }) => providers,
+            () => ({}),
+          );
+    const from = (id: string): Standpoint => ({ target, available: seen[id]?.available ?? null });
+    const answers = servers.map((server) => ({ ...server, ...classify(server, apply, from(server.id)) }));
     const lines = answers.map(({ id, text }) => `${id}: ${text}`);
     const bad = answers.filter(({ level }) => level === "bad");
     const unexpected = answers.filter(({ level }) => level === "odd");
@@ -23,6 +33,12 @@ export const providersReachable: Check = {
     return (needed ? fail : warn)(`${named}.`, first.fix, { details: lines });
   },
 };
+
+/** Where the nodes stand, and what they say of the provider; null where that is this machine, or none says anything. */
+interface Standpoint {
+  readonly target: string | null;
+  readonly available: boolean | null;
+}
 
 interface Classified {
   readonly level: "good" | "odd" | "bad";
@@ -35,13 +51,23 @@ function said(answers: readonly (Classified & { readonly id: string })[]): strin
   return answers.length === 1 ? `${answers[0]?.id} ${answers[0]?.text}.` : `All ${answers.length} providers answer.`;
 }
 
-function classify({ url, answer }: ModelServer, apply: string): Classified {
+function classify({ url, answer }: ModelServer, apply: string, { target, available }: Standpoint): Classified {
   const classified = (level: Classified["level"], text: string, fix = ""): Classified => ({ level, text, fix });
   if (url === null || answer.kind === "serverless") return classified("good", "needs no server");
+  if (target !== null && isLocal(url)) {
+    return classified(
+      "bad",
+      `is given as ${shown(url)}, which in a container of ${target} is the container itself`,
+      `Let the server listen beyond loopback (Ollama: OLLAMA_HOST=0.0.0.0), write the address of its machine in the network as providers.<id>.base_url, then ${apply}.`,
+    );
+  }
   if (answer.kind === "not-asked") {
     return answer.why === "password-manager"
       ? classified("good", "is not asked: its key is in the password manager")
       : classified("odd", "is not asked: it has no key", "Put the key into .env.");
+  }
+  if (answer.kind === "unreachable" && available === true) {
+    return classified("good", `answers the nodes at ${shown(url)}, which this machine does not reach`);
   }
   if (answer.kind === "unreachable") {
     return classified(
